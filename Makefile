@@ -1,0 +1,65 @@
+# Needs Python 3.11 to 3.13 with pip and venv. `make help` lists the targets.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+SAMPLE := eval/assets/sample/de-en/de-en.training
+DEMO_PAIRS := demo/pairs.jsonl
+SHOW_PAIRS := import itertools, json, sys; \
+	[print("%.3f\t%s\t%s" % (pair["score"], pair["source_text"], pair["target_text"])) \
+	for pair in map(json.loads, itertools.islice(open(sys.argv[1], encoding="utf-8"), 8))]
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help install demo test check lint types pytest format dist clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(INSTALLED) ## Install everything into .venv (again only when the requirements change)
+
+$(INSTALLED): pyproject.toml setup.py constraints.txt
+	@echo "installing into $(VENV) (a few minutes the first time)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install -qq --editable '.[dev]' --constraint constraints.txt
+	@touch $@
+
+demo: $(INSTALLED) ## Mine the bundled sample, show the best pairs, score them
+	@mkdir -p $(dir $(DEMO_PAIRS))
+	$(BIN)/mine-corpus $(SAMPLE).de $(SAMPLE).en --src-lang de --tgt-lang en -o $(DEMO_PAIRS)
+	@echo; echo "The best pairs: score, source, target"
+	@$(BIN)/python -c '$(SHOW_PAIRS)' $(DEMO_PAIRS)
+	@echo
+	$(BIN)/bucc-score $(DEMO_PAIRS) --gold $(SAMPLE).gold --optimize
+
+test: $(INSTALLED) ## Install, then run every check
+	@$(MAKE) --no-print-directory check
+
+check: lint types pytest ## Linters, types, and tests with coverage; what CI runs
+
+lint: $(INSTALLED)
+	@$(BIN)/ruff check --quiet
+	@$(BIN)/ruff format --check --quiet
+
+types: $(INSTALLED)
+	@$(BIN)/mypy --no-error-summary
+
+pytest: $(INSTALLED)
+	@$(BIN)/python -m pytest --cov --cov-report=term
+
+format: $(INSTALLED) ## Sort imports, mend what ruff can, format
+	@$(BIN)/ruff check --fix-only --quiet
+	@$(BIN)/ruff format --quiet
+
+dist: $(INSTALLED) ## Build the wheel and the sdist into dist/
+	@rm -rf build dist && mkdir build
+	@$(BIN)/python -m build --outdir dist >build/log 2>&1 || { cat build/log; exit 1; }
+	@ls dist
+
+clean: ## Remove everything that these targets make, .venv apart
+	@rm -rf build dist demo *.egg-info .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache \
+		.ruff_cache
+	@find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +

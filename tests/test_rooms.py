@@ -1,0 +1,111 @@
+"""Who may import whom, and what may not be loaded before it is used."""
+
+import ast
+import json
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+MAY_IMPORT: dict[str, set[str]] = {
+    "encoder": set(),
+    "miner": set(),
+    "eval": {"miner", "encoder"},
+    "pipelines": {"miner", "encoder"},
+}
+NO_ROOM = {"tests", "benchmarks"}
+HEAVY = ("torch", "apache_beam", "faiss", "pyarrow")
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+SCRIPTS: dict[str, str] = PYPROJECT["project"]["scripts"]
+
+
+def imported_modules(code: str) -> Iterator[str]:
+    """Names of the modules that the code imports absolutely, wherever in it the import stands."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield node.module or ""
+        elif isinstance(node, ast.Call) and node.args:
+            function = node.func
+            name = function.attr if isinstance(function, ast.Attribute) else ast.unparse(function)
+            target = node.args[0]
+            if name in {"import_module", "__import__"} and isinstance(target, ast.Constant):
+                yield str(target.value)
+
+
+def forbidden_imports(room: str, code: str) -> list[str]:
+    forbidden = (MAY_IMPORT.keys() | NO_ROOM) - MAY_IMPORT[room] - {room}
+    return [name for name in imported_modules(code) if name.partition(".")[0] in forbidden]
+
+
+def loaded_heavy_modules(code: str) -> list[str]:
+    """Which of HEAVY a fresh interpreter has loaded once it has run the code."""
+    report = "import json, sys; print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
+    run = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{report}"],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    assert run.returncode == 0, run.stderr
+    modules = json.loads(run.stderr.splitlines()[-1])
+    return [name for name in HEAVY if name in modules]
+
+
+@pytest.mark.parametrize("room", MAY_IMPORT)
+def test_a_room_imports_only_the_rooms_it_may(room: str) -> None:
+    files = sorted((ROOT / room).rglob("*.py"))
+    assert files
+    found = {
+        str(path.relative_to(ROOT)): forbidden_imports(room, path.read_text(encoding="utf-8"))
+        for path in files
+    }
+    assert {name: imports for name, imports in found.items() if imports} == {}
+
+
+@pytest.mark.parametrize(
+    ("room", "code", "expected"),
+    [
+        ("miner", "import encoder", ["encoder"]),
+        ("miner", "def late():\n    from encoder.bag import Bag", ["encoder.bag"]),
+        ("encoder", "if TYPE_CHECKING:\n    import miner.arrays", ["miner.arrays"]),
+        ("encoder", "importlib.import_module('eval.bucc')", ["eval.bucc"]),
+        ("eval", "import miner, encoder, pipelines", ["pipelines"]),
+        ("pipelines", "from tests.oracle import oracle", ["tests.oracle"]),
+        ("pipelines", "from eval.bucc import score", ["eval.bucc"]),
+        ("miner", "from . import encoder\nfrom miner import eval\nimport minerals", []),
+    ],
+)
+def test_the_check_sees_every_kind_of_import(room: str, code: str, expected: list[str]) -> None:
+    assert forbidden_imports(room, code) == expected
+
+
+@pytest.mark.parametrize("room", MAY_IMPORT)
+def test_importing_a_room_loads_nothing_heavy(room: str) -> None:
+    assert loaded_heavy_modules(f"import {room}") == []
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_help_loads_nothing_heavy(script: str) -> None:
+    module, _, function = SCRIPTS[script].partition(":")
+    code = f"""
+import sys
+from {module} import {function}
+sys.argv = [{script!r}, "--help"]
+try:
+    status = {function}()
+except SystemExit as stop:
+    status = stop.code
+assert not status, status
+"""
+    assert loaded_heavy_modules(code) == []
+
+
+def test_the_check_sees_what_is_loaded() -> None:
+    assert loaded_heavy_modules("import pyarrow") == ["pyarrow"]
