@@ -1,0 +1,74 @@
+"""The two things that mining hands on: neighbours and pairs, as plain arrays.
+
+Axes: ``N`` query rows, ``K`` neighbours of each, ``P`` pairs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+NO_NEIGHBOUR = -1
+
+
+class Direction(IntEnum):
+    """Which neighbour lists propose a pair: bit 1 the source's, bit 2 the target's."""
+
+    FORWARD = 1
+    BACKWARD = 2
+    BOTH = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Neighbours:
+    """The k nearest neighbours of N rows, best first; ties by id, lowest first.
+
+    ``ids`` is int64 (N, K), -1 where there is no neighbour; ``cosines`` is float32 (N, K), -inf
+    there.
+    """
+
+    ids: NDArray[np.int64]
+    cosines: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def means(self) -> NDArray[np.float64]:
+        """Mean cosine of each row's neighbourhood: float64 (N,), 0 where it is empty."""
+        found = self.ids != NO_NEIGHBOUR
+        total = np.where(found, self.cosines, 0.0).sum(axis=1, dtype=np.float64)
+        return np.asarray(total / np.maximum(found.sum(axis=1), 1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pairs:
+    """P scored pairs and everything known of them; every field has shape (P,).
+
+    ``source`` and ``target`` are int64 row ids; ``score`` is the float64 margin; ``cosine`` the
+    float32 cosine; ``source_mean`` and ``target_mean`` are the float64 means of the source's and
+    the target's neighbourhood; ``rank`` (int32, from 1) is the pair's place in the source's
+    neighbour list, or in the target's where only that one has it; ``direction`` (int8) is a
+    ``Direction``.
+    """
+
+    source: NDArray[np.int64]
+    target: NDArray[np.int64]
+    score: NDArray[np.float64]
+    cosine: NDArray[np.float32]
+    source_mean: NDArray[np.float64]
+    target_mean: NDArray[np.float64]
+    rank: NDArray[np.int32]
+    direction: NDArray[np.int8]
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def take(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> Pairs:
+        """The pairs at the positions (or under the mask) ``rows``, in that order."""
+        return Pairs(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})

@@ -1,0 +1,72 @@
+"""What every command line shares: errors of the user's to one line, and the product's version."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+
+USER_ERROR = 2  # argparse's own status for a wrong command line
+BROKEN_PIPE = 141  # 128 + SIGPIPE: what a shell reports of any program cut short by `| head`
+
+DISTRIBUTION = "bitext-adit"
+
+
+def run_command(main: Callable[[], int], program: str) -> int:
+    """Run ``main`` and return its exit status, telling the user's errors in one line.
+
+    ``ValueError`` and ``OSError`` are how this product reports bad input; they, an interrupt and
+    the lack of memory become ``PROGRAM: error: ...`` on stderr and status 2. Being told to
+    terminate (SIGTERM) counts as an interrupt, so that temporary files go. A reader of stdout
+    that went away ends the program quietly with status 141. Any other exception is a defect and
+    propagates with its traceback.
+    """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        status = main()
+        sys.stdout.flush()  # here, where a broken pipe can still be caught
+    except BrokenPipeError:
+        _discard_stdout()
+        return BROKEN_PIPE
+    except KeyboardInterrupt as error:
+        return _fail(program, f"interrupted{error}")
+    except MemoryError as error:
+        return _fail(program, f"out of memory: {error}" if str(error) else "out of memory")
+    except OSError as error:
+        return _fail(program, _describe(error))
+    except ValueError as error:
+        return _fail(program, str(error))
+    return status
+
+
+def product_version() -> str:
+    """The version of the installed distribution; ``unknown`` in a bare checkout."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(DISTRIBUTION)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _describe(error: OSError) -> str:
+    """``FILE: No such file or directory`` rather than ``[Errno 2] ...`` where both are known."""
+    if error.filename is None or error.strerror is None:
+        return str(error)
+    return f"{os.fsdecode(error.filename)}: {error.strerror}"
+
+
+def _fail(program: str, message: str) -> int:
+    line = " ".join(message.split("\n"))
+    sys.stderr.write(f"{program}: error: {line}\n")
+    return USER_ERROR
+
+
+def _discard_stdout() -> None:
+    """Send what stdout still holds to nowhere, or the interpreter complains as it exits."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, sys.stdout.fileno())
+    finally:
+        os.close(nowhere)

@@ -1,0 +1,1 @@
+"""Nearest neighbours by cosine, in both directions."""

@@ -1,0 +1,70 @@
+"""Margin scores: a cosine measured against the neighbourhoods of both sentences.
+
+Artetxe & Schwenk 2019, "Margin-based Parallel Corpus Mining", equations 2 and 3: with
+``a = cos(x, y)`` and ``b = sum over NN_k(x) of cos / 2k + sum over NN_k(y) of cos / 2k``, the score
+is ``margin(a, b)``. CSLS is equation 2 of Conneau et al. 2018, "Word Translation without Parallel
+Data".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+
+# A ratio to a neighbourhood that is not similar at all has no meaning as a/b: it would be infinite
+# or, below zero, turn the order round. Such a neighbourhood counts as barely similar instead.
+LEAST_RATIO_DENOMINATOR = 1e-6
+
+
+def _ratio(a: FloatArray, b: FloatArray) -> FloatArray:
+    return a / np.maximum(b, LEAST_RATIO_DENOMINATOR)
+
+
+def _distance(a: FloatArray, b: FloatArray) -> FloatArray:
+    return a - b
+
+
+def _absolute(a: FloatArray, b: FloatArray) -> FloatArray:
+    return a
+
+
+def _csls(a: FloatArray, b: FloatArray) -> FloatArray:
+    return 2 * (a - b)  # 2 cos - r(x) - r(y), where b = (r(x) + r(y)) / 2
+
+
+MARGINS: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
+    "ratio": _ratio,
+    "distance": _distance,
+    "absolute": _absolute,
+    "csls": _csls,
+}
+
+
+def margin_scores(
+    cosine: NDArray[np.float32],
+    source_mean: FloatArray,
+    target_mean: FloatArray,
+    *,
+    margin: str = "ratio",
+) -> FloatArray:
+    """Score P pairs: float64 (P,).
+
+    Args:
+        cosine: cosine of each pair, (P,).
+        source_mean: mean cosine of the k nearest targets of each pair's source, (P,).
+        target_mean: mean cosine of the k nearest sources of each pair's target, (P,).
+        margin: one of ``MARGINS``.
+
+    Raises:
+        ValueError: unknown margin.
+    """
+    if margin not in MARGINS:
+        raise ValueError(f"margin {margin!r} is unknown; choose one of {', '.join(MARGINS)}")
+    return MARGINS[margin](cosine.astype(np.float64), (source_mean + target_mean) / 2)

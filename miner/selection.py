@@ -1,0 +1,160 @@
+"""From neighbours to pairs: candidates, then the retrieval that chooses among them.
+
+Axes: ``N`` source rows, ``M`` target rows, ``K`` neighbours, ``P`` candidate pairs. Row ids may be
+any int64; ``source_ids`` (N,) and ``target_ids`` (M,), both ascending, say which row of the
+neighbour arrays has which id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from miner.arrays import NO_NEIGHBOUR, Direction, Neighbours, Pairs
+from miner.margin import margin_scores
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Positions = NDArray[np.int64]
+
+
+def candidate_pairs(
+    forward: Neighbours,
+    backward: Neighbours,
+    *,
+    source_ids: NDArray[np.int64],
+    target_ids: NDArray[np.int64],
+    margin: str = "ratio",
+) -> Pairs:
+    """Every pair that a neighbour list of either side proposes, once, scored; in (source, target) order.
+
+    Args:
+        forward: the sources' neighbours among the targets: N rows, ids from ``target_ids``.
+        backward: the targets' neighbours among the sources: M rows, ids from ``source_ids``.
+        source_ids: int64 (N,), ascending.
+        target_ids: int64 (M,), ascending.
+        margin: one of ``miner.margin.MARGINS``.
+    """
+    source, target, forward_cosine, forward_rank = _edges(forward, target_ids)
+    target_b, source_b, backward_cosine, backward_rank = _edges(backward, source_ids)
+    width = max(len(target_ids), 1)
+    keys = np.concatenate([source * width + target, source_b * width + target_b])
+    # The forward edges come first, so an edge that both lists hold keeps its forward rank.
+    unique, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    direction = np.zeros(len(unique), dtype=np.int8)
+    direction[inverse[: len(source)]] |= Direction.FORWARD
+    direction[inverse[len(source) :]] |= Direction.BACKWARD
+    source, target = unique // width, unique % width
+    cosine = np.concatenate([forward_cosine, backward_cosine])[first]
+    source_mean, target_mean = forward.means()[source], backward.means()[target]
+    return Pairs(
+        source=source_ids[source],
+        target=target_ids[target],
+        score=margin_scores(cosine, source_mean, target_mean, margin=margin),
+        cosine=cosine,
+        source_mean=source_mean,
+        target_mean=target_mean,
+        rank=np.concatenate([forward_rank, backward_rank])[first],
+        direction=direction,
+    )
+
+
+def _edges(
+    neighbours: Neighbours, ids: NDArray[np.int64]
+) -> tuple[Positions, Positions, NDArray[np.float32], NDArray[np.int32]]:
+    """Query positions, positions of their neighbours in ``ids``, cosines and ranks, flat."""
+    query, place = np.nonzero(neighbours.ids != NO_NEIGHBOUR)
+    found = np.searchsorted(ids, neighbours.ids[query, place])
+    rank = (place + 1).astype(np.int32)
+    return query.astype(np.int64), found.astype(np.int64), neighbours.cosines[query, place], rank
+
+
+def order_best_first(pairs: Pairs) -> Positions:
+    """Positions of the pairs by score, best first; ties by source id, then target id."""
+    order: Positions = np.lexsort((pairs.target, pairs.source, -pairs.score))
+    return order
+
+
+def _best_of_each(pairs: Pairs, direction: Direction, *, with_ties: bool) -> Positions:
+    """Each source's best pair in its own list (FORWARD), or each target's (BACKWARD).
+
+    Of several equally good ones the first in order, or all of them ``with_ties``.
+    """
+    proposed = np.flatnonzero(pairs.direction & direction)
+    ranked = proposed[order_best_first(pairs.take(proposed))]
+    rows = (pairs.source if direction is Direction.FORWARD else pairs.target)[ranked]
+    _, first, row = np.unique(rows, return_index=True, return_inverse=True)
+    if not with_ties:
+        return ranked[first]
+    scores = pairs.score[ranked]
+    return ranked[scores == scores[first][row]]
+
+
+def _retrieve_forward(pairs: Pairs) -> Positions:
+    return _best_of_each(pairs, Direction.FORWARD, with_ties=False)
+
+
+def _retrieve_backward(pairs: Pairs) -> Positions:
+    return _best_of_each(pairs, Direction.BACKWARD, with_ties=False)
+
+
+def _retrieve_intersect(pairs: Pairs) -> Positions:
+    return np.intersect1d(_retrieve_forward(pairs), _retrieve_backward(pairs))
+
+
+def _retrieve_max(pairs: Pairs) -> Positions:
+    """Best first and one to one over the best pairs of both directions: O(P log P).
+
+    Pairs that are equally best for both their sentences take part too: where a sentence and its
+    translation are both repeated, each copy finds a partner.
+    """
+    mutual = np.intersect1d(
+        _best_of_each(pairs, Direction.FORWARD, with_ties=True),
+        _best_of_each(pairs, Direction.BACKWARD, with_ties=True),
+    )
+    single = np.union1d(_retrieve_forward(pairs), _retrieve_backward(pairs))
+    proposed = np.union1d(single, mutual)
+    ranked = proposed[order_best_first(pairs.take(proposed))]
+    taken_sources: set[int] = set()
+    taken_targets: set[int] = set()
+    kept = []
+    edges = zip(pairs.source[ranked].tolist(), pairs.target[ranked].tolist(), strict=True)
+    for position, (source, target) in zip(ranked.tolist(), edges, strict=True):
+        if source not in taken_sources and target not in taken_targets:
+            taken_sources.add(source)
+            taken_targets.add(target)
+            kept.append(position)
+    return np.array(kept, dtype=np.int64)
+
+
+RETRIEVALS: dict[str, Callable[[Pairs], Positions]] = {
+    "max": _retrieve_max,
+    "intersect": _retrieve_intersect,
+    "forward": _retrieve_forward,
+    "backward": _retrieve_backward,
+}
+
+
+def select(pairs: Pairs, *, retrieval: str = "max", threshold: float = -np.inf) -> Pairs:
+    """Choose among candidate pairs; best first, ties by source id, then target id.
+
+    ``forward`` keeps each source's best pair, ``backward`` each target's, ``intersect`` those that
+    are both, ``max`` takes the best pairs of both directions one to one, best first (Artetxe &
+    Schwenk 2019, section 3.2).
+
+    Args:
+        pairs: from ``candidate_pairs``.
+        retrieval: one of ``RETRIEVALS``.
+        threshold: only pairs that score strictly above it are returned.
+
+    Raises:
+        ValueError: unknown retrieval.
+    """
+    if retrieval not in RETRIEVALS:
+        raise ValueError(f"retrieval {retrieval!r} is unknown; choose one of {', '.join(RETRIEVALS)}")
+    chosen = pairs.take(RETRIEVALS[retrieval](pairs))
+    chosen = chosen.take(chosen.score > threshold)
+    return chosen.take(order_best_first(chosen))
