@@ -1,0 +1,137 @@
+"""Sealed artefacts: what a stage wrote, whole, and for which configuration and inputs.
+
+An artefact is a folder of files. They are written under temporary names and renamed, and the file
+``seal.json`` comes last; without it the folder is unfinished and is written again. The seal holds
+
+- ``key``: a hash of everything that decides the content (stage, options, digests of the inputs), so
+  that a changed option never meets a stale file;
+- ``files``: the SHA-256 of each file, so that a damaged or exchanged file is refused by name;
+- ``facts``: what the stage wants to tell of it (row counts, what was dropped and why).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from miner.storage.atomic import atomic_file
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SEAL = "seal.json"
+
+
+class ArtefactError(ValueError):
+    """An artefact is damaged; the message names the file and the way out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Artefact:
+    """A sealed artefact: a small reference that can travel between workers.
+
+    ``files`` maps the name of each of its files to its SHA-256; ``facts`` are what its stage tells.
+    """
+
+    path: str
+    files: Mapping[str, str]
+    facts: Mapping[str, Any]
+
+    def file(self, name: str) -> Path:
+        """The path of one of its files."""
+        return Path(self.path) / name
+
+
+def content_key(stage: str, **decides: object) -> str:
+    """Hash of all that decides what a stage writes; values must be JSON."""
+    canonical = json.dumps([stage, decides], sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def produce(folder: Path, *, key: str, write: Callable[[Draft], Mapping[str, Any]]) -> Artefact:
+    """Return the artefact sealed in ``folder`` for ``key``, calling ``write`` only if it is not.
+
+    ``write`` adds files to the draft and returns the facts (JSON values).
+
+    Raises:
+        ArtefactError: the folder is sealed for this key, but a file of it was damaged.
+    """
+    seal_path = folder / SEAL
+    found = _read_seal(seal_path)
+    if found is not None and found["key"] == key:
+        _check_files(folder, found["files"])
+        return _artefact(folder, found)
+    seal_path.unlink(missing_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    draft = Draft(folder)
+    facts = write(draft)
+    seal = {"key": key, "files": draft.digests, "facts": dict(facts)}
+    with atomic_file(seal_path) as temporary:
+        temporary.write_text(json.dumps(seal, indent=1, sort_keys=True), encoding="utf-8")
+    return _artefact(folder, seal)
+
+
+class Draft:
+    """The files of an artefact that is being written."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.digests: dict[str, str] = {}
+
+    @contextmanager
+    def file(self, name: str) -> Iterator[Path]:
+        """A temporary path to write; it gets its name when the block ends well."""
+        with atomic_file(self._folder / name) as temporary:
+            yield temporary
+            self.digests[name] = file_digest(temporary)
+
+    def array(self, name: str, values: NDArray[Any]) -> None:
+        """Write ``values`` as an ``.npy`` file.
+
+        Not by ``numpy.save``, whose error on a full disk has lost the reason.
+        """
+        import numpy as np
+
+        header = np.lib.format.header_data_from_array_1_0(values)
+        with self.file(name) as path, path.open("wb") as stream:
+            np.lib.format.write_array_header_1_0(stream, header)
+            stream.write(np.ascontiguousarray(values).data)
+
+
+def _read_seal(path: Path) -> dict[str, Any] | None:
+    if not path.exists():
+        return None
+    try:
+        seal = json.loads(path.read_text(encoding="utf-8"))
+        if set(seal) == {"key", "files", "facts"}:
+            return dict(seal)
+    except ValueError:
+        pass
+    raise ArtefactError(f"{path} is not a seal of this program; remove the folder {path.parent}")
+
+
+def _check_files(folder: Path, digests: Mapping[str, str]) -> None:
+    for name, digest in digests.items():
+        path = folder / name
+        if not path.is_file():
+            raise ArtefactError(f"{path} is missing; remove the folder {folder} to make it again")
+        if file_digest(path) != digest:
+            raise ArtefactError(
+                f"{path} is not what was sealed (damaged or exchanged); "
+                f"remove the folder {folder} to make it again"
+            )
+
+
+def _artefact(folder: Path, seal: Mapping[str, Any]) -> Artefact:
+    return Artefact(path=str(folder), files=seal["files"], facts=seal["facts"])

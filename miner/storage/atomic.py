@@ -1,0 +1,91 @@
+"""Files that are either whole or not there.
+
+A file is written beside its final name and renamed over it once it is on the disk, so that a run
+that fails, is interrupted or loses power leaves what was there before.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+class OutputError(OSError):
+    """An output that cannot be written: one line that names it and says why."""
+
+
+@contextmanager
+def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield the path of an empty temporary file that becomes ``path`` when the block succeeds.
+
+    The temporary file lies in the folder of ``path``, under a hidden name with the same suffix
+    (so that ``numpy.save`` and others that go by the suffix write to it and not beside it). It
+    has the permissions that any new file would have. When the block raises anything at all, it
+    is removed and ``path`` stays as it was. A symbolic link is followed: the file it points to is
+    replaced, the link is kept.
+
+    Raises:
+        OutputError: ``path`` cannot be created or replaced, or the block failed with an error of
+            the operating system's (such as a full disk).
+    """
+    final = Path(os.path.realpath(path))
+    temporary = final.with_name(f".adit-{secrets.token_hex(8)}{final.suffix}")
+    try:
+        _refuse_special(final)
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        yield temporary
+        _flush_to_disk(temporary)
+        os.replace(temporary, final)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        # An error without a number is a message of our own (of an input's, say): leave it be.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise OutputError(_not_written(path, error, temporary)) from error
+        raise
+    with suppress(OSError):  # Some file systems cannot sync a folder; the file itself is safe.
+        _flush_to_disk(final.parent)
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Check that a file could be written at ``path``; leaves nothing behind.
+
+    Raises:
+        OutputError: the folder is missing or refuses new files, or ``path`` is no regular file.
+    """
+    final = Path(os.path.realpath(path))
+    if not final.parent.is_dir():
+        raise OutputError(f"{os.fspath(path)}: there is no folder {final.parent}; create it first")
+    _refuse_special(final)
+    probe = final.with_name(f".adit-{secrets.token_hex(8)}{final.suffix}")
+    try:
+        # Only trying tells: os.access knows nothing of quotas, and root passes all its checks.
+        os.close(os.open(probe, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        probe.unlink()
+    except OSError as error:
+        raise OutputError(_not_written(path, error, probe)) from error
+
+
+def _refuse_special(final: Path) -> None:
+    """Refuse what renaming would fail on (a folder) or destroy (a device such as /dev/null)."""
+    if final.is_dir():
+        raise OutputError(f"{final}: is a folder; name a file in it")
+    if final.exists() and not final.is_file():
+        raise OutputError(f"{final}: is not a regular file; name one to create or replace")
+
+
+def _flush_to_disk(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _not_written(path: str | os.PathLike[str], error: OSError, temporary: Path) -> str:
+    names_other_file = error.filename is not None and str(error.filename) != str(temporary)
+    cause = str(error) if names_other_file or not error.strerror else error.strerror
+    return f"{os.fspath(path)}: cannot be written: {cause}"

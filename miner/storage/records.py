@@ -1,0 +1,77 @@
+"""What reading a corpus gives: batches of records, each with its row, good or rejected."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+# No sentence is longer. What is, is a document or a table, and would slow its whole batch down.
+MAX_CHARACTERS = 10_000
+
+# 32,768 texts of MAX_CHARACTERS four-byte characters stay below the 2 GiB of an Arrow column.
+BATCH_ROWS = 32_768
+
+
+class CorpusError(ValueError):
+    """A corpus that cannot be read as a whole: one line that names it and says how to mend it."""
+
+
+class Rejection(StrEnum):
+    """Why one record is left out; the value is what reports say."""
+
+    BLANK = "blank"
+    UNDECODABLE = "undecodable"
+    NUL = "NUL"
+    TOO_LONG = "too long"
+    MALFORMED = "malformed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Records:
+    """Consecutive records of a corpus, as columns of equal length.
+
+    Position ``i`` is row ``first_row + i`` of the file, counted from 0 over all its records,
+    rejected ones included. ``ids`` holds a record's own id, or its 1-based number where it has
+    none; ``docs`` its document, or an empty string. ``rejected`` maps the positions that are to
+    be left out, in order, to the reason; what the columns hold there means nothing.
+    """
+
+    first_row: int
+    ids: list[str]
+    docs: list[str]
+    texts: list[str]
+    rejected: dict[int, Rejection]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+
+def checked_records(
+    first_row: int,
+    ids: list[str],
+    docs: list[str],
+    texts: list[str],
+    rejected: dict[int, Rejection],
+) -> Records:
+    """Number the records without an id (an empty one) and reject the texts that cannot be mined.
+
+    ``rejected`` is what reading has found already; its reasons stand.
+    """
+    numbered = [own or str(number) for number, own in enumerate(ids, first_row + 1)]
+    for position, text in enumerate(texts):
+        # isspace() is true of what str.strip() would leave nothing of, without the copy.
+        if len(text) > MAX_CHARACTERS or not text or "\0" in text or text.isspace():
+            rejected.setdefault(position, _reason(text))
+    return Records(
+        first_row=first_row,
+        ids=numbered,
+        docs=docs,
+        texts=texts,
+        rejected=dict(sorted(rejected.items())),
+    )
+
+
+def _reason(text: str) -> Rejection:
+    if len(text) > MAX_CHARACTERS:
+        return Rejection.TOO_LONG
+    return Rejection.NUL if "\0" in text else Rejection.BLANK

@@ -1,0 +1,106 @@
+"""Files to bytes: opening and decompression, with every failure as one clear line."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Iterator
+from io import BufferedReader
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, cast
+
+from miner.storage.records import CorpusError
+
+if TYPE_CHECKING:
+    from io import RawIOBase
+
+COMPRESSIONS = (".gz", ".xz", ".zst", ".bz2")
+
+CHUNK_BYTES = 4 << 20
+
+
+def split_compression(path: str | os.PathLike[str]) -> tuple[str, str]:
+    """The file's lower-case suffix below its compression suffix, and that one (or "")."""
+    name = Path(path)
+    compression = name.suffix.lower()
+    if compression not in COMPRESSIONS:
+        return compression, ""
+    return name.with_suffix("").suffix.lower(), compression
+
+
+def read_chunks(path: str | os.PathLike[str]) -> Iterator[bytes]:
+    """Yield the file's bytes, decompressed by its suffix, ``CHUNK_BYTES`` at a time.
+
+    It is opened once and read forward only, so a pipe will do.
+
+    Raises:
+        CorpusError: the file is missing, is a folder, cannot be read, or is a damaged archive.
+    """
+    compression = split_compression(path)[1]
+    with open_binary(path) as raw:
+        stream = _decompressed(raw, compression)
+        try:
+            while chunk := stream.read(CHUNK_BYTES):
+                yield chunk
+        except Exception as error:
+            if not _is_damage(error):
+                raise
+            cause = str(error).partition("\n")[0]
+            if not compression:
+                raise CorpusError(f"{os.fspath(path)}: cannot be read: {cause}") from error
+            raise CorpusError(
+                f"{os.fspath(path)}: is not a whole {compression} file ({cause}); "
+                "fetch or compress it again"
+            ) from error
+
+
+def open_binary(path: str | os.PathLike[str]) -> IO[bytes]:
+    """Open a corpus to read its bytes as they are.
+
+    Raises:
+        CorpusError: it is missing, is a folder, or cannot be opened.
+    """
+    name = os.fspath(path)
+    try:
+        return open(path, "rb")
+    except FileNotFoundError:
+        raise CorpusError(f"{name}: there is no such file") from None
+    except IsADirectoryError:
+        raise CorpusError(f"{name}: is a folder; name a file in it") from None
+    except PermissionError:
+        raise CorpusError(f"{name}: may not be read; check its permissions") from None
+    except OSError as error:
+        raise CorpusError(f"{name}: cannot be opened: {error.strerror}") from error
+
+
+def _decompressed(raw: IO[bytes], compression: str) -> IO[bytes]:
+    """The decompressed stream of ``raw``; each library is loaded by the files that need it."""
+    match compression:
+        case ".gz":
+            import gzip
+
+            return cast("IO[bytes]", gzip.GzipFile(fileobj=raw, mode="rb"))
+        case ".xz":
+            import lzma
+
+            return lzma.LZMAFile(raw)
+        case ".bz2":
+            import bz2
+
+            return bz2.BZ2File(raw)
+        case ".zst":
+            import pyarrow as pa
+
+            # Buffered, because the stream itself may return less than it is asked for.
+            return BufferedReader(cast("RawIOBase", pa.CompressedInputStream(raw, "zstd")))
+        case _:
+            return raw
+
+
+def _is_damage(error: Exception) -> bool:
+    """Whether a reader raised this because of what it read; each has its own way to say so."""
+    if isinstance(error, (OSError, EOFError, ValueError, zlib.error)):
+        return True
+    import lzma  # Late, like the other formats' libraries.
+
+    return isinstance(error, lzma.LZMAError)
