@@ -1,0 +1,4 @@
+"""Measuring: BUCC scores, similarity search, and the data sets they are measured on.
+
+Import the modules by name (``from eval.bucc import ...``): the bare package hides a builtin.
+"""

@@ -1,0 +1,205 @@
+"""Scoring mined pairs against gold: precision, recall and F1, at a threshold or at the best one.
+
+The task is that of the BUCC workshops (Zweigenbaum, Sharoff & Rapp 2017, 2018): two lists of
+sentences with ids, some of them translations of each other; a system proposes scored id pairs.
+
+Three rules differ from the scripts in circulation, because those make a figure depend on accident:
+
+* A threshold cannot part equal scores, so candidates with the same score stand or fall together.
+* A sentence that occurs more than once has several ids. A candidate stands for all of them, and is
+  correct if any combination is gold.
+* A gold pair is found once, however many candidates propose it, and an id pair proposed twice
+  counts once, with its best score.
+
+Axes: ``P`` candidates, ``U`` distinct scores.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+IdPair = tuple[str, str]
+Ids = tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidates:
+    """P proposed pairs.
+
+    ``scores`` is float64 (P,). ``sources[p]`` and ``targets[p]`` hold every id of the candidate's
+    two texts; the first of each names the candidate.
+
+    Raises:
+        ValueError: a score is NaN or -inf, which no threshold could keep.
+    """
+
+    scores: NDArray[np.float64]
+    sources: Sequence[Ids]
+    targets: Sequence[Ids]
+
+    def __post_init__(self) -> None:
+        assert len(self.scores) == len(self.sources) == len(self.targets)
+        bad = np.flatnonzero(np.isnan(self.scores) | (self.scores == -np.inf))
+        if len(bad):
+            raise ValueError(
+                f"candidate {bad[0] + 1} has the score {self.scores[bad[0]]}; "
+                "scores must be numbers above -inf"
+            )
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def name(self, position: int) -> IdPair:
+        """The id pair that the candidate at ``position`` is counted and written as."""
+        return self.sources[position][0], self.targets[position][0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgements:
+    """P ranked candidates held against gold.
+
+    ``scores`` is float64 (P,), best first; ``correct`` bool (P,); ``found`` int64 (P,), the gold
+    pairs that no better candidate found already; ``gold`` the number of gold pairs.
+    """
+
+    scores: NDArray[np.float64]
+    correct: NDArray[np.bool_]
+    found: NDArray[np.int64]
+    gold: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuccScore:
+    """What candidates scoring strictly above ``threshold`` are worth.
+
+    ``extracted`` counts those candidates, ``correct`` the correct ones among them, ``found`` the
+    gold pairs they find (``correct``, but where sentences repeat) and ``gold`` all gold pairs.
+    """
+
+    threshold: float
+    extracted: int
+    correct: int
+    found: int
+    gold: int
+
+    @property
+    def precision(self) -> float:
+        """Correct candidates among those extracted; 0 where there is none."""
+        return self.correct / self.extracted if self.extracted else 0.0
+
+    @property
+    def recall(self) -> float:
+        """Gold pairs found among all; 0 where there is none."""
+        return self.found / self.gold if self.gold else 0.0
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of precision and recall; 0 where both are."""
+        if not self.correct:
+            return 0.0
+        return (2 * self.correct * self.found) / (
+            self.correct * self.gold + self.found * self.extracted
+        )
+
+
+def rank(candidates: Candidates) -> Candidates:
+    """Best first, ties in the order given; an id pair that comes again is dropped."""
+    seen: set[IdPair] = set()
+    kept: list[int] = []
+    for position in np.argsort(-candidates.scores, kind="stable").tolist():
+        name = candidates.name(position)
+        if name not in seen:
+            seen.add(name)
+            kept.append(position)
+    return Candidates(
+        scores=candidates.scores[kept],
+        sources=[candidates.sources[position] for position in kept],
+        targets=[candidates.targets[position] for position in kept],
+    )
+
+
+def judge(ranked: Candidates, gold: Collection[IdPair]) -> Judgements:
+    """Hold the candidates from ``rank`` against gold.
+
+    Args:
+        ranked: P candidates, best first, no id pair twice.
+        gold: (source id, target id), no pair twice.
+    """
+    gold_targets: defaultdict[str, set[str]] = defaultdict(set)
+    for source, target in gold:
+        gold_targets[source].add(target)
+    correct = np.zeros(len(ranked), dtype=np.bool_)
+    found = np.zeros(len(ranked), dtype=np.int64)
+    already: set[IdPair] = set()
+    for position, (sources, targets) in enumerate(zip(ranked.sources, ranked.targets, strict=True)):
+        hits = {
+            (source, target)
+            for source in sources
+            if source in gold_targets
+            for target in gold_targets[source].intersection(targets)
+        }
+        correct[position] = bool(hits)
+        found[position] = len(hits - already)
+        already |= hits
+    return Judgements(scores=ranked.scores, correct=correct, found=found, gold=len(gold))
+
+
+def score_at(judgements: Judgements, threshold: float) -> BuccScore:
+    """The score of the candidates strictly above ``threshold``."""
+    extracted = int(np.searchsorted(-judgements.scores, -threshold, side="left"))
+    return BuccScore(
+        threshold=threshold,
+        extracted=extracted,
+        correct=int(judgements.correct[:extracted].sum()),
+        found=int(judgements.found[:extracted].sum()),
+        gold=judgements.gold,
+    )
+
+
+def best_score(judgements: Judgements) -> BuccScore:
+    """The score at the threshold with the best F1; of several, at the highest.
+
+    The threshold is halfway between the last score kept and the first one dropped, just below the
+    last where all are kept, and inf (keep nothing) where no candidate is correct.
+    """
+    scores = judgements.scores
+    following = np.append(scores, -np.inf)[1:]
+    extracted_u = np.flatnonzero(scores != following) + 1
+    correct_u = np.cumsum(judgements.correct, dtype=np.int64)[extracted_u - 1]
+    found_u = np.cumsum(judgements.found, dtype=np.int64)[extracted_u - 1]
+    # One division of whole numbers: equal F1 values are equal floats, so ties are true ties.
+    below = correct_u * judgements.gold + found_u * extracted_u
+    f1_u = 2 * correct_u * found_u / np.maximum(below, 1)
+    if not f1_u.any():
+        return score_at(judgements, math.inf)
+    extracted = int(extracted_u[f1_u.argmax()])
+    kept, dropped = float(scores[extracted - 1]), float(following[extracted - 1])
+    return score_at(judgements, threshold_between(kept, dropped))
+
+
+def threshold_between(kept: float, dropped: float) -> float:
+    """A threshold that keeps ``kept`` and drops ``dropped``, under a strict comparison.
+
+    Args:
+        kept: the lowest score kept, above -inf.
+        dropped: the highest score dropped, below ``kept``; -inf where none is dropped.
+    """
+    if dropped == -math.inf:
+        return math.nextafter(kept, -math.inf)
+    middle = kept / 2 + dropped / 2  # halved first: a sum could overflow
+    return middle if dropped <= middle < kept else dropped  # neighbours among the floats
+
+
+def extracted_pairs(ranked: Candidates, threshold: float) -> list[IdPair]:
+    """The id pairs scoring strictly above ``threshold``, best first, each by its first ids."""
+    keep = int(np.searchsorted(-ranked.scores, -threshold, side="left"))
+    return [ranked.name(position) for position in range(keep)]

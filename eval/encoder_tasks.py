@@ -1,0 +1,133 @@
+"""What an encoder is worth: mining with it and searching with it, on data with known answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from eval.bucc import BuccScore, Candidates, Judgements, best_score, judge, rank, score_at
+from eval.datasets import BuccSplit
+from eval.sentences import Sentences, text_key
+from eval.similarity import SearchErrors, search_errors
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from encoder import Encoder
+    from eval.bucc import Ids
+    from miner.arrays import Pairs
+
+    Vectors = NDArray[np.float32]
+    Mine = Callable[[Vectors, Vectors], Pairs]
+
+DEFAULT_TUNE = "training"
+DEFAULT_TEST = "sample"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MinedSplit:
+    """The candidates mined from one split, best first, and how gold judges them."""
+
+    data: BuccSplit
+    ranked: Candidates
+    judgements: Judgements
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitResult:
+    """The score of a mined split at some threshold, and the best that any could reach on it."""
+
+    mined: MinedSplit
+    score: BuccScore
+    oracle: BuccScore
+
+
+def mine_split(data: BuccSplit, *, encoder: Encoder, mine: Mine) -> MinedSplit:
+    """Encode both sides, mine them, and hold the pairs against gold.
+
+    Repeated sentences are mined once and stand for all their ids. Sentences that the encoder has
+    no vector for are not mined; their gold pairs count as missed.
+    """
+    start = time.perf_counter()
+    source_ids, source = _encode_side(data.source, encoder, f"{data.pair} {data.split} source")
+    target_ids, target = _encode_side(data.target, encoder, f"{data.pair} {data.split} target")
+    pairs = mine(source, target)
+    seconds = time.perf_counter() - start
+    ranked = rank(
+        Candidates(
+            scores=pairs.score,
+            sources=[source_ids[row] for row in pairs.source.tolist()],
+            targets=[target_ids[row] for row in pairs.target.tolist()],
+        )
+    )
+    return MinedSplit(
+        data=data, ranked=ranked, judgements=judge(ranked, data.gold), seconds=seconds
+    )
+
+
+def tune_and_test(tune: MinedSplit, test: MinedSplit) -> tuple[SplitResult, SplitResult]:
+    """Choose the threshold with the best F1 on ``tune`` and apply it to ``test``."""
+    best = best_score(tune.judgements)
+    return (
+        SplitResult(mined=tune, score=best, oracle=best),
+        SplitResult(
+            mined=test,
+            score=score_at(test.judgements, best.threshold),
+            oracle=best_score(test.judgements),
+        ),
+    )
+
+
+def choose_splits(
+    available: Collection[str], *, tune: str | None, test: str | None
+) -> tuple[str, str, str | None]:
+    """The splits to tune and to test on, and a remark if they are not the usual ones.
+
+    A split that was asked for (not None) is taken as it is; loading it tells if it is missing.
+    """
+    usual = tune or DEFAULT_TUNE, test or DEFAULT_TEST
+    tune = tune or _first_of((DEFAULT_TUNE,), available, but=usual[1]) or usual[1]
+    test = test or _first_of((DEFAULT_TEST, "test"), available, but=tune) or tune
+    if tune == test:
+        return tune, test, f"tuned and tested on the same split {tune!r}, which flatters its F1"
+    if (tune, test) == usual:
+        return tune, test, None
+    has = ", ".join(sorted(available))
+    return tune, test, f"tuned on {tune!r} and tested on {test!r}, as its splits are {has}"
+
+
+def _first_of(preferred: tuple[str, ...], available: Collection[str], *, but: str) -> str | None:
+    ranked = (*preferred, *sorted(available))
+    return next((name for name in ranked if name in available and name != but), None)
+
+
+def translation_errors(foreign: list[str], english: list[str], *, encoder: Encoder) -> SearchErrors:
+    """Similarity search between sentences and their translations, line by line."""
+    return search_errors(encoder.encode(foreign), encoder.encode(english))
+
+
+def scored_texts(mined: MinedSplit) -> str:
+    """The candidates as a PAIRS ``.tsv``: score, source text, target text; tabs become spaces."""
+    source = dict(zip(mined.data.source.ids, mined.data.source.texts, strict=True))
+    target = dict(zip(mined.data.target.ids, mined.data.target.texts, strict=True))
+    lines = []
+    for position, score in enumerate(mined.ranked.scores.tolist()):
+        source_id, target_id = mined.ranked.name(position)
+        lines.append(f"{score!r}\t{text_key(source[source_id])}\t{text_key(target[target_id])}\n")
+    return "".join(lines)
+
+
+def _encode_side(sentences: Sentences, encoder: Encoder, what: str) -> tuple[list[Ids], Vectors]:
+    """Ids and vectors of the distinct sentences that have a vector."""
+    ids_by_text = sentences.ids_by_text()
+    vectors = encoder.encode(list(ids_by_text))
+    rows = np.flatnonzero(np.any(vectors, axis=1))
+    if not len(rows):
+        raise ValueError(f"{what}: the encoder {encoder.name} has no vector for any sentence")
+    ids = list(ids_by_text.values())
+    return [ids[row] for row in rows.tolist()], vectors[rows]

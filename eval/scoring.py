@@ -1,0 +1,207 @@
+"""bucc-score without its command line: a pairs file and gold in, figures and extraction out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from eval import laser_compat
+from eval.bucc import (
+    Candidates,
+    IdPair,
+    best_score,
+    extracted_pairs,
+    judge,
+    rank,
+    score_at,
+)
+from eval.candidates import candidates_from_texts, read_records, read_scored_texts
+from eval.report import score_line, score_record, signature
+from eval.sentences import Sentences, check_gold, read_gold, read_sentences, read_split_sentences
+from eval.textfiles import fingerprint, write_text
+from miner.commandline import product_version
+
+OPTIMIZED: Literal["optimized"] = "optimized"
+
+Sides = tuple[Sentences, Sentences]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SideFiles:
+    """Where one side's sentences and ids are: one file of ``ID TAB sentence``, or two."""
+
+    texts: Path
+    ids: Path | None = None
+
+    def read(self) -> Sentences:
+        """Read the sentences."""
+        if self.ids is None:
+            return read_sentences(self.texts)
+        return read_split_sentences(self.texts, self.ids)
+
+    def fingerprint(self) -> str:
+        """Fingerprint of the file, or of both joined by ``+``."""
+        names = [fingerprint(path) for path in (self.texts, self.ids) if path is not None]
+        return "+".join(names)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoringOptions:
+    """What to score and how; the sides are needed for pairs that carry texts and no ids.
+
+    Raises:
+        ValueError: without gold there is nothing to do but to extract at a given threshold.
+    """
+
+    pairs: Path
+    gold: Path | None
+    source: SideFiles | None
+    target: SideFiles | None
+    threshold: float | Literal["optimized"] = -math.inf
+    output: Path | None = None
+
+    def __post_init__(self) -> None:
+        given = isinstance(self.threshold, float) and self.threshold > -math.inf
+        if self.gold is None and not (given and self.output is not None):
+            raise ValueError("without --gold only --threshold with --output has a meaning")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoringReport:
+    """The outcome as a line for people and as a record for JSON; its signature; a doubt, if any."""
+
+    line: str
+    record: dict[str, object]
+    signature: str
+    remark: str | None = None
+
+
+def score_pairs(options: ScoringOptions) -> ScoringReport:
+    """Score by the rules of ``eval.bucc``, and write the extracted id pairs if asked to."""
+    sides = _read_sides(options)
+    if options.pairs.suffix == ".tsv":
+        source, target = _needed(sides, options)
+        rows = read_scored_texts(options.pairs)
+        candidates = candidates_from_texts(rows, source=source, target=target, path=options.pairs)
+    else:
+        candidates = read_records(options.pairs)
+    ranked = rank(candidates)
+    threshold, remark = options.threshold, None
+    line, record = "", {}
+    if gold := _read_gold(options, sides):
+        judgements = judge(ranked, gold)
+        if threshold == OPTIMIZED:
+            score = best_score(judgements)
+        else:
+            score = score_at(judgements, float(threshold))
+        threshold, line, record = score.threshold, score_line(score), score_record(score)
+        remark = _stranger_ids(ranked, gold)
+    extracted = extracted_pairs(ranked, float(threshold))
+    rules = {"ties": "grouped", "repeats": "any", "compat": "none"}
+    return _finish(
+        options,
+        extracted,
+        line=line,
+        record=record,
+        signed=_signed_fields(options, len(candidates), gold) | rules,
+        remark=remark,
+    )
+
+
+def score_pairs_like_laser(options: ScoringOptions) -> ScoringReport:
+    """Score as LASER's bucc.py does."""
+    if options.pairs.suffix != ".tsv":
+        raise ValueError(f"{options.pairs}: --compat laser reads pairs in .tsv only")
+    source, target = sides = _needed(_read_sides(options), options)
+    rows = read_scored_texts(options.pairs)
+    scores = laser_compat.score_by_ids(rows, source, target)
+    threshold, label = options.threshold, "threshold"
+    line, record = "", {}
+    if gold := _read_gold(options, sides):
+        if threshold == OPTIMIZED:
+            threshold, label = laser_compat.best_threshold(scores, gold), "best threshold"
+        measured = laser_compat.measure(scores, gold, float(threshold))
+        line, record = laser_compat.format_score(measured, label), score_record(measured)
+    rules = {"ties": "split", "repeats": "dropped", "compat": "laser"}
+    return _finish(
+        options,
+        laser_compat.extract(scores, float(threshold)),
+        line=line,
+        record=record,
+        signed=_signed_fields(options, len(rows), gold) | rules,
+    )
+
+
+def _read_sides(options: ScoringOptions) -> Sides | None:
+    if options.source is None or options.target is None:
+        return None
+    return options.source.read(), options.target.read()
+
+
+def _needed(sides: Sides | None, options: ScoringOptions) -> Sides:
+    if sides is None:
+        raise ValueError(
+            f"{options.pairs} holds texts, not ids: give the sentences with ids as --src and "
+            "--tgt, or as --src-texts, --src-ids, --tgt-texts and --tgt-ids"
+        )
+    return sides
+
+
+def _read_gold(options: ScoringOptions, sides: Sides | None) -> frozenset[IdPair] | None:
+    if options.gold is None:
+        return None
+    gold = read_gold(options.gold)
+    if sides is not None:
+        check_gold(gold, source=sides[0], target=sides[1], path=options.gold)
+    return gold
+
+
+def _stranger_ids(ranked: Candidates, gold: frozenset[IdPair]) -> str | None:
+    """A remark if gold and candidates share no id on a side, which looks like the wrong file."""
+    for side, column, known in (("source", 0, ranked.sources), ("target", 1, ranked.targets)):
+        ids = {identifier for same in known for identifier in same}
+        if ids and ids.isdisjoint(pair[column] for pair in gold):
+            return (
+                f"no {side} id of the gold occurs in the pairs, whose first is {known[0][0]!r}; "
+                "is it the gold of these pairs, with the source first?"
+            )
+    return None
+
+
+def _signed_fields(
+    options: ScoringOptions, count: int, gold: frozenset[IdPair] | None
+) -> dict[str, object]:
+    fields: dict[str, object] = {"gold": "none" if gold is None else len(gold)}
+    if options.gold is not None:
+        fields["gold_sha256"] = fingerprint(options.gold)
+    fields |= {"pairs": count, "pairs_sha256": fingerprint(options.pairs)}
+    if options.source is not None and options.target is not None:
+        fields["source_sha256"] = options.source.fingerprint()
+        fields["target_sha256"] = options.target.fingerprint()
+    fields["threshold"] = "none" if options.threshold == -math.inf else options.threshold
+    return fields
+
+
+def _finish(
+    options: ScoringOptions,
+    extracted: Sequence[IdPair],
+    *,
+    line: str,
+    record: dict[str, object],
+    signed: dict[str, object],
+    remark: str | None = None,
+) -> ScoringReport:
+    """Write the extraction, and sign."""
+    if options.output is not None:
+        text = "".join(f"{source}\t{target}\n" for source, target in extracted)
+        write_text(options.output, text)
+    full = signature("bucc", signed | {"v": product_version()})
+    return ScoringReport(
+        line=line or f"threshold={options.threshold!r} extracted={len(extracted)}",
+        record={**record, "extracted": len(extracted), "pairs": signed["pairs"], "signature": full},
+        signature=full,
+        remark=remark,
+    )

@@ -1,0 +1,46 @@
+"""Text files: UTF-8, split at LF only, so that line numbers agree with other programs'."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from miner.storage.atomic import atomic_file
+
+
+def read_lines(path: Path) -> list[str]:
+    r"""The lines of a UTF-8 file, without a byte order mark, line ends or a CR before them.
+
+    Only ``\n`` ends a line: U+2028, U+0085 and their like occur inside sentences. An end of line
+    at the end of the file opens no further line.
+
+    Raises:
+        ValueError: the file is not UTF-8.
+        OSError: it cannot be read.
+    """
+    data = path.read_bytes()
+    try:
+        text = data.decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"{path} line {line}: not UTF-8 ({error.reason})") from error
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines]
+
+
+def fingerprint(path: Path) -> str:
+    """The first 8 hexadecimal digits of the file's SHA-256, as ``sha256sum`` prints it."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:8]
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write ``text`` in UTF-8, whole or not at all.
+
+    Raises:
+        OutputError: ``path`` cannot be written.
+    """
+    with atomic_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")

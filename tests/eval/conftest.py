@@ -1,0 +1,68 @@
+"""A small world: sentences of numbers, which two languages spell differently."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+
+class NumberEncoder:
+    """Knows the numbers in a sentence and nothing else."""
+
+    name = "numbers"
+    dim = 64
+
+    def encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:
+        vectors = np.zeros((len(sentences), self.dim), dtype=np.float32)
+        for row, sentence in enumerate(sentences):
+            numbers = [int(word) for word in sentence.split() if word.isdecimal()]
+            for number in numbers:
+                vectors[row] += np.random.default_rng(number).standard_normal(self.dim)
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return vectors / np.where(lengths > 0, lengths, 1)
+
+
+def write_split(
+    folder: Path, pair: str, split: str, *, source: str, target: str, gold: str | None
+) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    first, second = pair.split("-")
+    (folder / f"{pair}.{split}.{first}").write_text(source, encoding="utf-8")
+    (folder / f"{pair}.{split}.{second}").write_text(target, encoding="utf-8")
+    if gold is not None:
+        (folder / f"{pair}.{split}.gold").write_text(gold, encoding="utf-8")
+
+
+def write_numbers(folder: Path, pair: str, split: str, *, first: int) -> None:
+    """24 sentences a side; 12 numbers occur on both, of which gold knows all but the last."""
+    foreign = "".join(f"xx-{n}\tSatz {n} {n + 1000}\n" for n in range(first, first + 24))
+    english = "".join(f"en-{n}\tsentence {n} {n + 1000}\n" for n in range(first + 12, first + 36))
+    gold = "".join(f"xx-{n}\ten-{n}\n" for n in range(first + 12, first + 23))
+    write_split(folder, pair, split, source=foreign, target=english, gold=gold)
+
+
+@pytest.fixture
+def number_encoder(monkeypatch: pytest.MonkeyPatch) -> NumberEncoder:
+    """The encoder that ``load_encoder`` gives for ``numbers``; other specs are refused."""
+    instance = NumberEncoder()
+
+    def load(spec: str) -> NumberEncoder:
+        if spec != "numbers":
+            raise ValueError(f"no encoder {spec!r}")
+        return instance
+
+    monkeypatch.setattr("encoder.load_encoder", load, raising=False)
+    return instance
+
+
+@pytest.fixture
+def bucc_dir(tmp_path: Path) -> Path:
+    """Two pairs: de-en with the usual splits, fr-en with dev and test."""
+    root = tmp_path / "bucc"
+    write_numbers(root / "de-en", "de-en", "training", first=0)
+    write_numbers(root / "de-en", "de-en", "sample", first=100)
+    write_numbers(root / "fr-en", "fr-en", "dev", first=200)
+    write_numbers(root / "fr-en", "fr-en", "test", first=300)
+    return root
