@@ -1,0 +1,1 @@
+"""Training: data, objectives, the loop, and the recipe that joins them."""
