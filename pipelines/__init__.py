@@ -1,0 +1,1 @@
+"""The mining graph on Apache Beam, and the command lines that run it."""

@@ -1,0 +1,257 @@
+"""The command lines mine-corpus and embed-corpus.
+
+What is heavy (Beam, torch, pyarrow) is imported when there is work to do, so ``--help`` is quick.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import math
+import sys
+import tempfile
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+from miner.commandline import product_version, run_command
+from pipelines.options import CorpusOptions, MiningOptions
+
+INPUT_FORMATS = ("auto", "lines", "bucc", "tsv", "jsonl", "parquet")
+
+
+def mine_corpus(argv: list[str] | None = None) -> int:
+    """Run ``mine-corpus``; the exit status."""
+    parser = _mine_parser()
+    args = parser.parse_args(argv)
+    return run_command(lambda: _mine(args), parser.prog)
+
+
+def embed_corpus(argv: list[str] | None = None) -> int:
+    """Run ``embed-corpus``; the exit status."""
+    parser = _embed_parser()
+    args = parser.parse_args(argv)
+    return run_command(lambda: _embed(args), parser.prog)
+
+
+def _mine_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="mine-corpus",
+        description="Mine the sentence pairs of two corpora that are translations of each other.",
+        epilog="SRC and TGT hold one sentence a line, or records with id, document and text; "
+        ".gz, .xz, .zst and .bz2 are decompressed. Bad input is told in one line, with status 2.",
+    )
+    parser.add_argument("source", type=Path, metavar="SRC", help="source corpus")
+    parser.add_argument("target", type=Path, metavar="TGT", help="target corpus")
+    parser.add_argument(
+        *("-o", "--output"),
+        type=Path,
+        required=True,
+        metavar="OUT",
+        help="pairs, best first: .tsv (score, source, target), .jsonl or .parquet (every field)",
+    )
+    _add_input_options(parser)
+    _add_vector_options(parser)
+    _add_mining_options(parser)
+    parser.add_argument(
+        "--work-dir",
+        type=Path,
+        metavar="DIR",
+        help="keep sentences, vectors and neighbours here; what is there already and still fits "
+        "is used again (default: a temporary folder beside OUT)",
+    )
+    add_common_options(parser)
+    return parser
+
+
+def _add_input_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("input")
+    add = group.add_argument
+    add("--src-lang", metavar="XX", help="language of SRC (ISO 639), kept with the results")
+    add("--tgt-lang", metavar="XX", help="language of TGT")
+    _add_input_format(group)
+    add(
+        "--keep-duplicates",
+        action="store_true",
+        help="search every line; else the first of equal sentences stands for all of them",
+    )
+
+
+def _add_input_format(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
+    group.add_argument(
+        "--input-format",
+        choices=INPUT_FORMATS,
+        default="auto",
+        help="default: by suffix and content; tsv is id, text or id, doc, text without a header",
+    )
+
+
+def _add_vector_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("vectors").add_argument
+    add("--encoder", default="mini", metavar="SPEC", help="mini (bundled, default) or a folder")
+    for side, corpus in (("src", "SRC"), ("tgt", "TGT")):
+        add(
+            f"--{side}-embeddings",
+            type=Path,
+            metavar="FILE",
+            help=f"vectors of all lines of {corpus}: .npy, or raw float32 or float16 with --dim",
+        )
+    add("--dim", type=int, metavar="D", help="dimensions of raw embeddings")
+
+
+def _add_mining_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("mining").add_argument
+    add("-k", type=int, default=4, metavar="K", help="neighbourhood size (default: 4)")
+    add(
+        "--margin",
+        choices=("ratio", "distance", "absolute", "csls"),
+        default="ratio",
+        help="how a cosine is measured against both neighbourhoods (default: ratio)",
+    )
+    add(
+        "--retrieval",
+        choices=("max", "intersect", "forward", "backward"),
+        default="max",
+        help="max: best first, one to one (default); forward, backward: the best for each "
+        "sentence of that side; intersect: best for both",
+    )
+    add(
+        "--threshold",
+        type=float,
+        default=-math.inf,
+        metavar="T",
+        help="keep pairs that score strictly above T (default: all)",
+    )
+    add(
+        "--index",
+        default="auto",
+        metavar="INDEX",
+        help="exact, a FAISS factory string, or auto: exact up to 10^12 similarities (default)",
+    )
+
+
+def add_common_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that every command has."""
+    volume = parser.add_mutually_exclusive_group()
+    volume.add_argument("-q", "--quiet", action="store_true", help="tell nothing but errors")
+    volume.add_argument("-v", "--verbose", action="store_true", help="tell more")
+    parser.add_argument("--version", action="version", version=f"Adit {product_version()}")
+
+
+def _mine(args: argparse.Namespace) -> int:
+    from pipelines import progress
+    from pipelines.options import check_options
+    from pipelines.run import mine_corpus as run
+    from pipelines.summary import describe, peak_memory, read_summary
+
+    set_up_logging(args)
+    with _work_dir(args) as work_dir:
+        options = _mining_options(args, Path(work_dir))
+        check_options(options)
+        monitor = progress.Monitor(bars=sys.stderr.isatty() and not args.quiet)
+        progress.install(monitor)
+        try:
+            run(options)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(_after_interrupt(args)) from None
+        summary = read_summary(options.work_dir)
+    if not args.quiet:
+        sys.stderr.write(describe(summary, monitor.seconds, peak_memory()) + "\n")
+    return 0
+
+
+def _after_interrupt(args: argparse.Namespace) -> str:
+    if args.work_dir is None:
+        return f"; {args.output} was not written (with --work-dir a second call could go on)"
+    return f"; {args.output} was not written; the same command goes on from {args.work_dir}"
+
+
+def _work_dir(args: argparse.Namespace) -> AbstractContextManager[str | Path]:
+    if args.work_dir is not None:
+        return nullcontext(args.work_dir)
+    from miner.storage.pairs import check_output
+
+    check_output(args.output)  # so that the temporary folder beside it can be made
+    return tempfile.TemporaryDirectory(prefix=f".{args.output.name}-", dir=args.output.parent)
+
+
+def _mining_options(args: argparse.Namespace, work_dir: Path) -> MiningOptions:
+    source, target = (
+        CorpusOptions(
+            path=path,
+            language=language,
+            input_format=args.input_format,
+            embeddings=embeddings,
+            dim=args.dim,
+        )
+        for path, language, embeddings in (
+            (args.source, args.src_lang, args.src_embeddings),
+            (args.target, args.tgt_lang, args.tgt_embeddings),
+        )
+    )
+    return MiningOptions(
+        source=source,
+        target=target,
+        output=args.output,
+        work_dir=work_dir,
+        encoder=args.encoder,
+        k=args.k,
+        margin=args.margin,
+        retrieval=args.retrieval,
+        threshold=args.threshold,
+        index=args.index,
+        keep_duplicates=args.keep_duplicates,
+    )
+
+
+def set_up_logging(args: argparse.Namespace) -> None:
+    """Our own log lines, and the libraries' only where asked for."""
+    level = logging.ERROR if args.quiet else logging.DEBUG if args.verbose else logging.INFO
+    logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
+    for room in ("encoder", "miner", "pipelines"):
+        logging.getLogger(room).setLevel(level)
+    # Beam logs each failure with its whole traceback; the stage's own error is told in one line.
+    others = logging.INFO if args.verbose else logging.CRITICAL
+    logging.getLogger("apache_beam").setLevel(others)
+    logging.getLogger().setLevel(others)
+
+
+def _embed_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="embed-corpus",
+        description="Encode every line of a corpus; row i of the output belongs to line i.",
+        epilog="Lines that hold no sentence (blank, undecodable, too long) get the zero vector, "
+        "so that rows and lines never shift; mine-corpus leaves them out.",
+    )
+    parser.add_argument("corpus", type=Path, metavar="IN", help="the corpus")
+    parser.add_argument(
+        *("-o", "--output"),
+        type=Path,
+        required=True,
+        metavar="OUT",
+        help=".npy, or any other suffix for headerless row-major floats",
+    )
+    parser.add_argument("--encoder", default="mini", metavar="SPEC", help="default: mini")
+    _add_input_format(parser)
+    parser.add_argument(
+        "--dtype", choices=("float32", "float16"), default="float32", help="default: float32"
+    )
+    add_common_options(parser)
+    return parser
+
+
+def _embed(args: argparse.Namespace) -> int:
+    from pipelines import progress
+    from pipelines.embedding_file import embed_file
+
+    set_up_logging(args)
+    progress.install(progress.Monitor(bars=sys.stderr.isatty() and not args.quiet))
+    told = embed_file(
+        args.corpus,
+        args.output,
+        encoder=args.encoder,
+        input_format=args.input_format,
+        dtype=args.dtype,
+    )
+    if not args.quiet:
+        sys.stderr.write(told + "\n")
+    return 0

@@ -1,0 +1,114 @@
+"""The encode stage: a shard's sentences to sealed vectors, by an encoder or from a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from encoder import Encoder, load_encoder
+from miner.storage.artefacts import Artefact, Draft, content_key, file_digest, produce
+from pipelines import progress
+from pipelines.options import MiningOptions
+from pipelines.reading import Shard
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.floating]
+
+ROWS, VECTORS = "rows.npy", "vectors.npy"
+ENCODE_ROWS = 8192  # sentences at a time: progress is reported this often
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbeddedShard:
+    """A shard and its sealed vectors: ``rows.npy`` int64 (n,) and ``vectors.npy`` (n, D)."""
+
+    shard: Shard
+    vectors: Artefact
+
+    def row_ids(self) -> NDArray[np.int64]:
+        """The rows of the sentences that have a vector, ascending."""
+        import numpy as np
+
+        rows: NDArray[np.int64] = np.load(self.vectors.file(ROWS))
+        return rows
+
+    def unit_vectors(self) -> NDArray[np.float32]:
+        """Their vectors as unit rows."""
+        import numpy as np
+
+        from miner.knn.rescore import unit_rows
+
+        stored = np.load(self.vectors.file(VECTORS), mmap_mode="r")
+        units = np.empty(stored.shape, dtype=np.float32)
+        for start in range(0, len(stored), ENCODE_ROWS):
+            block = slice(start, start + ENCODE_ROWS)
+            units[block] = unit_rows(stored[block])
+        return units
+
+
+@cache
+def encoder_of_process(spec: str) -> Encoder:
+    """The encoder, loaded once in each process."""
+    return load_encoder(spec)
+
+
+def embed_shard(options: MiningOptions, shard: Shard) -> EmbeddedShard:
+    """Encode a shard, or take its vectors from the file given for its side.
+
+    Sentences whose vector is zero or not finite have no neighbours; they are left out and counted
+    in the facts ``dropped``. Encoded vectors are kept as float16, given ones as they are.
+    """
+    given = options.side(shard.side).embeddings
+    maker = file_digest(given) if given else encoder_of_process(options.encoder).name
+    key = content_key("encode", sentences=shard.digest, maker=maker)
+    folder = options.work_dir / "embeddings" / shard.name
+
+    def write(draft: Draft) -> Mapping[str, Any]:
+        return _write_vectors(shard, _vectors_of(options, shard), draft)
+
+    return EmbeddedShard(shard=shard, vectors=produce(folder, key=key, write=write))
+
+
+def _vectors_of(options: MiningOptions, shard: Shard) -> Callable[[int, int], Vectors]:
+    """A function from (start, stop) to the vectors of those sentences of the shard."""
+    import numpy as np
+
+    side = options.side(shard.side)
+    if side.embeddings is not None:
+        from miner.storage.embeddings import open_embeddings
+
+        lines = shard.corpus.facts["read"]
+        given = open_embeddings(side.embeddings, rows=lines, dim=side.dim, corpus=str(side.path))
+        rows = shard.row_ids()
+        return lambda start, stop: given[rows[start:stop]]
+    encoder = encoder_of_process(options.encoder)
+    texts = shard.read(["text"])["text"]
+    return lambda start, stop: encoder.encode(texts[start:stop].to_pylist()).astype(np.float16)
+
+
+def _write_vectors(
+    shard: Shard, vectors: Callable[[int, int], Vectors], draft: Draft
+) -> Mapping[str, Any]:
+    import numpy as np
+
+    from miner.storage.embeddings import usable_rows
+
+    usable, blocks = [], []
+    dropped: dict[str, int] = {}
+    with progress.stage("encode", shard.rows, "sentences") as meter:
+        for start in range(0, shard.rows, ENCODE_ROWS):
+            block = vectors(start, min(start + ENCODE_ROWS, shard.rows))
+            mask, reasons = usable_rows(block)
+            for reason, positions in reasons.items():
+                dropped[reason] = dropped.get(reason, 0) + len(positions)
+            usable.append(mask)
+            blocks.append(block[mask])
+            meter.advance(len(block))
+    draft.array(ROWS, shard.row_ids()[np.concatenate(usable)])
+    draft.array(VECTORS, np.concatenate(blocks))
+    return {"dropped": dropped}

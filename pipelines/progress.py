@@ -1,0 +1,109 @@
+"""What a run tells while it works: bars on a terminal, log lines elsewhere, seconds per stage.
+
+Stages run inside the process on the direct runner, so they report to one monitor of the process;
+on a cluster's workers nobody has installed one, and reports go nowhere.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+logger = logging.getLogger(__name__)
+
+LOG_SECONDS = 10.0
+
+
+class Monitor:
+    """Follows the stages of one run; ``seconds`` maps each stage to the time spent in it."""
+
+    def __init__(self, *, bars: bool) -> None:
+        self.seconds: dict[str, float] = {}
+        self._bars = bars
+
+    @contextmanager
+    def stage(self, name: str, total: int | None, unit: str) -> Iterator[_Meter]:
+        """Follow one piece of a stage's work, ``total`` units long (None if unknown)."""
+        start = time.perf_counter()
+        meter = _Bar(name, total, unit) if self._bars else _Log(name, total, unit)
+        try:
+            yield meter
+        finally:
+            meter.close()
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+
+
+class _Meter:
+    """Counts units done; this one tells nobody."""
+
+    def advance(self, count: int) -> None:
+        """Note that ``count`` more units are done."""
+
+    def close(self) -> None:
+        """The piece of work is over."""
+
+
+class _Bar(_Meter):
+    def __init__(self, name: str, total: int | None, unit: str) -> None:
+        from tqdm import tqdm
+
+        self._bar = tqdm(
+            desc=f"{name:<8}",
+            total=total,
+            unit=f" {unit}",
+            unit_scale=True,
+            dynamic_ncols=True,
+        )
+
+    def advance(self, count: int) -> None:
+        self._bar.update(count)
+
+    def close(self) -> None:
+        self._bar.close()
+
+
+class _Log(_Meter):
+    """A log line every ten seconds and one at the end."""
+
+    def __init__(self, name: str, total: int | None, unit: str) -> None:
+        self._name, self._total, self._unit = name, total, unit
+        self._done, self._start = 0, time.monotonic()
+        self._next = self._start + LOG_SECONDS
+
+    def advance(self, count: int) -> None:
+        self._done += count
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + LOG_SECONDS
+            rate = self._done / (now - self._start)
+            left = f", {(self._total - self._done) / rate:.0f} s left" if self._total else ""
+            share = f" of {self._total:,}" if self._total else ""
+            logger.info(
+                "%s: %s%s %s, %.3g/s%s",
+                *(self._name, f"{self._done:,}", share, self._unit, rate, left),
+            )
+
+    def close(self) -> None:
+        seconds = time.monotonic() - self._start
+        logger.info("%s: %s %s in %.1f s", self._name, f"{self._done:,}", self._unit, seconds)
+
+
+_monitor: Monitor | None = None
+
+
+def install(monitor: Monitor | None) -> None:
+    """Make ``monitor`` the one that this process's stages report to."""
+    global _monitor
+    _monitor = monitor
+
+
+@contextmanager
+def stage(name: str, total: int | None, unit: str) -> Iterator[_Meter]:
+    """Report one piece of a stage's work to the process's monitor, if there is one."""
+    if _monitor is None:
+        yield _Meter()
+        return
+    with _monitor.stage(name, total, unit) as meter:
+        yield meter

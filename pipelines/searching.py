@@ -1,0 +1,165 @@
+"""The search stage: tiles of source by target shards to sealed neighbours of every shard."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from miner.storage.artefacts import Artefact, Draft, content_key, produce
+from pipelines import progress
+from pipelines.embedding import ROWS, VECTORS, EmbeddedShard
+from pipelines.options import SOURCE, TARGET, MiningOptions
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from miner.arrays import Neighbours
+
+logger = logging.getLogger(__name__)
+
+# Past this many similarities (a million sentences a side) exact search takes hours on a laptop.
+EXACT_SIMILARITIES = 10**12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tile:
+    """Two shards to be searched against each other, by ``exact`` or a FAISS factory string."""
+
+    source: EmbeddedShard
+    target: EmbeddedShard
+    method: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Partial:
+    """One side's neighbours from one tile: files ``SIDE.ids.npy`` and ``SIDE.cosines.npy``."""
+
+    embedded: EmbeddedShard
+    tile: Artefact
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShardNeighbours:
+    """A shard's neighbours in the whole other side, sealed: ids are rows of the corpus."""
+
+    embedded: EmbeddedShard
+    neighbours: Artefact
+
+    def load(self) -> Neighbours:
+        """The neighbours of the rows of ``embedded.row_ids()``."""
+        return _load(self.neighbours, self.embedded.shard.side)
+
+
+def plan_tiles(options: MiningOptions, shards: Sequence[EmbeddedShard]) -> list[Tile]:
+    """Every source shard with every target shard, and how to search them."""
+    sides = {
+        side: sorted(
+            (embedded for embedded in shards if embedded.shard.side == side),
+            key=lambda embedded: embedded.shard.index,
+        )
+        for side in (SOURCE, TARGET)
+    }
+    method = _choose_method(options, sides)
+    return [
+        Tile(source=source, target=target, method=method)
+        for source in sides[SOURCE]
+        for target in sides[TARGET]
+    ]
+
+
+def _choose_method(options: MiningOptions, sides: Mapping[str, Sequence[EmbeddedShard]]) -> str:
+    if options.index != "auto":
+        return options.index
+    rows = {side: sum(embedded.shard.rows for embedded in shards) for side, shards in sides.items()}
+    if rows[SOURCE] * rows[TARGET] <= EXACT_SIMILARITIES:
+        return "exact"
+    largest = max(embedded.shard.rows for shards in sides.values() for embedded in shards)
+    cells = 1 << round(math.log2(4 * math.sqrt(largest)))  # the FAISS guidelines' 4 sqrt(n)
+    logger.info("index auto: %s x %s sentences are searched by IVF%d,Flat", *rows.values(), cells)
+    return f"IVF{cells},Flat"
+
+
+def search_tile(options: MiningOptions, tile: Tile) -> list[Partial]:
+    """Both directions of one tile; ids are rows of the corpora."""
+    source, target = tile.source, tile.target
+    key = content_key(
+        "search",
+        source=[source.vectors.files[name] for name in (ROWS, VECTORS)],
+        target=[target.vectors.files[name] for name in (ROWS, VECTORS)],
+        k=options.k,
+        method=tile.method,
+    )
+    name = f"{source.shard.index:05d}-{target.shard.index:05d}"
+
+    def write(draft: Draft) -> Mapping[str, Any]:
+        forward, backward = _search(options, tile)
+        _save(draft, SOURCE, forward, ids=target.row_ids())
+        _save(draft, TARGET, backward, ids=source.row_ids())
+        return {"method": tile.method}
+
+    artefact = produce(options.work_dir / "tiles" / name, key=key, write=write)
+    return [Partial(embedded=source, tile=artefact), Partial(embedded=target, tile=artefact)]
+
+
+def _search(options: MiningOptions, tile: Tile) -> tuple[Neighbours, Neighbours]:
+    source, target = tile.source.unit_vectors(), tile.target.unit_vectors()
+    similarities = len(source) * len(target)
+    with progress.stage("search", similarities, "similarities") as meter:
+        if tile.method == "exact":
+            from miner.knn.exact import search_both
+
+            return search_both(source, target, k=options.k, progress=meter.advance)
+        from miner.knn.faiss_index import search_index_both
+
+        found = search_index_both(source, target, factory=tile.method, k=options.k)
+        meter.advance(similarities)
+        return found
+
+
+def merge_partials(options: MiningOptions, partials: Sequence[Partial]) -> ShardNeighbours:
+    """One shard's neighbours in the whole other side from those in each of its shards."""
+    from miner.knn.rescore import merge
+
+    embedded = partials[0].embedded
+    side = embedded.shard.side
+    names = [f"{side}.ids.npy", f"{side}.cosines.npy"]
+    parts = sorted([partial.tile.files[name] for name in names] for partial in partials)
+
+    def write(draft: Draft) -> Mapping[str, Any]:
+        merged = merge([_load(partial.tile, side) for partial in partials], k=options.k)
+        _save(draft, side, merged, ids=None)
+        return {}
+
+    key = content_key("merge", parts=parts, k=options.k)
+    folder = options.work_dir / "neighbours" / embedded.shard.name
+    return ShardNeighbours(embedded=embedded, neighbours=produce(folder, key=key, write=write))
+
+
+def _save(
+    draft: Draft, side: str, neighbours: Neighbours, *, ids: NDArray[np.int64] | None
+) -> None:
+    """Write neighbours; ``ids`` maps positions to rows of the corpus."""
+    import numpy as np
+
+    from miner.arrays import NO_NEIGHBOUR
+
+    found = neighbours.ids
+    if ids is not None:
+        found = np.where(found == NO_NEIGHBOUR, NO_NEIGHBOUR, ids[found])
+    draft.array(f"{side}.ids.npy", found)
+    draft.array(f"{side}.cosines.npy", neighbours.cosines)
+
+
+def _load(artefact: Artefact, side: str) -> Neighbours:
+    import numpy as np
+
+    from miner.arrays import Neighbours
+
+    return Neighbours(
+        ids=np.load(artefact.file(f"{side}.ids.npy")),
+        cosines=np.load(artefact.file(f"{side}.cosines.npy")),
+    )

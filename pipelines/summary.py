@@ -1,0 +1,93 @@
+"""What a run came to: counts of everything that went in, and how to repeat it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import resource
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from miner.commandline import product_version
+from miner.storage.atomic import atomic_file
+from pipelines.choosing import Choice
+from pipelines.embedding import encoder_of_process
+from pipelines.options import SOURCE, TARGET, MiningOptions
+
+SUMMARY = "run.json"
+
+
+def write_summary(options: MiningOptions, choice: Choice) -> None:
+    """Write ``run.json`` into the work directory."""
+    encoder = "given" if options.source.embeddings else encoder_of_process(options.encoder).name
+    summary = {
+        "version": product_version(),
+        "encoder": encoder,
+        "options": json.loads(json.dumps(dataclasses.asdict(options), default=str)),
+        **{side: _side(options, choice, side) for side in (SOURCE, TARGET)},
+        **choice.pairs.facts,
+    }
+    if math.isinf(options.threshold):
+        summary["options"]["threshold"] = None
+    with atomic_file(options.work_dir / SUMMARY) as path:
+        path.write_text(json.dumps(summary, indent=1, ensure_ascii=False), encoding="utf-8")
+
+
+def _side(options: MiningOptions, choice: Choice, side: str) -> dict[str, Any]:
+    """One side's account: read = unique + duplicates + rejected; unique = searched + dropped."""
+    shards = [found.embedded for found in choice.shards if found.embedded.shard.side == side]
+    dropped: dict[str, int] = {}
+    for embedded in shards:
+        for reason, count in embedded.vectors.facts["dropped"].items():
+            dropped[reason] = dropped.get(reason, 0) + count
+    facts = shards[0].shard.corpus.facts
+    return {
+        "path": str(options.side(side).path),
+        "read": facts["read"],
+        "rejected": facts["rejected"],
+        "first_rejected": facts["first_rejected"],
+        "duplicates": facts["duplicates"],
+        "unique": sum(facts["shards"]),
+        "dropped": dropped,
+    }
+
+
+def read_summary(work_dir: Path) -> dict[str, Any]:
+    """The summary of the finished run in ``work_dir``."""
+    summary: dict[str, Any] = json.loads((work_dir / SUMMARY).read_text(encoding="utf-8"))
+    return summary
+
+
+def describe(summary: Mapping[str, Any], seconds: Mapping[str, float], peak_bytes: int) -> str:
+    """The closing lines of a run, for people."""
+    lines = [_describe_side(side, summary[side]) for side in (SOURCE, TARGET)]
+    lines.append(f"pairs: {summary['pairs']:,} of {summary['candidates']:,} candidates")
+    stages = ", ".join(f"{name} {spent:.1f} s" for name, spent in seconds.items())
+    lines.append(f"time: {stages}; peak memory {peak_bytes / 2**30:.2f} GiB")
+    return "\n".join(lines)
+
+
+def _describe_side(side: str, told: Mapping[str, Any]) -> str:
+    dropped = {**told["rejected"], **told["dropped"]}
+    reasons = [
+        f"{count:,} {reason}" + _first_line(told["first_rejected"].get(reason))
+        for reason, count in dropped.items()
+    ]
+    return (
+        f"{side}: {told['read']:,} sentences read, {sum(dropped.values()):,} dropped"
+        + (f" ({'; '.join(reasons)})" if reasons else "")
+        + f", {told['duplicates']:,} repeated, {told['unique']:,} unique"
+    )
+
+
+def _first_line(row: int | None) -> str:
+    return "" if row is None else f", first in line {row + 1}"
+
+
+def peak_memory() -> int:
+    """The largest resident set of this process so far, in bytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
