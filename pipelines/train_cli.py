@@ -66,6 +66,13 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
         group.add_argument(
             f"--{name}", type=kind, default=default, help=f"{meaning} (default: {default})"
         )
+    group.add_argument(
+        "--precision",
+        choices=("float32", "bfloat16"),
+        default="float32",
+        help="of the product of a batch; bfloat16 is faster where the processor has it "
+        "(default: float32)",
+    )
 
 
 def _corpus_weight(text: str) -> tuple[str, float]:
@@ -102,6 +109,7 @@ def _train(args: argparse.Namespace) -> int:
             token_dropout=args.token_dropout,
             margin=args.margin,
             scale=args.scale,
+            precision=args.precision,
             seed=args.seed,
         ),
     )

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
+
 @dataclass(frozen=True, kw_only=True)
 class TrainingOptions:
     """What decides the weights, given the token pairs."""
@@ -32,7 +35,8 @@ class TrainingOptions:
     scale: float = 20.0
     margin: float = 0.2
     temperature: float = 0.5
-    token_dropout: float = 0.0
+    token_dropout: float = 0.1
+    precision: str = "float32"
     seed: int = 1
 
 
@@ -116,7 +120,12 @@ def train_table(
             functional.normalize(embed_bags(leaf, Tokens(ids=ids, offsets=side.offsets)))
             for side, ids in zip(sides, (local[:split], local[split:]), strict=True)
         ]
-        loss = translation_ranking(*vectors, scale=options.scale, margin=options.margin)
+        loss = translation_ranking(
+            *vectors,
+            scale=options.scale,
+            margin=options.margin,
+            dtype=PRECISIONS[options.precision],
+        )
         loss.backward()
         assert leaf.grad is not None
         optimizer.step(rows, leaf.grad, learning_rate_at(step, options))
