@@ -42,7 +42,7 @@ class Neighbours:
     def means(self) -> NDArray[np.float64]:
         """Mean cosine of each row's neighbourhood: float64 (N,), 0 where it is empty."""
         found = self.ids != NO_NEIGHBOUR
-        total = np.where(found, self.cosines, 0.0).sum(axis=1, dtype=np.float64)
+        total = np.where(found, self.cosines, 0).astype(np.float64).sum(axis=1)
         return np.asarray(total / np.maximum(found.sum(axis=1), 1))
 
 

@@ -47,6 +47,16 @@ MARGINS: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
 }
 
 
+def check_margin(margin: str) -> None:
+    """Refuse a margin that is not one of ``MARGINS``.
+
+    Raises:
+        ValueError: unknown margin.
+    """
+    if margin not in MARGINS:
+        raise ValueError(f"margin {margin!r} is unknown; choose one of {', '.join(MARGINS)}")
+
+
 def margin_scores(
     cosine: NDArray[np.float32],
     source_mean: FloatArray,
@@ -65,6 +75,5 @@ def margin_scores(
     Raises:
         ValueError: unknown margin.
     """
-    if margin not in MARGINS:
-        raise ValueError(f"margin {margin!r} is unknown; choose one of {', '.join(MARGINS)}")
+    check_margin(margin)
     return MARGINS[margin](cosine.astype(np.float64), (source_mean + target_mean) / 2)

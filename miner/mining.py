@@ -9,7 +9,8 @@ import numpy as np
 from miner.arrays import Pairs
 from miner.knn.exact import search_both
 from miner.knn.rescore import unit_rows
-from miner.selection import candidate_pairs, select
+from miner.margin import check_margin
+from miner.selection import candidate_pairs, check_retrieval, select
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,9 +42,12 @@ def mine(
         ValueError: an unknown margin or retrieval, k below 1, dimensions that differ, or rows
             that are zero or not finite.
     """
+    check_margin(margin)
+    check_retrieval(retrieval)
     for side, vectors in (("source", source), ("target", target)):
-        norms = np.linalg.norm(vectors, axis=1)
-        bad = np.flatnonzero(~(np.isfinite(norms) & (norms > 0)))
+        # Not the norms: of large or small numbers they overflow or vanish.
+        largest = np.abs(vectors).max(axis=1, initial=0)
+        bad = np.flatnonzero(~(np.isfinite(largest) & (largest > 0)))
         if len(bad):
             raise ValueError(
                 f"{side} row {bad[0]} is zero or not finite ({len(bad)} such rows); "

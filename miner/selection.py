@@ -29,7 +29,9 @@ def candidate_pairs(
     target_ids: NDArray[np.int64],
     margin: str = "ratio",
 ) -> Pairs:
-    """Every pair that a neighbour list of either side proposes, once, scored; in (source, target) order.
+    """Every pair that a neighbour list of either side proposes, once and scored.
+
+    They come in order of source, then target.
 
     Args:
         forward: the sources' neighbours among the targets: N rows, ids from ``target_ids``.
@@ -87,10 +89,9 @@ def _best_of_each(pairs: Pairs, direction: Direction, *, with_ties: bool) -> Pos
     ranked = proposed[order_best_first(pairs.take(proposed))]
     rows = (pairs.source if direction is Direction.FORWARD else pairs.target)[ranked]
     _, first, row = np.unique(rows, return_index=True, return_inverse=True)
-    if not with_ties:
-        return ranked[first]
     scores = pairs.score[ranked]
-    return ranked[scores == scores[first][row]]
+    best: Positions = ranked[scores == scores[first][row]] if with_ties else ranked[first]
+    return best
 
 
 def _retrieve_forward(pairs: Pairs) -> Positions:
@@ -138,6 +139,18 @@ RETRIEVALS: dict[str, Callable[[Pairs], Positions]] = {
 }
 
 
+def check_retrieval(retrieval: str) -> None:
+    """Refuse a retrieval that is not one of ``RETRIEVALS``.
+
+    Raises:
+        ValueError: unknown retrieval.
+    """
+    if retrieval not in RETRIEVALS:
+        raise ValueError(
+            f"retrieval {retrieval!r} is unknown; choose one of {', '.join(RETRIEVALS)}"
+        )
+
+
 def select(pairs: Pairs, *, retrieval: str = "max", threshold: float = -np.inf) -> Pairs:
     """Choose among candidate pairs; best first, ties by source id, then target id.
 
@@ -153,8 +166,7 @@ def select(pairs: Pairs, *, retrieval: str = "max", threshold: float = -np.inf) 
     Raises:
         ValueError: unknown retrieval.
     """
-    if retrieval not in RETRIEVALS:
-        raise ValueError(f"retrieval {retrieval!r} is unknown; choose one of {', '.join(RETRIEVALS)}")
+    check_retrieval(retrieval)
     chosen = pairs.take(RETRIEVALS[retrieval](pairs))
     chosen = chosen.take(chosen.score > threshold)
     return chosen.take(order_best_first(chosen))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from miner.arrays import Neighbours
-from miner.knn.rescore import rescore
+from miner.knn.rescore import check_search, rescore
 
 if TYPE_CHECKING:
     import faiss
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 CANDIDATES_PER_NEIGHBOUR = 4  # what an index with compressed codes returns must be sorted again
 PROBED_CELLS = 1 / 16  # of an inverted file's cells; recall against time
 HNSW_BREADTH = 128
+ANY_DIM = 1024 * 75  # divisible by the subvectors of most product quantisers
 
 
 def check_factory(factory: str) -> None:
@@ -28,37 +30,44 @@ def check_factory(factory: str) -> None:
     """
     import faiss
 
+    refusal = (
+        f"index {factory!r} is neither 'exact' nor 'auto' nor a FAISS factory string such as "
+        "'IVF1024,Flat' or 'HNSW32'"
+    )
+    if re.search(r"[A-Za-z]0+(?!\d)", factory):
+        raise ValueError(refusal)  # FAISS takes 'HNSW0' and 'IVF0', and aborts when it uses them
     try:
-        faiss.index_factory(64, factory, faiss.METRIC_INNER_PRODUCT)
+        faiss.index_factory(ANY_DIM, factory, faiss.METRIC_INNER_PRODUCT)
     except RuntimeError as error:
-        raise ValueError(
-            f"index {factory!r} is neither 'exact' nor 'auto' nor a FAISS factory string such as "
-            "'IVF1024,Flat' or 'HNSW32'"
-        ) from error
+        raise ValueError(refusal) from error
 
 
 def build_index(base: Matrix, factory: str) -> faiss.Index:
     """Train an index on ``base`` (M, D) and add it.
 
     Raises:
-        ValueError: the index needs more rows than there are.
+        ValueError: the index needs more rows than there are, or other dimensions.
     """
     import faiss
 
-    index = faiss.index_factory(base.shape[1], factory, faiss.METRIC_INNER_PRODUCT)
     try:
+        index = faiss.index_factory(base.shape[1], factory, faiss.METRIC_INNER_PRODUCT)
         index.train(base)
+        index.add(base)
     except RuntimeError as error:
+        reason = str(error).rpartition("Error: ")[2]
         raise ValueError(
-            f"index {factory!r} cannot be trained on {len(base)} sentences; "
-            "choose fewer cells, or 'exact'"
+            f"index {factory!r} cannot be trained on {len(base)} sentences of {base.shape[1]} "
+            f"dimensions ({reason}); choose fewer cells, or 'exact'"
         ) from error
-    index.add(base)
     inverted = faiss.try_extract_index_ivf(index)
     if inverted is not None:
         inverted.nprobe = max(1, round(inverted.nlist * PROBED_CELLS))
-    if hasattr(index, "hnsw"):
-        index.hnsw.efSearch = HNSW_BREADTH
+    inner = (
+        faiss.downcast_index(index.index) if isinstance(index, faiss.IndexPreTransform) else index
+    )
+    if hasattr(inner, "hnsw"):
+        inner.hnsw.efSearch = HNSW_BREADTH
     return index
 
 
@@ -66,17 +75,23 @@ def search_index(queries: Matrix, base: Matrix, *, factory: str, k: int) -> Neig
     """The k nearest rows of ``base`` (M, D) that the index finds for each query (N, D).
 
     Ids are positions, -1 where the index found too few; cosines are exact.
+
+    Raises:
+        ValueError: as ``build_index``; k below 1, or rows of different dimensions.
     """
-    index = build_index(base, factory)
+    check_search(queries, base, k=k)
     count = min(len(base), k * CANDIDATES_PER_NEIGHBOUR)
-    _, ids = index.search(queries, count)
+    if count:
+        _, ids = build_index(base, factory).search(queries, count)
+    else:
+        ids = np.empty((len(queries), 0), dtype=np.int64)
     return rescore(queries, base, ids.astype(np.int64), k=min(k, len(base)))
 
 
 def search_index_both(
     source: Matrix, target: Matrix, *, factory: str, k: int
 ) -> tuple[Neighbours, Neighbours]:
-    """Forward and backward neighbours as ``miner.knn.exact.search_both`` gives them, approximate."""
+    """What ``miner.knn.exact.search_both`` finds, approximately: forward and backward."""
     return (
         search_index(source, target, factory=factory, k=k),
         search_index(target, source, factory=factory, k=k),

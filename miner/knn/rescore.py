@@ -1,8 +1,10 @@
 """Cosines that depend on the two vectors alone, whatever found the pair.
 
-A matrix product's last bits depend on the tile that it was computed in. Searches therefore only
-propose candidates; their cosines are computed here, pair by pair and always in the same order of
-summation, so that results do not change with tiles, shards or threads.
+A float32 product's last bits depend on the tile, the threads and the machine that computed it.
+Searches therefore only propose candidates; their cosines are computed in float64, of unit rows
+whose numbers are all multiples of 2**-26. Products of two such numbers are multiples of 2**-52, and
+so are all partial sums of them; those stay below 2 and so fit into a float64's 53 bits. The sum is
+exact, whatever its order, and results do not change with tiles, shards, threads or processors.
 """
 
 from __future__ import annotations
@@ -16,14 +18,39 @@ from miner.arrays import NO_NEIGHBOUR, Neighbours
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-BLOCK_BYTES = 1 << 25  # gathered float64 vectors at a time; larger blocks fall out of the cache
+BLOCK_BYTES = 1 << 21  # float64 vectors at a time; larger blocks fall out of the cache
+UNIT_BITS = 26  # rounding to 2**-26 moves a cosine by some 6e-9, rounding it to float32 by 2e-8
 
 
 def unit_rows(vectors: NDArray[np.floating]) -> NDArray[np.float32]:
-    """Rows scaled to length 1 as float32 (N, D); rows must not be zero."""
-    single = np.asarray(vectors, dtype=np.float32)
-    norms = np.sqrt(np.einsum("nd,nd->n", single, single, dtype=np.float64))
-    return np.asarray(single / norms[:, None], dtype=np.float32)
+    """Rows (N, D) of any scale, made length 1 and rounded to multiples of 2**-26: float32 (N, D).
+
+    Rows must be finite and not zero.
+    """
+    units = np.empty(vectors.shape, dtype=np.float32)
+    rows = max(1, BLOCK_BYTES // (8 * max(1, vectors.shape[1])))
+    for start in range(0, len(vectors), rows):
+        block = np.asarray(vectors[start : start + rows], dtype=np.float64, order="C")
+        _, exponents = np.frexp(np.abs(block).max(axis=1, keepdims=True, initial=0))
+        block = np.ldexp(block, -exponents)  # a float64's square may overflow, or vanish
+        block /= np.sqrt(np.square(block).sum(axis=1, keepdims=True))
+        units[start : start + rows] = np.ldexp(np.rint(np.ldexp(block, UNIT_BITS)), -UNIT_BITS)
+    return units
+
+
+def check_search(source: NDArray[np.float32], target: NDArray[np.float32], *, k: int) -> None:
+    """Refuse what no search can answer.
+
+    Raises:
+        ValueError: k below 1, or rows of different dimensions.
+    """
+    if k < 1:
+        raise ValueError(f"k is {k}; a neighbourhood needs at least 1 sentence")
+    if source.shape[1] != target.shape[1]:
+        raise ValueError(
+            f"source vectors have {source.shape[1]} dimensions, target vectors {target.shape[1]}; "
+            "embed both sides with the same encoder"
+        )
 
 
 def rescore(
@@ -38,13 +65,13 @@ def rescore(
     Reads N * C vectors of D numbers: memory traffic bounds it.
 
     Args:
-        queries: unit rows, (N, D).
-        base: unit rows, (M, D).
+        queries: rows as ``unit_rows`` makes them, (N, D).
+        base: rows as ``unit_rows`` makes them, (M, D).
         candidates: positions in ``base``, (N, C), each at most once in a row; -1 for none.
         k: neighbours to keep, at most C.
     """
     cosines = np.empty(candidates.shape, dtype=np.float32)
-    rows = max(1, BLOCK_BYTES // (8 * base.shape[1] * max(1, candidates.shape[1])))
+    rows = max(1, BLOCK_BYTES // (8 * max(1, base.shape[1] * candidates.shape[1])))
     for start in range(0, len(queries), rows):
         block = slice(start, start + rows)
         gathered = base[candidates[block]].astype(np.float64)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SEAL = "seal.json"
+FORMAT = 1  # raised whenever a stage comes to write something else for the same key
 
 
 class ArtefactError(ValueError):
@@ -49,7 +50,7 @@ class Artefact:
 
 def content_key(stage: str, **decides: object) -> str:
     """Hash of all that decides what a stage writes; values must be JSON."""
-    canonical = json.dumps([stage, decides], sort_keys=True, separators=(",", ":"))
+    canonical = json.dumps([FORMAT, stage, decides], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
@@ -114,10 +115,15 @@ def _read_seal(path: Path) -> dict[str, Any] | None:
         return None
     try:
         seal = json.loads(path.read_text(encoding="utf-8"))
-        if set(seal) == {"key", "files", "facts"}:
-            return dict(seal)
     except ValueError:
-        pass
+        seal = None
+    if (
+        isinstance(seal, dict)
+        and set(seal) == {"key", "files", "facts"}
+        and isinstance(seal["files"], dict)
+        and isinstance(seal["facts"], dict)
+    ):
+        return seal
     raise ArtefactError(f"{path} is not a seal of this program; remove the folder {path.parent}")
 
 
