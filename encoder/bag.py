@@ -47,10 +47,10 @@ class BagEncoder:
 
     def encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors, float32 of shape (S, D); the zero vector where no token is left."""
-        vectors = np.empty((len(sentences), self.dim), dtype=np.float32)
+        vectors = torch.empty(len(sentences), self.dim, dtype=torch.float32)
         with torch.inference_mode():
             for start in range(0, len(sentences), CHUNK_SENTENCES):
                 chunk = sentences[start : start + CHUNK_SENTENCES]
                 bags = embed_bags(self._table, self._tokenizer.encode(chunk))
-                vectors[start : start + len(chunk)] = functional.normalize(bags).numpy()
-        return vectors
+                functional.normalize(bags, out=vectors[start : start + len(chunk)])
+        return vectors.numpy()

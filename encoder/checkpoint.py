@@ -1,7 +1,8 @@
 """An encoder on disk: a folder of ``config.json``, ``tokenizer.model`` and ``weights.safetensors``.
 
-The vector table is stored as int8 with one float32 scale for each row. Nothing in the folder is
-executed when it is loaded.
+The vector table is stored as int8 with one float32 scale for each row. The configuration holds a
+checksum of the other two files, so that damaged files, or files of two trainings, are never taken
+for an encoder. Nothing in the folder is executed when it is loaded.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,14 +28,14 @@ CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.model", "weights.safetens
 
 def quantize_rows(table: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """Symmetric int8 with a scale for each row: (V, D) and (V,)."""
-    scales = np.maximum(np.abs(table).max(axis=1), np.finfo(np.float32).tiny) / 127
+    scales = np.maximum(np.abs(table).max(axis=1) / 127, np.finfo(np.float32).tiny)
     return np.rint(table / scales[:, None]).astype(np.int8), scales.astype(np.float32)
 
 
 def save_encoder(
     folder: Path, *, table: NDArray[np.float32], tokenizer_model: bytes, facts: Mapping[str, Any]
 ) -> None:
-    """Write an encoder; an encoder that was in ``folder`` is replaced only by a whole new one.
+    """Write an encoder; one that was in ``folder`` is kept until the new one is written in full.
 
     Args:
         folder: where; its parent must exist.
@@ -43,21 +43,26 @@ def save_encoder(
         tokenizer_model: serialised SentencePiece model of V pieces.
         facts: what to tell of its training, JSON values; kept in the config.
     """
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save
 
     quantized, scales = quantize_rows(table)
-    config = {"format": FORMAT, "vocabulary": len(table), "dim": table.shape[1], "facts": facts}
-    draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
-        save_file({"table": quantized, "scales": scales}, draft / WEIGHTS)
-        (draft / TOKENIZER).write_bytes(tokenizer_model)
-        text = json.dumps(config, indent=1, ensure_ascii=False, sort_keys=True)
-        (draft / CONFIG).write_text(text + "\n", encoding="utf-8")
-        folder.mkdir(exist_ok=True)
-        for name in (WEIGHTS, TOKENIZER, CONFIG):
-            os.replace(draft / name, folder / name)
-    finally:
-        shutil.rmtree(draft)
+    weights = save({"table": quantized, "scales": scales})
+    config = {
+        "format": FORMAT,
+        "vocabulary": len(table),
+        "dim": table.shape[1],
+        "sha256": _checksum(tokenizer_model, weights),
+        "facts": facts,
+    }
+    text = json.dumps(config, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+    contents = {TOKENIZER: tokenizer_model, WEIGHTS: weights, CONFIG: text.encode()}
+    folder.mkdir(exist_ok=True)
+    # Inside the folder, which may be a file system of its own: renaming does not cross them.
+    with tempfile.TemporaryDirectory(prefix=".draft-", dir=folder) as draft:
+        for name, content in contents.items():
+            (Path(draft) / name).write_bytes(content)
+        for name in contents:
+            os.replace(Path(draft) / name, folder / name)
 
 
 def load_bag_encoder(folder: Path, *, name: str) -> BagEncoder:
@@ -77,21 +82,40 @@ def load_bag_encoder(folder: Path, *, name: str) -> BagEncoder:
             raise ValueError(
                 f"encoder {folder}: {file_name} is missing; give a folder made by train-encoder"
             )
-    try:
-        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-        found = config["format"]
-    except (ValueError, TypeError, KeyError) as error:
-        raise ValueError(f"encoder {folder}: {CONFIG} is not an encoder's configuration") from error
-    if found != FORMAT:
-        raise ValueError(f"encoder {folder}: format {found!r}; this version reads {FORMAT!r}")
+    config = _read_config(folder)
     model, weights = (folder / TOKENIZER).read_bytes(), (folder / WEIGHTS).read_bytes()
+    checksum = _checksum(model, weights)
+    if checksum != config["sha256"]:
+        raise ValueError(
+            f"encoder {folder}: {TOKENIZER} or {WEIGHTS} is damaged, or not of the same training "
+            f"as {CONFIG}; copy the folder again"
+        )
     table = _read_table(folder, weights, shape=(config["vocabulary"], config["dim"]))
     try:
         tokenizer = Tokenizer(model)
     except RuntimeError as error:
         raise ValueError(f"encoder {folder}: {TOKENIZER} is not a SentencePiece model") from error
-    digest = hashlib.sha256(model + weights).hexdigest()[:12]
-    return BagEncoder(name=f"{name}@{digest}", tokenizer=tokenizer, table=table)
+    return BagEncoder(name=f"{name}@{checksum[:12]}", tokenizer=tokenizer, table=table)
+
+
+def _checksum(tokenizer_model: bytes, weights: bytes) -> str:
+    return hashlib.sha256(tokenizer_model + weights).hexdigest()
+
+
+def _read_config(folder: Path) -> dict[str, Any]:
+    try:
+        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"encoder {folder}: {CONFIG} is not JSON; copy it again") from error
+    found = config.get("format") if isinstance(config, dict) else None
+    if found != FORMAT:
+        raise ValueError(
+            f"encoder {folder}: {CONFIG} says format {found!r}; this version reads {FORMAT!r}"
+        )
+    missing = sorted({"vocabulary", "dim", "sha256"} - config.keys())
+    if missing:
+        raise ValueError(f"encoder {folder}: {CONFIG} lacks {', '.join(missing)}; copy it again")
+    return config
 
 
 def _read_table(folder: Path, weights: bytes, *, shape: tuple[int, int]) -> NDArray[np.float32]:
@@ -101,13 +125,16 @@ def _read_table(folder: Path, weights: bytes, *, shape: tuple[int, int]) -> NDAr
     try:
         tensors = load(weights)
         quantized, scales = tensors["table"], tensors["scales"]
-    except (SafetensorError, KeyError) as error:
+    except (SafetensorError, KeyError, ValueError) as error:
+        raise ValueError(f"encoder {folder}: {WEIGHTS} holds no vector table") from error
+    if quantized.dtype != np.int8 or scales.dtype != np.float32:
         raise ValueError(
-            f"encoder {folder}: {WEIGHTS} is damaged or holds no vector table; copy it again"
-        ) from error
+            f"encoder {folder}: {WEIGHTS} holds {quantized.dtype} and {scales.dtype}; "
+            "expected int8 and float32"
+        )
     if quantized.shape != shape or scales.shape != shape[:1]:
         raise ValueError(
-            f"encoder {folder}: {WEIGHTS} holds a table of shape {quantized.shape}; "
-            f"{CONFIG} says {shape}"
+            f"encoder {folder}: {WEIGHTS} holds a table of shape {quantized.shape} and "
+            f"{scales.shape} scales; {CONFIG} says {shape}"
         )
     return np.asarray(quantized * scales[:, None], dtype=np.float32)

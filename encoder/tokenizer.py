@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,7 +58,7 @@ class Tokenizer:
         pieces = self._processor.encode(list(sentences), num_threads=os.cpu_count() or 1)
         offsets = np.zeros(len(pieces) + 1, dtype=np.int64)
         np.cumsum([len(p) for p in pieces], out=offsets[1:])
-        flat = np.fromiter((i for p in pieces for i in p), dtype=np.int32, count=offsets[-1])
+        flat = np.fromiter(chain.from_iterable(pieces), dtype=np.int32, count=offsets[-1])
         return Tokens(ids=flat, offsets=offsets)
 
 
@@ -66,21 +67,30 @@ def train_tokenizer(sentences: Iterable[str], *, vocabulary_size: int, work_dir:
 
     Case folding keeps one row for the spellings of a word at the start and in the middle of a
     sentence; coverage 0.9999 keeps the rarer Chinese and Japanese characters.
+
+    Raises:
+        ValueError: the text has too few different words, or too many characters, for that size.
     """
     import sentencepiece
 
     prefix = work_dir / "sentencepiece"
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(sentences),
-        model_prefix=str(prefix),
-        model_type="unigram",
-        vocab_size=vocabulary_size,
-        character_coverage=0.9999,
-        normalization_rule_name="nmt_nfkc_cf",
-        max_sentence_length=2000,
-        bos_id=-1,
-        eos_id=-1,
-        num_threads=os.cpu_count() or 1,
-        minloglevel=1,
-    )
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(sentences),
+            model_prefix=str(prefix),
+            model_type="unigram",
+            vocab_size=vocabulary_size,
+            character_coverage=0.9999,
+            normalization_rule_name="nmt_nfkc_cf",
+            max_sentence_length=2000,
+            bos_id=-1,
+            eos_id=-1,
+            num_threads=os.cpu_count() or 1,
+            minloglevel=1,
+        )
+    except RuntimeError as error:
+        reason = str(error).rpartition("] ")[2] or "there is no text"
+        raise ValueError(
+            f"no vocabulary of {vocabulary_size} subwords can be made of this text: {reason}"
+        ) from error
     return prefix.with_suffix(".model").read_bytes()

@@ -126,10 +126,12 @@ def _files(data: Path, pairs: str | None) -> tuple[Path, ...]:
     Raises:
         ValueError: one of them, or any at all, is missing.
     """
+    if not data.is_dir():
+        raise ValueError(f"{data}: there is no such folder")
     there = {path.name.removesuffix(SUFFIX): path for path in sorted(data.glob(f"*{SUFFIX}"))}
     if not there:
         raise ValueError(f"{data}: no file there ends in {SUFFIX}; give the folder of the data")
-    wanted = list(there) if pairs is None else pairs.split(",")
+    wanted = list(there) if pairs is None else list(dict.fromkeys(pairs.split(",")))
     for name in wanted:
         if name not in there:
             raise ValueError(f"{data}: no {name}{SUFFIX}; there are {', '.join(there)}")

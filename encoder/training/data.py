@@ -47,24 +47,34 @@ def read_parallel_text(path: Path, *, exclude: frozenset[str]) -> ParallelText:
     """Read ``xx-yy.tsv.xz``: source, TAB, target, TAB, corpus name; leave ``exclude`` out.
 
     Raises:
-        ValueError: a line has not three columns, or nothing is left.
+        ValueError: the file is damaged, a line has not three columns, or nothing is left.
     """
     source, target, corpus = [], [], []
-    with lzma.open(path, "rt", encoding="utf-8", newline="\n") as lines:
-        for number, line in enumerate(lines, start=1):
-            columns = line.rstrip("\n").split("\t")
-            if len(columns) != 3:
-                raise ValueError(
-                    f"{path}:{number}: {len(columns)} columns; expected source, target and corpus"
-                )
-            if columns[2] not in exclude:
-                source.append(columns[0])
-                target.append(columns[1])
-                corpus.append(columns[2])
+    for number, line in enumerate(_lines(path), start=1):
+        columns = line.rstrip("\n").split("\t")
+        if len(columns) != 3:
+            raise ValueError(
+                f"{path}:{number}: {len(columns)} columns; expected source, target and corpus"
+            )
+        if columns[2] not in exclude:
+            source.append(columns[0])
+            target.append(columns[1])
+            corpus.append(columns[2])
     if not source:
-        raise ValueError(f"{path}: no sentence pairs left after excluding {sorted(exclude)}")
+        without = f" after excluding {', '.join(sorted(exclude))}" if exclude else ""
+        raise ValueError(f"{path}: no sentence pairs left{without}")
     name = path.name.removesuffix(".tsv.xz")
     return ParallelText(name=name, source=source, target=target, corpus=corpus)
+
+
+def _lines(path: Path) -> Iterator[str]:
+    try:
+        with lzma.open(path, "rt", encoding="utf-8", newline="\n") as lines:
+            yield from lines
+    except (lzma.LZMAError, EOFError, UnicodeDecodeError) as error:
+        raise ValueError(
+            f"{path}: not UTF-8 text compressed with xz, or cut short ({error})"
+        ) from error
 
 
 @dataclass(frozen=True, kw_only=True)

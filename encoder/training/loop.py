@@ -25,7 +25,11 @@ PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingOptions:
-    """What decides the weights, given the token pairs."""
+    """What decides the weights, given the token pairs.
+
+    Raises:
+        ValueError: a value is out of its range.
+    """
 
     dim: int = 384
     steps: int = 40_000
@@ -38,6 +42,27 @@ class TrainingOptions:
     token_dropout: float = 0.1
     precision: str = "float32"
     seed: int = 1
+
+    def __post_init__(self) -> None:
+        within = {
+            "dim": (1, math.inf),
+            "steps": (1, math.inf),
+            "batch_size": (2, math.inf),  # a pair is ranked against the others
+            "learning_rate": (0, 1),
+            "warmup_steps": (1, math.inf),
+            "scale": (0, 40),  # above it the float32 softmax of the objective underflows
+            "margin": (0, 1),
+            "temperature": (0, 1),
+            "token_dropout": (0, 0.99),
+            "seed": (0, 2**63 - 1),
+        }
+        for name, (lowest, highest) in within.items():
+            value = getattr(self, name)
+            if not lowest <= value <= highest:
+                limits = f"{lowest} or more" if highest == math.inf else f"{lowest} to {highest}"
+                raise ValueError(f"{name} {value}: expected {limits}")
+        if self.precision not in PRECISIONS:
+            raise ValueError(f"precision {self.precision}: choose one of {', '.join(PRECISIONS)}")
 
 
 class RowAdam:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import os
 import platform
 import tempfile
 import time
@@ -50,6 +51,14 @@ class Recipe:
     evaluate_every: int = 5_000
     options: TrainingOptions = field(default_factory=TrainingOptions)
 
+    def __post_init__(self) -> None:
+        for name in ("vocabulary_size", "vocabulary_sentences", "held_out", "evaluate_every"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} {getattr(self, name)}: expected 1 or more")
+        for name, weight in self.corpus_weights.items():
+            if not 0 <= weight <= 1:
+                raise ValueError(f"weight {weight} of corpus {name}: expected 0 to 1")
+
 
 def train_encoder(
     recipe: Recipe, output: Path, *, on_pairs: Callable[[int], None] = lambda pairs: None
@@ -69,8 +78,9 @@ def train_encoder(
         among them, mean of both directions.
 
     Raises:
-        ValueError: a file is not parallel text, or too small.
+        ValueError: ``output`` cannot be written, or a file is not parallel text, or too small.
     """
+    _check_output(output)
     start = time.monotonic()
     texts, held_out = _read(recipe)
     model = _vocabulary(recipe, texts)
@@ -105,11 +115,23 @@ def retrieval_error(encoder: BagEncoder, text: ParallelText) -> float:
     return float(np.mean(wrong))
 
 
+def _check_output(folder: Path) -> None:
+    """Refuse before the hours of training what could not be written after them."""
+    if not folder.parent.is_dir():
+        raise ValueError(f"{folder}: there is no folder {folder.parent}; create it")
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder}: is a file; the encoder needs a folder")
+    if not os.access(folder if folder.exists() else folder.parent, os.W_OK):
+        raise ValueError(f"{folder}: not permitted to write there")
+
+
 def _read(recipe: Recipe) -> tuple[list[ParallelText], list[ParallelText]]:
     texts, held_out = [], []
     for path in recipe.files:
         text = read_parallel_text(path, exclude=recipe.exclude)
         kept, out = hold_out(text, recipe.held_out, seed=recipe.options.seed)
+        if not pair_weights(kept, recipe.corpus_weights).any():
+            raise ValueError(f"{path}: every pair is of a corpus of weight 0; leave the file out")
         logger.info("%s: %d pairs", text.name, len(kept))
         texts.append(kept)
         held_out.append(out)

@@ -1,0 +1,94 @@
+"""The weighted bag against its definition, and the independence of every row from the others."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import encoder.bag
+from encoder.bag import BagEncoder, embed_bags
+from encoder.tokenizer import Tokenizer
+from tests.encoder.test_tokenizer import lists_of, tokens_of
+
+DIM = 24
+
+
+@pytest.fixture(scope="module")
+def table(tokenizer: Tokenizer) -> NDArray[np.float32]:
+    generator = np.random.default_rng(5)
+    return generator.standard_normal((len(tokenizer), DIM), dtype=np.float32)
+
+
+@pytest.fixture
+def bag(tokenizer: Tokenizer, table: NDArray[np.float32]) -> BagEncoder:
+    return BagEncoder(name="test", tokenizer=tokenizer, table=table)
+
+
+def oracle_bags(table: NDArray[np.float32], lists: list[list[int]]) -> NDArray[np.float64]:
+    bags = np.zeros((len(lists), table.shape[1]))
+    for row, tokens in enumerate(lists):
+        for token in tokens:
+            bags[row] += table[token]
+    return bags
+
+
+@given(lists=st.lists(st.lists(st.integers(0, 6), max_size=9), max_size=6))
+def test_embed_bags_sums_the_rows(lists: list[list[int]]) -> None:
+    table = np.random.default_rng(0).standard_normal((7, 5), dtype=np.float32)
+    bags = embed_bags(torch.from_numpy(table), tokens_of(lists))
+    assert bags.shape == (len(lists), 5)
+    np.testing.assert_allclose(bags.numpy(), oracle_bags(table, lists), atol=1e-5)
+
+
+def test_encode_is_the_sum_at_unit_length(
+    bag: BagEncoder, tokenizer: Tokenizer, table: NDArray[np.float32], sentences: list[str]
+) -> None:
+    vectors = bag.encode(sentences)
+    assert (vectors.dtype, vectors.shape, bag.dim) == (np.float32, (len(sentences), DIM), DIM)
+    lists = lists_of(tokenizer.encode(sentences))
+    bags = oracle_bags(table, lists)
+    empty = np.array([not tokens for tokens in lists])
+    assert 0 < empty.sum() < 5
+    assert not vectors[empty].any()
+    norms = np.linalg.norm(bags[~empty], axis=1, keepdims=True)
+    np.testing.assert_allclose(vectors[~empty], bags[~empty] / norms, atol=1e-4)
+    np.testing.assert_allclose(np.linalg.norm(vectors[~empty], axis=1), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 7, 88, 89, 90])
+def test_chunks_do_not_show(
+    bag: BagEncoder, sentences: list[str], chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert len(sentences) == 89
+    whole = bag.encode(sentences)
+    monkeypatch.setattr(encoder.bag, "CHUNK_SENTENCES", chunk)
+    assert bag.encode(sentences).tobytes() == whole.tobytes()
+
+
+def test_order_and_company_do_not_show(bag: BagEncoder, sentences: list[str]) -> None:
+    whole = bag.encode(sentences)
+    order = np.random.default_rng(2).permutation(len(sentences))
+    assert bag.encode([sentences[row] for row in order]).tobytes() == whole[order].tobytes()
+    for row, sentence in enumerate(sentences):
+        assert bag.encode([sentence]).tobytes() == whole[row].tobytes()
+
+
+def test_no_sentences_at_all(bag: BagEncoder) -> None:
+    vectors = bag.encode([])
+    assert (vectors.shape, vectors.dtype) == ((0, DIM), np.float32)
+
+
+def test_the_vectors_are_the_callers_own(bag: BagEncoder) -> None:
+    first = bag.encode(["abde"])
+    kept = first.copy()
+    first[:] = 0
+    assert np.array_equal(bag.encode(["abde"]), kept)
+
+
+@pytest.mark.parametrize("rows", [-1, 1])
+def test_a_table_of_another_vocabulary_is_refused(tokenizer: Tokenizer, rows: int) -> None:
+    table = np.zeros((len(tokenizer) + rows, DIM), dtype=np.float32)
+    with pytest.raises(ValueError, match=rf"^encoder odd: {len(table)} vectors for 300 pieces; "):
+        BagEncoder(name="odd", tokenizer=tokenizer, table=table)

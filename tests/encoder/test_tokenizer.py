@@ -1,0 +1,84 @@
+"""Tokens behave as a list of lists; text of any kind becomes ids."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from encoder.tokenizer import Tokenizer, Tokens, train_tokenizer
+from tests.encoder.conftest import VOCABULARY
+
+
+def tokens_of(lists: list[list[int]]) -> Tokens:
+    flat = [token for tokens in lists for token in tokens]
+    offsets = np.concatenate(([0], np.cumsum([len(tokens) for tokens in lists])))
+    return Tokens(ids=np.array(flat, dtype=np.int32), offsets=offsets.astype(np.int64))
+
+
+def lists_of(tokens: Tokens) -> list[list[int]]:
+    bounds = zip(tokens.offsets, tokens.offsets[1:], strict=False)
+    return [tokens.ids[start:end].tolist() for start, end in bounds]
+
+
+@given(data=st.data(), lists=st.lists(st.lists(st.integers(0, 99), max_size=5), max_size=8))
+def test_take_is_what_indexing_a_list_is(data: st.DataObject, lists: list[list[int]]) -> None:
+    row = st.integers(0, max(len(lists) - 1, 0))
+    rows = data.draw(st.lists(row, max_size=10 if lists else 0))
+    taken = tokens_of(lists).take(np.array(rows, dtype=np.int64))
+    assert lists_of(taken) == [lists[row] for row in rows]
+    assert len(taken) == len(rows)
+    assert (taken.ids.dtype, taken.offsets.dtype) == (np.int32, np.int64)
+
+
+def test_flat_ids_are_those_of_each_sentence(tokenizer: Tokenizer, sentences: list[str]) -> None:
+    tokens = tokenizer.encode(sentences)
+    assert len(tokens) == len(sentences)
+    assert (tokens.ids.dtype, tokens.offsets.dtype) == (np.int32, np.int64)
+    assert lists_of(tokens) == [tokenizer.encode([one]).ids.tolist() for one in sentences]
+    assert tokens.ids.min() >= 0 and tokens.ids.max() < len(tokenizer) == VOCABULARY
+
+
+@pytest.mark.parametrize("nothing", ["", " ", "\n", "\t \u3000\u00a0", "\u200b"])
+def test_nothing_is_left_of_white_space(tokenizer: Tokenizer, nothing: str) -> None:
+    assert lists_of(tokenizer.encode([nothing, "abde", nothing]))[::2] == [[], []]
+
+
+def test_no_sentences_at_all(tokenizer: Tokenizer) -> None:
+    tokens = tokenizer.encode([])
+    assert (len(tokens), len(tokens.ids), tokens.offsets.tolist()) == (0, 0, [0])
+
+
+def test_an_unknown_script_becomes_the_unknown_piece(tokenizer: Tokenizer) -> None:
+    first, second = lists_of(tokenizer.encode(["漢字", "ไทย"]))
+    assert first == second != []
+
+
+def test_very_long_text_is_neither_cut_nor_refused(tokenizer: Tokenizer) -> None:
+    tokens = tokenizer.encode(["abde " * 100_000])
+    assert len(tokens.ids) >= 100_000
+
+
+def test_case_and_width_are_folded(tokenizer: Tokenizer) -> None:
+    plain, upper, wide = lists_of(tokenizer.encode(["abde", "ABDE", "\uff41\uff42\uff44\uff45"]))
+    assert plain == upper == wide
+
+
+@pytest.mark.parametrize(
+    ("text", "size", "reason"),
+    [
+        (["few words only"] * 9, 5_000, "Vocabulary size too high (5000)."),
+        (["few words only"] * 9, 4, "Vocabulary size is smaller than required_chars."),
+        ([], 100, "there is no text"),
+        (["", " "], 100, "there is no text"),
+    ],
+)
+def test_a_vocabulary_that_cannot_be_made(
+    tmp_path: Path, text: list[str], size: int, reason: str
+) -> None:
+    with pytest.raises(ValueError) as caught:
+        train_tokenizer(text, vocabulary_size=size, work_dir=tmp_path)
+    line = str(caught.value)
+    assert line.startswith(f"no vocabulary of {size} subwords can be made of this text: {reason}")
+    assert "\n" not in line and ".cc" not in line

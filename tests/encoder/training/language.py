@@ -1,0 +1,35 @@
+"""A language pair made up on the spot: random words, and one translation for each."""
+
+import lzma
+from pathlib import Path
+
+import numpy as np
+
+WORDS = 150
+
+
+def made_up_words(letters: str, generator: np.random.Generator) -> list[str]:
+    words: dict[str, None] = {}
+    while len(words) < WORDS:
+        words["".join(generator.choice(list(letters), generator.integers(3, 7)))] = None
+    return list(words)
+
+
+def made_up_pairs(count: int, *, seed: int) -> list[tuple[str, str]]:
+    """Sentences of random words, and the same words of the other language in another order."""
+    generator = np.random.default_rng(seed)
+    source_words = made_up_words("abdeghiklmnorstu", generator)
+    target_words = made_up_words("абвгдежзиклмнорст", generator)
+    pairs = []
+    for _ in range(count):
+        words = generator.integers(WORDS, size=generator.integers(3, 9))
+        source = " ".join(source_words[word] for word in words)
+        target = " ".join(target_words[word] for word in generator.permutation(words))
+        pairs.append((source, target))
+    return pairs
+
+
+def write_pairs(path: Path, pairs: list[tuple[str, str]], corpus: str = "made-up") -> Path:
+    text = "".join(f"{source}\t{target}\t{corpus}\n" for source, target in pairs)
+    path.write_bytes(lzma.compress(text.encode("utf-8"), preset=0))
+    return path

@@ -1,0 +1,190 @@
+"""The parts of the training loop against what they abbreviate."""
+
+import math
+from dataclasses import asdict
+from itertools import islice
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.nn import functional
+
+from encoder.training.data import TokenPairs, sample_batches
+from encoder.training.loop import (
+    RowAdam,
+    TrainingOptions,
+    drop_tokens,
+    learning_rate_at,
+    train_table,
+)
+from tests.encoder.test_tokenizer import lists_of, tokens_of
+from tests.encoder.training.test_objectives import plain
+
+
+def test_row_adam_is_sparse_adam() -> None:
+    generator = torch.Generator().manual_seed(0)
+    start = torch.randn(12, 5, generator=generator)
+    ours, theirs = start.clone(), torch.nn.Parameter(start.clone())
+    optimizer = RowAdam(ours, beta1=0.8, beta2=0.95)
+    reference = torch.optim.SparseAdam([theirs], betas=(0.8, 0.95), eps=1e-8)
+    for step in range(20):
+        rows = torch.randperm(12, generator=generator)[: 1 + step % 4].sort().values
+        gradient = torch.randn(len(rows), 5, generator=generator)
+        rate = 0.1 / (step + 1)
+        optimizer.step(rows.int(), gradient.clone(), rate)
+        theirs.grad = torch.sparse_coo_tensor(
+            rows[None], gradient, theirs.shape, check_invariants=True
+        )
+        reference.param_groups[0]["lr"] = rate
+        reference.step()
+        torch.testing.assert_close(ours, theirs.detach())
+    assert not torch.equal(ours, start)
+
+
+def test_row_adam_leaves_other_rows_alone() -> None:
+    table = torch.randn(6, 3, generator=torch.Generator().manual_seed(1))
+    before = table.clone()
+    optimizer = RowAdam(table)
+    for _ in range(3):
+        optimizer.step(torch.tensor([1, 4]), torch.ones(2, 3), 0.1)
+    untouched = [0, 2, 3, 5]
+    assert torch.equal(table[untouched], before[untouched])
+    assert (table[[1, 4]] < before[[1, 4]]).all()
+
+
+def test_the_learning_rate_rises_and_falls() -> None:
+    options = TrainingOptions(steps=1000, warmup_steps=100, learning_rate=0.5)
+    rates = [learning_rate_at(step, options) for step in range(1000)]
+    assert rates[0] == pytest.approx(0.5 / 100)
+    assert rates[49] == pytest.approx(0.5 * 0.5 * (1 - 49 / 1000))
+    assert np.argmax(rates) == 99
+    assert rates[99] == pytest.approx(0.5 * (1 - 99 / 1000))
+    np.testing.assert_allclose(np.diff(rates[99:]), -0.5 / 1000, rtol=1e-9)
+    assert rates[-1] == pytest.approx(0.5 / 1000)
+
+
+@given(
+    lists=st.lists(st.lists(st.integers(0, 99), max_size=6), max_size=6),
+    rate=st.sampled_from([0.0, 0.3, 0.9]),
+)
+def test_dropping_keeps_the_order_within_each_sentence(lists: list[list[int]], rate: float) -> None:
+    """The oracle draws from an equal generator, token by token."""
+    left = drop_tokens(tokens_of(lists), rate, np.random.default_rng(3))
+    generator = np.random.default_rng(3)
+    assert lists_of(left) == [[t for t in tokens if generator.random() >= rate] for tokens in lists]
+    assert (left.ids.dtype, left.offsets.dtype) == (np.int32, np.int64)
+
+
+def test_the_share_that_is_dropped() -> None:
+    tokens = tokens_of([[1] * 10] * 2000)
+    left = drop_tokens(tokens, 0.25, np.random.default_rng(0))
+    assert len(left.ids) / len(tokens.ids) == pytest.approx(0.75, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("dim", 0),
+        ("steps", 0),
+        ("batch_size", 0),
+        ("batch_size", 1),
+        ("warmup_steps", 0),
+        ("learning_rate", -0.1),
+        ("learning_rate", math.nan),
+        ("learning_rate", math.inf),
+        ("scale", -1.0),
+        ("scale", 41.0),
+        ("margin", -0.1),
+        ("margin", math.nan),
+        ("temperature", 1.5),
+        ("token_dropout", -0.1),
+        ("token_dropout", 1.0),
+        ("seed", -1),
+        ("seed", 2**63),
+        ("precision", "float8"),
+    ],
+)
+def test_options_out_of_range(name: str, value: object) -> None:
+    with pytest.raises(ValueError, match=rf"^{name} {value}: (expected|choose one of) ") as caught:
+        TrainingOptions(**{name: value})
+    assert "inf" not in str(caught.value).partition(":")[2]
+
+
+def bijection(seed: int) -> TokenPairs:
+    """Sentences of the ids 0 to 19, and the same of 20 to 39; a few are empty."""
+    generator = np.random.default_rng(seed)
+    lists = [generator.integers(20, size=generator.integers(0, 6)).tolist() for _ in range(64)]
+    target = [[token + 20 for token in tokens] for tokens in lists]
+    weight = np.ones(len(lists), dtype=np.float32)
+    return TokenPairs(
+        name="xx-yy", source=tokens_of(lists), target=tokens_of(target), weight=weight
+    )
+
+
+def trained(**changes: object) -> tuple[np.ndarray, list[float]]:
+    losses: list[float] = []
+    given = {"dim": 16, "steps": 60, "batch_size": 16, "learning_rate": 0.05, "warmup_steps": 5}
+    table = train_table(
+        [bijection(1), bijection(2)],
+        vocabulary_size=45,
+        options=TrainingOptions(**(given | changes)),
+        on_step=lambda step, loss, table: losses.append(loss),
+    )
+    return table, losses
+
+
+def test_training_lowers_the_loss_and_moves_only_what_it_saw() -> None:
+    table, losses = trained()
+    assert (table.shape, table.dtype, len(losses)) == ((45, 16), np.float32, 60)
+    assert np.mean(losses[-10:]) < 0.5 * np.mean(losses[:10])
+    torch.manual_seed(1)
+    start = torch.randn(45, 16).numpy() / math.sqrt(16)
+    moved = (np.abs(table - start) > 1e-6).any(axis=1)
+    assert moved[:40].all() and not moved[40:].any()
+
+
+def test_training_is_dense_autograd_with_adam() -> None:
+    """The same batches through the whole table, torch's own loss and torch's own optimiser."""
+    options = TrainingOptions(
+        dim=8, steps=12, batch_size=10, learning_rate=0.05, warmup_steps=3, token_dropout=0
+    )
+    pairs = [bijection(1), bijection(2)]
+    found = train_table(
+        pairs, vocabulary_size=45, options=options, on_step=lambda step, loss, table: None
+    )
+    torch.manual_seed(options.seed)
+    table = torch.nn.Parameter(torch.randn(45, 8) / math.sqrt(8))
+    optimizer = torch.optim.SparseAdam([table], betas=(0.9, 0.99))
+    batches = sample_batches(pairs, batch_size=10, temperature=0.5, seed=options.seed)
+    for step, (pair, rows) in enumerate(islice(batches, 12)):
+        sides = [lists_of(pair.source.take(rows)), lists_of(pair.target.take(rows))]
+        vectors = [torch.stack([table[tokens].sum(dim=0) for tokens in side]) for side in sides]
+        loss = plain(*map(functional.normalize, vectors), options.scale, options.margin)
+        (gradient,) = torch.autograd.grad(loss, table)
+        touched = sorted({token for side in sides for tokens in side for token in tokens})
+        table.grad = torch.sparse_coo_tensor(
+            torch.tensor([touched]), gradient[touched], table.shape, check_invariants=True
+        )
+        optimizer.param_groups[0]["lr"] = learning_rate_at(step, options)
+        optimizer.step()
+    np.testing.assert_allclose(found, table.detach().numpy(), atol=1e-4)
+
+
+def test_the_seed_and_the_options_decide_the_table() -> None:
+    table = trained()[0]
+    assert trained()[0].tobytes() == table.tobytes()
+    for name, value in (("seed", 2), ("token_dropout", 0.5), ("margin", 0.0), ("scale", 10.0)):
+        assert asdict(TrainingOptions())[name] != value
+        assert not np.array_equal(trained(**{name: value})[0], table)
+
+
+def test_bfloat16_trains_too() -> None:
+    losses = trained(precision="bfloat16")[1]
+    assert np.mean(losses[-10:]) < 0.5 * np.mean(losses[:10])
+
+
+def test_sentences_of_which_nothing_is_left() -> None:
+    table, _ = trained(token_dropout=0.99)
+    assert np.isfinite(table).all()
