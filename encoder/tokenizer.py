@@ -6,11 +6,11 @@ together, ``V`` vocabulary rows, ``D`` dimensions.
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -62,7 +62,7 @@ class Tokenizer:
         return Tokens(ids=flat, offsets=offsets)
 
 
-def train_tokenizer(sentences: Iterable[str], *, vocabulary_size: int, work_dir: Path) -> bytes:
+def train_tokenizer(sentences: Iterable[str], *, vocabulary_size: int) -> bytes:
     """Train a joint unigram vocabulary (Kudo 2018) and return the serialised model.
 
     Case folding keeps one row for the spellings of a word at the start and in the middle of a
@@ -73,11 +73,11 @@ def train_tokenizer(sentences: Iterable[str], *, vocabulary_size: int, work_dir:
     """
     import sentencepiece
 
-    prefix = work_dir / "sentencepiece"
+    model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(sentences),
-            model_prefix=str(prefix),
+            model_writer=model,
             model_type="unigram",
             vocab_size=vocabulary_size,
             character_coverage=0.9999,
@@ -93,4 +93,4 @@ def train_tokenizer(sentences: Iterable[str], *, vocabulary_size: int, work_dir:
         raise ValueError(
             f"no vocabulary of {vocabulary_size} subwords can be made of this text: {reason}"
         ) from error
-    return prefix.with_suffix(".model").read_bytes()
+    return model.getvalue()

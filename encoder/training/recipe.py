@@ -6,7 +6,6 @@ import dataclasses
 import logging
 import os
 import platform
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -83,7 +82,9 @@ def train_encoder(
     _check_output(output)
     start = time.monotonic()
     texts, held_out = _read(recipe)
-    model = _vocabulary(recipe, texts)
+    model = train_tokenizer(
+        _vocabulary_sentences(recipe, texts), vocabulary_size=recipe.vocabulary_size
+    )
     tokenizer = Tokenizer(model)
     pairs = [tokenize_pairs(text, tokenizer, recipe.corpus_weights) for text in texts]
     errors: dict[str, float] = {}
@@ -136,15 +137,6 @@ def _read(recipe: Recipe) -> tuple[list[ParallelText], list[ParallelText]]:
         texts.append(kept)
         held_out.append(out)
     return texts, held_out
-
-
-def _vocabulary(recipe: Recipe, texts: list[ParallelText]) -> bytes:
-    with tempfile.TemporaryDirectory() as work_dir:
-        return train_tokenizer(
-            _vocabulary_sentences(recipe, texts),
-            vocabulary_size=recipe.vocabulary_size,
-            work_dir=Path(work_dir),
-        )
 
 
 def _vocabulary_sentences(recipe: Recipe, texts: list[ParallelText]) -> Iterator[str]:

@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 
 from encoder.tokenizer import Tokenizer, train_tokenizer
@@ -9,10 +7,9 @@ VOCABULARY = 300
 
 
 @pytest.fixture(scope="session")
-def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Tokenizer:
+def tokenizer() -> Tokenizer:
     sentences = [sentence for pair in made_up_pairs(800, seed=7) for sentence in pair]
-    work_dir = Path(tmp_path_factory.mktemp("tokenizer"))
-    return Tokenizer(train_tokenizer(sentences, vocabulary_size=VOCABULARY, work_dir=work_dir))
+    return Tokenizer(train_tokenizer(sentences, vocabulary_size=VOCABULARY))
 
 
 @pytest.fixture(scope="session")

@@ -78,7 +78,7 @@ def test_a_vocabulary_that_cannot_be_made(
     tmp_path: Path, text: list[str], size: int, reason: str
 ) -> None:
     with pytest.raises(ValueError) as caught:
-        train_tokenizer(text, vocabulary_size=size, work_dir=tmp_path)
+        train_tokenizer(text, vocabulary_size=size)
     line = str(caught.value)
     assert line.startswith(f"no vocabulary of {size} subwords can be made of this text: {reason}")
     assert "\n" not in line and ".cc" not in line

@@ -12,7 +12,6 @@ import pytest
 import encoder.training.recipe
 from encoder import load_encoder
 from encoder.checkpoint import CONFIG, TOKENIZER, WEIGHTS
-from encoder.tokenizer import Tokenizer
 from encoder.training.data import ParallelText
 from encoder.training.recipe import Recipe, retrieval_error, train_encoder
 from pipelines import progress
@@ -106,8 +105,7 @@ def test_one_seed_gives_one_encoder(data: Path, tmp_path: Path) -> None:
         given = ("--pairs", pairs, "--seed", seed, "--steps", "15", "--quiet")
         assert run(data, "-o", output, *SMALL, *given) == 0
         weights.append((output / WEIGHTS).read_bytes())
-        ids = Tokenizer((output / TOKENIZER).read_bytes()).encode(SENTENCES).ids
-        vocabularies.append(ids.tolist())
+        vocabularies.append((output / TOKENIZER).read_bytes())
     assert weights[0] == weights[1] != weights[2]
     assert vocabularies[0] == vocabularies[1] != vocabularies[2]
 
