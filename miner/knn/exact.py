@@ -8,12 +8,14 @@ and its best columns and best rows are both taken. Axes: ``N`` source rows, ``M`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from miner.arrays import Neighbours
 from miner.knn.rescore import check_search, rescore
+from miner.knn.running import RunningBest
 
 if TYPE_CHECKING:
     import torch
@@ -21,9 +23,29 @@ if TYPE_CHECKING:
 
     Matrix = NDArray[np.float32]
 
-TILE_ROWS, TILE_COLUMNS = 1024, 4096  # a 16 MiB tile: its selection still finds it in the cache
-SELECTION_BLOCK = 64  # block maxima are one vectorised pass; only the best blocks are looked into
-SPARE_CANDIDATES = 4  # beyond k; they absorb what float32 rounding and ties may reorder
+TILE_ROWS, TILE_COLUMNS = 1024, 4096  # 8 or 16 MiB: selection still finds the tile in the cache
+
+
+@dataclass(frozen=True, kw_only=True)
+class Precision:
+    """What products are computed in to propose candidates.
+
+    ``spare`` candidates are kept beyond k, to absorb what rounding may reorder.
+    """
+
+    dtype: str
+    spare: int
+
+
+FLOAT32 = Precision(dtype="float32", spare=4)
+BFLOAT16 = Precision(dtype="bfloat16", spare=12)
+
+
+def fastest_precision() -> Precision:
+    """bfloat16 where the processor multiplies it in hardware, else float32; results are equal."""
+    import torch
+
+    return BFLOAT16 if torch.ops.mkldnn._is_mkldnn_bf16_supported() else FLOAT32
 
 
 def search_both(
@@ -31,20 +53,22 @@ def search_both(
     target: Matrix,
     *,
     k: int,
+    precision: Precision | None = None,
     progress: Callable[[int], None] = lambda products: None,
 ) -> tuple[Neighbours, Neighbours]:
     """The k nearest targets of each source and the k nearest sources of each target.
 
-    Exact: the float32 product proposes candidates, their cosines are recomputed in float64, and a
-    row whose candidates cannot be proven complete (many equal or nearly equal neighbours) is
-    searched again in float64. So the result is that of a full sort by (cosine descending, position
-    ascending), whatever the tiles. Costs 2 * N * M * D operations in the product; working memory is
-    a few tiles plus O((N + M) * C).
+    Exact: a product in low precision proposes candidates, their cosines are recomputed in float64,
+    and a row whose candidates cannot be proven complete (many equal or nearly equal neighbours) is
+    searched again in higher precision. So the result is that of a full sort by (cosine descending,
+    position ascending), whatever the tiles and the precision. Costs 2 * N * M * D operations in the
+    product; working memory is a few tiles plus O((N + M) * C).
 
     Args:
         source: rows as ``miner.knn.rescore.unit_rows`` makes them, float32 (N, D).
         target: rows as ``unit_rows`` makes them, float32 (M, D).
         k: neighbours of each row; clipped to the size of the other side.
+        precision: of the product; the fastest here unless given.
         progress: called with the number of similarities computed after each tile.
 
     Returns:
@@ -55,85 +79,95 @@ def search_both(
         ValueError: k below 1, or rows of different dimensions.
     """
     check_search(source, target, k=k)
-    forward = _Running(len(source), min(k + SPARE_CANDIDATES, len(target)))
-    backward = _Running(len(target), min(k + SPARE_CANDIDATES, len(source)))
-    for top, left, tile in _tiles(source, target):
-        forward.add(top, left, tile)
-        backward.add(left, top, tile.T.contiguous())
+    precision = precision or fastest_precision()
+    left, right = _Rounded(source, precision), _Rounded(target, precision)
+    forward = left.nothing_found(k, of=len(target))
+    backward = right.nothing_found(k, of=len(source))
+    for top, first, tile in _tiles(left, right):
+        forward.add(top, first, tile)
+        backward.add(first, top, tile.T)
         progress(tile.numel())
     return (
-        _certified(source, target, forward, k=min(k, len(target))),
-        _certified(target, source, backward, k=min(k, len(source))),
+        _certified(left, right, forward, k=min(k, len(target))),
+        _certified(right, left, backward, k=min(k, len(source))),
     )
 
 
-def _tiles(source: Matrix, target: Matrix) -> Iterator[tuple[int, int, torch.Tensor]]:
-    """The product of all rows in tiles: first row, first column, similarities."""
-    import torch
+class _Rounded:
+    """Unit rows, and the same rounded to the precision of the product.
 
-    x, y = torch.from_numpy(source), torch.from_numpy(target)
-    for top in range(0, len(x), TILE_ROWS):
-        for left in range(0, len(y), TILE_COLUMNS):
-            yield top, left, x[top : top + TILE_ROWS] @ y[left : left + TILE_COLUMNS].T
-
-
-class _Running:
-    """The best ``count`` similarities of each row seen so far, in no order."""
-
-    def __init__(self, rows: int, count: int) -> None:
-        import torch
-
-        self.values = torch.full((rows, count), -torch.inf)
-        self.ids = torch.full((rows, count), -1, dtype=torch.int64)
-
-    def add(self, row: int, column: int, tile: torch.Tensor) -> None:
-        """Merge the tile whose first element is (row, column) of the whole matrix."""
-        import torch
-
-        rows = slice(row, row + len(tile))
-        values, ids = _block_top(tile, self.values.shape[1])
-        values = torch.cat([self.values[rows], values], dim=1)
-        ids = torch.cat([self.ids[rows], ids + column], dim=1)
-        self.values[rows], places = values.topk(self.values.shape[1], dim=1, sorted=False)
-        self.ids[rows] = ids.gather(1, places)
-
-
-def _block_top(tile: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """The largest ``count`` of each row, or the whole row if it has fewer, with their columns.
-
-    The ``count`` largest of a row lie in the ``count`` blocks with the largest maxima.
+    ``error`` is float64 (N,): the length of each row's rounding error.
     """
-    import torch
 
-    rows, columns = tile.shape
-    blocks = columns // SELECTION_BLOCK
-    if columns % SELECTION_BLOCK or blocks <= count:
-        values, ids = tile.topk(min(count, columns), dim=1, sorted=False)
-        return values, ids
-    blocked = tile.view(rows, blocks, SELECTION_BLOCK)
-    chosen = blocked.amax(dim=2).topk(count, dim=1, sorted=False).indices
-    inside = blocked.gather(1, chosen[:, :, None].expand(-1, -1, SELECTION_BLOCK))
-    values, places = inside.flatten(1).topk(count, dim=1, sorted=False)
-    block = chosen.gather(1, torch.div(places, SELECTION_BLOCK, rounding_mode="floor"))
-    return values, block * SELECTION_BLOCK + places % SELECTION_BLOCK
+    def __init__(self, rows: Matrix, precision: Precision) -> None:
+        import torch
+
+        self.rows = rows
+        self.precision = precision
+        exact = torch.from_numpy(rows)
+        self.rounded = exact.to(getattr(torch, precision.dtype))
+        self.error = np.zeros(len(rows))
+        if precision.dtype != FLOAT32.dtype:
+            for start in range(0, len(rows), TILE_ROWS):
+                block = slice(start, start + TILE_ROWS)
+                self.error[block] = (exact[block] - self.rounded[block]).norm(dim=1).numpy()
+
+    def nothing_found(self, k: int, *, of: int) -> RunningBest:
+        """Room for the candidates of each row among ``of`` others."""
+        kept = min(k + self.precision.spare, of)
+        return RunningBest(len(self.rows), kept, self.rounded.dtype)
 
 
-def _certified(queries: Matrix, base: Matrix, found: _Running, *, k: int) -> Neighbours:
-    """Rescore the candidates; search in full for those rows whose candidates may be incomplete.
+def _tiles(left: _Rounded, right: _Rounded) -> Iterator[tuple[int, int, torch.Tensor]]:
+    """The product of all rows in tiles: first row, first column, similarities."""
+    x, y = left.rounded, right.rounded
+    for top in range(0, len(x), TILE_ROWS):
+        for first in range(0, len(y), TILE_COLUMNS):
+            yield top, first, x[top : top + TILE_ROWS] @ y[first : first + TILE_COLUMNS].T
+
+
+def _certified(queries: _Rounded, base: _Rounded, found: RunningBest, *, k: int) -> Neighbours:
+    """Rescore the candidates; search again for those rows whose candidates may be incomplete.
 
     Whatever was left out has a product of at most the least kept one, so a cosine of at most that
-    plus the rounding of a float32 dot product. A row is complete if its k-th neighbour is above.
+    plus the rounding of products. A row is complete if its k-th neighbour is above.
     """
-    neighbours = rescore(queries, base, found.ids.numpy(), k=k)
-    if found.values.shape[1] == len(base) or len(queries) == 0:
+    neighbours = rescore(queries.rows, base.rows, found.ids.numpy(), k=k)
+    if found.values.shape[1] == len(base.rows) or len(queries.rows) == 0:
         return neighbours
-    least_kept = found.values.amin(dim=1).numpy().astype(np.float64)
-    left_out = least_kept + _product_rounding(queries.shape[1])
+    least_kept = found.values[:, -1].double().numpy()
+    left_out = least_kept + _rounding(queries, base, least_kept)
     open_rows = np.flatnonzero(neighbours.cosines[:, k - 1] <= left_out)
     for start in range(0, len(open_rows), TILE_ROWS):
         rows = open_rows[start : start + TILE_ROWS]
-        neighbours.ids[rows], neighbours.cosines[rows] = _search_in_full(queries[rows], base, k=k)
+        again = _search_again(queries.rows[rows], base, k=k)
+        neighbours.ids[rows], neighbours.cosines[rows] = again.ids, again.cosines
     return neighbours
+
+
+def _search_again(queries: Matrix, base: _Rounded, *, k: int) -> Neighbours:
+    """One direction in the next higher precision: float32 after bfloat16, then float64."""
+    if base.precision.dtype == FLOAT32.dtype:
+        return _search_in_full(queries, base.rows, k=k)
+    left, right = _Rounded(queries, FLOAT32), _Rounded(base.rows, FLOAT32)
+    found = left.nothing_found(k, of=len(right.rows))
+    for top, first, tile in _tiles(left, right):
+        found.add(top, first, tile)
+    return _certified(left, right, found, k=k)
+
+
+def _rounding(
+    queries: _Rounded, base: _Rounded, product: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """How far a product (N,) of rounded rows may lie below the cosine that ``rescore`` gives.
+
+    By Cauchy and Schwarz, rounding x and y moves their dot product by at most |dx| |y| + |x| |dy|;
+    then come the summation in float32 and, in bfloat16, the rounding of the result.
+    """
+    inputs = queries.error + (1 + queries.error) * base.error.max(initial=0.0)
+    result = 0.0 if base.precision.dtype == FLOAT32.dtype else 2.0**-8
+    bound: NDArray[np.float64] = 1.01 * inputs + result * np.abs(product)
+    return bound + _product_rounding(queries.rows.shape[1])
 
 
 def _product_rounding(dim: int) -> float:
@@ -146,10 +180,8 @@ def _product_rounding(dim: int) -> float:
     return 1.01 * (dim + 2) * 2.0**-24
 
 
-def _search_in_full(
-    queries: Matrix, base: Matrix, *, k: int
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Ids and cosines of the k nearest rows of ``base``, by all cosines in float64.
+def _search_in_full(queries: Matrix, base: Matrix, *, k: int) -> Neighbours:
+    """The k nearest rows of ``base``, by all cosines in float64.
 
     They are exact for unit rows, so equal to those of ``rescore``. Four or more times the price
     of the float32 search, but no ties or duplicates make it any higher.
@@ -166,4 +198,4 @@ def _search_in_full(
         cosines, order = torch.cat([cosines, tile], dim=1).sort(dim=1, descending=True, stable=True)
         cosines = cosines[:, :k]
         ids = torch.cat([ids, columns], dim=1).gather(1, order[:, :k])
-    return ids.numpy(), cosines.numpy()
+    return Neighbours(ids=ids.numpy(), cosines=cosines.numpy())

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from miner.knn import exact
-from miner.knn.exact import search_both
+from miner.knn import exact, running
+from miner.knn.exact import BFLOAT16, FLOAT32, Precision, search_both
 from miner.knn.rescore import unit_rows
 from tests.miner import oracle
 from tests.miner.strategies import two_sides
@@ -20,7 +20,7 @@ def small_tiles(monkeypatch):
 def set_tiles(monkeypatch, rows, columns, block):
     monkeypatch.setattr(exact, "TILE_ROWS", rows)
     monkeypatch.setattr(exact, "TILE_COLUMNS", columns)
-    monkeypatch.setattr(exact, "SELECTION_BLOCK", block)
+    monkeypatch.setattr(running, "BLOCK", block)
 
 
 def assert_is_full_sort(source, target, k, found):
@@ -41,14 +41,15 @@ def random_units(rows, dim, seed=0):
     sides=two_sides(max_rows=30),
     k=st.integers(1, 6),
     tiles=TILES,
+    dtype=st.sampled_from(["float32", "bfloat16"]),
     spare=st.sampled_from([0, 1, 4]),
 )
-def test_equals_a_full_sort(sides, k, tiles, spare):
+def test_equals_a_full_sort(sides, k, tiles, dtype, spare):
+    # Fewer spare candidates leave more rows open: the certificate has more to do.
+    precision = Precision(dtype=dtype, spare=spare)
     with pytest.MonkeyPatch.context() as patch:
         set_tiles(patch, *tiles)
-        # Fewer spare candidates leave more rows open: the certificate has more to do.
-        patch.setattr(exact, "SPARE_CANDIDATES", spare)
-        assert_is_full_sort(*sides, k, search_both(*sides, k=k))
+        assert_is_full_sort(*sides, k, search_both(*sides, k=k, precision=precision))
 
 
 @pytest.mark.parametrize("rows", [1, 3, 4, 5, 8, 9, 33])
@@ -97,7 +98,8 @@ def test_what_float32_cannot_rank(small_tiles, dim):
     assert_is_full_sort(source, target, 4, search_both(source, target, k=4))
 
 
-def test_a_wrong_product_is_found_out(small_tiles, monkeypatch):
+@pytest.mark.parametrize("precision", [FLOAT32, BFLOAT16])
+def test_a_wrong_product_is_found_out(small_tiles, monkeypatch, precision):
     """Products may err by their rounding in whichever way is worst, and nothing changes."""
     source, target = random_units(20, 64, 5), random_units(50, 64, 6)
     target[10:40] = unit_rows(target[10] + 1e-6 * np.random.default_rng(0).normal(size=(30, 64)))
@@ -109,31 +111,53 @@ def test_a_wrong_product_is_found_out(small_tiles, monkeypatch):
             yield top, left, tile + error
 
     monkeypatch.setattr(exact, "_tiles", worst)
-    assert_is_full_sort(source, target, 4, search_both(source, target, k=4))
+    found = search_both(source, target, k=4, precision=precision)
+    assert_is_full_sort(source, target, 4, found)
 
 
+@pytest.mark.parametrize("precision", [FLOAT32, BFLOAT16])
 @pytest.mark.parametrize("dim", [1, 16, 384, 2000])
-def test_the_bound_on_the_product_holds(dim):
+def test_the_bound_on_the_product_holds(dim, precision):
     x, y = random_units(300, dim, 7), random_units(300, dim, 8)
     y[:100] = x[:100]
-    (_, _, tile), *_ = exact._tiles(x, y)
+    left, right = exact._Rounded(x, precision), exact._Rounded(y, precision)
+    (_, _, tile), *_ = exact._tiles(left, right)
     exactly = (x.astype(np.float64) @ y.astype(np.float64).T).astype(np.float32)
-    error = exactly.astype(np.float64) - tile.numpy()
-    assert error.max() <= exact._product_rounding(dim)
+    product = tile.double().numpy()
+    for column in range(300):
+        bound = exact._rounding(left, right, product[:, column])
+        assert (exactly[:, column] - product[:, column] <= bound).all()
+
+
+def test_bfloat16_finds_what_float32_finds():
+    """On vectors of many near ties: noise about a few centres."""
+    random = np.random.default_rng(3)
+    centres = random.standard_normal((20, 96))
+    source, target = (
+        unit_rows(centres[random.integers(20, size=rows)] + 0.05 * random.normal(size=(rows, 96)))
+        for rows in (700, 900)
+    )
+    found, expected = (
+        search_both(source, target, k=4, precision=precision) for precision in (BFLOAT16, FLOAT32)
+    )
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one.ids, other.ids)
+        np.testing.assert_array_equal(one.cosines, other.cosines)
 
 
 def test_the_search_in_full_gives_the_same_as_rescoring(small_tiles):
     source, target = random_units(20, 300, 9), random_units(90, 300, 10)
-    ids, cosines = exact._search_in_full(source, target, k=6)
+    found = exact._search_in_full(source, target, k=6)
     table = oracle.cosines(source, target)
     expected_ids, expected_cosines = oracle.nearest(table, 6)
-    np.testing.assert_array_equal(ids, expected_ids)
-    np.testing.assert_array_equal(cosines, expected_cosines)
+    np.testing.assert_array_equal(found.ids, expected_ids)
+    np.testing.assert_array_equal(found.cosines, expected_cosines)
 
 
-def test_most_rows_are_not_searched_in_full(monkeypatch):
+@pytest.mark.parametrize("precision", [FLOAT32, BFLOAT16])
+def test_most_rows_are_not_searched_in_full(monkeypatch, precision):
     monkeypatch.delattr(exact, "_search_in_full")
-    search_both(random_units(300, 64, 1), random_units(300, 64, 2), k=4)
+    search_both(random_units(300, 64, 1), random_units(300, 64, 2), k=4, precision=precision)
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(0, 5), (5, 0), (0, 0)])
