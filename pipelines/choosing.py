@@ -140,9 +140,11 @@ class _Sentences:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        self._table = pa.concat_tables(shard.read(["row", "id", "doc", "text"]) for shard in shards)
+        self._table = _large(
+            pa.concat_tables(shard.read(["row", "id", "doc", "text"]) for shard in shards)
+        )
         self._rows = self._table["row"].to_numpy()
-        repeats = pq.read_table(shards[0].corpus.file(DUPLICATES))
+        repeats = _large(pq.read_table(shards[0].corpus.file(DUPLICATES)))
         first_rows = repeats["first_row"].to_numpy()
         by_first = np.argsort(first_rows, kind="stable")
         self._first_rows = first_rows[by_first]
@@ -161,3 +163,14 @@ class _Sentences:
         ids = self._repeated_ids.take(positions).combine_chunks()
         lists = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), ids)
         return {name: found[name] for name in ("id", "doc", "text")} | {"duplicates": lists}
+
+
+def _large(table: pa.Table) -> pa.Table:
+    """With 64-bit offsets into its strings: taking rows of a column past 2 GiB needs them."""
+    import pyarrow as pa
+
+    strings = [
+        pa.field(field.name, pa.large_string()) if field.type == pa.string() else field
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(strings))

@@ -66,7 +66,7 @@ def _mine_parser() -> argparse.ArgumentParser:
 def _add_input_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("input")
     add = group.add_argument
-    add("--src-lang", metavar="XX", help="language of SRC (ISO 639), kept with the results")
+    add("--src-lang", metavar="XX", help="language of SRC (ISO 639), noted in DIR/run.json")
     add("--tgt-lang", metavar="XX", help="language of TGT")
     _add_input_format(group)
     add(
@@ -139,14 +139,12 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
 
 def _mine(args: argparse.Namespace) -> int:
     from pipelines import progress
-    from pipelines.options import check_options
     from pipelines.run import mine_corpus as run
     from pipelines.summary import describe, peak_memory, read_summary
 
     set_up_logging(args)
     with _work_dir(args) as work_dir:
         options = _mining_options(args, Path(work_dir))
-        check_options(options)
         monitor = progress.Monitor(bars=sys.stderr.isatty() and not args.quiet)
         progress.install(monitor)
         try:
@@ -210,7 +208,7 @@ def set_up_logging(args: argparse.Namespace) -> None:
     for room in ("encoder", "miner", "pipelines"):
         logging.getLogger(room).setLevel(level)
     # Beam logs each failure with its whole traceback; the stage's own error is told in one line.
-    others = logging.INFO if args.verbose else logging.CRITICAL
+    others = logging.WARNING if args.verbose else logging.CRITICAL
     logging.getLogger("apache_beam").setLevel(others)
     logging.getLogger().setLevel(others)
 

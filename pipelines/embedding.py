@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from encoder import Encoder, load_encoder
@@ -63,15 +64,29 @@ def embed_shard(options: MiningOptions, shard: Shard) -> EmbeddedShard:
     Sentences whose vector is zero or not finite have no neighbours; they are left out and counted
     in the facts ``dropped``. Encoded vectors are kept as float16, given ones as they are.
     """
-    given = options.side(shard.side).embeddings
-    maker = file_digest(given) if given else encoder_of_process(options.encoder).name
-    key = content_key("encode", sentences=shard.digest, maker=maker)
+    key = content_key("encode", sentences=shard.digest, maker=_maker(options, shard))
     folder = options.work_dir / "embeddings" / shard.name
 
     def write(draft: Draft) -> Mapping[str, Any]:
         return _write_vectors(shard, _vectors_of(options, shard), draft)
 
     return EmbeddedShard(shard=shard, vectors=produce(folder, key=key, write=write))
+
+
+def _maker(options: MiningOptions, shard: Shard) -> object:
+    """What decides the vectors of sentences: the encoder, or the given file and how it is read."""
+    side = options.side(shard.side)
+    if side.embeddings is None:
+        return encoder_of_process(options.encoder).name
+    found = side.embeddings.stat()
+    digest = _digest_once(side.embeddings, found.st_ino, found.st_size, found.st_mtime_ns)
+    return [digest, shard.corpus.facts["read"], side.dim]
+
+
+@cache
+def _digest_once(path: Path, *state: int) -> str:
+    """The digest of a file in this state; all its shards ask for it, and it may be large."""
+    return file_digest(path)
 
 
 def _vectors_of(options: MiningOptions, shard: Shard) -> Callable[[int, int], Vectors]:

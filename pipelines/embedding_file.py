@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from encoder import load_encoder
+from miner.storage.atomic import check_writable
 from miner.storage.corpus import Records, open_corpus
 from miner.storage.embeddings import write_embeddings
 from pipelines import progress
+from pipelines.options import check_files
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,6 +36,8 @@ def embed_file(
     Raises:
         ValueError, OSError: the corpus, the encoder or the output cannot be used.
     """
+    check_files([corpus], output)
+    check_writable(output)
     loaded = load_encoder(encoder)
     # Twice through the corpus: the header of an .npy file comes first and holds the row count.
     rows = sum(len(records) for records in open_corpus(corpus, input_format=input_format))

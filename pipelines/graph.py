@@ -1,6 +1,6 @@
 """The mining graph.
 
-    sides -> read -> encode -> all tiles -> search -> merge -> select -> export
+    sides -> read -> encode -> all tiles -> search -> merge -> select -> summary -> export
 
 Elements are small references to sealed artefacts, never sentences or vectors, so a runner moves
 next to nothing. Only Create, ParDo and GroupByKey are used: every runner has them.
@@ -39,10 +39,14 @@ class Stage(beam.DoFn):
         try:
             result = self._function(self._options, element)
         except BaseException as error:
-            failures.append(copy.copy(error))  # the runner adds words of its own to this one
+            failures.append(_copy(error))  # the runner adds words of its own to this one
             raise
         self._done.inc()
         yield from result if isinstance(result, list) else [result]
+
+
+def _copy(error: BaseException) -> BaseException:
+    return copy.copy(error).with_traceback(error.__traceback__)
 
 
 def build(pipeline: beam.Pipeline, options: MiningOptions) -> None:
@@ -69,8 +73,8 @@ def build(pipeline: beam.Pipeline, options: MiningOptions) -> None:
         neighbours
         | "all neighbours" >> _Gather(lambda found: "")
         | stage(select_pairs)
-        | stage(export_pairs)
         | stage(write_summary)
+        | stage(export_pairs)
     )
 
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+# The stages' own folders in the work folder.
+ARTEFACTS = ("sentences", "embeddings", "tiles", "neighbours", "pairs")
 
 ROWS_PER_SHARD = 1 << 18  # 262,144 float32 vectors of 384 dimensions are 400 MB
 
@@ -57,37 +61,70 @@ def check_options(options: MiningOptions) -> None:
 
     if options.k < 1:
         raise ValueError(f"-k {options.k}: a neighbourhood needs at least 1 sentence")
-    if math.isnan(options.threshold):
-        raise ValueError("--threshold nan: give a number")
+    if math.isnan(options.threshold) or options.threshold == math.inf:
+        raise ValueError(f"--threshold {options.threshold}: no pair can score above it")
     if options.margin not in MARGINS:
         raise ValueError(f"--margin {options.margin}: choose one of {', '.join(MARGINS)}")
     if options.retrieval not in RETRIEVALS:
         raise ValueError(f"--retrieval {options.retrieval}: choose one of {', '.join(RETRIEVALS)}")
+    if options.rows_per_shard < 1:
+        raise ValueError(f"rows_per_shard is {options.rows_per_shard}; it must be at least 1")
     if options.index not in ("exact", "auto"):
         from miner.knn.faiss_index import check_factory
 
         check_factory(options.index)
     _check_sides(options)
     check_output(options.output)
+    _check_work_dir(options)
 
 
 def _check_sides(options: MiningOptions) -> None:
     source, target = options.source.path, options.target.path
-    given = (options.source.embeddings, options.target.embeddings)
-    for path in (source, target, *given):
-        if path is not None and not path.exists():
-            raise FileNotFoundError(f"{path}: there is no such file")
+    vectors = [side.embeddings for side in (options.source, options.target) if side.embeddings]
+    check_files([source, target, *vectors], options.output)
     if source.samefile(target):
         raise ValueError(
             f"{source}: source and target are the same file, "
             "so every sentence would be its own translation; give two corpora"
         )
-    for path in (source, target):
-        if options.output.exists() and options.output.samefile(path):
-            raise ValueError(f"{options.output}: the output would overwrite an input")
-    if (given[0] is None) != (given[1] is None):
-        only = "--tgt-embeddings" if given[0] is None else "--src-embeddings"
+    if len(vectors) == 1:
+        only = "--src-embeddings" if options.source.embeddings else "--tgt-embeddings"
         raise ValueError(
             f"only {only} is given; the vectors of two sides can be compared only if the same "
             "encoder made both: give both files or neither"
+        )
+    if vectors and vectors[0].samefile(vectors[1]):
+        raise ValueError(f"{vectors[0]}: both sides are given the same vectors; give each its own")
+    dim = options.source.dim
+    if dim is not None and dim < 1:
+        raise ValueError(f"--dim {dim}: a vector has at least 1 dimension")
+
+
+def check_files(inputs: Sequence[Path], output: Path) -> None:
+    """Refuse inputs that cannot be read more than once, as they are, and an output among them.
+
+    Raises:
+        ValueError, OSError: one line that names the file.
+    """
+    for path in inputs:
+        if path.is_dir():
+            raise IsADirectoryError(f"{path}: is a folder; name a file in it")
+        if not path.exists():
+            raise FileNotFoundError(f"{path}: there is no such file")
+        if not path.is_file():
+            raise ValueError(
+                f"{path}: is read more than once, so a pipe will not do; save it first"
+            )
+        if output.exists() and output.samefile(path):
+            raise ValueError(f"{output}: the output would overwrite an input; name another file")
+
+
+def _check_work_dir(options: MiningOptions) -> None:
+    work_dir = options.work_dir
+    if work_dir.exists() and not work_dir.is_dir():
+        raise NotADirectoryError(f"--work-dir {work_dir}: is a file; name a folder")
+    output = options.output.resolve()
+    if any(output.is_relative_to((work_dir / kept).resolve()) for kept in ARTEFACTS):
+        raise ValueError(
+            f"{options.output}: the work folder keeps its own files there; name another folder"
         )

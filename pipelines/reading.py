@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,9 +94,15 @@ def read_side(options: MiningOptions, side: str) -> list[Shard]:
 
     artefact = produce(options.work_dir / "sentences" / side, key=key, write=write)
     return [
-        Shard(side=side, index=index, rows=rows, corpus=artefact)
+        Shard(side=side, index=index, rows=rows, corpus=_part(artefact, index))
         for index, rows in enumerate(artefact.facts["shards"])
     ]
+
+
+def _part(corpus: Artefact, index: int) -> Artefact:
+    """The artefact with only the files that a shard needs, so that references stay small."""
+    files = {name: corpus.files[name] for name in (_shard_file(index), DUPLICATES)}
+    return replace(corpus, files=files)
 
 
 def _fingerprint(path: Path) -> tuple[str, int | None]:

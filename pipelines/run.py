@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 from pipelines.options import MiningOptions, check_options
+
+logger = logging.getLogger(__name__)
+
+LOCK = ".lock"
 
 
 def mine_corpus(options: MiningOptions) -> None:
@@ -13,6 +23,15 @@ def mine_corpus(options: MiningOptions) -> None:
     """
     check_options(options)
     options.work_dir.mkdir(parents=True, exist_ok=True)
+    with _sole_run(options.work_dir):
+        if options.source.embeddings is None:
+            from pipelines.embedding import encoder_of_process
+
+            encoder_of_process(options.encoder)  # here, so that a wrong name is told at once
+        _run_graph(options)
+
+
+def _run_graph(options: MiningOptions) -> None:
     import apache_beam as beam
     from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 
@@ -28,3 +47,18 @@ def mine_corpus(options: MiningOptions) -> None:
         if failures:
             raise failures[0] from None
         raise
+
+
+@contextmanager
+def _sole_run(work_dir: Path) -> Iterator[None]:
+    """Keep other runs out of the work folder; two would replace each other's artefacts."""
+    with (work_dir / LOCK).open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(
+                f"--work-dir {work_dir}: another run is at work there; wait, or name another folder"
+            ) from None
+        except OSError as error:
+            logger.warning("%s: not locked against a second run: %s", work_dir, error.strerror)
+        yield

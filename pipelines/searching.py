@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
@@ -55,7 +57,11 @@ class ShardNeighbours:
 
 
 def plan_tiles(options: MiningOptions, shards: Sequence[EmbeddedShard]) -> list[Tile]:
-    """Every source shard with every target shard, and how to search them."""
+    """Every source shard with every target shard, and how to search them.
+
+    Raises:
+        ValueError: no vector of a side can be mined.
+    """
     sides = {
         side: sorted(
             (embedded for embedded in shards if embedded.shard.side == side),
@@ -63,12 +69,26 @@ def plan_tiles(options: MiningOptions, shards: Sequence[EmbeddedShard]) -> list[
         )
         for side in (SOURCE, TARGET)
     }
+    for side, embedded in sides.items():
+        _check_usable(options.side(side).path, embedded)
     method = _choose_method(options, sides)
     return [
         Tile(source=source, target=target, method=method)
         for source in sides[SOURCE]
         for target in sides[TARGET]
     ]
+
+
+def _check_usable(corpus: Path, shards: Sequence[EmbeddedShard]) -> None:
+    dropped = Counter[str]()
+    for embedded in shards:
+        dropped.update(embedded.vectors.facts["dropped"])
+    if sum(embedded.shard.rows for embedded in shards) == dropped.total():
+        why = ", ".join(f"{count} {reason}" for reason, count in dropped.items())
+        raise ValueError(
+            f"{corpus}: none of its sentences has a vector that can be mined ({why}); "
+            "check the encoder or the embeddings"
+        )
 
 
 def _choose_method(options: MiningOptions, sides: Mapping[str, Sequence[EmbeddedShard]]) -> str:

@@ -20,7 +20,7 @@ from pipelines.options import SOURCE, TARGET, MiningOptions
 SUMMARY = "run.json"
 
 
-def write_summary(options: MiningOptions, choice: Choice) -> None:
+def write_summary(options: MiningOptions, choice: Choice) -> Choice:
     """Write ``run.json`` into the work directory."""
     encoder = "given" if options.source.embeddings else encoder_of_process(options.encoder).name
     summary = {
@@ -30,10 +30,13 @@ def write_summary(options: MiningOptions, choice: Choice) -> None:
         **{side: _side(options, choice, side) for side in (SOURCE, TARGET)},
         **choice.pairs.facts,
     }
-    if math.isinf(options.threshold):
+    if options.threshold == -math.inf:  # which JSON cannot write
         summary["options"]["threshold"] = None
     with atomic_file(options.work_dir / SUMMARY) as path:
-        path.write_text(json.dumps(summary, indent=1, ensure_ascii=False), encoding="utf-8")
+        # A file name that is not UTF-8 holds half characters; as backslash escapes they are JSON.
+        text = json.dumps(summary, indent=1, ensure_ascii=False) + "\n"
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
+    return choice
 
 
 def _side(options: MiningOptions, choice: Choice, side: str) -> dict[str, Any]:
@@ -44,14 +47,16 @@ def _side(options: MiningOptions, choice: Choice, side: str) -> dict[str, Any]:
         for reason, count in embedded.vectors.facts["dropped"].items():
             dropped[reason] = dropped.get(reason, 0) + count
     facts = shards[0].shard.corpus.facts
+    unique = sum(facts["shards"])
     return {
         "path": str(options.side(side).path),
         "read": facts["read"],
         "rejected": facts["rejected"],
         "first_rejected": facts["first_rejected"],
         "duplicates": facts["duplicates"],
-        "unique": sum(facts["shards"]),
+        "unique": unique,
         "dropped": dropped,
+        "searched": unique - sum(dropped.values()),
     }
 
 
@@ -79,7 +84,7 @@ def _describe_side(side: str, told: Mapping[str, Any]) -> str:
     return (
         f"{side}: {told['read']:,} sentences read, {sum(dropped.values()):,} dropped"
         + (f" ({'; '.join(reasons)})" if reasons else "")
-        + f", {told['duplicates']:,} repeated, {told['unique']:,} unique"
+        + f", {told['duplicates']:,} repeated, {told['searched']:,} searched"
     )
 
 

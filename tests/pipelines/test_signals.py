@@ -1,0 +1,120 @@
+"""A run in a process of its own that is told to stop, and what it shows on a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+import termios
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.pipelines.worlds import World, make_world, snapshot
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE_SECONDS = 120
+
+# Stops in the middle of a stage, says so, and waits for what comes.
+WAITING = """
+import sys, time
+import miner.storage.artefacts, miner.storage.pairs, pipelines.searching
+from pipelines.cli import mine_corpus
+
+def wait(*_, **__):
+    print("here", flush=True)
+    time.sleep(100)
+
+where = sys.argv.pop(1)
+if where == "search":
+    pipelines.searching._search = wait
+else:
+    really_write = miner.storage.pairs.write_pairs
+    def write_pairs(path, batches):
+        def half():
+            yield next(batches)
+            wait()
+        really_write(path, half())
+    miner.storage.pairs.write_pairs = write_pairs
+sys.exit(mine_corpus(sys.argv[1:]))
+"""
+
+
+def start(code: str, *arguments: str, **streams: int) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *arguments], cwd=ROOT, encoding="utf-8", **streams
+    )
+
+
+@pytest.fixture(scope="module")
+def interrupted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict]:
+    """Runs that were stopped in the middle, side by side: by place, the world and the process."""
+    runs = {}
+    for where in ("search", "export"):
+        world = make_world(tmp_path_factory.mktemp(where))
+        world.path("out.jsonl").write_bytes(b"an older result")
+        before = snapshot(world.folder)
+        arguments = [*world.inputs(), "-o", str(world.path("out.jsonl")), "-q"]
+        process = start(WAITING, where, *arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        runs[where] = world, before, process
+    yield runs
+    for _, _, process in runs.values():
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize(
+    ("where", "number"), [("search", signal.SIGINT), ("export", signal.SIGTERM)]
+)
+def test_signals_end_a_run_in_one_line_and_leave_nothing(
+    interrupted: dict, where: str, number: signal.Signals
+) -> None:
+    world, before, process = interrupted[where]
+    assert process.stdout.readline() == "here\n"
+    # It is in the middle: there is a work folder, and in the export a file half written.
+    meanwhile = snapshot(world.folder).keys() - before.keys()
+    assert any(name.startswith(".out.jsonl-") for name in meanwhile)
+    assert any(name.startswith(".adit-") for name in meanwhile) == (where == "export")
+    process.send_signal(number)
+    out, error = process.communicate(timeout=PATIENCE_SECONDS)
+    assert (process.returncode, out) == (2, "")
+    told = f"interrupted; {world.path('out.jsonl')} was not written"
+    assert error == f"mine-corpus: error: {told} (with --work-dir a second call could go on)\n"
+    assert snapshot(world.folder) == before
+
+
+MINE = "import sys; from pipelines.cli import mine_corpus; sys.exit(mine_corpus(sys.argv[1:]))"
+
+
+def on_terminal(world: World) -> str:
+    """What a run shows whose stderr is a terminal."""
+    terminal, end = pty.openpty()
+    termios.tcsetwinsize(end, (24, 120))
+    process = start(MINE, *world.inputs(), "-o", str(world.path("tty.tsv")), stderr=end)
+    os.close(end)
+    shown = b""
+    with suppress(OSError):  # Linux's way to say that nobody holds the other end any more
+        while piece := os.read(terminal, 4096):
+            shown += piece
+    os.close(terminal)
+    assert process.wait(PATIENCE_SECONDS) == 0
+    return shown.decode()
+
+
+def test_bars_on_a_terminal_and_plain_lines_elsewhere(world: World) -> None:
+    logged = start(MINE, *world.inputs(), "-o", str(world.path("log.tsv")), stderr=subprocess.PIPE)
+    shown = on_terminal(world)
+    assert "search  : 100%|" in shown
+    assert "2.00k/2.00k" in shown  # 40 x 50 similarities
+    assert "source: 40 sentences read" in shown
+
+    lines = logged.communicate(timeout=PATIENCE_SECONDS)[1].splitlines()
+    assert not any("|" in line or "\r" in line for line in lines)
+    stages = [line.split()[1] for line in lines if line[2:3] == ":"]
+    assert stages == [f"{name}:" for name in "read encode read encode search select export".split()]
+    assert lines[-4].startswith("source: 40 sentences read, 0 dropped, 0 repeated, 40 searched")
+    assert lines[-1].startswith("time: read ")
