@@ -38,7 +38,7 @@ class Precision:
 
 
 FLOAT32 = Precision(dtype="float32", spare=4)
-BFLOAT16 = Precision(dtype="bfloat16", spare=12)
+BFLOAT16 = Precision(dtype="bfloat16", spare=8)
 
 
 def fastest_precision() -> Precision:

@@ -1,0 +1,64 @@
+"""The whole job on real text: time for each stage and peak memory, seen from outside.
+
+    python benchmarks/pipeline.py DATA --rows 100000
+
+takes that many German and English sentences from DATA/de-en.tsv.xz (source, TAB, target, TAB,
+corpus), one in ten of them a translation of one on the other side, and mines them with the bundled
+encoder in a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import lzma
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+SHARED = 10  # one source sentence in this many has its translation among the targets
+
+
+def read_sides(path: Path, rows: int) -> tuple[list[str], list[str]]:
+    """``rows`` different sentences a side; the first ``rows / SHARED`` pairs are on both."""
+    both = rows // SHARED
+    source: dict[str, None] = {}
+    target: dict[str, None] = {}
+    with lzma.open(path, "rt", encoding="utf-8", newline="\n") as lines:
+        for number, line in enumerate(lines):
+            left, right, _ = line.rstrip("\n").split("\t")
+            wanted = number < both
+            if len(source) < rows and (wanted or number % 2):
+                source[left] = None
+            if len(target) < rows and (wanted or not number % 2):
+                target[right] = None
+    return list(source), list(target)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--rows", type=int, default=100_000)
+    args = parser.parse_args()
+    sides = read_sides(args.data / "de-en.tsv.xz", args.rows)
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / f"text.{language}" for language in ("de", "en")]
+        for path, sentences in zip(paths, sides, strict=True):
+            path.write_text("".join(f"{sentence}\n" for sentence in sentences), encoding="utf-8")
+        command = [Path(sys.executable).with_name("mine-corpus"), *paths, "-o", f"{folder}/o.tsv"]
+        start = time.perf_counter()
+        done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=True)
+        seconds = time.perf_counter() - start
+        pairs = sum(1 for _ in open(f"{folder}/o.tsv", encoding="utf-8"))
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
+    print(done.stderr[done.stderr.index("source:") :].rstrip())
+    print(f"{len(sides[0]):,} x {len(sides[1]):,} sentences, {pairs:,} pairs: ", end="")
+    print(f"{seconds:.1f} s and {peak:.2f} GiB seen from outside, on {platform.machine()}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,35 @@
+"""The benchmarks run, on next to nothing; what they measure is for people to look at."""
+
+import lzma
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from encoder import BUNDLED, load_encoder
+
+ROOT = Path(__file__).parents[1]
+
+
+def run(script: str, *arguments: object) -> str:
+    command = [sys.executable, ROOT / "benchmarks" / script, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+
+
+def test_mine() -> None:
+    out = run("mine.py", "--rows", 300, "--dim", 32)
+    assert "the same pairs: True" in out
+    assert re.search(r"reference +[\d.]+ s +[\d.]+ times ours", out)
+
+
+def test_pipeline(tmp_path: Path) -> None:
+    assert load_encoder(BUNDLED).dim > 0
+    words = random.Random(3)
+    with lzma.open(tmp_path / "de-en.tsv.xz", "wt", encoding="utf-8") as file:
+        for number in range(300):
+            drawn = " ".join(words.choices(["haus", "hund", "baum", "tree", "dog"], k=6))
+            file.write(f"{number} {drawn}\t{drawn} {number}\tmade-up\n")
+    out = run("pipeline.py", tmp_path, "--rows", 100)
+    assert "source: 100 sentences read" in out
+    assert re.search(r"100 x 100 sentences, \d+ pairs: [\d.]+ s and [\d.]+ GiB", out)

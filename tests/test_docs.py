@@ -1,0 +1,60 @@
+"""What the documentation shows works as shown."""
+
+import io
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import pytest
+
+from eval.cli import _bucc_score_parser, _eval_encoder_parser
+from pipelines.cli import _embed_parser, _mine_parser
+from pipelines.train_cli import _parser as _train_parser
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PARSERS: dict[str, Callable] = {
+    "mine-corpus": _mine_parser,
+    "embed-corpus": _embed_parser,
+    "bucc-score": _bucc_score_parser,
+    "eval-encoder": _eval_encoder_parser,
+    "train-encoder": _train_parser,
+}
+
+
+def commands() -> Iterator[tuple[str, str]]:
+    """Page and command line of every indented block that starts with one of ours."""
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+        for line in re.findall(r"^    (?:\$ )?(.*)$", text, flags=re.MULTILINE):
+            if line.partition(" ")[0] in PARSERS and not line.endswith("error:"):
+                yield page.name, line
+
+
+@pytest.mark.parametrize(("page", "line"), commands())
+def test_the_command_lines_are_understood(page: str, line: str) -> None:
+    program, *arguments = shlex.split(line, comments=True)
+    PARSERS[program]().parse_args(arguments)
+
+
+def test_the_library_example() -> None:
+    """It is run, and finds the two pairs that a reader would."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```python\n(.*?)^```", readme, flags=re.MULTILINE | re.DOTALL)
+    out = io.StringIO()
+    with redirect_stdout(out):
+        exec(compile(example, "README.md", "exec"), {})
+    found = {tuple(line.split("\t")[1:]) for line in out.getvalue().splitlines()}
+    assert found == {
+        ("Der Hund schläft.", "The dog is asleep."),
+        ("Es regnet.", "It is raining."),
+    }
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), target
