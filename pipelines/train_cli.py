@@ -59,6 +59,7 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
         ("token-dropout", float, 0.1, "share of subwords left out at random"),
         ("margin", float, 0.2, "subtracted from the cosine of true pairs"),
         ("scale", float, 20.0, "inverse temperature of the softmax"),
+        ("whitening", float, 0.3, "how far directions of large variance are scaled down, 0 to 1"),
         ("held-out", int, 500, "pairs of each file kept for evaluation"),
         ("evaluate-every", int, 5_000, "steps between evaluations, at which OUT is written"),
         ("seed", int, 1, "of all that is random"),
@@ -99,6 +100,7 @@ def _train(args: argparse.Namespace) -> int:
         exclude=frozenset(filter(None, args.exclude.split(","))),
         corpus_weights=dict(args.corpus_weight),
         vocabulary_size=args.vocabulary_size,
+        whitening=args.whitening,
         held_out=args.held_out,
         evaluate_every=args.evaluate_every,
         options=TrainingOptions(

@@ -26,11 +26,16 @@ from encoder.training.data import (
     tokenize_pairs,
 )
 from encoder.training.loop import TrainingOptions, train_table
+from encoder.training.whitening import partly_whitened
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 logger = logging.getLogger(__name__)
+
+# Source sentences of each file that the vocabulary is made from, and the whitening.
+VOCABULARY_SENTENCES = 80_000
+WHITENING_SENTENCES = 2_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,22 +43,25 @@ class Recipe:
     """What an encoder is made of.
 
     ``corpus_weights`` maps a corpus's name to the probability that a pass uses a pair of it;
-    corpora that are not named weigh 1. ``held_out`` pairs of each file are kept for evaluation.
+    corpora that are not named weigh 1. ``whitening`` is the power of that of what is saved;
+    ``held_out`` pairs of each file are kept for evaluation.
     """
 
     files: tuple[Path, ...]
     exclude: frozenset[str] = frozenset()
     corpus_weights: Mapping[str, float] = field(default_factory=dict)
     vocabulary_size: int = 48_000
-    vocabulary_sentences: int = 80_000
+    whitening: float = 0.3
     held_out: int = 500
     evaluate_every: int = 5_000
     options: TrainingOptions = field(default_factory=TrainingOptions)
 
     def __post_init__(self) -> None:
-        for name in ("vocabulary_size", "vocabulary_sentences", "held_out", "evaluate_every"):
+        for name in ("vocabulary_size", "held_out", "evaluate_every"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} {getattr(self, name)}: expected 1 or more")
+        if not 0 <= self.whitening <= 1:
+            raise ValueError(f"whitening {self.whitening}: expected 0 to 1")
         for name, weight in self.corpus_weights.items():
             if not 0 <= weight <= 1:
                 raise ValueError(f"weight {weight} of corpus {name}: expected 0 to 1")
@@ -83,9 +91,11 @@ def train_encoder(
     start = time.monotonic()
     texts, held_out = _read(recipe)
     model = train_tokenizer(
-        _vocabulary_sentences(recipe, texts), vocabulary_size=recipe.vocabulary_size
+        sample_sentences(recipe, texts, VOCABULARY_SENTENCES),
+        vocabulary_size=recipe.vocabulary_size,
     )
     tokenizer = Tokenizer(model)
+    whitening_sentences = list(sample_sentences(recipe, texts, WHITENING_SENTENCES))
     pairs = [tokenize_pairs(text, tokenizer, recipe.corpus_weights) for text in texts]
     errors: dict[str, float] = {}
 
@@ -94,7 +104,10 @@ def train_encoder(
         done = step + 1
         if done % recipe.evaluate_every and done != recipe.options.steps:
             return
-        encoder = BagEncoder(name="training", tokenizer=tokenizer, table=table.numpy())
+        plain = BagEncoder(name="training", tokenizer=tokenizer, table=table.numpy())
+        vectors = plain.encode(whitening_sentences)
+        saved = partly_whitened(table.numpy(), vectors, power=recipe.whitening)
+        encoder = BagEncoder(name="training", tokenizer=tokenizer, table=saved)
         errors.update((text.name, retrieval_error(encoder, text)) for text in held_out)
         seconds = time.monotonic() - start
         logger.info(
@@ -102,7 +115,7 @@ def train_encoder(
             *(done, loss, 100 * float(np.mean(list(errors.values()))), seconds),
         )
         facts = _facts(recipe, texts, done, seconds, errors)
-        save_encoder(output, table=table.numpy(), tokenizer_model=model, facts=facts)
+        save_encoder(output, table=saved, tokenizer_model=model, facts=facts)
 
     train_table(pairs, vocabulary_size=len(tokenizer), options=recipe.options, on_step=on_step)
     return errors
@@ -139,8 +152,8 @@ def _read(recipe: Recipe) -> tuple[list[ParallelText], list[ParallelText]]:
     return texts, held_out
 
 
-def _vocabulary_sentences(recipe: Recipe, texts: list[ParallelText]) -> Iterator[str]:
-    """From each file the same number of source sentences at most, and a third of targets.
+def sample_sentences(recipe: Recipe, texts: list[ParallelText], most: int) -> Iterator[str]:
+    """From each file ``most`` source sentences, or all if they are fewer, and a third of targets.
 
     Targets are the same language in nearly every file, hence fewer; what is down-weighted in
     training is so here.
@@ -148,7 +161,7 @@ def _vocabulary_sentences(recipe: Recipe, texts: list[ParallelText]) -> Iterator
     generator = np.random.default_rng(recipe.options.seed)
     for text in texts:
         weight = pair_weights(text, recipe.corpus_weights).astype(np.float64)
-        count = min(recipe.vocabulary_sentences, int(weight.sum()))
+        count = min(most, int(weight.sum()))
         for sentences, share in ((text.source, count), (text.target, count // 3)):
             rows: NDArray[np.int64] = generator.choice(
                 len(text), share, replace=False, p=weight / weight.sum()
@@ -168,6 +181,7 @@ def _facts(
         "pairs": {text.name: text.corpus_sizes() for text in texts},
         "excluded": sorted(recipe.exclude),
         "corpus_weights": dict(recipe.corpus_weights),
+        "whitening": recipe.whitening,
         "options": dataclasses.asdict(recipe.options),
         "steps": steps,
         "seconds": round(seconds),
