@@ -7,6 +7,7 @@ and its best columns and best rows are both taken. Axes: ``N`` source rows, ``M`
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Matrix = NDArray[np.float32]
+
+logger = logging.getLogger(__name__)
 
 TILE_ROWS, TILE_COLUMNS = 1024, 4096  # 8 or 16 MiB: selection still finds the tile in the cache
 
@@ -41,11 +44,29 @@ FLOAT32 = Precision(dtype="float32", spare=4)
 BFLOAT16 = Precision(dtype="bfloat16", spare=8)
 
 
-def fastest_precision() -> Precision:
-    """bfloat16 where the processor multiplies it in hardware, else float32; results are equal."""
+# Rows of a trial search, and the share of them that may be open for bfloat16 to be worth while:
+# an open row is searched again in float32, at about five times the price.
+TRIAL_ROWS = 128
+MOST_OPEN = 0.05
+
+
+def fastest_precision(source: Matrix, target: Matrix, *, k: int) -> Precision:
+    """What ``search_both`` will be done soonest in; the result is the same.
+
+    bfloat16 where the processor multiplies it in hardware, unless neighbours lie closer together
+    than its rounding, which a search of a few source rows tells.
+    """
     import torch
 
-    return BFLOAT16 if torch.ops.mkldnn._is_mkldnn_bf16_supported() else FLOAT32
+    if not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        return FLOAT32
+    trial = _Rounded(source[:: max(1, len(source) // TRIAL_ROWS)], BFLOAT16)
+    base = _Rounded(target, BFLOAT16)
+    found = _propose(trial, base, k)
+    open_rows = _open_rows(trial, base, found, rescore(trial.rows, target, found.ids.numpy(), k=k))
+    precision = BFLOAT16 if len(open_rows) <= MOST_OPEN * len(trial.rows) else FLOAT32
+    logger.debug("%d of %d trial rows open: %s", len(open_rows), len(trial.rows), precision.dtype)
+    return precision
 
 
 def search_both(
@@ -79,7 +100,7 @@ def search_both(
         ValueError: k below 1, or rows of different dimensions.
     """
     check_search(source, target, k=k)
-    precision = precision or fastest_precision()
+    precision = precision or fastest_precision(source, target, k=k)
     left, right = _Rounded(source, precision), _Rounded(target, precision)
     forward = left.nothing_found(k, of=len(target))
     backward = right.nothing_found(k, of=len(source))
@@ -126,18 +147,18 @@ def _tiles(left: _Rounded, right: _Rounded) -> Iterator[tuple[int, int, torch.Te
             yield top, first, x[top : top + TILE_ROWS] @ y[first : first + TILE_COLUMNS].T
 
 
-def _certified(queries: _Rounded, base: _Rounded, found: RunningBest, *, k: int) -> Neighbours:
-    """Rescore the candidates; search again for those rows whose candidates may be incomplete.
+def _propose(queries: _Rounded, base: _Rounded, k: int) -> RunningBest:
+    """Candidates in one direction."""
+    found = queries.nothing_found(k, of=len(base.rows))
+    for top, first, tile in _tiles(queries, base):
+        found.add(top, first, tile)
+    return found
 
-    Whatever was left out has a product of at most the least kept one, so a cosine of at most that
-    plus the rounding of products. A row is complete if its k-th neighbour is above.
-    """
+
+def _certified(queries: _Rounded, base: _Rounded, found: RunningBest, *, k: int) -> Neighbours:
+    """Rescore the candidates; search again for those rows whose candidates may be incomplete."""
     neighbours = rescore(queries.rows, base.rows, found.ids.numpy(), k=k)
-    if found.values.shape[1] == len(base.rows) or len(queries.rows) == 0:
-        return neighbours
-    least_kept = found.values[:, -1].double().numpy()
-    left_out = least_kept + _rounding(queries, base, least_kept)
-    open_rows = np.flatnonzero(neighbours.cosines[:, k - 1] <= left_out)
+    open_rows = _open_rows(queries, base, found, neighbours)
     for start in range(0, len(open_rows), TILE_ROWS):
         rows = open_rows[start : start + TILE_ROWS]
         again = _search_again(queries.rows[rows], base, k=k)
@@ -145,15 +166,27 @@ def _certified(queries: _Rounded, base: _Rounded, found: RunningBest, *, k: int)
     return neighbours
 
 
+def _open_rows(
+    queries: _Rounded, base: _Rounded, found: RunningBest, neighbours: Neighbours
+) -> NDArray[np.int64]:
+    """The rows whose candidates may be incomplete.
+
+    Whatever was left out has a product of at most the least kept one, so a cosine of at most that
+    plus the rounding of products. A row is complete if its last neighbour is above.
+    """
+    if found.values.shape[1] == len(base.rows) or len(queries.rows) == 0:
+        return np.empty(0, dtype=np.int64)
+    least_kept = found.values[:, -1].double().numpy()
+    left_out = least_kept + _rounding(queries, base, least_kept)
+    return np.flatnonzero(neighbours.cosines[:, -1] <= left_out)
+
+
 def _search_again(queries: Matrix, base: _Rounded, *, k: int) -> Neighbours:
     """One direction in the next higher precision: float32 after bfloat16, then float64."""
     if base.precision.dtype == FLOAT32.dtype:
         return _search_in_full(queries, base.rows, k=k)
     left, right = _Rounded(queries, FLOAT32), _Rounded(base.rows, FLOAT32)
-    found = left.nothing_found(k, of=len(right.rows))
-    for top, first, tile in _tiles(left, right):
-        found.add(top, first, tile)
-    return _certified(left, right, found, k=k)
+    return _certified(left, right, _propose(left, right, k), k=k)
 
 
 def _rounding(

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -68,6 +69,25 @@ def test_the_tiles_of_production():
     table = (source.astype(np.float64) @ target.T.astype(np.float64)).astype(np.float32)
     for found, similar in ((forward, table), (backward, table.T)):
         np.testing.assert_array_equal(found.ids, np.argsort(-similar, axis=1, kind="stable")[:, :4])
+
+
+def crowd(rows, dim, spread, seed):
+    """Unit rows about one direction; the smaller the spread, the closer together."""
+    random = np.random.default_rng(seed)
+    return unit_rows(1 + spread * random.standard_normal((rows, dim)))
+
+
+def test_the_precision_suits_the_vectors(monkeypatch):
+    monkeypatch.setattr(exact, "TRIAL_ROWS", 16)
+    apart, close = (
+        exact.fastest_precision(crowd(90, 32, spread, 1), crowd(300, 32, spread, 2), k=4)
+        for spread in (3.0, 0.03)
+    )
+    hardware = torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    assert (apart, close) == (BFLOAT16 if hardware else FLOAT32, FLOAT32)
+    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: not hardware)
+    other = exact.fastest_precision(crowd(90, 32, 3.0, 1), crowd(300, 32, 3.0, 2), k=4)
+    assert other == (FLOAT32 if hardware else BFLOAT16)
 
 
 def test_equal_rows_come_in_order_of_position(small_tiles):
