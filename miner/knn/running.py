@@ -108,7 +108,10 @@ def _best_of_blocks(
     blocks: torch.Tensor, maxima: torch.Tensor, kept: int, column: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The same of blocks (R, B, BLOCK): they lie in the blocks with the largest maxima."""
+    import torch
+
     chosen = maxima.topk(min(kept, maxima.shape[1]), dim=1).indices
-    inside = blocks.gather(1, chosen[:, :, None].expand(-1, -1, BLOCK)).flatten(1)
+    rows = torch.arange(len(blocks))[:, None]
+    inside = blocks[rows, chosen].flatten(1)  # whole blocks; gather would fetch number by number
     values, places = inside.topk(min(kept, inside.shape[1]), dim=1)
     return values, column + chosen.gather(1, places // BLOCK) * BLOCK + places % BLOCK
