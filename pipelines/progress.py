@@ -7,6 +7,7 @@ on a cluster's workers nobody has installed one, and reports go nowhere.
 from __future__ import annotations
 
 import logging
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,10 +25,11 @@ class Monitor:
         self._bars = bars
 
     @contextmanager
-    def stage(self, name: str, total: int | None, unit: str) -> Iterator[_Meter]:
+    def stage(self, name: str, total: int | None, unit: str, part: str) -> Iterator[_Meter]:
         """Follow one piece of a stage's work, ``total`` units long (None if unknown)."""
         start = time.perf_counter()
-        meter = _Bar(name, total, unit) if self._bars else _Log(name, total, unit)
+        label = f"{name} {part}" if part else name
+        meter = _Bar(label, total, unit) if self._bars else _Log(label, total, unit)
         try:
             yield meter
         finally:
@@ -50,11 +52,11 @@ class _Bar(_Meter):
         from tqdm import tqdm
 
         self._bar = tqdm(
-            desc=f"{name:<8}",
+            desc=f"{name:<10}",
             total=total,
             unit=f" {unit}",
             unit_scale=True,
-            dynamic_ncols=True,
+            ncols=shutil.get_terminal_size().columns,  # 80 where the terminal does not tell
         )
 
     def advance(self, count: int) -> None:
@@ -100,10 +102,13 @@ def install(monitor: Monitor | None) -> None:
 
 
 @contextmanager
-def stage(name: str, total: int | None, unit: str) -> Iterator[_Meter]:
-    """Report one piece of a stage's work to the process's monitor, if there is one."""
+def stage(name: str, total: int | None, unit: str, part: str = "") -> Iterator[_Meter]:
+    """Report one piece of a stage's work to the process's monitor, if there is one.
+
+    ``part`` says which piece it is, where there are several.
+    """
     if _monitor is None:
         yield _Meter()
         return
-    with _monitor.stage(name, total, unit) as meter:
+    with _monitor.stage(name, total, unit, part) as meter:
         yield meter

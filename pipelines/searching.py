@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import math
 from collections import Counter
@@ -29,11 +30,15 @@ EXACT_SIMILARITIES = 10**12
 
 @dataclass(frozen=True, kw_only=True)
 class Tile:
-    """Two shards to be searched against each other, by ``exact`` or a FAISS factory string."""
+    """Two shards to be searched against each other, by ``exact`` or a FAISS factory string.
+
+    ``part`` says which tile of how many, such as ``2/6``; empty for a single one.
+    """
 
     source: EmbeddedShard
     target: EmbeddedShard
     method: str
+    part: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,10 +77,15 @@ def plan_tiles(options: MiningOptions, shards: Sequence[EmbeddedShard]) -> list[
     for side, embedded in sides.items():
         _check_usable(options.side(side).path, embedded)
     method = _choose_method(options, sides)
+    tiles = list(itertools.product(sides[SOURCE], sides[TARGET]))
     return [
-        Tile(source=source, target=target, method=method)
-        for source in sides[SOURCE]
-        for target in sides[TARGET]
+        Tile(
+            source=source,
+            target=target,
+            method=method,
+            part=f"{number}/{len(tiles)}" if len(tiles) > 1 else "",
+        )
+        for number, (source, target) in enumerate(tiles, start=1)
     ]
 
 
@@ -128,7 +138,7 @@ def search_tile(options: MiningOptions, tile: Tile) -> list[Partial]:
 def _search(options: MiningOptions, tile: Tile) -> tuple[Neighbours, Neighbours]:
     source, target = tile.source.unit_vectors(), tile.target.unit_vectors()
     similarities = len(source) * len(target)
-    with progress.stage("search", similarities, "similarities") as meter:
+    with progress.stage("search", similarities, "similarities", tile.part) as meter:
         if tile.method == "exact":
             from miner.knn.exact import search_both
 
