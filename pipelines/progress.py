@@ -7,7 +7,7 @@ on a cluster's workers nobody has installed one, and reports go nowhere.
 from __future__ import annotations
 
 import logging
-import shutil
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +15,8 @@ from contextlib import contextmanager
 logger = logging.getLogger(__name__)
 
 LOG_SECONDS = 10.0
+STDERR = 2
+UNTOLD_COLUMNS = 80  # of terminals that say 0, at which tqdm would show nothing
 
 
 class Monitor:
@@ -56,7 +58,7 @@ class _Bar(_Meter):
             total=total,
             unit=f" {unit}",
             unit_scale=True,
-            ncols=shutil.get_terminal_size().columns,  # 80 where the terminal does not tell
+            ncols=os.get_terminal_size(STDERR).columns or UNTOLD_COLUMNS,
         )
 
     def advance(self, count: int) -> None:

@@ -33,7 +33,7 @@ def commands() -> Iterator[tuple[str, str]]:
                 yield page.name, line
 
 
-@pytest.mark.parametrize(("page", "line"), commands())
+@pytest.mark.parametrize(("page", "line"), list(commands()))
 def test_the_command_lines_are_understood(page: str, line: str) -> None:
     program, *arguments = shlex.split(line, comments=True)
     PARSERS[program]().parse_args(arguments)

@@ -108,7 +108,7 @@ def on_terminal(world: World) -> str:
 def test_bars_on_a_terminal_and_plain_lines_elsewhere(world: World) -> None:
     logged = start(MINE, *world.inputs(), "-o", str(world.path("log.tsv")), stderr=subprocess.PIPE)
     shown = on_terminal(world)
-    assert "search  : 100%|" in shown
+    assert "search    : 100%|" in shown
     assert "2.00k/2.00k" in shown  # 40 x 50 similarities
     assert "source: 40 sentences read" in shown
 

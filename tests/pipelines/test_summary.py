@@ -133,8 +133,7 @@ def test_without_a_monitor_progress_goes_nowhere(caplog: pytest.LogCaptureFixtur
 def test_bars_even_where_the_terminal_has_no_width(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("shutil.os.get_terminal_size", lambda fd: os.terminal_size((0, 0)))
-    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setattr("os.get_terminal_size", lambda fd: os.terminal_size((0, 0)))
     progress.install(progress.Monitor(bars=True))
     with progress.stage("search", 10_000, "similarities", part="2/6") as meter:
         meter.advance(10_000)
