@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 LOG_SECONDS = 10.0
 STDERR = 2
-UNTOLD_COLUMNS = 80  # of terminals that say 0, at which tqdm would show nothing
+UNTOLD = os.terminal_size((80, 24))  # for terminals that say 0, at which tqdm shows nothing
 
 
 class Monitor:
@@ -53,12 +53,14 @@ class _Bar(_Meter):
     def __init__(self, name: str, total: int | None, unit: str) -> None:
         from tqdm import tqdm
 
+        terminal = os.get_terminal_size(STDERR)
         self._bar = tqdm(
             desc=f"{name:<10}",
             total=total,
             unit=f" {unit}",
             unit_scale=True,
-            ncols=os.get_terminal_size(STDERR).columns or UNTOLD_COLUMNS,
+            ncols=terminal.columns or UNTOLD.columns,
+            nrows=terminal.lines or UNTOLD.lines,
         )
 
     def advance(self, count: int) -> None:

@@ -90,10 +90,10 @@ def test_signals_end_a_run_in_one_line_and_leave_nothing(
 MINE = "import sys; from pipelines.cli import mine_corpus; sys.exit(mine_corpus(sys.argv[1:]))"
 
 
-def on_terminal(world: World) -> str:
-    """What a run shows whose stderr is a terminal."""
+def on_terminal(world: World, size: tuple[int, int]) -> str:
+    """What a run shows whose stderr is a terminal of that many lines and columns."""
     terminal, end = pty.openpty()
-    termios.tcsetwinsize(end, (24, 120))
+    termios.tcsetwinsize(end, size)
     process = start(MINE, *world.inputs(), "-o", str(world.path("tty.tsv")), stderr=end)
     os.close(end)
     shown = b""
@@ -105,13 +105,16 @@ def on_terminal(world: World) -> str:
     return shown.decode()
 
 
-def test_bars_on_a_terminal_and_plain_lines_elsewhere(world: World) -> None:
-    logged = start(MINE, *world.inputs(), "-o", str(world.path("log.tsv")), stderr=subprocess.PIPE)
-    shown = on_terminal(world)
+@pytest.mark.parametrize("size", [(24, 120), (0, 0)])  # some terminals do not tell theirs
+def test_bars_on_a_terminal(world: World, size: tuple[int, int]) -> None:
+    shown = on_terminal(world, size)
     assert "search    : 100%|" in shown
     assert "2.00k/2.00k" in shown  # 40 x 50 similarities
     assert "source: 40 sentences read" in shown
 
+
+def test_plain_lines_elsewhere(world: World) -> None:
+    logged = start(MINE, *world.inputs(), "-o", str(world.path("log.tsv")), stderr=subprocess.PIPE)
     lines = logged.communicate(timeout=PATIENCE_SECONDS)[1].splitlines()
     assert not any("|" in line or "\r" in line for line in lines)
     stages = [line.split()[1] for line in lines if line[2:3] == ":"]

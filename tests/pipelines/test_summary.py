@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 
 import numpy as np
 import pytest
@@ -128,14 +127,3 @@ def test_without_a_monitor_progress_goes_nowhere(caplog: pytest.LogCaptureFixtur
         meter.advance(5)
         meter.close()
     assert not caplog.records
-
-
-def test_bars_even_where_the_terminal_has_no_width(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("os.get_terminal_size", lambda fd: os.terminal_size((0, 0)))
-    progress.install(progress.Monitor(bars=True))
-    with progress.stage("search", 10_000, "similarities", part="2/6") as meter:
-        meter.advance(10_000)
-    err = capsys.readouterr().err
-    assert "search 2/6" in err and "100%" in err and "10.0k/10.0k" in err
