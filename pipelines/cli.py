@@ -14,9 +14,13 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from miner.commandline import product_version, run_command
+from miner.storage.formats import INPUT_FORMATS
+from pipelines import progress
 from pipelines.options import CorpusOptions, MiningOptions
 
-INPUT_FORMATS = ("auto", "lines", "bucc", "tsv", "jsonl", "parquet")
+# The names in miner.margin and miner.selection, which would load NumPy for --help.
+MARGINS = ("ratio", "distance", "absolute", "csls")
+RETRIEVALS = ("max", "intersect", "forward", "backward")
 
 
 def mine_corpus(argv: list[str] | None = None) -> int:
@@ -103,13 +107,13 @@ def _add_mining_options(parser: argparse.ArgumentParser) -> None:
     add("-k", type=int, default=4, metavar="K", help="neighbourhood size (default: 4)")
     add(
         "--margin",
-        choices=("ratio", "distance", "absolute", "csls"),
+        choices=MARGINS,
         default="ratio",
         help="how a cosine is measured against both neighbourhoods (default: ratio)",
     )
     add(
         "--retrieval",
-        choices=("max", "intersect", "forward", "backward"),
+        choices=RETRIEVALS,
         default="max",
         help="max: best first, one to one (default); forward, backward: the best for each "
         "sentence of that side; intersect: best for both",
@@ -138,15 +142,12 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _mine(args: argparse.Namespace) -> int:
-    from pipelines import progress
     from pipelines.run import mine_corpus as run
     from pipelines.summary import describe, peak_memory, read_summary
 
-    set_up_logging(args)
+    monitor = start_telling(args)
     with _work_dir(args) as work_dir:
         options = _mining_options(args, Path(work_dir))
-        monitor = progress.Monitor(bars=sys.stderr.isatty() and not args.quiet)
-        progress.install(monitor)
         try:
             run(options)
         except KeyboardInterrupt:
@@ -201,8 +202,8 @@ def _mining_options(args: argparse.Namespace, work_dir: Path) -> MiningOptions:
     )
 
 
-def set_up_logging(args: argparse.Namespace) -> None:
-    """Our own log lines, and the libraries' only where asked for."""
+def start_telling(args: argparse.Namespace) -> progress.Monitor:
+    """Set up our own log lines, the libraries' only where asked for, and a monitor of progress."""
     level = logging.ERROR if args.quiet else logging.DEBUG if args.verbose else logging.INFO
     logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
     for room in ("encoder", "miner", "pipelines"):
@@ -211,6 +212,9 @@ def set_up_logging(args: argparse.Namespace) -> None:
     others = logging.WARNING if args.verbose else logging.CRITICAL
     logging.getLogger("apache_beam").setLevel(others)
     logging.getLogger().setLevel(others)
+    monitor = progress.Monitor(bars=sys.stderr.isatty() and not args.quiet)
+    progress.install(monitor)
+    return monitor
 
 
 def _embed_parser() -> argparse.ArgumentParser:
@@ -238,11 +242,9 @@ def _embed_parser() -> argparse.ArgumentParser:
 
 
 def _embed(args: argparse.Namespace) -> int:
-    from pipelines import progress
     from pipelines.embedding_file import embed_file
 
-    set_up_logging(args)
-    progress.install(progress.Monitor(bars=sys.stderr.isatty() and not args.quiet))
+    start_telling(args)
     told = embed_file(
         args.corpus,
         args.output,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -44,12 +45,15 @@ class EmbeddedShard:
 
         from miner.knn.rescore import unit_rows
 
-        stored = np.load(self.vectors.file(VECTORS), mmap_mode="r")
-        units = np.empty(stored.shape, dtype=np.float32)
-        for start in range(0, len(stored), ENCODE_ROWS):
-            block = slice(start, start + ENCODE_ROWS)
-            units[block] = unit_rows(stored[block])
-        return units
+        return unit_rows(np.load(self.vectors.file(VECTORS), mmap_mode="r"))
+
+
+def dropped(shards: Iterable[EmbeddedShard]) -> Counter[str]:
+    """How many sentences of the shards have no vector that can be mined, by reason."""
+    counts = Counter[str]()
+    for embedded in shards:
+        counts.update(embedded.vectors.facts["dropped"])
+    return counts
 
 
 @cache
@@ -114,16 +118,15 @@ def _write_vectors(
     from miner.storage.embeddings import usable_rows
 
     usable, blocks = [], []
-    dropped: dict[str, int] = {}
+    counts = Counter[str]()
     with progress.stage("encode", shard.rows, "sentences") as meter:
         for start in range(0, shard.rows, ENCODE_ROWS):
             block = vectors(start, min(start + ENCODE_ROWS, shard.rows))
             mask, reasons = usable_rows(block)
-            for reason, positions in reasons.items():
-                dropped[reason] = dropped.get(reason, 0) + len(positions)
+            counts.update({reason: len(positions) for reason, positions in reasons.items()})
             usable.append(mask)
             blocks.append(block[mask])
             meter.advance(len(block))
     draft.array(ROWS, shard.row_ids()[np.concatenate(usable)])
     draft.array(VECTORS, np.concatenate(blocks))
-    return {"dropped": dropped}
+    return {"dropped": dict(counts)}

@@ -55,18 +55,16 @@ def check_options(options: MiningOptions) -> None:
     Raises:
         ValueError: one line that says what, where and how to mend it.
     """
-    from miner.margin import MARGINS
-    from miner.selection import RETRIEVALS
+    from miner.margin import check_margin
+    from miner.selection import check_retrieval
     from miner.storage.pairs import check_output
 
     if options.k < 1:
         raise ValueError(f"-k {options.k}: a neighbourhood needs at least 1 sentence")
     if math.isnan(options.threshold) or options.threshold == math.inf:
         raise ValueError(f"--threshold {options.threshold}: no pair can score above it")
-    if options.margin not in MARGINS:
-        raise ValueError(f"--margin {options.margin}: choose one of {', '.join(MARGINS)}")
-    if options.retrieval not in RETRIEVALS:
-        raise ValueError(f"--retrieval {options.retrieval}: choose one of {', '.join(RETRIEVALS)}")
+    check_margin(options.margin)
+    check_retrieval(options.retrieval)
     if options.rows_per_shard < 1:
         raise ValueError(f"rows_per_shard is {options.rows_per_shard}; it must be at least 1")
     if options.index not in ("exact", "auto"):

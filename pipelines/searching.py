@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import logging
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from pipelines import progress
-from pipelines.embedding import ROWS, VECTORS, EmbeddedShard
+from pipelines.embedding import ROWS, VECTORS, EmbeddedShard, dropped
 from pipelines.options import SOURCE, TARGET, MiningOptions
 
 if TYPE_CHECKING:
@@ -90,11 +89,9 @@ def plan_tiles(options: MiningOptions, shards: Sequence[EmbeddedShard]) -> list[
 
 
 def _check_usable(corpus: Path, shards: Sequence[EmbeddedShard]) -> None:
-    dropped = Counter[str]()
-    for embedded in shards:
-        dropped.update(embedded.vectors.facts["dropped"])
-    if sum(embedded.shard.rows for embedded in shards) == dropped.total():
-        why = ", ".join(f"{count} {reason}" for reason, count in dropped.items())
+    counts = dropped(shards)
+    if sum(embedded.shard.rows for embedded in shards) == counts.total():
+        why = ", ".join(f"{count} {reason}" for reason, count in counts.items())
         raise ValueError(
             f"{corpus}: none of its sentences has a vector that can be mined ({why}); "
             "check the encoder or the embeddings"

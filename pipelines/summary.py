@@ -14,7 +14,7 @@ from typing import Any
 from miner.commandline import product_version
 from miner.storage.atomic import atomic_file
 from pipelines.choosing import Choice
-from pipelines.embedding import encoder_of_process
+from pipelines.embedding import dropped, encoder_of_process
 from pipelines.options import SOURCE, TARGET, MiningOptions
 
 SUMMARY = "run.json"
@@ -42,10 +42,7 @@ def write_summary(options: MiningOptions, choice: Choice) -> Choice:
 def _side(options: MiningOptions, choice: Choice, side: str) -> dict[str, Any]:
     """One side's account: read = unique + duplicates + rejected; unique = searched + dropped."""
     shards = [found.embedded for found in choice.shards if found.embedded.shard.side == side]
-    dropped: dict[str, int] = {}
-    for embedded in shards:
-        for reason, count in embedded.vectors.facts["dropped"].items():
-            dropped[reason] = dropped.get(reason, 0) + count
+    without_vector = dropped(shards)
     facts = shards[0].shard.corpus.facts
     unique = sum(facts["shards"])
     return {
@@ -55,8 +52,8 @@ def _side(options: MiningOptions, choice: Choice, side: str) -> dict[str, Any]:
         "first_rejected": facts["first_rejected"],
         "duplicates": facts["duplicates"],
         "unique": unique,
-        "dropped": dropped,
-        "searched": unique - sum(dropped.values()),
+        "dropped": without_vector,
+        "searched": unique - without_vector.total(),
     }
 
 
@@ -76,13 +73,13 @@ def describe(summary: Mapping[str, Any], seconds: Mapping[str, float], peak_byte
 
 
 def _describe_side(side: str, told: Mapping[str, Any]) -> str:
-    dropped = {**told["rejected"], **told["dropped"]}
+    left_out = {**told["rejected"], **told["dropped"]}
     reasons = [
         f"{count:,} {reason}" + _first_line(told["first_rejected"].get(reason))
-        for reason, count in dropped.items()
+        for reason, count in left_out.items()
     ]
     return (
-        f"{side}: {told['read']:,} sentences read, {sum(dropped.values()):,} dropped"
+        f"{side}: {told['read']:,} sentences read, {sum(left_out.values()):,} dropped"
         + (f" ({'; '.join(reasons)})" if reasons else "")
         + f", {told['duplicates']:,} repeated, {told['searched']:,} searched"
     )

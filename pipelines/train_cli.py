@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from miner.commandline import run_command
-from pipelines.cli import add_common_options, set_up_logging
+from pipelines.cli import add_common_options, start_telling
 
 SUFFIX = ".tsv.xz"
 
@@ -93,8 +93,7 @@ def _train(args: argparse.Namespace) -> int:
     from encoder.training.recipe import train_encoder as train
     from pipelines import progress
 
-    set_up_logging(args)
-    progress.install(progress.Monitor(bars=sys.stderr.isatty() and not args.quiet))
+    start_telling(args)
     recipe = Recipe(
         files=_files(args.data, args.pairs),
         exclude=frozenset(filter(None, args.exclude.split(","))),

@@ -1,0 +1,26 @@
+"""What the command lines repeat, in order to start without loading it, is what they start."""
+
+from pathlib import Path
+
+from encoder.training.loop import TrainingOptions
+from encoder.training.recipe import Recipe
+from miner.margin import MARGINS
+from miner.selection import RETRIEVALS
+from pipelines import cli
+from pipelines.train_cli import _parser
+
+
+def test_the_names_offered_are_those_there_are() -> None:
+    assert tuple(MARGINS) == cli.MARGINS
+    assert tuple(RETRIEVALS) == cli.RETRIEVALS
+
+
+def test_the_defaults_of_training_are_those_of_the_library() -> None:
+    args = vars(_parser().parse_args(["data", "-o", "out"]))
+    options, recipe = TrainingOptions(), Recipe(files=(Path("data"),))
+    for name in ("dim", "steps", "batch_size", "learning_rate", "token_dropout", "margin"):
+        assert args[name] == getattr(options, name), name
+    for name in ("scale", "precision", "seed"):
+        assert args[name] == getattr(options, name), name
+    for name in ("vocabulary_size", "whitening", "held_out", "evaluate_every"):
+        assert args[name] == getattr(recipe, name), name
