@@ -39,6 +39,10 @@ class Neighbours:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def part(self, rows: slice | NDArray[np.int64]) -> Neighbours:
+        """Those of some rows: a view of a slice, a copy of what positions name."""
+        return Neighbours(ids=self.ids[rows], cosines=self.cosines[rows])
+
     def means(self) -> NDArray[np.float64]:
         """Mean cosine of each row's neighbourhood: float64 (N,), 0 where it is empty."""
         found = self.ids != NO_NEIGHBOUR

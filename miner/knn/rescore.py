@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from miner.arrays import NO_NEIGHBOUR, Neighbours
+from miner.knn.threads import in_threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,13 +29,17 @@ def unit_rows(vectors: NDArray[np.floating]) -> NDArray[np.float32]:
     Rows must be finite and not zero.
     """
     units = np.empty(vectors.shape, dtype=np.float32)
-    rows = max(1, BLOCK_BYTES // (8 * max(1, vectors.shape[1])))
-    for start in range(0, len(vectors), rows):
-        block = np.asarray(vectors[start : start + rows], dtype=np.float64, order="C")
+    size = max(1, BLOCK_BYTES // (8 * max(1, vectors.shape[1])))
+
+    def fill(start: int) -> None:
+        block = np.array(vectors[start : start + size], dtype=np.float64, order="C")
         _, exponents = np.frexp(np.abs(block).max(axis=1, keepdims=True, initial=0))
-        block = np.ldexp(block, -exponents)  # a float64's square may overflow, or vanish
-        block /= np.sqrt(np.square(block).sum(axis=1, keepdims=True))
-        units[start : start + rows] = np.ldexp(np.rint(np.ldexp(block, UNIT_BITS)), -UNIT_BITS)
+        np.ldexp(block, -exponents, out=block)  # a float64's square may overflow, or vanish
+        block *= 2.0**UNIT_BITS / np.sqrt(np.einsum("nd,nd->n", block, block))[:, None]
+        np.rint(block, out=block)
+        np.multiply(block, 2.0**-UNIT_BITS, out=units[start : start + size], casting="same_kind")
+
+    in_threads(fill, range(0, len(vectors), size))
     return units
 
 
@@ -78,6 +83,22 @@ def rescore(
         cosines[block] = np.einsum("ncd,nd->nc", gathered, queries[block].astype(np.float64))
     cosines[candidates == NO_NEIGHBOUR] = -np.inf
     return best(Neighbours(ids=candidates, cosines=cosines), k=k)
+
+
+def cosines_of(
+    queries: NDArray[np.float32],
+    base: NDArray[np.float32],
+    rows: NDArray[np.int64],
+    columns: NDArray[np.int64],
+) -> NDArray[np.float32]:
+    """The exact cosines of P pairs of unit rows, by position: (P,)."""
+    cosines = np.empty(len(rows), dtype=np.float32)
+    size = max(1, BLOCK_BYTES // (8 * max(1, base.shape[1])))
+    for start in range(0, len(rows), size):
+        block = slice(start, start + size)
+        x, y = queries[rows[block]].astype(np.float64), base[columns[block]].astype(np.float64)
+        cosines[block] = np.einsum("pd,pd->p", x, y)
+    return cosines
 
 
 def best(neighbours: Neighbours, *, k: int) -> Neighbours:

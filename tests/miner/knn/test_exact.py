@@ -1,11 +1,14 @@
+import sys
+
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from miner.knn import exact, running
-from miner.knn.exact import BFLOAT16, FLOAT32, Precision, search_both
+from miner.knn import compiled, exact, plain
+from miner.knn.calibration import Proposing
+from miner.knn.codes import PRECISIONS
+from miner.knn.exact import search_both
 from miner.knn.rescore import unit_rows
 from tests.miner import oracle
 from tests.miner.strategies import two_sides
@@ -21,7 +24,16 @@ def small_tiles(monkeypatch):
 def set_tiles(monkeypatch, rows, columns, block):
     monkeypatch.setattr(exact, "TILE_ROWS", rows)
     monkeypatch.setattr(exact, "TILE_COLUMNS", columns)
-    monkeypatch.setattr(running, "BLOCK", block)
+    monkeypatch.setattr(plain, "BLOCK", block)
+
+
+def search(sides, *, k, precision, kept, loops=plain):
+    """A search by the loops given, that keeps so many candidates."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exact, "_loops", lambda similarities: loops)
+        proposing = Proposing(precision=precision, kept=max(k, kept))
+        patch.setattr(exact, "choose", lambda *_, **__: proposing)
+        return search_both(*sides, k=k)
 
 
 def assert_is_full_sort(source, target, k, found):
@@ -37,20 +49,21 @@ def random_units(rows, dim, seed=0):
     return unit_rows(np.random.default_rng(seed).standard_normal((rows, dim)))
 
 
-@settings(max_examples=200)
+@settings(max_examples=300)
 @given(
     sides=two_sides(max_rows=30),
     k=st.integers(1, 6),
     tiles=TILES,
-    dtype=st.sampled_from(["float32", "bfloat16"]),
-    spare=st.sampled_from([0, 1, 4]),
+    precision=st.sampled_from(PRECISIONS),
+    kept=st.sampled_from([0, 1, 4, 12]),
+    loops=st.sampled_from([plain, compiled]),
 )
-def test_equals_a_full_sort(sides, k, tiles, dtype, spare):
-    # Fewer spare candidates leave more rows open: the certificate has more to do.
-    precision = Precision(dtype=dtype, spare=spare)
+def test_equals_a_full_sort(sides, k, tiles, precision, kept, loops):
+    # Fewer candidates leave more rows unsettled: the second search has more to do.
     with pytest.MonkeyPatch.context() as patch:
         set_tiles(patch, *tiles)
-        assert_is_full_sort(*sides, k, search_both(*sides, k=k, precision=precision))
+        found = search(sides, k=k, precision=precision, kept=kept, loops=loops)
+        assert_is_full_sort(*sides, k, found)
 
 
 @pytest.mark.parametrize("rows", [1, 3, 4, 5, 8, 9, 33])
@@ -75,19 +88,6 @@ def crowd(rows, dim, spread, seed):
     """Unit rows about one direction; the smaller the spread, the closer together."""
     random = np.random.default_rng(seed)
     return unit_rows(1 + spread * random.standard_normal((rows, dim)))
-
-
-def test_the_precision_suits_the_vectors(monkeypatch):
-    monkeypatch.setattr(exact, "TRIAL_ROWS", 16)
-    apart, close = (
-        exact.fastest_precision(crowd(90, 32, spread, 1), crowd(300, 32, spread, 2), k=4)
-        for spread in (3.0, 0.03)
-    )
-    hardware = torch.ops.mkldnn._is_mkldnn_bf16_supported()
-    assert (apart, close) == (BFLOAT16 if hardware else FLOAT32, FLOAT32)
-    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: not hardware)
-    other = exact.fastest_precision(crowd(90, 32, 3.0, 1), crowd(300, 32, 3.0, 2), k=4)
-    assert other == (FLOAT32 if hardware else BFLOAT16)
 
 
 def test_equal_rows_come_in_order_of_position(small_tiles):
@@ -118,66 +118,46 @@ def test_what_float32_cannot_rank(small_tiles, dim):
     assert_is_full_sort(source, target, 4, search_both(source, target, k=4))
 
 
-@pytest.mark.parametrize("precision", [FLOAT32, BFLOAT16])
-def test_a_wrong_product_is_found_out(small_tiles, monkeypatch, precision):
-    """Products may err by their rounding in whichever way is worst, and nothing changes."""
-    source, target = random_units(20, 64, 5), random_units(50, 64, 6)
-    target[10:40] = unit_rows(target[10] + 1e-6 * np.random.default_rng(0).normal(size=(30, 64)))
-    tiles = exact._tiles
-
-    def worst(x, y):
-        for number, (top, left, tile) in enumerate(tiles(x, y)):
-            error = 64 * 2.0**-24 * (-1) ** number
-            yield top, left, tile + error
-
-    monkeypatch.setattr(exact, "_tiles", worst)
-    found = search_both(source, target, k=4, precision=precision)
-    assert_is_full_sort(source, target, 4, found)
-
-
-@pytest.mark.parametrize("precision", [FLOAT32, BFLOAT16])
-@pytest.mark.parametrize("dim", [1, 16, 384, 2000])
-def test_the_bound_on_the_product_holds(dim, precision):
-    x, y = random_units(300, dim, 7), random_units(300, dim, 8)
-    y[:100] = x[:100]
-    left, right = exact._Rounded(x, precision), exact._Rounded(y, precision)
-    (_, _, tile), *_ = exact._tiles(left, right)
-    exactly = (x.astype(np.float64) @ y.astype(np.float64).T).astype(np.float32)
-    product = tile.double().numpy()
-    for column in range(300):
-        bound = exact._rounding(left, right, product[:, column])
-        assert (exactly[:, column] - product[:, column] <= bound).all()
-
-
-def test_bfloat16_finds_what_float32_finds():
-    """On vectors of many near ties: noise about a few centres."""
+@pytest.mark.parametrize("loops", [plain, compiled])
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_on_vectors_of_many_near_ties(small_tiles, precision, loops):
+    """Noise about a few centres: more near neighbours than candidates."""
     random = np.random.default_rng(3)
     centres = random.standard_normal((20, 96))
-    source, target = (
+    sides = tuple(
         unit_rows(centres[random.integers(20, size=rows)] + 0.05 * random.normal(size=(rows, 96)))
-        for rows in (700, 900)
+        for rows in (200, 300)
     )
-    found, expected = (
-        search_both(source, target, k=4, precision=precision) for precision in (BFLOAT16, FLOAT32)
+    assert_is_full_sort(*sides, 4, search(sides, k=4, precision=precision, kept=6, loops=loops))
+
+
+@pytest.mark.parametrize("loops", [plain, compiled])
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_most_rows_are_searched_once(monkeypatch, precision, loops):
+    again = []
+    search_on = exact._search_on
+    monkeypatch.setattr(
+        exact, "_search_on", lambda *given: (again.append(len(given[-1])), search_on(*given))
     )
+    monkeypatch.setattr(exact, "_loops", lambda similarities: loops)
+    search_both(random_units(900, 64, 1), random_units(700, 64, 2), k=4, precision=precision)
+    assert sum(again) <= 0.1 * 1600
+
+
+def test_without_numba_the_result_is_the_same(monkeypatch, caplog):
+    sides = random_units(300, 16, 1), random_units(200, 16, 2)
+    expected = search_both(*sides, k=3)
+    monkeypatch.setattr(exact, "COMPILE_FROM", 0)
+    monkeypatch.setitem(sys.modules, "miner.knn.compiled", None)
+    monkeypatch.delattr("miner.knn.compiled")
+    exact._compiled.cache_clear()
+    try:
+        found = search_both(*sides, k=3)
+    finally:
+        exact._compiled.cache_clear()
+    assert "Numba cannot be used" in caplog.text
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one.ids, other.ids)
-        np.testing.assert_array_equal(one.cosines, other.cosines)
-
-
-def test_the_search_in_full_gives_the_same_as_rescoring(small_tiles):
-    source, target = random_units(20, 300, 9), random_units(90, 300, 10)
-    found = exact._search_in_full(source, target, k=6)
-    table = oracle.cosines(source, target)
-    expected_ids, expected_cosines = oracle.nearest(table, 6)
-    np.testing.assert_array_equal(found.ids, expected_ids)
-    np.testing.assert_array_equal(found.cosines, expected_cosines)
-
-
-@pytest.mark.parametrize("precision", [FLOAT32, BFLOAT16])
-def test_most_rows_are_not_searched_in_full(monkeypatch, precision):
-    monkeypatch.delattr(exact, "_search_in_full")
-    search_both(random_units(300, 64, 1), random_units(300, 64, 2), k=4, precision=precision)
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(0, 5), (5, 0), (0, 0)])

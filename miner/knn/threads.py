@@ -1,0 +1,57 @@
+"""Work on many items in threads, for functions that release the interpreter's lock."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+Item = TypeVar("Item")
+
+
+def thread_count() -> int:
+    """As many as torch would use: OMP_NUM_THREADS, or a thread for each core."""
+    import torch
+
+    return torch.get_num_threads()
+
+
+def in_threads(work: Callable[[Item], None], items: Iterable[Item]) -> None:
+    """Call ``work`` on each item; the first error stops all threads and is raised.
+
+    Items are drawn one at a time, so there may be millions. Inside ``work`` torch uses one thread:
+    products that run side by side need no barriers, which is a fifth faster than one product in all
+    threads.
+    """
+    left = iter(items)
+    lock = threading.Lock()
+    errors: list[BaseException] = []
+    stop = threading.Event()
+
+    def draw() -> None:
+        import torch
+
+        torch.set_num_threads(1)  # of this thread
+        while not stop.is_set():
+            with lock:
+                item = next(left, stop)
+            if item is stop:
+                return
+            try:
+                work(item)  # type: ignore[arg-type]  # not the sentinel
+            except BaseException as error:  # raised again below, in the caller's thread
+                errors.append(error)
+                stop.set()
+
+    threads = [threading.Thread(target=draw, daemon=True) for _ in range(thread_count())]
+    for thread in threads:
+        thread.start()
+    try:
+        for thread in threads:
+            thread.join()
+    finally:  # an interrupt ends the others' work, too
+        stop.set()
+        for thread in threads:
+            thread.join()
+    if errors:
+        raise errors[0]
