@@ -1,6 +1,7 @@
 """The benchmarks run, on next to nothing; what they measure is for people to look at."""
 
 import lzma
+import os
 import random
 import re
 import subprocess
@@ -33,3 +34,12 @@ def test_pipeline(tmp_path: Path) -> None:
     out = run("pipeline.py", tmp_path, "--rows", 100)
     assert "source: 100 sentences read" in out
     assert re.search(r"100 x 100 sentences, \d+ pairs: [\d.]+ s and [\d.]+ GiB", out)
+
+
+def test_gpu() -> None:
+    """Where there is no GPU, it says so; measuring one takes minutes."""
+    command = [sys.executable, ROOT / "benchmarks" / "gpu.py", "--rows", "9"]
+    hidden = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=hidden)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "no usable CUDA device on this machine: nothing to measure\n"
