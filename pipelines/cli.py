@@ -60,8 +60,8 @@ def _mine_parser() -> argparse.ArgumentParser:
         "--work-dir",
         type=Path,
         metavar="DIR",
-        help="keep sentences, vectors and neighbours here; what is there already and still fits "
-        "is used again (default: a temporary folder beside OUT)",
+        help="keep sentences, vectors, indexes and neighbours here; what is there already and "
+        "still fits is used again (default: a temporary folder beside OUT)",
     )
     add_common_options(parser)
     return parser
@@ -129,7 +129,8 @@ def _add_mining_options(parser: argparse.ArgumentParser) -> None:
         "--index",
         default="auto",
         metavar="INDEX",
-        help="exact, a FAISS factory string, or auto: exact up to 10^12 similarities (default)",
+        help="exact; a FAISS factory string, and FAISS's parameters after a colon, such as "
+        "IVF4096,Flat:nprobe=64; or auto (default): exact up to 10^12 similarities, then IVF",
     )
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,11 +42,49 @@ class EmbeddedShard:
 
     def unit_vectors(self) -> NDArray[np.float32]:
         """Their vectors as unit rows."""
+        from miner.knn.rescore import unit_rows
+
+        return unit_rows(self.stored_vectors())
+
+    def stored_vectors(self) -> Vectors:
+        """Their vectors as they are on disk, mapped into memory."""
+        import numpy as np
+
+        vectors: Vectors = np.load(self.vectors.file(VECTORS), mmap_mode="r")
+        return vectors
+
+
+class SideVectors:
+    """The vectors of a whole side, numbered through its shards whatever these are.
+
+    ``starts[i]`` is the position of shard i's first vector; the last entry is their number.
+    """
+
+    def __init__(self, shards: Sequence[EmbeddedShard]) -> None:
+        self._stored = [embedded.stored_vectors() for embedded in shards]
+        self.starts = [0, *accumulate(len(stored) for stored in self._stored)]
+
+    def __len__(self) -> int:
+        return self.starts[-1]
+
+    @property
+    def dim(self) -> int:
+        """Dimensions of each vector."""
+        return int(self._stored[0].shape[1])
+
+    def take(self, positions: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The vectors at ascending positions (P,), read from disk, as unit rows (P, D)."""
         import numpy as np
 
         from miner.knn.rescore import unit_rows
 
-        return unit_rows(np.load(self.vectors.file(VECTORS), mmap_mode="r"))
+        units = np.empty((len(positions), self.dim), dtype=np.float32)
+        bounds = np.searchsorted(positions, self.starts)
+        for stored, start, first, last in zip(
+            self._stored, self.starts, bounds, bounds[1:], strict=False
+        ):
+            units[first:last] = unit_rows(stored[positions[first:last] - start])
+        return units
 
 
 def dropped(shards: Iterable[EmbeddedShard]) -> Counter[str]:

@@ -1,6 +1,7 @@
 """The mining graph.
 
-    sides -> read -> encode -> all tiles -> search -> merge -> select -> summary -> export
+    sides -> read -> encode -> train, fill indexes -> all tiles -> search -> merge
+          -> select -> summary -> export
 
 Elements are small references to sealed artefacts, never sentences or vectors, so a runner moves
 next to nothing. Only Create, ParDo and GroupByKey are used: every runner has them.
@@ -17,9 +18,10 @@ from apache_beam.metrics.metric import Metrics
 
 from pipelines.choosing import export_pairs, select_pairs
 from pipelines.embedding import embed_shard
+from pipelines.indexing import fill_index, plan_sides, train_side
 from pipelines.options import SOURCE, TARGET, MiningOptions
 from pipelines.reading import read_side
-from pipelines.searching import merge_partials, plan_tiles, search_tile
+from pipelines.searching import find_neighbours, plan_tiles, search_tile
 from pipelines.summary import write_summary
 
 # The error that ended a stage in this process, as it was raised: a runner hands on only its text.
@@ -61,13 +63,17 @@ def build(pipeline: beam.Pipeline, options: MiningOptions) -> None:
         | stage(read_side)
         | stage(embed_shard)
         | "all shards" >> _Gather(lambda embedded: "")
+        | stage(plan_sides)
+        | stage(train_side)
+        | stage(fill_index)
+        | "all indexes" >> _Gather(lambda searchable: "")
         | stage(plan_tiles)
     )
     neighbours = (
         tiles
         | stage(search_tile)
-        | "by shard" >> _Gather(lambda partial: partial.embedded.shard.name)
-        | stage(merge_partials)
+        | "by shard" >> _Gather(lambda part: part.embedded.shard.name)
+        | stage(find_neighbours)
     )
     _ = (
         neighbours

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # The stages' own folders in the work folder.
-ARTEFACTS = ("sentences", "embeddings", "tiles", "neighbours", "pairs")
+ARTEFACTS = ("sentences", "embeddings", "indexes", "tiles", "neighbours", "pairs")
 
 ROWS_PER_SHARD = 1 << 18  # 262,144 float32 vectors of 384 dimensions are 400 MB
 
@@ -68,9 +68,9 @@ def check_options(options: MiningOptions) -> None:
     if options.rows_per_shard < 1:
         raise ValueError(f"rows_per_shard is {options.rows_per_shard}; it must be at least 1")
     if options.index not in ("exact", "auto"):
-        from miner.knn.faiss_index import check_factory
+        from miner.knn.faiss_index import check_index
 
-        check_factory(options.index)
+        check_index(options.index)
     _check_sides(options)
     check_output(options.output)
     _check_work_dir(options)

@@ -27,7 +27,7 @@ class Monitor:
         self._bars = bars
 
     @contextmanager
-    def stage(self, name: str, total: int | None, unit: str, part: str) -> Iterator[_Meter]:
+    def stage(self, name: str, total: int | None, unit: str, part: str) -> Iterator[Meter]:
         """Follow one piece of a stage's work, ``total`` units long (None if unknown)."""
         start = time.perf_counter()
         label = f"{name} {part}" if part else name
@@ -39,8 +39,8 @@ class Monitor:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
 
-class _Meter:
-    """Counts units done; this one tells nobody."""
+class Meter:
+    """Counts units of work that are done; this one tells nobody."""
 
     def advance(self, count: int) -> None:
         """Note that ``count`` more units are done."""
@@ -49,7 +49,7 @@ class _Meter:
         """The piece of work is over."""
 
 
-class _Bar(_Meter):
+class _Bar(Meter):
     def __init__(self, name: str, total: int | None, unit: str) -> None:
         from tqdm import tqdm
 
@@ -70,7 +70,7 @@ class _Bar(_Meter):
         self._bar.close()
 
 
-class _Log(_Meter):
+class _Log(Meter):
     """A log line every ten seconds and one at the end."""
 
     def __init__(self, name: str, total: int | None, unit: str) -> None:
@@ -106,13 +106,13 @@ def install(monitor: Monitor | None) -> None:
 
 
 @contextmanager
-def stage(name: str, total: int | None, unit: str, part: str = "") -> Iterator[_Meter]:
+def stage(name: str, total: int | None, unit: str, part: str = "") -> Iterator[Meter]:
     """Report one piece of a stage's work to the process's monitor, if there is one.
 
     ``part`` says which piece it is, where there are several.
     """
     if _monitor is None:
-        yield _Meter()
+        yield Meter()
         return
     with _monitor.stage(name, total, unit, part) as meter:
         yield meter

@@ -3,40 +3,30 @@
 from __future__ import annotations
 
 import itertools
-import logging
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from pipelines import progress
-from pipelines.embedding import ROWS, VECTORS, EmbeddedShard, dropped
+from pipelines.embedding import ROWS, VECTORS, EmbeddedShard
+from pipelines.indexing import EXACT, SearchableShard
+from pipelines.lookup import Lookup, look_up, lookup_key
 from pipelines.options import SOURCE, TARGET, MiningOptions
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from miner.arrays import Neighbours
-
-logger = logging.getLogger(__name__)
-
-# Past this many similarities (a million sentences a side) exact search takes hours on a laptop.
-EXACT_SIMILARITIES = 10**12
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tile:
-    """Two shards to be searched against each other, by ``exact`` or a FAISS factory string.
+    """Two shards to be searched against each other.
 
     ``part`` says which tile of how many, such as ``2/6``; empty for a single one.
     """
 
-    source: EmbeddedShard
-    target: EmbeddedShard
-    method: str
+    source: SearchableShard
+    target: SearchableShard
     part: str
 
 
@@ -60,124 +50,104 @@ class ShardNeighbours:
         return _load(self.neighbours, self.embedded.shard.side)
 
 
-def plan_tiles(options: MiningOptions, shards: Sequence[EmbeddedShard]) -> list[Tile]:
-    """Every source shard with every target shard, and how to search them.
-
-    Raises:
-        ValueError: no vector of a side can be mined.
-    """
-    sides = {
-        side: sorted(
-            (embedded for embedded in shards if embedded.shard.side == side),
-            key=lambda embedded: embedded.shard.index,
+def plan_tiles(options: MiningOptions, shards: Sequence[SearchableShard]) -> list[Tile]:
+    """Every source shard with every target shard."""
+    sides = [
+        sorted(
+            (shard for shard in shards if shard.embedded.shard.side == side),
+            key=lambda shard: shard.embedded.shard.index,
         )
         for side in (SOURCE, TARGET)
-    }
-    for side, embedded in sides.items():
-        _check_usable(options.side(side).path, embedded)
-    method = _choose_method(options, sides)
-    tiles = list(itertools.product(sides[SOURCE], sides[TARGET]))
+    ]
+    tiles = list(itertools.product(*sides))
     return [
-        Tile(
-            source=source,
-            target=target,
-            method=method,
-            part=f"{number}/{len(tiles)}" if len(tiles) > 1 else "",
-        )
+        Tile(source=source, target=target, part=f"{number}/{len(tiles)}" if len(tiles) > 1 else "")
         for number, (source, target) in enumerate(tiles, start=1)
     ]
 
 
-def _check_usable(corpus: Path, shards: Sequence[EmbeddedShard]) -> None:
-    counts = dropped(shards)
-    if sum(embedded.shard.rows for embedded in shards) == counts.total():
-        why = ", ".join(f"{count} {reason}" for reason, count in counts.items())
-        raise ValueError(
-            f"{corpus}: none of its sentences has a vector that can be mined ({why}); "
-            "check the encoder or the embeddings"
-        )
+def search_tile(options: MiningOptions, tile: Tile) -> list[Partial] | list[Lookup]:
+    """Both directions of one tile, at once by exact search; ids are rows of the corpora.
 
-
-def _choose_method(options: MiningOptions, sides: Mapping[str, Sequence[EmbeddedShard]]) -> str:
-    if options.index != "auto":
-        return options.index
-    rows = {side: sum(embedded.shard.rows for embedded in shards) for side, shards in sides.items()}
-    if rows[SOURCE] * rows[TARGET] <= EXACT_SIMILARITIES:
-        return "exact"
-    largest = max(embedded.shard.rows for shards in sides.values() for embedded in shards)
-    cells = 1 << round(math.log2(4 * math.sqrt(largest)))  # the FAISS guidelines' 4 sqrt(n)
-    logger.info("index auto: %s x %s sentences are searched by IVF%d,Flat", *rows.values(), cells)
-    return f"IVF{cells},Flat"
-
-
-def search_tile(options: MiningOptions, tile: Tile) -> list[Partial]:
-    """Both directions of one tile; ids are rows of the corpora."""
-    source, target = tile.source, tile.target
+    Indexes have nothing to do at once. What is to be looked up in them is handed on, to be done
+    for all tiles of a row or column together.
+    """
+    if tile.source.method != EXACT:
+        return [
+            Lookup(embedded=tile.source.embedded, other=tile.target),
+            Lookup(embedded=tile.target.embedded, other=tile.source),
+        ]
+    source, target = tile.source.embedded, tile.target.embedded
     key = content_key(
         "search",
         source=[source.vectors.files[name] for name in (ROWS, VECTORS)],
         target=[target.vectors.files[name] for name in (ROWS, VECTORS)],
         k=options.k,
-        method=tile.method,
     )
     name = f"{source.shard.index:05d}-{target.shard.index:05d}"
 
     def write(draft: Draft) -> Mapping[str, Any]:
         forward, backward = _search(options, tile)
-        _save(draft, SOURCE, forward, ids=target.row_ids())
-        _save(draft, TARGET, backward, ids=source.row_ids())
-        return {"method": tile.method}
+        _save(draft, SOURCE, _with_rows(forward, target))
+        _save(draft, TARGET, _with_rows(backward, source))
+        return {}
 
     artefact = produce(options.work_dir / "tiles" / name, key=key, write=write)
     return [Partial(embedded=source, tile=artefact), Partial(embedded=target, tile=artefact)]
 
 
 def _search(options: MiningOptions, tile: Tile) -> tuple[Neighbours, Neighbours]:
-    source, target = tile.source.unit_vectors(), tile.target.unit_vectors()
-    similarities = len(source) * len(target)
-    with progress.stage("search", similarities, "similarities", tile.part) as meter:
-        if tile.method == "exact":
-            from miner.knn.exact import search_both
+    from miner.knn.exact import search_both
 
-            return search_both(source, target, k=options.k, progress=meter.advance)
-        from miner.knn.faiss_index import search_index_both
-
-        found = search_index_both(source, target, factory=tile.method, k=options.k)
-        meter.advance(similarities)
-        return found
+    source, target = tile.source.embedded.unit_vectors(), tile.target.embedded.unit_vectors()
+    total = len(source) * len(target)
+    with progress.stage("search", total, "similarities", tile.part) as meter:
+        return search_both(source, target, k=options.k, progress=meter.advance)
 
 
-def merge_partials(options: MiningOptions, partials: Sequence[Partial]) -> ShardNeighbours:
-    """One shard's neighbours in the whole other side from those in each of its shards."""
-    from miner.knn.rescore import merge
-
-    embedded = partials[0].embedded
+def find_neighbours(
+    options: MiningOptions, parts: Sequence[Partial] | Sequence[Lookup]
+) -> ShardNeighbours:
+    """One shard's neighbours in the whole other side, from its parts in each shard of that."""
+    embedded = parts[0].embedded
     side = embedded.shard.side
-    names = [f"{side}.ids.npy", f"{side}.cosines.npy"]
-    parts = sorted([partial.tile.files[name] for name in names] for partial in partials)
+    partials = [part for part in parts if isinstance(part, Partial)]
+    lookups = [part for part in parts if isinstance(part, Lookup)]
+    key = lookup_key(options, lookups) if lookups else _merge_key(options, partials, side)
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        merged = merge([_load(partial.tile, side) for partial in partials], k=options.k)
-        _save(draft, side, merged, ids=None)
+        found = look_up(options, lookups) if lookups else _merge(options, partials, side)
+        _save(draft, side, found)
         return {}
 
-    key = content_key("merge", parts=parts, k=options.k)
     folder = options.work_dir / "neighbours" / embedded.shard.name
     return ShardNeighbours(embedded=embedded, neighbours=produce(folder, key=key, write=write))
 
 
-def _save(
-    draft: Draft, side: str, neighbours: Neighbours, *, ids: NDArray[np.int64] | None
-) -> None:
-    """Write neighbours; ``ids`` maps positions to rows of the corpus."""
+def _merge_key(options: MiningOptions, partials: Sequence[Partial], side: str) -> str:
+    names = [f"{side}.ids.npy", f"{side}.cosines.npy"]
+    parts = sorted([partial.tile.files[name] for name in names] for partial in partials)
+    return content_key("merge", parts=parts, k=options.k)
+
+
+def _merge(options: MiningOptions, partials: Sequence[Partial], side: str) -> Neighbours:
+    from miner.knn.rescore import merge
+
+    return merge([_load(partial.tile, side) for partial in partials], k=options.k)
+
+
+def _with_rows(neighbours: Neighbours, other: EmbeddedShard) -> Neighbours:
+    """The same neighbours, their positions in the other shard replaced by rows of its corpus."""
     import numpy as np
 
-    from miner.arrays import NO_NEIGHBOUR
+    from miner.arrays import NO_NEIGHBOUR, Neighbours
 
-    found = neighbours.ids
-    if ids is not None:
-        found = np.where(found == NO_NEIGHBOUR, NO_NEIGHBOUR, ids[found])
-    draft.array(f"{side}.ids.npy", found)
+    rows = np.append(other.row_ids(), NO_NEIGHBOUR)  # so that -1 stays -1
+    return Neighbours(ids=rows[neighbours.ids], cosines=neighbours.cosines)
+
+
+def _save(draft: Draft, side: str, neighbours: Neighbours) -> None:
+    draft.array(f"{side}.ids.npy", neighbours.ids)
     draft.array(f"{side}.cosines.npy", neighbours.cosines)
 
 

@@ -1,14 +1,20 @@
-"""Approximate neighbours through a FAISS index, rescored exactly."""
+"""FAISS indexes: made from a factory string, trained on a sample, filled, searched for candidates.
+
+An index proposes; ``miner.knn.rescore`` scores what it proposes. Axes: ``N`` queries, ``D``
+dimensions, ``C`` candidates of each query.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from miner.arrays import Neighbours
-from miner.knn.rescore import check_search, rescore
+from miner.arrays import NO_NEIGHBOUR, Neighbours
 
 if TYPE_CHECKING:
     import faiss
@@ -17,19 +23,55 @@ if TYPE_CHECKING:
     Matrix = NDArray[np.float32]
 
 CANDIDATES_PER_NEIGHBOUR = 4  # what an index with compressed codes returns must be sorted again
-PROBED_CELLS = 1 / 16  # of an inverted file's cells; recall against time
+
+# Of an inverted file's cells. IVF1024,Flat over 50,000 English vectors of 384 dimensions, 5,000
+# French ones asking: 1/64, 1/32, 1/16 and 1/8 of the cells find .876, .908, .932 and .955 of the
+# true 4 neighbours (.981, .990, .994, .997 of the nearest) in .16, .30, .54 and 1.07 times the time
+# of looking at everything. Margins are means over all 4, so recall counts; past 1/16, a flat index
+# is as fast. HNSW32 with a breadth of 128 finds .992. (1 thread, 2-core Xeon, November 2026.)
+PROBED_CELLS = 1 / 16
 HNSW_BREADTH = 128
+
+# FAISS's guideline, points for each k-means centroid: with fewer it warns, more it leaves out.
+FEWEST_POINTS, MOST_POINTS = 39, 256
+TRAINING_BYTES = 4 << 30  # of float32 vectors, where 256 for each centroid would take more
+LEAST_CELLS = 256  # what is trained but not by k-means (PCA, SQ) gets as many points as a PQ
+
 ANY_DIM = 1024 * 75  # divisible by the subvectors of most product quantisers
+PARAMETER = re.compile(r"(?!ht=)\w+=([1-9][0-9]{0,8})")  # ht: of polysemous codes, see below
 
 
-def check_factory(factory: str) -> None:
+@dataclass(frozen=True, kw_only=True)
+class IndexSpec:
+    """``FACTORY`` or ``FACTORY:NAME=NUMBER,...``: a FAISS factory string and FAISS's parameters.
+
+    ``build`` are the parameters that change the index, ``search`` those that change only what is
+    found in it; both in the syntax of FAISS's ``ParameterSpace``, empty for the defaults.
+    """
+
+    factory: str
+    build: str
+    search: str
+
+
+def parse_index(text: str) -> IndexSpec:
+    """Take an index apart that ``check_index`` lets pass."""
+    factory, _, parameters = text.partition(":")
+    given = [parameter for parameter in parameters.split(",") if parameter]
+    build = [parameter for parameter in given if "efConstruction" in parameter]
+    search = [parameter for parameter in given if parameter not in build]
+    return IndexSpec(factory=factory, build=",".join(build), search=",".join(search))
+
+
+def check_index(text: str) -> None:
     """Refuse what FAISS does not understand.
 
     Raises:
-        ValueError: not a FAISS factory string.
+        ValueError: not a FAISS factory string, or parameters that its index does not have.
     """
     import faiss
 
+    factory, colon, parameters = text.partition(":")
     refusal = (
         f"index {factory!r} is neither 'exact' nor 'auto' nor a FAISS factory string such as "
         "'IVF1024,Flat' or 'HNSW32'"
@@ -37,62 +79,148 @@ def check_factory(factory: str) -> None:
     if re.search(r"[A-Za-z]0+(?!\d)", factory):
         raise ValueError(refusal)  # FAISS takes 'HNSW0' and 'IVF0', and aborts when it uses them
     try:
-        faiss.index_factory(ANY_DIM, factory, faiss.METRIC_INNER_PRODUCT)
+        index = faiss.index_factory(ANY_DIM, factory, faiss.METRIC_INNER_PRODUCT)
     except RuntimeError as error:
         raise ValueError(refusal) from error
+    for parameter in parameters.split(",") if colon else []:
+        _check_parameter(index, text, parameter)
 
 
-def build_index(base: Matrix, factory: str) -> faiss.Index:
-    """Train an index on ``base`` (M, D) and add it.
+def _check_parameter(index: faiss.Index, text: str, parameter: str) -> None:
+    try:
+        if not PARAMETER.fullmatch(parameter):
+            raise RuntimeError("FAISS itself takes other numbers, and misbehaves")
+        set_parameters(index, parameter)
+    except RuntimeError as error:
+        raise ValueError(
+            f"index {text!r}: {parameter!r} is no parameter of this index with a number from 1; "
+            "write for example 'IVF4096,Flat:nprobe=64' or 'HNSW32:efSearch=256'"
+        ) from error
+
+
+def set_parameters(index: faiss.Index, parameters: str) -> None:
+    """Set FAISS's parameters, as in ``nprobe=64``; an empty string sets none."""
+    import faiss
+
+    space: Any = faiss.ParameterSpace()  # its stubs know one of two overloads
+    space.set_index_parameters(index, parameters)
+
+
+def empty_index(spec: IndexSpec, dim: int) -> faiss.Index:
+    """The index of a specification, without vectors and, unless it needs none, without training.
 
     Raises:
-        ValueError: the index needs more rows than there are, or other dimensions.
+        ValueError: it cannot hold vectors of ``dim`` dimensions.
     """
     import faiss
 
-    try:
-        index = faiss.index_factory(base.shape[1], factory, faiss.METRIC_INNER_PRODUCT)
-        index.train(base)
-        index.add(base)
-    except RuntimeError as error:
-        reason = str(error).rpartition("Error: ")[2]
-        raise ValueError(
-            f"index {factory!r} cannot be trained on {len(base)} sentences of {base.shape[1]} "
-            f"dimensions ({reason}); choose fewer cells, or 'exact'"
-        ) from error
-    inverted = faiss.try_extract_index_ivf(index)
-    if inverted is not None:
-        inverted.nprobe = max(1, round(inverted.nlist * PROBED_CELLS))
-    inner = (
-        faiss.downcast_index(index.index) if isinstance(index, faiss.IndexPreTransform) else index
-    )
-    if hasattr(inner, "hnsw"):
-        inner.hnsw.efSearch = HNSW_BREADTH
+    with _one_line(f"index {spec.factory!r} cannot hold vectors of {dim} dimensions"):
+        index = faiss.index_factory(dim, spec.factory, faiss.METRIC_INNER_PRODUCT)
+    set_parameters(index, spec.build)
     return index
 
 
-def search_index(queries: Matrix, base: Matrix, *, factory: str, k: int) -> Neighbours:
-    """The k nearest rows of ``base`` (M, D) that the index finds for each query (N, D).
+def cells_of(index: faiss.Index) -> int:
+    """The largest number of centroids that any part of the index gets by k-means; 0 for none."""
+    parts = list(_parts(index))
+    counts = [getattr(part, name, 0) for part in parts for name in ("nlist", "ksub")]
+    return max(counts, default=0)
 
-    Ids are positions, -1 where the index found too few; cosines are exact.
+
+def training_points(index: faiss.Index, rows: int) -> int:
+    """How many of ``rows`` vectors the index should be trained on; 0 if it needs no training."""
+    if index.is_trained:
+        return 0
+    cells = max(LEAST_CELLS, cells_of(index))
+    affordable = max(FEWEST_POINTS * cells, TRAINING_BYTES // (4 * index.d))
+    return min(rows, MOST_POINTS * cells, affordable)
+
+
+def train_index(index: faiss.Index, sample: Matrix, *, factory: str) -> None:
+    """Train on unit rows (P, D); where they are fewer than FAISS advises, it is not to warn.
 
     Raises:
-        ValueError: as ``build_index``; k below 1, or rows of different dimensions.
+        ValueError: fewer rows than cells, or too few for FAISS.
     """
-    check_search(queries, base, k=k)
-    count = min(len(base), k * CANDIDATES_PER_NEIGHBOUR)
-    if count:
-        _, ids = build_index(base, factory).search(queries, count)
-    else:
-        ids = np.empty((len(queries), 0), dtype=np.int64)
-    return rescore(queries, base, ids.astype(np.int64), k=min(k, len(base)))
+    refusal = f"index {factory!r} cannot be trained on {len(sample)} sentences"
+    if len(sample) < cells_of(index):
+        raise ValueError(
+            f"{refusal}, fewer than its {cells_of(index)} cells; choose fewer cells, or 'exact'"
+        )
+    parts = list(_parts(index))  # held: a transform does not own the quantiser that it is given
+    for part in parts:
+        if hasattr(part, "cp"):
+            part.cp.min_points_per_centroid = 1
+        if hasattr(part, "do_polysemous_training"):
+            part.do_polysemous_training = False  # 1.5 s a subquantiser, for a search we do not use
+    with _one_line(refusal):
+        index.train(sample)
 
 
-def search_index_both(
-    source: Matrix, target: Matrix, *, factory: str, k: int
-) -> tuple[Neighbours, Neighbours]:
-    """What ``miner.knn.exact.search_both`` finds, approximately: forward and backward."""
-    return (
-        search_index(source, target, factory=factory, k=k),
-        search_index(target, source, factory=factory, k=k),
-    )
+def add_rows(index: faiss.Index, rows: Matrix, *, factory: str) -> None:
+    """Add unit rows (M, D); row i gets the id i.
+
+    Raises:
+        ValueError: an index of a kind that takes no vectors without ids.
+    """
+    with _one_line(f"index {factory!r} cannot be filled with {len(rows)} sentences"):
+        if len(rows):
+            index.add(rows)
+
+
+def set_breadth(index: faiss.Index, spec: IndexSpec) -> None:
+    """Set how much of the index a search looks at: our defaults, then what the user gave."""
+    import faiss
+
+    inverted = faiss.try_extract_index_ivf(index)
+    if inverted is not None:
+        inverted.nprobe = max(1, round(inverted.nlist * PROBED_CELLS))
+    for part in _parts(index):
+        if hasattr(part, "hnsw"):
+            part.hnsw.efSearch = HNSW_BREADTH
+    set_parameters(index, spec.search)
+
+
+def search_index(index: faiss.Index, queries: Matrix, *, count: int) -> Neighbours:
+    """The best ``count`` rows of the index for unit rows (N, D), by the index's own products.
+
+    Where it finds fewer, the id is -1 and the product -inf.
+    """
+    products, ids = index.search(queries, count)
+    products[ids == NO_NEIGHBOUR] = -np.inf
+    return Neighbours(ids=ids.astype(np.int64), cosines=products)
+
+
+def reason_of(error: RuntimeError) -> str:
+    """What an error of FAISS's says, without the place in its source."""
+    return re.split(r"\.\w+:\d+: (?:Error: )?", str(error))[-1]
+
+
+def _parts(index: Any) -> Iterator[Any]:  # noqa: ANN401 (each kind has parts of its own)
+    """The index and what it is made of: inner indexes, quantisers."""
+    import faiss
+
+    yield index
+    for name in ("base_index", "index", "storage", "quantizer"):
+        if hasattr(index, name):
+            yield from _parts(faiss.downcast_index(getattr(index, name)))
+    for name in ("pq", "rq"):
+        if hasattr(index, name):
+            yield getattr(index, name)
+    for place in range(index.chain.size() if hasattr(index, "chain") else 0):
+        transform = faiss.downcast_VectorTransform(index.chain.at(place))
+        if isinstance(transform, faiss.OPQMatrix):
+            if transform.pq is None:  # it would make one of its own, out of reach
+                transform.pq = faiss.ProductQuantizer(transform.d_out, transform.M, 8)
+            yield transform.pq
+
+
+@contextmanager
+def _one_line(refusal: str) -> Iterator[None]:
+    """Tell FAISS's error as the user's: what cannot be done, FAISS's reason, the way out."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise ValueError(
+            f"{refusal} ({reason_of(error)}); choose another index, or 'exact'"
+        ) from error

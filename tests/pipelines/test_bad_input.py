@@ -62,7 +62,9 @@ OPTIONS: list[tuple[list[str], str]] = [
     (["--threshold", "nan"], "--threshold nan: no pair can score above it"),
     (["--threshold", "inf"], "--threshold inf: no pair can score above it"),
     (["--index", "nonsense"], "index 'nonsense' is neither"),
-    (["--index", "IVF64,Flat"], "index 'IVF64,Flat' cannot be trained on"),
+    (["--index", "IVF64,Flat"], "index 'IVF64,Flat' cannot be trained on 40 sentences, fewer than"),
+    (["--index", "IVF4,Flat:efSearch=9"], "'efSearch=9' is no parameter of this index"),
+    (["--index", "exact:nprobe=4"], "index 'exact' is neither"),
 ]
 
 
@@ -87,6 +89,14 @@ def test_the_parser_refuses_with_the_same_status(
         mine_corpus(["a.txt", "b.txt", *options])
     assert stop.value.code == 2
     assert "mine-corpus: error: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("index", ["nonsense", "IVF4,Flat:nprobe", "HNSW8:nprobe=4"])
+def test_a_bad_index_is_told_before_anything_is_read(
+    run: list[str], refused: Refused, monkeypatch: pytest.MonkeyPatch, index: str
+) -> None:
+    monkeypatch.setattr("pipelines.reading.open_corpus", lambda *_, **__: pytest.fail("was read"))
+    assert index in refused([*run, "--index", index])
 
 
 def test_an_unknown_encoder_is_told_before_anything_is_read(

@@ -38,13 +38,15 @@ def test_only_create_pardo_and_group_by_key(world: World) -> None:
         assert not node.side_inputs, f"{node.full_label} has side inputs"
     stages = [node.full_label for node in found if isinstance(node.transform, beam.ParDo)]
     assert [label for label in stages if "/" not in label] == [
-        *("read_side", "embed_shard", "plan_tiles", "search_tile", "merge_partials"),
+        *("read_side", "embed_shard", "plan_sides", "train_side", "fill_index"),
+        *("plan_tiles", "search_tile", "find_neighbours"),
         *("select_pairs", "write_summary", "export_pairs"),
     ]
 
 
+@pytest.mark.parametrize("index", ["exact", "HNSW8"])
 def test_elements_are_small_however_large_the_corpus(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, monkeypatch: pytest.MonkeyPatch, index: str
 ) -> None:
     sizes: dict[str, list[int]] = {}
     really_process = Stage.process
@@ -56,13 +58,17 @@ def test_elements_are_small_however_large_the_corpus(
             yield result
 
     monkeypatch.setattr(graph.Stage, "process", process)
-    run.mine_corpus(world.options("out.tsv", world.path("work"), rows_per_shard=6))
+    options = world.options("out.tsv", world.path("work"), rows_per_shard=6, index=index)
+    run.mine_corpus(options)
     assert {name: len(found) for name, found in sizes.items()} == {
         "read_side": 7 + 9,
         "embed_shard": 7 + 9,
+        "plan_sides": 2,
+        "train_side": 7 + 9,
+        "fill_index": 7 + 9,
         "plan_tiles": 7 * 9,
         "search_tile": 2 * 7 * 9,
-        "merge_partials": 7 + 9,
+        "find_neighbours": 7 + 9,
         "select_pairs": 1,
         "write_summary": 1,
         "export_pairs": 1,

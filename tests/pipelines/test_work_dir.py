@@ -18,6 +18,7 @@ ALL = {
     *("sentences/source", "sentences/target", "embeddings/source", "embeddings/target"),
     *("tiles", "neighbours/source", "neighbours/target", "pairs"),
 }
+INDEXES = {f"indexes/{side}{part}" for side in ("source", "target") for part in ("", "/trained")}
 AFTER_SEARCH = {"tiles", "neighbours/source", "neighbours/target", "pairs"}
 
 
@@ -33,8 +34,8 @@ def seals(work_dir: Path) -> dict[str, tuple[int, int]]:
 
 def made_again(before: dict[str, tuple[int, int]], work_dir: Path) -> set[str]:
     after = seals(work_dir)
-    assert after.keys() == ALL
-    return {name for name in ALL if after[name] != before.get(name)}
+    assert after.keys() >= ALL
+    return {name for name in after if after[name] != before.get(name)}
 
 
 def command_line(folder: Path, encoder: str) -> list[str]:
@@ -89,7 +90,7 @@ def test_a_second_run_makes_nothing_again(
         (["-k", "2"], AFTER_SEARCH),
         (["--index", "exact", "--src-lang", "de"], set()),  # auto has chosen the same
         # Its neighbours turn out to be the same, and what follows depends on them alone.
-        (["--index", "Flat"], {"tiles"}),
+        (["--index", "Flat"], INDEXES | {"neighbours/source", "neighbours/target"}),
         # No sentence is repeated, so the shards are the same.
         (["--keep-duplicates"], {"sentences/source", "sentences/target"}),
     ],

@@ -15,9 +15,10 @@ from miner.mining import mine
 from pipelines.choosing import Choice, select_pairs
 from pipelines.cli import mine_corpus
 from pipelines.embedding import embed_shard
+from pipelines.indexing import fill_index, plan_sides, train_side
 from pipelines.options import SOURCE, TARGET, CorpusOptions, MiningOptions
 from pipelines.reading import read_side
-from pipelines.searching import ShardNeighbours, merge_partials, plan_tiles, search_tile
+from pipelines.searching import ShardNeighbours, find_neighbours, plan_tiles, search_tile
 
 DIM = 16
 
@@ -164,11 +165,16 @@ def search_eagerly(options: MiningOptions, *, step: int = 1) -> list[ShardNeighb
         for side in (SOURCE, TARGET)[::step]
         for shard in read_side(options, side)[::step]
     ]
+    searchable = [
+        fill_index(options, shard)
+        for side in plan_sides(options, embedded)[::step]
+        for shard in train_side(options, side)[::step]
+    ]
     by_shard: dict[str, list] = {}
-    for tile in plan_tiles(options, embedded)[::step]:
-        for partial in search_tile(options, tile)[::step]:
-            by_shard.setdefault(partial.embedded.shard.name, []).append(partial)
-    return [merge_partials(options, partials) for partials in by_shard.values()]
+    for tile in plan_tiles(options, searchable)[::step]:
+        for part in search_tile(options, tile)[::step]:
+            by_shard.setdefault(part.embedded.shard.name, []).append(part)
+    return [find_neighbours(options, parts) for parts in by_shard.values()]
 
 
 def select_eagerly(options: MiningOptions, *, step: int = 1) -> Choice:

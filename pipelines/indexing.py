@@ -1,0 +1,209 @@
+"""The index stages: a FAISS index for each shard, trained once for its whole side.
+
+What is trained (cells, codebooks, projections) is trained on vectors that are chosen by their place
+in the side, and shared by all its shards. So a search finds the same in one shard as in many.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from miner.storage.artefacts import Artefact, Draft, content_key, produce
+from pipelines import progress
+from pipelines.embedding import VECTORS, EmbeddedShard, SideVectors, dropped
+from pipelines.options import SOURCE, TARGET, MiningOptions
+
+if TYPE_CHECKING:
+    import faiss
+
+logger = logging.getLogger(__name__)
+
+# Past this many similarities (a million sentences a side) exact search takes hours on a laptop.
+EXACT_SIMILARITIES = 10**12
+EXACT = "exact"
+
+TRAINED, FILLED = "trained.faiss", "index.faiss"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """All shards of a side, and how they are searched: ``exact`` or a FAISS index."""
+
+    name: str
+    method: str
+    shards: Sequence[EmbeddedShard]
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnindexedShard:
+    """A shard and its side's trained, empty index, if it is to have one."""
+
+    embedded: EmbeddedShard
+    method: str
+    trained: Artefact | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchableShard:
+    """A shard that can be searched: through its index, or exactly where it has none.
+
+    The ids in the index are positions in the shard's vectors.
+    """
+
+    embedded: EmbeddedShard
+    method: str
+    index: Artefact | None
+
+
+def plan_sides(options: MiningOptions, shards: Sequence[EmbeddedShard]) -> list[Side]:
+    """Both sides, and how to search them.
+
+    Raises:
+        ValueError: no vector of a side can be mined, or the sides have other dimensions.
+    """
+    from miner.knn.rescore import check_search
+
+    sides = {
+        name: sorted(
+            (embedded for embedded in shards if embedded.shard.side == name),
+            key=lambda embedded: embedded.shard.index,
+        )
+        for name in (SOURCE, TARGET)
+    }
+    for name, embedded in sides.items():
+        _check_usable(options.side(name).path, embedded)
+    check_search(*(embedded[0].stored_vectors() for embedded in sides.values()), k=options.k)
+    methods = _choose_methods(options, sides)
+    return [Side(name=name, method=methods[name], shards=sides[name]) for name in sides]
+
+
+def _check_usable(corpus: object, shards: Sequence[EmbeddedShard]) -> None:
+    counts = dropped(shards)
+    if sum(embedded.shard.rows for embedded in shards) == counts.total():
+        why = ", ".join(f"{count} {reason}" for reason, count in counts.items())
+        raise ValueError(
+            f"{corpus}: none of its sentences has a vector that can be mined ({why}); "
+            "check the encoder or the embeddings"
+        )
+
+
+def _choose_methods(
+    options: MiningOptions, sides: Mapping[str, Sequence[EmbeddedShard]]
+) -> Mapping[str, str]:
+    if options.index != "auto":
+        return dict.fromkeys(sides, options.index)
+    rows = {name: len(SideVectors(shards)) for name, shards in sides.items()}
+    if rows[SOURCE] * rows[TARGET] <= EXACT_SIMILARITIES:
+        return dict.fromkeys(sides, EXACT)
+    methods = {name: f"IVF{_cells(count)},Flat" for name, count in rows.items()}
+    for name, count in rows.items():
+        logger.info("index auto: the %s %s sentences: %s", f"{count:,}", name, methods[name])
+    return methods
+
+
+def _cells(rows: int) -> int:
+    """The FAISS guidelines' 4 sqrt(n), but no more than can be trained well."""
+    from miner.knn.faiss_index import FEWEST_POINTS
+
+    wanted = min(4 * math.sqrt(rows), max(1, rows // FEWEST_POINTS))
+    return 1 << int(math.log2(wanted))
+
+
+def train_side(options: MiningOptions, side: Side) -> list[UnindexedShard]:
+    """Train a side's index on vectors at an even stride through the side; seals ``trained``.
+
+    Raises:
+        ValueError: the index cannot be trained on this side.
+    """
+    trained = None if side.method == EXACT else _trained(options, side)
+    return [
+        UnindexedShard(embedded=embedded, method=side.method, trained=trained)
+        for embedded in side.shards
+    ]
+
+
+def _trained(options: MiningOptions, side: Side) -> Artefact:
+    from miner.knn.faiss_index import parse_index
+    from miner.storage.indexes import save_index
+
+    spec = parse_index(side.method)
+    key = content_key(
+        "train",
+        vectors=[embedded.vectors.files[VECTORS] for embedded in side.shards],
+        factory=spec.factory,
+        build=spec.build,
+    )
+
+    def write(draft: Draft) -> Mapping[str, Any]:
+        index, sample = _train(side)
+        save_index(draft, TRAINED, index)
+        return {"factory": spec.factory, "sample": sample}
+
+    return produce(options.work_dir / "indexes" / side.name / "trained", key=key, write=write)
+
+
+def _train(side: Side) -> tuple[faiss.Index, int]:
+    """The trained index, and on how many vectors."""
+    import numpy as np
+
+    from miner.knn.faiss_index import (
+        FEWEST_POINTS,
+        cells_of,
+        empty_index,
+        parse_index,
+        train_index,
+        training_points,
+    )
+
+    spec, vectors = parse_index(side.method), SideVectors(side.shards)
+    index = empty_index(spec, vectors.dim)
+    count = training_points(index, len(vectors))
+    if not count:
+        return index, 0
+    with progress.stage("train", count, "sentences", side.name) as meter:
+        sample = vectors.take(np.arange(count) * len(vectors) // count)
+        train_index(index, sample, factory=spec.factory)
+        meter.advance(count)
+    cells = cells_of(index)
+    if count < FEWEST_POINTS * cells:
+        logger.warning(
+            "index %s: the %s %s sentences are fewer than the %d that FAISS wants for each of %d "
+            "cells; less will be found",
+            *(spec.factory, f"{count:,}", side.name, FEWEST_POINTS, cells),
+        )
+    return index, count
+
+
+def fill_index(options: MiningOptions, shard: UnindexedShard) -> SearchableShard:
+    """Add a shard's vectors to its side's trained index; seals ``indexes/SIDE/INDEX``.
+
+    Raises:
+        ValueError: the index is of a kind that takes no vectors without ids.
+    """
+    index = None if shard.trained is None else _filled(options, shard, shard.trained)
+    return SearchableShard(embedded=shard.embedded, method=shard.method, index=index)
+
+
+def _filled(options: MiningOptions, shard: UnindexedShard, trained: Artefact) -> Artefact:
+    embedded = shard.embedded
+    key = content_key(
+        "fill", trained=trained.files[TRAINED], vectors=embedded.vectors.files[VECTORS]
+    )
+
+    def write(draft: Draft) -> Mapping[str, Any]:
+        from miner.knn.faiss_index import add_rows
+        from miner.storage.indexes import load_index, save_index
+
+        vectors = embedded.unit_vectors()
+        index = load_index(trained.file(TRAINED))
+        with progress.stage("index", len(vectors), "sentences", embedded.shard.name) as meter:
+            add_rows(index, vectors, factory=trained.facts["factory"])
+            meter.advance(len(vectors))
+        save_index(draft, FILLED, index)
+        return {"rows": len(vectors)}
+
+    return produce(options.work_dir / "indexes" / embedded.shard.name, key=key, write=write)
