@@ -43,6 +43,14 @@ class Neighbours:
         """Those of some rows: a view of a slice, a copy of what positions name."""
         return Neighbours(ids=self.ids[rows], cosines=self.cosines[rows])
 
+    @classmethod
+    def none(cls, rows: int, k: int) -> Neighbours:
+        """Room for k neighbours of each row."""
+        return cls(
+            ids=np.full((rows, k), NO_NEIGHBOUR, dtype=np.int64),
+            cosines=np.full((rows, k), -np.inf, dtype=np.float32),
+        )
+
     def means(self) -> NDArray[np.float64]:
         """Mean cosine of each row's neighbourhood: float64 (N,), 0 where it is empty."""
         found = self.ids != NO_NEIGHBOUR

@@ -12,6 +12,8 @@ from miner.arrays import NO_NEIGHBOUR
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Rows = slice | NDArray[np.int64]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Candidates:
@@ -34,6 +36,12 @@ class Candidates:
             floor=np.full(rows, -np.inf, dtype=np.float32),
         )
 
-    def part(self, rows: slice) -> Candidates:
-        """A view of some rows; what is written there is written here."""
+    def part(self, rows: Rows) -> Candidates:
+        """Those of some rows: a view of a slice, a copy of what positions name."""
         return Candidates(bounds=self.bounds[rows], ids=self.ids[rows], floor=self.floor[rows])
+
+    def put(self, rows: Rows, part: Candidates) -> None:
+        """Put back what ``part`` has become, where that is a copy."""
+        if not isinstance(rows, slice):
+            self.bounds[rows], self.ids[rows] = part.bounds, part.ids
+            self.floor[rows] = part.floor

@@ -60,6 +60,14 @@ def _insert(bounds: Any, ids: Any, bound: Any, number: Any) -> None:
 
 
 @_compile
+def _holds(ids: Any, number: Any) -> Any:
+    for other in ids:
+        if other == number:
+            return True
+    return False
+
+
+@_compile
 def _take(
     tile: Any,
     slack: Any,
@@ -67,12 +75,13 @@ def _take(
     row_candidates: Any,
     column_codes: Any,
     column_candidates: Any,
-    top: Any,
-    left: Any,
+    row_ids: Any,
+    column_ids: Any,
+    repeated: Any,
 ) -> None:
     (scale, bias), (bounds, ids, floor) = row_codes, row_candidates
     column_scale, column_bias = column_codes
-    column_bounds, column_ids, column_floor = column_candidates
+    column_bounds, column_lists, column_floor = column_candidates
     rows, columns = tile.shape
     for row in range(rows):
         row_scale, row_bias, row_floor = scale[row], bias[row], floor[row]
@@ -91,12 +100,14 @@ def _take(
             for place in range(len(products)):
                 value = _as_float(products[place]) * (row_scale * scales[place])
                 bound = value + abs(value) * slack + (row_bias + biases[place])
-                if bound > row_floor:
-                    _insert(bounds[row], ids[row], bound, np.int32(left + start + place))
+                column = start + place
+                if bound > row_floor and not (repeated and _holds(ids[row], column_ids[column])):
+                    _insert(bounds[row], ids[row], bound, column_ids[column])
                     row_floor = bounds[row, -1]
-                if bound > floors[place]:
-                    column = start + place
-                    _insert(column_bounds[column], column_ids[column], bound, np.int32(top + row))
+                if bound > floors[place] and not (
+                    repeated and _holds(column_lists[column], row_ids[row])
+                ):
+                    _insert(column_bounds[column], column_lists[column], bound, row_ids[row])
                     floors[place] = column_bounds[column, -1]
         floor[row] = row_floor
 
@@ -132,8 +143,9 @@ def _place(ids: Any, cosines: Any, found: Any, number: Any, cosine: Any) -> Any:
 
 @_compile
 def _settle(
-    queries: Any, base: Any, bounds: Any, candidates: Any, ids: Any, cosines: Any, unsettled: Any
+    queries: Any, base: Any, found_candidates: Any, ids: Any, cosines: Any, unsettled: Any
 ) -> None:
+    bounds, candidates, floor = found_candidates
     for row in range(len(queries)):
         found = 0
         for place in range(candidates.shape[1]):
@@ -142,15 +154,7 @@ def _settle(
                 break
             cosine = _cosine(queries[row], base[number])
             found = _place(ids[row], cosines[row], found, number, cosine)
-        unsettled[row] = bounds[row, -1] >= cosines[row, -1]
-
-
-@_compile
-def _holds(ids: Any, number: Any) -> Any:
-    for other in ids:
-        if other == number:
-            return True
-    return False
+        unsettled[row] = floor[row] >= cosines[row, -1]
 
 
 @_compile
@@ -161,7 +165,7 @@ def _search_on(
     row_codes: Any,
     base: Any,
     column_codes: Any,
-    left: Any,
+    column_ids: Any,
     ids: Any,
     cosines: Any,
 ) -> None:
@@ -172,9 +176,9 @@ def _search_on(
         for column in range(columns):
             value = _as_float(tile[row, column]) * (scale[row] * column_scale[column])
             bound = value + abs(value) * slack + (bias[row] + column_bias[column])
-            if bound >= last and not _holds(ids[row], left + column):
+            if bound >= last and not _holds(ids[row], column_ids[column]):
                 cosine = _cosine(queries[row], base[column])
-                _place(ids[row], cosines[row], ids.shape[1], left + column, cosine)
+                _place(ids[row], cosines[row], ids.shape[1], column_ids[column], cosine)
                 last = cosines[row, -1]
 
 
@@ -185,15 +189,16 @@ def take(
     forward: Candidates,
     backward: Candidates,
     *,
-    top: int,
-    left: int,
+    row_ids: NDArray[np.int32],
+    column_ids: NDArray[np.int32],
+    repeated: bool,
 ) -> None:
     """Take a tile (R, C) of products into the candidates of its R rows and of its C columns.
 
-    Its first element is (top, left) of the whole matrix; all else is given for the tile's own rows
-    and columns. Reads the tile once, in vector instructions, and again only the blocks in which a
-    bound exceeds its row's or its column's floor: of M columns in random order about C ln(M / C)
-    for each row.
+    All is given for the tile's own rows and columns; their ids, (R,) and (C,), are what is kept.
+    ``repeated`` says that other tiles may hold the same pairs. Reads the tile once, in vector
+    instructions, and again only the blocks in which a bound exceeds its row's or its column's
+    floor: of M columns in random order about C ln(M / C) for each row.
     """
     _take(
         _numbers(tile),
@@ -202,8 +207,9 @@ def take(
         (forward.bounds, forward.ids, forward.floor),
         (columns.scale, columns.bias),
         (backward.bounds, backward.ids, backward.floor),
-        top,
-        left,
+        row_ids,
+        column_ids,
+        repeated,
     )
 
 
@@ -217,15 +223,20 @@ def settle(
     ``base`` for each candidate looked at: memory bounds it.
     """
     unsettled = np.zeros(len(queries), dtype=np.bool_)
-    bounds, ids = candidates.bounds, candidates.ids
-    _settle(queries, base, bounds, ids, neighbours.ids, neighbours.cosines, unsettled)
+    found = candidates.bounds, candidates.ids, candidates.floor
+    _settle(queries, base, found, neighbours.ids, neighbours.cosines, unsettled)
     return unsettled
 
 
 def search_on(
-    tile: torch.Tensor, rows: Codes, columns: Codes, neighbours: Neighbours, *, left: int
+    tile: torch.Tensor,
+    rows: Codes,
+    columns: Codes,
+    neighbours: Neighbours,
+    *,
+    column_ids: NDArray[np.int64],
 ) -> None:
-    """Take a tile (R, C) of products into full lists of neighbours (R, K).
+    """Take a tile (R, C) of products into lists of neighbours (R, K).
 
     An exact cosine is computed wherever the bound reaches the row's K-th one.
     """
@@ -236,7 +247,7 @@ def search_on(
         (rows.scale, rows.bias),
         columns.rows,
         (columns.scale, columns.bias),
-        left,
+        column_ids,
         neighbours.ids,
         neighbours.cosines,
     )

@@ -34,17 +34,19 @@ def take(
     forward: Candidates,
     backward: Candidates,
     *,
-    top: int,
-    left: int,
+    row_ids: NDArray[np.int32],
+    column_ids: NDArray[np.int32],
+    repeated: bool,
 ) -> None:
     """Take a tile (R, C) of products into the candidates of its R rows and of its C columns.
 
-    Its first element is (top, left) of the whole matrix; all else is given for the tile's own rows
-    and columns. Some ten passes over the tile.
+    All is given for the tile's own rows and columns; their ids, (R,) and (C,), both ascending, are
+    what is kept. ``repeated`` says that other tiles may hold the same pairs. Some ten passes over
+    the tile.
     """
     bounds = _bounds(tile, rows, columns)
-    _keep(bounds, forward, left)
-    _keep(bounds.T, backward, top)
+    for side, kept, ids in ((bounds, forward, column_ids), (bounds.T, backward, row_ids)):
+        _keep(_without(side, kept, ids) if repeated else side, kept, ids)
 
 
 def settle(
@@ -57,14 +59,19 @@ def settle(
     k = neighbours.ids.shape[1]
     found = rescore(queries, base, candidates.ids.astype(np.int64), k=k)
     neighbours.ids[:], neighbours.cosines[:] = found.ids, found.cosines
-    unsettled: NDArray[np.bool_] = candidates.bounds[:, -1] >= found.cosines[:, -1]
+    unsettled: NDArray[np.bool_] = candidates.floor >= found.cosines[:, -1]
     return unsettled
 
 
 def search_on(
-    tile: torch.Tensor, rows: Codes, columns: Codes, neighbours: Neighbours, *, left: int
+    tile: torch.Tensor,
+    rows: Codes,
+    columns: Codes,
+    neighbours: Neighbours,
+    *,
+    column_ids: NDArray[np.int64],
 ) -> None:
-    """Take a tile (R, C) of products into full lists of neighbours (R, K).
+    """Take a tile (R, C) of products into lists of neighbours (R, K).
 
     An exact cosine is computed wherever the bound reaches the row's K-th one.
     """
@@ -73,7 +80,7 @@ def search_on(
     floor = torch.from_numpy(neighbours.cosines[:, -1])
     hits = _bounds(tile, rows, columns) >= floor[:, None]
     line, place = (found.numpy() for found in hits.nonzero(as_tuple=True))
-    new = ~(neighbours.ids[line] == (left + place)[:, None]).any(axis=1)
+    new = ~(neighbours.ids[line] == column_ids[place][:, None]).any(axis=1)
     line, place = line[new], place[new]
     if len(line) == 0:
         return
@@ -84,7 +91,7 @@ def search_on(
     cosines = np.full(shape, -np.inf, dtype=np.float32)
     ids = np.full(shape, -1, dtype=np.int64)
     slot = (np.repeat(np.arange(len(changed)), counts), within)
-    ids[slot], cosines[slot] = left + place, found_cosines
+    ids[slot], cosines[slot] = column_ids[place], found_cosines
     merged = best(
         Neighbours(
             ids=np.concatenate([neighbours.ids[changed], ids], axis=1),
@@ -106,7 +113,16 @@ def _bounds(tile: torch.Tensor, rows: Codes, columns: Codes) -> torch.Tensor:
     return bounds.add_(bias).add_(torch.from_numpy(columns.bias))
 
 
-def _keep(bounds: torch.Tensor, kept: Candidates, column: int) -> None:
+def _without(bounds: torch.Tensor, kept: Candidates, ids: NDArray[np.int32]) -> torch.Tensor:
+    """The same bounds, -inf for what is kept already."""
+    place = np.minimum(np.searchsorted(ids, kept.ids), len(ids) - 1)
+    row, slot = np.nonzero(ids[place] == kept.ids)
+    bounds = bounds.clone()
+    bounds.numpy()[row, place[row, slot]] = -np.inf
+    return bounds
+
+
+def _keep(bounds: torch.Tensor, kept: Candidates, ids: NDArray[np.int32]) -> None:
     """Keep the best of the candidates of R rows and of R rows of ``bounds``.
 
     Reads the bounds once, and again only the blocks of columns in which something exceeds its row's
@@ -114,10 +130,11 @@ def _keep(bounds: torch.Tensor, kept: Candidates, column: int) -> None:
     """
     import torch
 
-    rows = torch.arange(len(bounds))
+    rows, numbers = torch.arange(len(bounds)), torch.from_numpy(ids)
     whole = bounds.shape[1] // BLOCK * BLOCK
     if whole < bounds.shape[1]:
-        _merge(kept, rows, *_best_of_all(bounds[:, whole:], kept.ids.shape[1], column + whole))
+        values, places = _best_of_all(bounds[:, whole:], kept.ids.shape[1])
+        _merge(kept, rows, values, numbers[whole + places])
     if whole == 0:
         return
     blocks = _blocks(bounds[:, :whole])
@@ -126,12 +143,13 @@ def _keep(bounds: torch.Tensor, kept: Candidates, column: int) -> None:
     hit_row, hit_block = (maxima > floor[:, None]).nonzero(as_tuple=True)
     if len(hit_row) > DENSE * maxima.numel():
         blocks = _blocks(bounds[:, :whole].contiguous())
-        _merge(kept, rows, *_best_of_blocks(blocks, maxima, kept.ids.shape[1], column))
+        values, places = _best_of_blocks(blocks, maxima, kept.ids.shape[1])
+        _merge(kept, rows, values, numbers[places])
         return
     inside = blocks[hit_row, hit_block]
     hit, place = (inside > floor[hit_row, None]).nonzero(as_tuple=True)
-    ids = column + hit_block[hit] * BLOCK + place
-    _insert(kept, rows[hit_row[hit]], ids, inside[hit, place])
+    columns = hit_block[hit] * BLOCK + place
+    _insert(kept, rows[hit_row[hit]], numbers[columns], inside[hit, place])
 
 
 def _insert(kept: Candidates, rows: torch.Tensor, ids: torch.Tensor, bounds: torch.Tensor) -> None:
@@ -145,7 +163,7 @@ def _insert(kept: Candidates, rows: torch.Tensor, ids: torch.Tensor, bounds: tor
     line = torch.arange(len(changed)).repeat_interleave(counts)
     place = torch.arange(len(rows)) - (counts.cumsum(0) - counts)[line]
     new_bounds = torch.full(shape, -torch.inf)
-    new_ids = torch.full(shape, -1)
+    new_ids = torch.full(shape, -1, dtype=torch.int32)
     new_bounds[line, place], new_ids[line, place] = bounds, ids
     _merge(kept, changed, new_bounds, new_ids)
 
@@ -158,7 +176,7 @@ def _merge(
 
     bounds, ids = torch.from_numpy(kept.bounds), torch.from_numpy(kept.ids)
     new_bounds = torch.cat([bounds[rows], new_bounds], dim=1)
-    new_ids = torch.cat([ids[rows], new_ids.to(torch.int32)], dim=1)
+    new_ids = torch.cat([ids[rows], new_ids], dim=1)
     bounds[rows], places = new_bounds.topk(bounds.shape[1], dim=1)
     ids[rows] = new_ids.gather(1, places)
     torch.from_numpy(kept.floor)[rows] = bounds[rows, -1]
@@ -179,14 +197,14 @@ def _maxima(blocks: torch.Tensor) -> torch.Tensor:
     return blocks.permute(1, 2, 0).amax(dim=1).T.contiguous()
 
 
-def _best_of_all(tile: torch.Tensor, kept: int, column: int) -> tuple[torch.Tensor, torch.Tensor]:
+def _best_of_all(tile: torch.Tensor, kept: int) -> tuple[torch.Tensor, torch.Tensor]:
     """The largest ``kept`` of each row (or all), best first, and their columns."""
     values, places = tile.contiguous().topk(min(kept, tile.shape[1]), dim=1)
-    return values, places + column
+    return values, places
 
 
 def _best_of_blocks(
-    blocks: torch.Tensor, maxima: torch.Tensor, kept: int, column: int
+    blocks: torch.Tensor, maxima: torch.Tensor, kept: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The same of blocks (R, B, BLOCK): they lie in the blocks with the largest maxima."""
     import torch
@@ -195,4 +213,4 @@ def _best_of_blocks(
     rows = torch.arange(len(blocks))[:, None]
     inside = blocks[rows, chosen].flatten(1)  # whole blocks; gather would fetch number by number
     values, places = inside.topk(min(kept, inside.shape[1]), dim=1)
-    return values, column + chosen.gather(1, places // BLOCK) * BLOCK + places % BLOCK
+    return values, chosen.gather(1, places // BLOCK) * BLOCK + places % BLOCK

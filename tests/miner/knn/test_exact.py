@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from miner.knn import compiled, exact, plain
+from miner.knn import compiled, exact, passes, plain
 from miner.knn.calibration import Proposing
 from miner.knn.codes import PRECISIONS
 from miner.knn.exact import search_both
@@ -22,15 +22,15 @@ def small_tiles(monkeypatch):
 
 
 def set_tiles(monkeypatch, rows, columns, block):
-    monkeypatch.setattr(exact, "TILE_ROWS", rows)
-    monkeypatch.setattr(exact, "TILE_COLUMNS", columns)
+    monkeypatch.setattr(passes, "TILE_ROWS", rows)
+    monkeypatch.setattr(passes, "TILE_COLUMNS", columns)
     monkeypatch.setattr(plain, "BLOCK", block)
 
 
 def search(sides, *, k, precision, kept, loops=plain):
     """A search by the loops given, that keeps so many candidates."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exact, "_loops", lambda similarities: loops)
+        patch.setattr(exact, "loops_for", lambda similarities: loops)
         proposing = Proposing(precision=precision, kept=max(k, kept))
         patch.setattr(exact, "choose", lambda *_, **__: proposing)
         return search_both(*sides, k=k)
@@ -77,7 +77,7 @@ def test_sizes_about_k_and_the_tiles(small_tiles, rows, columns):
 
 
 def test_the_tiles_of_production():
-    source, target = random_units(70, 8, 3), random_units(exact.TILE_COLUMNS + 65, 8, 4)
+    source, target = random_units(70, 8, 3), random_units(passes.TILE_COLUMNS + 65, 8, 4)
     forward, backward = search_both(source, target, k=4)
     table = (source.astype(np.float64) @ target.T.astype(np.float64)).astype(np.float32)
     for found, similar in ((forward, table), (backward, table.T)):
@@ -135,26 +135,26 @@ def test_on_vectors_of_many_near_ties(small_tiles, precision, loops):
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_most_rows_are_searched_once(monkeypatch, precision, loops):
     again = []
-    search_on = exact._search_on
+    complete = exact.settle
     monkeypatch.setattr(
-        exact, "_search_on", lambda *given: (again.append(len(given[-1])), search_on(*given))
+        exact, "settle", lambda *given, k: (again.append(complete(*given, k=k)), again[-1])[1]
     )
-    monkeypatch.setattr(exact, "_loops", lambda similarities: loops)
+    monkeypatch.setattr(exact, "loops_for", lambda similarities: loops)
     search_both(random_units(900, 64, 1), random_units(700, 64, 2), k=4, precision=precision)
-    assert sum(again) <= 0.1 * 1600
+    assert sum(len(unsettled) for _, unsettled in again) <= 0.1 * 1600
 
 
 def test_without_numba_the_result_is_the_same(monkeypatch, caplog):
     sides = random_units(300, 16, 1), random_units(200, 16, 2)
     expected = search_both(*sides, k=3)
-    monkeypatch.setattr(exact, "COMPILE_FROM", 0)
+    monkeypatch.setattr(passes, "COMPILE_FROM", 0)
     monkeypatch.setitem(sys.modules, "miner.knn.compiled", None)
     monkeypatch.delattr("miner.knn.compiled")
-    exact._compiled.cache_clear()
+    passes._compiled.cache_clear()
     try:
         found = search_both(*sides, k=3)
     finally:
-        exact._compiled.cache_clear()
+        passes._compiled.cache_clear()
     assert "Numba cannot be used" in caplog.text
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one.ids, other.ids)
