@@ -39,29 +39,34 @@ class Codes:
     """One side: ``cos(i, j) <= p + slack |p| + bias[i] + bias[j]`` for any two rows i and j.
 
     p is ``scale[i] scale[j]`` times the product of their codes, as ``product`` computes it.
-
-    ``rows`` are the unit rows, float32 (N, D); ``numbers`` their codes (N, D), int8, bfloat16 or
-    float32; ``scale`` and ``bias`` are float32 (N,). ``slack`` is the same on both sides.
+    ``numbers`` are the codes (N, D), int8, bfloat16 or float32; ``scale`` and ``bias`` are float32
+    (N,); ``slack`` is the same on both sides.
     """
 
-    rows: Matrix
     numbers: torch.Tensor
     scale: NDArray[np.float32]
     bias: NDArray[np.float32]
     slack: np.float32
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.numbers)
 
     def part(self, rows: slice | NDArray[np.int64]) -> Codes:
         """Some of the rows: a view of a slice, a copy of what positions name."""
+        numbers = self.numbers
         return Codes(
-            rows=self.rows[rows],
-            numbers=self.numbers[rows],
+            # Not by numbers[rows], which would fetch number by number.
+            numbers=numbers[rows] if isinstance(rows, slice) else _rows_of(numbers, rows),
             scale=self.scale[rows],
             bias=self.bias[rows],
             slack=self.slack,
         )
+
+
+def _rows_of(numbers: torch.Tensor, rows: NDArray[np.int64]) -> torch.Tensor:
+    import torch
+
+    return numbers.index_select(0, torch.from_numpy(rows))
 
 
 def encode_both(source: Matrix, target: Matrix, precision: Precision) -> tuple[Codes, Codes]:
@@ -146,7 +151,6 @@ class _Side:
 
     def codes(self, bias: NDArray[np.float64]) -> Codes:
         return Codes(
-            rows=self._rows,
             numbers=self._numbers,
             scale=self._scale,
             bias=bias.astype(np.float32),

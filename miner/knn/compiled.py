@@ -163,6 +163,7 @@ def _search_on(
     slack: Any,
     queries: Any,
     row_codes: Any,
+    row_ids: Any,
     base: Any,
     column_codes: Any,
     column_ids: Any,
@@ -177,7 +178,7 @@ def _search_on(
             value = _as_float(tile[row, column]) * (scale[row] * column_scale[column])
             bound = value + abs(value) * slack + (bias[row] + column_bias[column])
             if bound >= last and not _holds(ids[row], column_ids[column]):
-                cosine = _cosine(queries[row], base[column])
+                cosine = _cosine(queries[row_ids[row]], base[column_ids[column]])
                 _place(ids[row], cosines[row], ids.shape[1], column_ids[column], cosine)
                 last = cosines[row, -1]
 
@@ -232,20 +233,25 @@ def search_on(
     tile: torch.Tensor,
     rows: Codes,
     columns: Codes,
+    queries: Matrix,
+    base: Matrix,
     neighbours: Neighbours,
     *,
+    row_ids: NDArray[np.int64],
     column_ids: NDArray[np.int64],
 ) -> None:
     """Take a tile (R, C) of products into lists of neighbours (R, K).
 
-    An exact cosine is computed wherever the bound reaches the row's K-th one.
+    The exact cosine of ``queries[row_ids]`` and ``base[column_ids]`` is computed wherever the bound
+    reaches the row's K-th one.
     """
     _search_on(
         _numbers(tile),
         rows.slack,
-        rows.rows,
+        queries,
         (rows.scale, rows.bias),
-        columns.rows,
+        row_ids,
+        base,
         (columns.scale, columns.bias),
         column_ids,
         neighbours.ids,

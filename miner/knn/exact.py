@@ -101,19 +101,25 @@ def _search_distinct(
         repeated=False,
         progress=progress,
     )
+    sources, targets = (source, left), (target, right)
     return (
-        _complete(loops, left, right, forward, k=min(k, len(right))),
-        _complete(loops, right, left, backward, k=min(k, len(left))),
+        _complete(loops, sources, targets, forward, k=min(k, len(target))),
+        _complete(loops, targets, sources, backward, k=min(k, len(source))),
     )
 
 
 def _complete(
-    loops: ModuleType, queries: Codes, base: Codes, candidates: Candidates, *, k: int
+    loops: ModuleType,
+    queries: tuple[Matrix, Codes],
+    base: tuple[Matrix, Codes],
+    candidates: Candidates,
+    *,
+    k: int,
 ) -> Neighbours:
     """Rescore the candidates; search on for those rows whose candidates may be incomplete."""
-    neighbours, unsettled = settle(loops, queries, base, candidates, k=k)
-    if candidates.ids.shape[1] < len(base):
-        search_on(loops, queries, base, neighbours, _tiles_of(unsettled, len(base)))
+    neighbours, unsettled = settle(loops, queries[0], base[0], candidates, k=k)
+    if candidates.ids.shape[1] < len(base[0]):
+        search_on(loops, queries, base, neighbours, _tiles_of(unsettled, len(base[0])))
     return neighbours
 
 

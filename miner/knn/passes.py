@@ -26,6 +26,7 @@ from miner.knn.threads import in_threads
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Matrix = NDArray[np.float32]
     Rows = slice | NDArray[np.int64]
 
 logger = logging.getLogger(__name__)
@@ -110,7 +111,7 @@ def propose(
 
 
 def settle(
-    loops: ModuleType, queries: Codes, base: Codes, candidates: Candidates, *, k: int
+    loops: ModuleType, queries: Matrix, base: Matrix, candidates: Candidates, *, k: int
 ) -> tuple[Neighbours, NDArray[np.int64]]:
     """The best k of the candidates, and the rows for which something left out may be better."""
     neighbours = Neighbours.none(len(queries), k)
@@ -118,7 +119,7 @@ def settle(
 
     def settle_block(rows: slice) -> None:
         unsettled[rows] = loops.settle(
-            queries.rows[rows], base.rows, candidates.part(rows), neighbours.part(rows)
+            queries[rows], base, candidates.part(rows), neighbours.part(rows)
         )
 
     if k:
@@ -129,19 +130,28 @@ def settle(
 
 
 def search_on(
-    loops: ModuleType, queries: Codes, base: Codes, neighbours: Neighbours, tiles: Iterable[Tile]
+    loops: ModuleType,
+    queries: tuple[Matrix, Codes],
+    base: tuple[Matrix, Codes],
+    neighbours: Neighbours,
+    tiles: Iterable[Tile],
 ) -> None:
     """Complete the neighbours of the tiles' rows among the tiles' columns."""
-    ids = np.arange(len(base))
+    (left, left_codes), (right, right_codes) = queries, base
+    row_ids, column_ids = np.arange(len(left)), np.arange(len(right))
 
     def search(tile: Tile) -> None:
-        x, y = queries.part(tile.rows), base.part(tile.columns)
+        x, y = left_codes.part(tile.rows), right_codes.part(tile.columns)
         products = product(x.numbers, y.numbers)
         with ExitStack() as held:
             for lock in tile.locks:
                 held.enter_context(lock)
             found = neighbours.part(tile.rows)
-            loops.search_on(products, x, y, found, column_ids=ids[tile.columns])
+            loops.search_on(
+                *(products, x, y, left, right, found),
+                row_ids=row_ids[tile.rows],
+                column_ids=column_ids[tile.columns],
+            )
             neighbours.ids[tile.rows], neighbours.cosines[tile.rows] = found.ids, found.cosines
 
     in_threads(search, tiles)

@@ -67,13 +67,17 @@ def search_on(
     tile: torch.Tensor,
     rows: Codes,
     columns: Codes,
+    queries: Matrix,
+    base: Matrix,
     neighbours: Neighbours,
     *,
+    row_ids: NDArray[np.int64],
     column_ids: NDArray[np.int64],
 ) -> None:
     """Take a tile (R, C) of products into lists of neighbours (R, K).
 
-    An exact cosine is computed wherever the bound reaches the row's K-th one.
+    The exact cosine of ``queries[row_ids]`` and ``base[column_ids]`` is computed wherever the bound
+    reaches the row's K-th one.
     """
     import torch
 
@@ -84,7 +88,7 @@ def search_on(
     line, place = line[new], place[new]
     if len(line) == 0:
         return
-    found_cosines = cosines_of(rows.rows, columns.rows, line, place)
+    found_cosines = cosines_of(queries, base, row_ids[line], column_ids[place])
     changed, first, counts = np.unique(line, return_index=True, return_counts=True)
     shape = (len(changed), int(counts.max()))
     within = np.arange(len(line)) - np.repeat(first, counts)
