@@ -61,26 +61,29 @@ def assert_best(candidates, bounds):
     kept=st.tuples(st.integers(1, 12), st.integers(1, 12)),
     dtype=st.sampled_from(DTYPES),
     spread=st.sampled_from([1, 7, 250]),
+    block=st.sampled_from([1, 4, plain.BLOCK]),
     seed=st.integers(0, 2**32 - 1),
 )
-def test_take_keeps_the_largest_bounds(loops, shape, tiles, kept, dtype, spread, seed):
+def test_take_keeps_the_largest_bounds(loops, shape, tiles, kept, dtype, spread, block, seed):
     random = np.random.default_rng(seed)
     slack = 2.0**-8 if dtype == torch.bfloat16 else 0
     rows, columns = side(shape[0], random, slack), side(shape[1], random, slack)
     whole = torch.from_numpy(random.integers(-spread, spread + 1, shape)).to(dtype)
     forward, backward = Candidates.none(shape[0], kept[0]), Candidates.none(shape[1], kept[1])
     every = [(top, left) for top in cuts(shape[0], tiles[0]) for left in cuts(shape[1], tiles[1])]
-    for place in random.permutation(len(every)):
-        top, left = every[place]
-        loops.take(
-            whole[top, left].contiguous(),
-            rows.part(top),
-            columns.part(left),
-            forward.part(top),
-            backward.part(left),
-            top=top.start,
-            left=left.start,
-        )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plain, "BLOCK", block)
+        for place in random.permutation(len(every)):
+            top, left = every[place]
+            loops.take(
+                whole[top, left].contiguous(),
+                rows.part(top),
+                columns.part(left),
+                forward.part(top),
+                backward.part(left),
+                top=top.start,
+                left=left.start,
+            )
     bounds = exact_bounds(whole, rows, columns)
     assert_best(forward, bounds)
     assert_best(backward, bounds.T)
@@ -171,26 +174,31 @@ def test_searching_on_completes_any_neighbours(loops, sides, k, width, precision
     np.testing.assert_array_equal(found.cosines, cosines)
 
 
+def codes_of(rows, scale):
+    return Codes(
+        rows=np.array(rows, dtype=np.float32),
+        numbers=torch.zeros((len(rows), 2)),
+        scale=np.full(len(rows), scale, dtype=np.float32),
+        bias=np.zeros(len(rows), dtype=np.float32),
+        slack=np.float32(0),
+    )
+
+
 @LOOPS
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_searching_on_looks_at_what_may_be_better_only(loops, dtype):
     """An exact cosine costs a vector: none is computed where the bound is too low for it."""
-    unit = np.array([[1.0, 0.0]], dtype=np.float32)
-    rows = Codes(
-        rows=unit,
-        numbers=torch.zeros((1, 2)),
-        scale=np.ones(1, dtype=np.float32),
-        bias=np.zeros(1, dtype=np.float32),
-        slack=np.float32(0),
-    )
-    columns = Codes(
-        rows=np.array([[0.75, 0], [0.875, 0], [1, 0]], dtype=np.float32),
-        numbers=torch.zeros((3, 2)),
-        scale=np.full(3, 0.25, dtype=np.float32),
-        bias=np.zeros(3, dtype=np.float32),
-        slack=np.float32(0),
-    )
+    rows, columns = codes_of([[1, 0]], 1), codes_of([[0.75, 0], [0.875, 0], [1, 0]], 0.25)
     found = Neighbours(ids=np.array([[9]]), cosines=np.array([[0.5]], dtype=np.float32))
-    tile = torch.tensor([[4, 3, 1]]).to(dtype)  # the last bound, a quarter, is a lie
+    tile = torch.tensor([[4, 4, 1]]).to(dtype)  # the last bound, a quarter, is a lie
     loops.search_on(tile, rows, columns, found, left=0)
     assert (found.ids.item(), found.cosines.item()) == (1, 0.875)
+
+
+@LOOPS
+@pytest.mark.parametrize(("left", "expected"), [(3, 3), (9, 7)])
+def test_a_bound_that_equals_the_last_cosine_may_hide_a_lower_id(loops, left, expected):
+    rows, columns = codes_of([[1, 0]], 1), codes_of([[0.5, 0]], 0.25)
+    found = Neighbours(ids=np.array([[7]]), cosines=np.array([[0.5]], dtype=np.float32))
+    loops.search_on(torch.tensor([[2]], dtype=torch.int32), rows, columns, found, left=left)
+    assert (found.ids.item(), found.cosines.item()) == (expected, 0.5)
