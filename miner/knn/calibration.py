@@ -59,10 +59,10 @@ def product_rates() -> dict[Precision, float]:
     torch.set_num_threads(1)
     try:
         for precision in PRECISIONS:
-            left, right = encode_both(x, y, precision)
             try:
+                left, right = encode_both(x, y, precision)
                 seconds = min(_seconds(left.numbers, right.numbers) for _ in range(REPEATS))
-            except (RuntimeError, AttributeError) as error:  # of other builds of torch
+            except (RuntimeError, AttributeError, ValueError) as error:  # of other builds of torch
                 logger.debug("no %s products here: %s", precision, error)
                 continue
             rates[precision] = 2 * ROWS * COLUMNS * DIM / seconds

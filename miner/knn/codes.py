@@ -12,7 +12,9 @@ so each row brings a scale and a bias from which an upper bound on every cosine 
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -30,8 +32,11 @@ INT8_LARGEST = 127
 INT8_MOST_DIMENSIONS = 1 << 17  # 127 * 127 * D stays below 2**31
 BLOCK_ROWS = 1024
 UNIT = 2.0**-24  # the relative rounding error of float32
-# The bound itself is computed by half a dozen float32 operations on numbers below 2.
-BOUND_ROUNDING = 2.0**-20
+# Float32 operations from a product to its bound: conversion, two scalings, two for the slack, the
+# rounding of the biases, two sums; each errs by a UNIT of the terms' sizes, in whatever order.
+BOUND_OPERATIONS = 8
+# oneDNN's settings that let float32 products be computed in bfloat16; it reads them when loaded.
+FAST_MATH = "ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_DEFAULT_FPMATH_MODE"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +80,8 @@ def encode_both(source: Matrix, target: Matrix, precision: Precision) -> tuple[C
     Reads the rows twice; the codes take 1, 2 or (float32: shared with the rows) no bytes a number.
 
     Raises:
-        ValueError: an unknown precision, or more dimensions than int8 products can sum.
+        ValueError: an unknown precision, more dimensions than int8 products can sum, or int8 where
+            its products are wrong.
     """
     if precision not in PRECISIONS:
         raise ValueError(
@@ -84,15 +90,68 @@ def encode_both(source: Matrix, target: Matrix, precision: Precision) -> tuple[C
     dim = source.shape[1]
     if precision == "int8" and dim >= INT8_MOST_DIMENSIONS:
         raise ValueError(f"int8 products of {dim} dimensions may overflow; choose bfloat16")
+    if precision == "int8" and not int8_is_exact():
+        raise ValueError("int8 products saturate on this machine; choose bfloat16 or float32")
     left, right = _Side(source, precision), _Side(target, precision)
-    product = 1.02 * UNIT * (dim + 2) if precision != "int8" else 0.0  # integers sum exactly
     measured = 1 + (dim + 8) * 2 * UNIT  # lengths are computed in float32, too
     reach = right.longest * measured
     span = (left.longest + left.error.max(initial=0.0)) * measured
-    common = product * span * reach + BOUND_ROUNDING
-    left_bias = left.dot(right.mean) + left.error * reach * measured + common
+    largest = span * (right.longest + right.error.max(initial=0.0)) * measured  # product of codes
+    left_bias = left.dot(right.mean) + left.error * reach * measured
     right_bias = right.dot_centred(left.mean) + right.error * span * measured
+    terms = largest + sum(float(np.abs(bias).max(initial=0.0)) for bias in (left_bias, right_bias))
+    left_bias += product_rounding(precision, dim) * largest
+    left_bias += BOUND_OPERATIONS * UNIT * (terms + UNIT)  # + UNIT for what underflows
     return left.codes(left_bias), right.codes(right_bias)
+
+
+@cache
+def int8_is_exact() -> bool:
+    """Whether int8 products of the largest codes are right here.
+
+    Without VNNI instructions oneDNN sums pairs of products in 16 bits, which saturate
+    (pytorch/pytorch#136746). torch avoids it from 2.6 on, unless ONEDNN_MAX_CPU_ISA hides VNNI.
+
+    Raises:
+        RuntimeError, AttributeError: this build of torch has no int8 products.
+    """
+    import torch
+
+    numbers = torch.full((64, 64), INT8_LARGEST, dtype=torch.int8)
+    numbers[::2] *= -1
+    return torch.equal(product(numbers, numbers), numbers.int() @ numbers.int().T)
+
+
+def product_rounding(precision: Precision, dim: int) -> float:
+    """By what share of their lengths a product of codes may err before it is rounded to their type.
+
+    Arm's bfloat16 instructions round sums to odd, which errs by twice as much as to nearest.
+    """
+    if precision == "int8":
+        return 0.0  # integers sum exactly
+    if precision == "bfloat16":
+        return _sum_rounding(dim, 2 * UNIT)
+    numbers = 2 * 2.0**-8 + 2.0**-16 if _in_bfloat16() else 0.0
+    return numbers + (1 + numbers) * _sum_rounding(dim, UNIT)
+
+
+def _sum_rounding(dim: int, unit: float) -> float:
+    """The error of a sum of D products in any order: of their absolutes', so of the lengths' too.
+
+    Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1.
+    """
+    steps = (dim + 2) * unit
+    return steps / (1 - steps)
+
+
+def _in_bfloat16() -> bool:
+    """Whether torch or oneDNN has been told that float32 products may round their numbers first."""
+    import torch
+
+    matmul = getattr(torch.backends.mkldnn, "matmul", None)  # since torch 2.9
+    told = matmul.fp32_precision if matmul else torch.get_float32_matmul_precision()
+    modes = [os.environ.get(name, "STRICT").upper() for name in FAST_MATH]
+    return told not in ("none", "ieee", "highest") or modes != ["STRICT"] * len(modes)
 
 
 class _Side:
@@ -136,12 +195,14 @@ class _Side:
             rounded = self._numbers[block].float()
         lengths = centred.norm(dim=1)
         self.longest = max(self.longest, float(lengths.max()) + UNIT)
+        error = (centred - rounded).norm(dim=1).double()
         # To the measured error come the roundings of the difference and of scale times code.
-        self.error[block] = (centred - rounded).norm(dim=1).double().numpy() + 2 * UNIT
+        self.error[block] = (error + UNIT * (2 * lengths + error)).numpy()
 
     def dot(self, mean: Matrix) -> NDArray[np.float64]:
         """At least ``x.b`` for each row x: float64 (N,)."""
-        bound = UNIT * (self._rows.shape[1] + 2) * float(np.linalg.norm(mean)) * 1.01
+        length = 1.01 * float(np.linalg.norm(mean.astype(np.float64)))
+        bound = _sum_rounding(len(mean), UNIT) * length
         products: NDArray[np.float64] = (self._rows @ mean).astype(np.float64) + bound
         return products
 
@@ -154,7 +215,7 @@ class _Side:
             numbers=self._numbers,
             scale=self._scale,
             bias=bias.astype(np.float32),
-            # One rounding of the result to 8 bits; twice that, for whatever a processor does.
+            # The result is rounded to the nearest number of 8 bits; product_rounding has the rest.
             slack=np.float32(2.0**-8 if self._precision == "bfloat16" else 0.0),
         )
 
@@ -164,7 +225,7 @@ def product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
     import torch
 
     if left.dtype == torch.int8:
-        if left.shape[1] == 1:  # whose strides torch 2.13 takes for those of a row
-            return left.int() @ right.int().T
+        if left.shape[1] == 1:  # which _int_mm leaves unset in torch 2.13
+            return left.int() * right.int().T
         return torch._int_mm(left, right.T)
     return left @ right.T

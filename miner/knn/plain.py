@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from miner.arrays import Neighbours
+from miner.arrays import NO_NEIGHBOUR, Neighbours
 from miner.knn.rescore import best, cosines_of, rescore
 
 if TYPE_CHECKING:
@@ -179,6 +179,7 @@ def _merge(
     import torch
 
     bounds, ids = torch.from_numpy(kept.bounds), torch.from_numpy(kept.ids)
+    new_ids = torch.where(new_bounds == -torch.inf, NO_NEIGHBOUR, new_ids)
     new_bounds = torch.cat([bounds[rows], new_bounds], dim=1)
     new_ids = torch.cat([ids[rows], new_ids], dim=1)
     bounds[rows], places = new_bounds.topk(bounds.shape[1], dim=1)

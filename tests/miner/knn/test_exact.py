@@ -107,6 +107,44 @@ def test_more_duplicates_than_candidates_hide_behind_better_ones(small_tiles):
     assert_is_full_sort(x[:1], target, 4, search_both(x[:1], target, k=4))
 
 
+@given(
+    sides=two_sides(max_rows=6),
+    k=st.integers(1, 9),
+    tiles=TILES,
+    precision=st.sampled_from(PRECISIONS),
+    data=st.data(),
+)
+def test_rows_that_are_repeated_many_times(sides, k, tiles, precision, data):
+    """Also where k is more than there are distinct rows."""
+    repeated = tuple(
+        side[data.draw(st.lists(st.integers(0, len(side) - 1), min_size=8, max_size=40))]
+        for side in sides
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        set_tiles(patch, *tiles)
+        found = search(repeated, k=k, precision=precision, kept=k)
+        assert_is_full_sort(*repeated, k, found)
+
+
+@pytest.mark.parametrize("repeated", [(True, True), (True, False), (False, True)])
+def test_repeated_rows_of_either_side_are_searched_once(monkeypatch, repeated):
+    searched = []
+    propose = exact._search_distinct
+    monkeypatch.setattr(
+        exact,
+        "_search_distinct",
+        lambda *given: (searched.append((len(given[0]), len(given[1]))), propose(*given))[1],
+    )
+    sides = tuple(
+        random_units(12, 8, seed)[np.random.default_rng(seed).permutation(60) % 12]
+        if many
+        else random_units(50, 8, seed)
+        for seed, many in enumerate(repeated)
+    )
+    assert_is_full_sort(*sides, 20, search_both(*sides, k=20))
+    assert searched == [tuple(12 if many else 50 for many in repeated)]
+
+
 @pytest.mark.parametrize("dim", [2, 256, 2048, 16384])
 def test_what_float32_cannot_rank(small_tiles, dim):
     """Neighbours that differ by less than the product's rounding, in any order."""
@@ -183,6 +221,14 @@ def test_progress_counts_every_similarity(small_tiles):
     search_both(random_units(20, 4), random_units(33, 4), k=2, progress=counts.append)
     assert sum(counts) == 20 * 33
     assert len(counts) == 3 * 3
+
+
+def test_progress_counts_repeated_rows_as_often_as_they_are(small_tiles):
+    counts = []
+    x, y = np.tile(random_units(20, 4), (5, 1)), np.tile(random_units(33, 4), (3, 1))
+    search_both(x, y, k=2, progress=counts.append)
+    assert len(counts) == 3 * 3
+    assert sum(counts) == pytest.approx(len(x) * len(y), abs=len(counts))
 
 
 def test_errors():
