@@ -15,8 +15,10 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.metrics.metric import Metrics
 
-from pipelines.choosing import export_pairs, select_pairs
+from pipelines.choosing import select_pairs
 from pipelines.embedding import embed_shard
+from pipelines.exporting import export_pairs
+from pipelines.memory import release
 from pipelines.options import SOURCE, TARGET, MiningOptions
 from pipelines.reading import read_side
 from pipelines.searching import merge_partials, plan_tiles, search_tile
@@ -42,6 +44,7 @@ class Stage(beam.DoFn):
             failures.append(_copy(error))  # the runner adds words of its own to this one
             raise
         self._done.inc()
+        release()
         yield from result if isinstance(result, list) else [result]
 
 

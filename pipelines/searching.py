@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import logging
 import math
@@ -102,11 +103,18 @@ def _choose_method(options: MiningOptions, sides: Mapping[str, Sequence[Embedded
     if options.index != "auto":
         return options.index
     rows = {side: sum(embedded.shard.rows for embedded in shards) for side, shards in sides.items()}
-    if rows[SOURCE] * rows[TARGET] <= EXACT_SIMILARITIES:
-        return "exact"
     largest = max(embedded.shard.rows for shards in sides.values() for embedded in shards)
+    method = auto_method(rows[SOURCE], rows[TARGET], largest=largest)
+    if method != "exact":
+        logger.info("index auto: %s x %s sentences are searched by %s", *rows.values(), method)
+    return method
+
+
+def auto_method(sources: int, targets: int, *, largest: int) -> str:
+    """What ``--index auto`` is for so many sentences; the ``largest`` shard holds so many."""
+    if sources * targets <= EXACT_SIMILARITIES:
+        return "exact"
     cells = 1 << round(math.log2(4 * math.sqrt(largest)))  # the FAISS guidelines' 4 sqrt(n)
-    logger.info("index auto: %s x %s sentences are searched by IVF%d,Flat", *rows.values(), cells)
     return f"IVF{cells},Flat"
 
 
@@ -139,7 +147,13 @@ def _search(options: MiningOptions, tile: Tile) -> tuple[Neighbours, Neighbours]
         if tile.method == "exact":
             from miner.knn.exact import search_both
 
-            return search_both(source, target, k=options.k, progress=meter.advance)
+            return search_both(
+                source,
+                target,
+                k=options.k,
+                precision=options.product_precision,
+                progress=meter.advance,
+            )
         from miner.knn.faiss_index import search_index_both
 
         found = search_index_both(source, target, factory=tile.method, k=options.k)
@@ -157,7 +171,8 @@ def merge_partials(options: MiningOptions, partials: Sequence[Partial]) -> Shard
     parts = sorted([partial.tile.files[name] for name in names] for partial in partials)
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        merged = merge([_load(partial.tile, side) for partial in partials], k=options.k)
+        loaded = (_load(partial.tile, side) for partial in partials)  # two at a time in memory
+        merged = functools.reduce(lambda one, two: merge([one, two], k=options.k), loaded)
         _save(draft, side, merged, ids=None)
         return {}
 
