@@ -110,6 +110,11 @@ def _search_distinct(
     )
 
 
+def inner_loops() -> ModuleType:
+    """The inner loops that large searches use."""
+    return _loops(COMPILE_FROM)
+
+
 def _loops(similarities: int) -> ModuleType:
     """The inner loops to use: ``compiled``, or ``plain`` for small matrices and without Numba."""
     return (similarities >= COMPILE_FROM and _compiled()) or plain

@@ -118,7 +118,8 @@ class Draft:
         import numpy as np
 
         with self.file(name) as path, path.open("wb") as stream:
-            rows, header, start = 0, {}, 0
+            rows, start = 0, 0
+            header: dict[str, Any] = {}
 
             def write_header() -> None:
                 stream.seek(0)
