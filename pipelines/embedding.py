@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ROWS, VECTORS = "rows.npy", "vectors.npy"
 ENCODE_ROWS = 8192  # sentences at a time: progress is reported this often
-UNIT_ROWS = 1 << 15
+ENCODE_NUMBERS = 1 << 22  # of given vectors at a time: with their copies some 64 MB
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,8 +51,9 @@ class EmbeddedShard:
 
         path = self.vectors.file(VECTORS)
         units = np.empty(np.load(path, mmap_mode="r").shape, dtype=np.float32)
-        for start in range(0, len(units), UNIT_ROWS):
-            block = slice(start, start + UNIT_ROWS)
+        size = max(1, ENCODE_NUMBERS // units.shape[1])
+        for start in range(0, len(units), size):
+            block = slice(start, start + size)
             units[block] = unit_rows(np.load(path, mmap_mode="r")[block])
         return units
 
@@ -115,10 +116,13 @@ def _vectors(options: MiningOptions, shard: Shard) -> Iterator[Vectors]:
     from miner.storage.embeddings import open_embeddings
 
     lines, rows = shard.corpus.facts["read"], shard.row_ids()
-    for start in range(0, len(rows), ENCODE_ROWS):
+    start = 0
+    while start < len(rows):
         # Mapped anew each time, for what was read of a mapping stays in memory.
         given = open_embeddings(side.embeddings, rows=lines, dim=side.dim, corpus=str(side.path))
-        yield given[rows[start : start + ENCODE_ROWS]]
+        stop = start + max(1, min(ENCODE_ROWS, ENCODE_NUMBERS // given.shape[1]))
+        yield given[rows[start:stop]]
+        start = stop
 
 
 def _write_vectors(shard: Shard, vectors: Iterator[Vectors], draft: Draft) -> Mapping[str, Any]:

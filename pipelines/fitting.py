@@ -27,12 +27,14 @@ CHOSEN_BYTES = 240
 # A batch of records as Python's objects and as Arrow's, of vectors being made, or of output.
 BATCH_BYTES = 128 << 20
 # What allocators keep, and what was measured too small.
-SLACK_BYTES = 48 << 20
+SLACK_BYTES = 160 << 20
 # Where nothing is measured: of the libraries, about.
 LIBRARY_BYTES = 640 << 20
-LEAST_SHARD = 1 << 10
+LEAST_SHARD = 1 << 10  # under a bound
+USUAL_SHARD = 1 << 15  # the least without one: smaller ones save little and cost time
 MOST_SHARDS = 64  # of a side: past that, reading shards again and again costs more than searching
 ENCODED_BYTES = 2  # a number, as float16
+MOST_TRIED = 256  # dimensions of the small search that loads the libraries
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +101,7 @@ def fit_shards(options: MiningOptions) -> MiningOptions:
     known = max((dim for dim in dims if dim is not None), default=None)
     if known is None:
         return options  # the encode stage says what is wrong with the embeddings
-    return _with_shards(options, known, allowed_bytes(options) - LIBRARY_BYTES, LEAST_SHARD)
+    return _with_shards(options, known, allowed_bytes(options) - LIBRARY_BYTES, USUAL_SHARD)
 
 
 def _dim_of(options: MiningOptions, side: CorpusOptions) -> int | None:
@@ -116,20 +118,21 @@ def fit_run(options: MiningOptions, sizes: Mapping[str, SideSize]) -> Fit:
     Raises:
         ValueError: the run does not fit into ``options.memory``.
     """
-    libraries = load_libraries(options)
     rows = [size.rows for size in sizes.values()]
     dim = max(size.dim for size in sizes.values())
+    libraries = load_libraries(options, dim)
     least = LEAST_SHARD
     while least * MOST_SHARDS < max(rows) and least < options.rows_per_shard:
         least *= 2
     room = allowed_bytes(options) - libraries - SLACK_BYTES
     fitted = _with_shards(options, dim, room, least)
     fit = Fit(options=fitted, libraries=libraries, stages=_stages(fitted, sizes))
-    if options.memory is not None and max(fit.peak, peak_bytes()) > options.memory:
+    needed = max(fit.peak, peak_bytes())
+    if options.memory is not None and needed > options.memory:
         stage = max(fit.stages, key=fit.stages.__getitem__)
         raise ValueError(
             f"--memory: {show_size(options.memory)} cannot hold this run of {rows[0]:,} x "
-            f"{rows[1]:,} lines and {dim} dimensions, which needs {show_size(fit.peak)} "
+            f"{rows[1]:,} lines and {dim} dimensions, which needs {show_size(needed)} "
             f"({show_size(libraries)} for libraries; the largest stage is {stage})"
         )
     return fit
@@ -158,7 +161,7 @@ def _stages(options: MiningOptions, sizes: Mapping[str, SideSize]) -> dict[str, 
     tile = Problem(sources=shard[SOURCE], targets=shard[TARGET], dim=dim, k=options.k)
     return {
         "read": batch + (0 if options.keep_duplicates else DIGEST_BYTES * longer),
-        "encode": BATCH_BYTES + 8192 * dim * 16 + 16 * max(shard.values()),
+        "encode": BATCH_BYTES + 16 * max(shard.values()),
         "search": tile_bytes(tile, threads=_threads()),
         "merge": 80 * options.k * max(shard.values()),
         "select": (CHOSEN_BYTES + 12 * options.k) * sum(rows.values())
@@ -167,11 +170,12 @@ def _stages(options: MiningOptions, sizes: Mapping[str, SideSize]) -> dict[str, 
     }
 
 
-def load_libraries(options: MiningOptions) -> int:
+def load_libraries(options: MiningOptions, dim: int) -> int:
     """Load all that a run uses, by a small search; the bytes this process then holds."""
     import numpy as np
     import pyarrow.parquet  # noqa: F401
 
+    import pipelines.graph  # noqa: F401
     from miner.knn.exact import search_both
     from miner.knn.rescore import unit_rows
 
@@ -180,7 +184,7 @@ def load_libraries(options: MiningOptions) -> int:
     if options.index not in ("auto", "exact"):
         import faiss  # noqa: F401
     # Large enough for the compiled loops to be used.
-    rows = unit_rows(np.random.default_rng(0).standard_normal((6000, 8)))
+    rows = unit_rows(np.random.default_rng(0).standard_normal((6000, min(dim, MOST_TRIED))))
     search_both(rows, rows, k=1)
     del rows
     release()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import re
 import resource
@@ -36,9 +37,9 @@ def show_size(size: float) -> str:
     for unit, bits in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
         if size >= 1 << bits:
             value = size / (1 << bits)
-            return (
-                f"{-(-value * 10 // 1) / 10:.1f} {unit}" if value < 100 else f"{value:,.0f} {unit}"
-            )
+            if value >= 100:
+                return f"{math.ceil(value):,} {unit}"
+            return f"{math.ceil(value * 10) / 10:.1f} {unit}"
     return f"{size:.0f} bytes"
 
 
@@ -69,7 +70,17 @@ def resident_bytes() -> int:
 
 
 def peak_bytes() -> int:
-    """The largest resident set of this process so far."""
+    """The largest resident set of this process so far.
+
+    Linux counts the parent's into what ``getrusage`` says of a child; its ``VmHWM`` is our own.
+    """
+    try:
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+    except OSError:
+        status = ""
+    own = re.search(r"^VmHWM:\s+(\d+) kB$", status, re.MULTILINE)
+    if own:
+        return int(own[1]) << 10
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 

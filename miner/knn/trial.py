@@ -105,8 +105,7 @@ def _taking(loops: ModuleType, left: Codes, right: Codes, kept: int) -> tuple[fl
 
 def _best_but(bounds: Matrix, place: int, *, axis: int) -> Matrix:
     """The ``place``-th largest of each row (axis 1) or column (axis 0)."""
-    best: Matrix = np.partition(bounds, -place, axis=axis).take(-place, axis=axis)
-    return best
+    return np.asarray(np.partition(bounds, -place, axis=axis).take(-place, axis=axis))
 
 
 def _fetching(loops: ModuleType, x: Matrix, y: Matrix, k: int) -> float:
