@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NO_NEIGHBOUR = -1
+BLOCK_ROWS = 1 << 14
 
 
 class Direction(IntEnum):
@@ -53,9 +54,13 @@ class Neighbours:
 
     def means(self) -> NDArray[np.float64]:
         """Mean cosine of each row's neighbourhood: float64 (N,), 0 where it is empty."""
-        found = self.ids != NO_NEIGHBOUR
-        total = np.where(found, self.cosines, 0).astype(np.float64).sum(axis=1)
-        return np.asarray(total / np.maximum(found.sum(axis=1), 1))
+        means = np.empty(len(self))
+        for start in range(0, len(self), BLOCK_ROWS):
+            part = self.part(slice(start, start + BLOCK_ROWS))
+            found = part.ids != NO_NEIGHBOUR
+            total = np.where(found, part.cosines, 0).astype(np.float64).sum(axis=1)
+            means[start : start + BLOCK_ROWS] = total / np.maximum(found.sum(axis=1), 1)
+        return means
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     Positions = NDArray[np.int64]
 
+GREEDY_PAIRS = 1 << 16
+
 
 def candidate_pairs(
     forward: Neighbours,
@@ -80,13 +82,19 @@ def order_best_first(pairs: Pairs) -> Positions:
     return order
 
 
+def _ranked(pairs: Pairs, some: Positions) -> Positions:
+    """Positions of some of the pairs, in ``order_best_first``."""
+    order = np.lexsort((pairs.target[some], pairs.source[some], -pairs.score[some]))
+    return some[order]
+
+
 def _best_of_each(pairs: Pairs, direction: Direction, *, with_ties: bool) -> Positions:
     """Each source's best pair in its own list (FORWARD), or each target's (BACKWARD).
 
     Of several equally good ones the first in order, or all of them ``with_ties``.
     """
     proposed = np.flatnonzero(pairs.direction & direction)
-    ranked = proposed[order_best_first(pairs.take(proposed))]
+    ranked = _ranked(pairs, proposed)
     rows = (pairs.source if direction is Direction.FORWARD else pairs.target)[ranked]
     _, first, row = np.unique(rows, return_index=True, return_inverse=True)
     scores = pairs.score[ranked]
@@ -117,18 +125,25 @@ def _retrieve_max(pairs: Pairs) -> Positions:
         _best_of_each(pairs, Direction.BACKWARD, with_ties=True),
     )
     single = np.union1d(_retrieve_forward(pairs), _retrieve_backward(pairs))
-    proposed = np.union1d(single, mutual)
-    ranked = proposed[order_best_first(pairs.take(proposed))]
-    taken_sources: set[int] = set()
-    taken_targets: set[int] = set()
-    kept = []
-    edges = zip(pairs.source[ranked].tolist(), pairs.target[ranked].tolist(), strict=True)
-    for position, (source, target) in zip(ranked.tolist(), edges, strict=True):
-        if source not in taken_sources and target not in taken_targets:
-            taken_sources.add(source)
-            taken_targets.add(target)
-            kept.append(position)
-    return np.array(kept, dtype=np.int64)
+    ranked = _ranked(pairs, np.union1d(single, mutual))
+    _, source = np.unique(pairs.source[ranked], return_inverse=True)
+    _, target = np.unique(pairs.target[ranked], return_inverse=True)
+    kept: Positions = ranked[_greedy(source, target)]
+    return kept
+
+
+def _greedy(source: Positions, target: Positions) -> NDArray[np.bool_]:
+    """Which pairs (P,), taken in order, have neither sentence taken; sentences count from 0."""
+    taken_sources = bytearray(int(source.max(initial=0)) + 1)
+    taken_targets = bytearray(int(target.max(initial=0)) + 1)
+    kept = bytearray(len(source))
+    for start in range(0, len(source), GREEDY_PAIRS):  # as Python's integers they take 64 bytes
+        block = slice(start, start + GREEDY_PAIRS)
+        edges = zip(source[block].tolist(), target[block].tolist(), strict=True)
+        for place, (x, y) in enumerate(edges, start):
+            if not (taken_sources[x] or taken_targets[y]):
+                taken_sources[x] = taken_targets[y] = kept[place] = 1
+    return np.frombuffer(kept, dtype=np.bool_)
 
 
 RETRIEVALS: dict[str, Callable[[Pairs], Positions]] = {
@@ -167,6 +182,5 @@ def select(pairs: Pairs, *, retrieval: str = "max", threshold: float = -np.inf) 
         ValueError: unknown retrieval.
     """
     check_retrieval(retrieval)
-    chosen = pairs.take(RETRIEVALS[retrieval](pairs))
-    chosen = chosen.take(chosen.score > threshold)
-    return chosen.take(order_best_first(chosen))
+    chosen = RETRIEVALS[retrieval](pairs)
+    return pairs.take(_ranked(pairs, chosen[pairs.score[chosen] > threshold]))

@@ -16,7 +16,8 @@ from pathlib import Path
 from miner.commandline import product_version, run_command
 from miner.storage.formats import INPUT_FORMATS
 from pipelines import progress
-from pipelines.options import CorpusOptions, MiningOptions
+from pipelines.memory import parse_size
+from pipelines.options import PRECISIONS, CorpusOptions, MiningOptions
 
 # The names in miner.margin and miner.selection, which would load NumPy for --help.
 MARGINS = ("ratio", "distance", "absolute", "csls")
@@ -62,6 +63,17 @@ def _mine_parser() -> argparse.ArgumentParser:
         metavar="DIR",
         help="keep sentences, vectors, indexes and neighbours here; what is there already and "
         "still fits is used again (default: a temporary folder beside OUT)",
+    )
+    parser.add_argument(
+        "--memory",
+        metavar="SIZE",
+        help="hold no more than SIZE, such as 800M or 6G (powers of 1024), in memory; refused if "
+        "that cannot do. No result depends on it (default: shards for half of the machine's)",
+    )
+    parser.add_argument(
+        "--plan",
+        action="store_true",
+        help="tell what the run would take in time, memory and disk; run and write nothing",
     )
     add_common_options(parser)
     return parser
@@ -132,6 +144,13 @@ def _add_mining_options(parser: argparse.ArgumentParser) -> None:
         help="exact; a FAISS factory string, and FAISS's parameters after a colon, such as "
         "IVF4096,Flat:nprobe=64; or auto (default): exact up to 10^12 similarities, then IVF",
     )
+    add(
+        "--precision",
+        choices=PRECISIONS,
+        default="auto",
+        help="of the exact search's products: no result depends on it, its time does "
+        "(default: what is soonest done here)",
+    )
 
 
 def add_common_options(parser: argparse.ArgumentParser) -> None:
@@ -143,10 +162,16 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _mine(args: argparse.Namespace) -> int:
+    from pipelines.memory import peak_bytes
     from pipelines.run import mine_corpus as run
-    from pipelines.summary import describe, peak_memory, read_summary
+    from pipelines.summary import describe, read_summary
 
     monitor = start_telling(args)
+    if args.plan:
+        from pipelines.planning import plan_run
+
+        sys.stdout.write(plan_run(_mining_options(args, _planned_work_dir(args))) + "\n")
+        return 0
     with _work_dir(args) as work_dir:
         options = _mining_options(args, Path(work_dir))
         try:
@@ -155,7 +180,7 @@ def _mine(args: argparse.Namespace) -> int:
             raise KeyboardInterrupt(_after_interrupt(args)) from None
         summary = read_summary(options.work_dir)
     if not args.quiet:
-        sys.stderr.write(describe(summary, monitor.seconds, peak_memory()) + "\n")
+        sys.stderr.write(describe(summary, monitor.seconds, peak_bytes()) + "\n")
     return 0
 
 
@@ -172,6 +197,10 @@ def _work_dir(args: argparse.Namespace) -> AbstractContextManager[str | Path]:
 
     check_output(args.output)  # so that the temporary folder beside it can be made
     return tempfile.TemporaryDirectory(prefix=f".{args.output.name}-", dir=args.output.parent)
+
+
+def _planned_work_dir(args: argparse.Namespace) -> Path:
+    return args.work_dir or args.output.parent / f".{args.output.name}-"
 
 
 def _mining_options(args: argparse.Namespace, work_dir: Path) -> MiningOptions:
@@ -199,6 +228,8 @@ def _mining_options(args: argparse.Namespace, work_dir: Path) -> MiningOptions:
         retrieval=args.retrieval,
         threshold=args.threshold,
         index=args.index,
+        precision=args.precision,
+        memory=None if args.memory is None else parse_size(args.memory),
         keep_duplicates=args.keep_duplicates,
     )
 

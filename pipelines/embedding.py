@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 ROWS, VECTORS = "rows.npy", "vectors.npy"
 ENCODE_ROWS = 8192  # sentences at a time: progress is reported this often
+ENCODE_NUMBERS = 1 << 22  # of given vectors at a time: with their copies some 64 MB
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,10 +42,21 @@ class EmbeddedShard:
         return rows
 
     def unit_vectors(self) -> NDArray[np.float32]:
-        """Their vectors as unit rows."""
+        """Their vectors as unit rows.
+
+        The file is mapped anew for each block, for what was read of a mapping stays in memory.
+        """
+        import numpy as np
+
         from miner.knn.rescore import unit_rows
 
-        return unit_rows(self.stored_vectors())
+        rows, dim = self.stored_vectors().shape
+        units = np.empty((rows, dim), dtype=np.float32)
+        size = max(1, ENCODE_NUMBERS // dim)
+        for start in range(0, rows, size):
+            block = slice(start, start + size)
+            units[block] = unit_rows(self.stored_vectors()[block])
+        return units
 
     def stored_vectors(self) -> Vectors:
         """Their vectors as they are on disk, mapped into memory."""
@@ -111,7 +123,7 @@ def embed_shard(options: MiningOptions, shard: Shard) -> EmbeddedShard:
     folder = options.work_dir / "embeddings" / shard.name
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        return _write_vectors(shard, _vectors_of(options, shard), draft)
+        return _write_vectors(shard, _vectors(options, shard), draft)
 
     return EmbeddedShard(shard=shard, vectors=produce(folder, key=key, write=write))
 
@@ -132,40 +144,44 @@ def _digest_once(path: Path, *state: int) -> str:
     return file_digest(path)
 
 
-def _vectors_of(options: MiningOptions, shard: Shard) -> Callable[[int, int], Vectors]:
-    """A function from (start, stop) to the vectors of those sentences of the shard."""
+def _vectors(options: MiningOptions, shard: Shard) -> Iterator[Vectors]:
+    """The vectors of the shard's sentences, in order, some thousand at a time."""
     import numpy as np
 
     side = options.side(shard.side)
-    if side.embeddings is not None:
-        from miner.storage.embeddings import open_embeddings
+    if side.embeddings is None:
+        encoder = encoder_of_process(options.encoder)
+        for batch in shard.batches(["text"], ENCODE_ROWS):
+            yield encoder.encode(batch["text"].to_pylist()).astype(np.float16)
+        return
+    from miner.storage.embeddings import open_embeddings
 
-        lines = shard.corpus.facts["read"]
+    lines, rows = shard.corpus.facts["read"], shard.row_ids()
+    start = 0
+    while start < len(rows):
+        # Mapped anew each time, for what was read of a mapping stays in memory.
         given = open_embeddings(side.embeddings, rows=lines, dim=side.dim, corpus=str(side.path))
-        rows = shard.row_ids()
-        return lambda start, stop: given[rows[start:stop]]
-    encoder = encoder_of_process(options.encoder)
-    texts = shard.read(["text"])["text"]
-    return lambda start, stop: encoder.encode(texts[start:stop].to_pylist()).astype(np.float16)
+        stop = start + max(1, min(ENCODE_ROWS, ENCODE_NUMBERS // given.shape[1]))
+        yield given[rows[start:stop]]
+        start = stop
 
 
-def _write_vectors(
-    shard: Shard, vectors: Callable[[int, int], Vectors], draft: Draft
-) -> Mapping[str, Any]:
+def _write_vectors(shard: Shard, vectors: Iterator[Vectors], draft: Draft) -> Mapping[str, Any]:
     import numpy as np
 
     from miner.storage.embeddings import usable_rows
 
-    usable, blocks = [], []
+    usable = []
     counts = Counter[str]()
-    with progress.stage("encode", shard.rows, "sentences") as meter:
-        for start in range(0, shard.rows, ENCODE_ROWS):
-            block = vectors(start, min(start + ENCODE_ROWS, shard.rows))
+    with (
+        progress.stage("encode", shard.rows, "sentences") as meter,
+        draft.rows(VECTORS) as append,
+    ):
+        for block in vectors:
             mask, reasons = usable_rows(block)
             counts.update({reason: len(positions) for reason, positions in reasons.items()})
             usable.append(mask)
-            blocks.append(block[mask])
+            append(block[mask])
             meter.advance(len(block))
     draft.array(ROWS, shard.row_ids()[np.concatenate(usable)])
-    draft.array(VECTORS, np.concatenate(blocks))
     return {"dropped": dict(counts)}

@@ -16,9 +16,11 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.metrics.metric import Metrics
 
-from pipelines.choosing import export_pairs, select_pairs
+from pipelines.choosing import select_pairs
 from pipelines.embedding import embed_shard
+from pipelines.exporting import export_pairs
 from pipelines.indexing import fill_index, plan_sides, train_side
+from pipelines.memory import release
 from pipelines.options import SOURCE, TARGET, MiningOptions
 from pipelines.reading import read_side
 from pipelines.searching import find_neighbours, plan_tiles, search_tile
@@ -44,6 +46,7 @@ class Stage(beam.DoFn):
             failures.append(_copy(error))  # the runner adds words of its own to this one
             raise
         self._done.inc()
+        release()
         yield from result if isinstance(result, list) else [result]
 
 

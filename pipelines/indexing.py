@@ -7,7 +7,6 @@ in the side, and shared by all its shards. So a search finds the same in one sha
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -24,14 +23,14 @@ logger = logging.getLogger(__name__)
 
 # Past this many similarities (a million sentences a side) exact search takes hours on a laptop.
 EXACT_SIMILARITIES = 10**12
-EXACT = "exact"
+EXACT, CELLS = "exact", "cells"
 
 TRAINED, FILLED = "trained.faiss", "index.faiss"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """All shards of a side, and how they are searched: ``exact`` or a FAISS index."""
+    """All shards of a side, and how they are searched: ``exact``, by ``cells`` or a FAISS index."""
 
     name: str
     method: str
@@ -77,8 +76,8 @@ def plan_sides(options: MiningOptions, shards: Sequence[EmbeddedShard]) -> list[
     for name, embedded in sides.items():
         _check_usable(options.side(name).path, embedded)
     check_search(*(embedded[0].stored_vectors() for embedded in sides.values()), k=options.k)
-    methods = _choose_methods(options, sides)
-    return [Side(name=name, method=methods[name], shards=sides[name]) for name in sides]
+    method = _choose_method(options, sides)
+    return [Side(name=name, method=method, shards=sides[name]) for name in sides]
 
 
 def _check_usable(corpus: object, shards: Sequence[EmbeddedShard]) -> None:
@@ -91,26 +90,26 @@ def _check_usable(corpus: object, shards: Sequence[EmbeddedShard]) -> None:
         )
 
 
-def _choose_methods(
-    options: MiningOptions, sides: Mapping[str, Sequence[EmbeddedShard]]
-) -> Mapping[str, str]:
+def _choose_method(options: MiningOptions, sides: Mapping[str, Sequence[EmbeddedShard]]) -> str:
     if options.index != "auto":
-        return dict.fromkeys(sides, options.index)
+        return options.index
     rows = {name: len(SideVectors(shards)) for name, shards in sides.items()}
-    if rows[SOURCE] * rows[TARGET] <= EXACT_SIMILARITIES:
-        return dict.fromkeys(sides, EXACT)
-    methods = {name: f"IVF{_cells(count)},Flat" for name, count in rows.items()}
-    for name, count in rows.items():
-        logger.info("index auto: the %s %s sentences: %s", f"{count:,}", name, methods[name])
-    return methods
+    method = auto_method(rows[SOURCE], rows[TARGET])
+    if method != EXACT:
+        logger.info("index auto: %s x %s sentences: %s", *rows.values(), method)
+    return method
 
 
-def _cells(rows: int) -> int:
-    """The FAISS guidelines' 4 sqrt(n), but no more than can be trained well."""
-    from miner.knn.faiss_index import FEWEST_POINTS
+def auto_method(sources: int, targets: int) -> str:
+    """What ``--index auto`` is for so many sentences."""
+    return EXACT if sources * targets <= EXACT_SIMILARITIES else CELLS
 
-    wanted = min(4 * math.sqrt(rows), max(1, rows // FEWEST_POINTS))
-    return 1 << int(math.log2(wanted))
+
+def is_indexed(method: str) -> bool:
+    """Whether a FAISS index is searched, and not tiles."""
+    from miner.knn.cells import names_cells
+
+    return method != EXACT and not names_cells(method)
 
 
 def train_side(options: MiningOptions, side: Side) -> list[UnindexedShard]:
@@ -119,7 +118,7 @@ def train_side(options: MiningOptions, side: Side) -> list[UnindexedShard]:
     Raises:
         ValueError: the index cannot be trained on this side.
     """
-    trained = None if side.method == EXACT else _trained(options, side)
+    trained = _trained(options, side) if is_indexed(side.method) else None
     return [
         UnindexedShard(embedded=embedded, method=side.method, trained=trained)
         for embedded in side.shards

@@ -6,11 +6,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from miner.knn.codes import Precision
 
 # The stages' own folders in the work folder.
 ARTEFACTS = ("sentences", "embeddings", "indexes", "tiles", "neighbours", "pairs")
 
 ROWS_PER_SHARD = 1 << 18  # 262,144 float32 vectors of 384 dimensions are 400 MB
+
+# The names in miner.knn.codes, which would load NumPy for --help.
+PRECISIONS = ("auto", "float32", "bfloat16", "int8")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +33,11 @@ class CorpusOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class MiningOptions:
-    """A whole run. Fields are those of ``mine-corpus``; see its help."""
+    """A whole run. Fields are those of ``mine-corpus``; see its help.
+
+    ``memory`` is in bytes, None for no bound; shards have at most ``rows_per_shard`` rows, and
+    fewer where memory asks for it (``pipelines.fitting``).
+    """
 
     source: CorpusOptions
     target: CorpusOptions
@@ -38,12 +49,19 @@ class MiningOptions:
     retrieval: str = "max"
     threshold: float = -math.inf
     index: str = "auto"
+    precision: str = "auto"
+    memory: int | None = None
     keep_duplicates: bool = False
     rows_per_shard: int = ROWS_PER_SHARD
 
     def side(self, name: str) -> CorpusOptions:
         """The options of the side called ``source`` or ``target``."""
         return self.source if name == SOURCE else self.target
+
+    @property
+    def product_precision(self) -> Precision | None:
+        """What ``miner.knn.exact.search_both`` calls ``precision``."""
+        return None if self.precision == "auto" else cast("Precision", self.precision)
 
 
 SOURCE, TARGET = "source", "target"
@@ -65,15 +83,27 @@ def check_options(options: MiningOptions) -> None:
         raise ValueError(f"--threshold {options.threshold}: no pair can score above it")
     check_margin(options.margin)
     check_retrieval(options.retrieval)
+    if options.precision not in PRECISIONS:
+        raise ValueError(
+            f"--precision {options.precision} is unknown; choose one of {', '.join(PRECISIONS)}"
+        )
     if options.rows_per_shard < 1:
         raise ValueError(f"rows_per_shard is {options.rows_per_shard}; it must be at least 1")
-    if options.index not in ("exact", "auto"):
-        from miner.knn.faiss_index import check_index
-
-        check_index(options.index)
+    _check_index(options.index)
     _check_sides(options)
     check_output(options.output)
     _check_work_dir(options)
+
+
+def _check_index(index: str) -> None:
+    from miner.knn.cells import names_cells, parse_cells
+
+    if names_cells(index):
+        parse_cells(index)
+    elif index not in ("exact", "auto"):
+        from miner.knn.faiss_index import check_index
+
+        check_index(index)
 
 
 def _check_sides(options: MiningOptions) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +60,21 @@ class Shard:
         import pyarrow.parquet as pq
 
         return pq.read_table(self.corpus.file(_shard_file(self.index)), columns=columns)
+
+    def batches(self, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
+        """The same, at most ``rows`` sentences at a time."""
+        import pyarrow.parquet as pq
+
+        with pq.ParquetFile(self.corpus.file(_shard_file(self.index))) as file:
+            yield from file.iter_batches(batch_size=rows, columns=columns)
+
+    def text_bytes(self) -> int:
+        """About how many bytes its sentences take in memory."""
+        import pyarrow.parquet as pq
+
+        metadata = pq.read_metadata(self.corpus.file(_shard_file(self.index)))
+        groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
+        return sum(group.total_byte_size for group in groups)
 
     def row_ids(self) -> NDArray[np.int64]:
         """The rows of its sentences in the corpus, ascending."""
@@ -142,10 +159,16 @@ def _write_shards(
                 meter.advance(sentences.read)
                 yield sentences_table(sentences)
 
-        for table in _cut(kept_tables(), options.rows_per_shard):
-            with draft.file(_shard_file(len(shards))) as shard_path:
-                pq.write_table(table, shard_path)
-            shards.append(len(table))
+        cut = _cut(kept_tables(), options.rows_per_shard)
+        for index, pieces in groupby(cut, key=itemgetter(0)):
+            shards.append(0)
+            with (
+                draft.file(_shard_file(index)) as shard_path,
+                pq.ParquetWriter(shard_path, sentences_schema()) as shard,
+            ):
+                for _, piece in pieces:
+                    shard.write_table(piece)
+                    shards[index] += len(piece)
     if not counts.kept:
         why = ", ".join(f"{count} {reason}" for reason, count in counts.rejected.items())
         raise CorpusError(
@@ -160,15 +183,12 @@ def _write_shards(
     }
 
 
-def _cut(tables: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
-    """The same rows in tables of ``rows`` each; the last may be shorter, none is empty."""
-    import pyarrow as pa
-
-    held = sentences_schema().empty_table()
+def _cut(tables: Iterable[pa.Table], rows: int) -> Iterator[tuple[int, pa.Table]]:
+    """The same rows in pieces, none empty, each with the shard (of ``rows`` rows) it belongs to."""
+    written = 0
     for table in tables:
-        held = pa.concat_tables([held, table])
-        while len(held) >= rows:
-            yield held.slice(0, rows)
-            held = held.slice(rows)
-    if len(held):
-        yield held
+        while len(table):
+            piece = table.slice(0, rows - written % rows)
+            yield written // rows, piece
+            written += len(piece)
+            table = table.slice(len(piece))

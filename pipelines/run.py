@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from pipelines.fitting import fit_shards
 from pipelines.options import MiningOptions, check_options
 
 logger = logging.getLogger(__name__)
@@ -22,12 +23,13 @@ def mine_corpus(options: MiningOptions) -> None:
         ValueError, OSError: what cannot be read, written or done, in one line.
     """
     check_options(options)
+    if options.source.embeddings is None:
+        from pipelines.embedding import encoder_of_process
+
+        encoder_of_process(options.encoder)  # here, so that a wrong name is told at once
+    options = fit_shards(options)
     options.work_dir.mkdir(parents=True, exist_ok=True)
     with _sole_run(options.work_dir):
-        if options.source.embeddings is None:
-            from pipelines.embedding import encoder_of_process
-
-            encoder_of_process(options.encoder)  # here, so that a wrong name is told at once
         _run_graph(options)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from pipelines import progress
 from pipelines.embedding import ROWS, VECTORS, EmbeddedShard
-from pipelines.indexing import EXACT, SearchableShard
+from pipelines.indexing import SearchableShard, is_indexed
+from pipelines.joining import CENTROIDS, load_cells, trained_cells
 from pipelines.lookup import Lookup, look_up, lookup_key
 from pipelines.options import SOURCE, TARGET, MiningOptions
+from pipelines.recall import measure_recall
 
 if TYPE_CHECKING:
     from miner.arrays import Neighbours
@@ -22,12 +25,14 @@ if TYPE_CHECKING:
 class Tile:
     """Two shards to be searched against each other.
 
-    ``part`` says which tile of how many, such as ``2/6``; empty for a single one.
+    ``part`` says which tile of how many, such as ``2/6``; empty for a single one. ``cells`` are the
+    centroids of a cell join.
     """
 
     source: SearchableShard
     target: SearchableShard
     part: str
+    cells: Artefact | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +40,7 @@ class Partial:
     """One side's neighbours from one tile: files ``SIDE.ids.npy`` and ``SIDE.cosines.npy``."""
 
     embedded: EmbeddedShard
+    other: EmbeddedShard
     tile: Artefact
 
 
@@ -52,6 +58,8 @@ class ShardNeighbours:
 
 def plan_tiles(options: MiningOptions, shards: Sequence[SearchableShard]) -> list[Tile]:
     """Every source shard with every target shard."""
+    from miner.knn.cells import names_cells
+
     sides = [
         sorted(
             (shard for shard in shards if shard.embedded.shard.side == side),
@@ -59,20 +67,28 @@ def plan_tiles(options: MiningOptions, shards: Sequence[SearchableShard]) -> lis
         )
         for side in (SOURCE, TARGET)
     ]
+    method = shards[0].method
+    every = [shard.embedded for side in sides for shard in side]
+    cells = trained_cells(options, method, every) if names_cells(method) else None
     tiles = list(itertools.product(*sides))
     return [
-        Tile(source=source, target=target, part=f"{number}/{len(tiles)}" if len(tiles) > 1 else "")
+        Tile(
+            source=source,
+            target=target,
+            part=f"{number}/{len(tiles)}" if len(tiles) > 1 else "",
+            cells=cells,
+        )
         for number, (source, target) in enumerate(tiles, start=1)
     ]
 
 
 def search_tile(options: MiningOptions, tile: Tile) -> list[Partial] | list[Lookup]:
-    """Both directions of one tile, at once by exact search; ids are rows of the corpora.
+    """Both directions of one tile, by exact search or cell join; ids are rows of the corpora.
 
     Indexes have nothing to do at once. What is to be looked up in them is handed on, to be done
     for all tiles of a row or column together.
     """
-    if tile.source.method != EXACT:
+    if is_indexed(tile.source.method):
         return [
             Lookup(embedded=tile.source.embedded, other=tile.target),
             Lookup(embedded=tile.target.embedded, other=tile.source),
@@ -83,6 +99,7 @@ def search_tile(options: MiningOptions, tile: Tile) -> list[Partial] | list[Look
         source=[source.vectors.files[name] for name in (ROWS, VECTORS)],
         target=[target.vectors.files[name] for name in (ROWS, VECTORS)],
         k=options.k,
+        **_cells_key(tile),
     )
     name = f"{source.shard.index:05d}-{target.shard.index:05d}"
 
@@ -90,19 +107,45 @@ def search_tile(options: MiningOptions, tile: Tile) -> list[Partial] | list[Look
         forward, backward = _search(options, tile)
         _save(draft, SOURCE, _with_rows(forward, target))
         _save(draft, TARGET, _with_rows(backward, source))
-        return {}
+        return {"approximate": tile.cells is not None}
 
     artefact = produce(options.work_dir / "tiles" / name, key=key, write=write)
-    return [Partial(embedded=source, tile=artefact), Partial(embedded=target, tile=artefact)]
+    return [
+        Partial(embedded=source, other=target, tile=artefact),
+        Partial(embedded=target, other=source, tile=artefact),
+    ]
+
+
+def _cells_key(tile: Tile) -> Mapping[str, object]:
+    from miner.knn.cells import parse_cells
+
+    if tile.cells is None:
+        return {}
+    return {
+        "cells": tile.cells.files[CENTROIDS],
+        "probes": parse_cells(tile.source.method).probes,
+    }
 
 
 def _search(options: MiningOptions, tile: Tile) -> tuple[Neighbours, Neighbours]:
+    from miner.knn.cells import parse_cells, search_cells
     from miner.knn.exact import search_both
 
     source, target = tile.source.embedded.unit_vectors(), tile.target.embedded.unit_vectors()
     total = len(source) * len(target)
+    precision = options.product_precision
     with progress.stage("search", total, "similarities", tile.part) as meter:
-        return search_both(source, target, k=options.k, progress=meter.advance)
+        if tile.cells is None:
+            return search_both(
+                source, target, k=options.k, precision=precision, progress=meter.advance
+            )
+        return search_cells(
+            *(source, target, load_cells(tile.cells)),
+            k=options.k,
+            probes=parse_cells(tile.source.method).probes,
+            precision=precision,
+            progress=meter.advance,
+        )
 
 
 def find_neighbours(
@@ -118,10 +161,24 @@ def find_neighbours(
     def write(draft: Draft) -> Mapping[str, Any]:
         found = look_up(options, lookups) if lookups else _merge(options, partials, side)
         _save(draft, side, found)
-        return {}
+        return _recall(options, parts, found)
 
     folder = options.work_dir / "neighbours" / embedded.shard.name
     return ShardNeighbours(embedded=embedded, neighbours=produce(folder, key=key, write=write))
+
+
+def _recall(
+    options: MiningOptions, parts: Sequence[Partial] | Sequence[Lookup], found: Neighbours
+) -> Mapping[str, int]:
+    """What ``measure_recall`` says of an approximate search; nothing of an exact one."""
+    others = [
+        part.other.embedded if isinstance(part, Lookup) else part.other
+        for part in parts
+        if isinstance(part, Lookup) or part.tile.facts["approximate"]
+    ]
+    if not others:
+        return {}
+    return measure_recall(parts[0].embedded, others, found, k=options.k)
 
 
 def _merge_key(options: MiningOptions, partials: Sequence[Partial], side: str) -> str:
@@ -133,7 +190,8 @@ def _merge_key(options: MiningOptions, partials: Sequence[Partial], side: str) -
 def _merge(options: MiningOptions, partials: Sequence[Partial], side: str) -> Neighbours:
     from miner.knn.rescore import merge
 
-    return merge([_load(partial.tile, side) for partial in partials], k=options.k)
+    loaded = (_load(partial.tile, side) for partial in partials)  # two at a time in memory
+    return functools.reduce(lambda one, two: merge([one, two], k=options.k), loaded)
 
 
 def _with_rows(neighbours: Neighbours, other: EmbeddedShard) -> Neighbours:

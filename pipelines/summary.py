@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import resource
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -87,9 +85,3 @@ def _describe_side(side: str, told: Mapping[str, Any]) -> str:
 
 def _first_line(row: int | None) -> str:
     return "" if row is None else f", first in line {row + 1}"
-
-
-def peak_memory() -> int:
-    """The largest resident set of this process so far, in bytes."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024

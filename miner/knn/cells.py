@@ -10,6 +10,7 @@ side, searched with the same centroids, merge to what the whole finds.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain, product
@@ -49,6 +50,34 @@ def default_cells(rows: int) -> int:
     p * sqrt(rows / 2).
     """
     return 1 << max(0, round(math.log2(max(1.0, 4 * math.sqrt(rows)))))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellSpec:
+    """``cells[COUNT][:probes=P]``: so many cells, None for the default, and P of them a row."""
+
+    count: int | None
+    probes: int
+
+
+def names_cells(text: str) -> bool:
+    """Whether this asks for a cell join, rightly or not."""
+    return text.startswith("cells")
+
+
+def parse_cells(text: str) -> CellSpec:
+    """What ``cells``, ``cells4096`` or ``cells4096:probes=8`` asks for.
+
+    Raises:
+        ValueError: none of these.
+    """
+    match = re.fullmatch(r"cells([1-9]\d{0,8})?(?::probes=([1-9]\d{0,4}))?", text)
+    if not match:
+        raise ValueError(
+            f"index {text!r} is no cell join; write 'cells', 'cells4096' or 'cells4096:probes=8'"
+        )
+    count, probes = match.groups()
+    return CellSpec(count=int(count) if count else None, probes=int(probes or PROBES))
 
 
 def train_cells(sample: Matrix, count: int) -> Matrix:

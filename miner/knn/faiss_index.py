@@ -73,8 +73,8 @@ def check_index(text: str) -> None:
 
     factory, colon, parameters = text.partition(":")
     refusal = (
-        f"index {factory!r} is neither 'exact' nor 'auto' nor a FAISS factory string such as "
-        "'IVF1024,Flat' or 'HNSW32'"
+        f"index {factory!r} is neither 'exact' nor 'auto' nor 'cells' nor a FAISS factory string "
+        "such as 'IVF1024,Flat' or 'HNSW32'"
     )
     if re.search(r"[A-Za-z]0+(?!\d)", factory):
         raise ValueError(refusal)  # FAISS takes 'HNSW0' and 'IVF0', and aborts when it uses them

@@ -109,6 +109,37 @@ class Draft:
             np.lib.format.write_array_header_1_0(stream, header)
             stream.write(np.ascontiguousarray(values).data)
 
+    @contextmanager
+    def rows(self, name: str) -> Iterator[Callable[[NDArray[Any]], None]]:
+        """Write an ``.npy`` file of rows that come in blocks (n, D), by the function it yields.
+
+        At least one block must come; memory holds one at a time.
+        """
+        import numpy as np
+
+        with self.file(name) as path, path.open("wb") as stream:
+            rows, start = 0, 0
+            header: dict[str, Any] = {}
+
+            def write_header() -> None:
+                stream.seek(0)
+                np.lib.format.write_array_header_1_0(stream, {**header, "fortran_order": False})
+
+            def append(block: NDArray[Any]) -> None:
+                nonlocal rows, header, start
+                rows += len(block)
+                shape = (rows, *block.shape[1:])
+                descr = np.lib.format.dtype_to_descr(block.dtype)
+                first, header = not header, {"descr": descr, "shape": shape}
+                if first:
+                    write_header()
+                    start = stream.tell()
+                stream.write(np.ascontiguousarray(block).data)
+
+            yield append
+            write_header()  # NumPy leaves room in it for any number of rows
+            assert stream.tell() == start
+
 
 def _read_seal(path: Path) -> dict[str, Any] | None:
     if not path.exists():

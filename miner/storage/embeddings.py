@@ -75,6 +75,18 @@ def open_embeddings(
     return np.memmap(path, dtype=dtype, mode="r", shape=(rows, dim))
 
 
+def peek_dim(path: str | os.PathLike[str]) -> int | None:
+    """Dimensions of the vectors in an ``.npy`` file; None where its header does not tell.
+
+    What is wrong with the file is for ``open_embeddings`` to say.
+    """
+    try:
+        shape: tuple[int, ...] = np.load(path, mmap_mode="r", allow_pickle=False).shape
+    except _NPY_DAMAGE:
+        return None
+    return shape[1] if len(shape) == 2 else None
+
+
 def usable_rows(
     block: NDArray[np.floating],
 ) -> tuple[NDArray[np.bool_], dict[str, NDArray[np.int64]]]:

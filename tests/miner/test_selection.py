@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from miner.arrays import Direction, Neighbours, Pairs
+from miner.choosable import choosable_pairs
 from miner.margin import MARGINS
 from miner.selection import RETRIEVALS, candidate_pairs, check_retrieval, select
 from tests.miner import oracle
@@ -83,6 +84,30 @@ def test_candidates_equal_the_oracle(margin, sides, k):
             np.testing.assert_array_equal(getattr(found, name), values)
 
 
+@pytest.mark.parametrize("margin", MARGINS)
+@pytest.mark.parametrize("retrieval", RETRIEVALS)
+@settings(max_examples=40)
+@given(sides=two_sides(), k=st.integers(1, 5), block=st.sampled_from([1, 30, 1 << 18]))
+def test_choosable_pairs_are_as_good_as_all(margin, retrieval, sides, k, block):
+    table = oracle.cosines(*sides)
+    forward, backward = neighbours(table, k), neighbours(table.T, k)
+    ids = {name: np.arange(len(side)) * 3 + 5 for name, side in zip("st", sides, strict=True)}
+    lists = [
+        Neighbours(ids=ids[name][found.ids], cosines=found.cosines)
+        for name, found in (("t", forward), ("s", backward))
+    ]
+    given = {"source_ids": ids["s"], "target_ids": ids["t"], "margin": margin}
+    everything = candidate_pairs(*lists, **given)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("miner.choosable.BLOCK_NUMBERS", block)
+        some, count = choosable_pairs(*lists, **given)
+    assert count == len(everything)
+    assert set(edges_of(some)) <= set(edges_of(everything))
+    assert edges_of(select(some, retrieval=retrieval)) == edges_of(
+        select(everything, retrieval=retrieval)
+    )
+
+
 def test_what_is_known_of_a_pair():
     """Source 1 is in nobody's list but proposes target 0 itself, as its second."""
     table = np.array([[0.9, 0.5, 0.4], [0.3, 0.1, 0.2]], dtype=np.float32)
@@ -142,6 +167,10 @@ def test_no_neighbour_proposes_nothing():
     )
     assert (found.source.tolist(), found.target.tolist()) == ([0], [1])
     assert found.score.tolist() == [0.25]
+    some, count = choosable_pairs(
+        forward, backward, source_ids=np.arange(2), target_ids=np.arange(2), margin="distance"
+    )
+    assert (edges_of(some), count) == (edges_of(found), 1)
 
 
 @pytest.mark.parametrize("retrieval", RETRIEVALS)
@@ -211,6 +240,10 @@ def test_repeated_sentences_each_find_a_partner():
 def test_an_empty_side_gives_no_pairs(retrieval, rows, columns):
     table = np.zeros((rows, columns), dtype=np.float32)
     assert len(select(candidates_of(table, k=4), retrieval=retrieval)) == 0
+    lists = neighbours(table, 4), neighbours(table.T, 4)
+    ids = {"source_ids": np.arange(rows), "target_ids": np.arange(columns)}
+    some, count = choosable_pairs(*lists, **ids)
+    assert (len(select(some, retrieval=retrieval)), count) == (0, 0)
 
 
 def test_unknown_retrieval():

@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 from miner.margin import MARGINS
 from miner.selection import RETRIEVALS
 from miner.storage.pairs import pairs_schema
-from pipelines.choosing import export_pairs, select_pairs
+from pipelines.choosing import select_pairs
+from pipelines.exporting import export_pairs
 from tests.pipelines.worlds import (
     World,
     make_world,

@@ -1,0 +1,107 @@
+"""The bound on a run's memory: reading it, and what this process and machine hold."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import re
+import resource
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from pipelines.options import MiningOptions
+
+UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
+CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
+LEAST_ASSUMED = 1 << 30  # where the machine does not tell
+
+
+def parse_size(text: str) -> int:
+    """Bytes of a size such as ``6G``, ``800M`` or ``1.5GiB``: units are powers of 1024.
+
+    Raises:
+        ValueError: it is no size, or not above zero.
+    """
+    parts = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT]?)(?:iB|B)?", text.strip(), re.IGNORECASE)
+    size = int(float(parts[1]) * (1 << UNITS[parts[2].upper()])) if parts else 0
+    if size < 1:
+        raise ValueError(f"--memory {text}: is not a size such as 800M or 6G")
+    return size
+
+
+def show_size(size: float) -> str:
+    """A size for people: ``1.5 GiB``; rounded up, so that what is said to do will do."""
+    for unit, bits in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if size >= 1 << bits:
+            value = size / (1 << bits)
+            if value >= 100:
+                return f"{math.ceil(value):,} {unit}"
+            return f"{math.ceil(value * 10) / 10:.1f} {unit}"
+    return f"{size:.0f} bytes"
+
+
+def physical_bytes() -> int:
+    """The machine's memory, or what a container allows of it."""
+    try:
+        physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return LEAST_ASSUMED
+    try:
+        return min(physical, int(CONTAINER_LIMIT.read_text(encoding="ascii")))
+    except (OSError, ValueError):  # no container, or "max"
+        return physical
+
+
+def allowed_bytes(options: MiningOptions) -> int:
+    """What the run may hold: the bound that was given, or half of the machine's memory."""
+    return options.memory or physical_bytes() // 2
+
+
+def resident_bytes() -> int:
+    """What this process holds now; its peak so far where the system does not tell."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    except OSError:
+        return peak_bytes()
+    return pages * resource.getpagesize()
+
+
+def peak_bytes() -> int:
+    """The largest resident set of this process so far.
+
+    Linux counts the parent's into what ``getrusage`` says of a child; its ``VmHWM`` is our own.
+    """
+    try:
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+    except OSError:
+        status = ""
+    own = re.search(r"^VmHWM:\s+(\d+) kB$", status, re.MULTILINE)
+    if own:
+        return int(own[1]) << 10
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def spare_bytes(options: MiningOptions) -> int:
+    """What the run may take now, beyond what it holds."""
+    return max(0, allowed_bytes(options) - resident_bytes())
+
+
+def release() -> None:
+    """Give back what the allocators of C and of Arrow keep for later."""
+    if "pyarrow" in sys.modules:
+        import pyarrow as pa
+
+        pa.default_memory_pool().release_unused()
+    trim = _trim()
+    if trim is not None:
+        trim(0)
+
+
+@cache
+def _trim() -> Callable[[int], int] | None:
+    trim: Callable[[int], int] | None = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    return trim  # only the GNU C library has it

@@ -1,0 +1,119 @@
+"""A bound on memory is kept, changes no result, and is refused where it cannot be kept."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipelines.fitting import fit_shards
+from pipelines.memory import parse_size, show_size
+from pipelines.options import ROWS_PER_SHARD
+from tests.pipelines.conftest import Refused
+from tests.pipelines.worlds import World, make_world, write_lines
+
+ROOT = Path(__file__).resolve().parents[2]
+# Runs mine-corpus; the last line of its stdout is the peak of its resident set in bytes.
+RUN = """
+import sys
+from pipelines.cli import mine_corpus
+from pipelines.memory import peak_bytes
+status = mine_corpus()
+print(peak_bytes())
+sys.exit(status)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("1", 1),
+        ("800M", 800 << 20),
+        ("6G", 6 << 30),
+        ("6g", 6 << 30),
+        ("1.5GiB", 3 << 29),
+        ("10 KB", 10 << 10),
+        ("2T", 2 << 40),
+    ],
+)
+def test_sizes(text: str, size: int) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "G", "six", "-1G", "0", "0.0G", "1e9", "6X", "6G6", "inf"])
+def test_what_is_no_size(text: str, run: list[str], refused: Refused) -> None:
+    expected = f"mine-corpus: error: --memory {text}: is not a size such as 800M or 6G\n"
+    assert refused([*run, f"--memory={text}"]) == expected
+
+
+def test_sizes_are_shown_rounded_up() -> None:
+    assert show_size((1 << 30) + 1) == "1.1 GiB"
+    assert show_size(3 << 29) == "1.5 GiB"
+    assert show_size(999) == "999 bytes"
+    assert show_size((700 << 20) + 1) == "701 MiB"
+    assert show_size(700 << 20) == "700 MiB"
+
+
+def test_a_bound_that_cannot_hold_the_run(run: list[str], refused: Refused) -> None:
+    error = refused([*run, "--memory", "20M"])
+    assert re.fullmatch(
+        r"mine-corpus: error: --memory: 20.0 MiB cannot hold this run of 40 x 50 lines and 16 "
+        r"dimensions, which needs [\d.]+ [MG]iB \([\d.]+ [MG]iB for libraries; the largest stage "
+        r"is \w+\)\n",
+        error,
+    )
+    assert refused([*run, "--memory", "20M", "--plan"]) == error or "needs" in error
+
+
+def test_shards_follow_from_memory(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = world.options("out.tsv", world.path("work"))
+    monkeypatch.setattr("pipelines.memory.physical_bytes", lambda: 1 << 40)
+    assert fit_shards(options).rows_per_shard == ROWS_PER_SHARD
+    monkeypatch.setattr("pipelines.memory.physical_bytes", lambda: 1700 << 20)
+    assert 1 << 14 < fit_shards(options).rows_per_shard < ROWS_PER_SHARD
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Few products, but long vectors: searched at once, they take some 500 MB."""
+    world = make_world(tmp_path_factory.mktemp("wide"))
+    random = np.random.default_rng(3)
+    target = random.standard_normal((2000, 2048), dtype=np.float32)
+    source = random.standard_normal((40_000, 2048), dtype=np.float32)
+    source[:2000] += target
+    for short, vectors in (("src", source), ("tgt", target)):
+        np.save(world.path(f"{short}.npy"), vectors.astype(np.float16))
+        write_lines(world.path(f"{short}.txt"), [f"{short} {row}" for row in range(len(vectors))])
+    return world
+
+
+def mine_apart(world: World, *arguments: str) -> tuple[subprocess.CompletedProcess[str], int]:
+    """Run mine-corpus in a process of its own; and the peak of its resident set in bytes."""
+    run = subprocess.run(
+        [sys.executable, "-c", RUN, *world.inputs(), "-q", *arguments],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    return run, int(run.stdout.splitlines()[-1])
+
+
+def test_a_bound_is_kept_and_changes_nothing(wide: World) -> None:
+    free, bounded = (str(wide.path(f"{name}.jsonl")) for name in ("free", "bounded"))
+    refused, _ = mine_apart(wide, "-o", bounded, "--memory", "1M")
+    needed = re.search(r"which needs ([\d.]+ [MG]iB)", refused.stderr)
+    assert refused.returncode == 2
+    assert needed
+    bound = parse_size(needed[1]) + (32 << 20)  # what is said to be needed does
+    run, peak = mine_apart(wide, "-o", bounded, "--memory", f"{bound >> 10}K")
+    assert run.returncode == 0, run.stderr
+    assert peak < bound
+    run, unbounded = mine_apart(wide, "-o", free)
+    assert run.returncode == 0, run.stderr
+    assert unbounded > bound
+    assert Path(bounded).read_bytes() == Path(free).read_bytes()

@@ -1,0 +1,111 @@
+"""``--plan`` tells what a run would take, and does nothing."""
+
+from __future__ import annotations
+
+import gzip
+import re
+
+import pytest
+
+from pipelines.cli import mine_corpus
+from pipelines.planning import show_time
+from tests.pipelines.conftest import Refused
+from tests.pipelines.worlds import World, snapshot
+
+
+@pytest.fixture
+def plan(world: World, capsys: pytest.CaptureFixture[str]):
+    """Plans the world's run with more arguments, which must leave no trace; what it prints."""
+
+    def plan(*arguments: str, inputs: list[str] | None = None) -> str:
+        before = snapshot(world.folder)
+        output = str(world.path("out.tsv"))
+        assert mine_corpus([*(inputs or world.inputs()), "-o", output, "--plan", *arguments]) == 0
+        assert snapshot(world.folder) == before
+        return capsys.readouterr().out
+
+    return plan
+
+
+def test_everything_is_told(world: World, plan) -> None:
+    told = plan("-k", "3", "--work-dir", str(world.path("work")))
+    size = world.path("src.txt").stat().st_size
+    assert (
+        f"source: 40 lines of {world.path('src.txt')}, {size} bytes of text; "
+        f"16 dimensions from {world.path('src.npy')}\n"
+    ) in told
+    assert f"target: 50 lines of {world.path('tgt.txt')}, " in told
+    assert "search: exact (what --index auto comes to here), 3 neighbours of every line" in told
+    assert re.search(r"memory: at most about \S+ [MG]iB without a bound \(--memory\): ", told)
+    assert re.search(r"disk: at most about \S+ KiB for the work folder and \S+ KiB for ", told)
+    # 2 N M D operations
+    assert re.search(
+        r"^  exact +6\.4e\+04 +\S+ m?s  every neighbour <- chosen$", told, re.MULTILINE
+    )
+    assert re.search(r"^  cells, 8 of 32 a row +\S+ +\S+ m?s  most$", told, re.MULTILINE)
+    assert "Times are of the search alone and estimates" in told
+
+
+def test_the_table_is_aligned(plan) -> None:
+    rows = [line for line in plan().split("\n") if line.startswith("  ")]
+    assert len(rows) == 4
+    assert (
+        len(
+            {
+                line.index(word)
+                for line, word in zip(rows, ("finds", "every", "most", "most"), strict=True)
+            }
+        )
+        == 1
+    )
+
+
+def test_corpora_that_are_compressed_or_lack_a_last_newline(world: World, plan) -> None:
+    compressed = world.path("src.txt.gz")
+    compressed.write_bytes(gzip.compress(world.path("src.txt").read_bytes()[:-1]))
+    told = plan(inputs=[str(compressed), *world.inputs()[1:]])
+    assert f"source: 40 lines of {compressed}, " in told
+
+
+def test_the_encoder_tells_the_dimensions(world: World, plan, tiny_encoder: str) -> None:
+    told = plan("--encoder", tiny_encoder, inputs=world.inputs()[:2])
+    assert f"48 dimensions from encoder {tiny_encoder}\n" in told
+
+
+def test_an_index_that_is_chosen(plan) -> None:
+    assert re.search(r"^  IVF4,Flat .* most <- chosen$", plan("--index", "IVF4,Flat"), re.MULTILINE)
+    told = plan("--index", "HNSW16")
+    assert "search: HNSW16 (as --index says)" in told
+    assert re.search(r"^  HNSW16 +\? +\?  not estimated <- chosen$", told, re.MULTILINE)
+
+
+def test_what_a_run_would_refuse(world: World, run: list[str], refused: Refused) -> None:
+    world.path("src.npy").write_bytes(world.path("tgt.npy").read_bytes())
+    assert "holds 50 rows, but" in refused([*run, "--plan"])
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [
+        (0.0123, "0.012 s"),
+        (1.26, "1.3 s"),
+        (98.9, "99 s"),
+        (130, "2.2 min"),
+        (7300, "2 h"),
+        (3 * 86400, "3 days"),
+        (345 * 86400, "345 days"),
+    ],
+)
+def test_times(seconds: float, told: str) -> None:
+    assert show_time(seconds) == told
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16", "int8"])
+def test_precision_changes_neither_results_nor_artefacts(world: World, precision: str) -> None:
+    work_dir = ("--work-dir", str(world.path("work")))
+    expected = world.mine("auto.jsonl", *work_dir).read_bytes()
+    seals = {path: path.stat().st_mtime_ns for path in world.path("work").rglob("seal.json")}
+    assert world.mine("one.jsonl", *work_dir, "--precision", precision).read_bytes() == expected
+    for path, time in seals.items():
+        assert path.stat().st_mtime_ns == time
+    assert world.mine("two.jsonl", "--precision", precision).read_bytes() == expected
