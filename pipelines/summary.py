@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,14 @@ def _side(options: MiningOptions, choice: Choice, side: str) -> dict[str, Any]:
         "unique": unique,
         "dropped": without_vector,
         "searched": unique - without_vector.total(),
+        **_recall([found.neighbours.facts for found in choice.shards if found.embedded in shards]),
     }
+
+
+def _recall(facts: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Of the true neighbours of some rows, the share that an approximate search found."""
+    wanted = sum(fact.get("recall_wanted", 0) for fact in facts)
+    return {"recall": sum(fact["recall_found"] for fact in facts) / wanted} if wanted else {}
 
 
 def read_summary(work_dir: Path) -> dict[str, Any]:
@@ -80,6 +87,7 @@ def _describe_side(side: str, told: Mapping[str, Any]) -> str:
         f"{side}: {told['read']:,} sentences read, {sum(left_out.values()):,} dropped"
         + (f" ({'; '.join(reasons)})" if reasons else "")
         + f", {told['duplicates']:,} repeated, {told['searched']:,} searched"
+        + (f"; {told['recall']:.1%} of their neighbours found" if "recall" in told else "")
     )
 
 

@@ -43,3 +43,8 @@ def test_gpu() -> None:
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=hidden)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "no usable CUDA device on this machine: nothing to measure\n"
+
+
+def test_plan() -> None:
+    out = run("plan.py", "--rows", 300, "--dim", 32)
+    assert re.search(r"300 rows a side, float32 : estimated +[\d.]+ s, measured", out)

@@ -74,8 +74,13 @@ def _rows_of(numbers: torch.Tensor, rows: NDArray[np.int64]) -> torch.Tensor:
     return numbers.index_select(0, torch.from_numpy(rows))
 
 
-def encode_both(source: Matrix, target: Matrix, precision: Precision) -> tuple[Codes, Codes]:
+def encode_both(
+    source: Matrix, target: Matrix, precision: Precision, *, centred: bool = True
+) -> tuple[Codes, Codes]:
     """Both sides in ``precision``, from unit rows (N, D) and (M, D).
+
+    float32 is never ``centred``. What is not has biases that hold the errors of rounding alone, so
+    that products rank all but as bounds do.
 
     Reads the rows twice; the codes take 1, 2 or (float32: shared with the rows) no bytes a number.
 
@@ -92,7 +97,8 @@ def encode_both(source: Matrix, target: Matrix, precision: Precision) -> tuple[C
         raise ValueError(f"int8 products of {dim} dimensions may overflow; choose bfloat16")
     if precision == "int8" and not int8_is_exact():
         raise ValueError("int8 products saturate on this machine; choose bfloat16 or float32")
-    left, right = _Side(source, precision), _Side(target, precision)
+    centred = centred and precision != "float32"
+    left, right = (_Side(rows, precision, centred=centred) for rows in (source, target))
     measured = 1 + (dim + 8) * 2 * UNIT  # lengths are computed in float32, too
     reach = right.longest * measured
     span = (left.longest + left.error.max(initial=0.0)) * measured
@@ -161,7 +167,7 @@ class _Side:
     of the longest centred row.
     """
 
-    def __init__(self, rows: Matrix, precision: Precision) -> None:
+    def __init__(self, rows: Matrix, precision: Precision, *, centred: bool) -> None:
         import torch
 
         self._rows, self._precision = rows, precision
@@ -173,7 +179,8 @@ class _Side:
         if precision == "float32" or len(rows) == 0:
             self._numbers = exact.to(getattr(torch, precision))
             return
-        self.mean = exact.mean(dim=0).numpy()
+        if centred:
+            self.mean = exact.mean(dim=0).numpy()
         self.longest = 0.0
         self._numbers = torch.empty(rows.shape, dtype=getattr(torch, precision))
         for start in range(0, len(rows), BLOCK_ROWS):

@@ -7,7 +7,9 @@ and its best columns and best rows are both taken. Axes: ``N`` source rows, ``M`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from threading import Lock
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -19,14 +21,20 @@ from miner.knn import passes
 from miner.knn.calibration import choose
 from miner.knn.candidates import Candidates
 from miner.knn.codes import Codes, Precision, encode_both
+from miner.knn.cuda import ROUNDING, DeviceError, propose_both, usable_devices
 from miner.knn.duplicates import Distinct, expand, find_distinct
 from miner.knn.passes import Tile, blocks, loops_for, propose, search_on, settle
 from miner.knn.rescore import check_search
 
 if TYPE_CHECKING:
+    import torch
     from numpy.typing import NDArray
 
+    from miner.knn.proposals import Proposals
+
     Matrix = NDArray[np.float32]
+
+logger = logging.getLogger(__name__)
 
 # From this share of repeated rows on, distinct rows are searched; fewer cost less than their copy.
 REPEATED = 1 / 20
@@ -92,16 +100,75 @@ def _search_distinct(
     precision: Precision | None,
     progress: Callable[[int], None],
 ) -> tuple[Neighbours, Neighbours]:
+    loops = loops_for(len(source) * len(target))
+    devices = _devices(len(source) * len(target)) if precision in (None, "bfloat16") else []
+    if devices:
+        try:
+            return _search_on_devices(loops, source, target, k, devices, progress)
+        except DeviceError as error:
+            logger.warning("%s; searching on the processor instead", error)
     proposing = choose(source, target, k=k, precision=precision)
     left, right = encode_both(source, target, proposing.precision)
-    loops = loops_for(len(left) * len(right))
     forward, backward = propose(
         *(loops, left, right, _tiles(len(left), len(right))),
         kept=proposing.kept,
         repeated=False,
         progress=progress,
     )
-    sources, targets = (source, left), (target, right)
+    return _complete_both(loops, (source, left), (target, right), forward, backward, k)
+
+
+def _devices(similarities: int) -> list[torch.device]:
+    """The devices that are worth their trouble for so many similarities."""
+    return _devices_of_process() if similarities >= passes.COMPILE_FROM else []
+
+
+@cache
+def _devices_of_process() -> list[torch.device]:
+    return usable_devices()
+
+
+def _search_on_devices(
+    loops: ModuleType,
+    source: Matrix,
+    target: Matrix,
+    k: int,
+    devices: Sequence[torch.device],
+    progress: Callable[[int], None],
+) -> tuple[Neighbours, Neighbours]:
+    """Candidates from the devices; the rest as ever.
+
+    Devices rank by products, so vectors are not centred; what was left out is bounded by the least
+    product that was kept and the largest errors of rounding.
+    """
+    kept = choose(source, target, k=k, precision="bfloat16").kept
+    left, right = encode_both(source, target, "bfloat16", centred=False)
+    found = propose_both(left.numbers, right.numbers, kept=kept, devices=devices, progress=progress)
+    forward = _proposed(found[0], left, right, source.shape[1])
+    backward = _proposed(found[1], right, left, source.shape[1])
+    return _complete_both(loops, (source, left), (target, right), forward, backward, k)
+
+
+def _proposed(proposals: Proposals, queries: Codes, base: Codes, dim: int) -> Candidates:
+    """Candidates of which nothing is known but the product that bounds all others."""
+    rounding = ROUNDING * dim + base.bias.max(initial=-np.inf)
+    floor = proposals.floor.astype(np.float64) + queries.bias + rounding
+    return Candidates(
+        bounds=np.full(proposals.ids.shape, np.inf, dtype=np.float32),
+        ids=proposals.ids.astype(np.int32),
+        floor=np.nextafter(floor.astype(np.float32), np.float32(np.inf)),
+    )
+
+
+def _complete_both(
+    loops: ModuleType,
+    sources: tuple[Matrix, Codes],
+    targets: tuple[Matrix, Codes],
+    forward: Candidates,
+    backward: Candidates,
+    k: int,
+) -> tuple[Neighbours, Neighbours]:
+    source, target = sources[0], targets[0]
     return (
         _complete(loops, sources, targets, forward, k=min(k, len(target))),
         _complete(loops, targets, sources, backward, k=min(k, len(source))),

@@ -2,12 +2,14 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from miner.knn import compiled, exact, passes, plain
 from miner.knn.calibration import Proposing
 from miner.knn.codes import PRECISIONS
+from miner.knn.cuda import DeviceError
 from miner.knn.exact import search_both
 from miner.knn.rescore import unit_rows
 from tests.miner import oracle
@@ -237,3 +239,26 @@ def test_errors():
         search_both(x, x, k=0)
     with pytest.raises(ValueError, match="source vectors have 4 dimensions, target vectors 3"):
         search_both(x, x[:, :3], k=1)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("kind", ["random", "crowd"])
+def test_candidates_from_devices_give_the_same(monkeypatch, count, kind):
+    """The processor stands in for devices."""
+    monkeypatch.setattr(exact, "_devices", lambda similarities: [torch.device("cpu")] * count)
+    if kind == "random":
+        sides = random_units(90, 24, 1), random_units(120, 24, 2)
+    else:
+        sides = crowd(90, 24, 0.01, 1), crowd(120, 24, 0.01, 2)
+    assert_is_full_sort(*sides, 4, search_both(*sides, k=4))
+
+
+def test_a_device_that_fails_is_left(monkeypatch, caplog):
+    def fail(*_, **__):
+        raise DeviceError("cuda:0: out of memory")
+
+    monkeypatch.setattr(exact, "_devices", lambda similarities: [torch.device("cpu")])
+    monkeypatch.setattr(exact, "propose_both", fail)
+    sides = random_units(9, 8, 1), random_units(12, 8, 2)
+    assert_is_full_sort(*sides, 4, search_both(*sides, k=4))
+    assert "cuda:0: out of memory; searching on the processor instead" in caplog.text
