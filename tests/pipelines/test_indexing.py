@@ -16,7 +16,6 @@ from miner.knn import faiss_index
 from pipelines import indexing, lookup
 from pipelines.cli import mine_corpus
 from pipelines.embedding import SideVectors, embed_shard
-from pipelines.indexing import _cells
 from pipelines.reading import read_side
 from pipelines.run import mine_corpus as run
 from tests.pipelines.worlds import World, make_world, one_line, read_pairs, search_eagerly
@@ -285,23 +284,13 @@ def test_k_may_be_larger_than_the_other_side(tmp_path: Path) -> None:
         assert widths == {("source", 5), ("target", 7)}
 
 
-def test_auto_chooses_cells_for_each_side(
+def test_auto_is_a_cell_join_past_exact_search(
     large: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(indexing, "EXACT_SIMILARITIES", 1000)
     with caplog.at_level(logging.INFO, logger="pipelines"):
         run(large.options("out.tsv", large.path("auto")))
-    told = [record.getMessage() for record in caplog.records]
-    assert told == [
-        "index auto: the 340 source sentences: IVF8,Flat",
-        "index auto: the 380 target sentences: IVF8,Flat",
+    assert "index auto: 340 x 380 sentences: cells" in [
+        record.getMessage() for record in caplog.records
     ]
-    assert (large.path("auto") / "indexes/target/00000/index.faiss").is_file()
-
-
-@pytest.mark.parametrize(
-    ("rows", "cells"),
-    [(1, 1), (38, 1), (240, 4), (340, 8), (10**6, 2048), (4 * 10**6, 4096), (10**8, 32768)],
-)
-def test_cells_of_auto(rows: int, cells: int) -> None:
-    assert _cells(rows) == cells
+    assert (large.path("auto") / "indexes/cells/centroids.npy").is_file()

@@ -1,0 +1,90 @@
+"""Cost curves: the exact search and the cell join as corpora grow.
+
+    python benchmarks/cells.py --rows 16384 65536 262144
+    python benchmarks/cells.py --rows 16384 65536 262144 --vectors de.npy en.npy
+
+For each number of rows a side: seconds of both, with the training of the cells; the peak memory of
+a process that does nothing else; the share of the 4 nearest neighbours that the join finds; and F1
+on the planted pairs (of given vectors: those in the same row) at the best threshold, of both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import resource
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+from miner.arrays import Neighbours
+from miner.knn.cells import POINTS, default_cells, search_cells, train_cells
+from miner.knn.exact import search_both
+from miner.selection import candidate_pairs, select
+from worlds import PLANTED, load_sides, make_sides
+
+K = 4
+
+
+def find(method: str, vectors: list[str] | None, rows: int, dim: int, tell: Any) -> None:
+    """Search in a process of its own; tells seconds, peak bytes, and what was found."""
+    x, y = load_sides(vectors, rows) if vectors else make_sides("clustered", rows, dim)
+    search_both(x[:8192], y[:8192], k=K)  # compiles
+    search_cells(x[:8192], y[:8192], x[:16], k=K)
+    start = time.perf_counter()
+    if method == "exact":
+        found = search_both(x, y, k=K)
+    else:
+        cells = default_cells(rows)
+        step = max(1, 2 * rows // (POINTS * cells))
+        found = search_cells(x, y, train_cells(np.concatenate([x[::step], y[::step]]), cells), k=K)
+    seconds = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    tell.put((seconds, peak, [(side.ids, side.cosines) for side in found]))
+
+
+def best_f1(found: tuple[Neighbours, Neighbours], gold_every: int) -> float:
+    """The best F1 over thresholds, of pairs with equal rows."""
+    ids = [np.arange(len(side)) for side in found]
+    pairs = select(candidate_pairs(*found, source_ids=ids[0], target_ids=ids[1]))
+    right = np.cumsum((pairs.source == pairs.target) & (pairs.source % gold_every == 0))
+    gold = -(-len(ids[0]) // gold_every)
+    return float((2 * right / (np.arange(1, len(right) + 1) + gold)).max())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rows", type=int, nargs="+", default=[1 << n for n in range(14, 19)])
+    parser.add_argument("--dim", type=int, default=1024)
+    parser.add_argument("--vectors", nargs=2, metavar=("SRC", "TGT"), help=".npy files")
+    args = parser.parse_args()
+    context = multiprocessing.get_context("spawn")
+    print("   rows  method    seconds  ratio  peak GiB  recall@4     F1")
+    for rows in args.rows:
+        results = {}
+        for method in ("exact", "cells"):
+            queue = context.Queue()
+            given = (method, args.vectors, rows, args.dim, queue)
+            process = context.Process(target=find, args=given)
+            process.start()
+            seconds, peak, sides = queue.get()
+            process.join()
+            found = tuple(Neighbours(ids=ids, cosines=cosines) for ids, cosines in sides)
+            results[method] = seconds, found
+            true_seconds, truth = results["exact"]
+            recall = np.mean(
+                [(a.cosines >= b.cosines[:, -1:]).mean() for a, b in zip(found, truth, strict=True)]
+            )
+            f1 = best_f1(found, 1 if args.vectors else PLANTED)
+            print(
+                f"{rows:7,}  {method:<8} {seconds:8.2f} {true_seconds / seconds:6.2f} "
+                f"{peak / 2**30:9.2f} {recall:9.4f} {100 * f1:6.2f}",
+                flush=True,
+            )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+"""The two-way exact search, side by side with two FAISS flat searches and with the bare product.
+
+    python benchmarks/search.py --rows 32768 --dim 1024 --kind random clustered repeated
+    python benchmarks/search.py --vectors de.npy en.npy
+
+Prints for each kind of vectors: operations a second of the bare products, tile by tile in all
+threads, nothing kept; seconds of the search and of two `IndexFlatIP` searches, and their ratio;
+whether the nearest neighbours are the same, and the share of FAISS's cosines of the 4 nearest that
+ours reach. Equal cosines count as the same neighbour, within the rounding of a float32 product.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import sys
+import time
+
+import faiss
+import numpy as np
+import torch
+
+from miner.knn.calibration import product_rates
+from miner.knn.codes import encode_both, product
+from miner.knn.exact import search_both
+from miner.knn.passes import TILE_COLUMNS, TILE_ROWS, blocks
+from miner.knn.threads import in_threads
+from worlds import load_sides, make_sides
+
+K = 4
+ROUNDING = 2e-6  # of FAISS's float32 cosines
+
+
+def product_rate(x: np.ndarray, y: np.ndarray, precision: str) -> float:
+    """Operations a second of all tiles of a matrix of at most 32,768 rows a side."""
+    left, right = (side.numbers for side in encode_both(x[:32768], y[:32768], precision))
+    tiles = [
+        (rows, columns)
+        for rows in blocks(len(left), TILE_ROWS)
+        for columns in blocks(len(right), TILE_COLUMNS)
+    ]
+    start = time.perf_counter()
+    in_threads(lambda tile: product(left[tile[0]], right[tile[1]]), tiles)
+    return 2 * len(left) * len(right) * x.shape[1] / (time.perf_counter() - start)
+
+
+def flat(queries: np.ndarray, base: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What LASER's mine_bitexts and its like do in each direction."""
+    index = faiss.IndexFlatIP(base.shape[1])
+    index.add(base)
+    return index.search(queries, K)
+
+
+def measure(name: str, x: np.ndarray, y: np.ndarray) -> None:
+    operations = 2 * len(x) * len(y) * x.shape[1]
+    print(f"{name}: {len(x):,} x {len(y):,} x {x.shape[1]}")
+    rates = {precision: product_rate(x, y, precision) for precision in product_rates()}
+    told = ", ".join(f"{precision} {rate / 1e9:.0f}" for precision, rate in rates.items())
+    print(f"  bare product   {told} GFLOP/s")
+    search_both(x[:8192], y[:8192], k=K)  # compiles
+    start = time.perf_counter()
+    ours = search_both(x, y, k=K)
+    seconds = time.perf_counter() - start
+    print(
+        f"  search_both    {seconds:7.2f} s  {operations / seconds / 1e9:.0f} GFLOP/s, "
+        f"{operations / seconds / max(rates.values()):.0%} of the fastest product"
+    )
+    start = time.perf_counter()
+    theirs = flat(x, y), flat(y, x)
+    flat_seconds = time.perf_counter() - start
+    print(f"  IndexFlatIP x2 {flat_seconds:7.2f} s  {flat_seconds / seconds:.2f} times ours")
+    for direction, found, (cosines, ids) in zip(("forward", "backward"), ours, theirs, strict=True):
+        same = (found.ids[:, 0] == ids[:, 0]) | (
+            np.abs(found.cosines[:, 0] - cosines[:, 0]) <= ROUNDING
+        )
+        recall = (found.cosines >= cosines - ROUNDING).mean()
+        print(f"  {direction:<9} top-1 agreement {same.mean():.6f}, recall@{K} {recall:.6f}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rows", type=int)
+    parser.add_argument("--dim", type=int, default=1024)
+    kinds = ("random", "clustered", "repeated")
+    parser.add_argument("--kind", nargs="+", choices=kinds, default=["random"])
+    parser.add_argument("--vectors", nargs=2, metavar=("SRC", "TGT"), help=".npy files")
+    args = parser.parse_args()
+    print(f"{torch.get_num_threads()} threads, {platform.machine()}")
+    if args.vectors:
+        measure("given", *load_sides(args.vectors, args.rows))
+        return 0
+    for kind in args.kind:
+        measure(kind, *make_sides(kind, args.rows or 32_768, args.dim))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

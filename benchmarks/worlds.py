@@ -1,0 +1,28 @@
+"""Vectors to search, of the kinds that decide how hard a search is."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from miner.knn.rescore import unit_rows
+
+PLANTED = 3  # every third source has a noisy copy among the targets
+
+
+def make_sides(kind: str, rows: int, dim: int) -> tuple[np.ndarray, np.ndarray]:
+    """Unit rows of both sides: ``random``, ``clustered``, or ``repeated``, eight copies of each."""
+    random = np.random.default_rng(0)
+    x, y = (random.standard_normal((rows, dim), dtype=np.float32) for _ in range(2))
+    if kind == "clustered":
+        centres = random.standard_normal((max(1, rows // 100), dim), dtype=np.float32)
+        x, y = (centres[random.integers(len(centres), size=rows)] + 0.7 * side for side in (x, y))
+    y[::PLANTED] = x[::PLANTED] + y[::PLANTED] * (0.4 if kind == "clustered" else 1.0)
+    if kind == "repeated":
+        x, y = (np.tile(side[: -(-rows // 8)], (8, 1))[:rows] for side in (x, y))
+    return unit_rows(x), unit_rows(y)
+
+
+def load_sides(paths: list[str], rows: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """Unit rows of both sides from two .npy files of one row a sentence."""
+    x, y = (unit_rows(np.load(path, mmap_mode="r")[:rows]) for path in paths)
+    return x, y

@@ -1,0 +1,413 @@
+"""The cell join finds the best of all rows that share a cell, and its cells are sound."""
+
+import faiss
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from miner.arrays import Neighbours
+from miner.knn import cells, compiled, passes, plain, threads
+from miner.knn.calibration import Proposing
+from miner.knn.cells import (
+    PROBES,
+    CellSpec,
+    default_cells,
+    names_cells,
+    nearest_cells,
+    parse_cells,
+    search_cells,
+    train_cells,
+)
+from miner.knn.codes import PRECISIONS
+from miner.knn.exact import search_both
+from miner.knn.rescore import merge, unit_rows
+from tests.miner import oracle
+from tests.miner.strategies import hard_vectors, two_sides
+
+TILES = st.sampled_from([(1, 1, 1), (3, 5, 2), (5, 12, 1), (2, 16, 4), (64, 64, 8)])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """FAISS's threads spin: on a busy machine, small work takes longer with more of them."""
+    count = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)
+    yield
+    faiss.omp_set_num_threads(count)
+
+
+def set_tiles(patch, rows, columns, block):
+    patch.setattr(passes, "TILE_ROWS", rows)
+    patch.setattr(passes, "TILE_COLUMNS", columns)
+    patch.setattr(plain, "BLOCK", block)
+
+
+def search(sides, centroids, *, k, probes, precision="float32", kept=0, loops=plain, workers=1):
+    """A join by the loops given, that keeps so many candidates, in so many threads."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cells, "loops_for", lambda similarities: loops)
+        proposing = Proposing(precision=precision, kept=max(k, kept))
+        patch.setattr(cells, "choose", lambda *_, **__: proposing)
+        patch.setattr(threads, "thread_count", lambda: workers)
+        return search_cells(*sides, centroids, k=k, probes=probes)
+
+
+def cells_of(rows, centroids, probes):
+    """The cells of each row, by a full sort."""
+    nearest, _ = oracle.nearest(oracle.cosines(rows, centroids), probes)
+    return [set(row) for row in nearest.tolist()]
+
+
+def nearest_of_cells(table, own, other, k):
+    """Each row's k best columns of those that share a cell with it: ids and cosines, padded."""
+    width = min(k, table.shape[1])
+    ids = np.full((len(table), width), -1, dtype=np.int64)
+    cosines = np.full((len(table), width), -np.inf, dtype=np.float32)
+    for row, similar in enumerate(table):
+        shared = [column for column in range(len(similar)) if own[row] & other[column]]
+        best = sorted(shared, key=lambda column: (-similar[column], column))[:k]
+        ids[row, : len(best)], cosines[row, : len(best)] = best, similar[best]
+    return ids, cosines
+
+
+def assert_is_best_of_cells(source, target, centroids, *, k, probes, found):
+    table = oracle.cosines(source, target)
+    own, other = (cells_of(rows, centroids, probes) for rows in (source, target))
+    forward = nearest_of_cells(table, own, other, k)
+    backward = nearest_of_cells(table.T, other, own, k)
+    for neighbours, (ids, cosines) in zip(found, (forward, backward), strict=True):
+        np.testing.assert_array_equal(neighbours.ids, ids)
+        np.testing.assert_array_equal(neighbours.cosines, cosines)
+        assert (neighbours.ids.dtype, neighbours.cosines.dtype) == (np.int64, np.float32)
+
+
+def assert_alike(found, expected):
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one.ids, other.ids)
+        np.testing.assert_array_equal(one.cosines, other.cosines)
+
+
+def random_units(rows, dim, seed=0):
+    return unit_rows(np.random.default_rng(seed).standard_normal((rows, dim)))
+
+
+@st.composite
+def joins(draw, max_rows=24):
+    """Both sides, and centroids that are vectors as hard as theirs or some of the rows."""
+    sides = draw(two_sides(max_rows=max_rows))
+    count = draw(st.integers(1, 9))
+    if draw(st.booleans()):
+        return sides, unit_rows(draw(hard_vectors(count, sides[0].shape[1])))
+    rows = np.concatenate(sides)
+    places = st.lists(st.integers(0, len(rows) - 1), min_size=count, max_size=count)
+    return sides, rows[draw(places)]
+
+
+@settings(max_examples=250)
+@given(
+    join=joins(),
+    k=st.integers(1, 6),
+    probes=st.integers(1, 5),
+    tiles=TILES,
+    precision=st.sampled_from(PRECISIONS),
+    kept=st.sampled_from([0, 1, 4, 12]),
+    loops=st.sampled_from([plain, compiled]),
+)
+def test_equals_a_full_sort_of_what_shares_a_cell(join, k, probes, tiles, precision, kept, loops):
+    # Fewer candidates leave more rows unsettled: the second search has more to do.
+    sides, centroids = join
+    with pytest.MonkeyPatch.context() as patch:
+        set_tiles(patch, *tiles)
+        found = search(
+            sides, centroids, k=k, probes=probes, precision=precision, kept=kept, loops=loops
+        )
+    assert_is_best_of_cells(*sides, centroids, k=k, probes=probes, found=found)
+
+
+@settings(max_examples=60)
+@given(
+    join=joins(), k=st.integers(1, 6), precision=st.sampled_from(PRECISIONS), more=st.integers(0, 3)
+)
+def test_with_all_cells_probed_it_is_the_exact_search(join, k, precision, more):
+    sides, centroids = join
+    found = search(sides, centroids, k=k, probes=len(centroids) + more, precision=precision)
+    assert_alike(found, search_both(*sides, k=k))
+
+
+@pytest.mark.parametrize("loops", [plain, compiled])
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_on_vectors_of_many_near_ties(monkeypatch, precision, loops):
+    """Noise about a few centres: more near neighbours than candidates, in several cells."""
+    random = np.random.default_rng(3)
+    centres = random.standard_normal((12, 48))
+    source, target = (
+        unit_rows(centres[random.integers(12, size=rows)] + 0.05 * random.normal(size=(rows, 48)))
+        for rows in (150, 200)
+    )
+    centroids = np.concatenate([source[:10], target[:10]])
+    set_tiles(monkeypatch, 7, 16, 4)
+    found = search(
+        *((source, target), centroids),
+        **{"k": 4, "probes": 3, "precision": precision, "kept": 6, "loops": loops, "workers": 3},
+    )
+    assert_is_best_of_cells(source, target, centroids, k=4, probes=3, found=found)
+
+
+def test_as_it_is_called_in_production():
+    """Nothing replaced: precision, candidates, loops and tiles as they are chosen."""
+    source, target = random_units(300, 12, 1), random_units(passes.TILE_COLUMNS + 65, 12, 2)
+    centroids = random_units(8, 12, 3)
+    forward, backward = search_cells(source, target, centroids, k=3, probes=2)
+    own, other = (np.argsort(-rows @ centroids.T, axis=1)[:, :2] for rows in (source, target))
+    shared = (own[:, None, :, None] == other[None, :, None, :]).any(axis=(2, 3))
+    table = (source.astype(np.float64) @ target.T.astype(np.float64)).astype(np.float32)
+    table[~shared] = -np.inf
+    for found, similar in ((forward, table), (backward, table.T)):
+        np.testing.assert_array_equal(found.ids, np.argsort(-similar, axis=1, kind="stable")[:, :3])
+
+
+def test_fewer_than_k_share_a_cell():
+    """Two cells apart: what is left of k is no neighbour."""
+    x = unit_rows(np.eye(2)[[0, 0, 1]])
+    y = unit_rows(np.eye(2)[[1, 0, 1, 1, 0]])
+    forward, backward = search_cells(x, y, unit_rows(np.eye(2)), k=4, probes=1)
+    assert forward.ids.tolist() == [[1, 4, -1, -1], [1, 4, -1, -1], [0, 2, 3, -1]]
+    assert np.isneginf(forward.cosines[forward.ids == -1]).all()
+    # k is clipped to the 3 sources.
+    away, near = [2, -1, -1], [0, 1, -1]
+    assert backward.ids.tolist() == [away, near, away, away, near]
+
+
+def test_sides_that_share_no_cell_have_no_neighbours():
+    x, y = unit_rows(np.eye(2)[[0, 0]]), unit_rows(np.eye(2)[[1, 1, 1]])
+    counts = []
+    found = search_cells(x, y, unit_rows(np.eye(2)), k=2, probes=1, progress=counts.append)
+    assert [neighbours.ids.tolist() for neighbours in found] == [[[-1, -1]] * 2, [[-1, -1]] * 3]
+    assert all(np.isneginf(neighbours.cosines).all() for neighbours in found)
+    assert sum(counts) == 0
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(0, 5), (5, 0), (0, 0)])
+def test_an_empty_side_has_no_neighbours_and_is_none(rows, columns):
+    forward, backward = search_cells(
+        *(random_units(rows, 8), random_units(columns, 8), random_units(3, 8)), k=4, probes=2
+    )
+    assert forward.ids.shape == forward.cosines.shape == (rows, min(4, columns))
+    assert backward.ids.shape == backward.cosines.shape == (columns, min(4, rows))
+
+
+@settings(max_examples=60)
+@given(
+    join=joins(),
+    k=st.integers(1, 6),
+    probes=st.integers(1, 4),
+    cuts=st.lists(st.integers(0, 24), max_size=3),
+    kept=st.sampled_from([0, 4]),
+)
+def test_parts_of_a_side_merge_to_what_the_whole_finds(join, k, probes, cuts, kept):
+    (source, target), centroids = join
+    whole = search((source, target), centroids, k=k, probes=probes, kept=kept)
+    edges = [0, *sorted(min(cut, len(target)) for cut in cuts), len(target)]
+    forward, backward = [], []
+    for start, stop in zip(edges, edges[1:], strict=False):
+        one, two = search((source, target[start:stop]), centroids, k=k, probes=probes, kept=kept)
+        ids = np.where(one.ids == -1, -1, one.ids + start)
+        forward.append(Neighbours(ids=ids, cosines=one.cosines))
+        backward.append(two)
+    together = Neighbours(
+        ids=np.concatenate([part.ids for part in backward]),
+        cosines=np.concatenate([part.cosines for part in backward]),
+    )
+    assert_alike((merge(forward, k=k), together), whole)
+
+
+@pytest.mark.parametrize("probes", [1, 2, 5])
+def test_tiles_that_share_a_row_or_a_column_share_a_lock(monkeypatch, probes):
+    """All that one call of ``propose`` or ``search_on`` is given is at work at once."""
+    calls = []
+    for name in ("propose", "search_on"):
+
+        def noting(*given, inner=getattr(cells, name), **more):
+            *first, tiles = given
+            tiles = list(tiles)
+            calls.append(tiles)
+            return inner(*first, tiles, **more)
+
+        monkeypatch.setattr(cells, name, noting)
+    set_tiles(monkeypatch, 3, 8, 2)
+    crowd = unit_rows(1 + 1e-7 * np.random.default_rng(0).standard_normal((60, 8)))
+    search((crowd, crowd[::-1].copy()), random_units(5, 8, 2), k=2, probes=probes)
+    assert len(calls) == 3
+    assert all(len(tiles) > 3 for tiles in calls), "too little to share anything"
+    for tiles in calls:
+        for one in tiles:
+            for other in tiles:
+                if np.intersect1d(one.rows, other.rows).size or (
+                    np.intersect1d(one.columns, other.columns).size
+                ):
+                    assert {map(id, one.locks)} and {*map(id, one.locks)} & {*map(id, other.locks)}
+
+
+@pytest.mark.parametrize("probes", [1, 2, 6, 99])
+def test_progress_sums_to_the_similarities_of_a_full_search(monkeypatch, probes):
+    set_tiles(monkeypatch, 32, 64, 8)
+    source, target, centroids = (random_units(rows, 8, rows) for rows in (300, 400, 12))
+    counts = []
+    search_cells(source, target, centroids, k=2, probes=probes, progress=counts.append)
+    assert len(counts) > 20
+    assert sum(counts) == pytest.approx(len(source) * len(target), abs=len(counts))
+
+
+def test_errors_of_a_search():
+    x, centroids = random_units(3, 4), random_units(2, 4)
+    with pytest.raises(ValueError, match=r"^k is 0; a neighbourhood needs at least 1 sentence$"):
+        search_cells(x, x, centroids, k=0)
+    with pytest.raises(ValueError, match="source vectors have 4 dimensions, target vectors 3"):
+        search_cells(x, x[:, :3], centroids, k=1)
+    with pytest.raises(ValueError, match=r"^probes is 0; a sentence lies in at least 1 cell$"):
+        search_cells(x, x, centroids, k=1, probes=0)
+    with pytest.raises(ValueError, match="int4"):
+        search_cells(x, x, centroids, k=1, precision="int4")
+
+
+@settings(max_examples=60)
+@given(join=joins(), probes=st.integers(1, 10), cut=st.integers(0, 24))
+def test_nearest_cells(join, probes, cut):
+    (rows, _), centroids = join
+    found = nearest_cells(rows, centroids, probes=probes)
+    expected, _ = oracle.nearest(oracle.cosines(rows, centroids), probes)
+    np.testing.assert_array_equal(found, expected)
+    parts = [nearest_cells(part, centroids, probes=probes) for part in (rows[:cut], rows[cut:])]
+    np.testing.assert_array_equal(np.concatenate(parts), found)
+
+
+def test_trained_cells_are_unit_rows_and_the_same_each_time():
+    sample = random_units(640, 12)
+    trained = train_cells(sample, 32)
+    assert trained.dtype == np.float32
+    assert trained.shape[1] == 12
+    np.testing.assert_allclose(np.linalg.norm(trained, axis=1), 1, atol=1e-6)
+    numbers = trained.astype(np.float64) * 2.0**26
+    np.testing.assert_array_equal(numbers, np.rint(numbers))
+    np.testing.assert_array_equal(train_cells(sample, 32), trained)
+
+
+def test_trained_cells_are_near_the_rows():
+    """Rows about 8 centres: each has a cell of its own kind."""
+    random = np.random.default_rng(5)
+    centres = unit_rows(random.standard_normal((8, 24)))
+    kinds = np.arange(400) % 8
+    sample = unit_rows(centres[kinds] + 0.02 * random.standard_normal((400, 24)))
+    trained = train_cells(sample, 32)
+    nearest = nearest_cells(sample, trained, probes=1)[:, 0]
+    assert (np.einsum("nd,nd->n", sample, trained[nearest]) > 0.95).all()
+    assert all(len(np.unique(kinds[nearest == cell])) <= 1 for cell in range(len(trained)))
+
+
+def loads_of(sample, trained):
+    return np.bincount(nearest_cells(sample, trained, probes=1)[:, 0], minlength=len(trained))
+
+
+def test_crowded_cells_are_split(monkeypatch):
+    """Half of the rows near each other, the others far from all: k-means gives them one cell."""
+    random = np.random.default_rng(2)
+    near = 1 + 0.3 * random.standard_normal((300, 16))
+    sample = unit_rows(np.concatenate([near, random.standard_normal((300, 16))]))
+    split = train_cells(sample, 24)
+    monkeypatch.setattr(cells, "CROWDED", np.inf)
+    plain_cells = train_cells(sample, 24)
+    assert len(plain_cells) == 24 < len(split)
+    mean = len(sample) / 24
+    assert loads_of(sample, plain_cells).max() > 3 * mean
+    assert loads_of(sample, split).max() < 2.5 * mean
+    kept = (split[:, None] == plain_cells).all(axis=2).any(axis=0)
+    np.testing.assert_array_equal(kept, loads_of(sample, plain_cells) <= 2 * mean)
+
+
+@settings(max_examples=40)
+@given(sides=two_sides(max_rows=40), data=st.data())
+def test_there_are_as_many_cells_as_asked_for_or_more(sides, data):
+    sample = sides[0]
+    count = data.draw(st.integers(1, len(sample)))
+    trained = train_cells(sample, count)
+    assert count <= len(trained) <= 2 * count + len(sample)
+    assert np.isfinite(trained).all()
+    np.testing.assert_allclose(np.linalg.norm(trained, axis=1), 1, atol=1e-6)
+    found = search(sides, trained, k=3, probes=2)
+    assert_is_best_of_cells(*sides, trained, k=3, probes=2, found=found)
+
+
+def test_a_cell_for_each_row():
+    sample = random_units(9, 8)
+    trained = train_cells(sample, 9)
+    assert loads_of(sample, trained).tolist() == [1] * 9
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_rows_whose_mean_vanishes(count):
+    """Opposite rows have no direction in common; their cell must have one all the same."""
+    trained = train_cells(unit_rows(np.array([[1.0, 0], [-1, 0]] * 20)), count)
+    assert len(trained) >= count
+    np.testing.assert_allclose(np.linalg.norm(trained, axis=1), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("count", [0, 6, 4096])
+def test_more_cells_than_rows_are_refused(count):
+    error = rf"^{count} cells cannot be made of 5 sentences; choose fewer, or 'exact'$"
+    with pytest.raises(ValueError, match=error):
+        train_cells(random_units(5, 8), count)
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "probes"),
+    [
+        ("cells", None, PROBES),
+        ("cells1", 1, PROBES),
+        ("cells4096", 4096, PROBES),
+        ("cells:probes=3", None, 3),
+        ("cells4096:probes=8", 4096, 8),
+        ("cells10:probes=10000", 10, 10000),
+    ],
+)
+def test_what_cells_are_asked_for(text, count, probes):
+    assert names_cells(text)
+    assert parse_cells(text) == CellSpec(count=count, probes=probes)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("cells0", "cells-4", "cells04", "cells 4", "cells4 ", "cells4\n", "cells1.5", "cellsIVF"),
+        *("cells:", "cells4:", "cells4:probes", "cells4:probes=", "cells4:probes=0", "cells4:8"),
+        *("cells4:nprobe=8", "cells4:probes=8,", "cells4:probes=8:probes=8", "cells,Flat"),
+        *("cells9999999999", "cells4:probes=100000"),
+    ],
+)
+def test_what_is_no_cell_join_though_it_is_called_so(text):
+    assert names_cells(text)
+    with pytest.raises(ValueError) as error:
+        parse_cells(text)
+    assert str(error.value) == (
+        f"index {text!r} is no cell join; write 'cells', 'cells4096' or 'cells4096:probes=8'"
+    )
+
+
+@pytest.mark.parametrize("text", ["exact", "auto", "Flat", "IVF4,Flat", "Cells", " cells", ""])
+def test_what_asks_for_no_cells(text):
+    assert not names_cells(text)
+
+
+@pytest.mark.parametrize(
+    ("rows", "count"),
+    [(0, 4), (1, 4), (2, 8), (100, 32), (10**4, 512), (10**6, 4096), (4 * 10**6, 8192)],
+)
+def test_default_cells(rows, count):
+    assert default_cells(rows) == count
+
+
+@given(rows=st.integers(1, 10**12))
+def test_default_cells_are_a_power_of_two_near_four_roots(rows):
+    count = default_cells(rows)
+    assert count & (count - 1) == 0
+    assert 0.7 < count / (4 * rows**0.5) < 1.42
