@@ -141,8 +141,9 @@ def _add_mining_options(parser: argparse.ArgumentParser) -> None:
         "--index",
         default="auto",
         metavar="INDEX",
-        help="exact; a FAISS factory string, and FAISS's parameters after a colon, such as "
-        "IVF4096,Flat:nprobe=64; or auto (default): exact up to 10^12 similarities, then IVF",
+        help="exact; cells, a join of k-means cells that finds most neighbours, or such as "
+        "cells4096:probes=8; a FAISS factory string, and FAISS's parameters after a colon, such as "
+        "IVF4096,Flat:nprobe=64; or auto (default): exact up to 10^12 similarities, then cells",
     )
     add(
         "--precision",

@@ -184,7 +184,8 @@ def _recall(
 def _merge_key(options: MiningOptions, partials: Sequence[Partial], side: str) -> str:
     names = [f"{side}.ids.npy", f"{side}.cosines.npy"]
     parts = sorted([partial.tile.files[name] for name in names] for partial in partials)
-    return content_key("merge", parts=parts, k=options.k)
+    approximate = any(partial.tile.facts["approximate"] for partial in partials)
+    return content_key("merge", parts=parts, k=options.k, approximate=approximate)
 
 
 def _merge(options: MiningOptions, partials: Sequence[Partial], side: str) -> Neighbours:

@@ -5,12 +5,13 @@ from collections.abc import Iterator
 
 import pytest
 
-ROOMS = ("encoder", "miner", "pipelines")
+LOGGERS = (None, "apache_beam", "encoder", "miner", "pipelines")
 
 
 @pytest.fixture(autouse=True)
 def log_levels_stay() -> Iterator[None]:
-    """A command sets the levels of our loggers; the next test finds them as they were."""
+    """A command sets the levels of loggers; the next test finds them as they were."""
+    levels = [logging.getLogger(name).level for name in LOGGERS]
     yield
-    for room in ROOMS:
-        logging.getLogger(room).setLevel(logging.NOTSET)
+    for name, level in zip(LOGGERS, levels, strict=True):
+        logging.getLogger(name).setLevel(level)

@@ -48,3 +48,15 @@ def test_gpu() -> None:
 def test_plan() -> None:
     out = run("plan.py", "--rows", 300, "--dim", 32)
     assert re.search(r"300 rows a side, float32 : estimated +[\d.]+ s, measured", out)
+
+
+def test_search() -> None:
+    out = run("search.py", "--rows", 300, "--dim", 16, "--kind", "clustered", "repeated")
+    assert out.count("top-1 agreement 1.000000, recall@4 1.000000") == 4
+    assert re.search(r"IndexFlatIP x2 +[\d.]+ s +[\d.]+ times ours", out)
+
+
+def test_cells() -> None:
+    out = run("cells.py", "--rows", 2000, "--dim", 16)
+    assert re.search(r"2,000 +exact +[\d.]+ +1\.00 +[\d.]+ +1\.0000 +[\d.]+", out)
+    assert re.search(r"2,000 +cells +[\d.]+ +[\d.]+ +[\d.]+ +0\.9\d+ +[\d.]+", out)

@@ -70,7 +70,10 @@ def test_the_package_data_covers_every_data_file(package: str, pyproject: dict[s
     data = {
         path
         for path in folder.rglob("*")
-        if path.is_file() and path.suffix not in {".py", ".pyc"} and path.name != ".DS_Store"
+        if path.is_file()
+        and path.suffix != ".py"
+        and path.name != ".DS_Store"
+        and path.parent.name != "__pycache__"  # Python's compiled code, and Numba's
     }
     declared = pyproject["tool"]["setuptools"]["package-data"]
     patterns = declared.get("*", []) + declared.get(package, [])

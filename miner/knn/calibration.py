@@ -34,6 +34,9 @@ TRIAL_COLUMNS = 8192
 MOST_KEPT = 64
 SHARE = 0.98
 SPARE = 4
+# Products that a row's second search comes to, in one direction: the product, and exact cosines of
+# all that lies as near, which may be many more than are looked at here.
+SECOND_SEARCH = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +101,7 @@ def choose(source: Matrix, target: Matrix, *, k: int, precision: Precision | Non
         hidden = (gaps <= _rounding(*sample, candidate)).sum(axis=1)
         kept = int(np.clip(np.quantile(hidden, SHARE) + 2, k + SPARE, max(MOST_KEPT, k + SPARE)))
         again = float((hidden >= kept).mean())
-        cost = (1 + again) / rates.get(candidate, 1.0)
+        cost = (1 + SECOND_SEARCH * again) / rates.get(candidate, 1.0)
         logger.debug("%s: %d candidates, %.0f %% again", candidate, kept, 100 * again)
         if cost < least:
             chosen, least = Proposing(precision=candidate, kept=kept), cost

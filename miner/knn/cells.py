@@ -116,7 +116,10 @@ def _centroids(sample: Matrix, count: int) -> Matrix:
         max_points_per_centroid=len(sample),
     )
     trainer.train(sample)
-    return unit_rows(np.asarray(trainer.centroids))
+    centroids = np.asarray(trainer.centroids)
+    vanished = ~centroids.any(axis=1)  # the mean of rows that cancel out
+    centroids[vanished] = sample[: vanished.sum()]
+    return unit_rows(centroids)
 
 
 def nearest_cells(rows: Matrix, centroids: Matrix, *, probes: int) -> NDArray[np.int64]:
@@ -179,14 +182,16 @@ def search_cells(
     left_cells, right_cells = (_Cells.of(cells, len(centroids)) for cells in nearest)
     # Each row's very nearest cell first: it has most of its neighbours, and what comes after meets
     # high floors. Those pairs are computed twice, 1 / p**2 of all.
-    first = (_Cells.of(cells[:, :1], len(centroids)) for cells in nearest)
-    pairs = int(left_cells.loads() @ right_cells.loads())
+    first = [_Cells.of(cells[:, :1], len(centroids)) for cells in nearest]
+    in_order = ((first[0], first[1]), (left_cells, right_cells))
+    pairs = sum(int(one.loads() @ other.loads()) for one, other in in_order)
     share = len(source) * len(target) / max(1, pairs)
     proposing = choose(source, target, k=k, precision=precision)
     left, right = encode_both(source, target, proposing.precision)
     loops = loops_for(pairs)
+    lock = Lock()
     forward, backward = propose(
-        *(loops, left, right, chain(_tiles(*first), _tiles(left_cells, right_cells))),
+        *(loops, left, right, chain(*(_tiles(*sides, lock) for sides in in_order))),
         kept=proposing.kept,
         repeated=True,
         progress=lambda products: progress(round(products * share)),
@@ -209,14 +214,15 @@ def _complete(
     """Rescore the candidates; search on, in their cells, for rows that may miss some."""
     (rows, codes, cells), (others, other_codes, other_cells) = queries, base
     neighbours, unsettled = settle(loops, rows, others, candidates, k=k)
-    tiles = _tiles(cells, other_cells, only=unsettled)
+    tiles = _tiles(cells, other_cells, Lock(), only=unsettled)
     search_on(loops, (rows, codes), (others, other_codes), neighbours, tiles)
     return neighbours
 
 
-def _tiles(left: _Cells, right: _Cells, *, only: NDArray[np.int64] | None = None) -> Iterator[Tile]:
-    """The rows and columns of each cell; rows lie in several, so all tiles share one lock."""
-    lock = Lock()
+def _tiles(
+    left: _Cells, right: _Cells, lock: Lock, *, only: NDArray[np.int64] | None = None
+) -> Iterator[Tile]:
+    """The rows and columns of each cell; rows lie in several, so all tiles share the ``lock``."""
     wanted = np.ones(int(left.rows.max(initial=-1)) + 1, dtype=np.bool_)
     if only is not None:
         wanted[:] = False

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SEAL = "seal.json"
-FORMAT = 1  # raised whenever a stage comes to write something else for the same key
+FORMAT = 2  # raised whenever a stage comes to write something else for the same key
 
 
 class ArtefactError(ValueError):
