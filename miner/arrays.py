@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -40,7 +40,7 @@ class Neighbours:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def part(self, rows: slice | NDArray[np.int64]) -> Neighbours:
+    def part(self, rows: slice | NDArray[np.integer[Any]]) -> Neighbours:
         """Those of some rows: a view of a slice, a copy of what positions name."""
         return Neighbours(ids=self.ids[rows], cosines=self.cosines[rows])
 

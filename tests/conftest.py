@@ -1,17 +1,17 @@
 """What all tests share."""
 
 import logging
-from collections.abc import Iterator
 
 import pytest
 
-LOGGERS = (None, "apache_beam", "encoder", "miner", "pipelines")
+LEVELS = {
+    name: logging.getLogger(name).level
+    for name in (None, "apache_beam", "encoder", "miner", "pipelines")
+}
 
 
 @pytest.fixture(autouse=True)
-def log_levels_stay() -> Iterator[None]:
-    """A command sets the levels of loggers; the next test finds them as they were."""
-    levels = [logging.getLogger(name).level for name in LOGGERS]
-    yield
-    for name, level in zip(LOGGERS, levels, strict=True):
+def log_levels() -> None:
+    """A command sets the levels of loggers; each test finds them as they were at first."""
+    for name, level in LEVELS.items():
         logging.getLogger(name).setLevel(level)

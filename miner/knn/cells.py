@@ -13,8 +13,7 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import chain, product
-from threading import Lock
+from itertools import chain
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -23,10 +22,17 @@ import numpy as np
 from miner.knn import passes
 from miner.knn.calibration import choose
 from miner.knn.candidates import Candidates
-from miner.knn.codes import Codes, Precision, encode_both
-from miner.knn.exact import search_both
+from miner.knn.codes import (
+    Codes,
+    Precision,
+    encode_both,
+    product,
+    round_to_int8,
+    type_of_integers,
+)
 from miner.knn.passes import Tile, blocks, loops_for, propose, search_on, settle
 from miner.knn.rescore import check_search, unit_rows
+from miner.knn.threads import in_threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,10 +43,12 @@ if TYPE_CHECKING:
 
 # Points for each cell that k-means is trained on, and its rounds; more move recall by less than the
 # choice of seed does.
-POINTS, ROUNDS = 20, 5
+POINTS, ROUNDS = 32, 3
 # A cell with this many times the mean load is split; even cells are the cheapest for their number.
 CROWDED = 2.0
 PROBES = 6
+# Rows and columns of a tile: most cells are one, so that what they share is fetched once.
+TILE = 2048
 
 
 def default_cells(rows: int) -> int:
@@ -90,41 +98,62 @@ def train_cells(sample: Matrix, count: int) -> Matrix:
         raise ValueError(
             f"{count} cells cannot be made of {len(sample)} sentences; choose fewer, or 'exact'"
         )
-    centroids = _centroids(sample, count)
+    centroids = _k_means(sample, sample[_evenly(len(sample), count)])
     nearest = nearest_cells(sample, centroids, probes=1)[:, 0]
-    loads = np.bincount(nearest, minlength=count)
-    mean = len(sample) / count
-    split = [
-        _centroids(sample[nearest == cell], math.ceil(loads[cell] / mean))
-        if loads[cell] > CROWDED * mean
-        else centroids[cell : cell + 1]
-        for cell in range(count)
-    ]
-    return np.concatenate(split)
+    parts = np.ceil(np.bincount(nearest, minlength=count) * count / len(sample)).astype(int)
+    crowded = parts > CROWDED
+    seeds = [centroids[~crowded]]
+    for cell in np.flatnonzero(crowded):
+        members = np.flatnonzero(nearest == cell)
+        seeds.append(sample[members[_evenly(len(members), parts[cell])]])
+    return _k_means(sample, np.concatenate(seeds))
 
 
-def _centroids(sample: Matrix, count: int) -> Matrix:
-    import faiss
+def _evenly(rows: int, count: int) -> NDArray[np.int64]:
+    """So many of the rows at an even stride."""
+    return np.arange(count) * rows // count
 
-    trainer = faiss.Kmeans(
-        sample.shape[1],
-        count,
-        niter=ROUNDS,
-        spherical=True,
-        seed=1,
-        min_points_per_centroid=1,
-        max_points_per_centroid=len(sample),
-    )
-    trainer.train(sample)
-    centroids = np.asarray(trainer.centroids)
-    vanished = ~centroids.any(axis=1)  # the mean of rows that cancel out
-    centroids[vanished] = sample[: vanished.sum()]
-    return unit_rows(centroids)
+
+def _k_means(sample: Matrix, centroids: Matrix) -> Matrix:
+    """Spherical k-means (S, D) from the given centroids, unit rows (C, D)."""
+    for _ in range(ROUNDS):
+        nearest = nearest_cells(sample, centroids, probes=1)[:, 0]
+        means = _sums(sample, nearest, len(centroids))
+        empty = ~means.any(axis=1)  # no rows, or rows that cancel out
+        means[empty] = centroids[empty]
+        centroids = unit_rows(means)
+    return centroids
+
+
+def _sums(rows: Matrix, cells: NDArray[np.int64], count: int) -> Matrix:
+    import torch
+
+    sums = torch.zeros((count, rows.shape[1]))
+    sums.index_add_(0, torch.from_numpy(cells), torch.from_numpy(rows))
+    return sums.numpy()
 
 
 def nearest_cells(rows: Matrix, centroids: Matrix, *, probes: int) -> NDArray[np.int64]:
-    """The cells of each row, (N, p), by exact cosine: the same whatever else is asked."""
-    return search_both(rows, centroids, k=min(probes, len(centroids)))[0].ids
+    """The cells of each row, (N, p), nearest first: by products of int8 codes.
+
+    A row's cells depend on the row and the centroids alone: integers sum exactly, and the one
+    rounding, by the centroid's step, is of one product. Costs N * C products.
+    """
+    import torch
+
+    integers = type_of_integers(rows.shape[1])
+    codes, steps = round_to_int8(torch.from_numpy(centroids))
+    codes, scale = codes.to(integers), steps[:, 0].numpy()
+    loops = loops_for(len(rows) * len(centroids))
+    cells = np.empty((len(rows), min(probes, len(centroids))), dtype=np.int64)
+
+    def assign(block: slice) -> None:
+        own, _ = round_to_int8(torch.from_numpy(rows[block]))
+        loops.largest(product(own.to(integers), codes), scale, cells[block])
+
+    size = max(1, passes.TILE_ROWS * passes.TILE_COLUMNS // len(centroids))
+    in_threads(assign, blocks(len(rows), size))
+    return cells
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,6 +174,21 @@ class _Cells:
 
     def loads(self) -> NDArray[np.int64]:
         return np.diff(self.start)
+
+
+class _Side:
+    """One side in the order of its rows' nearest cells, so that a cell's codes lie close together.
+
+    ``codes``, ``nearest`` (the rows by nearest cell) and ``cells`` (by all of their cells) are in
+    that order; ``place`` (N,) says where it has the side's rows.
+    """
+
+    def __init__(self, rows: Matrix, codes: Codes, cells: NDArray[np.int64], count: int) -> None:
+        order = np.argsort(cells[:, 0], kind="stable")
+        self.rows, self.codes = rows, codes.part(order)
+        self.place = np.argsort(order)
+        self.nearest = _Cells.of(cells[order, :1], count)
+        self.cells = _Cells.of(cells[order], count)
 
 
 def search_cells(
@@ -178,59 +222,48 @@ def search_cells(
     check_search(source, target, k=k)
     if probes < 1:
         raise ValueError(f"probes is {probes}; a sentence lies in at least 1 cell")
-    nearest = [nearest_cells(rows, centroids, probes=probes) for rows in (source, target)]
-    left_cells, right_cells = (_Cells.of(cells, len(centroids)) for cells in nearest)
+    cells = [nearest_cells(rows, centroids, probes=probes) for rows in (source, target)]
+    proposing = choose(source, target, k=k, precision=precision)
+    codes = encode_both(source, target, proposing.precision)
+    left = _Side(source, codes[0], cells[0], len(centroids))
+    right = _Side(target, codes[1], cells[1], len(centroids))
     # Each row's very nearest cell first: it has most of its neighbours, and what comes after meets
     # high floors. Those pairs are computed twice, 1 / p**2 of all.
-    first = [_Cells.of(cells[:, :1], len(centroids)) for cells in nearest]
-    in_order = ((first[0], first[1]), (left_cells, right_cells))
-    pairs = sum(int(one.loads() @ other.loads()) for one, other in in_order)
+    in_order = (left.nearest, right.nearest), (left.cells, right.cells)
+    pairs = sum(int(rows.loads() @ columns.loads()) for rows, columns in in_order)
     share = len(source) * len(target) / max(1, pairs)
-    proposing = choose(source, target, k=k, precision=precision)
-    left, right = encode_both(source, target, proposing.precision)
     loops = loops_for(pairs)
-    lock = Lock()
     forward, backward = propose(
-        *(loops, left, right, chain(*(_tiles(*sides, lock) for sides in in_order))),
+        *(loops, left.codes, right.codes, chain(*(_tiles(*sides) for sides in in_order))),
         kept=proposing.kept,
         repeated=True,
         progress=lambda products: progress(round(products * share)),
     )
-    sources, targets = (source, left, left_cells), (target, right, right_cells)
     return (
-        _complete(loops, sources, targets, forward, k=min(k, len(target))),
-        _complete(loops, targets, sources, backward, k=min(k, len(source))),
+        _complete(loops, left, right, forward, k=min(k, len(target))),
+        _complete(loops, right, left, backward, k=min(k, len(source))),
     )
 
 
 def _complete(
-    loops: ModuleType,
-    queries: tuple[Matrix, Codes, _Cells],
-    base: tuple[Matrix, Codes, _Cells],
-    candidates: Candidates,
-    *,
-    k: int,
+    loops: ModuleType, queries: _Side, base: _Side, candidates: Candidates, *, k: int
 ) -> Neighbours:
     """Rescore the candidates; search on, in their cells, for rows that may miss some."""
-    (rows, codes, cells), (others, other_codes, other_cells) = queries, base
-    neighbours, unsettled = settle(loops, rows, others, candidates, k=k)
-    tiles = _tiles(cells, other_cells, Lock(), only=unsettled)
-    search_on(loops, (rows, codes), (others, other_codes), neighbours, tiles)
+    by_row = candidates.part(queries.place)
+    neighbours, unsettled = settle(loops, queries.rows, base.rows, by_row, k=k)
+    tiles = _tiles(queries.cells, base.cells, only=queries.place[unsettled])
+    search_on(loops, (queries.rows, queries.codes), (base.rows, base.codes), neighbours, tiles)
     return neighbours
 
 
-def _tiles(
-    left: _Cells, right: _Cells, lock: Lock, *, only: NDArray[np.int64] | None = None
-) -> Iterator[Tile]:
-    """The rows and columns of each cell; rows lie in several, so all tiles share the ``lock``."""
-    wanted = np.ones(int(left.rows.max(initial=-1)) + 1, dtype=np.bool_)
+def _tiles(left: _Cells, right: _Cells, *, only: NDArray[np.int64] | None = None) -> Iterator[Tile]:
+    """The rows (``only`` some of them) and columns of each cell."""
+    wanted = np.full(int(left.rows.max(initial=-1)) + 1, only is None)
     if only is not None:
-        wanted[:] = False
         wanted[only] = True
     for cell in range(len(left.start) - 1):
         rows, columns = left.members(cell), right.members(cell)
         rows = rows[wanted[rows]]
-        for top, side in product(
-            blocks(len(rows), passes.TILE_ROWS), blocks(len(columns), passes.TILE_COLUMNS)
-        ):
-            yield Tile(rows=rows[top], columns=columns[side], locks=(lock,))
+        for top in blocks(len(rows), TILE):
+            for side in blocks(len(columns), TILE):
+                yield Tile(rows=rows[top], columns=columns[side])

@@ -44,10 +44,11 @@ class Codes:
     """One side: ``cos(i, j) <= p + slack |p| + bias[i] + bias[j]`` for any two rows i and j.
 
     p is ``scale[i] scale[j]`` times the product of their codes, as ``product`` computes it.
-    ``numbers`` are the codes (N, D), int8, bfloat16 or float32; ``scale`` and ``bias`` are float32
-    (N,); ``slack`` is the same on both sides.
+    ``ids``, int32 (N,), are positions in the side; ``numbers`` the codes (N, D), int8, bfloat16 or
+    float32; ``scale`` and ``bias`` are float32 (N,); ``slack`` is the same on both sides.
     """
 
+    ids: NDArray[np.int32]
     numbers: torch.Tensor
     scale: NDArray[np.float32]
     bias: NDArray[np.float32]
@@ -60,6 +61,7 @@ class Codes:
         """Some of the rows: a view of a slice, a copy of what positions name."""
         numbers = self.numbers
         return Codes(
+            ids=self.ids[rows],
             # Not by numbers[rows], which would fetch number by number.
             numbers=numbers[rows] if isinstance(rows, slice) else _rows_of(numbers, rows),
             scale=self.scale[rows],
@@ -109,6 +111,30 @@ def encode_both(
     left_bias += product_rounding(precision, dim) * largest
     left_bias += BOUND_OPERATIONS * UNIT * (terms + UNIT)  # + UNIT for what underflows
     return left.codes(left_bias), right.codes(right_bias)
+
+
+def round_to_int8(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Each row in steps of 1/127 of its largest number: how many, (N, D), and the step, (N, 1).
+
+    Both are float32 and depend on the row alone.
+    """
+    import torch
+
+    largest = rows.abs().amax(dim=1, keepdim=True)
+    scale = (largest / INT8_LARGEST).clamp_(min=torch.finfo(torch.float32).tiny)
+    return (rows / scale).round_(), scale
+
+
+def type_of_integers(dim: int) -> torch.dtype:
+    """In what type ``product`` sums D products of int8 codes without error here."""
+    import torch
+
+    try:
+        if dim < INT8_MOST_DIMENSIONS and int8_is_exact():
+            return torch.int8
+    except (RuntimeError, AttributeError):  # this build of torch has no int8 products
+        pass
+    return torch.float64
 
 
 @cache
@@ -191,9 +217,7 @@ class _Side:
 
         centred = exact[block] - torch.from_numpy(self.mean)
         if self._precision == "int8":
-            largest = centred.abs().amax(dim=1, keepdim=True)
-            scale = (largest / INT8_LARGEST).clamp_(min=torch.finfo(torch.float32).tiny)
-            rounded = (centred / scale).round_()
+            rounded, scale = round_to_int8(centred)
             self._scale[block] = scale[:, 0].numpy()
             self._numbers[block] = rounded.to(torch.int8)
             rounded.mul_(scale)
@@ -219,6 +243,7 @@ class _Side:
 
     def codes(self, bias: NDArray[np.float64]) -> Codes:
         return Codes(
+            ids=np.arange(len(bias), dtype=np.int32),
             numbers=self._numbers,
             scale=self._scale,
             bias=bias.astype(np.float32),

@@ -113,6 +113,29 @@ def _take(
 
 
 @_compile
+def _largest(tile: Any, scale: Any, places: Any) -> None:
+    rows, columns = tile.shape
+    values = np.empty(places.shape[1], dtype=np.float32)
+    for row in range(rows):
+        values[:] = -np.inf
+        floor = values[-1]
+        for start in range(0, columns, BLOCK):
+            stop = min(start + BLOCK, columns)
+            products, scales = tile[row, start:stop], scale[start:stop]
+            hits = np.int32(0)
+            for place in range(len(products)):
+                value = np.float32(products[place]) * scales[place]
+                hits |= np.int32(1) if value > floor else np.int32(0)
+            if hits == 0:
+                continue
+            for place in range(len(products)):
+                value = np.float32(products[place]) * scales[place]
+                if value > floor:
+                    _insert(values, places[row], value, start + place)
+                    floor = values[-1]
+
+
+@_compile
 def _cosine(x: Any, y: Any) -> Any:
     total = 0.0
     for place in range(len(x)):
@@ -190,16 +213,14 @@ def take(
     forward: Candidates,
     backward: Candidates,
     *,
-    row_ids: NDArray[np.int32],
-    column_ids: NDArray[np.int32],
     repeated: bool,
 ) -> None:
     """Take a tile (R, C) of products into the candidates of its R rows and of its C columns.
 
-    All is given for the tile's own rows and columns; their ids, (R,) and (C,), are what is kept.
-    ``repeated`` says that other tiles may hold the same pairs. Reads the tile once, in vector
-    instructions, and again only the blocks in which a bound exceeds its row's or its column's
-    floor: of M columns in random order about C ln(M / C) for each row.
+    All is given for the tile's own rows and columns. ``repeated`` says that other tiles may hold
+    the same pairs. Reads the tile once, in vector instructions, and again only the blocks in which
+    a bound exceeds its row's or its column's floor: of M columns in random order about C ln(M / C)
+    for each row.
     """
     _take(
         _numbers(tile),
@@ -208,10 +229,19 @@ def take(
         (forward.bounds, forward.ids, forward.floor),
         (columns.scale, columns.bias),
         (backward.bounds, backward.ids, backward.floor),
-        row_ids,
-        column_ids,
+        rows.ids,
+        columns.ids,
         repeated,
     )
+
+
+def largest(tile: torch.Tensor, scale: NDArray[np.float32], places: NDArray[np.int64]) -> None:
+    """Fill ``places`` (R, P) with the columns of the largest ``tile * scale`` of each row.
+
+    The tile (R, C) holds integers, ``scale`` is (C,); products are rounded to float32 once. Largest
+    first, of equals the lowest column first. Reads the tile once.
+    """
+    _largest(tile.numpy(), scale, places)
 
 
 def settle(
@@ -236,24 +266,21 @@ def search_on(
     queries: Matrix,
     base: Matrix,
     neighbours: Neighbours,
-    *,
-    row_ids: NDArray[np.int64],
-    column_ids: NDArray[np.int64],
 ) -> None:
     """Take a tile (R, C) of products into lists of neighbours (R, K).
 
-    The exact cosine of ``queries[row_ids]`` and ``base[column_ids]`` is computed wherever the bound
-    reaches the row's K-th one.
+    ``queries`` and ``base`` are whole sides. The exact cosine of a pair is computed wherever its
+    bound reaches the row's K-th one.
     """
     _search_on(
         _numbers(tile),
         rows.slack,
         queries,
         (rows.scale, rows.bias),
-        row_ids,
+        rows.ids,
         base,
         (columns.scale, columns.bias),
-        column_ids,
+        columns.ids,
         neighbours.ids,
         neighbours.cosines,
     )

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from threading import Lock
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -192,19 +191,14 @@ def _complete(
 
 def _tiles(rows: int, columns: int) -> Iterator[Tile]:
     """All products, diagonally: neighbouring tiles share neither rows nor columns."""
-    tops, lefts = (
-        [(block, Lock()) for block in blocks(*size)]
-        for size in ((rows, passes.TILE_ROWS), (columns, passes.TILE_COLUMNS))
-    )
+    tops, lefts = blocks(rows, passes.TILE_ROWS), blocks(columns, passes.TILE_COLUMNS)
     for step in range(len(lefts)):
-        for number, (top, row_lock) in enumerate(tops):
-            left, column_lock = lefts[(number + step) % len(lefts)]
-            yield Tile(rows=top, columns=left, locks=(row_lock, column_lock))
+        for number, top in enumerate(tops):
+            yield Tile(rows=top, columns=lefts[(number + step) % len(lefts)])
 
 
 def _tiles_of(rows: NDArray[np.int64], columns: int) -> Iterator[Tile]:
     """The products of some rows."""
-    tops = [(rows[block], Lock()) for block in blocks(len(rows), passes.TILE_ROWS)]
     for left in blocks(columns, passes.TILE_COLUMNS):
-        for top, row_lock in tops:
-            yield Tile(rows=top, columns=left, locks=(row_lock,))
+        for top in blocks(len(rows), passes.TILE_ROWS):
+            yield Tile(rows=rows[top], columns=left)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
@@ -21,7 +20,7 @@ from miner.arrays import Neighbours
 from miner.knn import plain
 from miner.knn.candidates import Candidates
 from miner.knn.codes import Codes, product
-from miner.knn.threads import in_threads
+from miner.knn.threads import Claims, in_threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,14 +38,10 @@ COMPILE_FROM = 1 << 25
 
 @dataclass(frozen=True, kw_only=True)
 class Tile:
-    """Rows and columns by slice or by ascending position.
-
-    ``locks`` are held while their candidates change: tiles that share a row or a column share one.
-    """
+    """Rows and columns by slice or by ascending position; tiles may share some."""
 
     rows: Rows
     columns: Rows
-    locks: Sequence[threading.Lock]
 
 
 def blocks(rows: int, size: int) -> list[slice]:
@@ -79,28 +74,21 @@ def propose(
     repeated: bool,
     progress: Callable[[int], None],
 ) -> tuple[Candidates, Candidates]:
-    """The ``kept`` candidates of each row of both sides, each product computed once.
+    """The ``kept`` candidates of each row of both codes, each tile's products computed once.
 
     ``repeated`` says that a pair may be in several tiles.
     """
     forward = Candidates.none(len(left), min(kept, len(right)))
     backward = Candidates.none(len(right), min(kept, len(left)))
-    row_ids, column_ids = (np.arange(len(side), dtype=np.int32) for side in (left, right))
+    claims = Claims(len(left), len(right))
     counting = threading.Lock()
 
     def take(tile: Tile) -> None:
         x, y = left.part(tile.rows), right.part(tile.columns)
         products = product(x.numbers, y.numbers)
-        with ExitStack() as held:
-            for lock in tile.locks:
-                held.enter_context(lock)
+        with claims.on(tile.rows, tile.columns):
             above, beside = forward.part(tile.rows), backward.part(tile.columns)
-            loops.take(
-                *(products, x, y, above, beside),
-                row_ids=row_ids[tile.rows],
-                column_ids=column_ids[tile.columns],
-                repeated=repeated,
-            )
+            loops.take(products, x, y, above, beside, repeated=repeated)
             forward.put(tile.rows, above)
             backward.put(tile.columns, beside)
         with counting:
@@ -136,22 +124,19 @@ def search_on(
     neighbours: Neighbours,
     tiles: Iterable[Tile],
 ) -> None:
-    """Complete the neighbours of the tiles' rows among the tiles' columns."""
+    """Complete the neighbours of the tiles' rows among the tiles' columns.
+
+    Tiles are of the codes, which may come in another order than the sides and the neighbours.
+    """
     (left, left_codes), (right, right_codes) = queries, base
-    row_ids, column_ids = np.arange(len(left)), np.arange(len(right))
+    claims = Claims(len(left))
 
     def search(tile: Tile) -> None:
         x, y = left_codes.part(tile.rows), right_codes.part(tile.columns)
         products = product(x.numbers, y.numbers)
-        with ExitStack() as held:
-            for lock in tile.locks:
-                held.enter_context(lock)
-            found = neighbours.part(tile.rows)
-            loops.search_on(
-                *(products, x, y, left, right, found),
-                row_ids=row_ids[tile.rows],
-                column_ids=column_ids[tile.columns],
-            )
-            neighbours.ids[tile.rows], neighbours.cosines[tile.rows] = found.ids, found.cosines
+        with claims.on(tile.rows):
+            found = neighbours.part(x.ids)
+            loops.search_on(products, x, y, left, right, found)
+            neighbours.ids[x.ids], neighbours.cosines[x.ids] = found.ids, found.cosines
 
     in_threads(search, tiles)

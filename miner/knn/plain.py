@@ -34,19 +34,29 @@ def take(
     forward: Candidates,
     backward: Candidates,
     *,
-    row_ids: NDArray[np.int32],
-    column_ids: NDArray[np.int32],
     repeated: bool,
 ) -> None:
     """Take a tile (R, C) of products into the candidates of its R rows and of its C columns.
 
-    All is given for the tile's own rows and columns; their ids, (R,) and (C,), both ascending, are
-    what is kept. ``repeated`` says that other tiles may hold the same pairs. Some ten passes over
-    the tile.
+    All is given for the tile's own rows and columns. ``repeated`` says that other tiles may hold
+    the same pairs. Some ten passes over the tile.
     """
     bounds = _bounds(tile, rows, columns)
-    for side, kept, ids in ((bounds, forward, column_ids), (bounds.T, backward, row_ids)):
+    for side, kept, ids in ((bounds, forward, columns.ids), (bounds.T, backward, rows.ids)):
         _keep(_without(side, kept, ids) if repeated else side, kept, ids)
+
+
+def largest(tile: torch.Tensor, scale: NDArray[np.float32], places: NDArray[np.int64]) -> None:
+    """Fill ``places`` (R, P) with the columns of the largest ``tile * scale`` of each row.
+
+    The tile (R, C) holds integers, ``scale`` is (C,); products are rounded to float32 once. Largest
+    first, of equals the lowest column first. Sorts the tile.
+    """
+    import torch
+
+    values = tile.float() * torch.from_numpy(scale)
+    order = values.sort(dim=1, descending=True, stable=True).indices
+    places[:] = order[:, : places.shape[1]].numpy()
 
 
 def settle(
@@ -70,32 +80,29 @@ def search_on(
     queries: Matrix,
     base: Matrix,
     neighbours: Neighbours,
-    *,
-    row_ids: NDArray[np.int64],
-    column_ids: NDArray[np.int64],
 ) -> None:
     """Take a tile (R, C) of products into lists of neighbours (R, K).
 
-    The exact cosine of ``queries[row_ids]`` and ``base[column_ids]`` is computed wherever the bound
-    reaches the row's K-th one.
+    ``queries`` and ``base`` are whole sides. The exact cosine of a pair is computed wherever its
+    bound reaches the row's K-th one.
     """
     import torch
 
     floor = torch.from_numpy(neighbours.cosines[:, -1])
     hits = _bounds(tile, rows, columns) >= floor[:, None]
     line, place = (found.numpy() for found in hits.nonzero(as_tuple=True))
-    new = ~(neighbours.ids[line] == column_ids[place][:, None]).any(axis=1)
+    new = ~(neighbours.ids[line] == columns.ids[place][:, None]).any(axis=1)
     line, place = line[new], place[new]
     if len(line) == 0:
         return
-    found_cosines = cosines_of(queries, base, row_ids[line], column_ids[place])
+    found_cosines = cosines_of(queries, base, rows.ids[line], columns.ids[place])
     changed, first, counts = np.unique(line, return_index=True, return_counts=True)
     shape = (len(changed), int(counts.max()))
     within = np.arange(len(line)) - np.repeat(first, counts)
     cosines = np.full(shape, -np.inf, dtype=np.float32)
     ids = np.full(shape, -1, dtype=np.int64)
     slot = (np.repeat(np.arange(len(changed)), counts), within)
-    ids[slot], cosines[slot] = column_ids[place], found_cosines
+    ids[slot], cosines[slot] = columns.ids[place], found_cosines
     merged = best(
         Neighbours(
             ids=np.concatenate([neighbours.ids[changed], ids], axis=1),
@@ -119,7 +126,8 @@ def _bounds(tile: torch.Tensor, rows: Codes, columns: Codes) -> torch.Tensor:
 
 def _without(bounds: torch.Tensor, kept: Candidates, ids: NDArray[np.int32]) -> torch.Tensor:
     """The same bounds, -inf for what is kept already."""
-    place = np.minimum(np.searchsorted(ids, kept.ids), len(ids) - 1)
+    order = np.argsort(ids)
+    place = order[np.minimum(np.searchsorted(ids, kept.ids, sorter=order), len(ids) - 1)]
     row, slot = np.nonzero(ids[place] == kept.ids)
     bounds = bounds.clone()
     bounds.numpy()[row, place[row, slot]] = -np.inf

@@ -84,8 +84,6 @@ def _taking(loops: ModuleType, left: Codes, right: Codes, kept: int) -> tuple[fl
     bounds = tile.float().numpy() * left.scale[:, None] * right.scale
     bounds += left.bias[:, None] + right.bias
 
-    row_ids, column_ids = (np.arange(len(side), dtype=np.int32) for side in (left, right))
-
     def take(floors: tuple[Matrix, Matrix]) -> float:
         """Seconds of taking the tile into lists that are full of such bounds."""
         lists = []
@@ -94,9 +92,7 @@ def _taking(loops: ModuleType, left: Codes, right: Codes, kept: int) -> tuple[fl
             candidates.bounds[:], candidates.floor[:] = floor[:, None], floor
             lists.append(candidates)
         start = time.perf_counter()
-        loops.take(
-            *(tile, left, right, *lists), row_ids=row_ids, column_ids=column_ids, repeated=False
-        )
+        loops.take(tile, left, right, *lists, repeated=False)
         return time.perf_counter() - start
 
     full = np.full(len(left), 2, dtype=np.float32), np.full(len(right), 2, dtype=np.float32)

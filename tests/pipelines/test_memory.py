@@ -62,7 +62,7 @@ def test_a_bound_that_cannot_hold_the_run(run: list[str], refused: Refused) -> N
     error = refused([*run, "--memory", "20M"])
     assert re.fullmatch(
         r"mine-corpus: error: --memory: 20.0 MiB cannot hold this run of 40 x 50 lines and 16 "
-        r"dimensions, which needs [\d.]+ [MG]iB \([\d.]+ [MG]iB for libraries; the largest stage "
+        r"dimensions, which needs [\d.,]+ [MG]iB \([\d.,]+ [MG]iB for libraries; the largest stage "
         r"is \w+\)\n",
         error,
     )
@@ -106,7 +106,7 @@ def mine_apart(world: World, *arguments: str) -> tuple[subprocess.CompletedProce
 def test_a_bound_is_kept_and_changes_nothing(wide: World) -> None:
     free, bounded = (str(wide.path(f"{name}.jsonl")) for name in ("free", "bounded"))
     refused, _ = mine_apart(wide, "-o", bounded, "--memory", "1M")
-    needed = re.search(r"which needs ([\d.]+ [MG]iB)", refused.stderr)
+    needed = re.search(r"which needs ([\d.,]+ [MG]iB)", refused.stderr)
     assert refused.returncode == 2
     assert needed
     bound = parse_size(needed[1]) + (32 << 20)  # what is said to be needed does
