@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from miner.arrays import Neighbours
-from miner.knn.cells import POINTS, default_cells, search_cells, train_cells
+from miner.knn.cells import POINTS, PROBES, default_cells, search_cells, train_cells
 from miner.knn.exact import search_both
 from miner.selection import candidate_pairs, select
 from worlds import PLANTED, load_sides, make_sides
@@ -28,7 +28,9 @@ from worlds import PLANTED, load_sides, make_sides
 K = 4
 
 
-def find(method: str, vectors: list[str] | None, rows: int, dim: int, tell: Any) -> None:
+def find(
+    method: str, vectors: list[str] | None, rows: int, dim: int, probes: int, tell: Any
+) -> None:
     """Search in a process of its own; tells seconds, peak bytes, and what was found."""
     x, y = load_sides(vectors, rows) if vectors else make_sides("clustered", rows, dim)
     search_both(x[:8192], y[:8192], k=K)  # compiles
@@ -39,7 +41,8 @@ def find(method: str, vectors: list[str] | None, rows: int, dim: int, tell: Any)
     else:
         cells = default_cells(rows)
         step = max(1, 2 * rows // (POINTS * cells))
-        found = search_cells(x, y, train_cells(np.concatenate([x[::step], y[::step]]), cells), k=K)
+        centroids = train_cells(np.concatenate([x[::step], y[::step]]), cells)
+        found = search_cells(x, y, centroids, k=K, probes=probes)
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     tell.put((seconds, peak, [(side.ids, side.cosines) for side in found]))
@@ -58,6 +61,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rows", type=int, nargs="+", default=[1 << n for n in range(14, 19)])
     parser.add_argument("--dim", type=int, default=1024)
+    parser.add_argument("--probes", type=int, default=PROBES, help="cells of a row")
     parser.add_argument("--vectors", nargs=2, metavar=("SRC", "TGT"), help=".npy files")
     args = parser.parse_args()
     context = multiprocessing.get_context("spawn")
@@ -66,7 +70,7 @@ def main() -> int:
         results = {}
         for method in ("exact", "cells"):
             queue = context.Queue()
-            given = (method, args.vectors, rows, args.dim, queue)
+            given = (method, args.vectors, rows, args.dim, args.probes, queue)
             process = context.Process(target=find, args=given)
             process.start()
             seconds, peak, sides = queue.get()

@@ -176,19 +176,28 @@ class _Cells:
         return np.diff(self.start)
 
 
-class _Side:
-    """One side in the order of its rows' nearest cells, so that a cell's codes lie close together.
+@dataclass(frozen=True, kw_only=True)
+class _Order:
+    """One side by its rows' nearest cells: what is compared then lies close together.
 
-    ``codes``, ``nearest`` (the rows by nearest cell) and ``cells`` (by all of their cells) are in
-    that order; ``place`` (N,) says where it has the side's rows.
+    ``rows`` (N,) are the side's rows in that order, ``place`` (N,) is where each has gone.
+    ``nearest`` has the places by nearest cell, ``cells`` by all of a row's cells.
     """
 
-    def __init__(self, rows: Matrix, codes: Codes, cells: NDArray[np.int64], count: int) -> None:
-        order = np.argsort(cells[:, 0], kind="stable")
-        self.rows, self.codes = rows, codes.part(order)
-        self.place = np.argsort(order)
-        self.nearest = _Cells.of(cells[order, :1], count)
-        self.cells = _Cells.of(cells[order], count)
+    rows: NDArray[np.int64]
+    place: NDArray[np.int64]
+    nearest: _Cells
+    cells: _Cells
+
+    @classmethod
+    def of(cls, cells: NDArray[np.int64], count: int) -> _Order:
+        rows = np.argsort(cells[:, 0], kind="stable")
+        return cls(
+            rows=rows,
+            place=np.argsort(rows),
+            nearest=_Cells.of(cells[rows, :1], count),
+            cells=_Cells.of(cells[rows], count),
+        )
 
 
 def search_cells(
@@ -222,37 +231,49 @@ def search_cells(
     check_search(source, target, k=k)
     if probes < 1:
         raise ValueError(f"probes is {probes}; a sentence lies in at least 1 cell")
-    cells = [nearest_cells(rows, centroids, probes=probes) for rows in (source, target)]
-    proposing = choose(source, target, k=k, precision=precision)
-    codes = encode_both(source, target, proposing.precision)
-    left = _Side(source, codes[0], cells[0], len(centroids))
-    right = _Side(target, codes[1], cells[1], len(centroids))
+    orders = [
+        _Order.of(nearest_cells(rows, centroids, probes=probes), len(centroids))
+        for rows in (source, target)
+    ]
     # Each row's very nearest cell first: it has most of its neighbours, and what comes after meets
     # high floors. Those pairs are computed twice, 1 / p**2 of all.
-    in_order = (left.nearest, right.nearest), (left.cells, right.cells)
-    pairs = sum(int(rows.loads() @ columns.loads()) for rows, columns in in_order)
+    passes_of_cells = [[order.nearest for order in orders], [order.cells for order in orders]]
+    pairs = sum(int(rows.loads() @ columns.loads()) for rows, columns in passes_of_cells)
     share = len(source) * len(target) / max(1, pairs)
+    proposing = choose(source, target, k=k, precision=precision)
+    left, right = (
+        codes.part(order.rows)
+        for codes, order in zip(
+            encode_both(source, target, proposing.precision), orders, strict=True
+        )
+    )
     loops = loops_for(pairs)
     forward, backward = propose(
-        *(loops, left.codes, right.codes, chain(*(_tiles(*sides) for sides in in_order))),
+        *(loops, left, right, chain(*(_tiles(*cells) for cells in passes_of_cells))),
         kept=proposing.kept,
         repeated=True,
         progress=lambda products: progress(round(products * share)),
     )
+    sources, targets = (source, left, orders[0]), (target, right, orders[1])
     return (
-        _complete(loops, left, right, forward, k=min(k, len(target))),
-        _complete(loops, right, left, backward, k=min(k, len(source))),
+        _complete(loops, sources, targets, forward, k=min(k, len(target))),
+        _complete(loops, targets, sources, backward, k=min(k, len(source))),
     )
 
 
 def _complete(
-    loops: ModuleType, queries: _Side, base: _Side, candidates: Candidates, *, k: int
+    loops: ModuleType,
+    queries: tuple[Matrix, Codes, _Order],
+    base: tuple[Matrix, Codes, _Order],
+    candidates: Candidates,
+    *,
+    k: int,
 ) -> Neighbours:
     """Rescore the candidates; search on, in their cells, for rows that may miss some."""
-    by_row = candidates.part(queries.place)
-    neighbours, unsettled = settle(loops, queries.rows, base.rows, by_row, k=k)
-    tiles = _tiles(queries.cells, base.cells, only=queries.place[unsettled])
-    search_on(loops, (queries.rows, queries.codes), (base.rows, base.codes), neighbours, tiles)
+    (rows, codes, order), (others, other_codes, other_order) = queries, base
+    neighbours, unsettled = settle(loops, rows, others, candidates.part(order.place), k=k)
+    tiles = _tiles(order.cells, other_order.cells, only=order.place[unsettled])
+    search_on(loops, (rows, codes), (others, other_codes), neighbours, tiles)
     return neighbours
 
 

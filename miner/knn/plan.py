@@ -115,13 +115,13 @@ def cells_cost(problem: Problem, machine: Machine) -> Cost:
     share = min(1.0, UNEVEN * PROBES**2 / cells)
     precision = _soonest(problem, machine)
     assigning = problem.rows * cells
-    training = 2.0 * POINTS * cells * cells * problem.dim * ROUNDS
+    training = 2 * 2.0 * POINTS * cells * cells * problem.dim * ROUNDS  # once more after the split
     similarities = share * problem.similarities + assigning
     operations = 2.0 * similarities * problem.dim + training
     seconds = (
         similarities * _similarity(problem, machine, precision)
         + 2 * _candidates(problem, machine, precision)  # of rows, and of the cells of each
-        + training / machine.products["float32"]
+        + training / machine.products[precision]
         + 2 * problem.rows * machine.preparation
     )
     name = f"cells, {PROBES} of {cells:,} a row"

@@ -186,6 +186,7 @@ def test_part():
     for rows in (slice(2, 5), np.array([7, 0])):
         part = whole.part(rows)
         assert len(part) == len(units[rows])
+        np.testing.assert_array_equal(part.ids, np.arange(9)[rows])
         for name in ("scale", "bias"):
             np.testing.assert_array_equal(getattr(part, name), getattr(whole, name)[rows])
         assert torch.equal(part.numbers, whole.numbers[rows])

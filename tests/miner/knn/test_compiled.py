@@ -22,6 +22,7 @@ SIDES = st.sampled_from([1, 2, 5, 31, 32, 33, 64, 65, 100, 130])
 def side(rows, random, slack):
     """Scales and biases with which float32 bounds are exact in any order, and often equal."""
     return Codes(
+        ids=np.arange(rows, dtype=np.int32),
         numbers=torch.empty((rows, 1)),
         scale=np.ldexp(np.float32(1), random.integers(-3, 2, rows)).astype(np.float32),
         bias=(random.integers(-8, 9, rows) / 4).astype(np.float32),
@@ -72,7 +73,6 @@ def test_take_keeps_the_largest_bounds(
     rows, columns = side(shape[0], random, slack), side(shape[1], random, slack)
     whole = torch.from_numpy(random.integers(-spread, spread + 1, shape)).to(dtype)
     forward, backward = Candidates.none(shape[0], kept[0]), Candidates.none(shape[1], kept[1])
-    ids = np.arange(max(shape), dtype=np.int32)
     every = [(top, left) for top in cuts(shape[0], tiles[0]) for left in cuts(shape[1], tiles[1])]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plain, "BLOCK", block)
@@ -84,8 +84,6 @@ def test_take_keeps_the_largest_bounds(
                 columns.part(left),
                 forward.part(top),
                 backward.part(left),
-                row_ids=ids[top],
-                column_ids=ids[left],
                 repeated=repeats > 0,
             )
     bounds = exact_bounds(whole, rows, columns)
@@ -101,11 +99,28 @@ def test_take_of_bounds_that_rise_or_fall(loops, order):
     ones = side(300, np.random.default_rng(0), 0)
     ones.scale[:], ones.bias[:] = 1, 0
     forward, backward = Candidates.none(1, 12), Candidates.none(300, 1)
-    ids = np.arange(300, dtype=np.int32)
-    given = {"row_ids": ids[:1], "column_ids": ids, "repeated": False}
-    loops.take(tile, ones.part(slice(1)), ones, forward, backward, **given)
+    loops.take(tile, ones.part(slice(1)), ones, forward, backward, repeated=False)
     assert_best(forward, tile.double().numpy())
     assert (backward.ids == 0).all()
+
+
+@LOOPS
+@settings(max_examples=60)
+@given(
+    shape=st.tuples(st.integers(0, 40), SIDES),
+    places=st.integers(1, 9),
+    dtype=st.sampled_from([torch.int32, torch.float64]),
+    spread=st.sampled_from([1, 7, 10**6]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_largest_of_each_row(loops, shape, places, dtype, spread, seed):
+    random = np.random.default_rng(seed)
+    tile = random.integers(-spread, spread + 1, shape)
+    scale = random.choice([0.25, 1, 0.3], shape[1]).astype(np.float32)
+    found = np.empty((shape[0], min(places, shape[1])), dtype=np.int64)
+    loops.largest(torch.from_numpy(tile).to(dtype), scale, found)
+    values = tile.astype(np.float32) * scale
+    np.testing.assert_array_equal(found, oracle.nearest(values, places)[0])
 
 
 def proposed(table, random, *, given, kept):
@@ -174,8 +189,7 @@ def test_searching_on_completes_any_neighbours(loops, sides, k, width, precision
     for columns in random.permutation(cuts(len(right), width)):
         part = right.part(columns)
         tile = product(left.numbers, part.numbers)
-        numbers = {"row_ids": np.arange(len(left)), "column_ids": np.arange(len(right))[columns]}
-        loops.search_on(tile, left, part, *sides, found, **numbers)
+        loops.search_on(tile, left, part, *sides, found)
     ids, cosines = oracle.nearest(table, k)
     np.testing.assert_array_equal(found.ids, ids)
     np.testing.assert_array_equal(found.cosines, cosines)
@@ -185,18 +199,17 @@ def search_on(loops, tile, *, scale, base, ids, found):
     """One row, (1, 0), against rows (``base``, 0) named ``ids``; bounds are scaled products."""
     left, right = (
         Codes(
-            numbers=torch.zeros((rows, 2)),
-            scale=np.full(rows, factor, dtype=np.float32),
-            bias=np.zeros(rows, dtype=np.float32),
+            ids=np.array(names, dtype=np.int32),
+            numbers=torch.zeros((len(names), 2)),
+            scale=np.full(len(names), factor, dtype=np.float32),
+            bias=np.zeros(len(names), dtype=np.float32),
             slack=np.float32(0),
         )
-        for rows, factor in ((1, 1), (len(ids), scale))
+        for names, factor in (([0], 1), (ids, scale))
     )
     x, y = np.array([[1, 0]], dtype=np.float32), np.zeros((max(ids) + 1, 2), dtype=np.float32)
     y[ids, 0] = base
-    loops.search_on(
-        *(tile, left, right, x, y, found), row_ids=np.arange(1), column_ids=np.array(ids)
-    )
+    loops.search_on(tile, left, right, x, y, found)
 
 
 @LOOPS

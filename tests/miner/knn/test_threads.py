@@ -2,11 +2,12 @@ import threading
 import time
 from collections import Counter
 
+import numpy as np
 import pytest
 import torch
 
 from miner.knn import threads
-from miner.knn.threads import in_threads, thread_count
+from miner.knn.threads import Claims, in_threads, thread_count
 
 
 @pytest.fixture(params=[1, 2, 5])
@@ -120,3 +121,44 @@ def test_torch_has_as_many_threads_as_before(work):
         assert threads_of_a_new_thread() == 3
     finally:
         torch.set_num_threads(before)
+
+
+def test_a_row_is_changed_by_one_thread_at_a_time(monkeypatch):
+    """Each change reads, waits and writes: any two at once would lose one."""
+    monkeypatch.setattr(threads, "thread_count", lambda: 4)
+    random = np.random.default_rng(0)
+    tables = np.zeros(20, dtype=int), np.zeros(7, dtype=int)
+    parts = [
+        (random.choice(20, size=3, replace=False), slice(start, start + 2))
+        for start in random.integers(0, 6, size=60)
+    ]
+    claims = Claims(20, 7)
+
+    def add(part):
+        with claims.on(*part):
+            seen = [table[rows].copy() for table, rows in zip(tables, part, strict=True)]
+            time.sleep(0.0005)
+            for table, rows, numbers in zip(tables, part, seen, strict=True):
+                table[rows] = numbers + 1
+
+    in_threads(add, iter(parts))
+    expected = np.zeros(20, dtype=int), np.zeros(7, dtype=int)
+    for part in parts:
+        for table, rows in zip(expected, part, strict=True):
+            table[rows] += 1
+    for table, numbers in zip(tables, expected, strict=True):
+        np.testing.assert_array_equal(table, numbers)
+
+
+def test_rows_of_others_are_not_waited_for():
+    claims = Claims(4)
+    with claims.on(np.array([0, 2])), claims.on(slice(3, 4)):
+        pass
+
+
+def test_an_error_frees_what_was_claimed():
+    claims = Claims(2)
+    with pytest.raises(ValueError, match="no"), claims.on(slice(2)):
+        raise ValueError("no")
+    with claims.on(slice(2)):
+        pass
