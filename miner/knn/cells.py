@@ -48,7 +48,7 @@ POINTS, ROUNDS = 32, 3
 CROWDED = 2.0
 PROBES = 6
 # Rows and columns of a tile: most cells are one, so that what they share is fetched once.
-TILE = 2048
+TILE = 1024
 
 
 def default_cells(rows: int) -> int:
