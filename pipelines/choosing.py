@@ -10,6 +10,7 @@ from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from pipelines import progress
 from pipelines.embedding import ROWS
 from pipelines.options import SOURCE, TARGET, MiningOptions
+from pipelines.reading import whole_side
 from pipelines.searching import ShardNeighbours
 
 if TYPE_CHECKING:
@@ -35,9 +36,9 @@ def select_pairs(options: MiningOptions, shards: Sequence[ShardNeighbours]) -> C
     from miner.choosable import choosable_pairs
     from miner.selection import select
 
-    ordered = sorted(shards, key=lambda found: found.embedded.shard.index)
-    sources = [found for found in ordered if found.embedded.shard.side == SOURCE]
-    targets = [found for found in ordered if found.embedded.shard.side == TARGET]
+    sources, targets = (
+        whole_side(shards, side, lambda found: found.embedded.shard) for side in (SOURCE, TARGET)
+    )
     key = content_key(
         "select",
         neighbours=[sorted(found.neighbours.files.items()) for found in (*sources, *targets)],
@@ -67,7 +68,7 @@ def select_pairs(options: MiningOptions, shards: Sequence[ShardNeighbours]) -> C
         return {"candidates": candidates, "pairs": len(chosen)}
 
     pairs = produce(options.work_dir / "pairs", key=key, write=write)
-    return Choice(pairs=pairs, shards=ordered)
+    return Choice(pairs=pairs, shards=[*sources, *targets])
 
 
 def _whole(shards: Sequence[ShardNeighbours]) -> tuple[NDArray[np.int64], Neighbours]:

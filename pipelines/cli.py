@@ -27,8 +27,17 @@ RETRIEVALS = ("max", "intersect", "forward", "backward")
 def mine_corpus(argv: list[str] | None = None) -> int:
     """Run ``mine-corpus``; the exit status."""
     parser = _mine_parser()
-    args = parser.parse_args(argv)
+    own, beam_options = _split(sys.argv[1:] if argv is None else argv)
+    args = parser.parse_args(own, argparse.Namespace(beam_options=beam_options))
+    if beam_options and args.runner is None:
+        parser.error("options after -- are for the --runner, which is not given")
     return run_command(lambda: _mine(args), parser.prog)
+
+
+def _split(argv: list[str]) -> tuple[list[str], list[str]]:
+    """Our own arguments, and those after ``--``, which are Beam's."""
+    end = argv.index("--") if "--" in argv else len(argv)
+    return argv[:end], argv[end + 1 :]
 
 
 def embed_corpus(argv: list[str] | None = None) -> int:
@@ -45,7 +54,9 @@ def _mine_parser() -> argparse.ArgumentParser:
         epilog="SRC and TGT hold one sentence a line, or records with id, document and text; "
         ".gz, .xz, .zst and .bz2 are decompressed. Bad input is told in one line, with status 2.",
     )
-    parser.add_argument("source", type=Path, metavar="SRC", help="source corpus")
+    parser.add_argument(
+        "source", type=Path, metavar="SRC", help="source corpus: a file, or a folder of files"
+    )
     parser.add_argument("target", type=Path, metavar="TGT", help="target corpus")
     parser.add_argument(
         *("-o", "--output"),
@@ -64,6 +75,7 @@ def _mine_parser() -> argparse.ArgumentParser:
         help="keep sentences, vectors, indexes and neighbours here; what is there already and "
         "still fits is used again (default: a temporary folder beside OUT)",
     )
+    _add_worker_options(parser)
     parser.add_argument(
         "--memory",
         metavar="SIZE",
@@ -79,12 +91,38 @@ def _mine_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_worker_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("workers (no result depends on them)").add_argument
+    add(
+        "--shards",
+        type=int,
+        metavar="N",
+        help="cut each side into N shards, or more where memory asks for it (default: 1 for each "
+        "worker); one to which only something was added keeps those it has",
+    )
+    add(
+        "--workers", type=int, default=1, metavar="N", help="processes on this machine (default: 1)"
+    )
+    add(
+        "--runner",
+        metavar="NAME",
+        help="run on another engine by Beam's runner of that name, such as FlinkRunner; Beam's own "
+        "options come last, after --",
+    )
+
+
 def _add_input_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("input")
     add = group.add_argument
     add("--src-lang", metavar="XX", help="language of SRC (ISO 639), noted in DIR/run.json")
     add("--tgt-lang", metavar="XX", help="language of TGT")
     _add_input_format(group)
+    add(
+        "--max-rejected",
+        type=int,
+        metavar="N",
+        help="end the run if more than N lines of both sides have to be left out (default: any)",
+    )
     add(
         "--keep-duplicates",
         action="store_true",
@@ -181,7 +219,8 @@ def _mine(args: argparse.Namespace) -> int:
             raise KeyboardInterrupt(_after_interrupt(args)) from None
         summary = read_summary(options.work_dir)
     if not args.quiet:
-        sys.stderr.write(describe(summary, monitor.seconds, peak_bytes()) + "\n")
+        peak = max(peak_bytes(), monitor.peak_bytes)
+        sys.stderr.write(describe(summary, monitor.seconds, peak) + "\n")
     return 0
 
 
@@ -232,6 +271,11 @@ def _mining_options(args: argparse.Namespace, work_dir: Path) -> MiningOptions:
         precision=args.precision,
         memory=None if args.memory is None else parse_size(args.memory),
         keep_duplicates=args.keep_duplicates,
+        max_rejected=args.max_rejected,
+        shards=args.shards,
+        workers=args.workers,
+        runner=args.runner,
+        beam_options=tuple(args.beam_options),
     )
 
 

@@ -13,6 +13,7 @@ from miner.knn.plan import Problem, rows_per_shard, tile_bytes
 from pipelines.memory import (
     allowed_bytes,
     peak_bytes,
+    process_count,
     release,
     resident_bytes,
     show_size,
@@ -68,10 +69,11 @@ def measure_side(options: MiningOptions, side: str) -> SideSize:
         ValueError: the corpus or its embeddings cannot be used.
     """
     from miner.storage.embeddings import open_embeddings
-    from miner.storage.measure import measure_corpus
+    from miner.storage.filesets import corpus_files, measure_files
 
     corpus = options.side(side)
-    size = measure_corpus(corpus.path, input_format=corpus.input_format)
+    files = corpus_files(corpus.path, input_format=corpus.input_format)
+    size = measure_files(files, input_format=corpus.input_format)
     if corpus.embeddings is None:
         dim, width = _encoder_dim(options), ENCODED_BYTES
     else:
@@ -127,7 +129,7 @@ def fit_run(options: MiningOptions, sizes: Mapping[str, SideSize]) -> Fit:
     room = allowed_bytes(options) - libraries - SLACK_BYTES
     fitted = _with_shards(options, dim, room, least)
     fit = Fit(options=fitted, libraries=libraries, stages=_stages(fitted, sizes))
-    needed = max(fit.peak, peak_bytes())
+    needed = max(fit.peak, peak_bytes()) * process_count(options)
     if options.memory is not None and needed > options.memory:
         stage = max(fit.stages, key=fit.stages.__getitem__)
         raise ValueError(

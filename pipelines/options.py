@@ -36,7 +36,8 @@ class MiningOptions:
     """A whole run. Fields are those of ``mine-corpus``; see its help.
 
     ``memory`` is in bytes, None for no bound; shards have at most ``rows_per_shard`` rows, and
-    fewer where memory asks for it (``pipelines.fitting``).
+    fewer where memory asks for it (``pipelines.fitting``). ``workers`` are processes on this
+    machine; ``runner`` is Beam's name of another engine, which ``beam_options`` are for.
     """
 
     source: CorpusOptions
@@ -52,11 +53,21 @@ class MiningOptions:
     precision: str = "auto"
     memory: int | None = None
     keep_duplicates: bool = False
+    max_rejected: int | None = None
+    shards: int | None = None
     rows_per_shard: int = ROWS_PER_SHARD
+    workers: int = 1
+    runner: str | None = None
+    beam_options: tuple[str, ...] = ()
 
     def side(self, name: str) -> CorpusOptions:
         """The options of the side called ``source`` or ``target``."""
         return self.source if name == SOURCE else self.target
+
+    @property
+    def runs_inside(self) -> bool:
+        """Whether all stages run in the process that asks for them."""
+        return self.workers == 1 and self.runner is None
 
     @property
     def product_precision(self) -> Precision | None:
@@ -87,6 +98,11 @@ def check_options(options: MiningOptions) -> None:
         raise ValueError(
             f"--precision {options.precision} is unknown; choose one of {', '.join(PRECISIONS)}"
         )
+    for name, count in (("--shards", options.shards), ("--workers", options.workers)):
+        if count is not None and count < 1:
+            raise ValueError(f"{name} {count}: must be at least 1")
+    if options.max_rejected is not None and options.max_rejected < 0:
+        raise ValueError(f"--max-rejected {options.max_rejected}: must be at least 0")
     if options.rows_per_shard < 1:
         raise ValueError(f"rows_per_shard is {options.rows_per_shard}; it must be at least 1")
     _check_index(options.index)
@@ -109,7 +125,12 @@ def _check_index(index: str) -> None:
 def _check_sides(options: MiningOptions) -> None:
     source, target = options.source.path, options.target.path
     vectors = [side.embeddings for side in (options.source, options.target) if side.embeddings]
-    check_files([source, target, *vectors], options.output)
+    folders = [path for path in (source, target) if path.is_dir()]
+    for folder in folders:
+        if options.output.parent.resolve() == folder.resolve():
+            raise ValueError(f"{options.output}: would lie among the inputs; name another folder")
+    files = [path for path in (source, target) if path not in folders]
+    check_files([*files, *vectors], options.output)
     if source.samefile(target):
         raise ValueError(
             f"{source}: source and target are the same file, "

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 logger = logging.getLogger(__name__)
@@ -20,10 +20,14 @@ UNTOLD = os.terminal_size((80, 24))  # for terminals that say 0, at which tqdm s
 
 
 class Monitor:
-    """Follows the stages of one run; ``seconds`` maps each stage to the time spent in it."""
+    """Follows the stages of one run; ``seconds`` maps each stage to the time spent in it.
+
+    ``peak_bytes`` is the largest resident set of a worker, where there are any.
+    """
 
     def __init__(self, *, bars: bool) -> None:
         self.seconds: dict[str, float] = {}
+        self.peak_bytes = 0
         self._bars = bars
 
     @contextmanager
@@ -103,6 +107,13 @@ def install(monitor: Monitor | None) -> None:
     """Make ``monitor`` the one that this process's stages report to."""
     global _monitor
     _monitor = monitor
+
+
+def note_workers(seconds: Mapping[str, float], peak_bytes: int) -> None:
+    """Take what other processes measured: the time of each stage in all, the largest peak."""
+    if _monitor is not None:
+        _monitor.seconds.update(seconds)
+        _monitor.peak_bytes = peak_bytes
 
 
 @contextmanager

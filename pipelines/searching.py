@@ -15,6 +15,7 @@ from pipelines.indexing import SearchableShard, is_indexed
 from pipelines.joining import CENTROIDS, load_cells, trained_cells
 from pipelines.lookup import Lookup, look_up, lookup_key
 from pipelines.options import SOURCE, TARGET, MiningOptions
+from pipelines.reading import whole_side
 from pipelines.recall import measure_recall
 
 if TYPE_CHECKING:
@@ -33,6 +34,12 @@ class Tile:
     target: SearchableShard
     part: str
     cells: Artefact | None
+
+    @property
+    def name(self) -> str:
+        """Its place in the folder ``tiles``."""
+        source, target = (side.embedded.shard.index for side in (self.source, self.target))
+        return f"{source:05d}-{target:05d}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,10 +68,7 @@ def plan_tiles(options: MiningOptions, shards: Sequence[SearchableShard]) -> lis
     from miner.knn.cells import names_cells
 
     sides = [
-        sorted(
-            (shard for shard in shards if shard.embedded.shard.side == side),
-            key=lambda shard: shard.embedded.shard.index,
-        )
+        whole_side(shards, side, lambda searchable: searchable.embedded.shard)
         for side in (SOURCE, TARGET)
     ]
     method = shards[0].method
@@ -101,7 +105,6 @@ def search_tile(options: MiningOptions, tile: Tile) -> list[Partial] | list[Look
         k=options.k,
         **_cells_key(tile),
     )
-    name = f"{source.shard.index:05d}-{target.shard.index:05d}"
 
     def write(draft: Draft) -> Mapping[str, Any]:
         forward, backward = _search(options, tile)
@@ -109,7 +112,7 @@ def search_tile(options: MiningOptions, tile: Tile) -> list[Partial] | list[Look
         _save(draft, TARGET, _with_rows(backward, source))
         return {"approximate": tile.cells is not None}
 
-    artefact = produce(options.work_dir / "tiles" / name, key=key, write=write)
+    artefact = produce(options.work_dir / "tiles" / tile.name, key=key, write=write)
     return [
         Partial(embedded=source, other=target, tile=artefact),
         Partial(embedded=target, other=source, tile=artefact),
@@ -156,6 +159,10 @@ def find_neighbours(
     side = embedded.shard.side
     partials = [part for part in parts if isinstance(part, Partial)]
     lookups = [part for part in parts if isinstance(part, Lookup)]
+    if lookups:
+        lookups = whole_side(lookups, _other(side), lambda part: part.other.embedded.shard)
+    else:
+        partials = whole_side(partials, _other(side), lambda part: part.other.shard)
     key = lookup_key(options, lookups) if lookups else _merge_key(options, partials, side)
 
     def write(draft: Draft) -> Mapping[str, Any]:
@@ -165,6 +172,10 @@ def find_neighbours(
 
     folder = options.work_dir / "neighbours" / embedded.shard.name
     return ShardNeighbours(embedded=embedded, neighbours=produce(folder, key=key, write=write))
+
+
+def _other(side: str) -> str:
+    return TARGET if side == SOURCE else SOURCE
 
 
 def _recall(

@@ -42,16 +42,15 @@ def _side(options: MiningOptions, choice: Choice, side: str) -> dict[str, Any]:
     shards = [found.embedded for found in choice.shards if found.embedded.shard.side == side]
     without_vector = dropped(shards)
     facts = shards[0].shard.corpus.facts
-    unique = sum(facts["shards"])
     return {
         "path": str(options.side(side).path),
         "read": facts["read"],
         "rejected": facts["rejected"],
         "first_rejected": facts["first_rejected"],
         "duplicates": facts["duplicates"],
-        "unique": unique,
+        "unique": facts["unique"],
         "dropped": without_vector,
-        "searched": unique - without_vector.total(),
+        "searched": facts["unique"] - without_vector.total(),
         **_recall([found.neighbours.facts for found in choice.shards if found.embedded in shards]),
     }
 

@@ -22,7 +22,8 @@ class Sentences:
 
     The kept are ``rows``, ``ids``, ``docs`` and ``texts``; the repeated are ``duplicate_rows``
     and ``duplicate_ids``, with the row of the kept sentence of the same text (of this batch or an
-    earlier one) in ``duplicate_first_rows``; ``rejected`` maps rows to the reason.
+    earlier one) in ``duplicate_first_rows``; ``rejected`` maps rows to the reason,
+    ``rejected_texts`` to what was found there.
     """
 
     read: int
@@ -34,6 +35,7 @@ class Sentences:
     duplicate_ids: list[str]
     duplicate_first_rows: list[int]
     rejected: dict[int, Rejection]
+    rejected_texts: dict[int, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,6 +145,9 @@ def _sentences(records: Records, repeats: dict[int, int]) -> Sentences:
         rejected={
             records.first_row + position: reason for position, reason in records.rejected.items()
         },
+        rejected_texts={
+            records.first_row + position: text for position, text in records.rejected_texts.items()
+        },
     )
 
 
@@ -180,3 +185,22 @@ def duplicates_table(sentences: Sentences) -> pa.Table:
         sentences.duplicate_first_rows,
     ]
     return pa.table(columns, schema=duplicates_schema())
+
+
+def rejected_schema() -> pa.Schema:
+    """The Arrow schema of what was rejected: row, why, and the text or line that was found."""
+    import pyarrow as pa
+
+    return pa.schema({"row": pa.int64(), "why": pa.string(), "text": pa.string()})
+
+
+def rejected_table(sentences: Sentences) -> pa.Table:
+    """What was rejected of a batch, of ``rejected_schema``."""
+    import pyarrow as pa
+
+    columns = [
+        list(sentences.rejected),
+        [str(why) for why in sentences.rejected.values()],
+        list(sentences.rejected_texts.values()),
+    ]
+    return pa.table(columns, schema=rejected_schema())
