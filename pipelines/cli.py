@@ -282,9 +282,7 @@ def _mining_options(args: argparse.Namespace, work_dir: Path) -> MiningOptions:
 def start_telling(args: argparse.Namespace) -> progress.Monitor:
     """Set up our own log lines, the libraries' only where asked for, and a monitor of progress."""
     level = logging.ERROR if args.quiet else logging.DEBUG if args.verbose else logging.INFO
-    logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
-    for room in ("encoder", "miner", "pipelines"):
-        logging.getLogger(room).setLevel(level)
+    progress.log_to_stderr(level)
     # Beam logs each failure with its whole traceback; the stage's own error is told in one line.
     others = logging.WARNING if args.verbose else logging.CRITICAL
     logging.getLogger("apache_beam").setLevel(others)

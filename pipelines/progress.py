@@ -1,18 +1,21 @@
 """What a run tells while it works: bars on a terminal, log lines elsewhere, seconds per stage.
 
-Stages run inside the process on the direct runner, so they report to one monitor of the process;
-on a cluster's workers nobody has installed one, and reports go nowhere.
+Stages report to the monitor of their process; on a cluster's workers nobody has installed one, and
+reports go nowhere.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 logger = logging.getLogger(__name__)
+
+ROOMS = ("encoder", "miner", "pipelines")
 
 LOG_SECONDS = 10.0
 STDERR = 2
@@ -98,6 +101,13 @@ class _Log(Meter):
     def close(self) -> None:
         seconds = time.monotonic() - self._start
         logger.info("%s: %s %s in %.1f s", self._name, f"{self._done:,}", self._unit, seconds)
+
+
+def log_to_stderr(level: int) -> None:
+    """Write log lines to stderr, our own from ``level`` on."""
+    logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
+    for room in ROOMS:
+        logging.getLogger(room).setLevel(level)
 
 
 _monitor: Monitor | None = None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+import shlex
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,10 +23,12 @@ if TYPE_CHECKING:
     from apache_beam.metrics.cells import DistributionResult
     from apache_beam.options.pipeline_options import PipelineOptions
     from apache_beam.runners.runner import PipelineResult, PipelineRunner
+    from apache_beam.transforms.environments import Environment
 
 logger = logging.getLogger(__name__)
 
 LOCK = ".lock"
+LEAST_TOLD = 0.05  # seconds
 
 
 def mine_corpus(options: MiningOptions) -> None:
@@ -72,14 +76,12 @@ def _engine(options: MiningOptions) -> tuple[PipelineRunner, PipelineOptions, Ma
     from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
     from apache_beam.runners.runner import create_runner
 
-    flags = list(options.beam_options)
-    if options.workers > 1:
-        flags += [f"--direct_num_workers={options.workers}"]
-        flags += ["--direct_running_mode=multi_processing"]
+    flags = [f"--direct_num_workers={options.workers}", *options.beam_options]
+    name = options.runner or "DirectRunner"
     try:
         # The direct runner by its own name: "DirectRunner" would first try to download another one.
-        name = options.runner or "DirectRunner"
-        runner = FnApiRunner() if name == "DirectRunner" else create_runner(name)
+        local = name == "DirectRunner"
+        runner = FnApiRunner(_workers_here(options)) if local else create_runner(name)
     except ImportError as error:
         raise ValueError(f"--runner {options.runner}: {error}") from error
     beam_options = PipelineOptions(flags)
@@ -92,6 +94,17 @@ def _engine(options: MiningOptions) -> tuple[PipelineRunner, PipelineOptions, Ma
     hints = dict(_hint(hint) for hint in standard.resource_hints)
     standard.resource_hints = []  # Beam would give them to all workers
     return runner, beam_options, hints
+
+
+def _workers_here(options: MiningOptions) -> Environment | None:
+    """What starts worker processes on this machine; None for the runner's own process."""
+    from apache_beam.transforms.environments import SubprocessSDKEnvironment
+
+    if options.workers == 1:
+        return None
+    level = logging.getLogger("pipelines").getEffectiveLevel()
+    command = [sys.executable, "-m", "pipelines.worker", str(level)]
+    return SubprocessSDKEnvironment.from_command_string("exec " + shlex.join(command))
 
 
 def _hint(text: str) -> tuple[str, str]:
@@ -125,7 +138,8 @@ def _tell(result: PipelineResult) -> None:
     for found in distributions:
         name = found.key.metric
         by_kind.setdefault(name.namespace, {})[name.name] = found.committed
-    seconds = {name: (took.sum or 0) / 1000 for name, took in by_kind["milliseconds"].items()}
+    took = {name: (found.sum or 0) / 1000 for name, found in by_kind["milliseconds"].items()}
+    seconds = {name: spent for name, spent in took.items() if spent >= LEAST_TOLD}
     peaks = [peak.max or 0 for peak in by_kind["memory"].values()]
     progress.note_workers(seconds, max(peaks, default=0))
 
