@@ -18,6 +18,7 @@ from miner.storage.formats import INPUT_FORMATS
 from pipelines import progress
 from pipelines.memory import parse_size
 from pipelines.options import PRECISIONS, CorpusOptions, MiningOptions
+from pipelines.work_cli import COMMANDS, work_command
 
 # The names in miner.margin and miner.selection, which would load NumPy for --help.
 MARGINS = ("ratio", "distance", "absolute", "csls")
@@ -25,9 +26,12 @@ RETRIEVALS = ("max", "intersect", "forward", "backward")
 
 
 def mine_corpus(argv: list[str] | None = None) -> int:
-    """Run ``mine-corpus``; the exit status."""
+    """Run ``mine-corpus``, or ``mine-corpus status`` or ``clean``; the exit status."""
+    argv = sys.argv[1:] if argv is None else argv
+    if argv and argv[0] in COMMANDS:
+        return work_command(argv)
     parser = _mine_parser()
-    own, beam_options = _split(sys.argv[1:] if argv is None else argv)
+    own, beam_options = _split(argv)
     args = parser.parse_args(own, argparse.Namespace(beam_options=beam_options))
     if beam_options and args.runner is None:
         parser.error("options after -- are for the --runner, which is not given")
@@ -52,7 +56,9 @@ def _mine_parser() -> argparse.ArgumentParser:
         prog="mine-corpus",
         description="Mine the sentence pairs of two corpora that are translations of each other.",
         epilog="SRC and TGT hold one sentence a line, or records with id, document and text; "
-        ".gz, .xz, .zst and .bz2 are decompressed. Bad input is told in one line, with status 2.",
+        ".gz, .xz, .zst and .bz2 are decompressed. Bad input is told in one line, with status 2. "
+        "mine-corpus status DIR tells how far the run in a work folder is, mine-corpus clean DIR "
+        "empties that of a finished one.",
     )
     parser.add_argument(
         "source", type=Path, metavar="SRC", help="source corpus: a file, or a folder of files"

@@ -23,11 +23,17 @@ from pipelines.embedding import EmbeddedShard, embed_shard
 from pipelines.exporting import export_pairs
 from pipelines.failing import note_failure
 from pipelines.indexing import fill_index, plan_sides, train_side
+from pipelines.ledger import note_done
 from pipelines.memory import peak_bytes, release
 from pipelines.options import SOURCE, TARGET, MiningOptions
 from pipelines.reading import Shard, read_side
 from pipelines.searching import find_neighbours, plan_tiles, search_tile
 from pipelines.summary import write_summary
+
+STAGES = [
+    *(read_side, embed_shard, plan_sides, train_side, fill_index, plan_tiles, search_tile),
+    *(find_neighbours, select_pairs, write_summary, export_pairs),
+]
 
 Account = Callable[[Any], Mapping[str, int]]
 
@@ -58,12 +64,17 @@ class Stage(beam.DoFn):
             note_failure(self._options, error)
             raise
         self._done.inc()
-        self._milliseconds.update(round(1000 * (time.perf_counter() - start)))
+        seconds = time.perf_counter() - start
+        self._milliseconds.update(round(1000 * seconds))
         self._peak.update(peak_bytes())
+        results = result if isinstance(result, list) else [result]
+        note_done(
+            self._options.work_dir, self._function.__name__, made=len(results), seconds=seconds
+        )
         for name, count in (self._account(result) if self._account else {}).items():
             Metrics.counter("sentences", name).inc(count)
         release()
-        yield from result if isinstance(result, list) else [result]
+        yield from results
 
 
 def build(

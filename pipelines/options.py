@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 # The stages' own folders in the work folder.
 ARTEFACTS = ("sentences", "embeddings", "indexes", "tiles", "neighbours", "pairs")
+OWN_FOLDERS = (*ARTEFACTS, "progress", "rejected")
 
 ROWS_PER_SHARD = 1 << 18  # 262,144 float32 vectors of 384 dimensions are 400 MB
 
@@ -173,7 +174,7 @@ def _check_work_dir(options: MiningOptions) -> None:
     if work_dir.exists() and not work_dir.is_dir():
         raise NotADirectoryError(f"--work-dir {work_dir}: is a file; name a folder")
     output = options.output.resolve()
-    if any(output.is_relative_to((work_dir / kept).resolve()) for kept in ARTEFACTS):
+    if any(output.is_relative_to((work_dir / kept).resolve()) for kept in OWN_FOLDERS):
         raise ValueError(
             f"{options.output}: the work folder keeps its own files there; name another folder"
         )

@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from encoder import BUNDLED
+from miner.storage.atomic import TEMPORARY
 from pipelines import progress
 from pipelines.failing import first_failure, forget_failures
 from pipelines.fitting import fit_shards
+from pipelines.ledger import LOCK, begin
 from pipelines.options import CorpusOptions, MiningOptions, check_options
 
 if TYPE_CHECKING:
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LOCK = ".lock"
 LEAST_TOLD = 0.05  # seconds
 
 
@@ -45,18 +46,27 @@ def mine_corpus(options: MiningOptions) -> None:
     options = fit_shards(options)
     options.work_dir.mkdir(parents=True, exist_ok=True)
     with _sole_run(options.work_dir):
+        _sweep(options)
         _run_graph(options if options.runs_inside else _absolute(options))
+
+
+def _sweep(options: MiningOptions) -> None:
+    """Remove the files that a run which was killed on this machine has left half written."""
+    if options.runner is None:
+        for path in options.work_dir.rglob(f"{TEMPORARY}*"):
+            path.unlink(missing_ok=True)
 
 
 def _run_graph(options: MiningOptions) -> None:
     import apache_beam as beam
 
-    from pipelines.graph import build
+    from pipelines.graph import STAGES, build
 
     runner, beam_options, hints = _engine(options)
     pipeline = beam.Pipeline(runner=runner, options=beam_options)
     build(pipeline, options, hints)
     forget_failures(options)
+    begin(options.work_dir, [stage.__name__ for stage in STAGES])
     try:
         with _threads_for(options):
             result = pipeline.run()
