@@ -93,7 +93,7 @@ def test_a_dask_cluster_of_two_worker_processes(same: Iterator, tmp_path: Path) 
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
     ) as cluster:
         address = f"--dask_client_address={cluster.scheduler_address}"
-        same("--runner", "DaskRunner", "--", address)
+        same("--runner", "apache_beam.runners.dask.dask_runner.DaskRunner", "--", address)
 
 
 @pytest.mark.parametrize(
