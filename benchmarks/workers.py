@@ -68,6 +68,7 @@ def main() -> int:
                     workers, args.shards, [str(source), str(args.target), *options]
                 )
                 best[workers] = max(best[workers], found)
+                print(f"{workers} workers: {each * found:,.0f} sentences a second", flush=True)
     for workers, rate in best.items():
         times = rate / best[1]
         print(f"{workers} workers: {each * rate:,.0f} sentences a second, {times:.2f} times one's")
