@@ -29,15 +29,17 @@ def choosable_pairs(
     source_ids: NDArray[np.int64],
     target_ids: NDArray[np.int64],
     margin: str = "ratio",
+    means: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
 ) -> tuple[Pairs, int]:
     """Those candidates that ``select`` may choose, and how many candidates there are.
 
     They are the best, with ties, of each source's own list and of each target's. So ``select``
     gives the same of them as of all candidates, and but for ties there are at most N + M of them,
     not K (N + M). Arguments and order are those of ``miner.selection.candidate_pairs``; a pair's
-    cosine must be the same in both lists, as exact ones are.
+    cosine must be the same in both lists, as exact ones are. ``means`` (N,) and (M,) are those of
+    the neighbourhoods that margins compare with, where these are others than the lists.
     """
-    means = forward.means(), backward.means()
+    means = means or (forward.means(), backward.means())
     ours, our_count, shared = _best_edges(
         forward, backward, means, (source_ids, target_ids), margin
     )

@@ -41,7 +41,10 @@ def select_pairs(options: MiningOptions, shards: Sequence[ShardNeighbours]) -> C
     )
     key = content_key(
         "select",
-        neighbours=[sorted(found.neighbours.files.items()) for found in (*sources, *targets)],
+        neighbours=[
+            [sorted(artefact.files.items()) for artefact in found.neighbours.values()]
+            for found in (*sources, *targets)
+        ],
         rows=[found.embedded.vectors.files[ROWS] for found in (*sources, *targets)],
         margin=options.margin,
         retrieval=options.retrieval,
@@ -52,13 +55,16 @@ def select_pairs(options: MiningOptions, shards: Sequence[ShardNeighbours]) -> C
         import pyarrow.parquet as pq
 
         with progress.stage("select", None, "candidates") as meter:
-            (source_ids, forward), (target_ids, backward) = _whole(sources), _whole(targets)
+            scope, *around = options.scopes
+            source_ids, forward = _whole(sources, scope, options.k)
+            target_ids, backward = _whole(targets, scope, options.k)
             some, candidates = choosable_pairs(
                 forward,
                 backward,
                 source_ids=source_ids,
                 target_ids=target_ids,
                 margin=options.margin,
+                means=(_means(sources, around[0]), _means(targets, around[0])) if around else None,
             )
             del forward, backward
             chosen = select(some, retrieval=options.retrieval, threshold=options.threshold)
@@ -71,26 +77,29 @@ def select_pairs(options: MiningOptions, shards: Sequence[ShardNeighbours]) -> C
     return Choice(pairs=pairs, shards=[*sources, *targets])
 
 
-def _whole(shards: Sequence[ShardNeighbours]) -> tuple[NDArray[np.int64], Neighbours]:
+def _means(shards: Sequence[ShardNeighbours], scope: str) -> NDArray[np.float64]:
+    """The mean cosine of each row's neighbourhood."""
+    import numpy as np
+
+    return np.concatenate([found.load(scope).means() for found in shards])
+
+
+def _whole(
+    shards: Sequence[ShardNeighbours], scope: str, k: int
+) -> tuple[NDArray[np.int64], Neighbours]:
     """One side's rows and their neighbours, ascending by row."""
     import numpy as np
 
     from miner.arrays import Neighbours
 
     rows = np.concatenate([found.embedded.row_ids() for found in shards])
-    whole: Neighbours | None = None
+    whole = Neighbours.none(len(rows), k)
     start = 0
     for found in shards:  # into their place: joining them at the end would hold all of them twice
-        part = found.load()
-        if whole is None:
-            shape = len(rows), part.ids.shape[1]
-            whole = Neighbours(
-                ids=np.empty(shape, dtype=np.int64), cosines=np.empty(shape, dtype=np.float32)
-            )
-        block = slice(start, start + len(part))
-        whole.ids[block], whole.cosines[block] = part.ids, part.cosines
+        part = found.load(scope)
+        place = slice(start, start + len(part)), slice(part.ids.shape[1])
+        whole.ids[place], whole.cosines[place] = part.ids, part.cosines
         start += len(part)
-    assert whole is not None  # a side has at least one shard
     return rows, whole
 
 

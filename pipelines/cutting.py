@@ -82,7 +82,7 @@ def _asked(options: MiningOptions, side: str) -> list[object]:
     """What makes for another cut of the same corpus."""
     corpus = options.side(side)
     shards, rows = options.shards, options.rows_per_shard
-    return [shards, rows, options.keep_duplicates, corpus.input_format]
+    return [shards, rows, options.keep_duplicates, options.scope, corpus.input_format]
 
 
 def _path(options: MiningOptions, side: str) -> Path:

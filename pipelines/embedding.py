@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from encoder import Encoder, load_encoder
-from miner.storage.artefacts import Artefact, Draft, content_key, file_digest, produce
+from miner.storage.artefacts import Artefact, Draft, content_key, file_digest, file_state, produce
 from pipelines import progress
 from pipelines.encoding import ENCODE_ROWS, Block, encoded_blocks
 from pipelines.options import CorpusOptions, MiningOptions
@@ -21,6 +21,7 @@ from pipelines.reading import Shard
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     Vectors = NDArray[np.floating]
@@ -46,6 +47,15 @@ class EmbeddedShard:
 
         rows: NDArray[np.int64] = np.load(self.vectors.file(ROWS))
         return rows
+
+    def docs(self) -> pa.Array:
+        """The documents of those sentences."""
+        import numpy as np
+        import pyarrow as pa
+
+        sentences = self.shard.read(["row", "doc"])
+        has_vector = np.isin(sentences["row"].to_numpy(), self.row_ids())
+        return sentences["doc"].combine_chunks().filter(pa.array(has_vector))
 
     def unit_vectors(self) -> NDArray[np.float32]:
         """Their vectors as unit rows.
@@ -149,8 +159,7 @@ def _maker(options: MiningOptions, shard: Shard) -> object:
     side = options.side(shard.side)
     if side.embeddings is None:
         return encoder_of_process(options.encoder).name
-    found = side.embeddings.stat()
-    digest = _digest_once(side.embeddings, found.st_ino, found.st_size, found.st_mtime_ns)
+    digest = _digest_once(side.embeddings, *file_state(side.embeddings))
     return [digest, shard.corpus.facts["read"], side.dim]
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from pipelines import progress
 from pipelines.embedding import VECTORS, EmbeddedShard, SideVectors, dropped
-from pipelines.options import SOURCE, TARGET, MiningOptions
+from pipelines.options import CORPUS, SOURCE, TARGET, MiningOptions
 from pipelines.reading import whole_side
 from pipelines.rejected import check_rejected, collect_rejected
 
@@ -93,6 +93,8 @@ def _check_usable(corpus: object, shards: Sequence[EmbeddedShard]) -> None:
 
 
 def _choose_method(options: MiningOptions, sides: Mapping[str, Sequence[EmbeddedShard]]) -> str:
+    if CORPUS not in options.scopes:
+        return EXACT
     if options.index != "auto":
         return options.index
     rows = {name: len(SideVectors(shards)) for name, shards in sides.items()}

@@ -20,6 +20,9 @@ ROWS_PER_SHARD = 1 << 18  # 262,144 float32 vectors of 384 dimensions are 400 MB
 # The names in miner.knn.codes, which would load NumPy for --help.
 PRECISIONS = ("auto", "float32", "bfloat16", "int8")
 
+# Where a search, or a margin, looks: the whole other side, or documents paired with one's own.
+CORPUS, DOCUMENT = SCOPES = ("corpus", "document")
+
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusOptions:
@@ -39,6 +42,7 @@ class MiningOptions:
     ``memory`` is in bytes, None for no bound; shards have at most ``rows_per_shard`` rows, and
     fewer where memory asks for it (``pipelines.fitting``). ``workers`` are processes on this
     machine; ``runner`` is Beam's name of another engine, which ``beam_options`` are for.
+    ``margin_scope`` is that of ``scope`` if None.
     """
 
     source: CorpusOptions
@@ -52,6 +56,9 @@ class MiningOptions:
     threshold: float = -math.inf
     index: str = "auto"
     precision: str = "auto"
+    scope: str = CORPUS
+    margin_scope: str | None = None
+    document_pairs: Path | None = None
     memory: int | None = None
     keep_duplicates: bool = False
     max_rejected: int | None = None
@@ -64,6 +71,11 @@ class MiningOptions:
     def side(self, name: str) -> CorpusOptions:
         """The options of the side called ``source`` or ``target``."""
         return self.source if name == SOURCE else self.target
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """What is searched: for candidates, and then for margins if that is something else."""
+        return tuple(dict.fromkeys([self.scope, self.margin_scope or self.scope]))
 
     @property
     def runs_inside(self) -> bool:
@@ -107,6 +119,7 @@ def check_options(options: MiningOptions) -> None:
     if options.rows_per_shard < 1:
         raise ValueError(f"rows_per_shard is {options.rows_per_shard}; it must be at least 1")
     _check_index(options.index)
+    _check_scopes(options)
     _check_sides(options)
     check_output(options.output)
     _check_work_dir(options)
@@ -123,6 +136,25 @@ def _check_index(index: str) -> None:
         check_index(index)
 
 
+def _check_scopes(options: MiningOptions) -> None:
+    for name, scope in (("--scope", options.scope), ("--margin-scope", options.margin_scope)):
+        if scope not in (*SCOPES, None):
+            raise ValueError(f"{name} {scope} is unknown; choose one of {', '.join(SCOPES)}")
+    if options.scope == DOCUMENT and options.document_pairs is None:
+        raise ValueError(
+            "--scope document: needs --document-pairs, a list of what is to be searched"
+        )
+    if options.scope != DOCUMENT and options.document_pairs is not None:
+        raise ValueError("--document-pairs: is for --scope document; give both or neither")
+    if options.scope != DOCUMENT and options.margin_scope == DOCUMENT:
+        raise ValueError("--margin-scope document: is for --scope document; give both or neither")
+    if CORPUS not in options.scopes and options.index not in ("auto", "exact"):
+        raise ValueError(
+            f"--index {options.index}: documents are searched exactly; leave it out, or compare "
+            "with the whole corpus by --margin-scope corpus"
+        )
+
+
 def _check_sides(options: MiningOptions) -> None:
     source, target = options.source.path, options.target.path
     vectors = [side.embeddings for side in (options.source, options.target) if side.embeddings]
@@ -131,7 +163,8 @@ def _check_sides(options: MiningOptions) -> None:
         if options.output.parent.resolve() == folder.resolve():
             raise ValueError(f"{options.output}: would lie among the inputs; name another folder")
     files = [path for path in (source, target) if path not in folders]
-    check_files([*files, *vectors], options.output)
+    pairs = [options.document_pairs] if options.document_pairs else []
+    check_files([*files, *vectors, *pairs], options.output)
     if source.samefile(target):
         raise ValueError(
             f"{source}: source and target are the same file, "

@@ -16,6 +16,7 @@ from miner.storage.corpus import CorpusError
 from miner.storage.filesets import CorpusReader, corpus_files, place_of
 from miner.storage.sentences import (
     CorpusCounts,
+    Sentences,
     duplicates_schema,
     duplicates_table,
     rejected_schema,
@@ -27,7 +28,8 @@ from miner.storage.sentences import (
 from miner.storage.streams import split_compression
 from pipelines import progress
 from pipelines.cutting import HASH_BYTES, remember_cut, shard_sizes
-from pipelines.options import MiningOptions
+from pipelines.options import DOCUMENT, MiningOptions
+from pipelines.pairing import check_documents
 
 if TYPE_CHECKING:
     import numpy as np
@@ -120,7 +122,7 @@ def read_side(options: MiningOptions, side: str) -> list[Shard]:
     ``first_rejected`` (by reason) and ``shards``, their number.
 
     Raises:
-        CorpusError: the corpus cannot be read, or no sentence of it can be mined.
+        ValueError: the corpus cannot be read, or no sentence of it can be mined.
     """
     corpus = options.side(side)
     files = corpus_files(corpus.path, input_format=corpus.input_format)
@@ -131,6 +133,7 @@ def read_side(options: MiningOptions, side: str) -> list[Shard]:
         files=[[file.name, digest] for file, digest in zip(files, digests, strict=True)],
         input_format=corpus.input_format,
         keep_duplicates=options.keep_duplicates,
+        scope=options.scope,
         rows_per_shard=options.rows_per_shard,
         shards=options.shards,
     )
@@ -142,10 +145,13 @@ def read_side(options: MiningOptions, side: str) -> list[Shard]:
 
     artefact = produce(options.work_dir / "sentences" / side, key=key, write=write)
     remember_cut(options, side, files, digests, artefact.facts["shards"])
-    return [
+    shards = [
         Shard(side=side, index=index, rows=rows, corpus=_part(artefact, index))
         for index, rows in enumerate(artefact.facts["shards"])
     ]
+    if options.scope == DOCUMENT:
+        check_documents(options, side, shards)
+    return shards
 
 
 def _part(corpus: Artefact, index: int) -> Artefact:
@@ -189,7 +195,7 @@ def _write_side(
 
         def kept_tables() -> Iterator[pa.Table]:
             nonlocal counts
-            for sentences in unique_sentences(reader, keep_duplicates=options.keep_duplicates):
+            for sentences in _unique(options, reader):
                 duplicates.write_table(duplicates_table(sentences))
                 if sentences.rejected:
                     told = rejected_table(sentences)
@@ -216,8 +222,15 @@ def _write_side(
 
 
 def _count_kept(options: MiningOptions, reader: CorpusReader) -> int:
-    sentences = unique_sentences(reader, keep_duplicates=options.keep_duplicates)
-    return sum(len(batch.rows) for batch in sentences)
+    return sum(len(batch.rows) for batch in _unique(options, reader))
+
+
+def _unique(options: MiningOptions, reader: CorpusReader) -> Iterator[Sentences]:
+    return unique_sentences(
+        reader,
+        keep_duplicates=options.keep_duplicates,
+        within_documents=options.scope == DOCUMENT,
+    )
 
 
 def _write_shards(tables: Iterable[pa.Table], sizes: Iterator[int], draft: Draft) -> list[int]:

@@ -168,6 +168,7 @@ def _absolute(options: MiningOptions) -> MiningOptions:
         target=absolute(options.target),
         output=options.output.absolute(),
         work_dir=options.work_dir.absolute(),
+        document_pairs=options.document_pairs and options.document_pairs.absolute(),
         encoder=str(Path(options.encoder).absolute()) if is_folder else options.encoder,
     )
 

@@ -60,6 +60,12 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+def file_state(path: Path) -> tuple[int, ...]:
+    """What is likely to tell a file from what it was before, without reading it."""
+    found = path.stat()
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
 def produce(folder: Path, *, key: str, write: Callable[[Draft], Mapping[str, Any]]) -> Artefact:
     """Return the artefact sealed in ``folder`` for ``key``, calling ``write`` only if it is not.
 

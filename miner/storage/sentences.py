@@ -93,7 +93,7 @@ class CorpusCounts:
 
 
 def unique_sentences(
-    batches: Iterable[Records], *, keep_duplicates: bool = False
+    batches: Iterable[Records], *, keep_duplicates: bool = False, within_documents: bool = False
 ) -> Iterator[Sentences]:
     """Keep the first record of each text and leave the rejected out, a batch at a time.
 
@@ -104,17 +104,20 @@ def unique_sentences(
     Args:
         batches: what ``open_corpus`` gives.
         keep_duplicates: keep repeated texts too.
+        within_documents: of texts that several documents have, keep the first of each document.
 
     Yields:
         One ``Sentences`` for each batch; ``CorpusCounts.of`` counts it.
     """
     first_rows: dict[bytes, int] = {}
     for records in batches:
-        repeats = {} if keep_duplicates else _repeats(records, first_rows)
+        repeats = {} if keep_duplicates else _repeats(records, first_rows, within_documents)
         yield _sentences(records, repeats)
 
 
-def _repeats(records: Records, first_rows: dict[bytes, int]) -> dict[int, int]:
+def _repeats(
+    records: Records, first_rows: dict[bytes, int], within_documents: bool
+) -> dict[int, int]:
     """Position to first row of the texts met before; enters the new ones in ``first_rows``."""
     repeats = {}
     rejected = records.rejected
@@ -122,6 +125,8 @@ def _repeats(records: Records, first_rows: dict[bytes, int]) -> dict[int, int]:
         if position in rejected:
             continue
         row = records.first_row + position
+        if within_documents:  # a text has no NUL
+            text = f"{text}\0{records.docs[position]}"
         digest = blake2b(text.encode(), digest_size=_DIGEST_BYTES).digest()
         first = first_rows.setdefault(digest, row)
         if first != row:
