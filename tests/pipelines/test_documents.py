@@ -181,7 +181,10 @@ def test_rows_without_an_allowed_neighbour_have_none(articles: Articles) -> None
             ["--scope", "document", "--document-pairs", "PAIRS", "--index", "Flat"],
             "--index Flat: documents are searched exactly",
         ),
-        (["--scope", "document", "--document-pairs", "PAIRS", "--plan"], "--plan: is for --scope corpus"),
+        (
+            ["--scope", "document", "--document-pairs", "PAIRS", "--plan"],
+            "--plan: is for --scope corpus",
+        ),
         (["--scope", "document", "--document-pairs", "nowhere"], "nowhere: there is no such file"),
         (
             ["--scope", "document", "--document-pairs", "OTHER"],
