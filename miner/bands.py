@@ -19,6 +19,7 @@ import numpy as np
 from miner.arrays import Direction, Pairs
 from miner.choosable import BestPairs, joined
 from miner.selection import RETRIEVALS, best_of_both, check_retrieval, order_best_first, take_free
+from miner.storage.artefacts import write_array
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,7 +57,7 @@ def sort_pairs(path: Path, best: BestPairs) -> Sorted:
     order = np.argsort(pairs.score, kind="stable")
     for field in fields(Pairs):
         records[field.name] = getattr(pairs, field.name)[order]
-    np.save(path, records)
+    write_array(path, records)
     return Sorted(path=path, side=best.side)
 
 
