@@ -5,14 +5,24 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from eval.bucc import BuccScore, Candidates, Judgements, best_score, judge, rank, score_at
+from eval.bootstrap import resampled
+from eval.bucc import (
+    BuccScore,
+    Candidates,
+    Judgements,
+    best_score,
+    extracted_pairs,
+    judge,
+    rank,
+    score_at,
+)
 from eval.datasets import BuccSplit
 from eval.sentences import Sentences, text_key
-from eval.similarity import SearchErrors, search_errors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,6 +55,22 @@ class SplitResult:
     mined: MinedSplit
     score: BuccScore
     oracle: BuccScore
+
+    @cached_property
+    def f1_samples(self) -> NDArray[np.float64]:
+        """F1 at the same threshold on R resamples of the source sentences: float64 (R,).
+
+        A source sentence comes with its candidate and its gold pairs.
+        """
+        mined = self.mined
+        place = {name: row for row, name in enumerate(mined.data.source.ids)}
+        units = np.zeros((len(place), 4))  # extracted, correct, found, gold
+        for position in range(self.score.extracted):
+            judged = mined.judgements.correct[position], mined.judgements.found[position]
+            units[place[mined.ranked.sources[position][0]], :3] += 1, *judged
+        for source, _ in mined.data.gold:
+            units[place[source], 3] += 1
+        return resampled(units, _f1)
 
 
 def mine_split(data: BuccSplit, *, encoder: Encoder, mine: Mine) -> MinedSplit:
@@ -106,9 +132,12 @@ def _first_of(preferred: tuple[str, ...], available: Collection[str], *, but: st
     return next((name for name in ranked if name in available and name != but), None)
 
 
-def translation_errors(foreign: list[str], english: list[str], *, encoder: Encoder) -> SearchErrors:
-    """Similarity search between sentences and their translations, line by line."""
-    return search_errors(encoder.encode(foreign), encoder.encode(english))
+def _f1(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``BuccScore.f1`` of each row of sums."""
+    extracted, correct, found, gold = sums.T
+    below = correct * gold + found * extracted
+    f1: NDArray[np.float64] = 2 * correct * found / np.maximum(below, 1)
+    return f1
 
 
 def scored_texts(mined: MinedSplit) -> str:
@@ -120,6 +149,12 @@ def scored_texts(mined: MinedSplit) -> str:
         source_id, target_id = mined.ranked.name(position)
         lines.append(f"{score!r}\t{text_key(source[source_id])}\t{text_key(target[target_id])}\n")
     return "".join(lines)
+
+
+def extracted_ids(result: SplitResult) -> str:
+    """The pairs above the threshold as the BUCC tasks want them: ``source id TAB target id``."""
+    pairs = extracted_pairs(result.mined.ranked, result.score.threshold)
+    return "".join(f"{source}\t{target}\n" for source, target in pairs)
 
 
 def _encode_side(sentences: Sentences, encoder: Encoder, what: str) -> tuple[list[Ids], Vectors]:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from eval.cli import _bucc_score_parser, _eval_encoder_parser
+from eval.cli import _bucc_score_parser
+from eval.encoder_cli import _eval_encoder_parser
 from pipelines.cli import _embed_parser, _mine_parser
 from pipelines.train_cli import _parser as _train_parser
 
