@@ -48,6 +48,7 @@ def _eval_encoder_parser() -> argparse.ArgumentParser:
     _add_xsim_pp(tasks)
     _add_retrieval(tasks)
     _add_sts(tasks)
+    _add_fdr(tasks)
     for task in tasks.choices.values():
         task.add_argument("--encoder", default="mini", metavar="SPEC", help="default: mini")
         task.add_argument("--json", action="store_true", help="print JSON; fractions from 0 to 1")
@@ -151,6 +152,26 @@ def _add_sts(tasks: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     task.set_defaults(run=_sts)
 
 
+def _add_fdr(tasks: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    task = tasks.add_parser(
+        "fdr",
+        help="are thresholds chosen without gold what they claim to be?",
+        description="Choose thresholds for 1, 5, 10 and 20%% wrong pairs by decoys, without gold, "
+        "and tell what gold says of them, beside the threshold with the best F1.",
+    )
+    add = task.add_argument
+    add("directory", type=Path, metavar="DIR", help="holds xx-en/xx-en.SPLIT.xx, .en and .gold")
+    add("--pair", action="append", metavar="xx-en", help="may be repeated (default: each)")
+    add("--split", default="training", help="the split that is mined (default: training)")
+    add(
+        "--decoys",
+        default="sample",
+        metavar="SPLIT",
+        help="its sentences are the decoys, its gold pairs are planted (default: sample)",
+    )
+    task.set_defaults(run=_fdr)
+
+
 def _add_aligned(
     tasks: argparse._SubParsersAction[argparse.ArgumentParser],
     name: str,
@@ -247,6 +268,19 @@ def _sts(args: argparse.Namespace, tell: Tell) -> dict[str, object]:
     from eval.sts_command import run_sts
 
     return run_sts(args.files, encoder_spec=args.encoder, tell=tell)
+
+
+def _fdr(args: argparse.Namespace, tell: Tell) -> dict[str, object]:
+    from eval.fdr_command import run_fdr
+
+    return run_fdr(
+        args.directory,
+        pairs=args.pair,
+        split=args.split,
+        decoys=args.decoys,
+        encoder_spec=args.encoder,
+        tell=tell,
+    )
 
 
 def _say(line: str) -> None:
