@@ -38,6 +38,15 @@ SECTIONS = (
         "bucc bucc-style",
     ),
     (
+        "Thresholds without gold",
+        "Thresholds chosen for a wanted share of wrong pairs with decoys alone, on the `training` "
+        "splits; the sentences of the `sample` splits, which share none with them, are the decoys. "
+        "`true FDR` and `recall` are what gold says; the interval is that of the estimate. "
+        "`by planted` is the recall of the `sample` gold pairs put into the corpora, `FDR by planted` "
+        "what follows from it. The last two columns are of the threshold with the best F1.",
+        "fdr bucc-style",
+    ),
+    (
         "Similarity search: Tatoeba",
         "Error rates of nearest-neighbour search by cosine, both ways, in all 112 languages of "
         "LASER's test set. The encoder was trained on twelve languages; what it finds in others it "

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from miner.commandline import run_command
 
+COMMANDS = ("report", "why", "calibrate")
+
 
 def run_subcommand(argv: list[str]) -> int:
     """Run ``mine-corpus report|why|calibrate ...``; the exit status."""

@@ -13,6 +13,8 @@ import tempfile
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
+from eval.run_cli import COMMANDS as RUN_COMMANDS
+from eval.run_cli import run_subcommand
 from miner.commandline import product_version, run_command
 from miner.storage.formats import INPUT_FORMATS
 from pipelines import progress
@@ -26,8 +28,11 @@ RETRIEVALS = ("max", "intersect", "forward", "backward")
 
 def mine_corpus(argv: list[str] | None = None) -> int:
     """Run ``mine-corpus``; the exit status."""
+    arguments = sys.argv[1:] if argv is None else argv
+    if arguments and arguments[0] in RUN_COMMANDS:
+        return run_subcommand(arguments)
     parser = _mine_parser()
-    args = parser.parse_args(argv)
+    args = parser.parse_args(arguments)
     return run_command(lambda: _mine(args), parser.prog)
 
 
@@ -43,7 +48,8 @@ def _mine_parser() -> argparse.ArgumentParser:
         prog="mine-corpus",
         description="Mine the sentence pairs of two corpora that are translations of each other.",
         epilog="SRC and TGT hold one sentence a line, or records with id, document and text; "
-        ".gz, .xz, .zst and .bz2 are decompressed. Bad input is told in one line, with status 2.",
+        ".gz, .xz, .zst and .bz2 are decompressed. Bad input is told in one line, with status 2. "
+        "mine-corpus report, why and calibrate tell of a finished run; each has a --help.",
     )
     parser.add_argument("source", type=Path, metavar="SRC", help="source corpus")
     parser.add_argument("target", type=Path, metavar="TGT", help="target corpus")

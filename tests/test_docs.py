@@ -11,6 +11,8 @@ import pytest
 
 from eval.cli import _bucc_score_parser
 from eval.encoder_cli import _eval_encoder_parser
+from eval.run_cli import COMMANDS as RUN_COMMANDS
+from eval.run_cli import _parser as _run_parser
 from pipelines.cli import _embed_parser, _mine_parser
 from pipelines.train_cli import _parser as _train_parser
 
@@ -37,7 +39,8 @@ def commands() -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize(("page", "line"), list(commands()))
 def test_the_command_lines_are_understood(page: str, line: str) -> None:
     program, *arguments = shlex.split(line, comments=True)
-    PARSERS[program]().parse_args(arguments)
+    parser = _run_parser if arguments[0] in RUN_COMMANDS else PARSERS[program]
+    parser().parse_args(arguments)
 
 
 def test_the_library_example() -> None:

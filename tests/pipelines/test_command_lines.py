@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from encoder.training.loop import TrainingOptions
 from encoder.training.recipe import Recipe
 from miner.margin import MARGINS
@@ -24,3 +26,16 @@ def test_the_defaults_of_training_are_those_of_the_library() -> None:
         assert args[name] == getattr(options, name), name
     for name in ("vocabulary_size", "whitening", "held_out", "evaluate_every"):
         assert args[name] == getattr(recipe, name), name
+
+
+@pytest.mark.parametrize("command", ["report", "why", "calibrate"])
+def test_what_is_asked_of_a_finished_run(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rest = ["a", "b"] if command == "why" else ["-o", str(tmp_path / "out"), "--decoys-src", "x"]
+    assert cli.mine_corpus([command, str(tmp_path), *rest]) == 2
+    assert capsys.readouterr().err == (
+        f"mine-corpus {command}: error: {tmp_path}: no finished run in it; "
+        "make one with mine-corpus ... --work-dir DIR\n"
+    )
+    assert not (tmp_path / "out").exists()
