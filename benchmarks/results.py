@@ -42,8 +42,8 @@ SECTIONS = (
         "Thresholds chosen for a wanted share of wrong pairs with decoys alone, on the `training` "
         "splits; the sentences of the `sample` splits, which share none with them, are the decoys. "
         "`true FDR` and `recall` are what gold says; the interval is that of the estimate. "
-        "`by planted` is the recall of the `sample` gold pairs put into the corpora, `FDR by planted` "
-        "what follows from it. The last two columns are of the threshold with the best F1.",
+        "`by planted` is the recall of the `sample` gold pairs put into the corpora, and `FDR by "
+        "planted` what follows from it. The last two columns are those of the best threshold.",
         "fdr bucc-style",
     ),
     (

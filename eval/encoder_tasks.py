@@ -40,9 +40,13 @@ DEFAULT_TEST = "sample"
 
 @dataclass(frozen=True, kw_only=True)
 class MinedSplit:
-    """The candidates mined from one split, best first, and how gold judges them."""
+    """The candidates mined from one split, best first, and how gold judges them.
+
+    ``pairs`` are the mined ones as they came, in the order of ``ranked``.
+    """
 
     data: BuccSplit
+    pairs: Pairs
     ranked: Candidates
     judgements: Judgements
     seconds: float
@@ -92,7 +96,11 @@ def mine_split(data: BuccSplit, *, encoder: Encoder, mine: Mine) -> MinedSplit:
         )
     )
     return MinedSplit(
-        data=data, ranked=ranked, judgements=judge(ranked, data.gold), seconds=seconds
+        data=data,
+        pairs=pairs,
+        ranked=ranked,
+        judgements=judge(ranked, data.gold),
+        seconds=seconds,
     )
 
 
@@ -142,13 +150,19 @@ def _f1(sums: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def scored_texts(mined: MinedSplit) -> str:
     """The candidates as a PAIRS ``.tsv``: score, source text, target text; tabs become spaces."""
+    lines = zip(mined.ranked.scores.tolist(), *mined_texts(mined), strict=True)
+    return "".join(f"{score!r}\t{source}\t{target}\n" for score, source, target in lines)
+
+
+def mined_texts(mined: MinedSplit) -> tuple[list[str], list[str]]:
+    """The sources and the targets of the candidates, without tabs and repeated spaces."""
     source = dict(zip(mined.data.source.ids, mined.data.source.texts, strict=True))
     target = dict(zip(mined.data.target.ids, mined.data.target.texts, strict=True))
-    lines = []
-    for position, score in enumerate(mined.ranked.scores.tolist()):
-        source_id, target_id = mined.ranked.name(position)
-        lines.append(f"{score!r}\t{text_key(source[source_id])}\t{text_key(target[target_id])}\n")
-    return "".join(lines)
+    names = [mined.ranked.name(position) for position in range(len(mined.ranked))]
+    return (
+        [text_key(source[name]) for name, _ in names],
+        [text_key(target[name]) for _, name in names],
+    )
 
 
 def extracted_ids(result: SplitResult) -> str:

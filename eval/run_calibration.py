@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from eval.run_folder import Run, Side
+from eval.run_pairs import check_jsonl, write_jsonl
 from eval.textfiles import read_lines
 from miner.calibration import (
     Null,
@@ -20,7 +19,6 @@ from miner.calibration import (
 )
 from miner.knn.exact import search_both
 from miner.knn.rescore import unit_rows
-from miner.storage.atomic import atomic_file
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,26 +49,33 @@ def fit_null(run: Run, sources: Path | None, targets: Path | None) -> Null:
         )
     encoder = load_encoder(run.summary["options"]["encoder"])
     parts = [
-        _scores(run, texts, encoder, base=base, paired=rows)
-        for texts, base, rows in (
-            (sources, run.target, run.pairs.target),
-            (targets, run.source, run.pairs.source),
-        )
+        _scores(run, texts, encoder, base=base, taken=_taken(run, base))
+        for texts, base in ((sources, run.target), (targets, run.source))
         if texts is not None
     ]
     return Null.fitted(np.concatenate(parts))
 
 
+def _taken(run: Run, side: Side) -> NDArray[np.float64]:
+    """The score of the pair that each searched row of a side has, -inf where it has none.
+
+    Those that guards rejected count: they were chosen before.
+    """
+    taken = np.full(len(side.searched), -np.inf)
+    for pairs in (run.pairs, run.rejected):
+        rows = pairs.source if side is run.source else pairs.target
+        taken[np.searchsorted(side.searched, rows)] = pairs.score
+    return taken
+
+
 def _scores(
-    run: Run, path: Path, encoder: Encoder, *, base: Side, paired: NDArray[np.int64]
+    run: Run, path: Path, encoder: Encoder, *, base: Side, taken: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """What is mined for decoys among the sentences of ``base``."""
     vectors = encoder.encode([line for line in read_lines(path) if line.strip()])
     vectors = unit_rows(vectors[np.any(vectors, axis=1)])
     options = run.summary["options"]
     found, _ = search_both(vectors, unit_rows(base.vectors()), k=options["k"])
-    taken = np.full(len(base.searched), -np.inf)
-    taken[np.searchsorted(base.searched, paired)] = run.pairs.score
     return lone_scores(found, base.neighbours, taken, margin=options["margin"])
 
 
@@ -97,8 +102,7 @@ def write_calibrated(run: Run, null: Null, path: Path, *, fdr: float | None) -> 
         ValueError: the name does not end in .jsonl, or no threshold keeps that FDR.
         OutputError: the file cannot be written.
     """
-    if path.suffix != ".jsonl":
-        raise ValueError(f"{path}: calibrated pairs are written as JSON lines; name it .jsonl")
+    check_jsonl(path)
     scores = run.pairs.score
     threshold = -np.inf if fdr is None else threshold_at(scores, null, fdr=fdr)
     kept = int((scores > threshold).sum())
@@ -107,33 +111,10 @@ def write_calibrated(run: Run, null: Null, path: Path, *, fdr: float | None) -> 
             f"no threshold has an estimated share of wrong pairs of at most {fdr}; the best has "
             f"{false_discovery_rates(scores, null)[0]:.3f}"
         )
-    with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
-        file.writelines(_lines(run, null, kept))
+    figures = {
+        "score": scores,
+        "probability": probabilities(scores, null),
+        "fdr": false_discovery_rates(scores, null),
+    }
+    write_jsonl(run, path, range(kept), figures)
     return kept
-
-
-def _lines(run: Run, null: Null, kept: int) -> Sequence[str]:
-    pairs = run.pairs
-    columns = zip(
-        *(pairs.score.tolist(), pairs.source.tolist(), pairs.target.tolist()),
-        probabilities(pairs.score, null).tolist(),
-        false_discovery_rates(pairs.score, null).tolist(),
-        strict=True,
-    )
-    lines = []
-    for place, (score, source, target, probability, rate) in enumerate(columns):
-        if place == kept:
-            break
-        record = {
-            "score": score,
-            "probability": probability,
-            "fdr": rate,
-            "source_id": run.source.id(source),
-            "target_id": run.target.id(target),
-            "source_text": run.source.text(source),
-            "target_text": run.target.text(target),
-            "source_duplicates": list(run.source.all_ids(source)[1:]),
-            "target_duplicates": list(run.target.all_ids(target)[1:]),
-        }
-        lines.append(json.dumps(record, ensure_ascii=False) + "\n")
-    return lines

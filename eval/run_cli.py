@@ -1,4 +1,4 @@
-"""What mine-corpus does with a finished run: report, why and calibrate.
+"""What mine-corpus does with a finished run: report, why, calibrate and rescore.
 
 What is heavy (numpy, pyarrow, torch) is imported when there is work to do, so ``--help`` is quick.
 """
@@ -11,11 +11,11 @@ from pathlib import Path
 
 from miner.commandline import run_command
 
-COMMANDS = ("report", "why", "calibrate")
+COMMANDS = ("report", "why", "calibrate", "rescore")
 
 
 def run_subcommand(argv: list[str]) -> int:
-    """Run ``mine-corpus report|why|calibrate ...``; the exit status."""
+    """Run ``mine-corpus report|why|calibrate|rescore ...``; the exit status."""
     parser = _parser()
     args = parser.parse_args(argv)
     return run_command(lambda: int(args.run(args)), f"{parser.prog} {args.command}")
@@ -35,7 +35,12 @@ def _parser() -> argparse.ArgumentParser:
         description="Estimate without gold how likely each pair is right, from sentences that are "
         "known to have no translation on the other side.",
     )
-    for command in (report, why, calibrate):
+    rescore = commands.add_parser(
+        "rescore",
+        description="Learn a second score, from margin, cosine, ranks, lengths and numbers, of "
+        "pairs that are known, such as translations that were put into both corpora.",
+    )
+    for command in (report, why, calibrate, rescore):
         command.add_argument(
             "directory", type=Path, metavar="DIR", help="what a run was given as --work-dir"
         )
@@ -43,11 +48,15 @@ def _parser() -> argparse.ArgumentParser:
         *("-o", "--output"), type=Path, required=True, metavar="FILE", help="such as report.html"
     )
     report.add_argument("--gold", type=Path, metavar="FILE", help="SOURCE_ID TAB TARGET_ID lines")
+    rescore.add_argument(
+        "--known", type=Path, required=True, metavar="FILE", help="SOURCE_ID TAB TARGET_ID lines"
+    )
     why.add_argument("source_id", metavar="SRC_ID", help="id of a source sentence")
     why.add_argument("target_id", metavar="TGT_ID", help="id of a target sentence")
-    calibrate.add_argument(
-        *("-o", "--output"), type=Path, required=True, metavar="FILE", help="pairs as .jsonl"
-    )
+    for command in (calibrate, rescore):
+        command.add_argument(
+            *("-o", "--output"), type=Path, required=True, metavar="FILE", help="pairs as .jsonl"
+        )
     calibrate.add_argument(
         "--fdr",
         type=_rate,
@@ -62,7 +71,8 @@ def _parser() -> argparse.ArgumentParser:
                 metavar="FILE",
                 help=f"lines like those of the run that {other} has no translation of",
             )
-    for command, run in ((report, _report), (why, _why), (calibrate, _calibrate)):
+    runs = _report, _why, _calibrate, _rescore
+    for command, run in zip((report, why, calibrate, rescore), runs, strict=True):
         command.set_defaults(run=run)
     return parser
 
@@ -133,4 +143,24 @@ def _calibrate(args: argparse.Namespace) -> int:
         )
     kept = write_calibrated(run, null, args.output, fdr=args.fdr)
     sys.stdout.write(f"{kept} of {len(run.pairs)} pairs written\n")
+    return 0
+
+
+def _rescore(args: argparse.Namespace) -> int:
+    from eval.run_folder import open_run
+    from eval.run_gold import Gold
+    from eval.run_pairs import check_jsonl
+    from eval.run_rescoring import compare, rescore, write_rescored
+    from eval.sentences import read_gold
+    from eval.table import Table
+
+    check_jsonl(args.output)
+    run = open_run(args.directory)
+    gold = Gold.of(run, read_gold(args.known))
+    rescored = rescore(run, gold)
+    table = Table("kept", ["pairs", "known by margin", "by second score"])
+    sys.stdout.write(table.header + "\n")
+    for share, *counts in compare(run, gold, rescored):
+        sys.stdout.write(table.row(f"{share:.0%}", *counts) + "\n")
+    write_rescored(run, rescored, args.output)
     return 0

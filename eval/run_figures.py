@@ -5,14 +5,12 @@ Axes: ``P`` pairs, ``B`` bins, ``U`` points of a curve.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from eval.bucc import Judgements, score_at
-from miner.arrays import NO_NEIGHBOUR, Neighbours
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -68,32 +66,16 @@ def gold_curve(judgements: Judgements) -> Curve:
     )
 
 
-def hubs(neighbours: Neighbours, *, most: int) -> list[tuple[int, int]]:
-    """The rows that most sentences of the other side have among their neighbours, and how many.
+def hubs(lists: NDArray[np.int64], *, most: int) -> list[tuple[int, int]]:
+    """The rows that most lists hold, and how many: largest first, ties by row, ``most`` at most.
 
-    k-occurrence, after Radovanović, Nanopoulos & Ivanović 2010, "Hubs in Space". Largest first,
-    ties by row; no more than ``most``.
+    ``lists`` is from ``miner.guards.occurrences``.
     """
-    found = neighbours.ids[neighbours.ids != NO_NEIGHBOUR]
-    rows, counts = np.unique(found, return_counts=True)
-    order = np.lexsort((rows, -counts))[:most]
-    return list(zip(rows[order].tolist(), counts[order].tolist(), strict=True))
+    order = np.argsort(-lists, kind="stable")[:most]
+    return [(row, int(lists[row])) for row in order.tolist() if lists[row]]
 
 
 def decile_ranks(pairs: int) -> list[int]:
     """A position in the middle of each tenth of so many pairs, without repetition."""
     middles = [int((decile + 0.5) / DECILES * pairs) for decile in range(DECILES)]
     return sorted({min(rank, pairs - 1) for rank in middles}) if pairs else []
-
-
-def length_odds(source: Sequence[str], target: Sequence[str]) -> FloatArray:
-    """How unusual each pair's ratio of lengths is among all: float64 (P,), in powers of 2.
-
-    The distance of its binary logarithm from the median one; lengths are in characters.
-    """
-    lengths = [
-        np.array([len(text) for text in texts], dtype=np.float64) + 1 for texts in (source, target)
-    ]
-    ratios = np.log2(lengths[0] / lengths[1])
-    odds: FloatArray = np.abs(ratios - np.median(ratios)) if len(ratios) else ratios
-    return odds

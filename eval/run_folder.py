@@ -13,6 +13,7 @@ import numpy as np
 
 from eval.bucc import Candidates, Ids
 from miner.arrays import Direction, Neighbours, Pairs
+from miner.guards import Suspects, occurrences, usual_ratio
 from miner.storage.artefacts import Artefact, open_artefact
 
 if TYPE_CHECKING:
@@ -72,11 +73,16 @@ class Side:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """A finished run: what ``run.json`` says, the chosen pairs, best first, and both corpora."""
+    """A finished run: what ``run.json`` says, its pairs, best first, and both corpora.
+
+    ``rejected`` are the pairs that guards rejected, and ``reasons`` their names for each.
+    """
 
     directory: Path
     summary: dict[str, Any]
     pairs: Pairs
+    rejected: Pairs
+    reasons: list[str]
     source: Side
     target: Side
 
@@ -86,6 +92,24 @@ class Run:
         return (
             [self.source.text(row) for row in self.pairs.source.tolist()],
             [self.target.text(row) for row in self.pairs.target.tolist()],
+        )
+
+    @cached_property
+    def lists(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """How many neighbour lists of the other side each row of either file is in."""
+        return (
+            occurrences(self.target.neighbours.ids, int(self.source.rows[-1]) + 1),
+            occurrences(self.source.neighbours.ids, int(self.target.rows[-1]) + 1),
+        )
+
+    @cached_property
+    def suspects(self) -> Suspects:
+        """The pairs as guards see them."""
+        return Suspects(
+            source=self.texts[0],
+            target=self.texts[1],
+            ratio=usual_ratio(*self.texts),
+            lists=(self.lists[0][self.pairs.source], self.lists[1][self.pairs.target]),
         )
 
     def candidates(self) -> Candidates:
@@ -108,11 +132,15 @@ def open_run(directory: Path) -> Run:
         raise ValueError(
             f"{directory}: no finished run in it; make one with mine-corpus ... --work-dir DIR"
         )
+    summary = json.loads(path.read_text(encoding="utf-8"))
     source, target = (_side(directory, name) for name in SIDES)
+    pairs, rejected, reasons = _chosen(directory, guarded="guards" in summary)
     return Run(
         directory=directory,
-        summary=json.loads(path.read_text(encoding="utf-8")),
-        pairs=_pairs(open_artefact(directory / "pairs")),
+        summary=summary,
+        pairs=pairs,
+        rejected=rejected,
+        reasons=reasons,
         source=source,
         target=target,
     )
@@ -154,10 +182,19 @@ def _repeats(table: pa.Table) -> dict[int, list[str]]:
     return dict(repeats)
 
 
-def _pairs(artefact: Artefact) -> Pairs:
+def _chosen(directory: Path, *, guarded: bool) -> tuple[Pairs, Pairs, list[str]]:
+    """The pairs, those that guards rejected, and the reasons of these."""
     import pyarrow.parquet as pq
 
-    table = pq.read_table(artefact.file("pairs.parquet"))
+    artefact = open_artefact(directory / ("guarded" if guarded else "pairs"))
+    kept = pq.read_table(artefact.file("pairs.parquet"))
+    if not guarded:
+        return _pairs(kept), _pairs(kept.slice(0, 0)), []
+    rejected = pq.read_table(artefact.file("rejected.parquet"))
+    return _pairs(kept), _pairs(rejected), rejected["reason"].to_pylist()
+
+
+def _pairs(table: pa.Table) -> Pairs:
     names = {direction.name.lower(): int(direction) for direction in Direction}
     directions = [names[name] for name in table["direction"].to_pylist()]
     return Pairs(

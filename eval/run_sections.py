@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from eval.charts import Chart
 from eval.run_calibration import describe
-from eval.run_figures import (
-    decile_ranks,
-    histogram,
-    hubs,
-    length_odds,
-    spread,
-)
+from eval.run_figures import decile_ranks, histogram, hubs, spread
 from eval.run_folder import SIDES, Run
 from eval.run_gold import Gold
 from eval.run_tables import pair_table, table
 from eval.why import explain
 from miner.calibration import Null, false_discovery_rates
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from miner.guards import GUARDS, length_odds
 
 TABLE_PAIRS = 60_000  # of more, the best are in the table; charts and counts are of all
 DOTS = 2_000
+SHOWN_GUARDS = ("short", "length", "copied", "numbers", "hub")  # language needs an extra
 EXAMPLES = 25
 
 
@@ -136,15 +128,38 @@ def lengths_section(run: Run) -> str:
 
 
 def suspicious_section(run: Run) -> str:
-    """Of the better half, copies, and pairs whose lengths agree least."""
+    """How many pairs each guard is against, and of the better half those it is most against."""
+    caught = {name: GUARDS[name](run.suspects) for name in SHOWN_GUARDS}
     half = (len(run.pairs) + 1) // 2
-    sources, targets = (texts[:half] for texts in run.texts)
-    odds: NDArray[np.float64] = length_odds(*run.texts)[:half]
-    copied = [source == target for source, target in zip(sources, targets, strict=True)]
-    order = np.lexsort((np.arange(half), -odds, ~np.array(copied)))[:EXAMPLES]
+    rows = [
+        [name, f"{int(mask.sum()):,}", f"{int(mask[:half].sum()):,}"]
+        for name, mask in caught.items()
+    ]
+    reasons = np.sum([mask[:half] for mask in caught.values()], axis=0)
+    order = np.lexsort((np.arange(half), -length_odds(run.suspects)[:half], -reasons))[:EXAMPLES]
     return (
-        f"<p>{sum(copied):,} of the better half of the pairs are copies. Those, and the pairs "
-        f"whose lengths agree least:</p>{pair_table(run, order.tolist())}"
+        _rejected(run)
+        + "<p>What guards say of the pairs:</p>"
+        + table(["guard", "against pairs", "of the better half"], rows)
+        + "<p>Pairs of the better half that most guards are against, then those whose lengths "
+        f"agree least:</p>{pair_table(run, order.tolist())}"
+    )
+
+
+def _rejected(run: Run) -> str:
+    """What the run's own guards have rejected."""
+    if "guards" not in run.summary:
+        return ""
+    counts = ", ".join(f"{name} {count:,}" for name, count in run.summary["guards"].items())
+    rows = []
+    for place, reason in enumerate(run.reasons[:EXAMPLES]):
+        source, target = int(run.rejected.source[place]), int(run.rejected.target[place])
+        score = f"{float(run.rejected.score[place]):.4f}"
+        rows.append([run.source.text(source), run.target.text(target), score, reason])
+    return (
+        f"<p>Guards rejected <b>{len(run.reasons):,}</b> pairs ({escape(counts) or 'none'}), "
+        "which are not among those below. The best of them:</p>"
+        + table(["source", "target", "score", "reason"], rows, texts=2)
     )
 
 
@@ -152,8 +167,8 @@ def hubs_section(run: Run) -> str:
     """The sentences in most neighbour lists."""
     rows = []
     for name, side, lists in (
-        ("source", run.source, run.target.neighbours),
-        ("target", run.target, run.source.neighbours),
+        ("source", run.source, run.lists[0]),
+        ("target", run.target, run.lists[1]),
     ):
         for row, count in hubs(lists, most=10):
             rows.append([side.text(row), name, f"{count:,}", side.id(row)])

@@ -106,6 +106,9 @@ def _verdict(
     mined = np.flatnonzero((run.pairs.source == source) & (run.pairs.target == target))
     if len(mined):
         return f"mined: pair {mined[0] + 1} of {len(run.pairs)}"
+    rejected = np.flatnonzero((run.rejected.source == source) & (run.rejected.target == target))
+    if len(rejected):
+        return f"not mined: rejected by the guard {run.reasons[rejected[0]]}"
     if score is None:
         k = run.summary["options"]["k"]
         return f"not mined: neither is among the {k} nearest of the other"
@@ -124,21 +127,18 @@ def _verdict(
 
 
 def _rivals(run: Run, source: int, target: int) -> list[str]:
-    """The mined pairs that have one of the two sentences."""
+    """The chosen pairs that have one of the two sentences."""
     rivals = []
-    for name, rows, row in (
-        ("source", run.pairs.source, source),
-        ("target", run.pairs.target, target),
-    ):
-        for pair in np.flatnonzero(rows == row).tolist():
-            partner = (
-                run.target.id(int(run.pairs.target[pair]))
-                if name == "source"
-                else run.source.id(int(run.pairs.source[pair]))
-            )
-            rivals.append(
-                f"its {name} was paired with {partner!r} ({float(run.pairs.score[pair]):.4f})"
-            )
+    for pairs in (run.pairs, run.rejected):
+        for name, rows, row, others, side in (
+            ("source", pairs.source, source, pairs.target, run.target),
+            ("target", pairs.target, target, pairs.source, run.source),
+        ):
+            rivals += [
+                f"its {name} was paired with {side.id(int(others[place]))!r} "
+                f"({float(pairs.score[place]):.4f})"
+                for place in np.flatnonzero(rows == row).tolist()
+            ]
     return rivals
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from miner.arrays import Neighbours, Pairs
 
 PAIRS = "pairs.parquet"
+REJECTED = "rejected.parquet"  # only where guards are asked for
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,9 +21,10 @@ from pipelines import progress
 from pipelines.memory import parse_size
 from pipelines.options import PRECISIONS, CorpusOptions, MiningOptions
 
-# The names in miner.margin and miner.selection, which would load NumPy for --help.
+# The names in miner.margin, miner.selection and miner.guards, which would load NumPy for --help.
 MARGINS = ("ratio", "distance", "absolute", "csls")
 RETRIEVALS = ("max", "intersect", "forward", "backward")
+GUARDS = ("short", "length", "copied", "numbers", "hub", "language")
 
 
 def mine_corpus(argv: list[str] | None = None) -> int:
@@ -144,6 +145,14 @@ def _add_mining_options(parser: argparse.ArgumentParser) -> None:
         help="keep pairs that score strictly above T (default: all)",
     )
     add(
+        "--guards",
+        type=_names,
+        default=(),
+        metavar="NAMES",
+        help=f"reject pairs by rules, such as length, or length,copied, and write them with the "
+        f"reason beside OUT; of {', '.join(GUARDS)} (default: none; length is what raised F1)",
+    )
+    add(
         "--index",
         default="auto",
         metavar="INDEX",
@@ -158,6 +167,10 @@ def _add_mining_options(parser: argparse.ArgumentParser) -> None:
         help="of the exact search's products: no result depends on it, its time does "
         "(default: what is soonest done here)",
     )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text.split(",")))
 
 
 def add_common_options(parser: argparse.ArgumentParser) -> None:
@@ -238,6 +251,7 @@ def _mining_options(args: argparse.Namespace, work_dir: Path) -> MiningOptions:
         precision=args.precision,
         memory=None if args.memory is None else parse_size(args.memory),
         keep_duplicates=args.keep_duplicates,
+        guards=args.guards,
     )
 
 

@@ -1,7 +1,7 @@
 """The mining graph.
 
     sides -> read -> encode -> train, fill indexes -> all tiles -> search -> merge
-          -> select -> summary -> export
+          -> select -> guard -> summary -> export
 
 Elements are small references to sealed artefacts, never sentences or vectors, so a runner moves
 next to nothing. Only Create, ParDo and GroupByKey are used: every runner has them.
@@ -19,6 +19,7 @@ from apache_beam.metrics.metric import Metrics
 from pipelines.choosing import select_pairs
 from pipelines.embedding import embed_shard
 from pipelines.exporting import export_pairs
+from pipelines.guarding import guard_pairs
 from pipelines.indexing import fill_index, plan_sides, train_side
 from pipelines.memory import release
 from pipelines.options import SOURCE, TARGET, MiningOptions
@@ -82,6 +83,7 @@ def build(pipeline: beam.Pipeline, options: MiningOptions) -> None:
         neighbours
         | "all neighbours" >> _Gather(lambda found: "")
         | stage(select_pairs)
+        | stage(guard_pairs)
         | stage(write_summary)
         | stage(export_pairs)
     )

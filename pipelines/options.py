@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from miner.knn.codes import Precision
 
 # The stages' own folders in the work folder.
-ARTEFACTS = ("sentences", "embeddings", "indexes", "tiles", "neighbours", "pairs")
+ARTEFACTS = ("sentences", "embeddings", "indexes", "tiles", "neighbours", "pairs", "guarded")
 
 ROWS_PER_SHARD = 1 << 18  # 262,144 float32 vectors of 384 dimensions are 400 MB
 
@@ -52,11 +52,27 @@ class MiningOptions:
     precision: str = "auto"
     memory: int | None = None
     keep_duplicates: bool = False
+    guards: tuple[str, ...] = ()
     rows_per_shard: int = ROWS_PER_SHARD
 
     def side(self, name: str) -> CorpusOptions:
         """The options of the side called ``source`` or ``target``."""
         return self.source if name == SOURCE else self.target
+
+    @property
+    def rejected_output(self) -> Path:
+        """Where pairs that guards reject are written: beside the output, in the same format."""
+        return self.output.with_suffix(f".rejected{self.output.suffix}")
+
+    @property
+    def outputs(self) -> list[Path]:
+        """All files that the run writes but for those in its work folder."""
+        return [self.output, *([self.rejected_output] if self.guards else [])]
+
+    @property
+    def languages(self) -> tuple[str | None, str | None]:
+        """Those of both sides."""
+        return self.source.language, self.target.language
 
     @property
     def product_precision(self) -> Precision | None:
@@ -73,6 +89,7 @@ def check_options(options: MiningOptions) -> None:
     Raises:
         ValueError: one line that says what, where and how to mend it.
     """
+    from miner.guards import check_guards
     from miner.margin import check_margin
     from miner.selection import check_retrieval
     from miner.storage.pairs import check_output
@@ -91,7 +108,9 @@ def check_options(options: MiningOptions) -> None:
         raise ValueError(f"rows_per_shard is {options.rows_per_shard}; it must be at least 1")
     _check_index(options.index)
     _check_sides(options)
-    check_output(options.output)
+    check_guards(options.guards, options.languages)
+    for output in options.outputs:
+        check_output(output)
     _check_work_dir(options)
 
 
@@ -109,7 +128,8 @@ def _check_index(index: str) -> None:
 def _check_sides(options: MiningOptions) -> None:
     source, target = options.source.path, options.target.path
     vectors = [side.embeddings for side in (options.source, options.target) if side.embeddings]
-    check_files([source, target, *vectors], options.output)
+    for output in options.outputs:
+        check_files([source, target, *vectors], output)
     if source.samefile(target):
         raise ValueError(
             f"{source}: source and target are the same file, "
@@ -151,7 +171,7 @@ def _check_work_dir(options: MiningOptions) -> None:
     work_dir = options.work_dir
     if work_dir.exists() and not work_dir.is_dir():
         raise NotADirectoryError(f"--work-dir {work_dir}: is a file; name a folder")
-    output = options.output.resolve()
+    output = options.output.resolve()  # others are beside it
     if any(output.is_relative_to((work_dir / kept).resolve()) for kept in ARTEFACTS):
         raise ValueError(
             f"{options.output}: the work folder keeps its own files there; name another folder"

@@ -22,6 +22,7 @@ from miner.mining import mine
 from .conftest import NumberEncoder
 
 NO_FILES = BuccFiles(source=Path(), target=Path(), gold=Path())
+NO_PAIRS = mine(np.eye(2), np.eye(2), threshold=9)
 DATA = BuccSplit(
     pair="de-en",
     split="training",
@@ -71,7 +72,9 @@ def mined_split(*rows: tuple[float, str]) -> MinedSplit:
         targets=[(row[1],) for row in rows],
     )
     gold = {(row[1], row[1]) for row in rows if row[1].islower()}
-    return MinedSplit(data=DATA, ranked=ranked, judgements=judge(ranked, gold), seconds=1.0)
+    return MinedSplit(
+        data=DATA, pairs=NO_PAIRS, ranked=ranked, judgements=judge(ranked, gold), seconds=1.0
+    )
 
 
 def test_the_threshold_of_one_split_is_applied_to_the_other() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval.bucc import Judgements
-from eval.run_figures import decile_ranks, gold_curve, histogram, hubs, length_odds, spread
+from eval.run_figures import decile_ranks, gold_curve, histogram, hubs, spread
 from miner.arrays import Neighbours
 
 SCORES = st.lists(st.integers(0, 40).map(lambda n: n / 8), min_size=1, max_size=30)
@@ -56,9 +56,3 @@ def test_deciles() -> None:
     assert decile_ranks(100) == [5, 15, 25, 35, 45, 55, 65, 75, 85, 95]
     assert decile_ranks(3) == [0, 1, 2]
     assert decile_ranks(0) == []
-
-
-def test_length_odds() -> None:
-    odds = length_odds(["a" * 7, "a" * 7, "a" * 15], ["b" * 3, "b" * 7, "b" * 1])
-    assert odds.tolist() == [0.0, 1.0, 2.0]  # ratios 2, 1 and 8
-    assert length_odds([], []).tolist() == []
