@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from eval.run_folder import Run, Side
-from eval.run_pairs import check_jsonl, write_jsonl
+from eval.run_pairs import write_jsonl
 from eval.textfiles import read_lines
 from miner.calibration import (
     Null,
@@ -99,10 +99,9 @@ def write_calibrated(run: Run, null: Null, path: Path, *, fdr: float | None) -> 
     Returns how many there are. ``fdr`` of a pair is the least that any threshold has that keeps it.
 
     Raises:
-        ValueError: the name does not end in .jsonl, or no threshold keeps that FDR.
+        ValueError: no threshold keeps that FDR.
         OutputError: the file cannot be written.
     """
-    check_jsonl(path)
     scores = run.pairs.score
     threshold = -np.inf if fdr is None else threshold_at(scores, null, fdr=fdr)
     kept = int((scores > threshold).sum())

@@ -129,8 +129,10 @@ def _why(args: argparse.Namespace) -> int:
 def _calibrate(args: argparse.Namespace) -> int:
     from eval.run_calibration import describe, fit_null, write_calibrated
     from eval.run_folder import open_run
+    from eval.run_pairs import check_jsonl
     from eval.table import Table
 
+    check_jsonl(args.output)
     if args.decoys_src is None and args.decoys_tgt is None:
         raise ValueError("give decoys for at least one side: --decoys-src or --decoys-tgt")
     run = open_run(args.directory)

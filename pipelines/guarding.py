@@ -72,7 +72,9 @@ def _part(options: MiningOptions, choice: Choice, draft: Draft) -> Mapping[str, 
             )
             found = reasons(suspects, options.guards)
             counts.update(name for names in found for name in names.split(","))
-            judged = table.select(schema.names).append_column("reason", pa.array([found]))
+            judged = table.select(schema.names).append_column(
+                "reason", pa.array(found, pa.string())
+            )
             kept.write_table(judged.filter(pc.field("reason") == "").select(schema.names))
             rejected.write_table(judged.filter(pc.field("reason") != ""))
     kept_pairs = counts.pop("", 0)

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from eval.bucc import Judgements
 from eval.run_figures import decile_ranks, gold_curve, histogram, hubs, spread
-from miner.arrays import Neighbours
 
 SCORES = st.lists(st.integers(0, 40).map(lambda n: n / 8), min_size=1, max_size=30)
 
@@ -45,11 +44,9 @@ def test_gold_curve() -> None:
 
 
 def test_hubs() -> None:
-    ids = np.random.default_rng(4).integers(-1, 9, (20, 3))
-    cosines = np.zeros((20, 3), dtype=np.float32)
-    counts = Counter(row for row in ids.ravel().tolist() if row >= 0)
-    expected = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:4]
-    assert hubs(Neighbours(ids=ids, cosines=cosines), most=4) == expected
+    lists = np.array([3, 0, 7, 7, 0, 9])
+    assert hubs(lists, most=3) == [(5, 9), (2, 7), (3, 7)]
+    assert hubs(lists, most=9) == [(5, 9), (2, 7), (3, 7), (0, 3)]
 
 
 def test_deciles() -> None:

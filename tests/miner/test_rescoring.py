@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from miner.arrays import Pairs
+from miner.guards import Suspects
 from miner.rescoring import FEATURES, RIDGE, Rescorer, features
 
 
@@ -20,12 +21,12 @@ def test_features() -> None:
     )
     source = ["a" * 7, "1 2 3 4 5", "7 8"]
     target = ["b" * 7, "1 2 3 4 5", "8 9 10 11"]
-    rows = features(pairs, source, target)
+    rows = features(pairs, Suspects(source=source, target=target, ratio=1.0))
     assert rows.shape == (3, len(FEATURES))
-    odds = float(np.log2(10 / 4)), 0.0
-    np.testing.assert_allclose(rows[0], [1.5, 0.7, 1, 1, 0, 0, 0], rtol=1e-6)
-    np.testing.assert_allclose(rows[1], [1.2, 0.5, 0.5, 0, odds[1], 3, 0], rtol=1e-6)
-    np.testing.assert_allclose(rows[2], [0.9, 0.4, 0.25, 0, odds[0], 1, 3], rtol=1e-6, atol=2)
+    odds = 1 - float(np.log2(4 / 10))  # the lengths and one more; the usual ratio is 2
+    np.testing.assert_allclose(rows[0], [1.5, 0.7, 1, 1, 1, 0, 0], rtol=1e-6)
+    np.testing.assert_allclose(rows[1], [1.2, 0.5, 0.5, 0, 1, 3, 0], rtol=1e-6)
+    np.testing.assert_allclose(rows[2], [0.9, 0.4, 0.25, 0, odds, 1, 3], rtol=1e-6)
 
 
 def world() -> tuple[np.ndarray, np.ndarray]:

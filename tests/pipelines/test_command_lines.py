@@ -6,6 +6,7 @@ import pytest
 
 from encoder.training.loop import TrainingOptions
 from encoder.training.recipe import Recipe
+from miner.guards import GUARDS
 from miner.margin import MARGINS
 from miner.selection import RETRIEVALS
 from pipelines import cli
@@ -15,6 +16,7 @@ from pipelines.train_cli import _parser
 def test_the_names_offered_are_those_there_are() -> None:
     assert tuple(MARGINS) == cli.MARGINS
     assert tuple(RETRIEVALS) == cli.RETRIEVALS
+    assert tuple(GUARDS) == cli.GUARDS
 
 
 def test_the_defaults_of_training_are_those_of_the_library() -> None:
@@ -28,14 +30,22 @@ def test_the_defaults_of_training_are_those_of_the_library() -> None:
         assert args[name] == getattr(recipe, name), name
 
 
-@pytest.mark.parametrize("command", ["report", "why", "calibrate"])
+@pytest.mark.parametrize(
+    ("command", "rest"),
+    [
+        ("report", ["-o", "out.html"]),
+        ("why", ["a", "b"]),
+        ("calibrate", ["-o", "out.jsonl", "--decoys-src", "x"]),
+        ("rescore", ["-o", "out.jsonl", "--known", "x"]),
+    ],
+)
 def test_what_is_asked_of_a_finished_run(
-    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: str, rest: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rest = ["a", "b"] if command == "why" else ["-o", str(tmp_path / "out"), "--decoys-src", "x"]
+    rest = [str(tmp_path / name) if name.startswith("out") else name for name in rest]
     assert cli.mine_corpus([command, str(tmp_path), *rest]) == 2
     assert capsys.readouterr().err == (
         f"mine-corpus {command}: error: {tmp_path}: no finished run in it; "
         "make one with mine-corpus ... --work-dir DIR\n"
     )
-    assert not (tmp_path / "out").exists()
+    assert not list(tmp_path.iterdir())
