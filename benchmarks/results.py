@@ -47,6 +47,14 @@ SECTIONS = (
         "fdr bucc-style",
     ),
     (
+        "Guards and a second score",
+        "F1 on `training` with thresholds chosen on `sample`: by the margin, without what each "
+        "guard rejects, by a logistic model trained on all `sample` splits together, and by both. "
+        "`best F1` is the mean of what any thresholds could reach. The last columns count the "
+        "rejected pairs, and those of them that are right.",
+        "guards bucc-style",
+    ),
+    (
         "Similarity search: Tatoeba",
         "Error rates of nearest-neighbour search by cosine, both ways, in all 112 languages of "
         "LASER's test set. The encoder was trained on twelve languages; what it finds in others it "

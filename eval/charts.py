@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from html import escape
 
 WIDTH, HEIGHT = 640, 260
-LEFT, RIGHT, TOP, BOTTOM = 48, 24, 24, 34
+LEFT, RIGHT, TOP, BOTTOM = 56, 24, 24, 38
+TICKS = 5
 
 Points = Sequence[tuple[float, float]]
 
 
 class Chart:
-    """A field with axes from ``x`` and ``y``, (least, largest), that marks are drawn into."""
+    """A field with axes from ``x`` and ``y``, (least, largest), that marks are drawn into.
+
+    Heights are as ``scale`` says: with a square root, what is few can be seen beside what is many.
+    """
 
     def __init__(
-        self, *, title: str, x: tuple[float, float], y: tuple[float, float], labels: tuple[str, str]
+        self,
+        *,
+        title: str,
+        x: tuple[float, float],
+        y: tuple[float, float],
+        labels: tuple[str, str],
+        scale: Callable[[float], float] = float,
     ) -> None:
-        self._x, self._y = x, y
+        self._x, self._y, self._scale = x, y, scale
         self._marks: list[str] = []
         self._title = title
         self._axes(labels)
@@ -64,25 +75,36 @@ class Chart:
         )
 
     def _at(self, x: float, y: float) -> tuple[float, float]:
+        low, high = map(self._scale, self._y)
         across = (x - self._x[0]) / (self._x[1] - self._x[0])
-        up = (y - self._y[0]) / (self._y[1] - self._y[0])
+        up = (self._scale(y) - low) / (high - low)
         return (
             LEFT + across * (WIDTH - LEFT - RIGHT),
             HEIGHT - BOTTOM - up * (HEIGHT - TOP - BOTTOM),
         )
 
     def _axes(self, labels: tuple[str, str]) -> None:
-        for part in range(5):
-            x = self._x[0] + part / 4 * (self._x[1] - self._x[0])
-            y = self._y[0] + part / 4 * (self._y[1] - self._y[0])
-            across, down = self._at(x, y)
+        for y in ticks(*self._y):
+            _, down = self._at(self._x[0], y)
             self._marks.append(
                 f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{down:.1f}" '
-                f'y2="{down:.1f}"/><text class="end" x="{LEFT - 6}" y="{down + 4:.1f}">'
-                f'{y:.4g}</text><text class="middle" x="{across:.1f}" y="{HEIGHT - 18}">'
-                f"{x:.4g}</text>"
+                f'y2="{down:.1f}"/><text class="end" x="{LEFT - 6}" y="{down + 4:.1f}">{y:g}</text>'
+            )
+        for x in ticks(*self._x):
+            across, _ = self._at(x, self._y[0])
+            self._marks.append(
+                f'<text class="middle" x="{across:.1f}" y="{HEIGHT - 20}">{x:g}</text>'
             )
         self._marks.append(
             f'<text class="middle" x="{(WIDTH + LEFT) / 2}" y="{HEIGHT - 3}">{escape(labels[0])}'
-            f'</text><text x="2" y="12">{escape(labels[1])}</text>'
+            f'</text><text x="2" y="14">{escape(labels[1])}</text>'
         )
+
+
+def ticks(low: float, high: float) -> list[float]:
+    """The round numbers from ``low`` to ``high``, at most ``TICKS`` + 1: multiples of 1, 2 or 5."""
+    rough = (high - low) / TICKS
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * (1 - 1e-9))
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [round(number * step, 12) for number in range(first, last + 1)]

@@ -10,7 +10,7 @@ from eval.bucc import BuccScore, IdPair, Judgements, best_score, judge, rank
 from eval.charts import Chart
 from eval.run_figures import gold_curve, spread
 from eval.run_folder import Run
-from eval.run_tables import pair_table, table
+from eval.run_tables import folded, ids_of, pair_table, table
 from eval.why import explain
 
 EXAMPLES = 50  # pairs to read of each kind
@@ -55,8 +55,8 @@ def against_gold_section(run: Run, gold: Gold) -> str:
         f"{best.extracted:,} pairs are right, {best.found:,} of {best.gold:,} known pairs found."
         '</p><p class="key"><i class="p"></i>precision <i class="r"></i>recall <i class="f"></i>'
         f"F1</p><figure>{by_threshold.svg()}</figure><figure>{both.svg()}</figure>"
-        f"<h3>Wrong pairs above it, best first</h3>{_wrong(run, gold)}"
-        f"<h3>Known pairs that are missing</h3>{_missing(run, gold)}"
+        + folded("Wrong pairs above it, best first", _wrong(run, gold))
+        + folded("Known pairs that are missing", _missing(run, gold))
     )
 
 
@@ -84,5 +84,5 @@ def _missing(run: Run, gold: Gold) -> str:
         told = explain(run, source, target)
         score = "" if told.score is None else f"{told.score:.4f}"
         texts = run.source.text(source), run.target.text(target)
-        rows.append([*texts, source_id + " " + target_id, score, told.verdict])
+        rows.append([*texts, ids_of(run, source, target), score, told.verdict])
     return table(["source", "target", "ids", "score", "why"], rows, texts=2)

@@ -41,7 +41,11 @@ def render(run: Run, *, gold: Gold | None = None, null: Null | None = None) -> s
         ("Examples from each tenth", sections.examples_section(run)),
         ("Pairs", sections.pairs_section(run)),
     ]
-    body = "".join(f"<section><h2>{escape(title)}</h2>{html}</section>" for title, html in parts)
+    links = " ".join(f'<a href="#s{at}">{escape(title)}</a>' for at, (title, _) in enumerate(parts))
+    body = f"<nav>{links}</nav>" + "".join(
+        f'<section><h2 id="s{at}">{escape(title)}</h2>{html}</section>'
+        for at, (title, html) in enumerate(parts)
+    )
     page = files("eval").joinpath("assets", "report.html").read_text(encoding="utf-8")
     title = " and ".join(str(run.summary[side]["path"]).rpartition("/")[2] for side in SIDES)
     return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from html import escape
 
 import numpy as np
@@ -11,9 +12,9 @@ from eval.run_calibration import describe
 from eval.run_figures import decile_ranks, histogram, hubs, spread
 from eval.run_folder import SIDES, Run
 from eval.run_gold import Gold
-from eval.run_tables import pair_table, table
+from eval.run_tables import folded, pair_table, table
 from eval.why import explain
-from miner.calibration import Null, false_discovery_rates
+from miner.calibration import Null, false_discovery_rates, probabilities
 from miner.guards import GUARDS, length_odds
 
 TABLE_PAIRS = 60_000  # of more, the best are in the table; charts and counts are of all
@@ -57,11 +58,14 @@ def scores_section(run: Run, gold: Gold | None, null: Null | None) -> str:
     scores = run.pairs.score
     low, high = spread(scores)
     counted = histogram(scores, low=low, high=high)
+    edges = np.linspace(low, high, len(counted.counts) + 1)
+    wrong = -np.diff(null.above(edges)) * len(scores) if null else np.zeros(1)
     chart = Chart(
         title="Scores of the pairs",
         x=(low, high),
-        y=(0, max(counted.counts)),
-        labels=("score", "pairs"),
+        y=(0, max(*counted.counts, *wrong.tolist())),
+        labels=("score", "pairs (square root)"),
+        scale=math.sqrt,
     )
     chart.bars(counted.counts, css="bar")
     if gold:
@@ -69,41 +73,48 @@ def scores_section(run: Run, gold: Gold | None, null: Null | None) -> str:
         chart.bars(right.counts, css="bar right")
         chart.upright(gold.best.threshold, css="mark", label="best F1")
     if null:
-        edges = np.linspace(low, high, len(counted.counts) + 1)
-        wrong = -np.diff(null.above(edges)) * len(scores)
         chart.line(list(zip((edges[:-1] + edges[1:]) / 2, wrong, strict=True)), css="line f")
     if (threshold := run.summary["options"]["threshold"]) is not None:
         chart.upright(max(low, threshold), css="mark", label="threshold")
     quantiles = np.quantile(scores, (0.1, 0.5, 0.9)).tolist()
     return (
-        f"<figure>{chart.svg()}</figure>"
-        + ("<p>The line is what decoys say of wrong pairs.</p>" if null else "")
-        + f"<p>A tenth of the pairs score below {quantiles[0]:.4f}, "
-        f"half below {quantiles[1]:.4f}, nine tenths below {quantiles[2]:.4f}.</p>"
+        '<p class="key"><i></i>pairs'
+        + (' <i class="r"></i>known to be right' if gold else "")
+        + (' <i class="f"></i>wrong, as decoys say' if null else "")
+        + f"</p><figure>{chart.svg()}</figure>"
+        f"<p>A tenth of the pairs score below {quantiles[0]:.4f}, half below {quantiles[1]:.4f}, nine tenths below {quantiles[2]:.4f}.</p>"
     )
 
 
 def estimates_section(run: Run, null: Null) -> str:
-    """Precision against the threshold as decoys estimate it, and thresholds for wanted rates."""
+    """What decoys say of thresholds: precision, recall among the pairs, and some to choose."""
     scores = run.pairs.score
     low, high = spread(scores)
-    precision = 1 - false_discovery_rates(scores, null)
+    right = np.cumsum(probabilities(scores, null))
     chart = Chart(
-        title="Estimated precision against the threshold",
+        title="Estimated precision and recall against the threshold",
         x=(low, high),
         y=(0, 1),
-        labels=("threshold", "precision"),
+        labels=("threshold", ""),
     )
     some = np.unique(np.linspace(0, len(scores) - 1, DOTS).astype(int))
-    points = list(zip(scores[some].tolist(), precision[some].tolist(), strict=True))
-    chart.line(points, css="line p")
+    for css, values in (
+        ("p", 1 - false_discovery_rates(scores, null)),
+        ("r", right / max(1.0, right[-1])),
+    ):
+        points = list(zip(scores[some].tolist(), values[some].tolist(), strict=True))
+        chart.line(points, css=f"line {css}")
     rows = [
         [f"{wanted:.0%}", f"{threshold:.4f}", f"{kept:,}", f"{right:,.0f}"]
         for wanted, threshold, kept, right in describe(scores, null)
         if kept
     ]
     heads = ["wrong pairs at most", "threshold", "pairs above it", "of these right"]
-    return f"<figure>{chart.svg()}</figure>" + table(heads, rows)
+    return (
+        '<p class="key"><i class="p"></i>precision <i class="r"></i>recall, of the '
+        f"{float(right[-1]):,.0f} right pairs expected among all</p>"
+        f"<figure>{chart.svg()}</figure>" + table(heads, rows)
+    )
 
 
 def lengths_section(run: Run) -> str:
@@ -141,8 +152,11 @@ def suspicious_section(run: Run) -> str:
         _rejected(run)
         + "<p>What guards say of the pairs:</p>"
         + table(["guard", "against pairs", "of the better half"], rows)
-        + "<p>Pairs of the better half that most guards are against, then those whose lengths "
-        f"agree least:</p>{pair_table(run, order.tolist())}"
+        + folded(
+            "Pairs of the better half that most guards are against, then those whose lengths "
+            "agree least",
+            pair_table(run, order.tolist()),
+        )
     )
 
 
@@ -158,8 +172,8 @@ def _rejected(run: Run) -> str:
         rows.append([run.source.text(source), run.target.text(target), score, reason])
     return (
         f"<p>Guards rejected <b>{len(run.reasons):,}</b> pairs ({escape(counts) or 'none'}), "
-        "which are not among those below. The best of them:</p>"
-        + table(["source", "target", "score", "reason"], rows, texts=2)
+        "which are not among those below.</p>"
+        + folded("The best of them", table(["source", "target", "score", "reason"], rows, texts=2))
     )
 
 
@@ -212,7 +226,8 @@ def pairs_section(run: Run) -> str:
         '<label>Score from <input id="least" type="number" step="any"></label>'
         '<label>to <input id="most" type="number" step="any"></label></form>'
         '<p id="shown" role="status">The table needs JavaScript.</p>'
-        '<div class="scroll"><table id="pairs"><thead></thead><tbody></tbody></table></div>'
+        '<div class="scroll"><table id="pairs" class="texts">'
+        "<thead></thead><tbody></tbody></table></div>"
         '<p class="pages"><button id="back" type="button">Back</button> '
         '<button id="on" type="button">On</button></p>'
     )

@@ -18,10 +18,20 @@ def pair_table(run: Run, places: Iterable[int]) -> str:
                 run.source.text(source),
                 run.target.text(target),
                 f"{float(run.pairs.score[place]):.4f}",
-                f"{run.source.id(source)} {run.target.id(target)}",
+                ids_of(run, source, target),
             ]
         )
     return table(["source", "target", "score", "ids"], rows, texts=2)
+
+
+def ids_of(run: Run, source: int, target: int) -> str:
+    """The ids of a source row and a target row, in two lines."""
+    return f"{run.source.id(source)}\n{run.target.id(target)}"
+
+
+def folded(title: str, html: str) -> str:
+    """What a reader opens if it is wanted."""
+    return f"<details><summary>{escape(title)}</summary>{html}</details>"
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int = 0) -> str:
@@ -38,7 +48,8 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int = 0
         + "</tr>"
         for row in rows
     )
+    kind = ' class="texts"' if texts else ""
     return (
-        f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-        "</div>"
+        f'<div class="scroll"><table{kind}><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
     )

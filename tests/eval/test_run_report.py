@@ -209,7 +209,15 @@ def large_run(rows: int) -> Run:
         rank=np.ones(rows, dtype=np.int32),
         direction=np.full(rows, 3, dtype=np.int8),
     )
-    return Run(directory=Path(), summary=summary, pairs=pairs, source=sides[0], target=sides[1])
+    return Run(
+        directory=Path(),
+        summary=summary,
+        pairs=pairs,
+        rejected=pairs.take(np.arange(0)),
+        reasons=[],
+        source=sides[0],
+        target=sides[1],
+    )
 
 
 def test_50_000_pairs(browser: Any, tmp_path: Path) -> None:
