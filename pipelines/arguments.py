@@ -10,9 +10,10 @@ from miner.commandline import product_version
 from miner.storage.formats import INPUT_FORMATS
 from pipelines.options import PRECISIONS, SCOPES
 
-# The names in miner.margin and miner.selection, which would load NumPy for --help.
+# The names in miner.margin, miner.selection and miner.guards, which would load NumPy for --help.
 MARGINS = ("ratio", "distance", "absolute", "csls")
 RETRIEVALS = ("max", "intersect", "forward", "backward")
+GUARDS = ("short", "length", "copied", "numbers", "hub", "language")
 
 
 def mine_parser() -> argparse.ArgumentParser:
@@ -23,7 +24,8 @@ def mine_parser() -> argparse.ArgumentParser:
         epilog="SRC and TGT hold one sentence a line, or records with id, document and text; "
         ".gz, .xz, .zst and .bz2 are decompressed. Bad input is told in one line, with status 2. "
         "mine-corpus status DIR tells how far the run in a work folder is, mine-corpus clean DIR "
-        "empties that of a finished one.",
+        "empties that of a finished one; mine-corpus report, why, calibrate and rescore "
+        "tell of the pairs of a finished run. Each has a --help.",
     )
     parser.add_argument(
         "source", type=Path, metavar="SRC", help="source corpus: a file, or a folder of files"
@@ -148,6 +150,14 @@ def _add_mining_options(parser: argparse.ArgumentParser) -> None:
         help="keep pairs that score strictly above T (default: all)",
     )
     add(
+        "--guards",
+        type=_names,
+        default=(),
+        metavar="NAMES",
+        help=f"reject pairs by rules, such as length, or length,copied, and write them with the "
+        f"reason beside OUT; of {', '.join(GUARDS)} (default: none; length is what raised F1)",
+    )
+    add(
         "--index",
         default="auto",
         metavar="INDEX",
@@ -162,6 +172,10 @@ def _add_mining_options(parser: argparse.ArgumentParser) -> None:
         help="of the exact search's products: no result depends on it, its time does "
         "(default: what is soonest done here)",
     )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text.split(",")))
 
 
 def _add_document_options(parser: argparse.ArgumentParser) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from miner.choosable import BestPairs, Part
 
 PAIRS, BANDS = "pairs.parquet", "bands"
+REJECTED = "rejected.parquet"  # only where guards are asked for
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,19 +12,24 @@ import tempfile
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
+from eval.run_cli import COMMANDS as RUN_COMMANDS
+from eval.run_cli import run_subcommand
 from miner.commandline import run_command
 from pipelines import progress
 from pipelines.arguments import embed_parser, mine_parser
 from pipelines.memory import parse_size
 from pipelines.options import CorpusOptions, MiningOptions
-from pipelines.work_cli import COMMANDS, work_command
+from pipelines.work_cli import COMMANDS as WORK_COMMANDS
+from pipelines.work_cli import work_command
 
 
 def mine_corpus(argv: list[str] | None = None) -> int:
-    """Run ``mine-corpus``, or ``mine-corpus status`` or ``clean``; the exit status."""
+    """Run ``mine-corpus``, or one of its commands for a run that was; the exit status."""
     argv = sys.argv[1:] if argv is None else argv
-    if argv and argv[0] in COMMANDS:
+    if argv and argv[0] in WORK_COMMANDS:
         return work_command(argv)
+    if argv and argv[0] in RUN_COMMANDS:
+        return run_subcommand(argv)
     parser = mine_parser()
     own, beam_options = _split(argv)
     args = parser.parse_args(own, argparse.Namespace(beam_options=beam_options))
@@ -125,6 +130,7 @@ def _mining_options(args: argparse.Namespace, work_dir: Path) -> MiningOptions:
         workers=args.workers,
         runner=args.runner,
         beam_options=tuple(args.beam_options),
+        guards=args.guards,
     )
 
 

@@ -1,7 +1,7 @@
 """The mining graph.
 
     sides -> read -> encode -> train, fill indexes -> all tiles -> search -> merge
-          -> select -> summary -> export
+          -> select -> guard -> summary -> export
 
 Elements are small references to sealed artefacts, never sentences or vectors, so a runner moves
 next to nothing. Only Create, ParDo and GroupByKey are used, in one line without side inputs or
@@ -22,6 +22,7 @@ from pipelines.choosing import select_pairs
 from pipelines.embedding import EmbeddedShard, embed_shard
 from pipelines.exporting import export_pairs
 from pipelines.failing import note_failure
+from pipelines.guarding import guard_pairs
 from pipelines.indexing import fill_index, plan_sides, train_side
 from pipelines.ledger import note_done
 from pipelines.memory import peak_bytes, release
@@ -114,6 +115,7 @@ def build(
         neighbours
         | "all neighbours" >> _Gather(lambda found: "")
         | stage(select_pairs)
+        | stage(guard_pairs)
         | stage(write_summary)
         | stage(export_pairs)
     )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from miner.knn.codes import Precision
 
 # The stages' own folders in the work folder.
-ARTEFACTS = ("sentences", "embeddings", "indexes", "tiles", "neighbours", "pairs")
+ARTEFACTS = ("sentences", "embeddings", "indexes", "tiles", "neighbours", "pairs", "guarded")
 OWN_FOLDERS = (*ARTEFACTS, "progress", "rejected")
 
 ROWS_PER_SHARD = 1 << 18  # 262,144 float32 vectors of 384 dimensions are 400 MB
@@ -63,6 +63,7 @@ class MiningOptions:
     keep_duplicates: bool = False
     max_rejected: int | None = None
     shards: int | None = None
+    guards: tuple[str, ...] = ()
     rows_per_shard: int = ROWS_PER_SHARD
     workers: int = 1
     runner: str | None = None
@@ -83,6 +84,21 @@ class MiningOptions:
         return self.workers == 1 and self.runner is None
 
     @property
+    def rejected_output(self) -> Path:
+        """Where pairs that guards reject are written: beside the output, in the same format."""
+        return self.output.with_suffix(f".rejected{self.output.suffix}")
+
+    @property
+    def outputs(self) -> list[Path]:
+        """All files that the run writes but for those in its work folder."""
+        return [self.output, *([self.rejected_output] if self.guards else [])]
+
+    @property
+    def languages(self) -> tuple[str | None, str | None]:
+        """Those of both sides."""
+        return self.source.language, self.target.language
+
+    @property
     def product_precision(self) -> Precision | None:
         """What ``miner.knn.exact.search_both`` calls ``precision``."""
         return None if self.precision == "auto" else cast("Precision", self.precision)
@@ -97,6 +113,7 @@ def check_options(options: MiningOptions) -> None:
     Raises:
         ValueError: one line that says what, where and how to mend it.
     """
+    from miner.guards import check_guards
     from miner.margin import check_margin
     from miner.selection import check_retrieval
     from miner.storage.pairs import check_output
@@ -121,7 +138,9 @@ def check_options(options: MiningOptions) -> None:
     _check_index(options.index)
     _check_scopes(options)
     _check_sides(options)
-    check_output(options.output)
+    check_guards(options.guards, options.languages)
+    for output in options.outputs:
+        check_output(output)
     _check_work_dir(options)
 
 
@@ -164,7 +183,8 @@ def _check_sides(options: MiningOptions) -> None:
             raise ValueError(f"{options.output}: would lie among the inputs; name another folder")
     files = [path for path in (source, target) if path not in folders]
     pairs = [options.document_pairs] if options.document_pairs else []
-    check_files([*files, *vectors, *pairs], options.output)
+    for output in options.outputs:
+        check_files([*files, *vectors, *pairs], output)
     if source.samefile(target):
         raise ValueError(
             f"{source}: source and target are the same file, "
@@ -206,7 +226,7 @@ def _check_work_dir(options: MiningOptions) -> None:
     work_dir = options.work_dir
     if work_dir.exists() and not work_dir.is_dir():
         raise NotADirectoryError(f"--work-dir {work_dir}: is a file; name a folder")
-    output = options.output.resolve()
+    output = options.output.resolve()  # others are beside it
     if any(output.is_relative_to((work_dir / kept).resolve()) for kept in OWN_FOLDERS):
         raise ValueError(
             f"{options.output}: the work folder keeps its own files there; name another folder"

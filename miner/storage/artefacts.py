@@ -102,6 +102,19 @@ def write_array(path: Path, values: NDArray[Any]) -> None:
         stream.write(np.ascontiguousarray(values).data)
 
 
+def open_artefact(folder: Path) -> Artefact:
+    """The artefact sealed in ``folder``, whatever for.
+
+    Raises:
+        ArtefactError: nothing is sealed there, or a file of it was damaged.
+    """
+    found = _read_seal(folder / SEAL)
+    if found is None:
+        raise ArtefactError(f"{folder}: holds nothing finished; run mine-corpus with --work-dir")
+    _check_files(folder, found["files"])
+    return _artefact(folder, found)
+
+
 class Draft:
     """The files of an artefact that is being written."""
 
