@@ -50,6 +50,7 @@ class BuccOptions:
     k: int
     margin: str
     retrieval: str
+    align: bool
     output_dir: Path | None
 
 
@@ -124,7 +125,10 @@ def _tune_and_test(
     options: BuccOptions, pair: str, splits: tuple[str, str], *, encoder: Encoder, mine: Mine
 ) -> tuple[SplitResult, SplitResult]:
     loaded = {split: load_bucc(options.directory, pair, split) for split in splits}
-    mined = {split: mine_split(data, encoder=encoder, mine=mine) for split, data in loaded.items()}
+    mined = {
+        split: mine_split(data, encoder=encoder, mine=mine, align=options.align)
+        for split, data in loaded.items()
+    }
     tune, test = splits
     results = tune_and_test(mined[tune], mined[test])
     if options.output_dir is not None:
@@ -150,6 +154,7 @@ def _sign(options: BuccOptions, result: SplitResult, tuned_on: str, encoder: str
             "k": options.k,
             "margin": options.margin,
             "retrieval": options.retrieval,
+            "align": "yes" if options.align else "no",
             "threshold": "optimized" if data.split == tuned_on else f"optimized-on-{tuned_on}",
             "ties": "grouped",
             "repeats": "any",

@@ -71,6 +71,7 @@ def _add_bucc(tasks: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     add("-k", type=_count, default=4, metavar="K", help="neighbourhood size (default: 4)")
     add("--margin", default="ratio", help="ratio, distance, absolute or csls (default: ratio)")
     add("--retrieval", default="max", help="max, intersect, forward or backward (default: max)")
+    add("--align", action="store_true", help="score pairs by their words, too, as mine-corpus does")
     add(
         "--output-dir",
         type=Path,
@@ -242,6 +243,7 @@ def _bucc(args: argparse.Namespace, tell: Tell) -> dict[str, object]:
         k=args.k,
         margin=args.margin,
         retrieval=args.retrieval,
+        align=args.align,
         output_dir=args.output_dir,
     )
     return run_bucc(options, tell=tell, note=lambda remark: print_note("eval-encoder", remark))

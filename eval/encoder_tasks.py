@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from encoder.words import WordEncoder
 from eval.bootstrap import resampled
 from eval.bucc import (
     BuccScore,
@@ -23,6 +24,8 @@ from eval.bucc import (
 )
 from eval.datasets import BuccSplit
 from eval.sentences import Sentences, text_key
+from miner.alignment import align_texts, aligned_scores, usual_log_ratio
+from miner.selection import order_best_first
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -77,16 +80,27 @@ class SplitResult:
         return resampled(units, _f1)
 
 
-def mine_split(data: BuccSplit, *, encoder: Encoder, mine: Mine) -> MinedSplit:
+def mine_split(data: BuccSplit, *, encoder: Encoder, mine: Mine, align: bool = False) -> MinedSplit:
     """Encode both sides, mine them, and hold the pairs against gold.
 
     Repeated sentences are mined once and stand for all their ids. Sentences that the encoder has
-    no vector for are not mined; their gold pairs count as missed.
+    no vector for are not mined; their gold pairs count as missed. With ``align`` the pairs are
+    scored by their words, too, as ``mine-corpus --align`` does.
+
+    Raises:
+        ValueError: no sentence of a side has a vector, or words have none.
     """
     start = time.perf_counter()
     source_ids, source = _encode_side(data.source, encoder, f"{data.pair} {data.split} source")
     target_ids, target = _encode_side(data.target, encoder, f"{data.pair} {data.split} target")
     pairs = mine(source, target)
+    if align:
+        pairs = _aligned(
+            pairs,
+            _texts(data.source, [source_ids[row] for row in pairs.source.tolist()]),
+            _texts(data.target, [target_ids[row] for row in pairs.target.tolist()]),
+            encoder=encoder,
+        )
     seconds = time.perf_counter() - start
     ranked = rank(
         Candidates(
@@ -102,6 +116,17 @@ def mine_split(data: BuccSplit, *, encoder: Encoder, mine: Mine) -> MinedSplit:
         judgements=judge(ranked, data.gold),
         seconds=seconds,
     )
+
+
+def _aligned(
+    pairs: Pairs, source: Sequence[str], target: Sequence[str], *, encoder: Encoder
+) -> Pairs:
+    if not isinstance(encoder, WordEncoder):
+        raise ValueError(f"the encoder {encoder.name} has no vectors of words; mini has")
+    found = align_texts(encoder.words, source, target)
+    scores = aligned_scores(pairs.score, found, usual=usual_log_ratio(found))
+    rescored = replace(pairs, score=scores)
+    return rescored.take(order_best_first(rescored))
 
 
 def tune_and_test(tune: MinedSplit, test: MinedSplit) -> tuple[SplitResult, SplitResult]:
@@ -156,13 +181,15 @@ def scored_texts(mined: MinedSplit) -> str:
 
 def mined_texts(mined: MinedSplit) -> tuple[list[str], list[str]]:
     """The sources and the targets of the candidates, without tabs and repeated spaces."""
-    source = dict(zip(mined.data.source.ids, mined.data.source.texts, strict=True))
-    target = dict(zip(mined.data.target.ids, mined.data.target.texts, strict=True))
-    names = [mined.ranked.name(position) for position in range(len(mined.ranked))]
     return (
-        [text_key(source[name]) for name, _ in names],
-        [text_key(target[name]) for _, name in names],
+        _texts(mined.data.source, mined.ranked.sources),
+        _texts(mined.data.target, mined.ranked.targets),
     )
+
+
+def _texts(sentences: Sentences, ids: Sequence[Ids]) -> list[str]:
+    texts = dict(zip(sentences.ids, sentences.texts, strict=True))
+    return [text_key(texts[first]) for first, *_ in ids]
 
 
 def extracted_ids(result: SplitResult) -> str:

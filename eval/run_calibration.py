@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from encoder.words import WordEncoder
 from eval.run_folder import Run, Side
 from eval.run_pairs import write_jsonl
 from eval.textfiles import read_lines
+from miner.alignment import align_texts, aligned_scores
 from miner.calibration import (
     Null,
     false_discovery_rates,
-    lone_scores,
+    lone_pairs,
     probabilities,
     threshold_at,
 )
@@ -57,14 +59,10 @@ def fit_null(run: Run, sources: Path | None, targets: Path | None) -> Null:
 
 
 def _taken(run: Run, side: Side) -> NDArray[np.float64]:
-    """The score of the pair that each searched row of a side has, -inf where it has none.
-
-    Those that guards rejected count: they were chosen before.
-    """
+    """The margin of the pair that each searched row of a side has, -inf where it has none."""
     taken = np.full(len(side.searched), -np.inf)
-    for pairs in (run.pairs, run.rejected):
-        rows = pairs.source if side is run.source else pairs.target
-        taken[np.searchsorted(side.searched, rows)] = pairs.score
+    rows = run.chosen.source if side is run.source else run.chosen.target
+    taken[np.searchsorted(side.searched, rows)] = run.chosen.score
     return taken
 
 
@@ -75,10 +73,20 @@ def _scores(
     options = run.summary["options"]
     if options["scope"] == "document":
         raise ValueError(f"{path}: decoys have no documents, which the run searched within")
-    vectors = encoder.encode([line for line in read_lines(path) if line.strip()])
-    vectors = unit_rows(vectors[np.any(vectors, axis=1)])
+    texts = [line for line in read_lines(path) if line.strip()]
+    vectors = encoder.encode(texts)
+    with_vector = np.flatnonzero(np.any(vectors, axis=1))
+    vectors = unit_rows(vectors[with_vector])
     found, _ = search_both(vectors, unit_rows(base.vectors()), k=options["k"])
-    return lone_scores(found, base.neighbours, taken, margin=options["margin"])
+    pairs = lone_pairs(found, base.neighbours, taken, margin=options["margin"])
+    if not options["align"]:
+        return pairs.scores
+    theirs = [base.text(row) for row in base.searched[pairs.rows].tolist()]
+    ours = [texts[row] for row in with_vector[pairs.queries].tolist()]
+    sides = (ours, theirs) if base is run.target else (theirs, ours)
+    assert isinstance(encoder, WordEncoder)  # or the run would not have been
+    aligned = align_texts(encoder.words, *sides)
+    return aligned_scores(pairs.scores, aligned, usual=run.summary["usual_log_ratio"])
 
 
 def describe(scores: NDArray[np.float64], null: Null) -> list[tuple[float, float, int, float]]:

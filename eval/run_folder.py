@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eval.bucc import Candidates, Ids
-from miner.arrays import Direction, Neighbours, Pairs
+from miner.arrays import Neighbours, Pairs
 from miner.guards import Suspects, occurrences, usual_ratio
 from miner.storage.artefacts import Artefact, open_artefact
+from miner.storage.pair_numbers import pairs_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -77,11 +78,14 @@ class Side:
 class Run:
     """A finished run: what ``run.json`` says, its pairs, best first, and both corpora.
 
-    ``rejected`` are the pairs that guards rejected, and ``reasons`` their names for each.
+    ``chosen`` are the pairs as they were chosen by their margins, which are their scores, before
+    words and guards were looked at; ``rejected`` those that guards rejected, and ``reasons`` the
+    names of these.
     """
 
     directory: Path
     summary: dict[str, Any]
+    chosen: Pairs
     pairs: Pairs
     rejected: Pairs
     reasons: list[str]
@@ -129,6 +133,8 @@ def open_run(directory: Path) -> Run:
     Raises:
         ValueError: there is none, or something in it is damaged.
     """
+    import pyarrow.parquet as pq
+
     path = directory / "run.json"
     if not path.is_file():
         raise ValueError(
@@ -136,10 +142,12 @@ def open_run(directory: Path) -> Run:
         )
     summary = json.loads(path.read_text(encoding="utf-8"))
     source, target = (_side(directory, name, summary["options"]) for name in SIDES)
-    pairs, rejected, reasons = _chosen(directory, guarded="guards" in summary)
+    chosen = pairs_of(pq.read_table(open_artefact(directory / "pairs").file("pairs.parquet")))
+    pairs, rejected, reasons = _kept(directory, summary)
     return Run(
         directory=directory,
         summary=summary,
+        chosen=chosen,
         pairs=pairs,
         rejected=rejected,
         reasons=reasons,
@@ -189,28 +197,15 @@ def _repeats(table: pa.Table) -> dict[int, list[str]]:
     return dict(repeats)
 
 
-def _chosen(directory: Path, *, guarded: bool) -> tuple[Pairs, Pairs, list[str]]:
+def _kept(directory: Path, summary: dict[str, Any]) -> tuple[Pairs, Pairs, list[str]]:
     """The pairs, those that guards rejected, and the reasons of these."""
     import pyarrow.parquet as pq
 
-    artefact = open_artefact(directory / ("guarded" if guarded else "pairs"))
+    guarded = "guards" in summary
+    last = "guarded" if guarded else "aligned" if summary["options"]["align"] else "pairs"
+    artefact = open_artefact(directory / last)
     kept = pq.read_table(artefact.file("pairs.parquet"))
     if not guarded:
-        return _pairs(kept), _pairs(kept.slice(0, 0)), []
+        return pairs_of(kept), pairs_of(kept.slice(0, 0)), []
     rejected = pq.read_table(artefact.file("rejected.parquet"))
-    return _pairs(kept), _pairs(rejected), rejected["reason"].to_pylist()
-
-
-def _pairs(table: pa.Table) -> Pairs:
-    names = {direction.name.lower(): int(direction) for direction in Direction}
-    directions = [names[name] for name in table["direction"].to_pylist()]
-    return Pairs(
-        source=table["source_row"].to_numpy(),
-        target=table["target_row"].to_numpy(),
-        score=table["score"].to_numpy(),
-        cosine=table["cosine"].to_numpy(),
-        source_mean=table["source_mean"].to_numpy(),
-        target_mean=table["target_mean"].to_numpy(),
-        rank=table["rank"].to_numpy(),
-        direction=np.array(directions, dtype=np.int8),
-    )
+    return pairs_of(kept), pairs_of(rejected), rejected["reason"].to_pylist()

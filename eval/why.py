@@ -14,6 +14,8 @@ from miner.margin import margin_scores
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from miner.arrays import Pairs
+
 
 @dataclass(frozen=True, kw_only=True)
 class Listed:
@@ -103,17 +105,22 @@ def _verdict(
     targets: list[Listed],
     sources: list[Listed],
 ) -> str:
-    mined = np.flatnonzero((run.pairs.source == source) & (run.pairs.target == target))
-    if len(mined):
-        return f"mined: pair {mined[0] + 1} of {len(run.pairs)}"
-    rejected = np.flatnonzero((run.rejected.source == source) & (run.rejected.target == target))
-    if len(rejected):
-        return f"not mined: rejected by the guard {run.reasons[rejected[0]]}"
+    place = _place(run.pairs, source, target)
+    if place is not None:
+        final = float(run.pairs.score[place])
+        return f"mined: pair {place + 1} of {len(run.pairs)}, with the score {final:.4f}"
+    place = _place(run.rejected, source, target)
+    if place is not None:
+        return f"not mined: rejected by the guard {run.reasons[place]}"
+    options = run.summary["options"]
     if score is None:
-        k = run.summary["options"]["k"]
-        return f"not mined: neither is among the {k} nearest of the other"
-    threshold = run.summary["options"]["threshold"]
-    if threshold is not None and score <= threshold:
+        return f"not mined: neither is among the {options['k']} nearest of the other"
+    threshold = options["threshold"]
+    if options["align"]:
+        below = _place(run.chosen, source, target) is not None
+    else:
+        below = threshold is not None and score <= threshold
+    if below:
         return f"not mined: its score is not above the threshold {threshold}"
     rivals = _rivals(run, source, target)
     if rivals:
@@ -126,19 +133,23 @@ def _verdict(
     return f"not mined: the best of its lists are {' and '.join(preferred)}"
 
 
+def _place(pairs: Pairs, source: int, target: int) -> int | None:
+    places = np.flatnonzero((pairs.source == source) & (pairs.target == target))
+    return int(places[0]) if len(places) else None
+
+
 def _rivals(run: Run, source: int, target: int) -> list[str]:
     """The chosen pairs that have one of the two sentences."""
-    rivals = []
-    for pairs in (run.pairs, run.rejected):
-        for name, rows, row, others, side in (
-            ("source", pairs.source, source, pairs.target, run.target),
-            ("target", pairs.target, target, pairs.source, run.source),
-        ):
-            rivals += [
-                f"its {name} was paired with {side.id(int(others[place]))!r} "
-                f"({float(pairs.score[place]):.4f})"
-                for place in np.flatnonzero(rows == row).tolist()
-            ]
+    rivals, pairs = [], run.chosen
+    for name, rows, row, others, side in (
+        ("source", pairs.source, source, pairs.target, run.target),
+        ("target", pairs.target, target, pairs.source, run.source),
+    ):
+        rivals += [
+            f"its {name} was paired with {side.id(int(others[place]))!r} "
+            f"({float(pairs.score[place]):.4f})"
+            for place in np.flatnonzero(rows == row).tolist()
+        ]
     return rivals
 
 

@@ -7,6 +7,7 @@ tell. Axes: ``P`` pairs, ``W`` words, ``D`` dimensions.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -20,19 +21,27 @@ if TYPE_CHECKING:
 # Of the log odds that a logistic model gives for margin, coverage and imbalance, held against the
 # margin's and rounded; trained on the `sample` splits of the BUCC-style sets (docs/results.md).
 COVERAGE, IMBALANCE = 2.0, 0.5
-USUAL_PAIRS = 1 << 15
+USUAL_PAIRS = 1000
+TEXTS = 2048  # pairs aligned at a time: the vectors of their words take some 100 MB
 
 
 class Words(Protocol):
-    """The W words of P sentences laid end to end.
+    """The W words of P sentences laid end to end."""
 
-    Unit ``vectors``, float32 (W, D); ``weights``, float32 (W,); sentence ``i`` has those from
-    ``offsets[i]`` to ``offsets[i + 1]``, int64 (P + 1,).
-    """
+    @property
+    def vectors(self) -> NDArray[np.float32]:
+        """Unit rows, float32 (W, D)."""
+        ...
 
-    vectors: NDArray[np.float32]
-    weights: NDArray[np.float32]
-    offsets: NDArray[np.int64]
+    @property
+    def weights(self) -> NDArray[np.float32]:
+        """How much each word counts, float32 (W,)."""
+        ...
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """Sentence i has the words offsets[i] to offsets[i + 1]: int64 (P + 1,)."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,13 +83,28 @@ def align(source: Words, target: Words) -> Alignment:
     return Alignment(coverage=coverage, log_ratio=log_ratio)
 
 
+def align_texts(
+    words: Callable[[Sequence[str]], Words], source: Sequence[str], target: Sequence[str]
+) -> Alignment:
+    """``align`` P pairs of sentences, whose words ``words`` gives."""
+    parts = [
+        align(words(source[start : start + TEXTS]), words(target[start : start + TEXTS]))
+        for start in range(0, max(1, len(source)), TEXTS)
+    ]
+    return Alignment(
+        coverage=np.concatenate([part.coverage for part in parts]),
+        log_ratio=np.concatenate([part.log_ratio for part in parts]),
+    )
+
+
 def _part(words: Words, sentence: int) -> slice:
     return slice(words.offsets[sentence], words.offsets[sentence + 1])
 
 
-def usual_log_ratio(log_ratios: FloatArray) -> float:
-    """The median log ratio of the first pairs, the best ones; 0 of no pairs."""
-    return float(np.median(log_ratios[:USUAL_PAIRS])) if len(log_ratios) else 0.0
+def usual_log_ratio(alignment: Alignment) -> float:
+    """The median log ratio of the first pairs, which should be the best ones; 0 of no pairs."""
+    log_ratios = alignment.log_ratio[:USUAL_PAIRS]
+    return float(np.median(log_ratios)) if len(log_ratios) else 0.0
 
 
 def aligned_scores(margins: FloatArray, alignment: Alignment, *, usual: float) -> FloatArray:

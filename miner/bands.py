@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from miner.arrays import Direction, Pairs
-from miner.choosable import BestPairs, joined
+from miner.choosable import joined
 from miner.selection import RETRIEVALS, best_of_both, check_retrieval, order_best_first, take_free
 from miner.storage.artefacts import write_array
 
@@ -39,7 +39,7 @@ RECORD = np.dtype(
 
 @dataclass(frozen=True, kw_only=True)
 class Sorted:
-    """The best pairs of some rows of one side, sorted by score, ascending, in an ``.npy`` file."""
+    """Pairs sorted by score, ascending, in an ``.npy`` file: the best ones of rows of ``side``."""
 
     path: Path
     side: Direction
@@ -50,15 +50,14 @@ class Sorted:
         return records
 
 
-def sort_pairs(path: Path, best: BestPairs) -> Sorted:
-    """Write the best pairs of some rows, sorted."""
-    pairs = best.pairs
+def sort_pairs(path: Path, pairs: Pairs, side: Direction) -> Sorted:
+    """Write the best pairs of some rows of a side, sorted."""
     records = np.empty(len(pairs), dtype=RECORD)
     order = np.argsort(pairs.score, kind="stable")
     for field in fields(Pairs):
         records[field.name] = getattr(pairs, field.name)[order]
     write_array(path, records)
-    return Sorted(path=path, side=best.side)
+    return Sorted(path=path, side=side)
 
 
 def select_in_bands(
@@ -84,7 +83,9 @@ def select_in_bands(
     for low, high in _bands(files, size):
         if high <= threshold:
             return
-        ours, theirs = (_load(files, side, low, high) for side in SIDES)
+        ours, theirs = (
+            _load([file for file in files if file.side is side], low, high) for side in SIDES
+        )
         pairs, best = joined(ours, theirs)
         # As the lists of a band see it, a pair's direction is whose best it is.
         seen = replace(pairs, direction=best)
@@ -94,6 +95,21 @@ def select_in_bands(
         else:
             chosen = RETRIEVALS[retrieval](seen)
             ranked = chosen[order_best_first(pairs.take(chosen))]
+        yield pairs.take(ranked[pairs.score[ranked] > threshold])
+
+
+def merge_in_bands(
+    files: Sequence[Sorted], *, size: int, threshold: float = -np.inf
+) -> Iterator[Pairs]:
+    """All pairs that score above ``threshold``, in the order of ``select``, in parts.
+
+    Arguments are those of ``select_in_bands``; whose best the pairs are does not matter.
+    """
+    for low, high in _bands(files, size):
+        if high <= threshold:
+            return
+        pairs = _load(files, low, high)
+        ranked = order_best_first(pairs)
         yield pairs.take(ranked[pairs.score[ranked] > threshold])
 
 
@@ -116,13 +132,12 @@ def _bands(files: Sequence[Sorted], size: int) -> Iterator[tuple[float, float]]:
     yield from reversed(list(itertools.pairwise(edges)))
 
 
-def _load(files: Sequence[Sorted], side: Direction, low: float, high: float) -> Pairs:
-    """The pairs of one side's files that score above ``low`` and not above ``high``."""
+def _load(files: Sequence[Sorted], low: float, high: float) -> Pairs:
+    """The pairs of the files that score above ``low`` and not above ``high``."""
     parts = [np.empty(0, dtype=RECORD)]
     for file in files:
-        if file.side is side:
-            records = file.records()
-            first, last = np.searchsorted(records["score"], [low, high], side="right")
-            parts.append(records[first:last])
+        records = file.records()
+        first, last = np.searchsorted(records["score"], [low, high], side="right")
+        parts.append(records[first:last])
     whole = np.concatenate(parts)
     return Pairs(**{field.name: whole[field.name].copy() for field in fields(Pairs)})

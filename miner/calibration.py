@@ -31,10 +31,19 @@ TAIL = 0.75  # the quantile of the decoys' scores that the exponential tail begi
 FEWEST_DECOYS = 100  # below, the tail would be fitted to fewer than 25 scores
 
 
-def lone_scores(
+@dataclass(frozen=True, kw_only=True)
+class LonePairs:
+    """Q pairs of a query and a row, int64 (Q,) each, and their scores, float64 (Q,)."""
+
+    queries: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    scores: FloatArray
+
+
+def lone_pairs(
     found: Neighbours, others: Neighbours, taken: FloatArray, *, margin: str = "ratio"
-) -> FloatArray:
-    """The scores of what would be mined for each query if it alone joined the corpus.
+) -> LonePairs:
+    """What would be mined for each query if it alone joined the corpus.
 
     The neighbourhood of a row that it is compared with is that row's own, with the query in it
     where it is near enough. The best pair is mined unless that row has a better one.
@@ -47,17 +56,16 @@ def lone_scores(
         margin: one of ``miner.margin.MARGINS``.
 
     Returns:
-        float64, one for each query that is mined, in their order.
+        One pair for each query that is mined, in their order.
     """
     theirs = others.cosines[found.ids].astype(np.float64)
     joined = np.maximum(0, found.cosines - theirs[:, :, -1])  # the query drives out the last
     means = (theirs.sum(axis=2) + joined) / theirs.shape[2]
     scores = margin_scores(found.cosines, found.means()[:, None], means, margin=margin)
-    best = scores.argmax(axis=1)
-    rows = np.arange(len(found))
-    score = scores[rows, best]
-    mined: FloatArray = score[score > taken[found.ids[rows, best]]]
-    return mined
+    queries, best = np.arange(len(found)), scores.argmax(axis=1)
+    rows, score = found.ids[queries, best], scores[queries, best]
+    mined = np.flatnonzero(score > taken[rows])
+    return LonePairs(queries=mined, rows=rows[mined], scores=score[mined])
 
 
 @dataclass(frozen=True, kw_only=True)

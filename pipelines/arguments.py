@@ -150,6 +150,13 @@ def _add_mining_options(parser: argparse.ArgumentParser) -> None:
         help="keep pairs that score strictly above T (default: all)",
     )
     add(
+        "--align",
+        action="store_true",
+        help="hold the words of each mined pair against each other: the score is the margin and "
+        "how well they match, which tells translations from sentences on the same subject "
+        "(needs an encoder with word vectors, such as mini)",
+    )
+    add(
         "--guards",
         type=_names,
         default=(),

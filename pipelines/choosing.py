@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,9 +18,6 @@ from pipelines.reading import whole_side
 from pipelines.searching import ShardNeighbours
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from miner.arrays import Pairs
     from miner.bands import Sorted
     from miner.choosable import BestPairs, Part
 
@@ -40,6 +38,7 @@ def select_pairs(options: MiningOptions, shards: Sequence[ShardNeighbours]) -> C
     sources, targets = (
         whole_side(shards, side, lambda found: found.embedded.shard) for side in (SOURCE, TARGET)
     )
+    folder = options.work_dir / "pairs"
     key = content_key(
         "select",
         neighbours=[
@@ -49,19 +48,32 @@ def select_pairs(options: MiningOptions, shards: Sequence[ShardNeighbours]) -> C
         rows=[found.embedded.vectors.files[ROWS] for found in (*sources, *targets)],
         margin=options.margin,
         retrieval=options.retrieval,
-        threshold=repr(options.threshold),
+        threshold=repr(options.margin_threshold),
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        bands = options.work_dir / "pairs" / BANDS
-        shutil.rmtree(bands, ignore_errors=True)
-        bands.mkdir()
-        facts = _select(options, sources, targets, bands, draft)
-        shutil.rmtree(bands)
-        return facts
+        with band_folder(folder) as bands:
+            return _select(options, sources, targets, bands, draft)
 
-    pairs = produce(options.work_dir / "pairs", key=key, write=write)
+    pairs = produce(folder, key=key, write=write)
     return Choice(pairs=pairs, shards=[*sources, *targets])
+
+
+@contextmanager
+def band_folder(folder: Path) -> Iterator[Path]:
+    """A folder in that of an artefact, for sorted files while it is made."""
+    bands = folder / BANDS
+    shutil.rmtree(bands, ignore_errors=True)
+    bands.mkdir()
+    yield bands
+    shutil.rmtree(bands)
+
+
+def band_pairs(options: MiningOptions) -> int:
+    """How many pairs a band may have."""
+    from miner.bands import BAND_BYTES, LEAST_BAND
+
+    return max(LEAST_BAND, spare_bytes(options) // BAND_BYTES)
 
 
 def _select(
@@ -73,24 +85,27 @@ def _select(
 ) -> Mapping[str, Any]:
     import pyarrow.parquet as pq
 
-    from miner.bands import BAND_BYTES, LEAST_BAND, select_in_bands, sort_pairs
+    from miner.bands import select_in_bands, sort_pairs
+    from miner.storage.pair_numbers import numbers_schema, table_of
 
     files: list[Sorted] = []
     candidates = pairs = 0
     with (
         progress.stage("select", None, "candidates") as meter,
         draft.file(PAIRS) as path,
-        pq.ParquetWriter(path, _numbers_schema()) as writer,
+        pq.ParquetWriter(path, numbers_schema()) as writer,
     ):
         for best in _best_pairs(options, sources, targets):
-            files.append(sort_pairs(bands / f"{len(files):05d}.npy", best))
+            files.append(sort_pairs(bands / f"{len(files):05d}.npy", best.pairs, best.side))
             candidates += best.candidates
             meter.advance(best.candidates)
-        size = max(LEAST_BAND, spare_bytes(options) // BAND_BYTES)
         for chosen in select_in_bands(
-            files, size=size, retrieval=options.retrieval, threshold=options.threshold
+            files,
+            size=band_pairs(options),
+            retrieval=options.retrieval,
+            threshold=options.margin_threshold,
         ):
-            writer.write_table(_numbers(chosen))
+            writer.write_table(table_of(chosen))
             pairs += len(chosen)
     return {"candidates": candidates, "pairs": pairs}
 
@@ -120,36 +135,3 @@ def _part(options: MiningOptions, found: ShardNeighbours) -> Part:
         lists=found.load(candidates),
         means=found.load(means).means(),
     )
-
-
-def _numbers_schema() -> pa.Schema:
-    """The Arrow schema of what the output says of pairs but for their sentences."""
-    import pyarrow as pa
-
-    return pa.schema(
-        {
-            "score": pa.float64(),
-            "source_row": pa.int64(),
-            "target_row": pa.int64(),
-            "cosine": pa.float32(),
-            "source_mean": pa.float64(),
-            "target_mean": pa.float64(),
-            "rank": pa.int32(),
-            "direction": pa.string(),
-        }
-    )
-
-
-def _numbers(pairs: Pairs) -> pa.Table:
-    """Pairs, of ``_numbers_schema``."""
-    import pyarrow as pa
-
-    from miner.arrays import Direction
-
-    names = pa.array(["", *(direction.name.lower() for direction in Direction)])
-    columns = [
-        *(pairs.score, pairs.source, pairs.target, pairs.cosine),
-        *(pairs.source_mean, pairs.target_mean, pairs.rank),
-        names.take(pa.array(pairs.direction)),
-    ]
-    return pa.table(columns, schema=_numbers_schema())

@@ -118,6 +118,7 @@ def _mining_options(args: argparse.Namespace, work_dir: Path) -> MiningOptions:
         margin=args.margin,
         retrieval=args.retrieval,
         threshold=args.threshold,
+        align=args.align,
         index=args.index,
         precision=args.precision,
         scope=args.scope,

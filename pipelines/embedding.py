@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from encoder import Encoder, load_encoder
+from encoder.words import WordEncoder
 from miner.storage.artefacts import Artefact, Draft, content_key, file_digest, file_state, produce
 from pipelines import progress
 from pipelines.encoding import ENCODE_ROWS, Block, encoded_blocks
@@ -135,6 +136,21 @@ def encoder_of_process(spec: str) -> Encoder:
 _load_once = cache(load_encoder)
 
 
+def word_encoder(options: MiningOptions) -> WordEncoder:
+    """The run's encoder.
+
+    Raises:
+        ValueError: it has no vectors of words.
+    """
+    encoder = encoder_of_process(options.encoder)
+    if not isinstance(encoder, WordEncoder):
+        raise ValueError(
+            f"--align: the encoder {options.encoder} has no vectors of words; mini has, and "
+            "folders that train-encoder made of a bag"
+        )
+    return encoder
+
+
 def embed_shard(options: MiningOptions, shard: Shard) -> EmbeddedShard:
     """Encode a shard, or take its vectors from the file given for its side.
 
@@ -142,6 +158,8 @@ def embed_shard(options: MiningOptions, shard: Shard) -> EmbeddedShard:
     neighbours; they are left out and counted in the facts ``dropped``. Encoded vectors are kept as
     float16, given ones as they are.
     """
+    if options.align:
+        word_encoder(options)  # what it says should be said before hours of search
     key = content_key("encode", sentences=shard.digest, maker=_maker(options, shard))
     folder = options.work_dir / "embeddings" / shard.name
     batches = folder / "batches"

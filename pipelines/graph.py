@@ -1,7 +1,7 @@
 """The mining graph.
 
     sides -> read -> encode -> train, fill indexes -> all tiles -> search -> merge
-          -> select -> guard -> summary -> export
+          -> select -> align -> guard -> summary -> export
 
 Elements are small references to sealed artefacts, never sentences or vectors, so a runner moves
 next to nothing. Only Create, ParDo and GroupByKey are used, in one line without side inputs or
@@ -18,6 +18,7 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.metrics.metric import Metrics
 
+from pipelines.aligning import align_pairs
 from pipelines.choosing import select_pairs
 from pipelines.embedding import EmbeddedShard, embed_shard
 from pipelines.exporting import export_pairs
@@ -33,7 +34,7 @@ from pipelines.summary import write_summary
 
 STAGES = [
     *(read_side, embed_shard, plan_sides, train_side, fill_index, plan_tiles, search_tile),
-    *(find_neighbours, select_pairs, write_summary, export_pairs),
+    *(find_neighbours, select_pairs, align_pairs, guard_pairs, write_summary, export_pairs),
 ]
 
 Account = Callable[[Any], Mapping[str, int]]
@@ -115,6 +116,7 @@ def build(
         neighbours
         | "all neighbours" >> _Gather(lambda found: "")
         | stage(select_pairs)
+        | stage(align_pairs)
         | stage(guard_pairs)
         | stage(write_summary)
         | stage(export_pairs)

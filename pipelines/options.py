@@ -12,7 +12,16 @@ if TYPE_CHECKING:
     from miner.knn.codes import Precision
 
 # The stages' own folders in the work folder.
-ARTEFACTS = ("sentences", "embeddings", "indexes", "tiles", "neighbours", "pairs", "guarded")
+ARTEFACTS = (
+    "sentences",
+    "embeddings",
+    "indexes",
+    "tiles",
+    "neighbours",
+    "pairs",
+    "aligned",
+    "guarded",
+)
 OWN_FOLDERS = (*ARTEFACTS, "progress", "rejected")
 
 ROWS_PER_SHARD = 1 << 18  # 262,144 float32 vectors of 384 dimensions are 400 MB
@@ -54,6 +63,7 @@ class MiningOptions:
     margin: str = "ratio"
     retrieval: str = "max"
     threshold: float = -math.inf
+    align: bool = False
     index: str = "auto"
     precision: str = "auto"
     scope: str = CORPUS
@@ -82,6 +92,11 @@ class MiningOptions:
     def runs_inside(self) -> bool:
         """Whether all stages run in the process that asks for them."""
         return self.workers == 1 and self.runner is None
+
+    @property
+    def margin_threshold(self) -> float:
+        """The threshold as far as it is one of margins."""
+        return -math.inf if self.align else self.threshold
 
     @property
     def rejected_output(self) -> Path:
@@ -189,6 +204,11 @@ def _check_sides(options: MiningOptions) -> None:
         raise ValueError(
             f"{source}: source and target are the same file, "
             "so every sentence would be its own translation; give two corpora"
+        )
+    if vectors and options.align:
+        raise ValueError(
+            "--align compares words, for which the encoder has to be known: it does not go with "
+            "--src-embeddings and --tgt-embeddings"
         )
     if len(vectors) == 1:
         only = "--src-embeddings" if options.source.embeddings else "--tgt-embeddings"

@@ -96,3 +96,13 @@ def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     arguments = [folder / "corpus.de", folder / "corpus.en", "-o", folder / "pairs.jsonl"]
     assert mine_corpus([*map(str, arguments), "-q", "--work-dir", str(folder / "work")]) == 0
     return folder
+
+
+@pytest.fixture(scope="session")
+def aligned_run(finished_run: Path) -> Path:
+    """The work folder of the same run with ``--align`` and a threshold that some pairs miss."""
+    work = finished_run / "aligned"
+    corpora = [str(finished_run / f"corpus.{side}") for side in ("de", "en")]
+    more = ["--align", "--threshold", "1.5", "--work-dir", str(work)]
+    assert mine_corpus([*corpora, "-q", "-o", str(finished_run / "aligned.jsonl"), *more]) == 0
+    return work

@@ -1,14 +1,16 @@
 """Mining and tuning with an encoder, below the command line."""
 
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from encoder import load_encoder
 from eval.bootstrap import RESAMPLES
-from eval.bucc import Candidates, judge
-from eval.datasets import BuccFiles, BuccSplit
+from eval.bucc import Candidates, best_score, judge
+from eval.datasets import BuccFiles, BuccSplit, load_bucc
 from eval.encoder_tasks import (
     MinedSplit,
     choose_splits,
@@ -21,6 +23,7 @@ from miner.mining import mine
 
 from .conftest import NumberEncoder
 
+SAMPLE = Path(str(files("eval"))) / "assets" / "sample"
 NO_FILES = BuccFiles(source=Path(), target=Path(), gold=Path())
 NO_PAIRS = mine(np.eye(2), np.eye(2), threshold=9)
 DATA = BuccSplit(
@@ -46,6 +49,18 @@ def test_mine_split() -> None:
     assert mined.judgements.gold == 3
     assert (np.diff(mined.ranked.scores) <= 0).all()
     assert mined.seconds > 0
+
+
+def test_words_raise_f1_where_there_are_some() -> None:
+    data = load_bucc(SAMPLE, "de-en", "training")
+    plain, aligned = (
+        mine_split(data, encoder=load_encoder(), mine=mine, align=align) for align in (False, True)
+    )
+    assert best_score(aligned.judgements).f1 > best_score(plain.judgements).f1
+    np.testing.assert_array_equal(aligned.ranked.scores, aligned.pairs.score)
+    assert len(aligned.pairs) == len(plain.pairs)
+    with pytest.raises(ValueError, match="the encoder numbers has no vectors of words; mini has"):
+        mine_split(DATA, encoder=NumberEncoder(), mine=mine, align=True)
 
 
 def test_scored_texts_are_pairs_files() -> None:

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from encoder import load_encoder
+from encoder.words import WordEncoder
 from eval.run_calibration import describe, fit_null
 from eval.run_cli import run_subcommand
 from eval.run_folder import open_run
+from miner.alignment import COVERAGE, IMBALANCE, align
 from miner.calibration import Null, false_discovery_rates, probabilities, threshold_at
 from miner.knn.rescore import unit_rows
 from miner.mining import mine
@@ -33,23 +35,33 @@ def decoys(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_the_null_is_of_the_decoys_that_would_be_mined(finished_run: Path, decoys: Path) -> None:
-    run = open_run(finished_run / "work")
+@pytest.mark.parametrize("folder", ["work", "aligned"])
+def test_the_null_is_of_the_decoys_that_would_be_mined(
+    finished_run: Path, aligned_run: Path, decoys: Path, folder: str
+) -> None:
+    run = open_run(finished_run / folder)
     null = fit_null(run, decoys, None)
     lines = [line for line in decoys.read_text().splitlines() if line.strip("\u200b")]
-    encode = load_encoder().encode
+    encoder = load_encoder()
+    assert isinstance(encoder, WordEncoder)
+    encode = encoder.encode
     texts = [
         [side.text(row) for row in side.searched.tolist()] for side in (run.source, run.target)
     ]
     source, target, queries = (unit_rows(encode(part)) for part in (*texts, lines))
-    taken = dict(zip(run.pairs.target.tolist(), run.pairs.score.tolist(), strict=True))
+    taken = dict(zip(run.chosen.target.tolist(), run.chosen.score.tolist(), strict=True))
     expected = []
-    for query in queries[:40]:
+    for line, query in zip(lines[:40], queries, strict=False):
         pairs = mine(np.concatenate([source, query[None]]), target, retrieval="forward")
         (place,) = np.flatnonzero(pairs.source == len(source))
         row = int(run.target.searched[pairs.target[place]])
         if pairs.score[place] > taken.get(row, -np.inf):
-            expected.append(float(pairs.score[place]))
+            score = float(pairs.score[place])
+            if folder == "aligned":
+                one = align(encoder.words([line]), encoder.words([run.target.text(row)]))
+                score += COVERAGE * one.coverage[0]
+                score -= IMBALANCE * abs(one.log_ratio[0] - run.summary["usual_log_ratio"])
+            expected.append(score)
     assert len(expected) > 5
     # The run's vectors are kept in float16.
     nearest = [np.abs(null.scores - score).min() for score in expected]

@@ -213,6 +213,7 @@ def large_run(rows: int) -> Run:
     return Run(
         directory=Path(),
         summary=summary,
+        chosen=pairs,
         pairs=pairs,
         rejected=pairs.take(np.arange(0)),
         reasons=[],

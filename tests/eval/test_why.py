@@ -29,7 +29,7 @@ def test_margins_by_the_vectors(run: Run) -> None:
         assert (told.source_mean, told.target_mean) == pytest.approx(means, abs=1e-5)
         assert told.cosine == pytest.approx(float(cosines[row, column]), abs=1e-5)
         assert told.score == pytest.approx(told.cosine / np.mean(means), abs=1e-4)
-        assert told.verdict == f"mined: pair {place + 1} of {len(run.pairs)}"
+        assert told.verdict.startswith(f"mined: pair {place + 1} of {len(run.pairs)}, ")
         assert len(told.targets) == len(told.sources) == 4
 
 
@@ -75,7 +75,7 @@ def test_command(finished_run: Path, run: Run, capsys: pytest.CaptureFixture[str
     names = run.source.id(source), run.target.id(target)
     assert run_subcommand(["why", str(finished_run / "work"), *names]) == 0
     out = capsys.readouterr().out
-    assert out.startswith(f"mined: pair 4 of {len(run.pairs)}\ncosine 0.")
+    assert out.startswith(f"mined: pair 4 of {len(run.pairs)}, with the score ")
     assert f"score {run.pairs.score[3]:.4f} (ratio margin)" in out
     assert run.source.text(source) in out
     starred = [line for line in out.splitlines() if line.startswith("  *")]
@@ -103,3 +103,18 @@ def test_bad_ids(
 ) -> None:
     assert run_subcommand(["why", str(finished_run / "work"), *ids]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_an_aligned_run(aligned_run: Path) -> None:
+    """Pairs are chosen by margins; what is kept of them, and its score, is a matter of words."""
+    run = open_run(aligned_run)
+    chosen = zip(run.chosen.source.tolist(), run.chosen.target.tolist(), strict=True)
+    verdicts = [explain(run, source, target).verdict for source, target in chosen]
+    assert 0 < len(run.pairs) < len(verdicts)
+    mined = [verdict for verdict in verdicts if verdict.startswith("mined: pair ")]
+    assert sorted(mined) == sorted(
+        f"mined: pair {place} of {len(run.pairs)}, with the score {score:.4f}"
+        for place, score in enumerate(run.pairs.score.tolist(), start=1)
+    )
+    missed = verdicts.count("not mined: its score is not above the threshold 1.5")
+    assert len(mined) + missed == len(verdicts)

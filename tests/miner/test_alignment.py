@@ -111,4 +111,5 @@ def test_the_score_is_its_formula():
 
 @pytest.mark.parametrize(("ratios", "usual"), [([], 0.0), ([0.3], 0.3), ([0.1, 5.0, 0.2], 0.2)])
 def test_the_usual_ratio_is_the_median(ratios, usual):
-    assert usual_log_ratio(np.array(ratios)) == usual
+    found = Alignment(coverage=np.zeros(len(ratios)), log_ratio=np.array(ratios))
+    assert usual_log_ratio(found) == usual

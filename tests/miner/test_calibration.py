@@ -9,7 +9,7 @@ from miner.calibration import (
     FEWEST_DECOYS,
     Null,
     false_discovery_rates,
-    lone_scores,
+    lone_pairs,
     probabilities,
     threshold_at,
     wrong_pairs,
@@ -33,7 +33,7 @@ def slow_lone(query: np.ndarray, source: np.ndarray, target: np.ndarray, taken: 
     return [scores[best]] if scores[best] > taken[near[best]] else []
 
 
-def test_lone_scores() -> None:
+def test_lone_pairs() -> None:
     random = np.random.default_rng(5)
     shift = np.array([4, 0, 0, 0])  # so that all cosines are above zero
     source, target, queries = (
@@ -46,7 +46,10 @@ def test_lone_scores() -> None:
         score for query in queries for score in slow_lone(query, source, target, taken.tolist())
     ]
     assert 5 < len(expected) < 30
-    np.testing.assert_allclose(lone_scores(found, backward, taken), expected, rtol=1e-6)
+    pairs = lone_pairs(found, backward, taken)
+    np.testing.assert_allclose(pairs.scores, expected, rtol=1e-6)
+    assert (pairs.scores > taken[pairs.rows]).all()
+    assert (np.diff(pairs.queries) > 0).all()
 
 
 def exponential(count: int, *, seed: int) -> np.ndarray:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from miner.arrays import Direction, Neighbours, Pairs
-from miner.bands import select_in_bands, sort_pairs
+from miner.bands import merge_in_bands, select_in_bands, sort_pairs
 from miner.choosable import Part, best_pairs, choosable_pairs
 from miner.margin import MARGINS
 from miner.selection import RETRIEVALS, candidate_pairs, check_retrieval, select
@@ -142,7 +142,7 @@ def test_bands_choose_what_one_choice_among_all_does(retrieval, sides, k, cuts, 
             for part in own:
                 best = best_pairs(part, others, side=side)
                 candidates += best.candidates
-                files.append(sort_pairs(Path(folder) / f"{len(files)}.npy", best))
+                files.append(sort_pairs(Path(folder) / f"{len(files)}.npy", best.pairs, best.side))
         bands = list(select_in_bands(files, size=size, retrieval=retrieval, threshold=threshold))
     found = [edge for band in bands for edge in edges_of(band)]
     assert found == edges_of(select(whole, retrieval=retrieval, threshold=threshold))
@@ -184,11 +184,30 @@ def test_bands_are_as_large_as_asked_for(tmp_path):
     )
     part = Part(ids=ids, lists=lists, means=np.ones(1000))
     best = best_pairs(part, [part], side=Direction.FORWARD)
-    files = [sort_pairs(tmp_path / "pairs.npy", best)]
+    files = [sort_pairs(tmp_path / "pairs.npy", best.pairs, best.side)]
     sizes = [len(band) for band in select_in_bands(files, size=100, retrieval="forward")]
     assert sum(sizes) == 1000
     assert len(sizes) == 10
     assert max(sizes) <= 110
+
+
+@given(
+    pairs=scored_edges(),
+    cut=st.integers(0, 20),
+    size=st.sampled_from([1, 3, 1000]),
+    threshold=st.sampled_from([-np.inf, 0.5, 0.75]),
+)
+def test_bands_merge_what_is_in_several_files(pairs, cut, size, threshold):
+    rows = np.arange(len(pairs))
+    with tempfile.TemporaryDirectory() as folder:
+        files = [
+            sort_pairs(Path(folder) / f"{number}.npy", pairs.take(part), Direction.BOTH)
+            for number, part in enumerate(np.split(rows, [min(cut, len(rows))]))
+        ]
+        bands = list(merge_in_bands(files, size=size, threshold=threshold))
+    found = [edge for band in bands for edge in edges_of(band)]
+    kept = [edge for edge in edges_of(pairs) if edge.score > threshold]
+    assert found == sorted(kept, key=oracle.best_first)
 
 
 def test_what_is_known_of_a_pair():
