@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from encoder import Encoder
-from miner.storage.artefacts import Draft, content_key, produce
+from miner.storage.artefacts import Artefact, Draft, content_key, find, produce
 from pipelines.reading import Shard
 
 if TYPE_CHECKING:
@@ -19,7 +21,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 BATCH = "vectors.npy"
-ENCODE_ROWS = 8192  # sentences of a batch: what a run that is killed has to encode again
+ENCODE_ROWS = 8192  # sentences of a batch
+WORTH_SEALING = 0.5  # seconds that a batch took: writing it costs some tenth of that
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,27 +36,30 @@ class Block:
 def encoded_blocks(encoder: Encoder, shard: Shard, folder: Path) -> Iterator[Block]:
     """The shard's sentences as float16 blocks, in order.
 
-    Where there is more than one, each is an artefact in ``folder`` until the whole is sealed.
+    Each that took long is an artefact in ``folder`` until the whole is sealed.
     """
     for number, batch in enumerate(shard.batches(["text"], ENCODE_ROWS)):
-        texts = batch["text"].to_pylist()
-        if shard.rows <= ENCODE_ROWS:
-            yield encode_block(encoder, texts)
-        else:
-            yield _sealed_block(encoder, texts, folder / f"{number:05d}", shard.digest)
+        place = folder / f"{number:05d}"
+        key = content_key("encode batch", sentences=shard.digest, number=number, maker=encoder.name)
+        sealed = find(place, key=key)
+        if sealed is not None:
+            yield _load(sealed)
+            continue
+        start = time.perf_counter()
+        block = encode_block(encoder, batch["text"].to_pylist())
+        if time.perf_counter() - start >= WORTH_SEALING:
+            produce(place, key=key, write=partial(_save, block))
+        yield block
 
 
-def _sealed_block(encoder: Encoder, texts: Sequence[str], folder: Path, digest: str) -> Block:
+def _save(block: Block, draft: Draft) -> Mapping[str, Any]:
+    draft.array(BATCH, block.vectors)
+    return {"failed": {str(position): why for position, why in block.failed.items()}}
+
+
+def _load(sealed: Artefact) -> Block:
     import numpy as np
 
-    def write(draft: Draft) -> Mapping[str, Any]:
-        block = encode_block(encoder, texts)
-        draft.array(BATCH, block.vectors)
-        return {"failed": {str(position): why for position, why in block.failed.items()}}
-
-    # A shard's batches are told apart by their folders, which are numbered.
-    key = content_key("encode batch", sentences=digest, number=folder.name, maker=encoder.name)
-    sealed = produce(folder, key=key, write=write)
     failed = {int(position): why for position, why in sealed.facts["failed"].items()}
     return Block(vectors=np.load(sealed.file(BATCH)), failed=failed)
 

@@ -66,6 +66,19 @@ def file_state(path: Path) -> tuple[int, ...]:
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
+def find(folder: Path, *, key: str) -> Artefact | None:
+    """The artefact sealed in ``folder`` for ``key``, if there is one.
+
+    Raises:
+        ArtefactError: there is, but a file of it was damaged.
+    """
+    found = _read_seal(folder / SEAL)
+    if found is None or found["key"] != key:
+        return None
+    _check_files(folder, found["files"])
+    return _artefact(folder, found)
+
+
 def produce(folder: Path, *, key: str, write: Callable[[Draft], Mapping[str, Any]]) -> Artefact:
     """Return the artefact sealed in ``folder`` for ``key``, calling ``write`` only if it is not.
 
@@ -74,11 +87,10 @@ def produce(folder: Path, *, key: str, write: Callable[[Draft], Mapping[str, Any
     Raises:
         ArtefactError: the folder is sealed for this key, but a file of it was damaged.
     """
+    found = find(folder, key=key)
+    if found is not None:
+        return found
     seal_path = folder / SEAL
-    found = _read_seal(seal_path)
-    if found is not None and found["key"] == key:
-        _check_files(folder, found["files"])
-        return _artefact(folder, found)
     seal_path.unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
     draft = Draft(folder)

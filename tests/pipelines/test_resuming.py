@@ -33,6 +33,7 @@ class Encoded:
 
         monkeypatch.setattr(BagEncoder, "encode", encode)
         monkeypatch.setattr("pipelines.encoding.ENCODE_ROWS", BATCH)
+        monkeypatch.setattr("pipelines.encoding.WORTH_SEALING", 0)
 
 
 @pytest.fixture
@@ -73,6 +74,21 @@ def test_no_batch_is_encoded_twice_but_the_one_in_flight(
     assert 200 < encoded.count <= 200 + 5 * BATCH
     assert (tmp_path / "parts.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
     assert not list((tmp_path / "parts").rglob("batches"))
+
+
+def test_batches_that_are_soon_encoded_are_not_sealed(
+    tmp_path: Path,
+    run: Callable[[str], list],
+    encoded: Encoded,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("pipelines.encoding.WORTH_SEALING", 1000)
+    encoded.last = 70  # in the second of four shards of 50
+    assert mine_corpus(run("work")) == 2
+    assert not list((tmp_path / "work").rglob("batches"))
+    encoded.count = 0
+    assert mine_corpus(run("work")) == 0
+    assert encoded.count == 150
 
 
 @pytest.mark.parametrize("damage", ["flipped", "truncated", "swapped"])
