@@ -124,7 +124,7 @@ def test_the_report_shows_the_estimates(finished_run: Path, decoys: Path, tmp_pa
     ("arguments", "message"),
     [
         (["-o", "x.jsonl"], "give decoys for at least one side: --decoys-src or --decoys-tgt"),
-        (["-o", "x.tsv", "--decoys-src", "D"], "x.tsv: calibrated pairs are written as JSON lines"),
+        (["-o", "x.tsv", "--decoys-src", "D"], "x.tsv: these pairs are written as JSON lines"),
         (["-o", "x.jsonl", "--decoys-src", "D", "--fdr", "1e-9"], "no threshold has an estimated"),
         (["-o", "x.jsonl", "--decoys-tgt", "few"], "decoys; at least 100 are needed"),
     ],
