@@ -108,6 +108,7 @@ def browser() -> Iterator[Any]:
 def opened(browser: Any, path: Path, **options: Any) -> tuple[Any, list[str], float]:
     """The page once its table is there, what the console said, and the seconds it took."""
     tab = browser.new_page(**options)
+    tab.set_default_timeout(120_000)  # a busy machine is no fault of the page's
     said: list[str] = []
     tab.on("console", lambda message: said.append(message.text))
     tab.on("pageerror", lambda error: said.append(str(error)))
