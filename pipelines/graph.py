@@ -33,7 +33,7 @@ from pipelines.summary import write_summary
 
 STAGES = [
     *(read_side, embed_shard, plan_sides, train_side, fill_index, plan_tiles, search_tile),
-    *(find_neighbours, select_pairs, write_summary, export_pairs),
+    *(find_neighbours, select_pairs, guard_pairs, write_summary, export_pairs),
 ]
 
 Account = Callable[[Any], Mapping[str, int]]
