@@ -49,9 +49,9 @@ SECTIONS = (
     (
         "Guards and a second score",
         "F1 on `training` with thresholds chosen on `sample`: by the margin, without what each "
-        "guard rejects, by a logistic model trained on all `sample` splits together, and by both. "
-        "`best F1` is the mean of what any thresholds could reach. The last columns count the "
-        "rejected pairs, and those of them that are right.",
+        "guard rejects, by a logistic model trained on all `sample` splits together, and by "
+        "`length` and the model. `best F1` is the mean of what any thresholds could reach. "
+        "The last columns count the rejected pairs, and those of them that are right.",
         "guards bucc-style",
     ),
     (

@@ -37,7 +37,7 @@ VARIANTS: Mapping[str, tuple[Sequence[str], bool]] = {
     "margin": ((), False),
     **{name: ((name,), False) for name in GUARDS},
     "model": ((), True),
-    "length, model": (("length",), True),
+    "both": (("length",), True),
 }
 
 

@@ -35,14 +35,17 @@ def folded(title: str, html: str) -> str:
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int = 0) -> str:
-    """A table; the first ``texts`` columns are in languages that may be written right to left."""
+    """A table; the first ``texts`` columns are in languages that may be written right to left.
+
+    Ids and numbers, which have no space in them, are not broken.
+    """
     if not rows:
         return "<p>None.</p>"
     head = "".join(f"<th>{escape(name)}</th>" for name in heads)
     body = "".join(
         "<tr>"
         + "".join(
-            f"<td{' dir=auto' if column < texts else ''}>{escape(cell)}</td>"
+            f"<td{_kind(cell, text=column < texts)}>{escape(cell)}</td>"
             for column, cell in enumerate(row)
         )
         + "</tr>"
@@ -53,3 +56,9 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int = 0
         f'<div class="scroll"><table{kind}><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
+
+
+def _kind(cell: str, *, text: bool) -> str:
+    if text:
+        return " dir=auto"
+    return "" if " " in cell else " class=whole"

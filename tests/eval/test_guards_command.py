@@ -85,7 +85,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_figures(folder: Path, capsys: Captured) -> None:
     rules = report(folder, capsys)["rules"]
-    assert list(rules) == ["margin", *GUARDS, "model", "length, model"]
+    assert list(rules) == ["margin", *GUARDS, "model", "both"]
     tune, test = mined(folder, "sample"), mined(folder, "training")
     for name, change in (("margin", list), ("length", without_lengths)):
         told = rules[name]
@@ -102,7 +102,7 @@ def test_figures(folder: Path, capsys: Captured) -> None:
         assert told["right"] == sum(right for _, right, *_ in gone)
     assert rules["length"]["right"] == 5
     assert rules["model"]["rejected"] == 0
-    assert rules["length, model"]["rejected"] == rules["length"]["rejected"]
+    assert rules["both"]["rejected"] == rules["length"]["rejected"]
 
 
 def test_the_model_learns_what_parts_right_and_wrong(

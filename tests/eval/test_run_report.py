@@ -4,8 +4,10 @@ import base64
 import gzip
 import html
 import json
+import math
 import re
 import shutil
+import statistics
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,6 +21,7 @@ from eval.run_cli import run_subcommand
 from eval.run_folder import Run, Side, open_run
 from eval.run_report import render
 from miner.arrays import Neighbours, Pairs
+from miner.calibration import Null, probabilities, threshold_at
 
 from .conftest import HEBREW
 
@@ -79,6 +82,36 @@ def test_figures(page: Path, finished_run: Path) -> None:
     assert "de-nowhere en-nowhere not among the sentences of the run" in seen
 
 
+def test_what_guards_say(page: Path) -> None:
+    """Lengths and numbers, by rules written once more."""
+    data = columns(page.read_text(encoding="utf-8"))
+    texts = list(zip(data["source"], data["target"], strict=True))
+    ratios = [math.log2((len(source) + 1) / (len(target) + 1)) for source, target in texts]
+    lengths = [abs(ratio - statistics.median(ratios)) > 0.7 for ratio in ratios]
+    found = [[set(re.findall(r"\d+", re.sub(r"(?<=\d)[.,](?=\d)", "", text))) for text in pair]
+             for pair in texts]  # fmt: skip
+    numbers = [bool(one) and bool(other) and one.isdisjoint(other) for one, other in found]
+    seen = words(page.read_text(encoding="utf-8"))
+    half = (len(texts) + 1) // 2
+    for name, caught in (("length", lengths), ("numbers", numbers)):
+        assert any(caught)
+        assert f" {name} {sum(caught)} {sum(caught[:half])} " in seen
+
+
+def test_estimates(finished_run: Path) -> None:
+    run = open_run(finished_run / "work")
+    null = Null.fitted(np.random.default_rng(5).exponential(0.05, 500) + 0.9)
+    seen = words(render(run, null=null))
+    expected = sum(probabilities(run.pairs.score, null))
+    assert f"recall, of the {expected:,.0f} right pairs expected among all" in seen
+    scores = run.pairs.score.tolist()
+    threshold = threshold_at(run.pairs.score, null, fdr=0.1)
+    kept = [score for score in scores if score > threshold]
+    right = sum(probabilities(run.pairs.score, null)[: len(kept)])
+    assert len(kept) > 20
+    assert f"10% {threshold:.4f} {len(kept)} {right:,.0f} " in seen
+
+
 def test_texts_are_no_markup(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert "<b>Linux" not in text
@@ -108,6 +141,7 @@ def browser() -> Iterator[Any]:
 def opened(browser: Any, path: Path, **options: Any) -> tuple[Any, list[str], float]:
     """The page once its table is there, what the console said, and the seconds it took."""
     tab = browser.new_page(**options)
+    tab.set_default_timeout(120_000)  # a busy machine is no fault of the page's
     said: list[str] = []
     tab.on("console", lambda message: said.append(message.text))
     tab.on("pageerror", lambda error: said.append(str(error)))

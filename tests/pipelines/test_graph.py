@@ -42,6 +42,9 @@ def test_only_create_pardo_and_group_by_key(world: World) -> None:
         *("plan_tiles", "search_tile", "find_neighbours"),
         *("select_pairs", "align_pairs", "guard_pairs", "write_summary", "export_pairs"),
     ]
+    assert [label for label in stages if "/" not in label] == [
+        stage.__name__ for stage in graph.STAGES
+    ]
 
 
 @pytest.mark.parametrize("index", ["exact", "HNSW8"])
