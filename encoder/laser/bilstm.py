@@ -37,7 +37,8 @@ class BiLSTM(nn.Module):
             )
         adopt(self, tensors)
         self.vocabulary = vocabulary
-        self.dim = hidden * (2 if bidirectional else 1)
+        self.directions = ("", "_reverse") if bidirectional else ("",)
+        self.dim = hidden * len(self.directions)
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         """Vectors (B, D) of sentences of one length; without padding, so of each by itself."""
