@@ -30,7 +30,7 @@ class SentenceTransformerEncoder:
         self._model = model
         self._prompt = prompt
 
-    def for_language(self, language: str | None) -> SentenceTransformerEncoder:  # noqa: ARG002
+    def for_language(self, language: str | None) -> SentenceTransformerEncoder:
         """Itself: its tokeniser does the same to all languages."""
         return self
 

@@ -45,7 +45,7 @@ class BagEncoder:
         self._tokenizer = tokenizer
         self._table = torch.from_numpy(table)
 
-    def for_language(self, language: str | None) -> BagEncoder:  # noqa: ARG002
+    def for_language(self, language: str | None) -> BagEncoder:
         """Itself: its tokeniser does the same to all languages."""
         return self
 

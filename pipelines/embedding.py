@@ -109,8 +109,14 @@ def dropped(shards: Iterable[EmbeddedShard]) -> Counter[str]:
 
 @cache
 def encoder_of_process(spec: str) -> Encoder:
-    """The encoder, loaded once in each process."""
-    return load_encoder(spec)
+    """The encoder, loaded once in each process, as fast as its vectors stay near float32's."""
+    return load_encoder(spec, precision="auto")
+
+
+@cache
+def encoder_for_language(spec: str, language: str | None) -> Encoder:
+    """The same encoder with the preprocessing that it has for a language."""
+    return encoder_of_process(spec).for_language(language)
 
 
 def embed_shard(options: MiningOptions, shard: Shard) -> EmbeddedShard:
@@ -132,7 +138,7 @@ def _maker(options: MiningOptions, shard: Shard) -> object:
     """What decides the vectors of sentences: the encoder, or the given file and how it is read."""
     side = options.side(shard.side)
     if side.embeddings is None:
-        return encoder_of_process(options.encoder).name
+        return encoder_for_language(options.encoder, side.language).name
     found = side.embeddings.stat()
     digest = _digest_once(side.embeddings, found.st_ino, found.st_size, found.st_mtime_ns)
     return [digest, shard.corpus.facts["read"], side.dim]
@@ -150,7 +156,7 @@ def _vectors(options: MiningOptions, shard: Shard) -> Iterator[Vectors]:
 
     side = options.side(shard.side)
     if side.embeddings is None:
-        encoder = encoder_of_process(options.encoder)
+        encoder = encoder_for_language(options.encoder, side.language)
         for batch in shard.batches(["text"], ENCODE_ROWS):
             yield encoder.encode(batch["text"].to_pylist()).astype(np.float16)
         return

@@ -8,6 +8,7 @@ line, in order of merging; ``.fvocab``: a token and a count a line).
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 
 END = "</w>"  # of a word, inside the codes
@@ -33,7 +34,7 @@ class BPE:
     def _split(self, word: str) -> list[str]:
         parts = [*word[:-1], word[-1] + END]
         while len(parts) > 1:
-            ranks = [self._ranks.get(pair, len(self._ranks)) for pair in zip(parts, parts[1:])]  # noqa: B905
+            ranks = [self._ranks.get(pair, len(self._ranks)) for pair in pairwise(parts)]
             best = min(ranks)
             if best == len(self._ranks):
                 break

@@ -74,7 +74,7 @@ def _run(
     for t in places:
         torch._int_mm(x[t], weights.inputs.t(), out=from_inputs)
         torch._int_mm(last, weights.hidden.t(), out=from_hidden)
-        lstm_step(scales_of[t], *fixed, *moving, out_of[t])
+        lstm_step(scales_of[t], *fixed, *moving, out_of[t])  # type: ignore[call-arg]  # Numba
 
 
 def _weights(lstm: nn.LSTM, suffix: str) -> Weights:

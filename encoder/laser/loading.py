@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from encoder import Precision
 from encoder.laser.bilstm import BiLSTM
 from encoder.laser.bpe import BPE
 from encoder.laser.subwords import (
@@ -21,7 +22,6 @@ from encoder.laser.torchfile import read_torch_file
 from encoder.laser.transformer import Transformer
 from encoder.laser.vocabulary import SPECIAL, UNK, Vocabulary, read_cvocab
 from encoder.network import NetworkEncoder, SentenceTokenizer
-from encoder import Precision
 from encoder.precision import ready
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def load_laser(
             tokenizer = BPETokenizer(words, BPE(pieces, files[-1]))
         else:
             tokenizer = SentencePieceTokenizer(words, read_pieces(pieces))
-    return _encoder(files, tokenizer, network, precision)
+    return _encoder(files, tokenizer, network, precision, dictionary)
 
 
 def load_laser3(
@@ -108,7 +108,7 @@ def load_laser3(
     if not pretokenized:
         files.append(_beside(path, (".spm",)))
         tokenizer = SentencePieceTokenizer(words, read_pieces(files[-1]))
-    return _encoder(files, tokenizer, network, precision)
+    return _encoder(files, tokenizer, network, precision, ids)
 
 
 def _encoder(
@@ -116,8 +116,16 @@ def _encoder(
     tokenizer: SentenceTokenizer,
     network: nn.Module,
     precision: Precision,
+    tokens: Iterable[str],
 ) -> NetworkEncoder:
-    chosen = ready(network, precision)
+    sample: Sequence[str] = SAMPLE
+    if isinstance(tokenizer, WhitespaceTokenizer):
+        draw, known = random.Random(0), sorted(tokens)
+        sample = [" ".join(draw.choices(known, k=length)) for length in range(2, 50)]
+    try:
+        chosen = ready(network, precision, tokenizer.encode(sample))
+    except ValueError as error:
+        raise ValueError(f"{files[0]}: {error}") from None
     digest = hashlib.sha256()
     for file in files:
         with file.open("rb") as stream:

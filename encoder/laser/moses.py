@@ -48,7 +48,7 @@ class PunctuationNormalizer:
         return line.removesuffix("\n")
 
 
-class PerlTokenizer(MosesTokenizer):  # type: ignore[misc]  # sacremoses has no types
+class PerlTokenizer(MosesTokenizer):
     """``tokenizer.perl -no-escape -l LANGUAGE``: sacremoses' with Perl's character classes."""
 
     COMMA_SEPARATE_1 = regex.compile(r"(\P{N}),"), r"\1 , "

@@ -11,22 +11,15 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-_compile = njit(nogil=True, fastmath=True, error_model="numpy")
+_compile = njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
 F = np.float32
 ONE_HALF, LIMIT, LEVELS, TINY = F(0.5), F(7.9), F(127), F(1e-30)
 # tanh(x) = x P(x²) / Q(x²) to 3e-7: the coefficients of Eigen's ptanh.
-P = tuple(
-    F(value)
-    for value in (4.89352455891786e-03, 6.37261928875436e-04, 1.48572235717979e-05)
-    + (5.12229709037114e-08, -8.60467152213735e-11, 2.00018790482477e-13, -2.76076847742355e-16)
-)
-Q = tuple(
-    F(value)
-    for value in (4.89352518554385e-03, 2.26843463243900e-03, 1.18534705686654e-04)
-    + (1.19825839466702e-06,)
-)
-P0, P1, P2, P3, P4, P5, P6 = P
-Q0, Q1, Q2, Q3 = Q
+P0, P1, P2 = F(4.89352455891786e-03), F(6.37261928875436e-04), F(1.48572235717979e-05)
+P3, P4 = F(5.12229709037114e-08), F(-8.60467152213735e-11)
+P5, P6 = F(2.00018790482477e-13), F(-2.76076847742355e-16)
+Q0, Q1 = F(4.89352518554385e-03), F(2.26843463243900e-03)
+Q2, Q3 = F(1.18534705686654e-04), F(1.19825839466702e-06)
 
 
 @njit(inline="always")
@@ -73,15 +66,10 @@ def lstm_step(
 ) -> None:
     """One step of an LSTM for B sentences, from the integer products on.
 
-    Args:
-        scales: of the inputs' tokens, (B,).
-        input_scales, hidden_scales: of the weights, (G,).
-        bias: (G,).
-        from_inputs, from_hidden: products of codes, int32 (B, G).
-        state: the cells, float32 (B, H); written.
-        last, last_scales: hidden states as int8 (B, H) and (B,); those of this step are written.
-        gates: room for G numbers.
-        out: hidden states, float32 (B, H); written.
+    ``scales`` (B,) are the input tokens'; ``input_scales``, ``hidden_scales`` and ``bias`` (G,) the
+    weights'. ``from_inputs`` and ``from_hidden`` are products of codes, int32 (B, G); ``gates`` is
+    room for G numbers. Written are the cells' ``state``, float32 (B, H); the hidden states ``out``,
+    float32 (B, H); and these as int8, ``last`` (B, H) with ``last_scales`` (B,).
     """
     batch, hidden = state.shape
     for b in range(batch):

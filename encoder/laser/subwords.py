@@ -23,7 +23,7 @@ class WhitespaceTokenizer:
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
 
-    def for_language(self, language: str | None) -> WhitespaceTokenizer:  # noqa: ARG002
+    def for_language(self, language: str | None) -> WhitespaceTokenizer:
         """Itself: nothing is left to do that depends on the language."""
         return self
 

@@ -51,7 +51,7 @@ class Transformer(nn.Module):
         with torch.device("meta"):
             self.embed_tokens = nn.Embedding(self.vocabulary, self.dim)
             if "embed_positions.weight" in weights:
-                self.embed_positions = nn.Embedding(self.capacity + PAD + 1, self.dim)
+                self.embed_positions = nn.Embedding(*weights["embed_positions.weight"].shape)
             if "layernorm_embedding.weight" in weights:
                 self.layernorm_embedding = nn.LayerNorm(self.dim)
             inner = weights["layers.0.fc1.weight"].shape[0]
@@ -117,7 +117,7 @@ class Layer(nn.Module):
 
 
 def sinusoids(length: int, dim: int) -> torch.Tensor:
-    """fairseq's sinusoidal vectors of the positions from ``PAD`` + 1 on: float32 (T, D)."""
+    """Vectors of positions, as fairseq numbers and computes them: float32 (T, D)."""
     half = dim // 2
     rates = torch.exp(torch.arange(half) * (-math.log(10000) / (half - 1)))
     angles = torch.arange(PAD + 1, PAD + 1 + length).unsqueeze(1) * rates
