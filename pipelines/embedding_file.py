@@ -58,7 +58,7 @@ def embed_file(
                 row for row in range(len(records)) if records.rejected.get(row) in {None, *accepted}
             ]
             vectors = np.zeros((len(records), loaded.dim), dtype=np.float32)
-            texts = [records.texts[row] for row in good]
+            texts = ["" if row in records.rejected else records.texts[row] for row in good]
             vectors[good] = loaded.encode(texts, normalize=normalize)
             zero += int((~vectors.any(axis=1)).sum())
             meter.advance(len(vectors))

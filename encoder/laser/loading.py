@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import torch
 from encoder import Precision
 from encoder.laser.bilstm import BiLSTM
 from encoder.laser.bpe import BPE
+from encoder.laser.sample import SAMPLE
 from encoder.laser.subwords import (
     BPETokenizer,
     SentencePieceTokenizer,

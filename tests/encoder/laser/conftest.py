@@ -18,13 +18,14 @@ SENTENCES = [
     "Es regnet heute in Berlin!",
     "It rains in Berlin today!",
 ]
+QUOTES = 'So "a", or "b," and 3,000 or 3.000.'
 
 
 def pieces_model(size: int = 60) -> bytes:
     """A SentencePiece model of the sentences above, lower case."""
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter([sentence.lower() for sentence in SENTENCES] * 3),
+        sentence_iterator=iter([line.lower() for line in (*SENTENCES, QUOTES)] * 3),
         model_writer=model,
         vocab_size=size,
         hard_vocab_limit=False,
