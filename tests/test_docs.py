@@ -11,6 +11,7 @@ import pytest
 
 from eval.cli import _bucc_score_parser, _eval_encoder_parser
 from pipelines.cli import _embed_parser, _mine_parser
+from pipelines.fetch_cli import _parser as _fetch_parser
 from pipelines.train_cli import _parser as _train_parser
 
 ROOT = Path(__file__).parents[1]
@@ -21,6 +22,7 @@ PARSERS: dict[str, Callable] = {
     "bucc-score": _bucc_score_parser,
     "eval-encoder": _eval_encoder_parser,
     "train-encoder": _train_parser,
+    "fetch-laser": _fetch_parser,
 }
 
 

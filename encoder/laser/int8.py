@@ -48,8 +48,7 @@ class Int8BiLSTM(nn.Module):
         for number, directions in enumerate(self._layers):
             outputs = torch.empty(*steps.shape, self.dim)
             for place, weights in enumerate(directions):
-                half = outputs[..., place * self._hidden : (place + 1) * self._hidden]
-                _run(weights, x, scales, out=half, backward=place == 1)
+                _run(weights, x, scales, out=outputs, place=place)
             if number + 1 < len(self._layers):
                 x, scales = _quantized(outputs.flatten(0, 1))
                 x, scales = x.view(outputs.shape), scales.view(steps.shape)
@@ -57,24 +56,26 @@ class Int8BiLSTM(nn.Module):
 
 
 def _run(
-    weights: Weights, x: torch.Tensor, scales: torch.Tensor, *, out: torch.Tensor, backward: bool
+    weights: Weights, x: torch.Tensor, scales: torch.Tensor, *, out: torch.Tensor, place: int
 ) -> None:
-    """One direction of one layer; writes hidden states to ``out``, float32 (T, B, H)."""
-    length, batch, hidden = out.shape
+    """One direction of one layer, 0 or 1; writes its columns of ``out``, float32 (T, B, D)."""
+    length, batch, _ = out.shape
+    gates, hidden = weights.hidden.shape
+    from_inputs = torch.empty(batch, gates, dtype=torch.int32)
+    from_hidden = torch.empty(batch, gates, dtype=torch.int32)
     state = torch.zeros(batch, hidden)
     last = torch.zeros(batch, hidden, dtype=torch.int8)  # hidden states of the step before
     last_scales = torch.zeros(batch)
-    from_inputs = torch.empty(batch, 4 * hidden, dtype=torch.int32)
-    from_hidden = torch.empty(batch, 4 * hidden, dtype=torch.int32)
-    gates = torch.empty(4 * hidden)
     fixed = [part.numpy() for part in (weights.input_scales, weights.hidden_scales, weights.bias)]
-    moving = [part.numpy() for part in (from_inputs, from_hidden, state, last, last_scales, gates)]
-    places = range(length - 1, -1, -1) if backward else range(length)
+    moving = [
+        part.numpy()
+        for part in (from_inputs, from_hidden, state, last, last_scales, torch.empty(gates))
+    ]
     scales_of, out_of = scales.numpy(), out.numpy()
-    for t in places:
+    for t in reversed(range(length)) if place else range(length):
         torch._int_mm(x[t], weights.inputs.t(), out=from_inputs)
         torch._int_mm(last, weights.hidden.t(), out=from_hidden)
-        lstm_step(scales_of[t], *fixed, *moving, out_of[t])  # type: ignore[call-arg]  # Numba
+        lstm_step(scales_of[t], *fixed, *moving, out_of[t], place * hidden)
 
 
 def _weights(lstm: nn.LSTM, suffix: str) -> Weights:

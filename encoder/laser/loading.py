@@ -13,6 +13,7 @@ import torch
 from encoder import Precision
 from encoder.laser.bilstm import BiLSTM
 from encoder.laser.bpe import BPE
+from encoder.laser.languages import SHARED
 from encoder.laser.sample import SAMPLE
 from encoder.laser.subwords import (
     BPETokenizer,
@@ -28,8 +29,6 @@ from encoder.precision import ready
 
 if TYPE_CHECKING:
     from torch import nn
-
-SHARED = "laser2"  # what LASER3's encoders share: most of them have no vocabulary of their own
 
 
 def load_laser(

@@ -1,7 +1,7 @@
 """The loops of the int8 BiLSTM between its products, compiled by Numba.
 
-They are written so that LLVM turns them into vector instructions: each inner loop reads and writes
-few arrays, and tanh is a quotient of polynomials.
+They are written so that LLVM turns them into vector instructions: each loop is over whole arrays
+and in a function of its own, and tanh is a quotient of polynomials.
 """
 
 from __future__ import annotations
@@ -51,6 +51,43 @@ def quantize_rows(rows: Any, codes: Any, scales: Any) -> None:
 
 
 @_compile
+def _add_products(
+    gates: Any,
+    from_inputs: Any,
+    scale: Any,
+    input_scales: Any,
+    from_hidden: Any,
+    last_scale: Any,
+    hidden_scales: Any,
+    bias: Any,
+) -> None:
+    for g in range(len(gates)):
+        gates[g] = (
+            F(from_inputs[g]) * (scale * input_scales[g])
+            + F(from_hidden[g]) * (last_scale * hidden_scales[g])
+            + bias[g]
+        )
+
+
+@_compile
+def _sigmoids(gates: Any) -> None:
+    for g in range(len(gates)):
+        gates[g] = ONE_HALF * _tanh(ONE_HALF * gates[g]) + ONE_HALF
+
+
+@_compile
+def _update(cells: Any, enters: Any, stays: Any, candidates: Any) -> None:
+    for h in range(len(cells)):
+        cells[h] = stays[h] * cells[h] + enters[h] * _tanh(candidates[h])
+
+
+@_compile
+def _expose(hidden: Any, leaves: Any, cells: Any) -> None:
+    for h in range(len(hidden)):
+        hidden[h] = leaves[h] * _tanh(cells[h])
+
+
+@_compile
 def lstm_step(
     scales: Any,
     input_scales: Any,
@@ -63,33 +100,31 @@ def lstm_step(
     last_scales: Any,
     gates: Any,
     out: Any,
+    first: Any,
 ) -> None:
     """One step of an LSTM for B sentences, from the integer products on.
 
     ``scales`` (B,) are the input tokens'; ``input_scales``, ``hidden_scales`` and ``bias`` (G,) the
     weights'. ``from_inputs`` and ``from_hidden`` are products of codes, int32 (B, G); ``gates`` is
-    room for G numbers. Written are the cells' ``state``, float32 (B, H); the hidden states ``out``,
-    float32 (B, H); and these as int8, ``last`` (B, H) with ``last_scales`` (B,).
+    room for G numbers. Written are the cells' ``state``, float32 (B, H); the hidden states, to the
+    columns of ``out``, float32 (B, D), from ``first`` on; and these as int8, ``last`` (B, H) with
+    ``last_scales`` (B,).
     """
-    batch, hidden = state.shape
-    for b in range(batch):
-        scale, last_scale = scales[b], last_scales[b]
-        row, last_row = from_inputs[b], from_hidden[b]
-        for g in range(4 * hidden):
-            gates[g] = (
-                F(row[g]) * (scale * input_scales[g])
-                + F(last_row[g]) * (last_scale * hidden_scales[g])
-                + bias[g]
-            )
-        for g in range(2 * hidden):
-            gates[g] = ONE_HALF * _tanh(ONE_HALF * gates[g]) + ONE_HALF
-        for g in range(2 * hidden, 3 * hidden):
-            gates[g] = _tanh(gates[g])
-        for g in range(3 * hidden, 4 * hidden):
-            gates[g] = ONE_HALF * _tanh(ONE_HALF * gates[g]) + ONE_HALF
-        cells, outputs = state[b], out[b]
-        for h in range(hidden):
-            cells[h] = gates[hidden + h] * cells[h] + gates[h] * gates[2 * hidden + h]
-        for h in range(hidden):
-            outputs[h] = gates[3 * hidden + h] * _tanh(cells[h])
-        last_scales[b] = quantize_row(outputs, last[b])
+    size = state.shape[1]
+    for b in range(len(state)):
+        _add_products(
+            gates,
+            from_inputs[b],
+            scales[b],
+            input_scales,
+            from_hidden[b],
+            last_scales[b],
+            hidden_scales,
+            bias,
+        )
+        _sigmoids(gates[: 2 * size])
+        _sigmoids(gates[3 * size :])
+        _update(state[b], gates[:size], gates[size : 2 * size], gates[2 * size : 3 * size])
+        hidden = out[b, first : first + size]
+        _expose(hidden, gates[3 * size :], state[b])
+        last_scales[b] = quantize_row(hidden, last[b])
