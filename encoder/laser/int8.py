@@ -75,7 +75,7 @@ def _run(
     for t in reversed(range(length)) if place else range(length):
         torch._int_mm(x[t], weights.inputs.t(), out=from_inputs)
         torch._int_mm(last, weights.hidden.t(), out=from_hidden)
-        lstm_step(scales_of[t], *fixed, *moving, out_of[t], place * hidden)
+        lstm_step(scales_of[t], *fixed, *moving, out_of[t], place * hidden)  # type: ignore[call-arg]
 
 
 def _weights(lstm: nn.LSTM, suffix: str) -> Weights:

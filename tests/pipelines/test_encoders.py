@@ -104,7 +104,7 @@ def test_mining_with_sentence_transformers(tmp_path: Path, monkeypatch: pytest.M
 def make_sentence_transformer(folder: Path) -> Path:
     """A BERT of one random layer, whose tokens are letters."""
     import torch
-    from sentence_transformers import SentenceTransformer, models
+    from sentence_transformers import SentenceTransformer
     from transformers import BertConfig, BertModel, BertTokenizerFast
 
     base = folder.with_name("base")
@@ -122,8 +122,7 @@ def make_sentence_transformer(folder: Path) -> Path:
         intermediate_size=32,
     )
     BertModel(config).save_pretrained(base)
-    modules = [models.Transformer(str(base)), models.Pooling(16)]
-    SentenceTransformer(modules=modules).save(str(folder))
+    SentenceTransformer(str(base)).save(str(folder))  # with mean pooling
     return folder
 
 
