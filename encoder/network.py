@@ -1,7 +1,7 @@
 """Encoding by a neural network: sentences of one length together, side by side in threads.
 
-Batches hold sentences of one length only, so nothing is padded or packed, and a sentence's vector
-does not depend on what is encoded beside it.
+Nothing is computed for padding, and a sentence's vector does not depend on what is encoded beside
+it: batches hold sentences of one length only, unless the network leaves out those that have ended.
 """
 
 from __future__ import annotations
@@ -42,9 +42,13 @@ class Network(Protocol):
 
     dim: int
     device: torch.device
+    ragged: bool  # whether sentences may be of several lengths
 
     def embed(self, ids: torch.Tensor) -> torch.Tensor:
-        """Vectors of B sentences of T tokens each, on the CPU or on ``device``."""
+        """Vectors of B sentences of T tokens each, on ``device``.
+
+        To a ragged network they come longest first, with -1 after the end of shorter ones.
+        """
         ...
 
 
@@ -92,13 +96,16 @@ def embed_tokens(network: Network, tokens: Tokens, *, out: torch.Tensor) -> None
     device = network.device
     vectors = torch.empty(len(tokens), network.dim, device=device)
 
+    lengths = np.diff(tokens.offsets)
+
     def embed(rows: NDArray[np.int64]) -> None:
-        length = int(tokens.offsets[rows[0] + 1] - tokens.offsets[rows[0]])
+        longest = int(lengths[rows[0]])
         # Sentences of few tokens are repeated: libraries sum the products of very few rows in
         # another order, and a vector would depend on its batch in the last digits.
-        rows = np.tile(rows, -(-LEAST_TOKENS // (length * len(rows))))
-        batch = tokens.take(rows)
-        ids = torch.from_numpy(batch.ids.reshape(len(rows), length).astype(np.int64))
+        rows = np.repeat(rows, -(-LEAST_TOKENS // (longest * len(rows))))
+        padded = np.full((len(rows), longest), -1, dtype=np.int64)
+        padded[np.arange(longest) < lengths[rows, None]] = tokens.take(rows).ids
+        ids = torch.from_numpy(padded)
         places = torch.from_numpy(rows)
         if device.type == "cuda":  # pinned, so that the host does not wait for the copies
             ids, places = (
@@ -106,22 +113,26 @@ def embed_tokens(network: Network, tokens: Tokens, *, out: torch.Tensor) -> None
             )
         vectors[places] = network.embed(ids).float()
 
-    batches = equal_length_batches(tokens, BATCH_TOKENS[device.type])
+    batches = length_batches(lengths, BATCH_TOKENS[device.type], ragged=network.ragged)
     _in_threads(embed, batches, count=1 if device.type == "cuda" else torch.get_num_threads())
     out.copy_(vectors)
 
 
-def equal_length_batches(tokens: Tokens, size: int) -> Iterator[NDArray[np.int64]]:
-    """Rows of sentences of equal length, the longest first, at most ``size`` tokens a batch.
+def length_batches(
+    lengths: NDArray[np.int64], size: int, *, ragged: bool
+) -> Iterator[NDArray[np.int64]]:
+    """Rows of sentences, the longest first, of equal length unless ``ragged``.
 
-    One longer sentence is a batch of its own.
+    A batch has room for ``size`` tokens, ends of shorter sentences included; one longer sentence is
+    a batch of its own.
     """
-    lengths = np.diff(tokens.offsets)
     order = np.argsort(-lengths, kind="stable")
-    for rows in np.split(order, np.nonzero(np.diff(lengths[order]))[0] + 1):
-        if len(rows):
-            step = max(1, size // int(lengths[rows[0]]))
-            yield from (rows[start : start + step] for start in range(0, len(rows), step))
+    changes = np.nonzero(np.diff(lengths[order]) if not ragged else [])[0] + 1
+    for rows in np.split(order, changes):
+        while len(rows):
+            count = max(1, size // int(lengths[rows[0]]))
+            yield rows[:count]
+            rows = rows[count:]
 
 
 def _ahead(work: Callable[[list[str]], Tokens], items: Iterator[list[str]]) -> Iterator[Tokens]:

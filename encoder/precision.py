@@ -29,10 +29,11 @@ class Ready:
         self.dim: int = network.dim  # type: ignore[assignment]
         self.precision = precision
         self.device = device
+        self.ragged = precision == "int8"
         self._network = network.to(device)
 
     def embed(self, ids: torch.Tensor) -> torch.Tensor:
-        """Vectors (B, D) of sentences of one length, ids (B, T)."""
+        """Vectors (B, D) of ids (B, T)."""
         vectors: torch.Tensor = self._network(ids)
         return vectors
 

@@ -42,23 +42,34 @@ class Int8BiLSTM(nn.Module):
         ]
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        """Vectors float32 (B, D) of token ids (B, T)."""
-        steps = ids.t()
+        """Vectors float32 (B, D) of token ids (B, T), longest first, -1 after the end of others."""
+        ended = ids.t() < 0
+        active = (~ended).sum(dim=1).tolist()
+        steps = ids.t().clamp(min=0)
         x, scales = self._table[steps], self._table_scales[steps]  # (T, B, K), (T, B)
         for number, directions in enumerate(self._layers):
-            outputs = torch.empty(*steps.shape, self.dim)
+            outputs = torch.zeros(*steps.shape, self.dim)
             for place, weights in enumerate(directions):
-                _run(weights, x, scales, out=outputs, place=place)
+                _run(weights, x, scales, active, out=outputs, place=place)
             if number + 1 < len(self._layers):
                 x, scales = _quantized(outputs.flatten(0, 1))
                 x, scales = x.view(outputs.shape), scales.view(steps.shape)
-        return outputs.amax(dim=0)
+        return outputs.masked_fill_(ended.unsqueeze(-1), -torch.inf).amax(dim=0)
 
 
 def _run(
-    weights: Weights, x: torch.Tensor, scales: torch.Tensor, *, out: torch.Tensor, place: int
+    weights: Weights,
+    x: torch.Tensor,
+    scales: torch.Tensor,
+    active: list[int],
+    *,
+    out: torch.Tensor,
+    place: int,
 ) -> None:
-    """One direction of one layer, 0 or 1; writes its columns of ``out``, float32 (T, B, D)."""
+    """One direction of one layer, 0 or 1; writes its columns of ``out``, float32 (T, B, D).
+
+    At step t only the first ``active[t]`` sentences have a token.
+    """
     length, batch, _ = out.shape
     gates, hidden = weights.hidden.shape
     from_inputs = torch.empty(batch, gates, dtype=torch.int32)
@@ -67,15 +78,15 @@ def _run(
     last = torch.zeros(batch, hidden, dtype=torch.int8)  # hidden states of the step before
     last_scales = torch.zeros(batch)
     fixed = [part.numpy() for part in (weights.input_scales, weights.hidden_scales, weights.bias)]
-    moving = [
-        part.numpy()
-        for part in (from_inputs, from_hidden, state, last, last_scales, torch.empty(gates))
-    ]
+    moving = [part.numpy() for part in (from_inputs, from_hidden, state, last, last_scales)]
+    room = torch.empty(gates).numpy()
     scales_of, out_of = scales.numpy(), out.numpy()
     for t in reversed(range(length)) if place else range(length):
-        torch._int_mm(x[t], weights.inputs.t(), out=from_inputs)
-        torch._int_mm(last, weights.hidden.t(), out=from_hidden)
-        lstm_step(scales_of[t], *fixed, *moving, out_of[t], place * hidden)  # type: ignore[call-arg]
+        n = active[t]
+        torch._int_mm(x[t, :n], weights.inputs.t(), out=from_inputs[:n])
+        torch._int_mm(last[:n], weights.hidden.t(), out=from_hidden[:n])
+        rows = [part[:n] for part in moving]
+        lstm_step(scales_of[t], *fixed, *rows, room, out_of[t], place * hidden)  # type: ignore[call-arg]
 
 
 def _weights(lstm: nn.LSTM, suffix: str) -> Weights:

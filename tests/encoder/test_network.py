@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from encoder import network
-from encoder.network import NetworkEncoder, embed_tokens, equal_length_batches
+from encoder.network import NetworkEncoder, embed_tokens, length_batches
 from encoder.tokenizer import Tokens
 
 
@@ -24,8 +24,15 @@ class Sums:
     dim = 2
     device = torch.device("cpu")
 
+    def __init__(self, *, ragged: bool = False) -> None:
+        self.ragged = ragged
+
     def embed(self, ids: torch.Tensor) -> torch.Tensor:
-        return torch.stack([ids.sum(dim=1), torch.full((len(ids),), ids.shape[1])], dim=1)
+        there = ids >= 0
+        assert self.ragged or there.all()
+        counts = there.sum(dim=1)
+        assert counts.tolist() == sorted(counts.tolist(), reverse=True)
+        return torch.stack([(ids * there).sum(dim=1), counts], dim=1)
 
 
 class Letters:
@@ -44,20 +51,20 @@ class Letters:
         return self
 
 
-@given(st.lists(st.integers(1, 40)), st.integers(1, 100))
-def test_batches_have_every_sentence_once_and_one_length(lengths: list[int], size: int) -> None:
-    batches = list(equal_length_batches(tokens_of(lengths), size))
+@given(st.lists(st.integers(1, 40)), st.integers(1, 100), st.booleans())
+def test_batches_have_every_sentence_once(lengths: list[int], size: int, ragged: bool) -> None:
+    batches = list(length_batches(np.array(lengths, dtype=np.int64), size, ragged=ragged))
     assert sorted(row for rows in batches for row in rows) == list(range(len(lengths)))
     for rows in batches:
-        assert len({lengths[row] for row in rows}) == 1
-        assert len(rows) == 1 or len(rows) * lengths[rows[0]] <= size
+        assert ragged or len({lengths[row] for row in rows}) == 1
+        assert len(rows) == 1 or len(rows) * max(lengths[row] for row in rows) <= size
 
 
-@given(st.lists(st.integers(1, 40), min_size=1))
-def test_vectors_come_to_their_sentences(lengths: list[int]) -> None:
+@given(st.lists(st.integers(1, 40), min_size=1), st.booleans())
+def test_vectors_come_to_their_sentences(lengths: list[int], ragged: bool) -> None:
     tokens = tokens_of(lengths)
     out = torch.empty(len(tokens), 2)
-    embed_tokens(Sums(), tokens, out=out)
+    embed_tokens(Sums(ragged=ragged), tokens, out=out)
     sums = np.add.reduceat(tokens.ids, tokens.offsets[:-1])
     np.testing.assert_array_equal(out.numpy(), np.stack([sums, lengths], axis=1))
 
