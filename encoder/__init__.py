@@ -10,16 +10,16 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["BUNDLED", "PRECISIONS", "Encoder", "Precision", "load_encoder"]
+__all__ = ["BUNDLED", "ENCODERS", "PRECISIONS", "Encoder", "Precision", "load_encoder"]
 
 BUNDLED = "mini"
 
 Precision = Literal["float32", "bf16", "int8", "auto"]
 PRECISIONS: tuple[Precision, ...] = ("float32", "bf16", "int8", "auto")
 
-SPECS = (
-    "'mini' (bundled), a folder made by train-encoder, laser:FILE.pt (LASER1, LASER2), "
-    "laser3:FILE.pt, nor st:NAME-or-FOLDER (sentence-transformers: pip install 'bitext-adit[st]')"
+ENCODERS = (
+    "mini (bundled), a folder that train-encoder made, laser:FILE.pt (LASER1, LASER2), "
+    "laser3:FILE.pt, or st:NAME, a model of sentence-transformers (pip install 'bitext-adit[st]')"
 )
 
 
@@ -97,5 +97,5 @@ def _load_folder(spec: str) -> Encoder:
         return load_bag_encoder(Path(__file__).parent / "assets" / BUNDLED, name=BUNDLED)
     folder = Path(spec)
     if not folder.is_dir():
-        raise ValueError(f"encoder {spec!r} is neither {SPECS}")
+        raise ValueError(f"encoder {spec!r} is unknown; there are {ENCODERS}")
     return load_bag_encoder(folder, name=folder.resolve().name)

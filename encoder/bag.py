@@ -13,10 +13,13 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+from encoder.tokenizer import Tokens
+from encoder.words import Words
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from encoder.tokenizer import Tokenizer, Tokens
+    from encoder.tokenizer import Tokenizer
 
 CHUNK_SENTENCES = 16_384  # bounds the memory of one call: ids, pieces and vectors of this many
 
@@ -60,3 +63,23 @@ class BagEncoder:
             if normalize:
                 functional.normalize(vectors, out=vectors)
         return vectors.numpy()
+
+    def words(self, sentences: Sequence[str]) -> Words:
+        """The words of the sentences: a word is a bag of its subwords, and its length its weight.
+
+        A sentence's vector is the sum of its words' vectors times their weights, at unit length.
+        """
+        tokens = self._tokenizer.encode(sentences)
+        begins = np.ones(len(tokens.ids) + 1, dtype=np.bool_)
+        begins[:-1] = self._tokenizer.begins_word[tokens.ids]
+        begins[tokens.offsets] = True
+        starts = np.flatnonzero(begins)
+        with torch.inference_mode():
+            bags = embed_bags(self._table, Tokens(ids=tokens.ids, offsets=starts))
+            weights = bags.norm(dim=1)
+            vectors = functional.normalize(bags, out=bags)
+        return Words(
+            vectors=vectors.numpy(),
+            weights=weights.numpy(),
+            offsets=np.searchsorted(starts, tokens.offsets),
+        )

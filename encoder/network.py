@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
     from encoder.tokenizer import Tokens
 
-CHUNK_SENTENCES = 32_768  # tokenised and sorted by length together; the next ones meanwhile
+CHUNK_SENTENCES = 4096  # tokenised and sorted by length together; the next ones meanwhile
 BATCH_TOKENS = {"cpu": 4096, "cuda": 65_536}
 LEAST_TOKENS = 32  # of a batch
+
+_working = threading.Lock()  # one call has all of torch's threads
 
 
 class SentenceTokenizer(Protocol):
@@ -114,7 +116,8 @@ def embed_tokens(network: Network, tokens: Tokens, *, out: torch.Tensor) -> None
         vectors[places] = network.embed(ids).float()
 
     batches = length_batches(lengths, BATCH_TOKENS[device.type], ragged=network.ragged)
-    _in_threads(embed, batches, count=1 if device.type == "cuda" else torch.get_num_threads())
+    with _working:
+        _in_threads(embed, batches, count=1 if device.type == "cuda" else torch.get_num_threads())
     out.copy_(vectors)
 
 

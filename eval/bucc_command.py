@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from eval.bootstrap import SIGNED
 from eval.datasets import bucc_files, bucc_pairs, bucc_splits, load_bucc
 from eval.encoder_tasks import (
     SplitResult,
     choose_splits,
+    extracted_ids,
     mine_split,
     scored_texts,
     tune_and_test,
@@ -20,6 +22,7 @@ from eval.encoder_tasks import (
 from eval.report import (
     BUCC_HEADER,
     bucc_mean,
+    bucc_mean_interval,
     bucc_mean_row,
     bucc_record,
     bucc_row,
@@ -122,11 +125,14 @@ def _tune_and_test(
 ) -> tuple[SplitResult, SplitResult]:
     loaded = {split: load_bucc(options.directory, pair, split) for split in splits}
     mined = {split: mine_split(data, encoder=encoder, mine=mine) for split, data in loaded.items()}
-    if options.output_dir is not None:
-        for split, result in mined.items():
-            write_text(options.output_dir / f"{pair}.{split}.tsv", scored_texts(result))
     tune, test = splits
-    return tune_and_test(mined[tune], mined[test])
+    results = tune_and_test(mined[tune], mined[test])
+    if options.output_dir is not None:
+        for result in results:
+            stem = options.output_dir / f"{pair}.{result.mined.data.split}"
+            write_text(stem.with_name(f"{stem.name}.tsv"), scored_texts(result.mined))
+            write_text(stem.with_name(f"{stem.name}.extracted"), extracted_ids(result))
+    return results
 
 
 def _sign(options: BuccOptions, result: SplitResult, tuned_on: str, encoder: str) -> str:
@@ -148,6 +154,7 @@ def _sign(options: BuccOptions, result: SplitResult, tuned_on: str, encoder: str
             "ties": "grouped",
             "repeats": "any",
             "compat": "none",
+            "interval": SIGNED,
             "v": product_version(),
         },
     )
@@ -163,5 +170,8 @@ def _record(
             role: {**bucc_record(result), "signature": signatures[f"{pair} {role}"]}
             for role, result in (("tune", tune), ("test", test))
         }
-    mean = {"tune": bucc_mean(tuned), "test": bucc_mean(tested)}
+    mean = {
+        role: {**bucc_mean(results), "f1_interval": bucc_mean_interval(results)}
+        for role, results in (("tune", tuned), ("test", tested))
+    }
     return {"task": "bucc", "pairs": pairs, "mean": mean}

@@ -1,6 +1,6 @@
-"""The command lines bucc-score and eval-encoder.
+"""The command line bucc-score.
 
-What is heavy (numpy, pyarrow, torch) is imported when there is work to do, so ``--help`` is quick.
+What is heavy (numpy, pyarrow) is imported when there is work to do, so ``--help`` is quick.
 """
 
 from __future__ import annotations
@@ -13,9 +13,6 @@ from pathlib import Path
 
 from miner.commandline import run_command
 
-# Those of the bundled encoder, English apart.
-TATOEBA_LANGUAGES = ("de", "fr", "es", "ru", "zh", "cs", "it", "pt", "nl", "tr", "ja")
-
 
 def bucc_score(argv: list[str] | None = None) -> int:
     """Run ``bucc-score``; the exit status."""
@@ -25,14 +22,6 @@ def bucc_score(argv: list[str] | None = None) -> int:
     if (args.source is None) != (args.target is None):
         parser.error("give the sentences of both sides or of neither")
     return run_command(lambda: _bucc_score(args), parser.prog)
-
-
-def eval_encoder(argv: list[str] | None = None) -> int:
-    """Run ``eval-encoder``; the exit status."""
-    parser = _eval_encoder_parser()
-    args = parser.parse_args(argv)
-    run = _eval_bucc if args.task == "bucc" else _eval_tatoeba
-    return run_command(lambda: run(args), parser.prog)
 
 
 def _bucc_score_parser() -> argparse.ArgumentParser:
@@ -116,9 +105,9 @@ def _bucc_score(args: argparse.Namespace) -> int:
     )
     report = score_pairs_like_laser(options) if laser else score_pairs(options)
     if report.remark is not None:
-        _note("bucc-score", report.remark)
+        print_note("bucc-score", report.remark)
     if args.json:
-        _print_json(report.record)
+        print_json(report.record)
         return 0
     sys.stdout.write(f"{report.line}\n")
     # Programs that read bucc.py's stdout find nothing else in it.
@@ -126,102 +115,11 @@ def _bucc_score(args: argparse.Namespace) -> int:
     return 0
 
 
-def _eval_encoder_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="eval-encoder", description="Measure a sentence encoder on data with known answers."
-    )
-    tasks = parser.add_subparsers(dest="task", required=True, metavar="TASK")
-    bucc = tasks.add_parser(
-        "bucc",
-        help="mine comparable corpora with gold pairs: F1",
-        description="Mine two splits of each language pair; the threshold with the best F1 on the "
-        "first is applied to the second. 'oracle F1' is the best any threshold could reach.",
-    )
-    add = bucc.add_argument
-    add("directory", type=Path, metavar="DIR", help="holds xx-en/xx-en.SPLIT.xx, .en and .gold")
-    add("--pair", action="append", metavar="xx-en", help="may be repeated; all (the default): each")
-    add("--tune", metavar="SPLIT", help="choose the threshold on it (default: training)")
-    add("--test", metavar="SPLIT", help="apply the threshold to it (default: sample)")
-    add("-k", type=_count, default=4, metavar="K", help="neighbourhood size (default: 4)")
-    add("--margin", default="ratio", help="ratio, distance, absolute or csls (default: ratio)")
-    add("--retrieval", default="max", help="max, intersect, forward or backward (default: max)")
-    add("--output-dir", type=Path, metavar="DIR", help="write the mined pairs and report.json here")
-    tatoeba = tasks.add_parser(
-        "tatoeba",
-        help="find translations by similarity search: error rate",
-        description="Error rate of nearest-neighbour search by cosine, both ways.",
-    )
-    add = tatoeba.add_argument
-    add("directory", type=Path, metavar="DIR", help="holds tatoeba.xxx-eng.xxx and .eng")
-    add(
-        "--lang",
-        nargs="+",
-        metavar="XX",
-        help=f"ISO 639-3 or 639-1 codes (default: {' '.join(TATOEBA_LANGUAGES)}); all: each",
-    )
-    for task in (bucc, tatoeba):
-        task.add_argument("--encoder", default="mini", metavar="SPEC", help="default: mini")
-        task.add_argument("--json", action="store_true", help="print JSON; fractions from 0 to 1")
-    return parser
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number above 0, not {text!r}")
-    return int(text)
-
-
-def _eval_bucc(args: argparse.Namespace) -> int:
-    from eval.bucc_command import BuccOptions, run_bucc
-
-    options = BuccOptions(
-        directory=args.directory,
-        pairs=None if args.pair in (None, ["all"]) else tuple(args.pair),
-        tune=args.tune,
-        test=args.test,
-        encoder=args.encoder,
-        k=args.k,
-        margin=args.margin,
-        retrieval=args.retrieval,
-        output_dir=args.output_dir,
-    )
-    record = run_bucc(options, tell=_quiet if args.json else _say, note=_eval_note)
-    if args.json:
-        _print_json(record)
-    return 0
-
-
-def _eval_tatoeba(args: argparse.Namespace) -> int:
-    from eval.tatoeba_command import run_tatoeba
-
-    languages = TATOEBA_LANGUAGES if args.lang is None else tuple(args.lang)
-    record = run_tatoeba(
-        args.directory,
-        languages=None if languages == ("all",) else languages,
-        encoder_spec=args.encoder,
-        tell=_quiet if args.json else _say,
-    )
-    if args.json:
-        _print_json(record)
-    return 0
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()  # a row is worth seeing while the next one is computed
-
-
-def _quiet(line: str) -> None:
-    pass
-
-
-def _note(program: str, remark: str) -> None:
+def print_note(program: str, remark: str) -> None:
+    """Tell a remark that is no part of the result."""
     sys.stderr.write(f"{program}: note: {remark}\n")
 
 
-def _eval_note(remark: str) -> None:
-    _note("eval-encoder", remark)
-
-
-def _print_json(record: dict[str, object]) -> None:
+def print_json(record: dict[str, object]) -> None:
+    """Print what ``--json`` asks for."""
     sys.stdout.write(json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n")

@@ -5,14 +5,24 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from eval.bucc import BuccScore, Candidates, Judgements, best_score, judge, rank, score_at
+from eval.bootstrap import resampled
+from eval.bucc import (
+    BuccScore,
+    Candidates,
+    Judgements,
+    best_score,
+    extracted_pairs,
+    judge,
+    rank,
+    score_at,
+)
 from eval.datasets import BuccSplit
 from eval.sentences import Sentences, text_key
-from eval.similarity import SearchErrors, search_errors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,9 +40,13 @@ DEFAULT_TEST = "sample"
 
 @dataclass(frozen=True, kw_only=True)
 class MinedSplit:
-    """The candidates mined from one split, best first, and how gold judges them."""
+    """The candidates mined from one split, best first, and how gold judges them.
+
+    ``pairs`` are the mined ones as they came, in the order of ``ranked``.
+    """
 
     data: BuccSplit
+    pairs: Pairs
     ranked: Candidates
     judgements: Judgements
     seconds: float
@@ -45,6 +59,22 @@ class SplitResult:
     mined: MinedSplit
     score: BuccScore
     oracle: BuccScore
+
+    @cached_property
+    def f1_samples(self) -> NDArray[np.float64]:
+        """F1 at the same threshold on R resamples of the source sentences: float64 (R,).
+
+        A source sentence comes with its candidate and its gold pairs.
+        """
+        mined = self.mined
+        place = {name: row for row, name in enumerate(mined.data.source.ids)}
+        units = np.zeros((len(place), 4))  # extracted, correct, found, gold
+        for position in range(self.score.extracted):
+            judged = mined.judgements.correct[position], mined.judgements.found[position]
+            units[place[mined.ranked.sources[position][0]], :3] += 1, *judged
+        for source, _ in mined.data.gold:
+            units[place[source], 3] += 1
+        return resampled(units, _f1)
 
 
 def mine_split(data: BuccSplit, *, encoder: Encoder, mine: Mine) -> MinedSplit:
@@ -66,7 +96,11 @@ def mine_split(data: BuccSplit, *, encoder: Encoder, mine: Mine) -> MinedSplit:
         )
     )
     return MinedSplit(
-        data=data, ranked=ranked, judgements=judge(ranked, data.gold), seconds=seconds
+        data=data,
+        pairs=pairs,
+        ranked=ranked,
+        judgements=judge(ranked, data.gold),
+        seconds=seconds,
     )
 
 
@@ -106,20 +140,35 @@ def _first_of(preferred: tuple[str, ...], available: Collection[str], *, but: st
     return next((name for name in ranked if name in available and name != but), None)
 
 
-def translation_errors(foreign: list[str], english: list[str], *, encoder: Encoder) -> SearchErrors:
-    """Similarity search between sentences and their translations, line by line."""
-    return search_errors(encoder.encode(foreign), encoder.encode(english))
+def _f1(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``BuccScore.f1`` of each row of sums."""
+    extracted, correct, found, gold = sums.T
+    below = correct * gold + found * extracted
+    f1: NDArray[np.float64] = 2 * correct * found / np.maximum(below, 1)
+    return f1
 
 
 def scored_texts(mined: MinedSplit) -> str:
     """The candidates as a PAIRS ``.tsv``: score, source text, target text; tabs become spaces."""
+    lines = zip(mined.ranked.scores.tolist(), *mined_texts(mined), strict=True)
+    return "".join(f"{score!r}\t{source}\t{target}\n" for score, source, target in lines)
+
+
+def mined_texts(mined: MinedSplit) -> tuple[list[str], list[str]]:
+    """The sources and the targets of the candidates, without tabs and repeated spaces."""
     source = dict(zip(mined.data.source.ids, mined.data.source.texts, strict=True))
     target = dict(zip(mined.data.target.ids, mined.data.target.texts, strict=True))
-    lines = []
-    for position, score in enumerate(mined.ranked.scores.tolist()):
-        source_id, target_id = mined.ranked.name(position)
-        lines.append(f"{score!r}\t{text_key(source[source_id])}\t{text_key(target[target_id])}\n")
-    return "".join(lines)
+    names = [mined.ranked.name(position) for position in range(len(mined.ranked))]
+    return (
+        [text_key(source[name]) for name, _ in names],
+        [text_key(target[name]) for _, name in names],
+    )
+
+
+def extracted_ids(result: SplitResult) -> str:
+    """The pairs above the threshold as the BUCC tasks want them: ``source id TAB target id``."""
+    pairs = extracted_pairs(result.mined.ranked, result.score.threshold)
+    return "".join(f"{source}\t{target}\n" for source, target in pairs)
 
 
 def _encode_side(sentences: Sentences, encoder: Encoder, what: str) -> tuple[list[Ids], Vectors]:

@@ -8,16 +8,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
+from eval.bootstrap import Interval, interval
 from eval.bucc import BuccScore
 from eval.encoder_tasks import SplitResult
 from eval.laser_compat import LaserScore
-from eval.similarity import SearchErrors
 
 BUCC_HEADER = (
     f"{'pair':<8}{'role':<6}{'split':<9}{'source':>9}{'target':>8}{'gold':>7}"
-    f"{'P':>8}{'R':>8}{'F1':>8}{'threshold':>11}{'oracle F1':>11}{'seconds':>9}"
+    f"{'P':>8}{'R':>8}{'F1':>8}{'95% interval':>14}{'threshold':>11}{'oracle F1':>11}{'seconds':>9}"
 )
-TATOEBA_HEADER = f"{'language':<10}{'sentences':>9}{'xx->en':>9}{'en->xx':>9}{'mean':>9}"
 
 
 def signature(task: str, fields: Mapping[str, object]) -> str:
@@ -55,7 +56,8 @@ def bucc_row(role: str, result: SplitResult) -> str:
     return (
         f"{data.pair:<8}{role:<6}{data.split:<9} {len(data.source):>8}{len(data.target):>8}"
         f"{score.gold:>7}{100 * score.precision:>8.2f}{100 * score.recall:>8.2f}"
-        f"{100 * score.f1:>8.2f}{score.threshold:>11.6f}{100 * result.oracle.f1:>11.2f}"
+        f"{100 * score.f1:>8.2f}{_percent(interval(result.f1_samples)):>14}"
+        f"{score.threshold:>11.6f}{100 * result.oracle.f1:>11.2f}"
         f"{result.mined.seconds:>9.1f}"
     )
 
@@ -66,7 +68,8 @@ def bucc_mean_row(role: str, results: Sequence[SplitResult]) -> str:
     counts = " " * 23  # sentences and gold
     return (
         f"{'mean':<8}{role:<6}{'':<10}{counts}{100 * mean['precision']:>8.2f}"
-        f"{100 * mean['recall']:>8.2f}{100 * mean['f1']:>8.2f}{'':>11}"
+        f"{100 * mean['recall']:>8.2f}{100 * mean['f1']:>8.2f}"
+        f"{_percent(bucc_mean_interval(results)):>14}{'':>11}"
         f"{100 * mean['oracle_f1']:>11.2f}{mean['seconds']:>9.1f}"
     )
 
@@ -83,6 +86,15 @@ def bucc_mean(results: Sequence[SplitResult]) -> dict[str, float]:
     return {name: sum(values) / len(values) for name, values in columns.items()}
 
 
+def bucc_mean_interval(results: Sequence[SplitResult]) -> Interval:
+    """Of the mean F1: the pairs are resampled each on its own."""
+    return interval(np.mean([result.f1_samples for result in results], axis=0))
+
+
+def _percent(between: Interval) -> str:
+    return f"{100 * between[0]:.2f}-{100 * between[1]:.2f}"
+
+
 def bucc_record(result: SplitResult) -> dict[str, object]:
     """One split of one pair, for JSON."""
     data = result.mined.data
@@ -91,44 +103,8 @@ def bucc_record(result: SplitResult) -> dict[str, object]:
         "source_sentences": len(data.source),
         "target_sentences": len(data.target),
         **score_record(result.score),
+        "f1_interval": interval(result.f1_samples),
         "oracle_f1": result.oracle.f1,
         "oracle_threshold": score_record(result.oracle)["threshold"],
         "seconds": result.mined.seconds,
-    }
-
-
-def tatoeba_row(language: str, errors: SearchErrors) -> str:
-    """A line under ``TATOEBA_HEADER``: error rates in percent."""
-    return (
-        f"{language:<10}{errors.sentences:>9}{100 * errors.forward_rate:>9.2f}"
-        f"{100 * errors.backward_rate:>9.2f}{100 * errors.rate:>9.2f}"
-    )
-
-
-def tatoeba_mean(results: Sequence[SearchErrors]) -> dict[str, float]:
-    """Mean error rates over the languages, each counting the same; fractions from 0 to 1."""
-    columns = {
-        "xx_en": [errors.forward_rate for errors in results],
-        "en_xx": [errors.backward_rate for errors in results],
-        "mean": [errors.rate for errors in results],
-    }
-    return {name: sum(values) / len(values) for name, values in columns.items()}
-
-
-def tatoeba_mean_row(results: Sequence[SearchErrors]) -> str:
-    """The line of the means over the languages."""
-    mean = tatoeba_mean(results)
-    return (
-        f"{'mean':<10}{'':>9}{100 * mean['xx_en']:>9.2f}{100 * mean['en_xx']:>9.2f}"
-        f"{100 * mean['mean']:>9.2f}"
-    )
-
-
-def tatoeba_record(errors: SearchErrors) -> dict[str, object]:
-    """One language, for JSON."""
-    return {
-        "sentences": errors.sentences,
-        "xx_en": errors.forward_rate,
-        "en_xx": errors.backward_rate,
-        "mean": errors.rate,
     }

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from eval.datasets import load_tatoeba, tatoeba_languages
-from eval.encoder_tasks import translation_errors
-from eval.report import (
-    TATOEBA_HEADER,
-    signature,
-    tatoeba_mean,
-    tatoeba_mean_row,
-    tatoeba_record,
-    tatoeba_row,
-)
+import numpy as np
+
+from eval.bootstrap import SIGNED, interval, mean_samples
+from eval.datasets import ISO_639_3, load_tatoeba, tatoeba_languages
+from eval.published import TATOEBA_SOURCE, tatoeba_rate
+from eval.report import signature
+from eval.similarity import SearchErrors, search_errors
+from eval.table import Table
 from miner.commandline import product_version
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+TABLE = Table("language", ["sentences", "xx->en", "en->xx", "mean", "95% interval", "LASER"])
 
 
 def run_tatoeba(
@@ -41,13 +45,21 @@ def run_tatoeba(
     names = tatoeba_languages(directory) if languages is None else list(dict.fromkeys(languages))
     texts = {name: load_tatoeba(directory, name) for name in names}
     encoder = load_encoder(encoder_spec)
-    tell(TATOEBA_HEADER)
-    results = {}
+    tell(TABLE.header)
+    results: dict[str, SearchErrors] = {}
+    published: dict[str, float | None] = {}
+    samples: list[NDArray[np.float64]] = []
     for name, (foreign, english) in texts.items():
-        results[name] = translation_errors(foreign, english, encoder=encoder)
-        tell(tatoeba_row(name, results[name]))
+        errors = search_errors(encoder.encode(foreign), encoder.encode(english))
+        samples.append(error_samples(errors, stream=len(samples)))
+        results[name] = errors
+        published[name] = tatoeba_rate(ISO_639_3.get(name, name), errors)
+        tell(TABLE.row(name, *_cells(errors), interval(samples[-1]), published[name]))
+    mean = _mean(list(results.values()))
+    mean_interval = interval(np.mean(samples, axis=0))
+    theirs = _mean_published(list(published.values()))
     if len(results) > 1:
-        tell(tatoeba_mean_row(list(results.values())))
+        tell(TABLE.row("mean", None, *mean.values(), mean_interval, theirs))
     signed = signature(
         "tatoeba",
         {
@@ -55,13 +67,46 @@ def run_tatoeba(
             "sentences": sum(errors.sentences for errors in results.values()),
             "encoder": encoder.name,
             "similarity": "cosine",
+            "interval": SIGNED,
             "v": product_version(),
         },
     )
     tell(signed)
+    tell(f"LASER: {TATOEBA_SOURCE}")
     return {
         "task": "tatoeba",
-        "languages": {name: tatoeba_record(errors) for name, errors in results.items()},
-        "mean": tatoeba_mean(list(results.values())),
+        "languages": {
+            name: {
+                "sentences": errors.sentences,
+                **_mean([errors]),
+                "interval": interval(sampled),
+                "published": published[name],
+            }
+            for (name, errors), sampled in zip(results.items(), samples, strict=True)
+        },
+        "mean": {**mean, "interval": mean_interval, "published": theirs},
+        "published_source": TATOEBA_SOURCE,
         "signature": signed,
     }
+
+
+def error_samples(errors: SearchErrors, *, stream: int) -> NDArray[np.float64]:
+    """Resampled mean error rates; the unit is a pair, with its errors of both directions."""
+    return mean_samples((errors.forward.astype(np.float64) + errors.backward) / 2, stream=stream)
+
+
+def _cells(errors: SearchErrors) -> tuple[int, float, float, float]:
+    return errors.sentences, errors.forward_rate, errors.backward_rate, errors.rate
+
+
+def _mean(results: Sequence[SearchErrors]) -> dict[str, float]:
+    """Mean error rates over the languages, each counting the same; fractions from 0 to 1."""
+    columns = zip(*(_cells(errors)[1:] for errors in results), strict=True)
+    names = ("xx_en", "en_xx", "mean")
+    return {name: sum(values) / len(values) for name, values in zip(names, columns, strict=True)}
+
+
+def _mean_published(rates: Sequence[float | None]) -> float | None:
+    """The mean, where every language has a figure."""
+    known = [rate for rate in rates if rate is not None]
+    return sum(known) / len(known) if len(known) == len(rates) else None

@@ -30,10 +30,12 @@ def read_lines(path: Path) -> list[str]:
     return [line.removesuffix("\r") for line in lines]
 
 
-def fingerprint(path: Path) -> str:
-    """The first 8 hexadecimal digits of the file's SHA-256, as ``sha256sum`` prints it."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:8]
+def fingerprint(*paths: Path) -> str:
+    """The first 8 digits of what ``cat PATHS | sha256sum`` prints."""
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:8]
 
 
 def write_text(path: Path, text: str) -> None:

@@ -1,13 +1,13 @@
 """The candidate pairs that selection may choose, without making those that it never does.
 
 Of all candidates, (N + M) K less the ones both sides propose, a retrieval looks at the best of each
-list alone. These are found from the lists, a block at a time. Axes: ``N`` source rows, ``M`` target
-rows, ``K`` neighbours, ``E`` edges, ``P`` pairs.
+list alone. These are found from the lists, some rows at a time. Axes: ``N`` source rows, ``M``
+target rows, ``K`` neighbours, ``Q`` rows of a part, ``P`` pairs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,87 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BLOCK_NUMBERS = 1 << 18  # ids compared at a time: 2 MiB of them
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """Some rows of a side, and the neighbours of each.
+
+    ``ids`` are int64 (Q,), ascending; ``means`` are float64 (Q,), the mean cosines of the
+    neighbourhoods that margins compare with.
+    """
+
+    ids: NDArray[np.int64]
+    lists: Neighbours
+    means: NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BestPairs:
+    """The best pairs, with ties, of the lists of some rows of a side.
+
+    ``candidates`` is how many pairs these lists hold; those that the other side's lists hold, too,
+    count for the targets.
+    """
+
+    pairs: Pairs
+    side: Direction
+    candidates: int
+
+
+def best_pairs(
+    part: Part, others: Iterable[Part], *, side: Direction, margin: str = "ratio"
+) -> BestPairs:
+    """The best pairs by score of each row's list, with ties; by row.
+
+    Args:
+        part: rows of one side.
+        others: the whole other side in parts, of which one is held at a time.
+        side: whose rows these are: FORWARD for sources, BACKWARD for targets.
+        margin: one of ``miner.margin.MARGINS``.
+    """
+    found = part.lists.ids
+    there = found != NO_NEIGHBOUR
+    mean, rank_there = np.zeros(found.shape), np.zeros(found.shape, dtype=np.int32)
+    for other in others:
+        _look_up(part, other, mean, rank_there)
+    score = margin_scores(part.lists.cosines, part.means[:, None], mean, margin=margin)
+    score[~there] = -np.inf
+    row, place = np.nonzero(there & (score == score.max(axis=1, keepdims=True, initial=-np.inf)))
+    rank, other_rank = (place + 1).astype(np.int32), rank_there[row, place]
+    ends = part.ids[row], found[row, place]
+    means = part.means[row], mean[row, place]
+    if side is Direction.BACKWARD:  # a rank is that in the source's list wherever that has the pair
+        ends, means, rank = ends[::-1], means[::-1], np.where(other_rank > 0, other_rank, rank)
+    pairs = Pairs(
+        source=ends[0],
+        target=ends[1],
+        score=score[row, place],
+        cosine=part.lists.cosines[row, place],
+        source_mean=means[0],
+        target_mean=means[1],
+        rank=rank,
+        direction=np.where(other_rank > 0, Direction.BOTH, side).astype(np.int8),
+    )
+    shared = int((rank_there > 0).sum()) if side is Direction.FORWARD else 0
+    return BestPairs(pairs=pairs, side=side, candidates=int(there.sum()) - shared)
+
+
+def _look_up(
+    part: Part, other: Part, mean: NDArray[np.float64], rank_there: NDArray[np.int32]
+) -> None:
+    """Enter the means of those found that are in ``other``, and our places in their lists."""
+    if not len(other.ids):
+        return
+    size = max(1, BLOCK_NUMBERS // max(1, part.lists.ids.shape[1] * other.lists.ids.shape[1]))
+    for start in range(0, len(part.ids), size):
+        block = slice(start, start + size)
+        found = part.lists.ids[block]
+        row, place = np.nonzero((found >= other.ids[0]) & (found <= other.ids[-1]))
+        at = np.searchsorted(other.ids, found[row, place])
+        listed = other.lists.ids[at] == part.ids[block][row, None]
+        mean[block][row, place] = other.means[at]
+        rank_there[block][row, place] = np.where(listed.any(axis=1), listed.argmax(axis=1) + 1, 0)
 
 
 def choosable_pairs(
@@ -37,105 +118,30 @@ def choosable_pairs(
     not K (N + M). Arguments and order are those of ``miner.selection.candidate_pairs``; a pair's
     cosine must be the same in both lists, as exact ones are.
     """
-    means = forward.means(), backward.means()
-    ours, our_count, shared = _best_edges(
-        forward, backward, means, (source_ids, target_ids), margin
-    )
-    theirs, their_count, _ = _best_edges(
-        backward, forward, means[::-1], (target_ids, source_ids), margin
-    )
-    width = max(len(target_ids), 1)
-    # A pair that is the best of both lists is there twice.
-    keys = np.concatenate([ours.query, theirs.found]).astype(np.int64) * width
-    keys += np.concatenate([ours.found, theirs.query])
-    unique, first = np.unique(keys, return_index=True)
-    source, target = unique // width, unique % width
-    cosine = np.concatenate([ours.cosine, theirs.cosine])[first]
-    # The rank is that in the source's list wherever that list holds the pair.
-    rank = np.concatenate(
-        [ours.rank, np.where(theirs.other_rank > 0, theirs.other_rank, theirs.rank)]
-    )[first]
-    direction = np.concatenate(
-        [
-            Direction.FORWARD + Direction.BACKWARD * (ours.other_rank > 0),
-            Direction.BACKWARD + Direction.FORWARD * (theirs.other_rank > 0),
-        ],
-        dtype=np.int8,
-    )[first]
-    source_mean, target_mean = means[0][source], means[1][target]
-    pairs = Pairs(
-        source=source_ids[source],
-        target=target_ids[target],
-        score=margin_scores(cosine, source_mean, target_mean, margin=margin),
-        cosine=cosine,
-        source_mean=source_mean,
-        target_mean=target_mean,
-        rank=rank,
-        direction=direction,
-    )
-    return pairs, our_count + their_count - shared
+    sources = Part(ids=source_ids, lists=forward, means=forward.means())
+    targets = Part(ids=target_ids, lists=backward, means=backward.means())
+    ours = best_pairs(sources, [targets], side=Direction.FORWARD, margin=margin)
+    theirs = best_pairs(targets, [sources], side=Direction.BACKWARD, margin=margin)
+    pairs, _ = joined(ours.pairs, theirs.pairs)
+    return pairs, ours.candidates + theirs.candidates
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Edges:
-    """The E best edges of one side's lists.
+def joined(ours: Pairs, theirs: Pairs) -> tuple[Pairs, NDArray[np.int8]]:
+    """The best pairs of sources and of targets, each once, in order of source, then target.
 
-    ``query`` and ``found`` are int32 positions (E,), ``cosine`` float32; ``rank`` (int32, from 1)
-    is the place in the query's list, ``other_rank`` that in the list of what was found, 0 if it is
-    not there.
+    Also whose best they are: int8 (P,), a ``Direction``.
     """
-
-    query: NDArray[np.int32]
-    found: NDArray[np.int32]
-    cosine: NDArray[np.float32]
-    rank: NDArray[np.int32]
-    other_rank: NDArray[np.int32]
-
-    @classmethod
-    def joined(cls, parts: Sequence[_Edges]) -> _Edges:
-        """The edges of all parts."""
-        names = [field.name for field in fields(cls)]
-        return cls(
-            **{name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
-        )
-
-
-def _best_edges(
-    queries: Neighbours,
-    others: Neighbours,
-    means: Sequence[NDArray[np.float64]],
-    ids: Sequence[NDArray[np.int64]],
-    margin: str,
-) -> tuple[_Edges, int, int]:
-    """Each query's best edges by score; how many edges there are in all, and in both sides' lists.
-
-    ``means`` and ``ids`` are those of the queries and of the others.
-    """
-    total = shared = 0
-    size = max(1, BLOCK_NUMBERS // max(1, queries.ids.shape[1] * others.ids.shape[1]))
-    none = np.empty(0, dtype=np.int32)
-    parts = [
-        _Edges(query=none, found=none, cosine=none.astype(np.float32), rank=none, other_rank=none)
-    ]
-    for start in range(0, len(queries) if others.ids.size else 0, size):
-        block = slice(start, start + size)
-        part = queries.part(block)
-        there = part.ids != NO_NEIGHBOUR
-        found = np.searchsorted(ids[1], np.where(there, part.ids, ids[1][0]))
-        listed = others.ids[found] == ids[0][block, None, None]
-        other_rank = np.where(there & listed.any(axis=2), listed.argmax(axis=2) + 1, 0)
-        score = margin_scores(part.cosines, means[0][block, None], means[1][found], margin=margin)
-        score[~there] = -np.inf
-        query, place = np.nonzero(there & (score == score.max(axis=1, keepdims=True)))
-        parts.append(
-            _Edges(
-                query=(query + start).astype(np.int32),
-                found=found[query, place].astype(np.int32),
-                cosine=part.cosines[query, place],
-                rank=(place + 1).astype(np.int32),
-                other_rank=other_rank[query, place].astype(np.int32),
-            )
-        )
-        total += int(there.sum())
-        shared += int((other_rank > 0).sum())
-    return _Edges.joined(parts), total, shared
+    both = Pairs(
+        **{
+            field.name: np.concatenate([getattr(ours, field.name), getattr(theirs, field.name)])
+            for field in fields(Pairs)
+        }
+    )
+    order = np.lexsort((both.target, both.source))
+    source, target = both.source[order], both.target[order]
+    new = np.ones(len(order), dtype=np.bool_)
+    new[1:] = (source[1:] != source[:-1]) | (target[1:] != target[:-1])
+    whose = np.where(order < len(ours), Direction.FORWARD, Direction.BACKWARD)
+    first = np.flatnonzero(new)
+    best = np.bitwise_or.reduceat(whose, first) if len(first) else whose
+    return both.take(order[first]), best.astype(np.int8)

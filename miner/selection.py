@@ -115,7 +115,18 @@ def _retrieve_intersect(pairs: Pairs) -> Positions:
 
 
 def _retrieve_max(pairs: Pairs) -> Positions:
-    """Best first and one to one over the best pairs of both directions: O(P log P).
+    """Best first and one to one over the best pairs of both directions: O(P log P)."""
+    ranked = best_of_both(pairs)
+    sources, source = np.unique(pairs.source[ranked], return_inverse=True)
+    targets, target = np.unique(pairs.target[ranked], return_inverse=True)
+    kept: Positions = ranked[
+        take_free(source, target, bytearray(len(sources)), bytearray(len(targets)))
+    ]
+    return kept
+
+
+def best_of_both(pairs: Pairs) -> Positions:
+    """Positions of the pairs that ``max`` chooses from, in ``order_best_first``.
 
     Pairs that are equally best for both their sentences take part too: where a sentence and its
     translation are both repeated, each copy finds a partner.
@@ -125,17 +136,13 @@ def _retrieve_max(pairs: Pairs) -> Positions:
         _best_of_each(pairs, Direction.BACKWARD, with_ties=True),
     )
     single = np.union1d(_retrieve_forward(pairs), _retrieve_backward(pairs))
-    ranked = _ranked(pairs, np.union1d(single, mutual))
-    _, source = np.unique(pairs.source[ranked], return_inverse=True)
-    _, target = np.unique(pairs.target[ranked], return_inverse=True)
-    kept: Positions = ranked[_greedy(source, target)]
-    return kept
+    return _ranked(pairs, np.union1d(single, mutual))
 
 
-def _greedy(source: Positions, target: Positions) -> NDArray[np.bool_]:
-    """Which pairs (P,), taken in order, have neither sentence taken; sentences count from 0."""
-    taken_sources = bytearray(int(source.max(initial=0)) + 1)
-    taken_targets = bytearray(int(target.max(initial=0)) + 1)
+def take_free(
+    source: Positions, target: Positions, taken_sources: bytearray, taken_targets: bytearray
+) -> NDArray[np.bool_]:
+    """Which pairs (P,), taken in order, have neither sentence taken; it is from then on."""
     kept = bytearray(len(source))
     for start in range(0, len(source), GREEDY_PAIRS):  # as Python's integers they take 64 bytes
         block = slice(start, start + GREEDY_PAIRS)

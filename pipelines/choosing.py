@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from pipelines import progress
 from pipelines.embedding import ROWS
+from pipelines.memory import spare_bytes
 from pipelines.options import SOURCE, TARGET, MiningOptions
+from pipelines.reading import whole_side
 from pipelines.searching import ShardNeighbours
 
 if TYPE_CHECKING:
-    import numpy as np
     import pyarrow as pa
-    from numpy.typing import NDArray
 
-    from miner.arrays import Neighbours, Pairs
+    from miner.arrays import Pairs
+    from miner.bands import Sorted
+    from miner.choosable import BestPairs, Part
 
-PAIRS = "pairs.parquet"
+PAIRS, BANDS = "pairs.parquet", "bands"
+REJECTED = "rejected.parquet"  # only where guards are asked for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,15 +37,15 @@ class Choice:
 
 def select_pairs(options: MiningOptions, shards: Sequence[ShardNeighbours]) -> Choice:
     """Score all candidates and choose among them; seals ``pairs``."""
-    from miner.choosable import choosable_pairs
-    from miner.selection import select
-
-    ordered = sorted(shards, key=lambda found: found.embedded.shard.index)
-    sources = [found for found in ordered if found.embedded.shard.side == SOURCE]
-    targets = [found for found in ordered if found.embedded.shard.side == TARGET]
+    sources, targets = (
+        whole_side(shards, side, lambda found: found.embedded.shard) for side in (SOURCE, TARGET)
+    )
     key = content_key(
         "select",
-        neighbours=[sorted(found.neighbours.files.items()) for found in (*sources, *targets)],
+        neighbours=[
+            [sorted(artefact.files.items()) for artefact in found.neighbours.values()]
+            for found in (*sources, *targets)
+        ],
         rows=[found.embedded.vectors.files[ROWS] for found in (*sources, *targets)],
         margin=options.margin,
         retrieval=options.retrieval,
@@ -48,67 +53,103 @@ def select_pairs(options: MiningOptions, shards: Sequence[ShardNeighbours]) -> C
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        import pyarrow.parquet as pq
-
-        with progress.stage("select", None, "candidates") as meter:
-            (source_ids, forward), (target_ids, backward) = _whole(sources), _whole(targets)
-            some, candidates = choosable_pairs(
-                forward,
-                backward,
-                source_ids=source_ids,
-                target_ids=target_ids,
-                margin=options.margin,
-            )
-            del forward, backward
-            chosen = select(some, retrieval=options.retrieval, threshold=options.threshold)
-            meter.advance(candidates)
-            with draft.file(PAIRS) as path:
-                pq.write_table(_numbers(chosen), path)
-        return {"candidates": candidates, "pairs": len(chosen)}
+        bands = options.work_dir / "pairs" / BANDS
+        shutil.rmtree(bands, ignore_errors=True)
+        bands.mkdir()
+        facts = _select(options, sources, targets, bands, draft)
+        shutil.rmtree(bands)
+        return facts
 
     pairs = produce(options.work_dir / "pairs", key=key, write=write)
-    return Choice(pairs=pairs, shards=ordered)
+    return Choice(pairs=pairs, shards=[*sources, *targets])
 
 
-def _whole(shards: Sequence[ShardNeighbours]) -> tuple[NDArray[np.int64], Neighbours]:
-    """One side's rows and their neighbours, ascending by row."""
-    import numpy as np
+def _select(
+    options: MiningOptions,
+    sources: Sequence[ShardNeighbours],
+    targets: Sequence[ShardNeighbours],
+    bands: Path,
+    draft: Draft,
+) -> Mapping[str, Any]:
+    import pyarrow.parquet as pq
 
-    from miner.arrays import Neighbours
+    from miner.bands import BAND_BYTES, LEAST_BAND, select_in_bands, sort_pairs
 
-    rows = np.concatenate([found.embedded.row_ids() for found in shards])
-    whole: Neighbours | None = None
-    start = 0
-    for found in shards:  # into their place: joining them at the end would hold all of them twice
-        part = found.load()
-        if whole is None:
-            shape = len(rows), part.ids.shape[1]
-            whole = Neighbours(
-                ids=np.empty(shape, dtype=np.int64), cosines=np.empty(shape, dtype=np.float32)
-            )
-        block = slice(start, start + len(part))
-        whole.ids[block], whole.cosines[block] = part.ids, part.cosines
-        start += len(part)
-    assert whole is not None  # a side has at least one shard
-    return rows, whole
+    files: list[Sorted] = []
+    candidates = pairs = 0
+    with (
+        progress.stage("select", None, "candidates") as meter,
+        draft.file(PAIRS) as path,
+        pq.ParquetWriter(path, _numbers_schema()) as writer,
+    ):
+        for best in _best_pairs(options, sources, targets):
+            files.append(sort_pairs(bands / f"{len(files):05d}.npy", best))
+            candidates += best.candidates
+            meter.advance(best.candidates)
+        size = max(LEAST_BAND, spare_bytes(options) // BAND_BYTES)
+        for chosen in select_in_bands(
+            files, size=size, retrieval=options.retrieval, threshold=options.threshold
+        ):
+            writer.write_table(_numbers(chosen))
+            pairs += len(chosen)
+    return {"candidates": candidates, "pairs": pairs}
+
+
+def _best_pairs(
+    options: MiningOptions, sources: Sequence[ShardNeighbours], targets: Sequence[ShardNeighbours]
+) -> Iterator[BestPairs]:
+    """The best pairs of each shard's rows; two shards are in memory at a time."""
+    from miner.arrays import Direction
+    from miner.choosable import best_pairs
+
+    for side, own, others in (
+        (Direction.FORWARD, sources, targets),
+        (Direction.BACKWARD, targets, sources),
+    ):
+        for found in own:
+            rest = (_part(options, other) for other in others)
+            yield best_pairs(_part(options, found), rest, side=side, margin=options.margin)
+
+
+def _part(options: MiningOptions, found: ShardNeighbours) -> Part:
+    from miner.choosable import Part
+
+    candidates, means = options.scopes[0], options.scopes[-1]
+    return Part(
+        ids=found.embedded.row_ids(),
+        lists=found.load(candidates),
+        means=found.load(means).means(),
+    )
+
+
+def _numbers_schema() -> pa.Schema:
+    """The Arrow schema of what the output says of pairs but for their sentences."""
+    import pyarrow as pa
+
+    return pa.schema(
+        {
+            "score": pa.float64(),
+            "source_row": pa.int64(),
+            "target_row": pa.int64(),
+            "cosine": pa.float32(),
+            "source_mean": pa.float64(),
+            "target_mean": pa.float64(),
+            "rank": pa.int32(),
+            "direction": pa.string(),
+        }
+    )
 
 
 def _numbers(pairs: Pairs) -> pa.Table:
-    """What the output says of pairs but for their sentences."""
+    """Pairs, of ``_numbers_schema``."""
     import pyarrow as pa
 
     from miner.arrays import Direction
 
     names = pa.array(["", *(direction.name.lower() for direction in Direction)])
-    return pa.table(
-        {
-            "score": pairs.score,
-            "source_row": pairs.source,
-            "target_row": pairs.target,
-            "cosine": pairs.cosine,
-            "source_mean": pairs.source_mean,
-            "target_mean": pairs.target_mean,
-            "rank": pairs.rank,
-            "direction": names.take(pa.array(pairs.direction)),
-        }
-    )
+    columns = [
+        *(pairs.score, pairs.source, pairs.target, pairs.cosine),
+        *(pairs.source_mean, pairs.target_mean, pairs.rank),
+        names.take(pa.array(pairs.direction)),
+    ]
+    return pa.table(columns, schema=_numbers_schema())

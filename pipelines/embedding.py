@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,25 +13,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from encoder import Encoder, load_encoder
-from miner.storage.artefacts import Artefact, Draft, content_key, file_digest, produce
+from miner.storage.artefacts import Artefact, Draft, content_key, file_digest, file_state, produce
 from pipelines import progress
-from pipelines.options import MiningOptions
+from pipelines.encoding import ENCODE_ROWS, Block, encoded_blocks
+from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.reading import Shard
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     Vectors = NDArray[np.floating]
 
-ROWS, VECTORS = "rows.npy", "vectors.npy"
-ENCODE_ROWS = 8192  # sentences at a time: progress is reported this often
+ROWS, VECTORS, DROPPED = "rows.npy", "vectors.npy", "dropped.parquet"
+FAILED = "encoder failed"
 ENCODE_NUMBERS = 1 << 22  # of given vectors at a time: with their copies some 64 MB
 
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddedShard:
-    """A shard and its sealed vectors: ``rows.npy`` int64 (n,) and ``vectors.npy`` (n, D)."""
+    """A shard and its sealed vectors: ``rows.npy`` int64 (n,) and ``vectors.npy`` (n, D).
+
+    ``dropped.parquet`` has the rows without a vector, and why.
+    """
 
     shard: Shard
     vectors: Artefact
@@ -40,6 +47,15 @@ class EmbeddedShard:
 
         rows: NDArray[np.int64] = np.load(self.vectors.file(ROWS))
         return rows
+
+    def docs(self) -> pa.Array:
+        """The documents of those sentences."""
+        import numpy as np
+        import pyarrow as pa
+
+        sentences = self.shard.read(["row", "doc"])
+        has_vector = np.isin(sentences["row"].to_numpy(), self.row_ids())
+        return sentences["doc"].combine_chunks().filter(pa.array(has_vector))
 
     def unit_vectors(self) -> NDArray[np.float32]:
         """Their vectors as unit rows.
@@ -107,40 +123,53 @@ def dropped(shards: Iterable[EmbeddedShard]) -> Counter[str]:
     return counts
 
 
+_loading = threading.Lock()
+
+
+def encoder_of_process(spec: str, language: str | None = None) -> Encoder:
+    """The encoder with what it does to a language, loaded once in each process for all threads.
+
+    It is as fast as its vectors stay near float32's.
+    """
+    with _loading:
+        return _prepared(spec, language)
+
+
 @cache
-def encoder_of_process(spec: str) -> Encoder:
-    """The encoder, loaded once in each process, as fast as its vectors stay near float32's."""
+def _prepared(spec: str, language: str | None) -> Encoder:
+    return _load_once(spec).for_language(language)
+
+
+@cache
+def _load_once(spec: str) -> Encoder:
     return load_encoder(spec, precision="auto")
-
-
-@cache
-def encoder_for_language(spec: str, language: str | None) -> Encoder:
-    """The same encoder with the preprocessing that it has for a language."""
-    return encoder_of_process(spec).for_language(language)
 
 
 def embed_shard(options: MiningOptions, shard: Shard) -> EmbeddedShard:
     """Encode a shard, or take its vectors from the file given for its side.
 
-    Sentences whose vector is zero or not finite have no neighbours; they are left out and counted
-    in the facts ``dropped``. Encoded vectors are kept as float16, given ones as they are.
+    Sentences whose vector is zero or not finite, and those the encoder fails on, have no
+    neighbours; they are left out and counted in the facts ``dropped``. Encoded vectors are kept as
+    float16, given ones as they are.
     """
     key = content_key("encode", sentences=shard.digest, maker=_maker(options, shard))
     folder = options.work_dir / "embeddings" / shard.name
+    batches = folder / "batches"
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        return _write_vectors(shard, _vectors(options, shard), draft)
+        return _write_vectors(shard, _blocks(options, shard, batches), draft)
 
-    return EmbeddedShard(shard=shard, vectors=produce(folder, key=key, write=write))
+    embedded = EmbeddedShard(shard=shard, vectors=produce(folder, key=key, write=write))
+    shutil.rmtree(batches, ignore_errors=True)
+    return embedded
 
 
 def _maker(options: MiningOptions, shard: Shard) -> object:
     """What decides the vectors of sentences: the encoder, or the given file and how it is read."""
     side = options.side(shard.side)
     if side.embeddings is None:
-        return encoder_for_language(options.encoder, side.language).name
-    found = side.embeddings.stat()
-    digest = _digest_once(side.embeddings, found.st_ino, found.st_size, found.st_mtime_ns)
+        return encoder_of_process(options.encoder, side.language).name
+    digest = _digest_once(side.embeddings, *file_state(side.embeddings))
     return [digest, shard.corpus.facts["read"], side.dim]
 
 
@@ -150,44 +179,61 @@ def _digest_once(path: Path, *state: int) -> str:
     return file_digest(path)
 
 
-def _vectors(options: MiningOptions, shard: Shard) -> Iterator[Vectors]:
+def _blocks(options: MiningOptions, shard: Shard, batches: Path) -> Iterator[Block]:
     """The vectors of the shard's sentences, in order, some thousand at a time."""
-    import numpy as np
-
     side = options.side(shard.side)
     if side.embeddings is None:
-        encoder = encoder_for_language(options.encoder, side.language)
-        for batch in shard.batches(["text"], ENCODE_ROWS):
-            yield encoder.encode(batch["text"].to_pylist()).astype(np.float16)
-        return
+        encoder = encoder_of_process(options.encoder, side.language)
+        return encoded_blocks(encoder, shard, batches)
+    return _given_blocks(side, shard)
+
+
+def _given_blocks(side: CorpusOptions, shard: Shard) -> Iterator[Block]:
     from miner.storage.embeddings import open_embeddings
 
+    assert side.embeddings is not None
     lines, rows = shard.corpus.facts["read"], shard.row_ids()
     start = 0
     while start < len(rows):
         # Mapped anew each time, for what was read of a mapping stays in memory.
         given = open_embeddings(side.embeddings, rows=lines, dim=side.dim, corpus=str(side.path))
         stop = start + max(1, min(ENCODE_ROWS, ENCODE_NUMBERS // given.shape[1]))
-        yield given[rows[start:stop]]
+        yield Block(vectors=given[rows[start:stop]], failed={})
         start = stop
 
 
-def _write_vectors(shard: Shard, vectors: Iterator[Vectors], draft: Draft) -> Mapping[str, Any]:
+def _write_vectors(shard: Shard, blocks: Iterator[Block], draft: Draft) -> Mapping[str, Any]:
     import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
     from miner.storage.embeddings import usable_rows
 
-    usable = []
+    usable: list[NDArray[np.bool_]] = []
+    why: dict[int, str] = {}  # by position in the shard
     counts = Counter[str]()
+    part = shard.name if shard.corpus.facts["shards"] > 1 else ""
     with (
-        progress.stage("encode", shard.rows, "sentences") as meter,
+        progress.stage("encode", shard.rows, "sentences", part) as meter,
         draft.rows(VECTORS) as append,
     ):
-        for block in vectors:
-            mask, reasons = usable_rows(block)
-            counts.update({reason: len(positions) for reason, positions in reasons.items()})
+        start = 0
+        for block in blocks:
+            mask, reasons = usable_rows(block.vectors)
+            for reason, places in reasons.items():
+                for place in places.tolist():
+                    failure = block.failed.get(place)
+                    counts[reason if failure is None else FAILED] += 1
+                    why[start + place] = reason if failure is None else f"{FAILED}: {failure}"
             usable.append(mask)
-            append(block[mask])
-            meter.advance(len(block))
-    draft.array(ROWS, shard.row_ids()[np.concatenate(usable)])
+            append(block.vectors[mask])
+            meter.advance(len(block.vectors))
+            start += len(block.vectors)
+    rows = shard.row_ids()
+    draft.array(ROWS, rows[np.concatenate(usable)])
+    with draft.file(DROPPED) as path:
+        lost_places = sorted(why)
+        told = pa.array([why[place] for place in lost_places], pa.string())
+        lost = pa.table({"row": rows[lost_places], "why": told})
+        pq.write_table(lost, path)
     return {"dropped": dict(counts)}

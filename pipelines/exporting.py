@@ -1,4 +1,4 @@
-"""The export stage: the chosen pairs with their sentences, in the order of their scores.
+"""The export stage: the pairs with their sentences, in the order of their scores.
 
 Pairs come best first and sentences by row, so each sentence is fetched from anywhere in the corpus.
 As many pairs as memory has room for are completed in one pass over both corpora.
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pipelines import progress
-from pipelines.choosing import PAIRS, Choice
+from pipelines.choosing import PAIRS, REJECTED, Choice
 from pipelines.memory import spare_bytes
 from pipelines.options import SOURCE, TARGET, MiningOptions
 from pipelines.reading import DUPLICATES, Shard
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-EXPORT_ROWS = 32_768  # pairs handed on at a time
+EXPORT_ROWS = 32_768  # pairs handed on at a time; miner.guards.RATIO_PAIRS needs as many
 READ_ROWS = 32_768  # sentences read at a time
 # Of what a pass collects there are for some time several copies, and some pairs are longer.
 COPIES = 6
@@ -28,17 +28,30 @@ PAIR_BYTES = 200  # what is known of a pair without its texts
 
 
 def export_pairs(options: MiningOptions, choice: Choice) -> Choice:
-    """Write the chosen pairs with their sentences to ``options.output``."""
+    """Write the chosen pairs to ``options.output``, and those that guards rejected beside it."""
+    from miner.storage.pairs import write_pairs
+
+    write_pairs(options.output, completed_pairs(options, choice, PAIRS, "export"))
+    if options.guards:
+        rejected = completed_pairs(options, choice, REJECTED, "export rejected")
+        write_pairs(options.rejected_output, rejected, reasons=True)
+    return choice
+
+
+def completed_pairs(
+    options: MiningOptions, choice: Choice, name: str, stage: str
+) -> Iterator[pa.Table]:
+    """The pairs in a file of ``choice.pairs`` with their sentences, ``EXPORT_ROWS`` at a time."""
     import pyarrow as pa
     import pyarrow.parquet as pq
-
-    from miner.storage.pairs import write_pairs
 
     shards = [found.embedded.shard for found in choice.shards]
     sides = {side: [shard for shard in shards if shard.side == side] for side in (SOURCE, TARGET)}
     rows = _rows_of_a_pass(options, sides[SOURCE], sides[TARGET])
-
-    def batches(pairs: pq.ParquetFile) -> Iterator[pa.Table]:
+    with (
+        pq.ParquetFile(choice.pairs.file(name)) as pairs,
+        progress.stage(stage, pairs.metadata.num_rows, "pairs") as meter,
+    ):
         for batch in pairs.iter_batches(batch_size=rows):
             sentences = {side: _Sentences(sides[side], batch[f"{side}_row"]) for side in sides}
             for start in range(0, len(batch), EXPORT_ROWS):
@@ -48,13 +61,6 @@ def export_pairs(options: MiningOptions, choice: Choice) -> Choice:
                         table = table.append_column(f"{side}_{name}", column)
                 meter.advance(len(table))
                 yield table
-
-    with (
-        pq.ParquetFile(choice.pairs.file(PAIRS)) as pairs,
-        progress.stage("export", pairs.metadata.num_rows, "pairs") as meter,
-    ):
-        write_pairs(options.output, batches(pairs))
-    return choice
 
 
 def _rows_of_a_pass(options: MiningOptions, *sides: Sequence[Shard]) -> int:

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from miner.bands import BAND_BYTES, LEAST_BAND
 from miner.knn.plan import Problem, rows_per_shard, tile_bytes
 from pipelines.memory import (
     allowed_bytes,
     peak_bytes,
+    process_count,
     release,
     resident_bytes,
     show_size,
@@ -21,9 +23,9 @@ from pipelines.options import SOURCE, TARGET, CorpusOptions, MiningOptions
 
 # The digest, row and table entry of each different sentence of a side while it is deduplicated.
 DIGEST_BYTES = 200
-# A row's number, its mean, its pair and what finding that needs, while pairs are chosen; its
-# neighbours come to that.
-CHOSEN_BYTES = 240
+# A row of a shard while pairs are chosen: its number, its mean, its pair and what finding that
+# needs; and, for each of its neighbours, those of another shard's row and what is looked up there.
+CHOSEN_BYTES, CHOSEN_LIST_BYTES = 240, 90
 # A batch of records as Python's objects and as Arrow's, of vectors being made, or of output.
 BATCH_BYTES = 128 << 20
 # What allocators keep, and what was measured too small.
@@ -68,10 +70,11 @@ def measure_side(options: MiningOptions, side: str) -> SideSize:
         ValueError: the corpus or its embeddings cannot be used.
     """
     from miner.storage.embeddings import open_embeddings
-    from miner.storage.measure import measure_corpus
+    from miner.storage.filesets import corpus_files, measure_files
 
     corpus = options.side(side)
-    size = measure_corpus(corpus.path, input_format=corpus.input_format)
+    files = corpus_files(corpus.path, input_format=corpus.input_format)
+    size = measure_files(files, input_format=corpus.input_format)
     if corpus.embeddings is None:
         dim, width = _encoder_dim(options), ENCODED_BYTES
     else:
@@ -127,7 +130,7 @@ def fit_run(options: MiningOptions, sizes: Mapping[str, SideSize]) -> Fit:
     room = allowed_bytes(options) - libraries - SLACK_BYTES
     fitted = _with_shards(options, dim, room, least)
     fit = Fit(options=fitted, libraries=libraries, stages=_stages(fitted, sizes))
-    needed = max(fit.peak, peak_bytes())
+    needed = max(fit.peak, peak_bytes()) * process_count(options)
     if options.memory is not None and needed > options.memory:
         stage = max(fit.stages, key=fit.stages.__getitem__)
         raise ValueError(
@@ -164,8 +167,9 @@ def _stages(options: MiningOptions, sizes: Mapping[str, SideSize]) -> dict[str, 
         "encode": BATCH_BYTES + 16 * max(shard.values()),
         "search": tile_bytes(tile, threads=_threads()),
         "merge": 80 * options.k * max(shard.values()),
-        "select": (CHOSEN_BYTES + 12 * options.k) * sum(rows.values())
-        + 12 * options.k * max(shard.values()),
+        "select": (CHOSEN_BYTES + CHOSEN_LIST_BYTES * options.k) * max(shard.values())
+        + BAND_BYTES * LEAST_BAND
+        + sum(rows.values()),  # one byte says that a sentence is taken
         "export": batch,
     }
 

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from pipelines import progress
 from pipelines.embedding import VECTORS, EmbeddedShard, SideVectors, dropped
-from pipelines.options import SOURCE, TARGET, MiningOptions
+from pipelines.options import CORPUS, SOURCE, TARGET, MiningOptions
+from pipelines.reading import whole_side
+from pipelines.rejected import check_rejected, collect_rejected
 
 if TYPE_CHECKING:
     import faiss
@@ -59,20 +61,20 @@ class SearchableShard:
 
 
 def plan_sides(options: MiningOptions, shards: Sequence[EmbeddedShard]) -> list[Side]:
-    """Both sides, and how to search them.
+    """Both sides, what was left out of them, and how to search them.
 
     Raises:
-        ValueError: no vector of a side can be mined, or the sides have other dimensions.
+        ValueError: no vector of a side can be mined, too much was rejected, or the sides have
+            other dimensions.
     """
     from miner.knn.rescore import check_search
 
     sides = {
-        name: sorted(
-            (embedded for embedded in shards if embedded.shard.side == name),
-            key=lambda embedded: embedded.shard.index,
-        )
-        for name in (SOURCE, TARGET)
+        name: whole_side(shards, name, lambda embedded: embedded.shard) for name in (SOURCE, TARGET)
     }
+    check_rejected(
+        options, [collect_rejected(options, name, embedded) for name, embedded in sides.items()]
+    )
     for name, embedded in sides.items():
         _check_usable(options.side(name).path, embedded)
     check_search(*(embedded[0].stored_vectors() for embedded in sides.values()), k=options.k)
@@ -91,6 +93,8 @@ def _check_usable(corpus: object, shards: Sequence[EmbeddedShard]) -> None:
 
 
 def _choose_method(options: MiningOptions, sides: Mapping[str, Sequence[EmbeddedShard]]) -> str:
+    if CORPUS not in options.scopes:
+        return EXACT
     if options.index != "auto":
         return options.index
     rows = {name: len(SideVectors(shards)) for name, shards in sides.items()}

@@ -55,9 +55,14 @@ def physical_bytes() -> int:
         return physical
 
 
+def process_count(options: MiningOptions) -> int:
+    """How many processes of a run share a machine's memory: its workers, and who leads them."""
+    return options.workers + 1 if options.workers > 1 else 1
+
+
 def allowed_bytes(options: MiningOptions) -> int:
-    """What the run may hold: the bound that was given, or half of the machine's memory."""
-    return options.memory or physical_bytes() // 2
+    """What a process may hold: its share of the given bound, or of half of the machine's memory."""
+    return (options.memory or physical_bytes() // 2) // process_count(options)
 
 
 def resident_bytes() -> int:

@@ -12,12 +12,16 @@ if TYPE_CHECKING:
     from miner.knn.codes import Precision
 
 # The stages' own folders in the work folder.
-ARTEFACTS = ("sentences", "embeddings", "indexes", "tiles", "neighbours", "pairs")
+ARTEFACTS = ("sentences", "embeddings", "indexes", "tiles", "neighbours", "pairs", "guarded")
+OWN_FOLDERS = (*ARTEFACTS, "progress", "rejected")
 
 ROWS_PER_SHARD = 1 << 18  # 262,144 float32 vectors of 384 dimensions are 400 MB
 
 # The names in miner.knn.codes, which would load NumPy for --help.
 PRECISIONS = ("auto", "float32", "bfloat16", "int8")
+
+# Where a search, or a margin, looks: the whole other side, or documents paired with one's own.
+CORPUS, DOCUMENT = SCOPES = ("corpus", "document")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +40,9 @@ class MiningOptions:
     """A whole run. Fields are those of ``mine-corpus``; see its help.
 
     ``memory`` is in bytes, None for no bound; shards have at most ``rows_per_shard`` rows, and
-    fewer where memory asks for it (``pipelines.fitting``).
+    fewer where memory asks for it (``pipelines.fitting``). ``workers`` are processes on this
+    machine; ``runner`` is Beam's name of another engine, which ``beam_options`` are for.
+    ``margin_scope`` is that of ``scope`` if None.
     """
 
     source: CorpusOptions
@@ -50,13 +56,47 @@ class MiningOptions:
     threshold: float = -math.inf
     index: str = "auto"
     precision: str = "auto"
+    scope: str = CORPUS
+    margin_scope: str | None = None
+    document_pairs: Path | None = None
     memory: int | None = None
     keep_duplicates: bool = False
+    max_rejected: int | None = None
+    shards: int | None = None
+    guards: tuple[str, ...] = ()
     rows_per_shard: int = ROWS_PER_SHARD
+    workers: int = 1
+    runner: str | None = None
+    beam_options: tuple[str, ...] = ()
 
     def side(self, name: str) -> CorpusOptions:
         """The options of the side called ``source`` or ``target``."""
         return self.source if name == SOURCE else self.target
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """What is searched: for candidates, and then for margins if that is something else."""
+        return tuple(dict.fromkeys([self.scope, self.margin_scope or self.scope]))
+
+    @property
+    def runs_inside(self) -> bool:
+        """Whether all stages run in the process that asks for them."""
+        return self.workers == 1 and self.runner is None
+
+    @property
+    def rejected_output(self) -> Path:
+        """Where pairs that guards reject are written: beside the output, in the same format."""
+        return self.output.with_suffix(f".rejected{self.output.suffix}")
+
+    @property
+    def outputs(self) -> list[Path]:
+        """All files that the run writes but for those in its work folder."""
+        return [self.output, *([self.rejected_output] if self.guards else [])]
+
+    @property
+    def languages(self) -> tuple[str | None, str | None]:
+        """Those of both sides."""
+        return self.source.language, self.target.language
 
     @property
     def product_precision(self) -> Precision | None:
@@ -73,6 +113,7 @@ def check_options(options: MiningOptions) -> None:
     Raises:
         ValueError: one line that says what, where and how to mend it.
     """
+    from miner.guards import check_guards
     from miner.margin import check_margin
     from miner.selection import check_retrieval
     from miner.storage.pairs import check_output
@@ -87,11 +128,19 @@ def check_options(options: MiningOptions) -> None:
         raise ValueError(
             f"--precision {options.precision} is unknown; choose one of {', '.join(PRECISIONS)}"
         )
+    for name, count in (("--shards", options.shards), ("--workers", options.workers)):
+        if count is not None and count < 1:
+            raise ValueError(f"{name} {count}: must be at least 1")
+    if options.max_rejected is not None and options.max_rejected < 0:
+        raise ValueError(f"--max-rejected {options.max_rejected}: must be at least 0")
     if options.rows_per_shard < 1:
         raise ValueError(f"rows_per_shard is {options.rows_per_shard}; it must be at least 1")
     _check_index(options.index)
+    _check_scopes(options)
     _check_sides(options)
-    check_output(options.output)
+    check_guards(options.guards, options.languages)
+    for output in options.outputs:
+        check_output(output)
     _check_work_dir(options)
 
 
@@ -106,10 +155,36 @@ def _check_index(index: str) -> None:
         check_index(index)
 
 
+def _check_scopes(options: MiningOptions) -> None:
+    for name, scope in (("--scope", options.scope), ("--margin-scope", options.margin_scope)):
+        if scope not in (*SCOPES, None):
+            raise ValueError(f"{name} {scope} is unknown; choose one of {', '.join(SCOPES)}")
+    if options.scope == DOCUMENT and options.document_pairs is None:
+        raise ValueError(
+            "--scope document: needs --document-pairs, a list of what is to be searched"
+        )
+    if options.scope != DOCUMENT and options.document_pairs is not None:
+        raise ValueError("--document-pairs: is for --scope document; give both or neither")
+    if options.scope != DOCUMENT and options.margin_scope == DOCUMENT:
+        raise ValueError("--margin-scope document: is for --scope document; give both or neither")
+    if CORPUS not in options.scopes and options.index not in ("auto", "exact"):
+        raise ValueError(
+            f"--index {options.index}: documents are searched exactly; leave it out, or compare "
+            "with the whole corpus by --margin-scope corpus"
+        )
+
+
 def _check_sides(options: MiningOptions) -> None:
     source, target = options.source.path, options.target.path
     vectors = [side.embeddings for side in (options.source, options.target) if side.embeddings]
-    check_files([source, target, *vectors], options.output)
+    folders = [path for path in (source, target) if path.is_dir()]
+    for folder in folders:
+        if options.output.parent.resolve() == folder.resolve():
+            raise ValueError(f"{options.output}: would lie among the inputs; name another folder")
+    files = [path for path in (source, target) if path not in folders]
+    pairs = [options.document_pairs] if options.document_pairs else []
+    for output in options.outputs:
+        check_files([*files, *vectors, *pairs], output)
     if source.samefile(target):
         raise ValueError(
             f"{source}: source and target are the same file, "
@@ -151,8 +226,8 @@ def _check_work_dir(options: MiningOptions) -> None:
     work_dir = options.work_dir
     if work_dir.exists() and not work_dir.is_dir():
         raise NotADirectoryError(f"--work-dir {work_dir}: is a file; name a folder")
-    output = options.output.resolve()
-    if any(output.is_relative_to((work_dir / kept).resolve()) for kept in ARTEFACTS):
+    output = options.output.resolve()  # others are beside it
+    if any(output.is_relative_to((work_dir / kept).resolve()) for kept in OWN_FOLDERS):
         raise ValueError(
             f"{options.output}: the work folder keeps its own files there; name another folder"
         )

@@ -17,7 +17,7 @@ from miner.knn.plan import (
 )
 from pipelines.fitting import Fit, SideSize, fit_run, measure_side
 from pipelines.memory import show_size
-from pipelines.options import SOURCE, TARGET, MiningOptions, check_options
+from pipelines.options import DOCUMENT, SOURCE, TARGET, MiningOptions, check_options
 
 PAIR_BYTES = 64  # of the numbers of a pair
 
@@ -32,6 +32,10 @@ def plan_run(options: MiningOptions) -> str:
     from pipelines.indexing import auto_method
 
     check_options(options)
+    if options.scope == DOCUMENT:
+        raise ValueError(
+            "--plan: is for --scope corpus; what documents cost depends on their sizes"
+        )
     sizes = {side: measure_side(options, side) for side in (SOURCE, TARGET)}
     dims = {size.dim for size in sizes.values()}
     if len(dims) > 1:

@@ -1,18 +1,21 @@
 """What a run tells while it works: bars on a terminal, log lines elsewhere, seconds per stage.
 
-Stages run inside the process on the direct runner, so they report to one monitor of the process;
-on a cluster's workers nobody has installed one, and reports go nowhere.
+Stages report to the monitor of their process; on a cluster's workers nobody has installed one, and
+reports go nowhere.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 logger = logging.getLogger(__name__)
+
+ROOMS = ("encoder", "miner", "pipelines")
 
 LOG_SECONDS = 10.0
 STDERR = 2
@@ -20,10 +23,14 @@ UNTOLD = os.terminal_size((80, 24))  # for terminals that say 0, at which tqdm s
 
 
 class Monitor:
-    """Follows the stages of one run; ``seconds`` maps each stage to the time spent in it."""
+    """Follows the stages of one run; ``seconds`` maps each stage to the time spent in it.
+
+    ``peak_bytes`` is the largest resident set of a worker, where there are any.
+    """
 
     def __init__(self, *, bars: bool) -> None:
         self.seconds: dict[str, float] = {}
+        self.peak_bytes = 0
         self._bars = bars
 
     @contextmanager
@@ -96,6 +103,13 @@ class _Log(Meter):
         logger.info("%s: %s %s in %.1f s", self._name, f"{self._done:,}", self._unit, seconds)
 
 
+def log_to_stderr(level: int) -> None:
+    """Write log lines to stderr, our own from ``level`` on."""
+    logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S", stream=sys.stderr)
+    for room in ROOMS:
+        logging.getLogger(room).setLevel(level)
+
+
 _monitor: Monitor | None = None
 
 
@@ -103,6 +117,13 @@ def install(monitor: Monitor | None) -> None:
     """Make ``monitor`` the one that this process's stages report to."""
     global _monitor
     _monitor = monitor
+
+
+def note_workers(seconds: Mapping[str, float], peak_bytes: int) -> None:
+    """Take what other processes measured: the time of each stage in all, the largest peak."""
+    if _monitor is not None:
+        _monitor.seconds.update(seconds)
+        _monitor.peak_bytes = peak_bytes
 
 
 @contextmanager

@@ -3,34 +3,42 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
-from miner.storage.corpus import CorpusError, open_corpus
+from miner.storage.corpus import CorpusError
+from miner.storage.filesets import CorpusReader, corpus_files, place_of
 from miner.storage.sentences import (
     CorpusCounts,
+    Sentences,
     duplicates_schema,
     duplicates_table,
+    rejected_schema,
+    rejected_table,
     sentences_schema,
     sentences_table,
     unique_sentences,
 )
 from miner.storage.streams import split_compression
 from pipelines import progress
-from pipelines.options import MiningOptions
+from pipelines.cutting import HASH_BYTES, remember_cut, shard_sizes
+from pipelines.options import DOCUMENT, MiningOptions
+from pipelines.pairing import check_documents
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
 
-DUPLICATES = "duplicates.parquet"
-HASH_BYTES = 1 << 20
+Reference = TypeVar("Reference")
+
+DUPLICATES, REJECTED, INPUTS = "duplicates.parquet", "rejected.parquet", "inputs.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,44 +90,76 @@ class Shard:
         return rows
 
 
+def whole_side(
+    references: Iterable[Reference], side: str, shard_of: Callable[[Reference], Shard]
+) -> list[Reference]:
+    """The references to a side's shards, one to each, in the order of these.
+
+    Raises:
+        ValueError: there are more or fewer; the runner has repeated or lost some.
+    """
+    found = sorted(
+        (reference for reference in references if shard_of(reference).side == side),
+        key=lambda reference: shard_of(reference).index,
+    )
+    expected = shard_of(found[0]).corpus.facts["shards"] if found else 1
+    if [shard_of(reference).index for reference in found] != list(range(expected)):
+        raise ValueError(
+            f"--runner: it has handed on {len(found)} references to the {expected} {side} shards, "
+            "where there should be one to each; use another runner"
+        )
+    return found
+
+
 def _shard_file(index: int) -> str:
     return f"{index:05d}.parquet"
 
 
 def read_side(options: MiningOptions, side: str) -> list[Shard]:
-    """Read, clean, deduplicate and shard one side; seals ``sentences/SIDE``.
+    """Read, clean, deduplicate and cut one side; seals ``sentences/SIDE``.
 
-    The artefact's facts are ``read``, ``duplicates``, ``rejected`` and ``first_rejected`` (by
-    reason) and ``shards``, the number of sentences in each.
+    A shard's facts are of its whole side: ``read``, ``unique``, ``duplicates``, ``rejected`` and
+    ``first_rejected`` (by reason) and ``shards``, their number.
 
     Raises:
-        CorpusError: the corpus cannot be read, or no sentence of it can be mined.
+        ValueError: the corpus cannot be read, or no sentence of it can be mined.
     """
     corpus = options.side(side)
-    digest, lines = _fingerprint(corpus.path)
+    files = corpus_files(corpus.path, input_format=corpus.input_format)
+    prints = [_fingerprint(file) for file in files]
+    digests = [digest for digest, _ in prints]
     key = content_key(
         "read",
-        corpus=digest,
-        suffixes=split_compression(corpus.path),
+        files=[[file.name, digest] for file, digest in zip(files, digests, strict=True)],
         input_format=corpus.input_format,
         keep_duplicates=options.keep_duplicates,
+        scope=options.scope,
         rows_per_shard=options.rows_per_shard,
+        shards=options.shards,
     )
+    known = [lines for _, lines in prints if lines is not None]
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        return _write_shards(options, side, lines, draft)
+        total = sum(known) if len(known) == len(files) else None
+        return _write_side(options, side, files, total, draft)
 
     artefact = produce(options.work_dir / "sentences" / side, key=key, write=write)
-    return [
+    remember_cut(options, side, files, digests, artefact.facts["shards"])
+    shards = [
         Shard(side=side, index=index, rows=rows, corpus=_part(artefact, index))
         for index, rows in enumerate(artefact.facts["shards"])
     ]
+    if options.scope == DOCUMENT:
+        check_documents(options, side, shards)
+    return shards
 
 
 def _part(corpus: Artefact, index: int) -> Artefact:
-    """The artefact with only the files that a shard needs, so that references stay small."""
+    """The artefact with only what a shard needs, so that references stay small."""
     files = {name: corpus.files[name] for name in (_shard_file(index), DUPLICATES)}
-    return replace(corpus, files=files)
+    sizes = corpus.facts["shards"]
+    facts = {**corpus.facts, "unique": sum(sizes), "shards": len(sizes)}
+    return replace(corpus, files=files, facts=facts)
 
 
 def _fingerprint(path: Path) -> tuple[str, int | None]:
@@ -136,44 +176,42 @@ def _fingerprint(path: Path) -> tuple[str, int | None]:
     return digest.hexdigest(), None if compression or suffix == ".parquet" else lines
 
 
-def _write_shards(
-    options: MiningOptions, side: str, lines: int | None, draft: Draft
+def _write_side(
+    options: MiningOptions, side: str, files: Sequence[Path], lines: int | None, draft: Draft
 ) -> Mapping[str, Any]:
     import pyarrow.parquet as pq
 
-    corpus = options.side(side)
+    reader = CorpusReader(files, input_format=options.side(side).input_format)
+    names = [file.name for file in files]
+    sizes = shard_sizes(options, side, files, lambda: _count_kept(options, reader))
     counts = CorpusCounts()
-    shards: list[int] = []
     with (
-        draft.file(DUPLICATES) as path,
-        pq.ParquetWriter(path, duplicates_schema()) as duplicates,
+        draft.file(DUPLICATES) as duplicates_path,
+        draft.file(REJECTED) as rejected_path,
+        pq.ParquetWriter(duplicates_path, duplicates_schema()) as duplicates,
+        pq.ParquetWriter(rejected_path, placed_schema()) as rejected,
         progress.stage("read", lines, "lines") as meter,
     ):
 
         def kept_tables() -> Iterator[pa.Table]:
             nonlocal counts
-            batches = open_corpus(corpus.path, input_format=corpus.input_format)
-            for sentences in unique_sentences(batches, keep_duplicates=options.keep_duplicates):
+            for sentences in _unique(options, reader):
                 duplicates.write_table(duplicates_table(sentences))
+                if sentences.rejected:
+                    told = rejected_table(sentences)
+                    rejected.write_table(with_places(told, names, reader.starts))
                 counts += CorpusCounts.of(sentences)
                 meter.advance(sentences.read)
                 yield sentences_table(sentences)
 
-        cut = _cut(kept_tables(), options.rows_per_shard)
-        for index, pieces in groupby(cut, key=itemgetter(0)):
-            shards.append(0)
-            with (
-                draft.file(_shard_file(index)) as shard_path,
-                pq.ParquetWriter(shard_path, sentences_schema()) as shard,
-            ):
-                for _, piece in pieces:
-                    shard.write_table(piece)
-                    shards[index] += len(piece)
+        shards = _write_shards(kept_tables(), sizes, draft)
     if not counts.kept:
         why = ", ".join(f"{count} {reason}" for reason, count in counts.rejected.items())
         raise CorpusError(
-            f"{corpus.path}: none of its {counts.read} sentences can be mined ({why})"
+            f"{options.side(side).path}: none of its {counts.read} sentences can be mined ({why})"
         )
+    with draft.file(INPUTS) as path:
+        path.write_text(json.dumps([names, reader.starts]), encoding="utf-8")
     return {
         "read": counts.read,
         "duplicates": counts.duplicates,
@@ -183,12 +221,59 @@ def _write_shards(
     }
 
 
-def _cut(tables: Iterable[pa.Table], rows: int) -> Iterator[tuple[int, pa.Table]]:
-    """The same rows in pieces, none empty, each with the shard (of ``rows`` rows) it belongs to."""
-    written = 0
+def _count_kept(options: MiningOptions, reader: CorpusReader) -> int:
+    return sum(len(batch.rows) for batch in _unique(options, reader))
+
+
+def _unique(options: MiningOptions, reader: CorpusReader) -> Iterator[Sentences]:
+    return unique_sentences(
+        reader,
+        keep_duplicates=options.keep_duplicates,
+        within_documents=options.scope == DOCUMENT,
+    )
+
+
+def _write_shards(tables: Iterable[pa.Table], sizes: Iterator[int], draft: Draft) -> list[int]:
+    """Write the sentences into shards of those sizes; the sizes that they got."""
+    import pyarrow.parquet as pq
+
+    shards: list[int] = []
+    for index, pieces in groupby(_cut(tables, sizes), key=itemgetter(0)):
+        shards.append(0)
+        with (
+            draft.file(_shard_file(index)) as path,
+            pq.ParquetWriter(path, sentences_schema()) as shard,
+        ):
+            for _, piece in pieces:
+                shard.write_table(piece)
+                shards[index] += len(piece)
+    return shards
+
+
+def _cut(tables: Iterable[pa.Table], sizes: Iterator[int]) -> Iterator[tuple[int, pa.Table]]:
+    """The same rows in pieces, none empty, each with the shard it belongs to."""
+    index, room = -1, 0
     for table in tables:
         while len(table):
-            piece = table.slice(0, rows - written % rows)
-            yield written // rows, piece
-            written += len(piece)
+            if not room:
+                index, room = index + 1, next(sizes)
+            piece = table.slice(0, room)
+            yield index, piece
+            room -= len(piece)
             table = table.slice(len(piece))
+
+
+def placed_schema() -> pa.Schema:
+    """The Arrow schema of what was rejected: file, line in it from 1, row, why, text."""
+    import pyarrow as pa
+
+    return pa.schema([("file", pa.string()), ("line", pa.int64()), *rejected_schema()])
+
+
+def with_places(rejected: pa.Table, files: Sequence[str], starts: Sequence[int]) -> pa.Table:
+    """A table of ``rejected_schema`` with the places of its rows: of ``placed_schema``."""
+    import pyarrow as pa
+
+    places = [place_of(row, files, starts) for row in rejected["row"].to_pylist()]
+    names, lines = ([place[part] for place in places] for part in (0, 1))
+    return pa.table([names, lines, *rejected.columns], schema=placed_schema())

@@ -1,19 +1,35 @@
-"""Running the graph inside this process."""
+"""Running the graph: inside this process, in worker processes beside it, or on a Beam runner."""
 
 from __future__ import annotations
 
 import fcntl
 import logging
-from collections.abc import Iterator
+import os
+import shlex
+import sys
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from encoder import BUNDLED
+from miner.storage.atomic import TEMPORARY
+from pipelines import progress
+from pipelines.failing import first_failure, forget_failures
 from pipelines.fitting import fit_shards
-from pipelines.options import MiningOptions, check_options
+from pipelines.ledger import LOCK, begin
+from pipelines.options import CorpusOptions, MiningOptions, check_options
+
+if TYPE_CHECKING:
+    from apache_beam.metrics.cells import DistributionResult
+    from apache_beam.options.pipeline_options import PipelineOptions
+    from apache_beam.runners.runner import PipelineResult, PipelineRunner
+    from apache_beam.transforms.environments import Environment
 
 logger = logging.getLogger(__name__)
 
-LOCK = ".lock"
+LEAST_TOLD = 0.05  # seconds
 
 
 def mine_corpus(options: MiningOptions) -> None:
@@ -30,25 +46,131 @@ def mine_corpus(options: MiningOptions) -> None:
     options = fit_shards(options)
     options.work_dir.mkdir(parents=True, exist_ok=True)
     with _sole_run(options.work_dir):
-        _run_graph(options)
+        _sweep(options)
+        _run_graph(options if options.runs_inside else _absolute(options))
+
+
+def _sweep(options: MiningOptions) -> None:
+    """Remove the files that a run which was killed on this machine has left half written."""
+    if options.runner is None:
+        for path in options.work_dir.rglob(f"{TEMPORARY}*"):
+            path.unlink(missing_ok=True)
 
 
 def _run_graph(options: MiningOptions) -> None:
     import apache_beam as beam
-    from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 
-    from pipelines.graph import build, failures
+    from pipelines.graph import STAGES, build
 
-    # The direct runner by its own name: "DirectRunner" would first try to download another one.
-    pipeline = beam.Pipeline(runner=FnApiRunner())
-    build(pipeline, options)
-    failures.clear()
+    runner, beam_options, hints = _engine(options)
+    pipeline = beam.Pipeline(runner=runner, options=beam_options)
+    build(pipeline, options, hints)
+    forget_failures(options)
+    begin(options.work_dir, [stage.__name__ for stage in STAGES])
     try:
-        pipeline.run().wait_until_finish()
+        with _threads_for(options):
+            result = pipeline.run()
+            result.wait_until_finish()
     except BaseException:
-        if failures:
-            raise failures[0] from None
+        failure = first_failure(options)
+        if failure is not None:
+            raise failure from None
         raise
+    if not options.runs_inside:
+        _tell(result)
+
+
+def _engine(options: MiningOptions) -> tuple[PipelineRunner, PipelineOptions, Mapping[str, str]]:
+    """The runner, its options, and the resource hints for the workers that encode."""
+    from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+    from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
+    from apache_beam.runners.runner import create_runner
+
+    flags = [f"--direct_num_workers={options.workers}", *options.beam_options]
+    name = options.runner or "DirectRunner"
+    try:
+        # The direct runner by its own name: "DirectRunner" would first try to download another one.
+        local = name == "DirectRunner"
+        runner = FnApiRunner(_workers_here(options)) if local else create_runner(name)
+    except ImportError as error:
+        raise ValueError(f"--runner {options.runner}: {error}") from error
+    beam_options = PipelineOptions(flags)
+    known = beam_options.get_all_options().keys()
+    unknown = beam_options.get_all_options(retain_unknown_options=True).keys() - known
+    if unknown:
+        names = ", ".join(f"--{name}" for name in sorted(unknown))
+        raise ValueError(f"{names}: no option of Beam's for --runner {options.runner}")
+    standard = beam_options.view_as(StandardOptions)
+    hints = dict(_hint(hint) for hint in standard.resource_hints)
+    standard.resource_hints = []  # Beam would give them to all workers
+    return runner, beam_options, hints
+
+
+def _workers_here(options: MiningOptions) -> Environment | None:
+    """What starts worker processes on this machine; None for the runner's own process."""
+    from apache_beam.transforms.environments import SubprocessSDKEnvironment
+
+    if options.workers == 1:
+        return None
+    level = logging.getLogger("pipelines").getEffectiveLevel()
+    command = [sys.executable, "-m", "pipelines.worker", str(level)]
+    return SubprocessSDKEnvironment.from_command_string("exec " + shlex.join(command))
+
+
+def _hint(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ValueError(f"--resource_hint {text}: is not NAME=VALUE, such as min_ram=16GB")
+    return name, value
+
+
+@contextmanager
+def _threads_for(options: MiningOptions) -> Iterator[None]:
+    """Let the worker processes on this machine share its cores."""
+    name = "OMP_NUM_THREADS"
+    if options.workers == 1 or name in os.environ:
+        yield
+        return
+    os.environ[name] = str(max(1, (os.cpu_count() or 1) // options.workers))
+    try:
+        yield
+    finally:
+        del os.environ[name]
+
+
+def _tell(result: PipelineResult) -> None:
+    """Hand what the workers measured to this process's monitor, if the runner knows it."""
+    try:
+        distributions = result.metrics().query()["distributions"]
+    except NotImplementedError:  # Dask
+        return
+    by_kind: dict[str, dict[str, DistributionResult]] = {"milliseconds": {}, "memory": {}}
+    for found in distributions:
+        name = found.key.metric
+        by_kind.setdefault(name.namespace, {})[name.name] = found.committed
+    took = {name: (found.sum or 0) / 1000 for name, found in by_kind["milliseconds"].items()}
+    seconds = {name: spent for name, spent in took.items() if spent >= LEAST_TOLD}
+    peaks = [peak.max or 0 for peak in by_kind["memory"].values()]
+    progress.note_workers(seconds, max(peaks, default=0))
+
+
+def _absolute(options: MiningOptions) -> MiningOptions:
+    """The same paths for processes with other working folders."""
+
+    def absolute(side: CorpusOptions) -> CorpusOptions:
+        embeddings = side.embeddings and side.embeddings.absolute()
+        return replace(side, path=side.path.absolute(), embeddings=embeddings)
+
+    is_folder = options.encoder != BUNDLED and Path(options.encoder).is_dir()
+    return replace(
+        options,
+        source=absolute(options.source),
+        target=absolute(options.target),
+        output=options.output.absolute(),
+        work_dir=options.work_dir.absolute(),
+        document_pairs=options.document_pairs and options.document_pairs.absolute(),
+        encoder=str(Path(options.encoder).absolute()) if is_folder else options.encoder,
+    )
 
 
 @contextmanager

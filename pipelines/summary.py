@@ -42,24 +42,31 @@ def _side(options: MiningOptions, choice: Choice, side: str) -> dict[str, Any]:
     shards = [found.embedded for found in choice.shards if found.embedded.shard.side == side]
     without_vector = dropped(shards)
     facts = shards[0].shard.corpus.facts
-    unique = sum(facts["shards"])
     return {
         "path": str(options.side(side).path),
         "read": facts["read"],
         "rejected": facts["rejected"],
         "first_rejected": facts["first_rejected"],
         "duplicates": facts["duplicates"],
-        "unique": unique,
+        "unique": facts["unique"],
         "dropped": without_vector,
-        "searched": unique - without_vector.total(),
-        **_recall([found.neighbours.facts for found in choice.shards if found.embedded in shards]),
+        "searched": facts["unique"] - without_vector.total(),
+        **_recall(
+            [
+                artefact.facts
+                for found in choice.shards
+                if found.embedded in shards
+                for artefact in found.neighbours.values()
+            ]
+        ),
     }
 
 
 def _recall(facts: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Of the true neighbours of some rows, the share that an approximate search found."""
     wanted = sum(fact.get("recall_wanted", 0) for fact in facts)
-    return {"recall": sum(fact["recall_found"] for fact in facts) / wanted} if wanted else {}
+    found = sum(fact.get("recall_found", 0) for fact in facts)
+    return {"recall": found / wanted} if wanted else {}
 
 
 def read_summary(work_dir: Path) -> dict[str, Any]:
@@ -73,6 +80,9 @@ def describe(summary: Mapping[str, Any], seconds: Mapping[str, float], peak_byte
     lines = [_describe_side(side, summary[side]) for side in (SOURCE, TARGET)]
     lines.append(f"pairs: {summary['pairs']:,} of {summary['candidates']:,} candidates")
     stages = ", ".join(f"{name} {spent:.1f} s" for name, spent in seconds.items())
+    if guards := summary.get("guards"):
+        caught = ", ".join(f"{name} {count:,}" for name, count in guards.items())
+        lines.append(f"rejected by guards: {caught}")
     lines.append(f"time: {stages}; peak memory {peak_bytes / 2**30:.2f} GiB")
     return "\n".join(lines)
 

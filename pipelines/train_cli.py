@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 from miner.commandline import run_command
-from pipelines.cli import add_common_options, start_telling
+from pipelines.arguments import add_common_options
+from pipelines.cli import start_telling
 
 SUFFIX = ".tsv.xz"
 

@@ -9,16 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from eval.cli import _bucc_score_parser, _eval_encoder_parser
-from pipelines.cli import _embed_parser, _mine_parser
+from eval.cli import _bucc_score_parser
+from eval.encoder_cli import _eval_encoder_parser
+from eval.run_cli import COMMANDS as RUN_COMMANDS
+from eval.run_cli import _parser as _run_parser
+from pipelines.arguments import embed_parser, mine_parser
+from pipelines.cli import _split
 from pipelines.fetch_cli import _parser as _fetch_parser
 from pipelines.train_cli import _parser as _train_parser
+from pipelines.work_cli import COMMANDS, work_parser
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PARSERS: dict[str, Callable] = {
-    "mine-corpus": _mine_parser,
-    "embed-corpus": _embed_parser,
+    "mine-corpus": mine_parser,
+    "embed-corpus": embed_parser,
     "bucc-score": _bucc_score_parser,
     "eval-encoder": _eval_encoder_parser,
     "train-encoder": _train_parser,
@@ -38,7 +43,12 @@ def commands() -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize(("page", "line"), list(commands()))
 def test_the_command_lines_are_understood(page: str, line: str) -> None:
     program, *arguments = shlex.split(line, comments=True)
-    PARSERS[program]().parse_args(arguments)
+    if arguments[0] in RUN_COMMANDS:
+        _run_parser().parse_args(arguments)
+    elif program == "mine-corpus" and arguments[0] in COMMANDS:
+        work_parser(arguments[0]).parse_args(arguments[1:])
+    else:
+        PARSERS[program]().parse_args(_split(arguments)[0])
 
 
 def test_the_library_example() -> None:

@@ -1,6 +1,10 @@
 """What an installation must hold: one version, the commands, the data files, exact pins."""
 
+import os
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
 from importlib.metadata import distribution, version
 from importlib.resources import files
@@ -87,6 +91,35 @@ def test_the_package_data_covers_every_data_file(package: str, pyproject: dict[s
     covered = {path for pattern in patterns for path in folder.glob(pattern)}
     assert folder / "py.typed" in data
     assert data - covered == set()
+
+
+def test_what_beam_sends_to_workers_holds_every_stage(tmp_path: Path) -> None:
+    """``--setup_file ./setup.py`` makes a source distribution as here, and installs it there."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for name in ("setup.py", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tree)
+    for package in PACKAGES:
+        shutil.copytree(
+            ROOT / package, tree / package, ignore=shutil.ignore_patterns("__pycache__")
+        )
+    build = [sys.executable, "setup.py", "-q", "sdist", "--dist-dir", str(tmp_path)]
+    subprocess.run(build, cwd=tree, check=True, capture_output=True)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    shutil.unpack_archive(archive, tmp_path / "sent", filter="data")
+    (sent,) = (tmp_path / "sent").iterdir()
+    code = "import pipelines.graph, pipelines.worker, encoder; encoder.load_encoder()"
+    code += "; print(pipelines.graph.__file__)"
+    alone = os.environ | {"PYTHONPATH": str(sent)}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=alone,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.strip() == str(sent / "pipelines" / "graph.py")
 
 
 def test_every_direct_requirement_has_an_exact_pin(pyproject: dict[str, Any]) -> None:

@@ -89,16 +89,15 @@ def choose(source: Matrix, target: Matrix, *, k: int, precision: Precision | Non
     the others' rows than are kept leaves those rows to a second search. Costs TRIAL_ROWS (N + M)
     products.
     """
-    sample = source[_evenly(len(source))], target[_evenly(len(target))]
-    gaps = np.concatenate([_gaps(sample[0], target, k), _gaps(sample[1], source, k)])
-    if len(gaps) == 0:
+    if len(source) == 0 or len(target) == 0:
         return Proposing(precision=precision or "float32", kept=k)
+    samples = [_Sample.of(source, target, k), _Sample.of(target, source, k)]
     rates = product_rates()
     chosen, least = Proposing(precision="float32", kept=k + SPARE), np.inf
     for candidate in (precision,) if precision else rates:
         if candidate == "int8" and source.shape[1] >= INT8_MOST_DIMENSIONS and not precision:
             continue
-        hidden = (gaps <= _rounding(*sample, candidate)).sum(axis=1)
+        hidden = np.concatenate([sample.hidden(candidate) for sample in samples])
         kept = int(np.clip(np.quantile(hidden, SHARE) + 2, k + SPARE, max(MOST_KEPT, k + SPARE)))
         again = float((hidden >= kept).mean())
         cost = (1 + SECOND_SEARCH * again) / rates.get(candidate, 1.0)
@@ -108,32 +107,53 @@ def choose(source: Matrix, target: Matrix, *, k: int, precision: Precision | Non
     return chosen
 
 
-def _evenly(rows: int) -> slice:
-    return slice(None, None, max(1, -(-rows // TRIAL_ROWS)))
+@dataclass(frozen=True, kw_only=True)
+class _Sample:
+    """Some rows of a side, (Q, D), and the other side's k-th nearest of each, (Q, D).
+
+    ``gaps`` (Q, any) says how far below the k-th cosine those of the nearest lie.
+    """
+
+    rows: Matrix
+    last: Matrix
+    gaps: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, side: Matrix, other: Matrix, k: int) -> _Sample:
+        rows = side[:: max(1, -(-len(side) // TRIAL_ROWS))]
+        cosines, ids = _nearest(rows, other, max(MOST_KEPT, k) + 1)
+        last = min(k, len(other)) - 1
+        return cls(rows=rows, last=other[ids[:, last]], gaps=cosines[:, last, None] - cosines)
+
+    def hidden(self, precision: Precision) -> NDArray[np.int64]:
+        """Of how many of the other side's rows the bounds reach the k-th cosine, about: (Q,).
+
+        Bounds of near rows exceed their cosines by more than others, where rounding is relative.
+        """
+        left, right = encode_both(self.rows, self.last, precision)
+        products = product(left.numbers, right.numbers).diagonal().float().numpy()
+        products *= left.scale * right.scale
+        bounds = products + left.slack * np.abs(products) + left.bias + right.bias
+        excess = (bounds - np.einsum("nd,nd->n", self.rows, self.last)).mean()
+        reached: NDArray[np.int64] = (self.gaps <= excess).sum(axis=1)
+        return reached
 
 
-def _gaps(queries: Matrix, base: Matrix, k: int) -> NDArray[np.float32]:
-    """How far below the k-th cosine of each query those of its next neighbours lie, (Q, any)."""
+def _nearest(
+    queries: Matrix, base: Matrix, count: int
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """The cosines and positions of each query's ``count`` nearest, or of all: in float32."""
     import torch
 
-    x, best = torch.from_numpy(queries), torch.empty((len(queries), 0))
+    x = torch.from_numpy(queries)
+    cosines, ids = torch.empty((len(x), 0)), torch.empty((len(x), 0), dtype=torch.int64)
     for start in range(0, len(base), TRIAL_COLUMNS):
         tile = x @ torch.from_numpy(base[start : start + TRIAL_COLUMNS]).T
-        best = torch.cat([best, tile], dim=1)
-        best = best.topk(min(best.shape[1], max(MOST_KEPT, k) + 1), dim=1).values
-    gaps = np.full((len(queries), max(MOST_KEPT, k) + 1), np.inf, dtype=np.float32)
-    last = best[:, min(k, best.shape[1]) - 1, None] if best.shape[1] else best
-    gaps[:, : best.shape[1]] = (last - best).numpy()
-    return gaps
-
-
-def _rounding(source: Matrix, target: Matrix, precision: Precision) -> float:
-    """By how much the bounds on cosines exceed them, about."""
-    left, right = encode_both(source, target, precision)
-    if len(left) == 0 or len(right) == 0:
-        return 0.0
-    exact = source @ target.T
-    products = product(left.numbers, right.numbers).float().numpy()
-    products *= left.scale[:, None] * right.scale
-    products += left.slack * np.abs(products) + left.bias[:, None] + right.bias
-    return float((products - exact).mean())
+        found = tile.topk(min(count, tile.shape[1]), dim=1)
+        cosines, ids = (
+            torch.cat([cosines, found.values], 1),
+            torch.cat([ids, found.indices + start], 1),
+        )
+        cosines, places = cosines.topk(min(count, cosines.shape[1]), dim=1)
+        ids = ids.gather(1, places)
+    return cosines.numpy(), ids.numpy()

@@ -60,6 +60,12 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+def file_state(path: Path) -> tuple[int, ...]:
+    """What is likely to tell a file from what it was before, without reading it."""
+    found = path.stat()
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
 def produce(folder: Path, *, key: str, write: Callable[[Draft], Mapping[str, Any]]) -> Artefact:
     """Return the artefact sealed in ``folder`` for ``key``, calling ``write`` only if it is not.
 
@@ -83,6 +89,32 @@ def produce(folder: Path, *, key: str, write: Callable[[Draft], Mapping[str, Any
     return _artefact(folder, seal)
 
 
+def write_array(path: Path, values: NDArray[Any]) -> None:
+    """Write an ``.npy`` file.
+
+    Not by ``numpy.save``, whose error on a full disk has lost the reason.
+    """
+    import numpy as np
+
+    header = np.lib.format.header_data_from_array_1_0(values)
+    with path.open("wb") as stream:
+        np.lib.format.write_array_header_1_0(stream, header)
+        stream.write(np.ascontiguousarray(values).data)
+
+
+def open_artefact(folder: Path) -> Artefact:
+    """The artefact sealed in ``folder``, whatever for.
+
+    Raises:
+        ArtefactError: nothing is sealed there, or a file of it was damaged.
+    """
+    found = _read_seal(folder / SEAL)
+    if found is None:
+        raise ArtefactError(f"{folder}: holds nothing finished; run mine-corpus with --work-dir")
+    _check_files(folder, found["files"])
+    return _artefact(folder, found)
+
+
 class Draft:
     """The files of an artefact that is being written."""
 
@@ -98,16 +130,9 @@ class Draft:
             self.digests[name] = file_digest(temporary)
 
     def array(self, name: str, values: NDArray[Any]) -> None:
-        """Write ``values`` as an ``.npy`` file.
-
-        Not by ``numpy.save``, whose error on a full disk has lost the reason.
-        """
-        import numpy as np
-
-        header = np.lib.format.header_data_from_array_1_0(values)
-        with self.file(name) as path, path.open("wb") as stream:
-            np.lib.format.write_array_header_1_0(stream, header)
-            stream.write(np.ascontiguousarray(values).data)
+        """Write ``values`` as an ``.npy`` file."""
+        with self.file(name) as path:
+            write_array(path, values)
 
     @contextmanager
     def rows(self, name: str) -> Iterator[Callable[[NDArray[Any]], None]]:

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+TEMPORARY = ".adit-"  # how the names of unfinished files begin
+
 
 class OutputError(OSError):
     """An output that cannot be written: one line that names it and says why."""
@@ -32,7 +34,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
             the operating system's (such as a full disk).
     """
     final = Path(os.path.realpath(path))
-    temporary = final.with_name(f".adit-{secrets.token_hex(8)}{final.suffix}")
+    temporary = final.with_name(f"{TEMPORARY}{secrets.token_hex(8)}{final.suffix}")
     try:
         _refuse_special(final)
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
@@ -60,7 +62,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     if not final.parent.is_dir():
         raise OutputError(f"{os.fspath(path)}: there is no folder {final.parent}; create it first")
     _refuse_special(final)
-    probe = final.with_name(f".adit-{secrets.token_hex(8)}{final.suffix}")
+    probe = final.with_name(f"{TEMPORARY}{secrets.token_hex(8)}{final.suffix}")
     try:
         # Only trying tells: os.access knows nothing of quotas, and root passes all its checks.
         os.close(os.open(probe, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))

@@ -31,7 +31,9 @@ __all__ = [
 ]
 
 
-def open_corpus(path: str | os.PathLike[str], *, input_format: str = "auto") -> Iterator[Records]:
+def open_corpus(
+    path: str | os.PathLike[str], *, input_format: str = "auto", first_row: int = 0
+) -> Iterator[Records]:
     """Read a corpus, every record of it, in order and in batches of at most ``BATCH_ROWS``.
 
     What can be seen from the file's beginning is checked here, before the first batch is asked
@@ -43,6 +45,7 @@ def open_corpus(path: str | os.PathLike[str], *, input_format: str = "auto") -> 
         input_format: one of ``INPUT_FORMATS`` (``miner.storage.formats`` describes them).
             ``auto`` goes by the suffix (below that of the compression) ``.jsonl``, ``.ndjson``,
             ``.parquet`` or ``.tsv``, else by the first line that is not blank.
+        first_row: the row of the first record, where other files of the corpus come before.
 
     Returns:
         The batches; texts verbatim, without the end of the line.
@@ -61,15 +64,17 @@ def open_corpus(path: str | os.PathLike[str], *, input_format: str = "auto") -> 
         raise CorpusError(
             f"{os.fspath(path)}: Parquet is compressed inside; remove the {compression} around it"
         )
-    batches = read_parquet(path) if chosen == "parquet" else _read_text(path, chosen)
+    if chosen == "parquet":
+        batches = read_parquet(path, first_row)
+    else:
+        batches = _read_text(path, chosen, first_row)
     first = next(batches, None)
     if first is None:
         raise CorpusError(f"{os.fspath(path)}: is empty; give a corpus of at least one sentence")
     return chain([first], batches)
 
 
-def _read_text(path: str | os.PathLike[str], text_format: str) -> Iterator[Records]:
-    first_row = 0
+def _read_text(path: str | os.PathLike[str], text_format: str, first_row: int) -> Iterator[Records]:
     parse = None
     for raw_lines in line_batches(path):
         lines, rejected = decode_lines(raw_lines)
@@ -77,5 +82,5 @@ def _read_text(path: str | os.PathLike[str], text_format: str) -> Iterator[Recor
             chosen = sniff_format(lines) if text_format == "auto" else text_format
             parse = line_parser(path, chosen, lines)
         ids, docs, texts = parse(lines, rejected)
-        yield checked_records(first_row, ids, docs, texts, rejected)
+        yield checked_records(first_row, ids, docs, texts, rejected, raw_lines.__getitem__)
         first_row += len(lines)

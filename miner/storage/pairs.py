@@ -28,12 +28,15 @@ _JSON_BREAKS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 _JSON_BREAK = re.compile("[\x85\u2028\u2029]")
 
 
-def pairs_schema() -> pa.Schema:
-    """The Arrow schema of the pairs: the fields of JSON lines and Parquet, in this order."""
+def pairs_schema(*, reasons: bool = False) -> pa.Schema:
+    """The Arrow schema of the pairs: the fields of JSON lines and Parquet, in this order.
+
+    Pairs that guards rejected have the ``reason``, too.
+    """
     import pyarrow as pa
 
     ids = pa.list_(pa.string())
-    return pa.schema(
+    schema = pa.schema(
         {
             "score": pa.float64(),
             "source_id": pa.string(),
@@ -53,6 +56,7 @@ def pairs_schema() -> pa.Schema:
             "target_duplicates": ids,
         }
     )
+    return schema.append(pa.field("reason", pa.string())) if reasons else schema
 
 
 def check_output(path: str | os.PathLike[str]) -> None:
@@ -66,15 +70,21 @@ def check_output(path: str | os.PathLike[str]) -> None:
     check_writable(path)
 
 
-def write_pairs(path: str | os.PathLike[str], batches: Iterable[pa.Table | pa.RecordBatch]) -> int:
+def write_pairs(
+    path: str | os.PathLike[str],
+    batches: Iterable[pa.Table | pa.RecordBatch],
+    *,
+    reasons: bool = False,
+) -> int:
     r"""Write pairs in the order they come, whole or not at all; returns how many.
 
     The suffix of ``path`` chooses the format. ``.tsv`` is score TAB source text TAB target text,
     without header or quoting: the score with all its digits, and a space for every character of a
     text that some reader would take for the end of a line or a cell. ``.jsonl`` is an object a
     line in UTF-8; scores that are not finite are null, as JSON has no other word for them, and
-    U+0085, U+2028 and U+2029 are escaped. ``.parquet`` is of ``pairs_schema``. The bytes written
-    do not depend on how the pairs are cut into batches.
+    U+0085, U+2028 and U+2029 are escaped. ``.parquet`` is of ``pairs_schema``. With ``reasons``
+    each has what its pair was rejected for at the end. The bytes written do not depend on how the
+    pairs are cut into batches.
 
     Raises:
         ValueError: the suffix is none of ``OUTPUT_SUFFIXES``.
@@ -82,12 +92,12 @@ def write_pairs(path: str | os.PathLike[str], batches: Iterable[pa.Table | pa.Re
     """
     write = _writer(path)
     with atomic_file(path) as temporary, open(temporary, "wb") as file:
-        return write(file, batches)
+        return write(file, batches, pairs_schema(reasons=reasons))
 
 
 def _writer(
     path: str | os.PathLike[str],
-) -> Callable[[IO[bytes], Iterable[pa.Table | pa.RecordBatch]], int]:
+) -> Callable[[IO[bytes], Iterable[pa.Table | pa.RecordBatch], pa.Schema], int]:
     match Path(path).suffix.lower():
         case ".tsv":
             return _write_tsv
@@ -102,23 +112,33 @@ def _writer(
             )
 
 
-def _write_tsv(file: IO[bytes], batches: Iterable[pa.Table | pa.RecordBatch]) -> int:
+def _write_tsv(
+    file: IO[bytes], batches: Iterable[pa.Table | pa.RecordBatch], schema: pa.Schema
+) -> int:
+    names = [
+        "score",
+        "source_text",
+        "target_text",
+        *(["reason"] if "reason" in schema.names else []),
+    ]
     written = 0
-    for table in _regrouped(batches, _TEXT_ROWS):
-        columns = (table[name].to_pylist() for name in ("score", "source_text", "target_text"))
+    for table in _regrouped(batches, schema, _TEXT_ROWS):
+        scores, *texts = (table[name].to_pylist() for name in names)
         lines = [
-            f"{score!r}\t{_BREAKS.sub(' ', source)}\t{_BREAKS.sub(' ', target)}\n"
-            for score, source, target in zip(*columns, strict=True)
+            "\t".join([repr(score), *(_BREAKS.sub(" ", text) for text in row)]) + "\n"
+            for score, *row in zip(scores, *texts, strict=True)
         ]
         file.write("".join(lines).encode())
         written += len(lines)
     return written
 
 
-def _write_jsonl(file: IO[bytes], batches: Iterable[pa.Table | pa.RecordBatch]) -> int:
+def _write_jsonl(
+    file: IO[bytes], batches: Iterable[pa.Table | pa.RecordBatch], schema: pa.Schema
+) -> int:
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
     written = 0
-    for table in _regrouped(batches, _TEXT_ROWS):
+    for table in _regrouped(batches, schema, _TEXT_ROWS):
         lines = [encode(pair) + "\n" for pair in _finite(table).to_pylist()]
         joined = _JSON_BREAK.sub(_escaped, "".join(lines))
         file.write(joined.encode())
@@ -126,22 +146,25 @@ def _write_jsonl(file: IO[bytes], batches: Iterable[pa.Table | pa.RecordBatch]) 
     return written
 
 
-def _write_parquet(file: IO[bytes], batches: Iterable[pa.Table | pa.RecordBatch]) -> int:
+def _write_parquet(
+    file: IO[bytes], batches: Iterable[pa.Table | pa.RecordBatch], schema: pa.Schema
+) -> int:
     import pyarrow.parquet as pq
 
     written = 0
-    with pq.ParquetWriter(file, pairs_schema(), compression="zstd") as writer:
-        for table in _regrouped(batches, _ROW_GROUP_ROWS):
+    with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        for table in _regrouped(batches, schema, _ROW_GROUP_ROWS):
             writer.write_table(table, row_group_size=_ROW_GROUP_ROWS)
             written += len(table)
     return written
 
 
-def _regrouped(batches: Iterable[pa.Table | pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
-    """Yield the pairs in tables of ``rows`` rows (the last may be shorter), of ``pairs_schema``."""
+def _regrouped(
+    batches: Iterable[pa.Table | pa.RecordBatch], schema: pa.Schema, rows: int
+) -> Iterator[pa.Table]:
+    """Yield the pairs in tables of ``rows`` rows (the last may be shorter), of a schema."""
     import pyarrow as pa
 
-    schema = pairs_schema()
     held: list[pa.Table] = []
     held_rows = 0
     for batch in batches:

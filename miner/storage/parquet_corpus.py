@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def read_parquet(path: str | os.PathLike[str]) -> Iterator[Records]:
+def read_parquet(path: str | os.PathLike[str], first_row: int) -> Iterator[Records]:
     """Yield the records of a Parquet file; ``text`` is a string, ``id`` and ``doc`` may be integer.
 
     A row whose text is null is malformed; one whose strings are not UTF-8 is undecodable.
@@ -33,7 +33,6 @@ def read_parquet(path: str | os.PathLike[str]) -> Iterator[Records]:
         try:
             file = pq.ParquetFile(raw)
             columns = _columns(path, file.schema_arrow)
-            first_row = 0
             for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=columns):
                 if len(batch):
                     yield _records(batch, first_row)
@@ -71,18 +70,28 @@ def _columns(path: str | os.PathLike[str], schema: pa.Schema) -> list[str]:
 
 
 def _records(batch: pa.RecordBatch, first_row: int) -> Records:
+    import pyarrow as pa
+    import pyarrow.types as pt
+
     rejected: dict[int, Rejection] = {}
     columns = {column: _strings(batch.column(column), rejected) for column in batch.schema.names}
     nothing: list[str | None] = [""] * len(batch)
     for position, text in enumerate(columns["text"]):
         if text is None:
             rejected.setdefault(position, Rejection.MALFORMED)
+
+    def raw(position: int) -> bytes:
+        text = batch.column("text").slice(position, 1)
+        text = text.dictionary_decode() if pt.is_dictionary(text.type) else text
+        return text.cast(pa.large_binary())[0].as_py() or b""
+
     return checked_records(
         first_row,
         [own or "" for own in columns.get("id", nothing)],
         [doc or "" for doc in columns.get("doc", nothing)],
         [text or "" for text in columns["text"]],
         rejected,
+        raw,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -24,6 +25,7 @@ class Rejection(StrEnum):
     NUL = "NUL"
     TOO_LONG = "too long"
     MALFORMED = "malformed"
+    UNREADABLE = "unreadable file"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +35,8 @@ class Records:
     Position ``i`` is row ``first_row + i`` of the file, counted from 0 over all its records,
     rejected ones included. ``ids`` holds a record's own id, or its 1-based number where it has
     none; ``docs`` its document, or an empty string. ``rejected`` maps the positions that are to
-    be left out, in order, to the reason; what the columns hold there means nothing.
+    be left out, in order, to the reason, and ``rejected_texts`` to what was found there, at most
+    ``MAX_CHARACTERS`` of it; what the columns hold there means nothing.
     """
 
     first_row: int
@@ -41,6 +44,7 @@ class Records:
     docs: list[str]
     texts: list[str]
     rejected: dict[int, Rejection]
+    rejected_texts: dict[int, str]
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -52,10 +56,12 @@ def checked_records(
     docs: list[str],
     texts: list[str],
     rejected: dict[int, Rejection],
+    raw: Callable[[int], bytes],
 ) -> Records:
     """Number the records without an id (an empty one) and reject the texts that cannot be mined.
 
-    ``rejected`` is what reading has found already; its reasons stand.
+    ``rejected`` is what reading has found already; its reasons stand. ``raw`` gives what stands at
+    a position of the file, to be told of what is rejected.
     """
     numbered = [own or str(number) for number, own in enumerate(ids, first_row + 1)]
     for position, text in enumerate(texts):
@@ -68,7 +74,13 @@ def checked_records(
         docs=docs,
         texts=texts,
         rejected=dict(sorted(rejected.items())),
+        rejected_texts={position: _shown(raw(position)) for position in sorted(rejected)},
     )
+
+
+def _shown(raw: bytes) -> str:
+    r"""The beginning of what was rejected; bytes that are not UTF-8 as ``\xff``."""
+    return raw[: 4 * MAX_CHARACTERS].decode(errors="backslashreplace")[:MAX_CHARACTERS]
 
 
 def _reason(text: str) -> Rejection:

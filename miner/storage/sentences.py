@@ -22,7 +22,8 @@ class Sentences:
 
     The kept are ``rows``, ``ids``, ``docs`` and ``texts``; the repeated are ``duplicate_rows``
     and ``duplicate_ids``, with the row of the kept sentence of the same text (of this batch or an
-    earlier one) in ``duplicate_first_rows``; ``rejected`` maps rows to the reason.
+    earlier one) in ``duplicate_first_rows``; ``rejected`` maps rows to the reason,
+    ``rejected_texts`` to what was found there.
     """
 
     read: int
@@ -34,6 +35,7 @@ class Sentences:
     duplicate_ids: list[str]
     duplicate_first_rows: list[int]
     rejected: dict[int, Rejection]
+    rejected_texts: dict[int, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +93,7 @@ class CorpusCounts:
 
 
 def unique_sentences(
-    batches: Iterable[Records], *, keep_duplicates: bool = False
+    batches: Iterable[Records], *, keep_duplicates: bool = False, within_documents: bool = False
 ) -> Iterator[Sentences]:
     """Keep the first record of each text and leave the rejected out, a batch at a time.
 
@@ -102,17 +104,20 @@ def unique_sentences(
     Args:
         batches: what ``open_corpus`` gives.
         keep_duplicates: keep repeated texts too.
+        within_documents: of texts that several documents have, keep the first of each document.
 
     Yields:
         One ``Sentences`` for each batch; ``CorpusCounts.of`` counts it.
     """
     first_rows: dict[bytes, int] = {}
     for records in batches:
-        repeats = {} if keep_duplicates else _repeats(records, first_rows)
+        repeats = {} if keep_duplicates else _repeats(records, first_rows, within_documents)
         yield _sentences(records, repeats)
 
 
-def _repeats(records: Records, first_rows: dict[bytes, int]) -> dict[int, int]:
+def _repeats(
+    records: Records, first_rows: dict[bytes, int], within_documents: bool
+) -> dict[int, int]:
     """Position to first row of the texts met before; enters the new ones in ``first_rows``."""
     repeats = {}
     rejected = records.rejected
@@ -120,6 +125,8 @@ def _repeats(records: Records, first_rows: dict[bytes, int]) -> dict[int, int]:
         if position in rejected:
             continue
         row = records.first_row + position
+        if within_documents:  # a text has no NUL
+            text = f"{text}\0{records.docs[position]}"
         digest = blake2b(text.encode(), digest_size=_DIGEST_BYTES).digest()
         first = first_rows.setdefault(digest, row)
         if first != row:
@@ -142,6 +149,9 @@ def _sentences(records: Records, repeats: dict[int, int]) -> Sentences:
         duplicate_first_rows=list(repeats.values()),
         rejected={
             records.first_row + position: reason for position, reason in records.rejected.items()
+        },
+        rejected_texts={
+            records.first_row + position: text for position, text in records.rejected_texts.items()
         },
     )
 
@@ -180,3 +190,22 @@ def duplicates_table(sentences: Sentences) -> pa.Table:
         sentences.duplicate_first_rows,
     ]
     return pa.table(columns, schema=duplicates_schema())
+
+
+def rejected_schema() -> pa.Schema:
+    """The Arrow schema of what was rejected: row, why, and the text or line that was found."""
+    import pyarrow as pa
+
+    return pa.schema({"row": pa.int64(), "why": pa.string(), "text": pa.string()})
+
+
+def rejected_table(sentences: Sentences) -> pa.Table:
+    """What was rejected of a batch, of ``rejected_schema``."""
+    import pyarrow as pa
+
+    columns = [
+        list(sentences.rejected),
+        [str(why) for why in sentences.rejected.values()],
+        list(sentences.rejected_texts.values()),
+    ]
+    return pa.table(columns, schema=rejected_schema())

@@ -92,3 +92,25 @@ def test_a_table_of_another_vocabulary_is_refused(tokenizer: Tokenizer, rows: in
     table = np.zeros((len(tokenizer) + rows, DIM), dtype=np.float32)
     with pytest.raises(ValueError, match=rf"^encoder odd: {len(table)} vectors for 300 pieces; "):
         BagEncoder(name="odd", tokenizer=tokenizer, table=table)
+
+
+def test_words_add_up_to_the_sentence(bag: BagEncoder, sentences: list[str]) -> None:
+    words = bag.words(sentences)
+    assert (words.vectors.dtype, words.weights.dtype) == (np.float32, np.float32)
+    assert len(words.offsets) == len(sentences) + 1
+    sums = np.zeros((len(sentences), DIM))
+    of_sentence = np.repeat(np.arange(len(sentences)), np.diff(words.offsets))
+    np.add.at(sums, of_sentence, words.vectors * words.weights[:, None].astype(float))
+    norms = np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-9)
+    np.testing.assert_allclose(sums / norms, bag.encode(sentences), atol=1e-4)
+    np.testing.assert_allclose(np.linalg.norm(words.vectors, axis=1), 1, atol=1e-5)
+
+
+def test_words_are_those_between_spaces(bag: BagEncoder, tokenizer: Tokenizer) -> None:
+    words = bag.words(["", "abde  gihu\tabde", "abde"])
+    assert words.offsets.tolist() == [0, 0, 3, 4]
+    assert (words.vectors[[0, 2]] == words.vectors[3]).all()
+    assert (words.weights[[0, 2]] == words.weights[3]).all()
+    assert len(tokenizer.encode(["gihu"]).ids) > 1
+    single = bag.encode(["gihu"])
+    np.testing.assert_allclose(words.vectors[1], single[0], atol=1e-6)

@@ -82,3 +82,18 @@ def test_a_vocabulary_that_cannot_be_made(
     line = str(caught.value)
     assert line.startswith(f"no vocabulary of {size} subwords can be made of this text: {reason}")
     assert "\n" not in line and ".cc" not in line
+
+
+def test_where_words_begin(tokenizer: Tokenizer) -> None:
+    pieces = tokenizer.encode(["abdegihu abdegihu"]).ids
+    begins = tokenizer.begins_word[pieces]
+    assert begins[0] and begins.sum() == 2 and len(begins) % 2 == 0
+
+
+def test_pieces_are_words_where_there_are_no_spaces() -> None:
+    text = [
+        "\u6211\u5011\u4eca\u5929\u53bb\u516c\u5712\u6563\u6b65",
+        "\u79c1\u306f\u672c\u3092\u8aad\u3080",
+    ] * 50
+    chinese = Tokenizer(train_tokenizer(text, vocabulary_size=18))
+    assert chinese.begins_word[chinese.encode(text[:2]).ids].all()

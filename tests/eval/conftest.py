@@ -1,11 +1,14 @@
 """A small world: sentences of numbers, which two languages spell differently."""
 
 from collections.abc import Sequence
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+
+from pipelines.cli import mine_corpus
 
 
 class NumberEncoder:
@@ -66,3 +69,30 @@ def bucc_dir(tmp_path: Path) -> Path:
     write_numbers(root / "fr-en", "fr-en", "dev", first=200)
     write_numbers(root / "fr-en", "fr-en", "test", first=300)
     return root
+
+
+HEBREW = "\u05e9\u05dc\u05d5\u05dd"
+
+
+@pytest.fixture(scope="session")
+def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundled sample mined: ``work`` is the work folder, ``pairs.jsonl`` the output.
+
+    One sentence is there twice, one has no vector, and two have mark-up and another script.
+    """
+    folder = tmp_path_factory.mktemp("run")
+    sample = Path(str(files("eval"))) / "assets" / "sample" / "de-en"
+    for side in ("de", "en"):
+        lines = (sample / f"de-en.training.{side}").read_text(encoding="utf-8").splitlines()[:400]
+        lines += [f"{side}-again\t{lines[0].partition(chr(9))[2]}", f"{side}-none\t\u200b"]
+        lines += [f"{side}-markup\t<b>Linux</b> & </script> 1984", f"{side}-hebrew\t{HEBREW} 1984"]
+        (folder / f"corpus.{side}").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    known = {line.partition("\t")[0] for line in lines}
+    gold = (sample / "de-en.training.gold").read_text(encoding="utf-8").splitlines()
+    kept = [line for line in gold if line.split("\t")[1] in known]
+    ids = {line.partition("\t")[0] for line in (folder / "corpus.de").read_text().splitlines()}
+    kept = [line for line in kept if line.split("\t")[0] in ids]
+    (folder / "gold").write_text("\n".join([*kept, "de-nowhere\ten-nowhere"]) + "\n")
+    arguments = [folder / "corpus.de", folder / "corpus.en", "-o", folder / "pairs.jsonl"]
+    assert mine_corpus([*map(str, arguments), "-q", "--work-dir", str(folder / "work")]) == 0
+    return folder

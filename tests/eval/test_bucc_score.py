@@ -222,11 +222,14 @@ def test_bad_command_lines(
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["bucc_score", "eval_encoder"])
-def test_help_loads_nothing_heavy(command: str) -> None:
+@pytest.mark.parametrize(
+    ("module", "command"),
+    [("eval.cli", "bucc_score"), ("eval.encoder_cli", "eval_encoder")],
+)
+def test_help_loads_nothing_heavy(module: str, command: str) -> None:
     code = f"""
 import sys
-from eval.cli import {command}
+from {module} import {command}
 try:
     {command}(["--help"])
 except SystemExit as stop:

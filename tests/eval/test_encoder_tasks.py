@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from eval.bootstrap import RESAMPLES
 from eval.bucc import Candidates, judge
 from eval.datasets import BuccFiles, BuccSplit
 from eval.encoder_tasks import (
@@ -13,7 +14,6 @@ from eval.encoder_tasks import (
     choose_splits,
     mine_split,
     scored_texts,
-    translation_errors,
     tune_and_test,
 )
 from eval.sentences import Sentences
@@ -22,6 +22,7 @@ from miner.mining import mine
 from .conftest import NumberEncoder
 
 NO_FILES = BuccFiles(source=Path(), target=Path(), gold=Path())
+NO_PAIRS = mine(np.eye(2), np.eye(2), threshold=9)
 DATA = BuccSplit(
     pair="de-en",
     split="training",
@@ -71,7 +72,9 @@ def mined_split(*rows: tuple[float, str]) -> MinedSplit:
         targets=[(row[1],) for row in rows],
     )
     gold = {(row[1], row[1]) for row in rows if row[1].islower()}
-    return MinedSplit(data=DATA, ranked=ranked, judgements=judge(ranked, gold), seconds=1.0)
+    return MinedSplit(
+        data=DATA, pairs=NO_PAIRS, ranked=ranked, judgements=judge(ranked, gold), seconds=1.0
+    )
 
 
 def test_the_threshold_of_one_split_is_applied_to_the_other() -> None:
@@ -118,7 +121,20 @@ def test_remarks() -> None:
     )
 
 
-def test_translation_errors() -> None:
-    foreign, english = ["Satz 1", "Satz 2", "Satz 3"], ["one 1", "three 3", "two 2"]
-    errors = translation_errors(foreign, english, encoder=NumberEncoder())
-    assert (errors.sentences, errors.forward, errors.backward) == (3, 2, 2)
+def test_f1_of_resampled_sentences() -> None:
+    """Each resample, drawn again by its seed and counted sentence by sentence."""
+    tune = mined_split((5.0, "a"), (4.0, "X"), (3.0, "b"), (2.0, "c"))
+    names = ["a", "X", "b", "c"]
+    data = replace(
+        DATA, source=Sentences(ids=names, texts=names), gold=frozenset((n, n) for n in "abc")
+    )
+    result = tune_and_test(replace(tune, data=data), replace(tune, data=data))[0]
+    assert result.score.extracted == 4
+    random = np.random.default_rng([RESAMPLES, 0])
+    for sampled in result.f1_samples.tolist():
+        drawn = [names[place] for place in random.integers(4, size=4)]
+        correct = sum(name in "abc" for name in drawn)
+        # All drawn are extracted, and all correct ones are found.
+        precision, recall = correct / 4, 1.0
+        expected = 2 * precision * recall / (precision + recall) if correct else 0.0
+        assert sampled == pytest.approx(expected)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from eval.cli import TATOEBA_LANGUAGES, bucc_score, eval_encoder
+from eval.cli import bucc_score
 from eval.datasets import ISO_639_3
+from eval.encoder_cli import LANGUAGES, eval_encoder
 from miner.commandline import product_version
 
 from .conftest import NumberEncoder
@@ -16,8 +17,8 @@ from .conftest import NumberEncoder
 pytestmark = pytest.mark.usefixtures("number_encoder")
 
 HEADER = (
-    "pair    role  split       source  target   gold       P       R      F1  threshold"
-    "  oracle F1  seconds"
+    "pair    role  split       source  target   gold       P       R      F1  95% interval"
+    "  threshold  oracle F1  seconds"
 )
 Captured = pytest.CaptureFixture[str]
 
@@ -42,7 +43,8 @@ def test_bucc(bucc_dir: Path, capsys: Captured) -> None:
     assert tune.split()[:9] == "de-en tune training 24 24 11 91.67 100.00 95.65".split()
     assert test.split()[:6] == "de-en test sample 24 24 11".split()
     assert re.fullmatch(
-        r"de-en   test  sample +24 +24 +11 +[\d.]+ +[\d.]+ +[\d.]+ +T +95.65 +S", test
+        r"de-en   test  sample +24 +24 +11 +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+-[\d.]+ +T +95.65 +S",
+        test,
     )
     files = (bucc_dir / "de-en" / f"de-en.sample.{suffix}" for suffix in ("gold", "de", "en"))
     gold, source, target = (hashlib.sha256(file.read_bytes()).hexdigest()[:8] for file in files)
@@ -50,6 +52,7 @@ def test_bucc(bucc_dir: Path, capsys: Captured) -> None:
         f"bucc|pair:de-en|split:sample|gold:11|gold_sha256:{gold}|source_sha256:{source}|"
         f"target_sha256:{target}|encoder:numbers|k:4|margin:ratio|retrieval:max|"
         "threshold:optimized-on-training|ties:grouped|repeats:any|compat:none|"
+        "interval:bootstrap-1000|"
         f"v:{product_version()}"
     )
     assert signatures[0].startswith("bucc|pair:de-en|split:training|")
@@ -101,7 +104,9 @@ def test_bucc_json_and_output_dir(bucc_dir: Path, tmp_path: Path, capsys: Captur
     assert record["mean"]["test"]["f1"] == test["f1"]
     assert test["signature"].startswith("bucc|pair:de-en|split:sample|")
     assert sorted(path.name for path in out.iterdir()) == [
+        "de-en.sample.extracted",
         "de-en.sample.tsv",
+        "de-en.training.extracted",
         "de-en.training.tsv",
         "report.json",
     ]
@@ -109,7 +114,10 @@ def test_bucc_json_and_output_dir(bucc_dir: Path, tmp_path: Path, capsys: Captur
     stem = bucc_dir / "de-en" / "de-en.training"
     arguments = ["--src", f"{stem}.de", "--tgt", f"{stem}.en", "--gold", f"{stem}.gold"]
     pairs = str(out / "de-en.training.tsv")
-    assert bucc_score([pairs, *arguments, "--optimize", "--json"]) == 0
+    extracted = str(out / "again")
+    again = [pairs, *arguments, "--optimize", "--json", "--output", extracted]
+    assert bucc_score(again) == 0
+    assert (out / "again").read_text() == (out / "de-en.training.extracted").read_text()
     again = json.loads(capsys.readouterr().out)
     assert {key: tune[key] for key in ("precision", "recall", "f1", "threshold", "found")} == {
         key: again[key] for key in ("precision", "recall", "f1", "threshold", "found")
@@ -144,7 +152,9 @@ def test_bad_input_is_one_line(
         ([], "the following arguments are required: TASK"),
         (["bucc", ".", "-k", "0"], "argument -k: expected a whole number above 0, not '0'"),
         (["bucc", ".", "-k", "four"], "argument -k: expected a whole number above 0, not 'four'"),
-        (["xsim", "."], "invalid choice: 'xsim'"),
+        (["retrieval", ".", "--others", "few"], "expected a whole number above 0, not 'few'"),
+        (["xsim", ".", "--matrix", "wide"], "invalid choice: 'wide'"),
+        (["ysim", "."], "invalid choice: 'ysim'"),
     ],
 )
 def test_bad_command_lines(capsys: Captured, arguments: list[str], message: str) -> None:
@@ -156,7 +166,7 @@ def test_bad_command_lines(capsys: Captured, arguments: list[str], message: str)
 
 @pytest.fixture
 def tatoeba_dir(tmp_path: Path) -> Path:
-    for language in TATOEBA_LANGUAGES:
+    for language in LANGUAGES:
         stem = f"tatoeba.{ISO_639_3[language]}-eng"
         (tmp_path / f"{stem}.eng").write_text("one 1\ntwo 2\nthree 3\nfour 4\n")
         # In German the last two are swapped.
@@ -171,24 +181,49 @@ def run_tatoeba(*arguments: str | Path) -> int:
 
 def test_tatoeba(tatoeba_dir: Path, capsys: Captured) -> None:
     assert run_tatoeba(tatoeba_dir, "--lang", "de", "fra") == 0
-    assert capsys.readouterr().out.splitlines() == [
-        "language  sentences   xx->en   en->xx     mean",
-        "de                4    50.00    50.00    50.00",
-        "fra               4     0.00     0.00     0.00",
-        "mean                   25.00    25.00    25.00",
-        "tatoeba|languages:de,fra|sentences:8|encoder:numbers|similarity:cosine|"
-        f"v:{product_version()}",
+    lines = capsys.readouterr().out.splitlines()
+    header, *rows = (line[:64].rstrip() for line in lines[:4])
+    assert header == "language    sentences   xx->en   en->xx     mean  95% interval"
+    assert [row[:48] for row in rows] == [
+        "de                  4    50.00    50.00    50.00",
+        "fra                 4     0.00     0.00     0.00",
+        "mean                     25.00    25.00    25.00",
     ]
+    assert [row[48:].strip() for row in rows] == ["0.00-100.00", "0.00-0.00", "0.00-50.00"]
+    assert lines[4] == (
+        "tatoeba|languages:de,fra|sentences:8|encoder:numbers|similarity:cosine|"
+        f"interval:bootstrap-1000|v:{product_version()}"
+    )
+
+
+def test_published_figures_stand_beside_the_same_task_only(
+    tatoeba_dir: Path, capsys: Captured
+) -> None:
+    """German has 1000 sentences in the paper, Tamil 307; here one has as many."""
+    sentences = "".join(f"{n}\n" for n in range(1000))
+    for code, text in (("deu", sentences), ("tam", "1\n2\n")):
+        for suffix in (code, "eng"):
+            (tatoeba_dir / f"tatoeba.{code}-eng.{suffix}").write_text(text)
+    assert run_tatoeba(tatoeba_dir, "--lang", "de", "tam", "--json") == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["languages"]["de"]["published"] == pytest.approx(0.0095)
+    assert record["languages"]["tam"]["published"] is None
+    assert record["mean"]["published"] is None
+    assert run_tatoeba(tatoeba_dir, "--lang", "de") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].endswith("LASER")
+    assert lines[1].endswith(" 0.95")
+    assert "tables 1 and 9" in lines[-1]
 
 
 def test_tatoeba_languages(tatoeba_dir: Path, capsys: Captured) -> None:
     assert run_tatoeba(tatoeba_dir) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines[1:-1]] == [*TATOEBA_LANGUAGES, "mean"]
+    assert [line.split()[0] for line in lines[1:-2]] == [*LANGUAGES, "mean"]
     assert run_tatoeba(tatoeba_dir, "--lang", "all") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines[1:-2]] == sorted(
-        ISO_639_3[language] for language in TATOEBA_LANGUAGES
+    assert [line.split()[0] for line in lines[1:-3]] == sorted(
+        ISO_639_3[language] for language in LANGUAGES
     )
 
 
@@ -196,8 +231,9 @@ def test_tatoeba_json(tatoeba_dir: Path, capsys: Captured) -> None:
     assert run_tatoeba(tatoeba_dir, "--lang", "de", "--json") == 0
     record = json.loads(capsys.readouterr().out)
     rates = {"xx_en": 0.5, "en_xx": 0.5, "mean": 0.5}
-    assert record["languages"] == {"de": {"sentences": 4, **rates}}
-    assert record["mean"] == rates
+    known = {"interval": [0.0, 1.0], "published": None}
+    assert record["languages"] == {"de": {"sentences": 4, **rates, **known}}
+    assert record["mean"] == rates | known
     assert record["signature"].startswith("tatoeba|languages:de|")
 
 

@@ -1,4 +1,6 @@
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -6,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from miner.arrays import Direction, Neighbours, Pairs
-from miner.choosable import choosable_pairs
+from miner.bands import select_in_bands, sort_pairs
+from miner.choosable import Part, best_pairs, choosable_pairs
 from miner.margin import MARGINS
 from miner.selection import RETRIEVALS, candidate_pairs, check_retrieval, select
 from tests.miner import oracle
@@ -106,6 +109,86 @@ def test_choosable_pairs_are_as_good_as_all(margin, retrieval, sides, k, block):
     assert edges_of(select(some, retrieval=retrieval)) == edges_of(
         select(everything, retrieval=retrieval)
     )
+
+
+@pytest.mark.parametrize("retrieval", RETRIEVALS)
+@settings(max_examples=40)
+@given(
+    sides=two_sides(),
+    k=st.integers(1, 5),
+    cuts=st.tuples(*[st.sets(st.integers(1, 13), max_size=3)] * 2),
+    size=st.sampled_from([1, 2, 5, 1000]),
+    threshold=st.sampled_from([-np.inf, 0.9, 1.0]),
+)
+def test_bands_choose_what_one_choice_among_all_does(retrieval, sides, k, cuts, size, threshold):
+    table = oracle.cosines(*sides)
+    lists = neighbours(table, k), neighbours(table.T, k)
+    whole = candidate_pairs(
+        *lists, source_ids=np.arange(len(sides[0])), target_ids=np.arange(len(sides[1]))
+    )
+    sources, targets = (
+        [
+            Part(ids=ids, lists=found.part(ids), means=found.means()[ids])
+            for ids in np.split(np.arange(len(found)), sorted(cut))
+        ]
+        for found, cut in zip(lists, cuts, strict=True)
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        files, candidates = [], 0
+        for side, own, others in (
+            (Direction.FORWARD, sources, targets),
+            (Direction.BACKWARD, targets, sources),
+        ):
+            for part in own:
+                best = best_pairs(part, others, side=side)
+                candidates += best.candidates
+                files.append(sort_pairs(Path(folder) / f"{len(files)}.npy", best))
+        bands = list(select_in_bands(files, size=size, retrieval=retrieval, threshold=threshold))
+    found = [edge for band in bands for edge in edges_of(band)]
+    assert found == edges_of(select(whole, retrieval=retrieval, threshold=threshold))
+    assert candidates == len(whole)
+
+
+@given(pairs=scored_edges())
+def test_max_is_what_rounds_of_mutually_best_pairs_come_to(pairs):
+    edges = edges_of(pairs)
+    first = {ties[0] for side in ("source", "target") for ties in oracle.best_of_each(edges, side)}
+    ties = [
+        {edge for ties in oracle.best_of_each(edges, side) for edge in ties}
+        for side in ("source", "target")
+    ]
+    left, taken = first | (ties[0] & ties[1]), set()
+    while left:
+        best_of = {}
+        for edge in sorted(left, key=oracle.best_first, reverse=True):
+            best_of["source", edge.source] = best_of["target", edge.target] = edge
+        mutual = {
+            edge
+            for edge in left
+            if best_of["source", edge.source] == best_of["target", edge.target] == edge
+        }
+        taken |= mutual
+        left = {
+            edge
+            for edge in left
+            if all(edge.source != other.source and edge.target != other.target for other in mutual)
+        }
+    assert edges_of(select(pairs, retrieval="max")) == sorted(taken, key=oracle.best_first)
+
+
+def test_bands_are_as_large_as_asked_for(tmp_path):
+    ids = np.arange(1000)
+    random = np.random.default_rng(0)
+    lists = Neighbours(
+        ids=random.permutation(1000)[:, None], cosines=random.random((1000, 1), dtype=np.float32)
+    )
+    part = Part(ids=ids, lists=lists, means=np.ones(1000))
+    best = best_pairs(part, [part], side=Direction.FORWARD)
+    files = [sort_pairs(tmp_path / "pairs.npy", best)]
+    sizes = [len(band) for band in select_in_bands(files, size=100, retrieval="forward")]
+    assert sum(sizes) == 1000
+    assert len(sizes) == 10
+    assert max(sizes) <= 110
 
 
 def test_what_is_known_of_a_pair():

@@ -35,7 +35,11 @@ def test_corpora(world: World, run: list[str], refused: Refused, name: str) -> N
 
 
 def test_a_folder_and_a_pipe(world: World, run: list[str], refused: Refused) -> None:
-    assert "is a folder; name a file in it" in refused([run[0], str(world.folder), *run[2:]])
+    error = refused([run[0], str(world.folder), *run[2:]])
+    assert error.endswith("out.jsonl: would lie among the inputs; name another folder\n")
+    world.path("empty").mkdir()
+    error = refused([run[0], str(world.path("empty")), *run[2:]])
+    assert "empty: there is no file in this folder; put the corpus's files there" in error
     os.mkfifo(world.path("pipe"))
     error = refused([run[0], str(world.path("pipe")), *run[2:]])
     assert "pipe: is read more than once, so a pipe will not do" in error
@@ -95,7 +99,9 @@ def test_the_parser_refuses_with_the_same_status(
 def test_a_bad_index_is_told_before_anything_is_read(
     run: list[str], refused: Refused, monkeypatch: pytest.MonkeyPatch, index: str
 ) -> None:
-    monkeypatch.setattr("pipelines.reading.open_corpus", lambda *_, **__: pytest.fail("was read"))
+    monkeypatch.setattr(
+        "miner.storage.filesets.open_corpus", lambda *_, **__: pytest.fail("was read")
+    )
     assert index in refused([*run, "--index", index])
 
 
@@ -105,7 +111,9 @@ def test_an_unknown_encoder_is_told_before_anything_is_read(
     refused: Refused,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("pipelines.reading.open_corpus", lambda *_, **__: pytest.fail("was read"))
+    monkeypatch.setattr(
+        "miner.storage.filesets.open_corpus", lambda *_, **__: pytest.fail("was read")
+    )
     error = refused([*run[:2], *run[-2:], "--encoder", "nosuch"])
     assert "encoder 'nosuch' is neither 'mini'" in error
 

@@ -2,17 +2,21 @@
 
 from pathlib import Path
 
+import pytest
+
 from encoder.training.loop import TrainingOptions
 from encoder.training.recipe import Recipe
+from miner.guards import GUARDS
 from miner.margin import MARGINS
 from miner.selection import RETRIEVALS
-from pipelines import cli
+from pipelines import arguments, cli
 from pipelines.train_cli import _parser
 
 
 def test_the_names_offered_are_those_there_are() -> None:
-    assert tuple(MARGINS) == cli.MARGINS
-    assert tuple(RETRIEVALS) == cli.RETRIEVALS
+    assert tuple(MARGINS) == arguments.MARGINS
+    assert tuple(RETRIEVALS) == arguments.RETRIEVALS
+    assert tuple(GUARDS) == arguments.GUARDS
 
 
 def test_the_defaults_of_training_are_those_of_the_library() -> None:
@@ -24,3 +28,24 @@ def test_the_defaults_of_training_are_those_of_the_library() -> None:
         assert args[name] == getattr(options, name), name
     for name in ("vocabulary_size", "whitening", "held_out", "evaluate_every"):
         assert args[name] == getattr(recipe, name), name
+
+
+@pytest.mark.parametrize(
+    ("command", "rest"),
+    [
+        ("report", ["-o", "out.html"]),
+        ("why", ["a", "b"]),
+        ("calibrate", ["-o", "out.jsonl", "--decoys-src", "x"]),
+        ("rescore", ["-o", "out.jsonl", "--known", "x"]),
+    ],
+)
+def test_what_is_asked_of_a_finished_run(
+    command: str, rest: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rest = [str(tmp_path / name) if name.startswith("out") else name for name in rest]
+    assert cli.mine_corpus([command, str(tmp_path), *rest]) == 2
+    assert capsys.readouterr().err == (
+        f"mine-corpus {command}: error: {tmp_path}: no finished run in it; "
+        "make one with mine-corpus ... --work-dir DIR\n"
+    )
+    assert not list(tmp_path.iterdir())

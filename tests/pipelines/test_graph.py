@@ -40,7 +40,7 @@ def test_only_create_pardo_and_group_by_key(world: World) -> None:
     assert [label for label in stages if "/" not in label] == [
         *("read_side", "embed_shard", "plan_sides", "train_side", "fill_index"),
         *("plan_tiles", "search_tile", "find_neighbours"),
-        *("select_pairs", "write_summary", "export_pairs"),
+        *("select_pairs", "guard_pairs", "write_summary", "export_pairs"),
     ]
 
 
@@ -70,6 +70,7 @@ def test_elements_are_small_however_large_the_corpus(
         "search_tile": 2 * 7 * 9,
         "find_neighbours": 7 + 9,
         "select_pairs": 1,
+        "guard_pairs": 1,
         "write_summary": 1,
         "export_pairs": 1,
     }

@@ -101,7 +101,7 @@ def neighbours(
     shards = sorted(shards, key=lambda found: found.embedded.shard.name)
     whole: dict[str, np.ndarray] = {}
     for side in ("source", "target"):
-        loaded = [found.load() for found in shards if found.embedded.shard.side == side]
+        loaded = [found.load("corpus") for found in shards if found.embedded.shard.side == side]
         whole[f"{side}.ids"] = np.concatenate([part.ids for part in loaded])
         whole[f"{side}.cosines"] = np.concatenate([part.cosines for part in loaded])
     return whole
@@ -278,7 +278,7 @@ def test_k_may_be_larger_than_the_other_side(tmp_path: Path) -> None:
             "out.tsv", tmp_path / str(rows), index="Flat", k=7, rows_per_shard=rows
         )
         widths = {
-            (found.embedded.shard.side, found.load().ids.shape[1])
+            (found.embedded.shard.side, found.load("corpus").ids.shape[1])
             for found in search_eagerly(options)
         }
         assert widths == {("source", 5), ("target", 7)}

@@ -118,6 +118,6 @@ def test_plain_lines_elsewhere(world: World) -> None:
     lines = logged.communicate(timeout=PATIENCE_SECONDS)[1].splitlines()
     assert not any("|" in line or "\r" in line for line in lines)
     stages = [line.split()[1] for line in lines if line[2:3] == ":"]
-    assert stages == [f"{name}:" for name in "read encode read encode search select export".split()]
+    assert stages == [f"{name}:" for name in "read read encode encode search select export".split()]
     assert lines[-4].startswith("source: 40 sentences read, 0 dropped, 0 repeated, 40 searched")
     assert lines[-1].startswith("time: read ")

@@ -191,6 +191,9 @@ def test_given_vectors_are_known_by_content_and_by_how_they_are_read(
 DAMAGE = [
     "sentences/source/00000.parquet",
     "sentences/target/duplicates.parquet",
+    "sentences/source/rejected.parquet",
+    "sentences/source/inputs.json",
+    "embeddings/source/00000/dropped.parquet",
     "embeddings/source/00000/vectors.npy",
     "embeddings/target/00000/rows.npy",
     "tiles/00000-00000/target.ids.npy",

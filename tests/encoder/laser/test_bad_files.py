@@ -156,7 +156,7 @@ def test_the_other_kind_of_checkpoint_is_told() -> None:
     assert "name it laser3:" in refusal(f"laser:{GOLDEN / 'laser3_cls_prenorm.pt'}")
     assert "name it laser:" in refusal(f"laser3:{GOLDEN / 'bilstm_1layer.pt'}")
     assert "there is no such checkpoint" in refusal("laser:nosuch.pt")
-    assert "is neither 'mini'" in refusal("nosuch:x")
+    assert "'nosuch:x' is unknown; there are mini" in refusal("nosuch:x")
     assert "are for laser: and laser3:" in refusal("mini", pretokenized=True)
     assert "no network to run in int8" in refusal("mini", precision="int8")
 

@@ -32,11 +32,11 @@ def apart(rows, dim, seed):
     return unit_rows(np.random.default_rng(seed).standard_normal((rows, dim)))
 
 
-def pairs_in_crowds(rows, dim, spread, seed):
+def pairs_in_crowds(rows, dim, spread, seed, crowds=4):
     """Rows about some centres, which both sides share; ``spread`` apart in each."""
-    centres = np.random.default_rng(0).standard_normal((4, dim))
+    centres = np.random.default_rng(0).standard_normal((crowds, dim))
     random = np.random.default_rng(seed)
-    near = centres[random.integers(4, size=rows)]
+    near = centres[random.integers(crowds, size=rows)]
     return unit_rows(near + spread * random.standard_normal((rows, dim)))
 
 
@@ -132,3 +132,18 @@ def test_int8_is_not_chosen_for_more_dimensions_than_it_can_sum(rates, monkeypat
     monkeypatch.setattr(calibration, "INT8_MOST_DIMENSIONS", 64)
     assert choose(apart(99, 64, 1), apart(99, 64, 2), k=4, precision=None).precision != "int8"
     assert choose(apart(99, 63, 1), apart(99, 63, 2), k=4, precision=None).precision == "int8"
+
+
+@pytest.mark.parametrize("precision", ["int8", "bfloat16"])
+def test_few_rows_are_left_to_a_second_search(rates, precision):
+    """Rounding is relative in bfloat16: it hides more among near rows than among any two."""
+    sides = [pairs_in_crowds(1500, 256, 0.3, seed, crowds=40) for seed in (1, 2)]
+    kept = choose(*sides, k=4, precision=precision).kept
+    left, right = codes.encode_both(*sides, precision)
+    products = codes.product(left.numbers, right.numbers).float().numpy()
+    products *= left.scale[:, None] * right.scale
+    bounds = products + left.slack * np.abs(products) + left.bias[:, None] + right.bias
+    cosines = sides[0] @ sides[1].T
+    floors, fourths = (-np.sort(-table, axis=1) for table in (bounds, cosines))
+    assert kept < calibration.MOST_KEPT
+    assert (floors[:, kept - 1] >= fourths[:, 3]).mean() < 0.1

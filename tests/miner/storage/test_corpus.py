@@ -614,4 +614,5 @@ def test_rejections_are_strings():
         "NUL",
         "too long",
         "malformed",
+        "unreadable file",
     ]

@@ -17,11 +17,15 @@ from miner.storage.sentences import (
 )
 
 
+def raw_of(texts):
+    return lambda position: texts[position].encode()
+
+
 def batches_of(texts, size=3):
     for start in range(0, len(texts), size):
         part = texts[start : start + size]
         ids = [f"id{row}" for row in range(start, start + len(part))]
-        yield checked_records(start, ids, ["doc"] * len(part), part, {})
+        yield checked_records(start, ids, ["doc"] * len(part), part, {}, raw_of(part))
 
 
 def columns(sentences, names):
@@ -60,7 +64,9 @@ def test_keep_duplicates():
 
 
 def test_a_rejected_text_is_no_first_occurrence():
-    records = checked_records(0, ["", ""], ["", ""], ["a", "a"], {0: Rejection.MALFORMED})
+    records = checked_records(
+        0, ["", ""], ["", ""], ["a", "a"], {0: Rejection.MALFORMED}, raw_of("{}")
+    )
     (found,) = unique_sentences([records])
     assert (found.rows, found.duplicate_rows) == ([1], [])
 

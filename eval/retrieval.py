@@ -1,0 +1,64 @@
+"""Translation retrieval: how often the translation is among the N nearest of some candidates.
+
+P@N of Guo et al. 2018 and Chidambaram et al. 2019, "Learning Cross-Lingual Sentence Representations
+via a Multi-task Dual-Encoder Model", section 3.4, who draw 999 other sentences for each query.
+Axes: ``N`` sentence pairs, ``D`` dim, ``K`` other sentences drawn.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Matrix = NDArray[np.float32]
+
+DEPTHS = (1, 5, 10)
+BLOCK_ROWS = 1024
+
+
+def translation_ranks(
+    source: Matrix, target: Matrix, *, others: int | None, seed: int = 0
+) -> NDArray[np.int64]:
+    """The place, from 1, of each source's translation among it and some other targets: int64 (N,).
+
+    Row i of one side translates row i of the other. A target as near as the translation stands
+    before it if its row is smaller. A zero row is near to nothing: it, and what it translates, come
+    last.
+
+    Args:
+        source: float32 (N, D), unit or zero rows.
+        target: float32 (N, D), unit or zero rows.
+        others: how many other targets are drawn, without replacement, for each source; None takes
+            them all.
+        seed: of the draws; each source's own draw hangs on it and on its row alone.
+
+    Raises:
+        ValueError: there are not that many others.
+    """
+    if others is not None and others > len(target) - 1:
+        raise ValueError(
+            f"{others} other sentences cannot be drawn of {len(target) - 1}; ask for fewer or all"
+        )
+    ranks = np.empty(len(source), dtype=np.int64)
+    for start in range(0, len(source), BLOCK_ROWS):
+        cosines = source[start : start + BLOCK_ROWS] @ target.T
+        cosines[:, ~target.any(axis=1)] = -np.inf
+        for row, near in enumerate(cosines, start):
+            drawn = _others(row, len(target), others, seed)
+            ahead = (near[drawn] > near[row]) | ((near[drawn] == near[row]) & (drawn < row))
+            lost = not source[row].any() or near[row] == -np.inf
+            ranks[row] = len(drawn) + 1 if lost else 1 + int(ahead.sum())
+    return ranks
+
+
+def _others(row: int, rows: int, others: int | None, seed: int) -> NDArray[np.int64]:
+    """Rows but ``row``: so many drawn, or all."""
+    if others is None:
+        drawn: NDArray[np.int64] = np.delete(np.arange(rows), row)
+        return drawn
+    drawn = np.random.default_rng([seed, row]).choice(rows - 1, size=others, replace=False)
+    return drawn + (drawn >= row)

@@ -1,0 +1,158 @@
+"""How many of the mined pairs are wrong, estimated without gold from sentences that have none.
+
+*Decoys* are sentences known to have no translation on the other side. Each is scored as if it
+alone were one more sentence of the corpus; what is found for it is wrong, and its score is a draw
+from the scores of wrong pairs. Counting decoys above a threshold gives the false discovery rate
+there, as target-decoy search does in proteomics (Elias & Gygi 2007). Above their upper quartile,
+scores of wrong pairs fall off exponentially (their mean excess hardly depends on where one begins),
+so that tail is fitted: a count of the few decoys at the top would be mostly chance.
+
+*Planted pairs* are known translations put into both corpora; the share that is found is the recall.
+
+Axes: ``P`` mined pairs, ``D`` decoys, ``Q`` queries, ``M`` rows searched in, ``K`` neighbours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from miner.arrays import Neighbours
+from miner.margin import margin_scores
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+
+TAIL = 0.75  # the quantile of the decoys' scores that the exponential tail begins at
+FEWEST_DECOYS = 100  # below, the tail would be fitted to fewer than 25 scores
+
+
+def lone_scores(
+    found: Neighbours, others: Neighbours, taken: FloatArray, *, margin: str = "ratio"
+) -> FloatArray:
+    """The scores of what would be mined for each query if it alone joined the corpus.
+
+    The neighbourhood of a row that it is compared with is that row's own, with the query in it
+    where it is near enough. The best pair is mined unless that row has a better one.
+
+    Args:
+        found: the queries' neighbours among M rows: Q rows, ids are positions.
+        others: the neighbours of these M rows in the corpus that the queries would join, as many of
+            each as the margins were computed with.
+        taken: float64 (M,), the score of the mined pair that each row has, -inf where it has none.
+        margin: one of ``miner.margin.MARGINS``.
+
+    Returns:
+        float64, one for each query that is mined, in their order.
+    """
+    theirs = others.cosines[found.ids].astype(np.float64)
+    joined = np.maximum(0, found.cosines - theirs[:, :, -1])  # the query drives out the last
+    means = (theirs.sum(axis=2) + joined) / theirs.shape[2]
+    scores = margin_scores(found.cosines, found.means()[:, None], means, margin=margin)
+    best = scores.argmax(axis=1)
+    rows = np.arange(len(found))
+    score = scores[rows, best]
+    mined: FloatArray = score[score > taken[found.ids[rows, best]]]
+    return mined
+
+
+@dataclass(frozen=True, kw_only=True)
+class Null:
+    """The distribution of wrong pairs' scores.
+
+    ``scores`` (D,) are the decoys', ascending; from ``start`` on, ``share`` of them, it is
+    exponential with mean ``excess``.
+    """
+
+    scores: FloatArray
+    start: float
+    share: float
+    excess: float
+
+    @classmethod
+    def fitted(cls, decoys: FloatArray) -> Null:
+        """Fitted to the decoys' scores, in any order.
+
+        Raises:
+            ValueError: there are too few, or they do not differ.
+        """
+        if len(decoys) < FEWEST_DECOYS:
+            raise ValueError(
+                f"pairs were mined for {len(decoys)} decoys; at least {FEWEST_DECOYS} are needed "
+                "to estimate how many pairs are wrong"
+            )
+        start = float(np.quantile(decoys, TAIL))
+        beyond = decoys[decoys > start]
+        if not len(beyond):
+            raise ValueError("the scores of the decoys do not differ; are they sentences?")
+        return cls(
+            scores=np.sort(decoys),
+            start=start,
+            share=len(beyond) / len(decoys),
+            excess=float((beyond - start).mean()),
+        )
+
+    def above(self, thresholds: FloatArray) -> FloatArray:
+        """The share of wrong pairs that score above each threshold."""
+        counted = 1 - np.searchsorted(self.scores, thresholds, side="right") / len(self.scores)
+        beyond = np.maximum(0, thresholds - self.start)  # or exp overflows where it is not used
+        fitted = self.share * np.exp(-beyond / self.excess)
+        return np.where(thresholds < self.start, counted, fitted)
+
+
+def wrong_pairs(scores: FloatArray, null: Null) -> FloatArray:
+    """How many of the P best-first pairs up to and with each one are expected to be wrong: (P,).
+
+    As if all P pairs were wrong but for those at the top: where many are right this is too many.
+    A pair with the score of later ones counts them, as a threshold could not part them.
+    """
+    last = np.searchsorted(-scores, -scores, side="right")
+    expected: FloatArray = np.minimum(len(scores) * null.above(scores), last)
+    return expected
+
+
+def false_discovery_rates(scores: FloatArray, null: Null) -> FloatArray:
+    """The least FDR of any threshold that keeps each of the P best-first pairs: (P,), ascending.
+
+    Storey's q-value (2002).
+    """
+    last = np.searchsorted(-scores, -scores, side="right")
+    rates: FloatArray = np.minimum.accumulate((wrong_pairs(scores, null) / last)[::-1])[::-1]
+    return rates
+
+
+def probabilities(scores: FloatArray, null: Null) -> FloatArray:
+    """Each pair's probability to be right: float64 (P,), descending as the scores do.
+
+    One less the local false discovery rate: the slope of the convex minorant of ``wrong_pairs``
+    against rank (Grenander's estimator; Strimmer 2008), found by pooling adjacent violators.
+    """
+    steps = np.diff(wrong_pairs(scores, null), prepend=0.0)
+    sums: list[float] = []
+    counts: list[int] = []
+    for step in steps.tolist():
+        total, count = step, 1
+        while counts and sums[-1] / counts[-1] >= total / count:
+            total, count = total + sums.pop(), count + counts.pop()
+        sums.append(total)
+        counts.append(count)
+    wrong: FloatArray = np.repeat(np.divide(sums, counts), counts)
+    return np.clip(1 - wrong, 0, 1)
+
+
+def threshold_at(scores: FloatArray, null: Null, *, fdr: float) -> float:
+    """The lowest threshold whose estimated FDR is at most ``fdr``; inf where there is none.
+
+    Pairs score strictly above it.
+
+    Args:
+        scores: float64 (P,), best first.
+        null: of the wrong pairs.
+        fdr: wanted, above 0 and below 1.
+    """
+    kept = int(np.searchsorted(false_discovery_rates(scores, null), fdr, side="right"))
+    return float(np.nextafter(scores[kept - 1], -np.inf)) if kept else np.inf

@@ -1,0 +1,190 @@
+"""Guards: rules that reject mined pairs, each by a name that is the reason given.
+
+Axes: ``P`` pairs, ``N`` rows, ``K`` neighbours.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from miner.arrays import NO_NEIGHBOUR
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Mask = NDArray[np.bool_]
+
+FEWEST_LETTERS = 3
+LENGTH_ODDS = 0.7  # in powers of 2; the best on the `sample` splits, see docs/results.md
+RATIO_PAIRS = 1 << 15
+COPIED_TRIGRAMS = 0.7  # of those of both texts together
+MOST_LISTS = 50
+LEAST_CHANCE = 0.001
+
+# Digits, with what groups them by three and what begins their fraction.
+_NUMBER = re.compile(r"\d+(?:[.,'\u00a0\u202f ]\d{3})*(?:[.,]\d+)?")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suspects:
+    """What guards know of P pairs.
+
+    ``source`` and ``target`` are the texts, ``ratio`` the usual ``log_ratios`` of pairs like them.
+    Only the guard ``hub`` needs ``lists``, int64 (P,) each: how many neighbour lists hold each
+    source, and each target; only ``language`` needs ``languages``, ISO 639-1, of both sides.
+    """
+
+    source: Sequence[str]
+    target: Sequence[str]
+    ratio: float
+    lists: Sequence[NDArray[np.int64]] = ()
+    languages: tuple[str | None, str | None] = (None, None)
+
+    def each(self, rule: Callable[[str, str], bool]) -> Mask:
+        """What a rule says of each pair of texts."""
+        pairs = zip(self.source, self.target, strict=True)
+        return np.fromiter((rule(*pair) for pair in pairs), np.bool_, count=len(self.source))
+
+
+def log_ratios(source: Sequence[str], target: Sequence[str]) -> NDArray[np.float64]:
+    """The binary logarithm of each pair's ratio of lengths in characters: float64 (P,)."""
+    ratios = [(len(one) + 1) / (len(other) + 1) for one, other in zip(source, target, strict=True)]
+    return np.log2(np.array(ratios, dtype=np.float64))
+
+
+def usual_ratio(source: Sequence[str], target: Sequence[str]) -> float:
+    """The median of ``log_ratios`` of the first pairs, the best ones; 0 of no pairs."""
+    ratios = log_ratios(source[:RATIO_PAIRS], target[:RATIO_PAIRS])
+    return float(np.median(ratios)) if len(ratios) else 0.0
+
+
+def length_odds(suspects: Suspects) -> NDArray[np.float64]:
+    """How far each pair's ratio of lengths is from the usual one: float64 (P,), in powers of 2."""
+    odds: NDArray[np.float64] = np.abs(
+        log_ratios(suspects.source, suspects.target) - suspects.ratio
+    )
+    return odds
+
+
+def numbers_in(text: str) -> set[str]:
+    """The numbers written in digits, without the marks between these."""
+    return {re.sub(r"\D", "", match[0]) for match in _NUMBER.finditer(text)}
+
+
+def occurrences(ids: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
+    """How many of the lists ``ids`` (N, K) hold each of the rows 0, 1, ...: int64 (rows,).
+
+    k-occurrence, after Radovanović, Nanopoulos & Ivanović 2010, "Hubs in Space".
+    """
+    counts: NDArray[np.int64] = np.bincount(ids[ids != NO_NEIGHBOUR], minlength=rows)
+    return counts
+
+
+def short(suspects: Suspects) -> Mask:
+    """Either side has hardly a letter."""
+    return suspects.each(
+        lambda source, target: min(_letters(source), _letters(target)) < FEWEST_LETTERS
+    )
+
+
+def length(suspects: Suspects) -> Mask:
+    """The ratio of lengths is far from the usual one."""
+    return length_odds(suspects) > LENGTH_ODDS
+
+
+def copied(suspects: Suspects) -> Mask:
+    """Both sides have nearly the same letters and digits in the same order."""
+
+    def alike(source: str, target: str) -> bool:
+        one, other = _trigrams(source), _trigrams(target)
+        return len(one & other) > COPIED_TRIGRAMS * len(one | other)
+
+    return suspects.each(alike)
+
+
+def numbers(suspects: Suspects) -> Mask:
+    """Both sides have numbers in digits, and share none."""
+
+    def differ(source: str, target: str) -> bool:
+        found = numbers_in(source), numbers_in(target)
+        return all(found) and not found[0] & found[1]
+
+    return suspects.each(differ)
+
+
+def hub(suspects: Suspects) -> Mask:
+    """Either sentence is near to very many of the other side."""
+    source, target = suspects.lists
+    return np.maximum(source, target) > MOST_LISTS
+
+
+def language(suspects: Suspects) -> Mask:
+    """Either side is hardly in the language that it should be in."""
+    return suspects.each(lambda *texts: min(map(_chance, texts, suspects.languages)) < LEAST_CHANCE)
+
+
+GUARDS: dict[str, Callable[[Suspects], Mask]] = {
+    guard.__name__: guard for guard in (short, length, copied, numbers, hub, language)
+}
+
+
+def check_guards(names: Sequence[str], languages: tuple[str | None, str | None]) -> None:
+    """Refuse names of no guard, and a language guard that could not work.
+
+    Raises:
+        ValueError: one line that says what, and how to mend it.
+    """
+    for name in names:
+        if name not in GUARDS:
+            raise ValueError(f"no guard {name!r}; choose of {', '.join(GUARDS)}")
+    if "language" in names:
+        if None in languages:
+            raise ValueError(
+                "the guard 'language' needs to know both languages: --src-lang and --tgt-lang"
+            )
+        known = _identifier().labels
+        for code in languages:
+            if code not in known:
+                raise ValueError(
+                    f"the guard 'language' knows no {code!r}; it knows {', '.join(sorted(known))}"
+                )
+
+
+def reasons(suspects: Suspects, names: Sequence[str]) -> list[str]:
+    """For each of P pairs the guards that reject it, joined by commas; "" if none does."""
+    masks = [GUARDS[name](suspects).tolist() for name in names]
+    return [
+        ",".join(name for name, caught in zip(names, row, strict=True) if caught)
+        for row in (zip(*masks, strict=True) if masks else [()] * len(suspects.source))
+    ]
+
+
+def _letters(text: str) -> int:
+    return sum(character.isalpha() for character in text)
+
+
+def _trigrams(text: str) -> set[str]:
+    bare = "".join(filter(str.isalnum, text.casefold()))
+    return {bare[start : start + 3] for start in range(max(1, len(bare) - 2))}
+
+
+def _chance(text: str, expected: str | None) -> float:
+    """The probability that a text is in the expected language, by its identifier."""
+    return float(dict(_identifier().rank(text))[expected])
+
+
+@cache
+def _identifier() -> Any:  # noqa: ANN401 - the library has no types
+    try:
+        from py3langid.langid import MODEL_FILE, LanguageIdentifier
+    except ImportError:
+        raise ValueError(
+            "the guard 'language' needs py3langid: pip install 'bitext-adit[language]'"
+        ) from None
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

@@ -1,0 +1,40 @@
+"""A worker process on this machine: Beam's own, telling of its stages as a single process would.
+
+    python -m pipelines.worker LEVEL
+
+``LEVEL`` is that of our log lines. Beam's own, and its tracebacks, go to the process that started
+this one, which shows them if asked to.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+import time
+
+from pipelines import progress
+
+
+def main() -> None:
+    """Do what the process that started this one asks for, until that is done or gone."""
+    threading.Thread(target=_end_with, args=[os.getppid()], daemon=True).start()
+    progress.log_to_stderr(int(sys.argv[1]))
+    handler = logging.getLogger().handlers[0]
+    handler.addFilter(lambda record: record.name.partition(".")[0] in progress.ROOMS)
+    progress.install(progress.Monitor(bars=False))
+    sys.stderr = open(os.devnull, "w", encoding="utf-8")  # Beam prints what it also sends
+    from apache_beam.runners.worker import sdk_worker_main
+
+    sdk_worker_main.main(sys.argv[:1])
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()
