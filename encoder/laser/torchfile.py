@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,10 @@ def read_torch_file(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise ValueError(f"{path}: there is no such checkpoint file")
     try:
-        with torch.serialization.safe_globals([argparse.Namespace, *_NODES, *_TYPES]):
+        with (
+            torch.serialization.safe_globals([argparse.Namespace, *_NODES, *_TYPES]),
+            warnings.catch_warnings(action="ignore"),  # of formats that are then refused, or read
+        ):
             content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # a damaged pickle can raise anything
         raise ValueError(f"{path}: {_reason(error)}") from error
