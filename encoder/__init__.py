@@ -4,49 +4,98 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["BUNDLED", "Encoder", "load_encoder"]
+__all__ = ["BUNDLED", "ENCODERS", "PRECISIONS", "Encoder", "Precision", "load_encoder"]
 
 BUNDLED = "mini"
+
+Precision = Literal["float32", "bf16", "int8", "auto"]
+PRECISIONS: tuple[Precision, ...] = ("float32", "bf16", "int8", "auto")
+
+ENCODERS = (
+    "mini (bundled), a folder that train-encoder made, laser:FILE.pt (LASER1, LASER2), "
+    "laser3:FILE.pt, or st:NAME, a model of sentence-transformers (pip install 'bitext-adit[st]')"
+)
 
 
 class Encoder(Protocol):
     """What encodes sentences of any language into one space.
 
-    ``name`` identifies the weights (two encoders with equal names give equal vectors); ``dim`` is
-    the number of dimensions D.
+    ``name`` identifies the weights and how sentences are prepared (two encoders with equal names
+    give equal vectors); ``dim`` is the number of dimensions D.
     """
 
     name: str
     dim: int
 
-    def encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors, float32 (S, D); the zero vector for a sentence without any token."""
+    def encode(self, sentences: Sequence[str], *, normalize: bool = True) -> NDArray[np.float32]:
+        """Vectors, float32 (S, D): of unit length, or as long as the network makes them.
+
+        The zero vector for a sentence of which the tokeniser leaves nothing.
+        """
+        ...
+
+    def for_language(self, language: str | None) -> Encoder:
+        """The same weights, after the preprocessing of a language (ISO 639), where it has one."""
         ...
 
 
-def load_encoder(spec: str = BUNDLED) -> Encoder:
+def load_encoder(
+    spec: str = BUNDLED,
+    *,
+    vocabulary: Path | None = None,
+    pretokenized: bool = False,
+    precision: Precision = "float32",
+) -> Encoder:
     """Load an encoder.
 
     Args:
-        spec: ``mini``, the bundled encoder, or the path of a folder written by ``train-encoder``.
+        spec: ``mini``, the bundled encoder; a folder written by ``train-encoder``;
+            ``laser:FILE.pt`` (LASER1, LASER2); ``laser3:FILE.pt``; or ``st:NAME`` or ``st:FOLDER``,
+            a model of sentence-transformers.
+        vocabulary: of a LASER encoder, where it does not lie beside the checkpoint: ``.cvocab``
+            (LASER3), ``.spm`` (LASER2) or ``.fcodes`` (LASER1).
+        pretokenized: sentences are a LASER encoder's subword tokens between spaces.
+        precision: of a network's products; with ``auto``, the fastest that is near float32.
 
     Raises:
-        ValueError: no such encoder, or its files are damaged.
+        ValueError: no such encoder, its files are damaged, or it has no such option.
     """
+    kind, colon, place = spec.partition(":")
+    if colon and kind in ("laser", "laser3"):
+        from encoder.laser.loading import load_laser, load_laser3
+
+        load = load_laser if kind == "laser" else load_laser3
+        return load(
+            Path(place), vocabulary=vocabulary, pretokenized=pretokenized, precision=precision
+        )
+    if vocabulary is not None or pretokenized:
+        raise ValueError(
+            f"encoder {spec!r} brings its own tokeniser; a vocabulary file and tokens as input "
+            "(--vocab, --pretokenized) are for laser: and laser3: encoders"
+        )
+    if colon and kind == "st":
+        from encoder.adapters import load_sentence_transformer
+
+        return load_sentence_transformer(place, precision=precision)
+    if precision not in ("float32", "auto"):
+        raise ValueError(
+            f"encoder {spec!r} has no network to run in {precision}; leave out the precision"
+        )
+    return _load_folder(spec)
+
+
+def _load_folder(spec: str) -> Encoder:
     from encoder.checkpoint import load_bag_encoder
 
     if spec == BUNDLED:
         return load_bag_encoder(Path(__file__).parent / "assets" / BUNDLED, name=BUNDLED)
     folder = Path(spec)
     if not folder.is_dir():
-        raise ValueError(
-            f"encoder {spec!r} is neither {BUNDLED!r} (the bundled encoder) "
-            "nor a folder made by train-encoder"
-        )
+        raise ValueError(f"encoder {spec!r} is unknown; there are {ENCODERS}")
     return load_bag_encoder(folder, name=folder.resolve().name)

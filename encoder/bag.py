@@ -48,14 +48,20 @@ class BagEncoder:
         self._tokenizer = tokenizer
         self._table = torch.from_numpy(table)
 
-    def encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors, float32 of shape (S, D); the zero vector where no token is left."""
+    def for_language(self, language: str | None) -> BagEncoder:
+        """Itself: its tokeniser does the same to all languages."""
+        return self
+
+    def encode(self, sentences: Sequence[str], *, normalize: bool = True) -> NDArray[np.float32]:
+        """Vectors, float32 (S, D): of unit length, or sums; zero where no token is left."""
         vectors = torch.empty(len(sentences), self.dim, dtype=torch.float32)
         with torch.inference_mode():
             for start in range(0, len(sentences), CHUNK_SENTENCES):
                 chunk = sentences[start : start + CHUNK_SENTENCES]
                 bags = embed_bags(self._table, self._tokenizer.encode(chunk))
-                functional.normalize(bags, out=vectors[start : start + len(chunk)])
+                vectors[start : start + len(chunk)] = bags
+            if normalize:
+                functional.normalize(vectors, out=vectors)
         return vectors.numpy()
 
     def words(self, sentences: Sequence[str]) -> Words:

@@ -6,6 +6,8 @@ import argparse
 import math
 from pathlib import Path
 
+from encoder import ENCODERS
+from encoder import PRECISIONS as ENCODER_PRECISIONS
 from miner.commandline import product_version
 from miner.storage.formats import INPUT_FORMATS
 from pipelines.options import PRECISIONS, SCOPES
@@ -88,7 +90,7 @@ def _add_worker_options(parser: argparse.ArgumentParser) -> None:
 def _add_input_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("input")
     add = group.add_argument
-    add("--src-lang", metavar="XX", help="language of SRC (ISO 639), noted in DIR/run.json")
+    add("--src-lang", metavar="XX", help="language of SRC (ISO 639): LASER's prepare text by it")
     add("--tgt-lang", metavar="XX", help="language of TGT")
     _add_input_format(group)
     add(
@@ -115,7 +117,7 @@ def _add_input_format(group: argparse._ArgumentGroup | argparse.ArgumentParser) 
 
 def _add_vector_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("vectors").add_argument
-    add("--encoder", default="mini", metavar="SPEC", help="mini (bundled, default) or a folder")
+    add("--encoder", default="mini", metavar="SPEC", help=f"{ENCODERS}; default: mini")
     for side, corpus in (("src", "SRC"), ("tgt", "TGT")):
         add(
             f"--{side}-embeddings",
@@ -224,10 +226,24 @@ def embed_parser() -> argparse.ArgumentParser:
         metavar="OUT",
         help=".npy, or any other suffix for headerless row-major floats",
     )
-    parser.add_argument("--encoder", default="mini", metavar="SPEC", help="default: mini")
+    add = parser.add_argument
+    add("--encoder", default="mini", metavar="SPEC", help=f"{ENCODERS}; default: mini")
+    add("--lang", metavar="XX", help="language of IN (ISO 639): LASER's prepare text by it")
+    add("--vocab", type=Path, metavar="FILE", help="a LASER encoder's .cvocab, .spm or .fcodes")
+    add(
+        "--pretokenized",
+        action="store_true",
+        help="lines are a LASER encoder's subword tokens; a blank one is a sentence, too",
+    )
+    add("--no-normalize", action="store_true", help="vectors as the network makes them")
     _add_input_format(parser)
-    parser.add_argument(
-        "--dtype", choices=("float32", "float16"), default="float32", help="default: float32"
+    add("--dtype", choices=("float32", "float16"), default="float32", help="default: float32")
+    add(
+        "--precision",
+        choices=ENCODER_PRECISIONS,
+        default="float32",
+        help="of a network's products; auto is the fastest with cosines of at least 0.9995 to "
+        "float32's (default: float32; mine-corpus takes auto)",
     )
     add_common_options(parser)
     return parser

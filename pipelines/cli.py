@@ -158,6 +158,11 @@ def _embed(args: argparse.Namespace) -> int:
         encoder=args.encoder,
         input_format=args.input_format,
         dtype=args.dtype,
+        language=args.lang,
+        vocabulary=args.vocab,
+        pretokenized=args.pretokenized,
+        normalize=not args.no_normalize,
+        precision=args.precision,
     )
     if not args.quiet:
         sys.stderr.write(told + "\n")

@@ -127,13 +127,23 @@ def dropped(shards: Iterable[EmbeddedShard]) -> Counter[str]:
 _loading = threading.Lock()
 
 
-def encoder_of_process(spec: str) -> Encoder:
-    """The encoder, loaded once in each process and shared by its threads."""
+def encoder_of_process(spec: str, language: str | None = None) -> Encoder:
+    """The encoder with what it does to a language, loaded once in each process for all threads.
+
+    It is as fast as its vectors stay near float32's.
+    """
     with _loading:
-        return _load_once(spec)
+        return _prepared(spec, language)
 
 
-_load_once = cache(load_encoder)
+@cache
+def _prepared(spec: str, language: str | None) -> Encoder:
+    return _load_once(spec).for_language(language)
+
+
+@cache
+def _load_once(spec: str) -> Encoder:
+    return load_encoder(spec, precision="auto")
 
 
 def word_encoder(options: MiningOptions) -> WordEncoder:
@@ -176,7 +186,7 @@ def _maker(options: MiningOptions, shard: Shard) -> object:
     """What decides the vectors of sentences: the encoder, or the given file and how it is read."""
     side = options.side(shard.side)
     if side.embeddings is None:
-        return encoder_of_process(options.encoder).name
+        return encoder_of_process(options.encoder, side.language).name
     digest = _digest_once(side.embeddings, *file_state(side.embeddings))
     return [digest, shard.corpus.facts["read"], side.dim]
 
@@ -189,9 +199,11 @@ def _digest_once(path: Path, *state: int) -> str:
 
 def _blocks(options: MiningOptions, shard: Shard, batches: Path) -> Iterator[Block]:
     """The vectors of the shard's sentences, in order, some thousand at a time."""
-    if options.side(shard.side).embeddings is None:
-        return encoded_blocks(encoder_of_process(options.encoder), shard, batches)
-    return _given_blocks(options.side(shard.side), shard)
+    side = options.side(shard.side)
+    if side.embeddings is None:
+        encoder = encoder_of_process(options.encoder, side.language)
+        return encoded_blocks(encoder, shard, batches)
+    return _given_blocks(side, shard)
 
 
 def _given_blocks(side: CorpusOptions, shard: Shard) -> Iterator[Block]:

@@ -15,6 +15,7 @@ from eval.run_cli import COMMANDS as RUN_COMMANDS
 from eval.run_cli import _parser as _run_parser
 from pipelines.arguments import embed_parser, mine_parser
 from pipelines.cli import _split
+from pipelines.fetch_cli import _parser as _fetch_parser
 from pipelines.train_cli import _parser as _train_parser
 from pipelines.work_cli import COMMANDS, work_parser
 
@@ -26,6 +27,7 @@ PARSERS: dict[str, Callable] = {
     "bucc-score": _bucc_score_parser,
     "eval-encoder": _eval_encoder_parser,
     "train-encoder": _train_parser,
+    "fetch-laser": _fetch_parser,
 }
 
 

@@ -15,7 +15,14 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("miner", "pipelines", "encoder", "eval")
-SCRIPTS = {"mine-corpus", "embed-corpus", "bucc-score", "eval-encoder", "train-encoder"}
+SCRIPTS = {
+    "mine-corpus",
+    "embed-corpus",
+    "bucc-score",
+    "eval-encoder",
+    "train-encoder",
+    "fetch-laser",
+}
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,77 @@
+"""LASER1's and LASER2's network: a BiLSTM whose outputs are pooled by their maximum.
+
+Artetxe & Schwenk 2019, "Massively Multilingual Sentence Embeddings for Zero-Shot Cross-Lingual
+Transfer and Beyond", section 3. Axes: ``B`` sentences of one length, ``T`` tokens, ``D`` outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import nn
+
+
+class BiLSTM(nn.Module):
+    """Embeds token ids (B, T) as the maximum over T of the last layer's outputs: (B, D)."""
+
+    def __init__(self, tensors: Mapping[str, torch.Tensor]) -> None:
+        """Take the weights as LASER names them; its sizes are theirs.
+
+        Raises:
+            ValueError: a tensor is missing, left over, or of another shape than the others ask for.
+        """
+        super().__init__()
+        vocabulary, width = _shape(tensors, "embed_tokens.weight", 2)
+        hidden = _shape(tensors, "lstm.weight_hh_l0", 2)[1]
+        layers = sum(name.startswith("lstm.weight_hh_l") for name in tensors)
+        bidirectional = "lstm.weight_hh_l0_reverse" in tensors
+        with torch.device("meta"):
+            self.embed_tokens = nn.Embedding(vocabulary, width)
+            self.lstm = nn.LSTM(
+                width,
+                hidden,
+                num_layers=layers // 2 if bidirectional else layers,
+                bidirectional=bidirectional,
+                batch_first=True,
+            )
+        adopt(self, tensors)
+        self.vocabulary = vocabulary
+        self.directions = ("", "_reverse") if bidirectional else ("",)
+        self.dim = hidden * len(self.directions)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        """Vectors (B, D) of sentences of one length; without padding, so of each by itself."""
+        outputs, _ = self.lstm(self.embed_tokens(ids))
+        return outputs.amax(dim=1)
+
+
+def adopt(module: nn.Module, tensors: Mapping[str, torch.Tensor]) -> None:
+    """Make the tensors the parameters of a module built on the meta device, as float32.
+
+    Raises:
+        ValueError: a tensor is missing, left over or of another shape, by name.
+    """
+    expected = module.state_dict()
+    for name in expected.keys() - tensors.keys():
+        raise ValueError(f"lacks the tensor {name}")
+    for name in sorted(tensors.keys() - expected.keys()):
+        raise ValueError(f"has a tensor {name} that this network does not")
+    for name, tensor in tensors.items():
+        if tensor.shape != expected[name].shape:
+            raise ValueError(
+                f"has {name} of shape {tuple(tensor.shape)}; "
+                f"the other tensors ask for {tuple(expected[name].shape)}"
+            )
+    floats = {name: tensor.float().contiguous() for name, tensor in tensors.items()}
+    module.load_state_dict(floats, assign=True)
+    module.requires_grad_(False).eval()
+
+
+def _shape(tensors: Mapping[str, torch.Tensor], name: str, axes: int) -> list[int]:
+    if name not in tensors:
+        raise ValueError(f"lacks the tensor {name}")
+    shape = list(tensors[name].shape)
+    if len(shape) != axes or not all(shape):
+        raise ValueError(f"has {name} of shape {tuple(shape)}; expected {axes} axes")
+    return shape

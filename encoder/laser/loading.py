@@ -1,0 +1,197 @@
+"""LASER's checkpoints as encoders: which files belong together, and whether they fit."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from encoder import Precision
+from encoder.laser.bilstm import BiLSTM
+from encoder.laser.bpe import BPE
+from encoder.laser.languages import SHARED
+from encoder.laser.sample import SAMPLE
+from encoder.laser.subwords import (
+    BPETokenizer,
+    SentencePieceTokenizer,
+    WhitespaceTokenizer,
+    read_pieces,
+)
+from encoder.laser.torchfile import read_torch_file
+from encoder.laser.transformer import Transformer
+from encoder.laser.vocabulary import SPECIAL, UNK, Vocabulary, read_cvocab
+from encoder.network import NetworkEncoder, SentenceTokenizer
+from encoder.precision import ready
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+def load_laser(
+    path: Path,
+    *,
+    vocabulary: Path | None = None,
+    pretokenized: bool = False,
+    precision: Precision = "float32",
+) -> NetworkEncoder:
+    """Load LASER1 (``.fcodes`` and ``.fvocab`` beside it) or LASER2 (``.spm`` beside it).
+
+    Args:
+        path: the ``.pt`` file: a mapping of ``params``, ``model`` and ``dictionary``.
+        vocabulary: another name for the ``.spm``, or for the ``.fcodes`` of LASER1.
+        pretokenized: whether sentences are subword tokens between spaces.
+        precision: of the network's products, see ``encoder.precision``.
+
+    Raises:
+        ValueError: a file is missing, damaged, or does not belong to the others.
+    """
+    content = read_torch_file(path)
+    if "params" not in content and "cfg" in content:
+        raise ValueError(f"{path}: is a LASER3 encoder; name it laser3:{path}")
+    model = _part(path, content, "model")
+    params = _part(path, content, "params")
+    dictionary = _part(path, content, "dictionary")
+    network = _built(path, lambda: _bilstm(model, params))
+    _check_ids(path, dictionary, network.vocabulary)
+    words = Vocabulary(dictionary)
+    files = [path]
+    tokenizer: SentenceTokenizer = WhitespaceTokenizer(words)
+    if not pretokenized:
+        pieces = vocabulary or _beside(path, (".spm", ".fcodes"))
+        files.append(pieces)
+        if pieces.suffix == ".fcodes":
+            files.append(pieces.with_suffix(".fvocab"))
+            tokenizer = BPETokenizer(words, BPE(pieces, files[-1]))
+        else:
+            tokenizer = SentencePieceTokenizer(words, read_pieces(pieces))
+    return _encoder(files, tokenizer, network, precision, dictionary)
+
+
+def load_laser3(
+    path: Path,
+    *,
+    vocabulary: Path | None = None,
+    pretokenized: bool = False,
+    precision: Precision = "float32",
+) -> NetworkEncoder:
+    """Load a LASER3 encoder with its ``.cvocab`` and ``.spm``, its own or LASER2's beside it.
+
+    Arguments and errors are those of ``load_laser``; ``vocabulary`` is the ``.cvocab``.
+    """
+    content = read_torch_file(path)
+    if "params" in content:
+        raise ValueError(f"{path}: is a LASER1 or LASER2 encoder; name it laser:{path}")
+    model = _part(path, content, "model")
+    config = _part(path, _part(path, content, "cfg"), "model")
+    cvocab = vocabulary or _beside(path, (".cvocab",))
+    ids = read_cvocab(cvocab)
+    if any(name.startswith("encoder.") for name in model):  # a translation model's encoder
+        model = {
+            name.removeprefix("encoder."): tensor
+            for name, tensor in model.items()
+            if name.startswith("encoder.")
+        }
+    if "layer_norm.weight" in model:
+        ids["<mask>"] = len(SPECIAL) + len(ids)
+    network = _built(path, lambda: Transformer(model, config))
+    if len(ids) + len(SPECIAL) != network.vocabulary:
+        raise ValueError(
+            f"{cvocab}: has {len(ids) + len(SPECIAL):,} tokens, special ones included, and {path} "
+            f"vectors for {network.vocabulary:,}; give the .cvocab of this encoder with --vocab"
+        )
+    words = Vocabulary(ids, prepend_bos=bool(config["prepend_bos"]), capacity=network.capacity)
+    files = [path, cvocab]
+    tokenizer: SentenceTokenizer = WhitespaceTokenizer(words)
+    if not pretokenized:
+        files.append(_beside(path, (".spm",)))
+        tokenizer = SentencePieceTokenizer(words, read_pieces(files[-1]))
+    return _encoder(files, tokenizer, network, precision, ids)
+
+
+def _encoder(
+    files: Sequence[Path],
+    tokenizer: SentenceTokenizer,
+    network: nn.Module,
+    precision: Precision,
+    tokens: Iterable[str],
+) -> NetworkEncoder:
+    sample: Sequence[str] = SAMPLE
+    if isinstance(tokenizer, WhitespaceTokenizer):
+        draw, known = random.Random(0), sorted(tokens)
+        sample = [" ".join(draw.choices(known, k=length)) for length in range(2, 50)]
+    try:
+        chosen = ready(network, precision, tokenizer.encode(sample))
+    except ValueError as error:
+        raise ValueError(f"{files[0]}: {error}") from None
+    digest = hashlib.sha256()
+    for file in files:
+        with file.open("rb") as stream:
+            digest.update(hashlib.file_digest(stream, "sha256").digest())
+    name = f"{files[0].stem}@{digest.hexdigest()[:12]}-{chosen.precision}"
+    return NetworkEncoder(name=name, tokenizer=tokenizer, network=chosen)
+
+
+def _part(path: Path, content: Mapping[str, Any], key: str) -> dict[str, Any]:
+    if not isinstance(content.get(key), dict):
+        kind = "lacks" if key not in content else "has no mapping as"
+        raise ValueError(
+            f"{path}: {kind} its part {key!r}; expected a checkpoint as LASER publishes it"
+        )
+    return content[key]
+
+
+def _built(path: Path, build: Callable[[], Any]) -> Any:  # noqa: ANN401  # a network
+    try:
+        return build()
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}; the file is damaged or no LASER encoder") from None
+
+
+def _bilstm(model: Mapping[str, Any], params: Mapping[str, Any]) -> BiLSTM:
+    for name, tensor in model.items():
+        if not isinstance(tensor, torch.Tensor):
+            raise ValueError(f"has a {type(tensor).__name__} as {name}, not a tensor")
+    network = BiLSTM(model)
+    lstm = network.lstm
+    found = {
+        "num_embeddings": network.vocabulary,
+        "embed_dim": lstm.input_size,
+        "hidden_size": lstm.hidden_size,
+        "num_layers": lstm.num_layers,
+        "bidirectional": lstm.bidirectional,
+    }
+    # LASER's own defaults; what the file does not say is what the tensors say.
+    for name, size in found.items():
+        if params.get(name, size) != size:
+            raise ValueError(f"says {name} {params[name]!r}, and its tensors have {size!r}")
+    return network
+
+
+def _check_ids(path: Path, dictionary: Mapping[str, Any], vocabulary: int) -> None:
+    for token, row in dictionary.items():
+        if not isinstance(token, str) or not isinstance(row, int) or not 0 <= row < vocabulary:
+            raise ValueError(
+                f"{path}: its dictionary has {token!r} at {row!r}, and there are vectors for "
+                f"{vocabulary:,} tokens; the file is damaged or no LASER encoder"
+            )
+    if vocabulary <= UNK:
+        raise ValueError(f"{path}: has {vocabulary} vectors, too few for the special tokens")
+
+
+def _beside(path: Path, suffixes: Sequence[str]) -> Path:
+    """The file of this suffix with the checkpoint's name, LASER2's, or the only one there."""
+    for suffix in suffixes:
+        for candidate in (path.with_suffix(suffix), path.with_name(SHARED + suffix)):
+            if candidate.is_file():
+                return candidate
+        others = sorted(path.parent.glob(f"*{suffix}"))
+        if len(others) == 1:
+            return others[0]
+    named = " or ".join(path.with_suffix(suffix).name for suffix in suffixes)
+    raise ValueError(
+        f"{path}: needs {named} beside it to encode text; put it there, or name it with --vocab"
+    )

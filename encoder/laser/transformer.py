@@ -1,0 +1,146 @@
+"""LASER3's network: fairseq's transformer encoder, pooled at ``<s>`` or by the maximum.
+
+Heffernan, Çelebi & Schwenk 2022, "Bitext Mining Using Distilled Sentence Representations for
+Low-Resource Languages". Axes: ``B`` sentences of one length, ``T`` tokens, ``D`` model width,
+``H`` heads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from encoder.laser.bilstm import adopt
+from encoder.laser.vocabulary import PAD
+
+ACTIVATIONS = {"relu": functional.relu, "gelu": functional.gelu}
+# What fairseq saves beside the weights.
+BOOKKEEPING = {"version", "embed_positions._float_tensor", "embed_positions.weights"}
+
+
+class Transformer(nn.Module):
+    """Embeds token ids (B, T) as unnormalised vectors (B, D)."""
+
+    def __init__(self, tensors: Mapping[str, torch.Tensor], config: Mapping[str, Any]) -> None:
+        """Take the weights and the configuration (``cfg.model``) as fairseq names them.
+
+        Raises:
+            ValueError: a tensor or a setting is missing, or is not what the others ask for.
+        """
+        super().__init__()
+        weights = {name: tensor for name, tensor in tensors.items() if name not in BOOKKEEPING}
+        for name in ("embed_tokens.weight", "layers.0.fc1.weight"):
+            if name not in weights or weights[name].dim() != 2:
+                raise ValueError(f"lacks the tensor {name}")
+        self.vocabulary, self.dim = weights["embed_tokens.weight"].shape
+        layers = sum(name.endswith(".fc1.weight") for name in weights)
+        self._cls = _choice(config, "sentemb_criterion", {"cls": True, "maxpool": False})
+        self._activation = _choice(config, "activation_fn", ACTIVATIONS)
+        heads = _setting(config, "encoder_attention_heads")
+        if not isinstance(heads, int) or heads < 1 or self.dim % heads:
+            raise ValueError(f"has encoder_attention_heads {heads!r} for {self.dim} dimensions")
+        if self._cls and not _setting(config, "prepend_bos"):
+            raise ValueError("is pooled at <s> (sentemb_criterion cls) but has no prepend_bos")
+        self._scale = 1.0 if config.get("no_scale_embedding") else math.sqrt(self.dim)
+        self.capacity = _capacity(weights, config)
+        with torch.device("meta"):
+            self.embed_tokens = nn.Embedding(self.vocabulary, self.dim)
+            if "embed_positions.weight" in weights:
+                self.embed_positions = nn.Embedding(*weights["embed_positions.weight"].shape)
+            if "layernorm_embedding.weight" in weights:
+                self.layernorm_embedding = nn.LayerNorm(self.dim)
+            inner = weights["layers.0.fc1.weight"].shape[0]
+            before = bool(_setting(config, "encoder_normalize_before"))
+            self.layers = nn.ModuleList(
+                Layer(self.dim, inner, heads, before=before, activation=self._activation)
+                for _ in range(layers)
+            )
+            if "layer_norm.weight" in weights:
+                self.layer_norm = nn.LayerNorm(self.dim)
+        adopt(self, weights)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        """Vectors (B, D) of sentences of one length."""
+        x = self.embed_tokens(ids) * self._scale + self._positions(ids.shape[1])
+        if hasattr(self, "layernorm_embedding"):
+            x = self.layernorm_embedding(x)
+        for layer in self.layers:
+            x = layer(x)
+        if hasattr(self, "layer_norm"):
+            x = self.layer_norm(x)
+        return x[:, 0] if self._cls else x.amax(dim=1)
+
+    def _positions(self, length: int) -> torch.Tensor:
+        """Vectors (T, D) of positions, which fairseq numbers from ``PAD`` + 1 on."""
+        if hasattr(self, "embed_positions"):
+            return self.embed_positions.weight[PAD + 1 : PAD + 1 + length]
+        like = self.embed_tokens.weight
+        return sinusoids(length, self.dim).to(like.device, like.dtype)
+
+
+class Layer(nn.Module):
+    """A layer of fairseq's ``TransformerEncoder``, under its parameter names."""
+
+    def __init__(self, dim: int, inner: int, heads: int, *, before: bool, activation: Any) -> None:  # noqa: ANN401
+        super().__init__()
+        self.self_attn = nn.ModuleDict(
+            {name: nn.Linear(dim, dim) for name in ("k_proj", "v_proj", "q_proj", "out_proj")}
+        )
+        self.self_attn_layer_norm = nn.LayerNorm(dim)
+        self.fc1, self.fc2 = nn.Linear(dim, inner), nn.Linear(inner, dim)
+        self.final_layer_norm = nn.LayerNorm(dim)
+        self._heads, self._before, self._activation = heads, before, activation
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Map (B, T, D) to (B, T, D); norms come before the two blocks, or after them."""
+        if self._before:
+            x = x + self._attend(self.self_attn_layer_norm(x))
+            return x + self._feed(self.final_layer_norm(x))
+        x = self.self_attn_layer_norm(x + self._attend(x))
+        return self.final_layer_norm(x + self._feed(x))
+
+    def _feed(self, x: torch.Tensor) -> torch.Tensor:
+        return self.fc2(self._activation(self.fc1(x)))
+
+    def _attend(self, x: torch.Tensor) -> torch.Tensor:
+        q, k, v = (
+            self.self_attn[name](x).unflatten(-1, (self._heads, -1)).transpose(1, 2)
+            for name in ("q_proj", "k_proj", "v_proj")
+        )
+        mixed = functional.scaled_dot_product_attention(q, k, v)  # (B, H, T, D / H)
+        return self.self_attn["out_proj"](mixed.transpose(1, 2).flatten(2))
+
+
+def sinusoids(length: int, dim: int) -> torch.Tensor:
+    """Vectors of positions, as fairseq numbers and computes them: float32 (T, D)."""
+    half = dim // 2
+    rates = torch.exp(torch.arange(half) * (-math.log(10000) / (half - 1)))
+    angles = torch.arange(PAD + 1, PAD + 1 + length).unsqueeze(1) * rates
+    return functional.pad(torch.cat([angles.sin(), angles.cos()], dim=1), (0, dim % 2))
+
+
+def _capacity(weights: Mapping[str, torch.Tensor], config: Mapping[str, Any]) -> int | None:
+    """How many tokens have a position: learned positions have an end."""
+    if "embed_positions.weight" in weights:
+        return len(weights["embed_positions.weight"]) - PAD - 1
+    if config.get("encoder_learned_pos"):
+        raise ValueError("lacks the tensor embed_positions.weight")
+    return None
+
+
+def _setting(config: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401
+    if name not in config:
+        raise ValueError(f"lacks the setting {name}")
+    return config[name]
+
+
+def _choice(config: Mapping[str, Any], name: str, choices: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    found = _setting(config, name)
+    if found not in choices:
+        raise ValueError(f"has {name} {found!r}; known are {', '.join(choices)}")
+    return choices[found]

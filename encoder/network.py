@@ -1,0 +1,186 @@
+"""Encoding by a neural network: sentences of one length together, side by side in threads.
+
+Nothing is computed for padding, and a sentence's vector does not depend on what is encoded beside
+it: batches hold sentences of one length only, unless the network leaves out those that have ended.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from encoder.tokenizer import Tokens
+
+CHUNK_SENTENCES = 4096  # tokenised and sorted by length together; the next ones meanwhile
+BATCH_TOKENS = {"cpu": 4096, "cuda": 65_536}
+LEAST_TOKENS = 32  # of a batch
+
+_working = threading.Lock()  # one call has all of torch's threads
+
+
+class SentenceTokenizer(Protocol):
+    """What makes token ids of sentences; every sentence has one token at least."""
+
+    def encode(self, sentences: Sequence[str]) -> Tokens:
+        """Tokenise sentences of the language that it was made for."""
+        ...
+
+    def for_language(self, language: str | None) -> SentenceTokenizer:
+        """A tokeniser of the same vocabulary for another language (an ISO 639 code)."""
+        ...
+
+
+class Network(Protocol):
+    """A ready network. ``embed`` maps ids int64 (B, T) to vectors float (B, D)."""
+
+    dim: int
+    device: torch.device
+    ragged: bool  # whether sentences may be of several lengths
+
+    def embed(self, ids: torch.Tensor) -> torch.Tensor:
+        """Vectors of B sentences of T tokens each, on ``device``.
+
+        To a ragged network they come longest first, with -1 after the end of shorter ones.
+        """
+        ...
+
+
+class NetworkEncoder:
+    """Encodes sentences with a network; satisfies ``encoder.Encoder``."""
+
+    def __init__(self, *, name: str, tokenizer: SentenceTokenizer, network: Network) -> None:
+        self.name = name
+        self.dim = network.dim
+        self._tokenizer = tokenizer
+        self._network = network
+
+    def for_language(self, language: str | None) -> NetworkEncoder:
+        """The same network with the preprocessing of ``language``; its name tells it."""
+        tokenizer = self._tokenizer.for_language(language) if language else self._tokenizer
+        if tokenizer is self._tokenizer:
+            return self
+        name = f"{self.name.partition('/')[0]}/{language}"
+        return NetworkEncoder(name=name, tokenizer=tokenizer, network=self._network)
+
+    def encode(self, sentences: Sequence[str], *, normalize: bool = True) -> NDArray[np.float32]:
+        """Vectors, float32 (S, D), of unit length or as the network gives them.
+
+        Equal sentences are encoded once. One chunk is tokenised while another one is encoded.
+        """
+        places: dict[str, int] = {}
+        rows = np.fromiter(
+            (places.setdefault(sentence, len(places)) for sentence in sentences),
+            dtype=np.int64,
+            count=len(sentences),
+        )
+        unique = list(places)
+        vectors = torch.empty(len(unique), self.dim)
+        starts = range(0, len(unique), CHUNK_SENTENCES)
+        chunks = (unique[start : start + CHUNK_SENTENCES] for start in starts)
+        for start, tokens in zip(starts, _ahead(self._tokenizer.encode, chunks), strict=True):
+            embed_tokens(self._network, tokens, out=vectors[start : start + len(tokens)])
+        if normalize:
+            functional.normalize(vectors, out=vectors)
+        return vectors.numpy()[rows]
+
+
+def embed_tokens(network: Network, tokens: Tokens, *, out: torch.Tensor) -> None:
+    """Write the vectors of the sentences to ``out``, float32 (S, D)."""
+    device = network.device
+    vectors = torch.empty(len(tokens), network.dim, device=device)
+
+    lengths = np.diff(tokens.offsets)
+
+    def embed(rows: NDArray[np.int64]) -> None:
+        longest = int(lengths[rows[0]])
+        # Sentences of few tokens are repeated: libraries sum the products of very few rows in
+        # another order, and a vector would depend on its batch in the last digits.
+        rows = np.repeat(rows, -(-LEAST_TOKENS // (longest * len(rows))))
+        padded = np.full((len(rows), longest), -1, dtype=np.int64)
+        padded[np.arange(longest) < lengths[rows, None]] = tokens.take(rows).ids
+        ids = torch.from_numpy(padded)
+        places = torch.from_numpy(rows)
+        if device.type == "cuda":  # pinned, so that the host does not wait for the copies
+            ids, places = (
+                array.pin_memory().to(device, non_blocking=True) for array in (ids, places)
+            )
+        vectors[places] = network.embed(ids).float()
+
+    batches = length_batches(lengths, BATCH_TOKENS[device.type], ragged=network.ragged)
+    with _working:
+        _in_threads(embed, batches, count=1 if device.type == "cuda" else torch.get_num_threads())
+    out.copy_(vectors)
+
+
+def length_batches(
+    lengths: NDArray[np.int64], size: int, *, ragged: bool
+) -> Iterator[NDArray[np.int64]]:
+    """Rows of sentences, the longest first, of equal length unless ``ragged``.
+
+    A batch has room for ``size`` tokens, ends of shorter sentences included; one longer sentence is
+    a batch of its own.
+    """
+    order = np.argsort(-lengths, kind="stable")
+    changes = np.nonzero(np.diff(lengths[order]) if not ragged else [])[0] + 1
+    for rows in np.split(order, changes):
+        while len(rows):
+            count = max(1, size // int(lengths[rows[0]]))
+            yield rows[:count]
+            rows = rows[count:]
+
+
+def _ahead(work: Callable[[list[str]], Tokens], items: Iterator[list[str]]) -> Iterator[Tokens]:
+    """``map`` in a thread of its own, one item ahead of the caller."""
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        pending = None
+        for item in items:
+            ready, pending = pending, pool.submit(work, item)
+            if ready is not None:
+                yield ready.result()
+        if pending is not None:
+            yield pending.result()
+
+
+def _in_threads(
+    work: Callable[[NDArray[np.int64]], None], items: Iterator[NDArray[np.int64]], *, count: int
+) -> None:
+    """Call ``work`` on each item in ``count`` threads of one torch thread each.
+
+    Small products that run side by side need no barriers. The first error is raised.
+    """
+    before = torch.get_num_threads()
+    lock = threading.Lock()
+    stop = threading.Event()
+
+    def draw() -> None:
+        torch.set_num_threads(1 if count > 1 else before)
+        try:
+            with torch.inference_mode():
+                while not stop.is_set():
+                    with lock:
+                        item = next(items, None)
+                    if item is None:
+                        return
+                    work(item)
+        except BaseException:
+            stop.set()
+            raise
+
+    try:
+        with ThreadPoolExecutor(max_workers=count) as pool:
+            try:
+                for done in [pool.submit(draw) for _ in range(count)]:
+                    done.result()
+            finally:  # an interrupt ends the threads' work, too
+                stop.set()
+    finally:
+        torch.set_num_threads(before)  # of threads that first use torch from now on, too

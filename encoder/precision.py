@@ -1,0 +1,93 @@
+"""Networks made ready for a device, in float32 or in a precision that is faster there."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from typing import TYPE_CHECKING
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from encoder.laser.bilstm import BiLSTM
+from encoder.network import embed_tokens
+
+if TYPE_CHECKING:
+    from encoder import Precision
+    from encoder.tokenizer import Tokens
+
+LEAST_COSINE = 0.9995  # to float32, of each sentence of the sample, for a precision to be taken
+
+logger = logging.getLogger(__name__)
+
+
+class Ready:
+    """A network on its device, in its precision; satisfies ``encoder.network.Network``."""
+
+    def __init__(self, network: nn.Module, *, precision: Precision, device: torch.device) -> None:
+        self.dim: int = network.dim  # type: ignore[assignment]
+        self.precision = precision
+        self.device = device
+        self.ragged = precision == "int8"
+        self._network = network.to(device)
+
+    def embed(self, ids: torch.Tensor) -> torch.Tensor:
+        """Vectors (B, D) of ids (B, T)."""
+        vectors: torch.Tensor = self._network(ids)
+        return vectors
+
+
+def ready(network: nn.Module, precision: Precision, sample: Tokens) -> Ready:
+    """Put a network on the GPU, where there is one, and into a precision.
+
+    ``auto`` is the first of int8 and bf16 for which the processor has instructions and in which
+    every sentence of the sample keeps its vector's direction (``LEAST_COSINE``), else float32. So
+    it depends on the machine's kind and the weights, not on what else the machine does.
+
+    Raises:
+        ValueError: the network has no such precision here.
+    """
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if precision != "auto":
+        return _in_precision(network, precision, device)
+    exact = _in_precision(network, "float32", device)
+    expected = _vectors(exact, sample)
+    for candidate in _fast_here(network, device):
+        found = _in_precision(network, candidate, device)
+        cosine = functional.cosine_similarity(_vectors(found, sample), expected).min().item()
+        logger.debug("precision %s: least cosine to float32 %.6f", candidate, cosine)
+        if cosine >= LEAST_COSINE:
+            return found
+    return exact
+
+
+def _fast_here(network: nn.Module, device: torch.device) -> list[Precision]:
+    if device.type == "cuda":
+        return ["bf16"]
+    fast: list[Precision] = []
+    if isinstance(network, BiLSTM) and torch.cpu._is_vnni_supported():
+        fast.append("int8")
+    if torch.cpu._is_avx512_bf16_supported():
+        fast.append("bf16")
+    return fast
+
+
+def _in_precision(network: nn.Module, precision: Precision, device: torch.device) -> Ready:
+    if precision == "int8":
+        if not isinstance(network, BiLSTM) or device.type != "cpu":
+            raise ValueError(
+                "int8 is for LASER1 and LASER2 on processors; choose float32, bf16 or auto"
+            )
+        from encoder.laser.int8 import Int8BiLSTM
+
+        return Ready(Int8BiLSTM(network), precision=precision, device=device)
+    if precision == "bf16":  # of a copy: the conversion is in place
+        network = copy.deepcopy(network).bfloat16()
+    return Ready(network, precision=precision, device=device)
+
+
+def _vectors(network: Ready, sample: Tokens) -> torch.Tensor:
+    vectors = torch.empty(len(sample), network.dim)
+    embed_tokens(network, sample, out=vectors)
+    return vectors
