@@ -35,7 +35,11 @@ class Loaded:
 
     def vectors(self, language: str) -> NDArray[np.float32]:
         """The sentences of a language, encoded: float32 (N, D)."""
-        return self.encoder.encode(self.data.texts[language])
+        return self.encode(self.data.texts[language], language)
+
+    def encode(self, sentences: Sequence[str], language: str) -> NDArray[np.float32]:
+        """Sentences of a language, encoded: float32 (N, D)."""
+        return self.encoder.for_language(language).encode(sentences)
 
     def signature(self, task: str, **fields: object) -> str:
         """A signature with what all tasks on aligned texts have in common."""

@@ -33,6 +33,7 @@ ISO_639_3 = {
     "tr": "tur",
     "zh": "cmn",
 }
+ISO_639_1 = {longer: shorter for shorter, longer in ISO_639_3.items()}
 
 
 @dataclass(frozen=True, kw_only=True)

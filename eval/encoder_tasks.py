@@ -91,8 +91,11 @@ def mine_split(data: BuccSplit, *, encoder: Encoder, mine: Mine, align: bool = F
         ValueError: no sentence of a side has a vector, or words have none.
     """
     start = time.perf_counter()
-    source_ids, source = _encode_side(data.source, encoder, f"{data.pair} {data.split} source")
-    target_ids, target = _encode_side(data.target, encoder, f"{data.pair} {data.split} target")
+    what = f"{data.pair} {data.split}"
+    languages = data.pair.partition("-")[::2]
+    encoders = [encoder.for_language(language) for language in languages]
+    source_ids, source = _encode_side(data.source, encoders[0], f"{what} source")
+    target_ids, target = _encode_side(data.target, encoders[1], f"{what} target")
     pairs = mine(source, target)
     if align:
         pairs = _aligned(

@@ -49,10 +49,14 @@ def fit_null(run: Run, sources: Path | None, targets: Path | None) -> Null:
             f"{run.directory}: its vectors were given in files; decoys can be encoded only for a "
             "run with --encoder"
         )
-    encoder = load_encoder(run.summary["options"]["encoder"])
+    options = run.summary["options"]
+    encoder = load_encoder(options["encoder"], precision="auto")
     parts = [
-        _scores(run, texts, encoder, base=base, taken=_taken(run, base))
-        for texts, base in ((sources, run.target), (targets, run.source))
+        _scores(run, texts, encoder.for_language(language), base=base, taken=_taken(run, base))
+        for texts, base, language in (
+            (sources, run.target, options["source"]["language"]),
+            (targets, run.source, options["target"]["language"]),
+        )
         if texts is not None
     ]
     return Null.fitted(np.concatenate(parts))

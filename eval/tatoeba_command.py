@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from eval.bootstrap import SIGNED, interval, mean_samples
-from eval.datasets import ISO_639_3, load_tatoeba, tatoeba_languages
+from eval.datasets import ISO_639_1, ISO_639_3, load_tatoeba, tatoeba_languages
 from eval.published import TATOEBA_SOURCE, tatoeba_rate
 from eval.report import signature
 from eval.similarity import SearchErrors, search_errors
@@ -50,7 +50,10 @@ def run_tatoeba(
     published: dict[str, float | None] = {}
     samples: list[NDArray[np.float64]] = []
     for name, (foreign, english) in texts.items():
-        errors = search_errors(encoder.encode(foreign), encoder.encode(english))
+        errors = search_errors(
+            encoder.for_language(ISO_639_1.get(name, name)).encode(foreign),
+            encoder.for_language("en").encode(english),
+        )
         samples.append(error_samples(errors, stream=len(samples)))
         results[name] = errors
         published[name] = tatoeba_rate(ISO_639_3.get(name, name), errors)

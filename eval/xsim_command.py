@@ -100,7 +100,10 @@ def run_xsim_pp(loaded: Loaded, *, tell: Tell) -> dict[str, object]:
     sentences = loaded.data.texts[loaded.english]
     copies = hard_negatives(sentences)
     english = np.concatenate(
-        [loaded.vectors(loaded.english), loaded.encoder.encode([copy.text for copy in copies])]
+        [
+            loaded.vectors(loaded.english),
+            loaded.encode([copy.text for copy in copies], loaded.english),
+        ]
     )
     # What each candidate is (a position in kinds, -1 an original), and of which sentence.
     kinds = np.array([-1] * len(sentences) + [KINDS.index(copy.kind) for copy in copies])

@@ -17,6 +17,9 @@ class NumberEncoder:
     name = "numbers"
     dim = 64
 
+    def for_language(self, language: str | None) -> "NumberEncoder":
+        return self
+
     def encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:
         vectors = np.zeros((len(sentences), self.dim), dtype=np.float32)
         for row, sentence in enumerate(sentences):

@@ -94,6 +94,7 @@ def test_an_encoder_without_words(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     sentences = SimpleNamespace(name="sentences", dim=4, encode=None)
+    sentences.for_language = lambda language: sentences
     monkeypatch.setattr(embedding, "_load_once", lambda spec: sentences)
     command, _ = corpora
     arguments = [*command, "--encoder", "other", "--align", "-o", str(tmp_path / "out.tsv")]
