@@ -60,3 +60,11 @@ def test_cells() -> None:
     out = run("cells.py", "--rows", 2000, "--dim", 16)
     assert re.search(r"2,000 +exact +[\d.]+ +1\.00 +[\d.]+ +1\.0000 +[\d.]+", out)
     assert re.search(r"2,000 +cells +[\d.]+ +[\d.]+ +[\d.]+ +0\.9\d+ +[\d.]+", out)
+
+
+def test_encode(tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_text("Der Hund schläft.\nEs regnet heute in Berlin.\n", "utf-8")
+    sizes = ("--sentences", 4, "--of-laser", 2, "--precisions", "float32", "int8")
+    out = run("encode.py", tmp_path / "x.txt", *sizes)
+    assert out.count("least cosine 1.000000, to float32 1.000000; of 2 pairs 100.00% the same") == 1
+    assert re.search(r"int8: [\d,]+ sentences/s, [\d.]+ ms of processor time each", out)
