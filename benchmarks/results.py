@@ -38,6 +38,12 @@ SECTIONS = (
         "bucc bucc-style",
     ),
     (
+        "Mining with words",
+        "The same with pairs scored by how well their words match, too (`mine-corpus --align`), "
+        "and the other way round: thresholds are chosen on the small `sample` splits.",
+        "bucc bucc-style --align --tune sample --test training",
+    ),
+    (
         "Thresholds without gold",
         "Thresholds chosen for a wanted share of wrong pairs with decoys alone, on the `training` "
         "splits; the sentences of the `sample` splits, which share none with them, are the decoys. "
@@ -49,9 +55,10 @@ SECTIONS = (
     (
         "Guards and a second score",
         "F1 on `training` with thresholds chosen on `sample`: by the margin, without what each "
-        "guard rejects, by a logistic model trained on all `sample` splits together, and by "
-        "`length` and the model. `best F1` is the mean of what any thresholds could reach. "
-        "The last columns count the rejected pairs, and those of them that are right.",
+        "guard rejects, by a logistic model trained on all `sample` splits together, by "
+        "`length` and the model, and with words (`--align`). `best F1` is the mean of what any "
+        "thresholds could reach. The last columns count the rejected pairs, and the right ones "
+        "among these.",
         "guards bucc-style",
     ),
     (

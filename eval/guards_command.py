@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from encoder.words import WordEncoder
 from eval.bucc import Candidates, judge, rank
 from eval.datasets import BuccSplit, bucc_pairs, load_bucc
 from eval.encoder_tasks import MinedSplit, SplitResult, mine_split, mined_texts, tune_and_test
 from eval.report import signature
 from eval.table import Table
 from eval.textfiles import fingerprint
+from miner.alignment import align_texts, aligned_scores, usual_log_ratio
 from miner.commandline import product_version
 from miner.guards import GUARDS, Suspects, check_guards, occurrences, usual_ratio
 from miner.knn.exact import search_both
@@ -30,24 +32,31 @@ if TYPE_CHECKING:
 
     Mask = NDArray[np.bool_]
     Scores = NDArray[np.float64]
+    Score = Callable[["Split"], Scores]
 
 K = 4
-# By name: the guards at work, and whether the model's scores take the place of the margins.
-VARIANTS: Mapping[str, tuple[Sequence[str], bool]] = {
-    "margin": ((), False),
-    **{name: ((name,), False) for name in GUARDS},
-    "model": ((), True),
-    "both": (("length",), True),
+MARGIN, MODEL, ALIGN = "margin", "model", "align"
+# By name: the guards at work, and what scores.
+VARIANTS: Mapping[str, tuple[Sequence[str], str]] = {
+    "margin": ((), MARGIN),
+    **{name: ((name,), MARGIN) for name in GUARDS},
+    "model": ((), MODEL),
+    "both": (("length",), MODEL),
+    "align": ((), ALIGN),
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Split:
-    """A mined split of P pairs, what each guard rejects, bool (P,), and what the model sees."""
+    """A mined split of P pairs, what each guard rejects, bool (P,), and what the model sees.
+
+    ``aligned``, float64 (P,), are the scores with words, where the encoder has words.
+    """
 
     mined: MinedSplit
     rejected: Mapping[str, Mask]
     features: Scores
+    aligned: Scores | None
 
 
 def run_guards(
@@ -83,8 +92,10 @@ def run_guards(
     table = Table("rule", [*names, "mean F1", "best F1", "rejected", "right"])
     tell(table.header)
     record = {}
-    for variant, (guards, rescored) in VARIANTS.items():
-        record[variant] = told = _told(names, splits, guards, rescored=rescored)
+    for variant, (guards, scoring) in VARIANTS.items():
+        if scoring == ALIGN and not isinstance(encoder, WordEncoder):
+            continue
+        record[variant] = told = _told(names, splits, guards, scoring)
         tell(table.row(variant, *told["f1"].values(), *list(told.values())[2:]))
     files = [
         file
@@ -134,10 +145,15 @@ def _mined(data: BuccSplit, encoder: Encoder) -> Split:
         lists=lists,
         languages=_languages(data.pair),
     )
+    aligned = None
+    if isinstance(encoder, WordEncoder):
+        found = align_texts(encoder.words, source, target)
+        aligned = aligned_scores(mined.pairs.score, found, usual=usual_log_ratio(found))
     return Split(
         mined=mined,
         rejected={name: guard(suspects) for name, guard in GUARDS.items()},
         features=features(mined.pairs, suspects),
+        aligned=aligned,
     )
 
 
@@ -145,16 +161,15 @@ def _told(
     names: Sequence[str],
     splits: Sequence[Sequence[Split]],
     guards: Sequence[str],
-    *,
-    rescored: bool,
+    scoring: str,
 ) -> dict[str, Any]:
     """What a variant does: F1 of each pair with the other split's threshold, and with the best.
 
     Of the tested splits, ``rejected`` counts the mined pairs that guards reject, and ``right``
     those of them that gold says are right.
     """
-    model = _trained([tune for tune, _ in splits], guards) if rescored else None
-    results = [_result(tune, test, guards, model) for tune, test in splits]
+    score = _scoring([tune for tune, _ in splits], guards, scoring)
+    results = [_result(tune, test, guards, score) for tune, test in splits]
     rejected = [(_rejected(test, guards), test.mined.judgements.correct) for _, test in splits]
     return {
         "f1": {name: one.score.f1 for name, one in zip(names, results, strict=True)},
@@ -166,9 +181,19 @@ def _told(
     }
 
 
-def _result(tune: Split, test: Split, guards: Sequence[str], model: Rescorer | None) -> SplitResult:
+def _scoring(tuned: Sequence[Split], guards: Sequence[str], scoring: str) -> Score:
+    """What scores the pairs of a split; a model is trained on those that are tuned on."""
+    if scoring == MODEL:
+        model = _trained(tuned, guards)
+        return lambda split: model.scores(split.features)
+    if scoring == ALIGN:
+        return lambda split: cast("Scores", split.aligned)
+    return lambda split: split.mined.ranked.scores
+
+
+def _result(tune: Split, test: Split, guards: Sequence[str], score: Score) -> SplitResult:
     """The tested split, with the threshold of the other one."""
-    return tune_and_test(*(_judged(split, guards, model) for split in (tune, test)))[1]
+    return tune_and_test(*(_judged(split, guards, score) for split in (tune, test)))[1]
 
 
 def _rejected(split: Split, guards: Sequence[str]) -> Mask:
@@ -188,9 +213,8 @@ def _trained(splits: Sequence[Split], guards: Sequence[str]) -> Rescorer:
     )
 
 
-def _judged(split: Split, guards: Sequence[str], model: Rescorer | None) -> MinedSplit:
-    mined = split.mined
-    scores = mined.ranked.scores if model is None else model.scores(split.features)
+def _judged(split: Split, guards: Sequence[str], score: Score) -> MinedSplit:
+    mined, scores = split.mined, score(split)
     kept = np.flatnonzero(~_rejected(split, guards))
     ranked = rank(
         Candidates(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from encoder.words import Words
 from eval.encoder_cli import eval_encoder
 from miner.guards import GUARDS
 from miner.mining import mine
@@ -118,6 +119,33 @@ def test_the_model_learns_what_parts_right_and_wrong(
     told = report(folder, capsys)["rules"]["model"]
     found = sum(right for _, right, *_ in mined(folder, "training"))
     assert told["mean_f1"] == pytest.approx(2 * found / (found + 20))
+
+
+class WordEncoder(NumberEncoder):
+    """Its words are the numbers; the first of a sentence weighs most."""
+
+    def words(self, sentences: Sequence[str]) -> Words:
+        numbers = [[word for word in text.split() if word.isdecimal()] for text in sentences]
+        flat = [word for one in numbers for word in one]
+        weights = [2.0 if place == 0 else 1.0 for one in numbers for place in range(len(one))]
+        return Words(
+            vectors=self.encode(flat),
+            weights=np.array(weights, dtype=np.float32),
+            offsets=np.cumsum([0, *map(len, numbers)]),
+        )
+
+
+def test_words_score_as_in_bucc(
+    folder: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = WordEncoder()
+    monkeypatch.setattr("encoder.load_encoder", lambda spec: encoder)
+    told = report(folder, capsys)["rules"]["align"]
+    arguments = ["bucc", str(folder), "--tune", "sample", "--test", "training", "--json", "--align"]
+    assert eval_encoder([*arguments, "--encoder", "numbers"]) == 0
+    expected = json.loads(capsys.readouterr().out)["pairs"]["de-en"]["test"]
+    assert told["f1"]["de-en"] == pytest.approx(expected["f1"])
+    assert told["rejected"] == 0
 
 
 def test_table(folder: Path, capsys: Captured) -> None:
