@@ -83,19 +83,22 @@ def load_encoder(
         from encoder.adapters import load_sentence_transformer
 
         return load_sentence_transformer(place, precision=precision)
+    return _load_folder(spec, precision)
+
+
+def _load_folder(spec: str, precision: Precision) -> Encoder:
+    from encoder.checkpoint import NETWORK_FORMAT, load_bag_encoder, read_config
+
+    folder = Path(__file__).parent / "assets" / BUNDLED if spec == BUNDLED else Path(spec)
+    if not folder.is_dir():
+        raise ValueError(f"encoder {spec!r} is unknown; there are {ENCODERS}")
+    name = folder.resolve().name
+    if read_config(folder)["format"] == NETWORK_FORMAT:
+        from encoder.trained import load_network_encoder
+
+        return load_network_encoder(folder, name=name, precision=precision)
     if precision not in ("float32", "auto"):
         raise ValueError(
             f"encoder {spec!r} has no network to run in {precision}; leave out the precision"
         )
-    return _load_folder(spec)
-
-
-def _load_folder(spec: str) -> Encoder:
-    from encoder.checkpoint import load_bag_encoder
-
-    if spec == BUNDLED:
-        return load_bag_encoder(Path(__file__).parent / "assets" / BUNDLED, name=BUNDLED)
-    folder = Path(spec)
-    if not folder.is_dir():
-        raise ValueError(f"encoder {spec!r} is unknown; there are {ENCODERS}")
-    return load_bag_encoder(folder, name=folder.resolve().name)
+    return load_bag_encoder(folder, name=name)

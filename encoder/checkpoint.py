@@ -1,6 +1,6 @@
 """An encoder on disk: a folder of ``config.json``, ``tokenizer.model`` and ``weights.safetensors``.
 
-The vector table is stored as int8 with one float32 scale for each row. The configuration holds a
+A bag's table is stored as int8 with one float32 scale for each row. The configuration holds a
 checksum of the other two files, so that damaged files, or files of two trainings, are never taken
 for an encoder. Nothing in the folder is executed when it is loaded.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from encoder.bag import BagEncoder
+    from encoder.tokenizer import Tokenizer
 
 FORMAT = "adit-bag-1"
+NETWORK_FORMAT = "adit-network-1"  # see encoder.trained
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.model", "weights.safetensors"
 
 
@@ -51,16 +54,32 @@ def save_encoder(
         "format": FORMAT,
         "vocabulary": len(table),
         "dim": table.shape[1],
-        "sha256": _checksum(tokenizer_model, weights),
         "facts": facts,
     }
-    text = json.dumps(config, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+    write_folder(folder, config, tokenizer_model, weights)
+
+
+def write_folder(
+    folder: Path, config: Mapping[str, Any], tokenizer_model: bytes, weights: bytes
+) -> None:
+    """Write an encoder's files, and to the configuration their checksum."""
+    whole = {**config, "sha256": _checksum(tokenizer_model, weights)}
+    text = json.dumps(whole, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
     contents = {TOKENIZER: tokenizer_model, WEIGHTS: weights, CONFIG: text.encode()}
     folder.mkdir(exist_ok=True)
+    replace_files(folder, contents)
+
+
+def replace_files(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """Write files into a folder, each under its name once all are written in full."""
+    for left in folder.glob(".draft-*"):  # by a process that was killed
+        shutil.rmtree(left, ignore_errors=True)
     # Inside the folder, which may be a file system of its own: renaming does not cross them.
     with tempfile.TemporaryDirectory(prefix=".draft-", dir=folder) as draft:
         for name, content in contents.items():
             (Path(draft) / name).write_bytes(content)
+            with (Path(draft) / name).open("rb") as file:
+                os.fsync(file.fileno())  # so that a loss of power leaves no empty file
         for name in contents:
             os.replace(Path(draft) / name, folder / name)
 
@@ -75,42 +94,63 @@ def load_bag_encoder(folder: Path, *, name: str) -> BagEncoder:
         ValueError: a file is missing, damaged, or of another format.
     """
     from encoder.bag import BagEncoder
+
+    config, tokenizer, weights = read_folder(folder)
+    table = _read_table(folder, weights, shape=(config["vocabulary"], config["dim"]))
+    full_name = f"{name}@{config['sha256'][:12]}"
+    return BagEncoder(name=full_name, tokenizer=tokenizer, table=table)
+
+
+def read_folder(folder: Path) -> tuple[dict[str, Any], Tokenizer, bytes]:
+    """Configuration, tokeniser and serialised weights of an encoder.
+
+    Raises:
+        ValueError: a file is missing, damaged, or of another format.
+    """
     from encoder.tokenizer import Tokenizer
 
-    for file_name in (CONFIG, TOKENIZER, WEIGHTS):
-        if not (folder / file_name).is_file():
-            raise ValueError(
-                f"encoder {folder}: {file_name} is missing; give a folder made by train-encoder"
-            )
-    config = _read_config(folder)
+    config = read_config(folder)
+    for file_name in (TOKENIZER, WEIGHTS):
+        _check_there(folder, file_name)
     model, weights = (folder / TOKENIZER).read_bytes(), (folder / WEIGHTS).read_bytes()
-    checksum = _checksum(model, weights)
-    if checksum != config["sha256"]:
+    if _checksum(model, weights) != config["sha256"]:
         raise ValueError(
             f"encoder {folder}: {TOKENIZER} or {WEIGHTS} is damaged, or not of the same training "
             f"as {CONFIG}; copy the folder again"
         )
-    table = _read_table(folder, weights, shape=(config["vocabulary"], config["dim"]))
     try:
-        tokenizer = Tokenizer(model)
+        return config, Tokenizer(model), weights
     except RuntimeError as error:
         raise ValueError(f"encoder {folder}: {TOKENIZER} is not a SentencePiece model") from error
-    return BagEncoder(name=f"{name}@{checksum[:12]}", tokenizer=tokenizer, table=table)
+
+
+def _check_there(folder: Path, file_name: str) -> None:
+    if not (folder / file_name).is_file():
+        raise ValueError(
+            f"encoder {folder}: {file_name} is missing; give a folder made by train-encoder"
+        )
 
 
 def _checksum(tokenizer_model: bytes, weights: bytes) -> str:
     return hashlib.sha256(tokenizer_model + weights).hexdigest()
 
 
-def _read_config(folder: Path) -> dict[str, Any]:
+def read_config(folder: Path) -> dict[str, Any]:
+    """The configuration of an encoder.
+
+    Raises:
+        ValueError: it is missing, damaged, or of a format that is not known.
+    """
+    _check_there(folder, CONFIG)
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"encoder {folder}: {CONFIG} is not JSON; copy it again") from error
     found = config.get("format") if isinstance(config, dict) else None
-    if found != FORMAT:
+    if found not in (FORMAT, NETWORK_FORMAT):
         raise ValueError(
-            f"encoder {folder}: {CONFIG} says format {found!r}; this version reads {FORMAT!r}"
+            f"encoder {folder}: {CONFIG} says format {found!r}; this version reads {FORMAT!r} "
+            f"and {NETWORK_FORMAT!r}"
         )
     missing = sorted({"vocabulary", "dim", "sha256"} - config.keys())
     if missing:

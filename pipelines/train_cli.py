@@ -5,12 +5,22 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from miner.commandline import run_command
 from pipelines.arguments import add_common_options
 from pipelines.cli import start_telling
 
-SUFFIX = ".tsv.xz"
+if TYPE_CHECKING:
+    from encoder.training.options import TrainingOptions
+
+
+# Dimensions, layers and learning rate of each architecture, unless they are given.
+ARCHITECTURES = {
+    "bag": (384, 1, 2e-3),
+    "bilstm": (1024, 1, 1e-3),
+    "transformer": (512, 3, 5e-4),
+}
 
 
 def train_encoder(argv: list[str] | None = None) -> int:
@@ -23,10 +33,13 @@ def train_encoder(argv: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="train-encoder",
-        description="Train a multilingual sentence encoder (a weighted bag of subwords) by "
-        "translation ranking on parallel text.",
-        epilog=f"DATA holds one file for each language pair, XX-YY{SUFFIX}: source, TAB, target, "
-        "TAB, name of the corpus. The result is used by --encoder OUT.",
+        description="Train a multilingual sentence encoder on parallel text.",
+        fromfile_prefix_chars="@",
+        epilog="Parallel text is XX-YY.tsv.xz (source, TAB, target, TAB, corpus), XX-YY.parquet "
+        "(columns source, target and, if there is one, corpus; or what mine-corpus wrote) or "
+        "CORPUS.XX-YY.XX beside CORPUS.XX-YY.YY, line by line. OUT becomes the encoder with the "
+        "least held-out error, for --encoder OUT; OUT/training has a log, curves, and the state "
+        "from which the same command goes on. @FILE reads arguments from a file, one a line.",
     )
     parser.add_argument("data", type=Path, metavar="DATA", help="folder of parallel text")
     parser.add_argument(
@@ -50,31 +63,91 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_model_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("model and training")
-    for name, kind, default, meaning in (
+    group = parser.add_argument_group("model and objective")
+    group.add_argument(
+        "--architecture",
+        choices=tuple(ARCHITECTURES),
+        default="bag",
+        help="bag: sum of subword vectors; bilstm: LASER's, with max pooling; transformer: with "
+        "mean pooling (default: bag)",
+    )
+    group.add_argument(
+        "--objective",
+        choices=("ranking", "translation", "distillation"),
+        default="ranking",
+        help="ranking: translations are nearer than the rest of the batch; translation: LASER's, "
+        "a decoder translates from the vector; distillation: match a teacher (default: ranking)",
+    )
+    group.add_argument(
+        "--teacher", metavar="ENCODER", help="what distillation matches; named as in --encoder"
+    )
+    group.add_argument(
+        "--targets",
+        default="en,es",
+        metavar="XX,...",
+        help="languages that the objective translation translates to (default: en,es)",
+    )
+    _add_numbers(
+        group,
         ("vocabulary-size", int, 48_000, "subwords"),
-        ("dim", int, 384, "dimensions"),
-        ("steps", int, 40_000, "batches to train on"),
-        ("batch-size", int, 1024, "pairs in a batch; each is ranked against all others in it"),
-        ("learning-rate", float, 2e-3, "Adam's, at its highest"),
-        ("token-dropout", float, 0.1, "share of subwords left out at random"),
+        ("dim", int, None, "dimensions (default: 384, bilstm 1024, transformer 512)"),
+        ("layers", int, None, "of a network (default: bilstm 1, transformer 3)"),
+        ("decoder-dim", int, 2048, "of the decoder of the objective translation"),
+        ("hard-negatives", int, 0, "wrong translations for each pair, mined as training goes on"),
         ("margin", float, 0.2, "subtracted from the cosine of true pairs"),
         ("scale", float, 20.0, "inverse temperature of the softmax"),
-        ("whitening", float, 0.3, "how far directions of large variance are scaled down, 0 to 1"),
-        ("held-out", int, 500, "pairs of each file kept for evaluation"),
+        (
+            "whitening",
+            float,
+            None,
+            "how far directions of a bag's large variance are scaled down, "
+            "0 to 1 (default: ranking 0.3, else 0)",
+        ),
+    )
+    group = parser.add_argument_group("training")
+    _add_numbers(
+        group,
+        ("steps", int, 40_000, "updates of the weights"),
+        (
+            "batch-size",
+            int,
+            None,
+            "pairs, each ranked against all others in the batch; or, for "
+            "the objective translation, tokens (default: 1024, translation 8000)",
+        ),
+        ("accumulate", int, 1, "batches in a step"),
+        (
+            "learning-rate",
+            float,
+            None,
+            "Adam's, at its highest (default: 2e-3, bilstm 1e-3, transformer 5e-4)",
+        ),
+        (
+            "token-dropout",
+            float,
+            None,
+            "share of subwords left out at random (default: bag 0.1, networks 0)",
+        ),
+        ("dropout", float, 0.1, "share of a network's activations left out at random"),
+        ("held-out", int, 500, "pairs of each language pair kept for evaluation"),
         ("evaluate-every", int, 5_000, "steps between evaluations, at which OUT is written"),
         ("seed", int, 1, "of all that is random"),
-    ):
-        group.add_argument(
-            f"--{name}", type=kind, default=default, help=f"{meaning} (default: {default})"
-        )
+    )
     group.add_argument(
         "--precision",
         choices=("float32", "bfloat16"),
         default="float32",
-        help="of the product of a batch; bfloat16 is faster where the processor has it "
-        "(default: float32)",
+        help="of products; bfloat16 is faster where the processor has it (default: float32)",
     )
+
+
+def _add_numbers(
+    group: argparse._ArgumentGroup, *options: tuple[str, type, float | None, str]
+) -> None:
+    """Add options by name, type, default and meaning, which tells a default that depends."""
+    for name, kind, default, meaning in options:
+        told = meaning if default is None else f"{meaning} (default: {default})"
+        group.add_argument(f"--{name}", type=kind, default=default, help=told)
 
 
 def _corpus_weight(text: str) -> tuple[str, float]:
@@ -89,52 +162,73 @@ def _corpus_weight(text: str) -> tuple[str, float]:
 
 
 def _train(args: argparse.Namespace) -> int:
-    from encoder.training.loop import TrainingOptions
+    from encoder import load_encoder
     from encoder.training.recipe import Recipe
     from encoder.training.recipe import train_encoder as train
     from pipelines import progress
 
     start_telling(args)
+    if (args.teacher is None) == (args.objective == "distillation"):
+        raise ValueError("--objective distillation and --teacher ENCODER need one another")
+    options = _options(args)  # first, for these errors are told at once
     recipe = Recipe(
         files=_files(args.data, args.pairs),
         exclude=frozenset(filter(None, args.exclude.split(","))),
         corpus_weights=dict(args.corpus_weight),
         vocabulary_size=args.vocabulary_size,
-        whitening=args.whitening,
+        whitening=_given(args.whitening, 0.3 if args.objective == "ranking" else 0.0),
         held_out=args.held_out,
         evaluate_every=args.evaluate_every,
-        options=TrainingOptions(
-            dim=args.dim,
-            steps=args.steps,
-            batch_size=args.batch_size,
-            learning_rate=args.learning_rate,
-            token_dropout=args.token_dropout,
-            margin=args.margin,
-            scale=args.scale,
-            precision=args.precision,
-            seed=args.seed,
-        ),
+        options=options,
     )
-    with progress.stage("train", args.steps * args.batch_size, "pairs") as meter:
-        errors = train(recipe, args.output, on_pairs=meter.advance)
+    teacher = load_encoder(args.teacher, precision="auto") if args.teacher else None
+    with progress.stage("train", args.steps, "steps") as meter:
+        errors = train(recipe, args.output, teacher=teacher, on_steps=meter.advance)
     for name, error in sorted(errors.items()):
         sys.stdout.write(f"{name}\t{100 * error:.2f} % of held-out sentences not found\n")
     return 0
 
 
-def _files(data: Path, pairs: str | None) -> tuple[Path, ...]:
-    """The files of the language pairs asked for.
+def _options(args: argparse.Namespace) -> TrainingOptions:
+    from encoder.training.options import TrainingOptions
+
+    dim, layers, learning_rate = ARCHITECTURES[args.architecture]
+    return TrainingOptions(
+        architecture=args.architecture,
+        objective=args.objective,
+        dim=_given(args.dim, dim),
+        layers=_given(args.layers, layers),
+        steps=args.steps,
+        batch_size=_given(args.batch_size, 8000 if args.objective == "translation" else 1024),
+        accumulate=args.accumulate,
+        learning_rate=_given(args.learning_rate, learning_rate),
+        scale=args.scale,
+        margin=args.margin,
+        hard_negatives=args.hard_negatives,
+        targets=tuple(args.targets.split(",")),
+        decoder_dim=args.decoder_dim,
+        token_dropout=_given(args.token_dropout, 0.1 if args.architecture == "bag" else 0.0),
+        dropout=args.dropout,
+        precision=args.precision,
+        seed=args.seed,
+    )
+
+
+def _given(value: Any, default: Any) -> Any:  # noqa: ANN401
+    return default if value is None else value
+
+
+def _files(data: Path, pairs: str | None) -> dict[str, tuple[Path, ...]]:
+    """The files of the language pairs asked for, by language pair.
 
     Raises:
         ValueError: one of them, or any at all, is missing.
     """
-    if not data.is_dir():
-        raise ValueError(f"{data}: there is no such folder")
-    there = {path.name.removesuffix(SUFFIX): path for path in sorted(data.glob(f"*{SUFFIX}"))}
-    if not there:
-        raise ValueError(f"{data}: no file there ends in {SUFFIX}; give the folder of the data")
-    wanted = list(there) if pairs is None else list(dict.fromkeys(pairs.split(",")))
+    from encoder.training.reading import find_parallel_text
+
+    there = find_parallel_text(data)
+    wanted = there if pairs is None else dict.fromkeys(pairs.split(","))
     for name in wanted:
         if name not in there:
-            raise ValueError(f"{data}: no {name}{SUFFIX}; there are {', '.join(there)}")
-    return tuple(there[name] for name in wanted)
+            raise ValueError(f"{data}: no parallel text of {name}; there are {', '.join(there)}")
+    return {name: there[name] for name in wanted}

@@ -10,13 +10,17 @@ from collections.abc import Mapping
 
 import torch
 from torch import nn
+from torch.nn import functional
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 
 class BiLSTM(nn.Module):
     """Embeds token ids (B, T) as the maximum over T of the last layer's outputs: (B, D)."""
 
-    def __init__(self, tensors: Mapping[str, torch.Tensor]) -> None:
+    def __init__(self, tensors: Mapping[str, torch.Tensor], *, dropout: float = 0.0) -> None:
         """Take the weights as LASER names them; its sizes are theirs.
+
+        ``dropout`` is the share of what enters each layer that is left out in training.
 
         Raises:
             ValueError: a tensor is missing, left over, or of another shape than the others ask for.
@@ -39,10 +43,18 @@ class BiLSTM(nn.Module):
         self.vocabulary = vocabulary
         self.directions = ("", "_reverse") if bidirectional else ("",)
         self.dim = hidden * len(self.directions)
+        self.lstm.dropout = self._dropout = dropout
 
-    def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        """Vectors (B, D) of sentences of one length; without padding, so of each by itself."""
-        outputs, _ = self.lstm(self.embed_tokens(ids))
+    def forward(self, ids: torch.Tensor, lengths: torch.Tensor | None = None) -> torch.Tensor:
+        """Vectors (B, D) of sentences of one length; or of ``lengths`` (B,), and padded to T."""
+        x = functional.dropout(self.embed_tokens(ids), self._dropout, self.training)
+        if lengths is None:
+            outputs, _ = self.lstm(x)
+        else:
+            packed = pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
+            outputs, _ = pad_packed_sequence(
+                self.lstm(packed)[0], batch_first=True, padding_value=-torch.inf
+            )
         return outputs.amax(dim=1)
 
 

@@ -1,4 +1,4 @@
-"""LASER3's network: fairseq's transformer encoder, pooled at ``<s>`` or by the maximum.
+"""LASER3's network: fairseq's transformer encoder, pooled at ``<s>``, by maximum or by mean.
 
 Heffernan, Çelebi & Schwenk 2022, "Bitext Mining Using Distilled Sentence Representations for
 Low-Resource Languages". Axes: ``B`` sentences of one length, ``T`` tokens, ``D`` model width,
@@ -23,11 +23,37 @@ ACTIVATIONS = {"relu": functional.relu, "gelu": functional.gelu}
 BOOKKEEPING = {"version", "embed_positions._float_tensor", "embed_positions.weights"}
 
 
+def _first(x: torch.Tensor, there: torch.Tensor | None) -> torch.Tensor:
+    return x[:, 0]
+
+
+def _maximum(x: torch.Tensor, there: torch.Tensor | None) -> torch.Tensor:
+    return (x if there is None else x.masked_fill(~there.unsqueeze(2), -torch.inf)).amax(dim=1)
+
+
+def _mean(x: torch.Tensor, there: torch.Tensor | None) -> torch.Tensor:
+    if there is None:
+        return x.mean(dim=1)
+    return x.masked_fill(~there.unsqueeze(2), 0).sum(dim=1) / there.sum(dim=1, keepdim=True)
+
+
+POOLS = {"cls": _first, "maxpool": _maximum, "mean": _mean}  # (B, T, D) to (B, D)
+
+
 class Transformer(nn.Module):
     """Embeds token ids (B, T) as unnormalised vectors (B, D)."""
 
-    def __init__(self, tensors: Mapping[str, torch.Tensor], config: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        tensors: Mapping[str, torch.Tensor],
+        config: Mapping[str, Any],
+        *,
+        dropout: float = 0.0,
+    ) -> None:
         """Take the weights and the configuration (``cfg.model``) as fairseq names them.
+
+        ``dropout`` is the share of the embeddings and of each block's output that is left out in
+        training.
 
         Raises:
             ValueError: a tensor or a setting is missing, or is not what the others ask for.
@@ -39,13 +65,14 @@ class Transformer(nn.Module):
                 raise ValueError(f"lacks the tensor {name}")
         self.vocabulary, self.dim = weights["embed_tokens.weight"].shape
         layers = sum(name.endswith(".fc1.weight") for name in weights)
-        self._cls = _choice(config, "sentemb_criterion", {"cls": True, "maxpool": False})
+        self._pool = _choice(config, "sentemb_criterion", POOLS)
         self._activation = _choice(config, "activation_fn", ACTIVATIONS)
         heads = _setting(config, "encoder_attention_heads")
         if not isinstance(heads, int) or heads < 1 or self.dim % heads:
             raise ValueError(f"has encoder_attention_heads {heads!r} for {self.dim} dimensions")
-        if self._cls and not _setting(config, "prepend_bos"):
+        if self._pool is _first and not _setting(config, "prepend_bos"):
             raise ValueError("is pooled at <s> (sentemb_criterion cls) but has no prepend_bos")
+        self._dropout = dropout
         self._scale = 1.0 if config.get("no_scale_embedding") else math.sqrt(self.dim)
         self.capacity = _capacity(weights, config)
         with torch.device("meta"):
@@ -57,23 +84,34 @@ class Transformer(nn.Module):
             inner = weights["layers.0.fc1.weight"].shape[0]
             before = bool(_setting(config, "encoder_normalize_before"))
             self.layers = nn.ModuleList(
-                Layer(self.dim, inner, heads, before=before, activation=self._activation)
+                Layer(
+                    self.dim,
+                    inner,
+                    heads,
+                    before=before,
+                    activation=self._activation,
+                    dropout=dropout,
+                )
                 for _ in range(layers)
             )
             if "layer_norm.weight" in weights:
                 self.layer_norm = nn.LayerNorm(self.dim)
         adopt(self, weights)
 
-    def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        """Vectors (B, D) of sentences of one length."""
+    def forward(self, ids: torch.Tensor, lengths: torch.Tensor | None = None) -> torch.Tensor:
+        """Vectors (B, D) of sentences of one length; or of ``lengths`` (B,), and padded to T."""
+        there = None
+        if lengths is not None:
+            there = torch.arange(ids.shape[1], device=ids.device) < lengths.unsqueeze(1)  # (B, T)
         x = self.embed_tokens(ids) * self._scale + self._positions(ids.shape[1])
         if hasattr(self, "layernorm_embedding"):
             x = self.layernorm_embedding(x)
+        x = functional.dropout(x, self._dropout, self.training)
         for layer in self.layers:
-            x = layer(x)
+            x = layer(x, there)
         if hasattr(self, "layer_norm"):
             x = self.layer_norm(x)
-        return x[:, 0] if self._cls else x.amax(dim=1)
+        return self._pool(x, there)
 
     def _positions(self, length: int) -> torch.Tensor:
         """Vectors (T, D) of positions, which fairseq numbers from ``PAD`` + 1 on."""
@@ -86,7 +124,16 @@ class Transformer(nn.Module):
 class Layer(nn.Module):
     """A layer of fairseq's ``TransformerEncoder``, under its parameter names."""
 
-    def __init__(self, dim: int, inner: int, heads: int, *, before: bool, activation: Any) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        dim: int,
+        inner: int,
+        heads: int,
+        *,
+        before: bool,
+        activation: Any,  # noqa: ANN401
+        dropout: float = 0.0,
+    ) -> None:
         super().__init__()
         self.self_attn = nn.ModuleDict(
             {name: nn.Linear(dim, dim) for name in ("k_proj", "v_proj", "q_proj", "out_proj")}
@@ -95,25 +142,32 @@ class Layer(nn.Module):
         self.fc1, self.fc2 = nn.Linear(dim, inner), nn.Linear(inner, dim)
         self.final_layer_norm = nn.LayerNorm(dim)
         self._heads, self._before, self._activation = heads, before, activation
+        self._dropout = dropout
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Map (B, T, D) to (B, T, D); norms come before the two blocks, or after them."""
+    def forward(self, x: torch.Tensor, there: torch.Tensor | None = None) -> torch.Tensor:
+        """Map (B, T, D) to (B, T, D); norms come before the two blocks, or after them.
+
+        ``there`` (B, T) is false where there is padding, to which nothing attends.
+        """
         if self._before:
-            x = x + self._attend(self.self_attn_layer_norm(x))
+            x = x + self._attend(self.self_attn_layer_norm(x), there)
             return x + self._feed(self.final_layer_norm(x))
-        x = self.self_attn_layer_norm(x + self._attend(x))
+        x = self.self_attn_layer_norm(x + self._attend(x, there))
         return self.final_layer_norm(x + self._feed(x))
 
     def _feed(self, x: torch.Tensor) -> torch.Tensor:
-        return self.fc2(self._activation(self.fc1(x)))
+        fed = self.fc2(self._activation(self.fc1(x)))
+        return functional.dropout(fed, self._dropout, self.training)
 
-    def _attend(self, x: torch.Tensor) -> torch.Tensor:
+    def _attend(self, x: torch.Tensor, there: torch.Tensor | None) -> torch.Tensor:
         q, k, v = (
             self.self_attn[name](x).unflatten(-1, (self._heads, -1)).transpose(1, 2)
             for name in ("q_proj", "k_proj", "v_proj")
         )
-        mixed = functional.scaled_dot_product_attention(q, k, v)  # (B, H, T, D / H)
-        return self.self_attn["out_proj"](mixed.transpose(1, 2).flatten(2))
+        mask = None if there is None else there[:, None, None]
+        mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)  # (B, H, T, D / H)
+        attended = self.self_attn["out_proj"](mixed.transpose(1, 2).flatten(2))
+        return functional.dropout(attended, self._dropout, self.training)
 
 
 def sinusoids(length: int, dim: int) -> torch.Tensor:

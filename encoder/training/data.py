@@ -1,80 +1,20 @@
-"""Parallel text for training: reading, held-out split, tokenised store, batch sampling."""
+"""Parallel text for training: held-out split, tokenised store, batch sampling."""
 
 from __future__ import annotations
 
-import lzma
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from encoder.tokenizer import Tokens
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from encoder.tokenizer import Tokenizer, Tokens
-
-
-@dataclass(frozen=True, kw_only=True)
-class ParallelText:
-    """Sentence pairs of one language pair, with the corpus that each comes from."""
-
-    name: str
-    source: list[str]
-    target: list[str]
-    corpus: list[str]
-
-    def __len__(self) -> int:
-        return len(self.source)
-
-    def take(self, rows: NDArray[np.int64]) -> ParallelText:
-        """The pairs at ``rows``, in that order."""
-        return ParallelText(
-            name=self.name,
-            source=[self.source[row] for row in rows],
-            target=[self.target[row] for row in rows],
-            corpus=[self.corpus[row] for row in rows],
-        )
-
-    def corpus_sizes(self) -> dict[str, int]:
-        """Pairs by corpus, largest first."""
-        return dict(Counter(self.corpus).most_common())
-
-
-def read_parallel_text(path: Path, *, exclude: frozenset[str]) -> ParallelText:
-    """Read ``xx-yy.tsv.xz``: source, TAB, target, TAB, corpus name; leave ``exclude`` out.
-
-    Raises:
-        ValueError: the file is damaged, a line has not three columns, or nothing is left.
-    """
-    source, target, corpus = [], [], []
-    for number, line in enumerate(_lines(path), start=1):
-        columns = line.rstrip("\n").split("\t")
-        if len(columns) != 3:
-            raise ValueError(
-                f"{path}:{number}: {len(columns)} columns; expected source, target and corpus"
-            )
-        if columns[2] not in exclude:
-            source.append(columns[0])
-            target.append(columns[1])
-            corpus.append(columns[2])
-    if not source:
-        without = f" after excluding {', '.join(sorted(exclude))}" if exclude else ""
-        raise ValueError(f"{path}: no sentence pairs left{without}")
-    name = path.name.removesuffix(".tsv.xz")
-    return ParallelText(name=name, source=source, target=target, corpus=corpus)
-
-
-def _lines(path: Path) -> Iterator[str]:
-    try:
-        with lzma.open(path, "rt", encoding="utf-8", newline="\n") as lines:
-            yield from lines
-    except (lzma.LZMAError, EOFError, UnicodeDecodeError) as error:
-        raise ValueError(
-            f"{path}: not UTF-8 text compressed with xz, or cut short ({error})"
-        ) from error
+    from encoder.tokenizer import Tokenizer
+    from encoder.training.reading import ParallelText
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +25,13 @@ class TokenPairs:
     source: Tokens
     target: Tokens
     weight: NDArray[np.float32]
+
+
+def join(sides: Sequence[Tokens]) -> Tokens:
+    """All sentences of all sides, one side after the other."""
+    lengths = np.concatenate([np.diff(side.offsets) for side in sides])
+    offsets = np.concatenate(([0], lengths.cumsum()))
+    return Tokens(ids=np.concatenate([side.ids for side in sides]), offsets=offsets)
 
 
 def tokenize_pairs(
@@ -118,24 +65,43 @@ def hold_out(text: ParallelText, count: int, *, seed: int) -> tuple[ParallelText
     return text.take(np.sort(order[count:])), text.take(np.sort(order[:count]))
 
 
+def count_pairs(pairs: TokenPairs) -> NDArray[np.int64]:
+    """What each sentence pair counts for in a batch that is measured in pairs: 1, int64 (P,)."""
+    return np.ones(len(pairs.weight), dtype=np.int64)
+
+
+def count_tokens(pairs: TokenPairs) -> NDArray[np.int64]:
+    """Tokens of each pair's longer side and the one that ends it, int64 (P,)."""
+    return 1 + np.maximum(np.diff(pairs.source.offsets), np.diff(pairs.target.offsets))
+
+
 def sample_batches(
-    pairs: list[TokenPairs], *, batch_size: int, temperature: float, seed: int
+    pairs: list[TokenPairs],
+    *,
+    batch_size: int,
+    count: Callable[[TokenPairs], NDArray[np.int64]] = count_pairs,
+    temperature: float,
+    seed: int,
 ) -> Iterator[tuple[TokenPairs, NDArray[np.int64]]]:
     """Endless batches, each from one language pair: the pair and its row numbers.
 
     A language pair is drawn with probability proportional to (sum of its weights) **
     ``temperature``. Within it every pass is a fresh shuffle that keeps a sentence pair with
-    probability equal to its weight, so that nothing is repeated before its pass is over.
+    probability equal to its weight, so that nothing is repeated before its pass is over. A batch
+    is as many sentence pairs as count for at most ``batch_size``, but at least one.
     """
     generator = np.random.default_rng(seed)
     sizes = np.array([float(p.weight.sum()) for p in pairs]) ** temperature
+    counts = [count(p) for p in pairs]
     queues = [np.empty(0, dtype=np.int64) for _ in pairs]
     while True:
         chosen = int(generator.choice(len(pairs), p=sizes / sizes.sum()))
-        weight = pairs[chosen].weight
-        while len(queues[chosen]) < batch_size:
+        weight, counted = pairs[chosen].weight, counts[chosen]
+        while counted[queues[chosen][:batch_size]].sum() < batch_size:
             kept = np.flatnonzero(generator.random(len(weight)) < weight)
             fresh = generator.permutation(kept).astype(np.int64)
             queues[chosen] = np.concatenate([queues[chosen], fresh])
-        rows, queues[chosen] = queues[chosen][:batch_size], queues[chosen][batch_size:]
+        sums = counted[queues[chosen][:batch_size]].cumsum()
+        taken = max(1, int(np.searchsorted(sums, batch_size, side="right")))
+        rows, queues[chosen] = queues[chosen][:taken], queues[chosen][taken:]
         yield pairs[chosen], rows

@@ -6,34 +6,34 @@ import dataclasses
 import logging
 import os
 import platform
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from encoder.bag import BagEncoder
-from encoder.checkpoint import save_encoder
 from encoder.tokenizer import Tokenizer, train_tokenizer
-from encoder.training.data import (
-    ParallelText,
-    hold_out,
-    pair_weights,
-    read_parallel_text,
-    tokenize_pairs,
-)
-from encoder.training.loop import TrainingOptions, train_table
-from encoder.training.whitening import partly_whitened
+from encoder.training.data import hold_out, pair_weights, tokenize_pairs
+from encoder.training.evaluation import PROGRESS, STATE, Keeper
+from encoder.training.finishing import finished
+from encoder.training.loop import Training, train
+from encoder.training.models import make_model
+from encoder.training.options import TrainingOptions
+from encoder.training.reading import ParallelText, read_parallel_text
+from encoder.training.state import State, load_state
+from encoder.training.tasks import Distillation, Ranking, Task, Translation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from encoder import Encoder
+
 logger = logging.getLogger(__name__)
 
-# Source sentences of each file that the vocabulary is made from, and the whitening.
+# Source sentences of each language pair that the vocabulary is made from, and the whitening.
 VOCABULARY_SENTENCES = 80_000
 WHITENING_SENTENCES = 2_000
 
@@ -42,12 +42,13 @@ WHITENING_SENTENCES = 2_000
 class Recipe:
     """What an encoder is made of.
 
+    ``files`` has the files of each language pair, see ``reading.find_parallel_text``.
     ``corpus_weights`` maps a corpus's name to the probability that a pass uses a pair of it;
     corpora that are not named weigh 1. ``whitening`` is the power of that of what is saved;
-    ``held_out`` pairs of each file are kept for evaluation.
+    ``held_out`` pairs of each language pair are kept for evaluation.
     """
 
-    files: tuple[Path, ...]
+    files: Mapping[str, tuple[Path, ...]]
     exclude: frozenset[str] = frozenset()
     corpus_weights: Mapping[str, float] = field(default_factory=dict)
     vocabulary_size: int = 48_000
@@ -68,65 +69,116 @@ class Recipe:
 
 
 def train_encoder(
-    recipe: Recipe, output: Path, *, on_pairs: Callable[[int], None] = lambda pairs: None
+    recipe: Recipe,
+    output: Path,
+    *,
+    teacher: Encoder | None = None,
+    on_steps: Callable[[int], None] = lambda steps: None,
 ) -> Mapping[str, float]:
-    """Train a weighted bag and save it in the folder ``output``.
+    """Train an encoder and save it in the folder ``output``.
 
-    The encoder as it stands is saved at every evaluation, so an interrupted training leaves its
-    last one.
+    At every evaluation the encoder is saved if it is the best so far, and the state of the
+    training beside it, see ``evaluation.Keeper``. A training that was begun there goes on.
 
     Args:
         recipe: data, vocabulary and training options.
         output: the folder to write; its parent must exist.
-        on_pairs: called after each step with the number of pairs seen in it.
+        teacher: what the objective ``distillation`` matches.
+        on_steps: called with the number of steps that are done more.
 
     Returns:
         The error rate of each language pair's held-out sentences: nearest neighbour by cosine
         among them, mean of both directions.
 
     Raises:
-        ValueError: ``output`` cannot be written, or a file is not parallel text, or too small.
+        ValueError: ``output`` cannot be written, a file is not parallel text or too small, what is
+            to be trained cannot be, or another training was begun in ``output``.
     """
     _check_output(output)
-    start = time.monotonic()
+    options = recipe.options
     texts, held_out = _read(recipe)
+    identity = _identity(recipe, texts, teacher)
+    state = _state(recipe, texts, identity, output / PROGRESS / STATE)
+    tokenizer = Tokenizer(state.tokenizer_model)
+    pairs, others = (
+        [tokenize_pairs(text, tokenizer, recipe.corpus_weights) for text in some]
+        for some in (texts, held_out)
+    )
+    torch.manual_seed(options.seed)
+    model = make_model(options, len(tokenizer))
+    task = _task(options, texts, teacher, vocabulary=len(tokenizer), dim=model.dim)
+    training = Training(model, task, options)
+    if state.step:
+        training.restore(state.tensors, state.step)
+        task.prepare(model, pairs)
+        on_steps(state.step)
+        logger.info("going on after step %d", state.step)
+    sample = list(sample_sentences(recipe, texts, WHITENING_SENTENCES))
+    finish = partial(finished, model, tokenizer, options, sample=sample, power=recipe.whitening)
+    facts = _facts(recipe, texts, identity)
+    keeper = Keeper(output, state, held_out=held_out, finish=finish, facts=facts)
+    losses: list[float] = []
+
+    def on_step(loss: float) -> None:
+        on_steps(1)
+        losses.append(loss)
+        if training.step % recipe.evaluate_every == 0 or training.step == options.steps:
+            figures = {"loss": float(np.mean(losses)), **task.figures(model, others)}
+            keeper.keep(training, figures)
+            losses.clear()
+            task.prepare(model, pairs)
+
+    train(training, pairs, options, on_step=on_step)
+    return keeper.best_errors()
+
+
+def _task(
+    options: TrainingOptions,
+    texts: list[ParallelText],
+    teacher: Encoder | None,
+    *,
+    vocabulary: int,
+    dim: int,
+) -> Task:
+    if options.objective == "ranking":
+        return Ranking(options)
+    if options.objective == "translation":
+        names = [text.name for text in texts]
+        return Translation(options, vocabulary=vocabulary, dim=dim, names=names)
+    if teacher is None:
+        raise ValueError("distillation needs a teacher, an encoder to learn from")
+    if teacher.dim != dim:
+        raise ValueError(
+            f"the teacher's vectors have {teacher.dim} dimensions and the student's {dim}; "
+            f"give the student {teacher.dim}"
+        )
+    logger.info("encoding all sentences with the teacher")
+    return Distillation(teacher, texts)
+
+
+def _state(
+    recipe: Recipe, texts: list[ParallelText], identity: dict[str, Any], path: Path
+) -> State:
+    """The state to go on from; a new one with a vocabulary of its own, if there is none."""
+    if path.exists():
+        return load_state(path, identity)
     model = train_tokenizer(
         sample_sentences(recipe, texts, VOCABULARY_SENTENCES),
         vocabulary_size=recipe.vocabulary_size,
     )
-    tokenizer = Tokenizer(model)
-    whitening_sentences = list(sample_sentences(recipe, texts, WHITENING_SENTENCES))
-    pairs = [tokenize_pairs(text, tokenizer, recipe.corpus_weights) for text in texts]
-    errors: dict[str, float] = {}
-
-    def on_step(step: int, loss: float, table: torch.Tensor) -> None:
-        on_pairs(recipe.options.batch_size)
-        done = step + 1
-        if done % recipe.evaluate_every and done != recipe.options.steps:
-            return
-        plain = BagEncoder(name="training", tokenizer=tokenizer, table=table.numpy())
-        vectors = plain.encode(whitening_sentences)
-        saved = partly_whitened(table.numpy(), vectors, power=recipe.whitening)
-        encoder = BagEncoder(name="training", tokenizer=tokenizer, table=saved)
-        errors.update((text.name, retrieval_error(encoder, text)) for text in held_out)
-        seconds = time.monotonic() - start
-        logger.info(
-            "step %d: loss %.3f, held-out error %.2f %%, %.0f s",
-            *(done, loss, 100 * float(np.mean(list(errors.values()))), seconds),
-        )
-        facts = _facts(recipe, texts, done, seconds, errors)
-        save_encoder(output, table=saved, tokenizer_model=model, facts=facts)
-
-    train_table(pairs, vocabulary_size=len(tokenizer), options=recipe.options, on_step=on_step)
-    return errors
+    return State(identity=identity, tokenizer_model=model)
 
 
-def retrieval_error(encoder: BagEncoder, text: ParallelText) -> float:
-    """Share of sentences whose nearest neighbour by cosine is not their translation, both ways."""
-    cosines = encoder.encode(text.source) @ encoder.encode(text.target).T
-    own = np.arange(len(text))
-    wrong = [(cosines.argmax(axis=axis) != own).mean() for axis in (0, 1)]
-    return float(np.mean(wrong))
+def _identity(recipe: Recipe, texts: list[ParallelText], teacher: Encoder | None) -> dict[str, Any]:
+    """What decides the weights, as JSON values."""
+    own = {name: value for name, value in vars(recipe).items() if name not in ("files", "options")}
+    return {
+        **own,
+        **dataclasses.asdict(recipe.options),
+        "exclude": sorted(recipe.exclude),
+        "text": {text.name: text.digest() for text in texts},
+        "teacher": None if teacher is None else teacher.name,
+    }
 
 
 def _check_output(folder: Path) -> None:
@@ -141,11 +193,11 @@ def _check_output(folder: Path) -> None:
 
 def _read(recipe: Recipe) -> tuple[list[ParallelText], list[ParallelText]]:
     texts, held_out = [], []
-    for path in recipe.files:
-        text = read_parallel_text(path, exclude=recipe.exclude)
+    for name, files in recipe.files.items():
+        text = read_parallel_text(files, exclude=recipe.exclude)
         kept, out = hold_out(text, recipe.held_out, seed=recipe.options.seed)
         if not pair_weights(kept, recipe.corpus_weights).any():
-            raise ValueError(f"{path}: every pair is of a corpus of weight 0; leave the file out")
+            raise ValueError(f"{name}: every pair is of a corpus of weight 0; leave it out")
         logger.info("%s: %d pairs", text.name, len(kept))
         texts.append(kept)
         held_out.append(out)
@@ -153,9 +205,9 @@ def _read(recipe: Recipe) -> tuple[list[ParallelText], list[ParallelText]]:
 
 
 def sample_sentences(recipe: Recipe, texts: list[ParallelText], most: int) -> Iterator[str]:
-    """From each file ``most`` source sentences, or all if they are fewer, and a third of targets.
+    """From each language pair ``most`` source sentences, or all there are, and a third of targets.
 
-    Targets are the same language in nearly every file, hence fewer; what is down-weighted in
+    Targets are the same language in nearly every pair, hence fewer; what is down-weighted in
     training is so here.
     """
     generator = np.random.default_rng(recipe.options.seed)
@@ -170,23 +222,17 @@ def sample_sentences(recipe: Recipe, texts: list[ParallelText], most: int) -> It
 
 
 def _facts(
-    recipe: Recipe,
-    texts: list[ParallelText],
-    steps: int,
-    seconds: float,
-    errors: Mapping[str, float],
+    recipe: Recipe, texts: list[ParallelText], identity: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What the saved encoder tells of its training."""
+    """What the saved encoder tells of its training, beside its figures."""
     return {
         "pairs": {text.name: text.corpus_sizes() for text in texts},
         "excluded": sorted(recipe.exclude),
         "corpus_weights": dict(recipe.corpus_weights),
         "whitening": recipe.whitening,
+        "teacher": identity["teacher"],
         "options": dataclasses.asdict(recipe.options),
-        "steps": steps,
-        "seconds": round(seconds),
         "threads": torch.get_num_threads(),
         "machine": platform.machine(),
         "torch": torch.__version__,
-        "held_out_error": {name: round(error, 4) for name, error in errors.items()},
     }

@@ -104,7 +104,7 @@ TRANSFORMER_EDITS: dict[str, tuple[Callable[[dict], object], str]] = {
     "no cfg.model": (lambda c: c["cfg"].pop("model"), "lacks its part 'model'"),
     "no heads": (lambda c: config(c).pop("encoder_attention_heads"), "lacks the setting encoder_a"),
     "heads": (lambda c: config(c).update(encoder_attention_heads=5), "heads 5 for 16 dimensions"),
-    "pooling": (lambda c: config(c).update(sentemb_criterion="mean"), "sentemb_criterion 'mean'"),
+    "pooling": (lambda c: config(c).update(sentemb_criterion="sum"), "sentemb_criterion 'sum'"),
     "no <s>": (lambda c: config(c).update(prepend_bos=False), "has no prepend_bos"),
     "activation": (lambda c: config(c).update(activation_fn="swish"), "activation_fn 'swish'"),
     "no tensor": (lambda c: c["model"].pop("layers.1.fc2.bias"), "lacks the tensor layers.1.fc2"),

@@ -1,8 +1,6 @@
-"""Reading, splitting and sampling parallel text."""
+"""Splitting, tokenising and sampling parallel text."""
 
-import lzma
-from itertools import islice
-from pathlib import Path
+from itertools import islice, pairwise
 
 import numpy as np
 import pytest
@@ -11,23 +9,16 @@ from hypothesis import strategies as st
 
 from encoder.tokenizer import Tokenizer
 from encoder.training.data import (
-    ParallelText,
     TokenPairs,
+    count_tokens,
     hold_out,
+    join,
     pair_weights,
-    read_parallel_text,
     sample_batches,
     tokenize_pairs,
 )
-from tests.encoder.test_tokenizer import tokens_of
-from tests.encoder.training.language import write_pairs
-
-NONE: frozenset[str] = frozenset()
-
-
-def write(path: Path, text: str | bytes) -> Path:
-    path.write_bytes(lzma.compress(text.encode() if isinstance(text, str) else text))
-    return path
+from encoder.training.reading import ParallelText
+from tests.encoder.test_tokenizer import lists_of, tokens_of
 
 
 def numbered(count: int) -> ParallelText:
@@ -44,54 +35,6 @@ def token_pairs(weights: list[float], name: str = "xx-yy") -> TokenPairs:
     empty = tokens_of([[] for _ in weights])
     weight = np.array(weights, dtype=np.float32)
     return TokenPairs(name=name, source=empty, target=empty, weight=weight)
-
-
-def test_read(tmp_path: Path) -> None:
-    path = write(tmp_path / "xx-yy.tsv.xz", "a b\tc\tone\n \u2028é\t\ttwo\nd\te\rf\tone")
-    text = read_parallel_text(path, exclude=NONE)
-    assert text == ParallelText(
-        name="xx-yy",
-        source=["a b", " \u2028é", "d"],
-        target=["c", "", "e\rf"],
-        corpus=["one", "two", "one"],
-    )
-    assert (len(text), text.corpus_sizes()) == (3, {"one": 2, "two": 1})
-    assert read_parallel_text(path, exclude=frozenset({"one", "three"})).source == [" \u2028é"]
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("a\tb\tc\na\tb\n", ":2: 2 columns; expected source, target and corpus"),
-        ("a\tb\tc\td\n", ":1: 4 columns"),
-        ("a\tb\tc\n\n", ":2: 1 columns"),
-        ("", ": no sentence pairs left"),
-        ("a\tb\tbad\n", ": no sentence pairs left after excluding bad, worse"),
-        (b"a\tb\tc\n\xff\tb\tc\n", ": not UTF-8 text compressed with xz, or cut short ("),
-    ],
-)
-def test_read_refuses(tmp_path: Path, text: str | bytes, reason: str) -> None:
-    path = write(tmp_path / "xx-yy.tsv.xz", text)
-    exclude = frozenset({"bad", "worse"}) if "bad" in str(text) else NONE
-    with pytest.raises(ValueError) as caught:
-        read_parallel_text(path, exclude=exclude)
-    assert str(caught.value).startswith(f"{path}{reason}")
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("kept", [0, 4, 60, -20, -1])
-def test_read_refuses_what_is_cut_short(tmp_path: Path, kept: int) -> None:
-    path = write_pairs(tmp_path / "xx-yy.tsv.xz", [(f"s{i}", f"t{i}") for i in range(200)])
-    path.write_bytes(path.read_bytes()[:kept])
-    with pytest.raises(ValueError, match="cut short"):
-        read_parallel_text(path, exclude=NONE)
-
-
-def test_read_refuses_plain_text(tmp_path: Path) -> None:
-    path = tmp_path / "xx-yy.tsv.xz"
-    path.write_text("a\tb\tc\n" * 50)
-    with pytest.raises(ValueError, match="not UTF-8 text compressed with xz"):
-        read_parallel_text(path, exclude=NONE)
 
 
 @given(count=st.integers(0, 30), out=st.integers(0, 15), seed=st.integers(0, 9))
@@ -179,3 +122,30 @@ def test_the_seed_decides() -> None:
     pairs = [token_pairs([1, 0.5] * 30, "a"), token_pairs([1] * 50, "b")]
     first, same, other = (sampled(pairs, 30, batch_size=8, seed=seed) for seed in (4, 4, 5))
     assert first == same != other
+
+
+lists = st.lists(st.lists(st.integers(0, 9), max_size=7), min_size=1, max_size=12)
+
+
+@given(source=lists, target=lists)
+def test_joining_is_laying_end_to_end(source: list[list[int]], target: list[list[int]]) -> None:
+    joined = join([tokens_of(source), tokens_of(target)])
+    assert lists_of(joined) == source + target
+    assert (joined.ids.dtype, joined.offsets.dtype) == (np.int32, np.int64)
+
+
+@given(lists=lists, size=st.integers(1, 30))
+def test_batches_by_tokens_are_as_full_as_they_can_be(lists: list[list[int]], size: int) -> None:
+    target = tokens_of([tokens[:3] for tokens in lists])
+    weight = np.ones(len(lists), dtype=np.float32)
+    pairs = TokenPairs(name="xx-yy", source=tokens_of(lists), target=target, weight=weight)
+    counts = [1 + len(tokens) for tokens in lists]
+    assert count_tokens(pairs).tolist() == counts
+    endless = sample_batches([pairs], batch_size=size, count=count_tokens, temperature=1.0, seed=3)
+    batches = [rows.tolist() for _, rows in islice(endless, 40)]
+    for rows, following in pairwise(batches):
+        total = sum(counts[row] for row in rows)
+        assert rows and (total <= size or len(rows) == 1)
+        assert total + counts[following[0]] > size
+    stream = [row for rows in batches for row in rows]
+    assert sorted(stream[: len(lists)]) == list(range(len(lists)))

@@ -12,46 +12,12 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 from encoder.training.data import TokenPairs, sample_batches
-from encoder.training.loop import (
-    RowAdam,
-    TrainingOptions,
-    drop_tokens,
-    learning_rate_at,
-    train_table,
-)
+from encoder.training.loop import Training, drop_tokens, train
+from encoder.training.models import Bag
+from encoder.training.options import TrainingOptions, learning_rate_at
+from encoder.training.tasks import Ranking
 from tests.encoder.test_tokenizer import lists_of, tokens_of
 from tests.encoder.training.test_objectives import plain
-
-
-def test_row_adam_is_sparse_adam() -> None:
-    generator = torch.Generator().manual_seed(0)
-    start = torch.randn(12, 5, generator=generator)
-    ours, theirs = start.clone(), torch.nn.Parameter(start.clone())
-    optimizer = RowAdam(ours, beta1=0.8, beta2=0.95)
-    reference = torch.optim.SparseAdam([theirs], betas=(0.8, 0.95), eps=1e-8)
-    for step in range(20):
-        rows = torch.randperm(12, generator=generator)[: 1 + step % 4].sort().values
-        gradient = torch.randn(len(rows), 5, generator=generator)
-        rate = 0.1 / (step + 1)
-        optimizer.step(rows.int(), gradient.clone(), rate)
-        theirs.grad = torch.sparse_coo_tensor(
-            rows[None], gradient, theirs.shape, check_invariants=True
-        )
-        reference.param_groups[0]["lr"] = rate
-        reference.step()
-        torch.testing.assert_close(ours, theirs.detach())
-    assert not torch.equal(ours, start)
-
-
-def test_row_adam_leaves_other_rows_alone() -> None:
-    table = torch.randn(6, 3, generator=torch.Generator().manual_seed(1))
-    before = table.clone()
-    optimizer = RowAdam(table)
-    for _ in range(3):
-        optimizer.step(torch.tensor([1, 4]), torch.ones(2, 3), 0.1)
-    untouched = [0, 2, 3, 5]
-    assert torch.equal(table[untouched], before[untouched])
-    assert (table[[1, 4]] < before[[1, 4]]).all()
 
 
 def test_the_learning_rate_rises_and_falls() -> None:
@@ -88,6 +54,14 @@ def test_the_share_that_is_dropped() -> None:
     [
         ("dim", 0),
         ("steps", 0),
+        ("layers", 0),
+        ("layers", 6),
+        ("accumulate", 0),
+        ("hard_negatives", -1),
+        ("decoder_dim", 0),
+        ("dropout", 1.0),
+        ("architecture", "cnn"),
+        ("objective", "masking"),
         ("batch_size", 0),
         ("batch_size", 1),
         ("warmup_steps", 0),
@@ -123,16 +97,20 @@ def bijection(seed: int) -> TokenPairs:
     )
 
 
+GIVEN = {"dim": 16, "steps": 60, "batch_size": 16, "learning_rate": 0.05, "warmup_steps": 5}
+
+
+def begun(options: TrainingOptions) -> Training:
+    torch.manual_seed(options.seed)
+    return Training(Bag(45, options.dim), Ranking(options), options)
+
+
 def trained(**changes: object) -> tuple[np.ndarray, list[float]]:
     losses: list[float] = []
-    given = {"dim": 16, "steps": 60, "batch_size": 16, "learning_rate": 0.05, "warmup_steps": 5}
-    table = train_table(
-        [bijection(1), bijection(2)],
-        vocabulary_size=45,
-        options=TrainingOptions(**(given | changes)),
-        on_step=lambda step, loss, table: losses.append(loss),
-    )
-    return table, losses
+    options = TrainingOptions(**(GIVEN | changes))
+    training = begun(options)
+    train(training, [bijection(1), bijection(2)], options, on_step=losses.append)
+    return training.model.table.detach().numpy(), losses
 
 
 def test_training_lowers_the_loss_and_moves_only_what_it_saw() -> None:
@@ -151,11 +129,10 @@ def test_training_is_dense_autograd_with_adam() -> None:
         dim=8, steps=12, batch_size=10, learning_rate=0.05, warmup_steps=3, token_dropout=0
     )
     pairs = [bijection(1), bijection(2)]
-    found = train_table(
-        pairs, vocabulary_size=45, options=options, on_step=lambda step, loss, table: None
-    )
-    torch.manual_seed(options.seed)
-    table = torch.nn.Parameter(torch.randn(45, 8) / math.sqrt(8))
+    training = begun(options)
+    table = torch.nn.Parameter(training.model.table.detach().clone())
+    train(training, pairs, options, on_step=lambda loss: None)
+    found = training.model.table.detach().numpy()
     optimizer = torch.optim.SparseAdam([table], betas=(0.9, 0.99))
     batches = sample_batches(pairs, batch_size=10, temperature=0.5, seed=options.seed)
     for step, (pair, rows) in enumerate(islice(batches, 12)):
@@ -188,3 +165,58 @@ def test_bfloat16_trains_too() -> None:
 def test_sentences_of_which_nothing_is_left() -> None:
     table, _ = trained(token_dropout=0.99)
     assert np.isfinite(table).all()
+
+
+def test_accumulated_batches_count_like_one_mean() -> None:
+    """A step on two batches is dense autograd on the mean of their losses."""
+    options = TrainingOptions(
+        dim=8, steps=5, batch_size=10, accumulate=2, learning_rate=0.05, token_dropout=0
+    )
+    pairs = [bijection(1), bijection(2)]
+    training = begun(options)
+    table = torch.nn.Parameter(training.model.table.detach().clone())
+    drawn = list(islice(sample_batches(pairs, batch_size=10, temperature=0.5, seed=1), 2))
+    loss = training.advance(drawn)
+    losses = []
+    for pair, rows in drawn:
+        sides = [lists_of(side.take(rows)) for side in (pair.source, pair.target)]
+        vectors = [torch.stack([table[tokens].sum(dim=0) for tokens in side]) for side in sides]
+        losses.append(plain(*map(functional.normalize, vectors), options.scale, options.margin))
+    mean = torch.stack(losses).mean()
+    mean.backward()
+    assert loss == pytest.approx(mean.item(), rel=1e-5)
+    rate = learning_rate_at(0, options)
+    moved = training.model.table.detach() - table.detach()
+    expected = -rate * table.grad.sign()  # Adam's first step
+    clear = table.grad.abs() > 1e-6
+    torch.testing.assert_close(moved[clear], expected[clear], atol=rate * 0.02, rtol=0)
+
+
+@pytest.mark.parametrize("step", [1, 7, 59])
+def test_what_is_restored_goes_on_as_if_undisturbed(step: int) -> None:
+    options = TrainingOptions(**GIVEN)
+    pairs = [bijection(1), bijection(2)]
+    whole, _ = trained()
+    first = begun(options)
+
+    def stop(loss: float) -> None:
+        if first.step == step:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        train(first, pairs, options, on_step=stop)
+    saved = {name: tensor.clone() for name, tensor in first.tensors().items()}
+    torch.manual_seed(99)
+    second = Training(Bag(45, options.dim), Ranking(options), options)
+    second.restore(saved, step)
+    train(second, pairs, options, on_step=lambda loss: None)
+    assert second.model.table.detach().numpy().tobytes() == whole.tobytes()
+
+
+def test_another_models_state_is_refused() -> None:
+    options = TrainingOptions(**GIVEN)
+    training = begun(options)
+    other = Training(Bag(44, options.dim), Ranking(options), options)
+    for tensors in (other.tensors(), {}):
+        with pytest.raises(ValueError, match=r"^the state is that of another model$"):
+            training.restore(tensors, 1)

@@ -12,8 +12,10 @@ import pytest
 import encoder.training.recipe
 from encoder import load_encoder
 from encoder.checkpoint import CONFIG, TOKENIZER, WEIGHTS
-from encoder.training.data import ParallelText
-from encoder.training.recipe import Recipe, retrieval_error, train_encoder
+from encoder.training.evaluation import retrieval_error
+from encoder.training.options import TrainingOptions
+from encoder.training.reading import ParallelText
+from encoder.training.recipe import Recipe, train_encoder
 from pipelines import progress
 from pipelines.train_cli import train_encoder as command
 from tests.encoder.training.language import made_up_pairs, write_pairs
@@ -127,22 +129,22 @@ def test_all_pairs_are_trained_and_reported(
 
 def test_an_interrupted_training_leaves_its_last_encoder(data: Path, tmp_path: Path) -> None:
     recipe = Recipe(
-        files=(data / "zz-yy.tsv.xz",),
+        files={"zz-yy": (data / "zz-yy.tsv.xz",)},
         vocabulary_size=300,
         held_out=50,
         evaluate_every=2,
-        options=encoder.training.recipe.TrainingOptions(dim=8, steps=100, batch_size=16),
+        options=TrainingOptions(dim=8, steps=100, batch_size=16),
     )
     seen: list[int] = []
 
-    def interrupt(pairs: int) -> None:
-        seen.append(pairs)
+    def interrupt(steps: int) -> None:
+        seen.append(steps)
         if len(seen) == 6:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train_encoder(recipe, tmp_path / "enc", on_pairs=interrupt)
-    assert seen == [16] * 6
+        train_encoder(recipe, tmp_path / "enc", on_steps=interrupt)
+    assert seen == [1] * 6
     config = json.loads((tmp_path / "enc" / CONFIG).read_text(encoding="utf-8"))
     assert config["facts"]["steps"] == 4
     assert load_encoder(str(tmp_path / "enc")).dim == 8
@@ -188,8 +190,8 @@ BAD_OPTIONS = [
     ("--corpus-weight a=nan", "argument --corpus-weight: expected NAME=W"),
     ("--corpus-weight a", "argument --corpus-weight: expected NAME=W"),
     ("--corpus-weight =1", "argument --corpus-weight: expected NAME=W"),
-    ("--pairs xx-yy,aa-bb", "DATA: no aa-bb.tsv.xz; there are xx-yy, zz-yy"),
-    ("--pairs=", "DATA: no .tsv.xz; there are xx-yy, zz-yy"),
+    ("--pairs xx-yy,aa-bb", "DATA: no parallel text of aa-bb; there are xx-yy, zz-yy"),
+    ("--pairs=", "DATA: no parallel text of ; there are xx-yy, zz-yy"),
 ]
 
 
@@ -223,7 +225,12 @@ def test_bad_places_are_refused_at_once(
     for folder, output, line in (
         (tmp_path / "no", empty, f"{tmp_path / 'no'}: there is no such folder"),
         (file, empty, f"{file}: there is no such folder"),
-        (empty, empty, f"{empty}: no file there ends in .tsv.xz; give the folder of the data"),
+        (
+            empty,
+            empty,
+            f"{empty}: no parallel text there; files are named XX-YY.tsv.xz, XX-YY.parquet, or "
+            "XX-YY.XX beside XX-YY.YY",
+        ),
         (data, tmp_path / "a" / "b", f"{tmp_path}/a/b: there is no folder {tmp_path}/a; create it"),
         (data, file, f"{file}: is a file; the encoder needs a folder"),
         (data, file / "b", f"{file}/b: there is no folder {file}; create it"),
@@ -252,7 +259,7 @@ def test_a_folder_that_may_not_be_written_is_refused_at_once(
     [
         ("--held-out 201 --pairs zz-yy", "zz-yy: 400 pairs are too few to hold out 201; give more"),
         ("--exclude other", "DATA/zz-yy.tsv.xz: no sentence pairs left after excluding other"),
-        ("--corpus-weight other=0", "DATA/zz-yy.tsv.xz: every pair is of a corpus of weight 0; "),
+        ("--corpus-weight other=0", "zz-yy: every pair is of a corpus of weight 0; "),
         (
             "--vocabulary-size 9000",
             "no vocabulary of 9000 subwords can be made of this text: "
@@ -268,7 +275,7 @@ def test_text_that_does_not_do_is_refused_before_training(
     options: str,
     line: str,
 ) -> None:
-    monkeypatch.delattr(encoder.training.recipe, "train_table")
+    monkeypatch.delattr(encoder.training.recipe, "train")
     assert run(data, "-o", tmp_path / "enc", *SMALL, *options.split()) == 2
     assert last_line(capsys).startswith(line.replace("DATA", str(data)))
     assert not list(tmp_path.iterdir())
@@ -277,4 +284,4 @@ def test_text_that_does_not_do_is_refused_before_training(
 @pytest.mark.parametrize("weight", [-0.1, 1.1, float("nan")])
 def test_a_recipe_checks_its_weights(weight: float) -> None:
     with pytest.raises(ValueError, match=f"^weight {weight} of corpus c: expected 0 to 1$"):
-        Recipe(files=(), corpus_weights={"c": weight})
+        Recipe(files={}, corpus_weights={"c": weight})

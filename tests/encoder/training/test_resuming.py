@@ -1,0 +1,198 @@
+"""A training that is killed and started again, against one that nothing disturbed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from encoder.checkpoint import WEIGHTS
+from encoder.training.evaluation import CURVES, LOG, PROGRESS, STATE, Keeper
+from encoder.training.loop import Training
+from encoder.training.models import Bag
+from encoder.training.options import TrainingOptions
+from encoder.training.reading import ParallelText
+from encoder.training.state import State, load_state, save_state
+from encoder.training.tasks import Ranking
+from tests.encoder.training.language import made_up_pairs, write_pairs
+
+STEPS = 400
+SMALL = (
+    *("--vocabulary-size", "300", "--dim", "32", "--steps", STEPS, "--batch-size", "64"),
+    *("--learning-rate", "0.03", "--held-out", "50", "--evaluate-every", "40"),
+)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    write_pairs(folder / "xx-yy.tsv.xz", made_up_pairs(500, seed=1))
+    write_pairs(folder / "zz-yy.tsv.xz", made_up_pairs(300, seed=2))
+    return folder
+
+
+def begin(data: Path, output: Path, *more: object) -> subprocess.Popen[str]:
+    code = "import sys; from pipelines.train_cli import train_encoder; sys.exit(train_encoder())"
+    arguments = [str(argument) for argument in (data, "-o", output, *SMALL, *more)]
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *arguments], stderr=subprocess.PIPE, text=True
+    )
+
+
+def finish(data: Path, output: Path, *more: object) -> str:
+    """What the command tells."""
+    process = begin(data, output, *more)
+    told = process.communicate()[1]
+    assert process.returncode == 0, told
+    return told
+
+
+def steps_done(output: Path) -> int:
+    log = output / PROGRESS / LOG
+    return json.loads(log.read_text().splitlines()[-1])["step"] if log.exists() else 0
+
+
+def kill_after(steps: int, process: subprocess.Popen[str], output: Path) -> None:
+    deadline = time.monotonic() + 120
+    while steps_done(output) < steps and time.monotonic() < deadline:
+        time.sleep(0.005)
+    process.kill()
+    process.wait()
+    assert process.returncode == -signal.SIGKILL
+    assert steps <= steps_done(output) < STEPS
+
+
+@pytest.fixture(scope="module")
+def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    output = tmp_path_factory.mktemp("whole") / "enc"
+    finish(data, output)
+    return output
+
+
+def test_killed_twice_it_gives_the_same_weights(data: Path, whole: Path, tmp_path: Path) -> None:
+    output = tmp_path / "enc"
+    for steps in (40, 160):
+        kill_after(steps, begin(data, output), output)
+    done = steps_done(output)
+    assert f"going on after step {done}" in finish(data, output)
+    for name in (WEIGHTS, f"{PROGRESS}/{STATE}"):
+        expected, found = load_file(whole / name), load_file(output / name)
+        assert expected.keys() == found.keys()
+        for tensor in expected:
+            assert torch.equal(expected[tensor], found[tensor]), tensor
+    assert figures(output) == figures(whole)
+    assert len(figures(output)) == STEPS // 40
+    assert not list(output.glob("**/.draft-*"))
+
+
+def figures(output: Path) -> list[dict[str, object]]:
+    entries = [json.loads(line) for line in (output / PROGRESS / LOG).read_text().splitlines()]
+    return [{name: entry[name] for name in entry if name != "seconds"} for entry in entries]
+
+
+def test_the_log_and_the_curves(whole: Path) -> None:
+    entries = figures(whole)
+    assert [entry["step"] for entry in entries] == list(range(40, STEPS + 1, 40))
+    assert entries[-1]["loss"] < 0.5 * entries[0]["loss"]
+    assert entries[-1]["error"] < 0.1 < entries[0]["error"]
+    assert entries[0]["errors"].keys() == {"xx-yy", "zz-yy"}
+    assert np.mean(list(entries[3]["errors"].values())) == pytest.approx(entries[3]["error"])
+    curves = (whole / PROGRESS / CURVES).read_text()
+    assert curves.count("<svg") == 1 and "held-out error" in curves
+
+
+def test_what_is_finished_is_not_trained_again(data: Path, whole: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in whole.rglob("*") if path.is_file()}
+    finish(data, whole)
+    assert {path: path.stat().st_mtime_ns for path in whole.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (("--margin", "0.1"), "a training with margin 0.2 was begun there, and this one has 0.1;"),
+        (("--exclude", "b,a"), "a training with exclude [] was begun there, and this one has ['a'"),
+        (("--pairs", "xx-yy"), "a training with text {'xx-yy': '"),
+    ],
+)
+def test_another_training_is_refused(
+    data: Path, whole: Path, more: tuple[str, ...], told: str
+) -> None:
+    process = begin(data, whole, *more)
+    last = process.communicate()[1].splitlines()[-1]
+    assert process.returncode == 2
+    assert last.startswith(f"train-encoder: error: {whole / PROGRESS}: {told}")
+
+
+def state(**changes: object) -> State:
+    given = {"identity": {"a": 1, "b": [2]}, "tokenizer_model": b"model", "step": 3}
+    return State(**(given | changes))
+
+
+def test_a_state_is_read_as_it_was_written(tmp_path: Path) -> None:
+    tensors = {"x": torch.arange(6.0).reshape(2, 3), "optimizer.0.0.step": torch.tensor(7)}
+    written = state(tensors=tensors, seconds=1.5, history=[{"step": 1, "error": 0.25}])
+    save_state(tmp_path / STATE, written)
+    found = load_state(tmp_path / STATE, {"a": 1, "b": (2,)})
+    assert {name: tensor.tolist() for name, tensor in found.tensors.items()} == {
+        name: tensor.tolist() for name, tensor in tensors.items()
+    }
+    written.tensors, found.tensors = {}, {}
+    assert found == written
+
+
+@pytest.mark.parametrize("cut", [0, 5, 60, -1])
+def test_a_damaged_state_is_refused(tmp_path: Path, cut: int) -> None:
+    path = tmp_path / STATE
+    save_state(path, state())
+    path.write_bytes(path.read_bytes()[:cut])
+    with pytest.raises(ValueError, match="is no state of a training, or damaged; remove it"):
+        load_state(path, state().identity)
+
+
+def test_a_failed_write_keeps_the_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / STATE
+    save_state(path, state())
+
+    def fail(descriptor: int) -> None:
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(OSError, match="No space"):
+        save_state(path, state(step=4))
+    assert load_state(path, state().identity).step == 3
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_best_encoder_is_kept_beside_the_last_state(tmp_path: Path) -> None:
+    """Errors of 1/2, 0, 1/2, 0: the second and, of equal ones, the later is saved."""
+    options = TrainingOptions(dim=2)
+    training = Training(Bag(4, 2), Ranking(options), options)
+    saved: list[int] = []
+
+    class Fixed:
+        def encode(self, sentences: list[str]) -> np.ndarray:
+            good = training.step % 2 == 0
+            angles = {"a": 0.0, "b": 1.5, "A": 0.0, "B": 1.5 if good else -9.0}
+            return np.array([[np.cos(angles[s]), np.sin(angles[s])] for s in sentences])
+
+    keeper = Keeper(
+        tmp_path,
+        state(),
+        held_out=[ParallelText(name="x", source=["a", "b"], target=["A", "B"], corpus=["c"] * 2)],
+        finish=lambda: (Fixed(), lambda folder, facts: saved.append(facts["steps"])),
+        facts={},
+    )
+    for step in (1, 2, 3, 4):
+        training.step = step
+        keeper.keep(training, {"loss": 1.0})
+    assert saved == [1, 2, 4]
+    assert keeper.best_errors() == {"x": 0.0}
+    assert load_state(tmp_path / PROGRESS / STATE, state().identity).step == 4

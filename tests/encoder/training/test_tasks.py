@@ -1,0 +1,217 @@
+"""Each objective and each architecture learns a made-up language pair, through the command."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from encoder import load_encoder
+from encoder.training.data import TokenPairs
+from encoder.training.decoder import Decoder
+from encoder.training.evaluation import LOG, PROGRESS
+from encoder.training.models import Bag, Model, Network, pad
+from encoder.training.negatives import mine_negatives
+from encoder.training.objectives import distillation, sequence_translation, translation_ranking
+from encoder.training.options import TrainingOptions
+from encoder.training.tasks import Ranking, Translation
+from pipelines.train_cli import train_encoder
+from tests.encoder.test_tokenizer import lists_of, tokens_of
+from tests.encoder.training.language import made_up_pairs, write_pairs
+from tests.encoder.training.test_objectives import unit_rows
+
+PAIRS = 1200
+FRESH = 200
+COMMON = ("--vocabulary-size", "300", "--held-out", "100", "--quiet")
+BAG = ("--dim", "32", "--batch-size", "64", "--learning-rate", "0.03")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    write_pairs(folder / "xx-yy.tsv.xz", made_up_pairs(PAIRS, seed=1))
+    return folder
+
+
+def trained(data: Path, output: Path, *options: str) -> tuple[float, list[dict[str, float]]]:
+    """The share of sentences never seen whose translation is found, and the log."""
+    assert train_encoder([str(data), "-o", str(output), *COMMON, *options]) == 0
+    encoder = load_encoder(str(output))
+    fresh = made_up_pairs(PAIRS + FRESH, seed=1)[PAIRS:]
+    source, target = (encoder.encode(list(side)) for side in zip(*fresh, strict=True))
+    found = (source @ target.T).argmax(axis=1) == np.arange(FRESH)
+    log = (output / PROGRESS / LOG).read_text().splitlines()
+    return float(found.mean()), [json.loads(line) for line in log]
+
+
+@pytest.fixture(scope="module")
+def teacher(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bag that ranks, from the middle of its training on against hard negatives, too."""
+    output = tmp_path_factory.mktemp("teacher") / "enc"
+    found, _ = trained(
+        data, output, *BAG, "--steps", "100", "--evaluate-every", "50", "--hard-negatives", "5"
+    )
+    assert found > 0.9  # chance is 1 in 200, here and below
+    return output
+
+
+def test_ranking_with_hard_negatives(teacher: Path) -> None:
+    assert load_encoder(str(teacher)).dim == 32
+
+
+def test_distillation(data: Path, teacher: Path, tmp_path: Path) -> None:
+    options = ("--objective", "distillation", "--teacher", str(teacher), "--steps", "100")
+    found, _ = trained(data, tmp_path / "enc", *BAG, *options)
+    assert found > 0.9
+    sentences = [source for source, _ in made_up_pairs(50, seed=1)]
+    both = [load_encoder(str(place)).encode(sentences) for place in (teacher, tmp_path / "enc")]
+    assert (both[0] * both[1]).sum(axis=1).mean() > 0.8
+
+
+def test_translation(data: Path, tmp_path: Path) -> None:
+    found, log = trained(
+        data,
+        tmp_path / "enc",
+        *("--architecture", "bilstm", "--objective", "translation", "--targets", "xx,yy"),
+        *("--dim", "64", "--decoder-dim", "64", "--batch-size", "600", "--steps", "160"),
+        *("--evaluate-every", "80", "--learning-rate", "0.01"),
+    )
+    assert log[1]["perplexity"] < log[0]["perplexity"] < 150
+    assert log[1]["error"] < log[0]["error"]
+    assert found > 0.3
+
+
+@pytest.mark.parametrize("architecture", ["bilstm", "transformer"])
+def test_networks_rank(data: Path, tmp_path: Path, architecture: str) -> None:
+    options = ("--dim", "32", "--layers", "1", "--batch-size", "64", "--steps", "60")
+    more = ("--learning-rate", "0.01", "--accumulate", "2")
+    found, _ = trained(data, tmp_path / "enc", "--architecture", architecture, *options, *more)
+    assert found > 0.5
+
+
+LISTS = [[1, 2, 3], [], [4], [5, 6, 7, 8, 9, 1], [2, 2]]
+
+
+@pytest.mark.parametrize("architecture", ["bilstm", "transformer"])
+def test_padding_changes_no_vector(architecture: str) -> None:
+    torch.manual_seed(0)
+    options = TrainingOptions(architecture=architecture, dim=16, layers=2, dropout=0.5)
+    network = Network(options, 10).eval()
+    with torch.inference_mode():
+        together = network(tokens_of(LISTS))
+        alone = torch.cat([network.network(torch.tensor([[*one, 10]])) for one in LISTS])
+    torch.testing.assert_close(together, alone, atol=1e-5, rtol=1e-5)
+    network.train()
+    assert not torch.equal(network(tokens_of(LISTS)), together)
+
+
+def test_padding() -> None:
+    ids, lengths = pad(tokens_of([[1, 2], [], [3]]), end=9)
+    assert ids.tolist() == [[1, 2, 9], [9, 9, 9], [3, 9, 9]]
+    assert lengths.tolist() == [3, 1, 2]
+    ids, lengths = pad(tokens_of([[7] * 300, [1]]), end=9)
+    assert ids.shape == (2, 129) and lengths.tolist() == [129, 2] and ids[0, -1] == 9
+
+
+@pytest.mark.parametrize(
+    ("architecture", "dim"), [("bilstm", 15), ("transformer", 12), ("transformer", 4)]
+)
+def test_dimensions_that_an_architecture_cannot_have(architecture: str, dim: int) -> None:
+    with pytest.raises(ValueError, match=rf"^dim {dim}: expected "):
+        Network(TrainingOptions(architecture=architecture, dim=dim), 10)
+
+
+def test_the_decoder_is_an_lstm_fed_one_token_at_a_time() -> None:
+    torch.manual_seed(0)
+    decoder = Decoder(vocabulary=10, dim=6, languages=2, hidden=8, dropout=0.0)
+    vectors = torch.randn(len(LISTS), 6)
+    logits, right = decoder(vectors, tokens_of(LISTS), 1)
+    expected, tokens = [], []
+    for vector, sentence in zip(vectors, LISTS, strict=True):
+        state = decoder.start(vector).view(2, 1, 8).unbind()
+        for before, token in zip([10, *sentence], [*sentence, 10], strict=True):
+            language = decoder.embed_language.weight[1]
+            fed = torch.cat([decoder.embed_tokens.weight[before], vector, language])
+            output, state = decoder.lstm(fed[None], state)
+            expected.append(decoder.output(output[0]))
+            tokens.append(token)
+    rows = sorted(zip(right.tolist(), logits.tolist(), strict=True))
+    wanted = sorted(zip(tokens, torch.stack(expected).tolist(), strict=True))
+    assert [token for token, _ in rows] == [token for token, _ in wanted]
+    np.testing.assert_allclose([r for _, r in rows], [w for _, w in wanted], atol=1e-5)
+
+
+def test_sequence_translation_is_the_logarithm_of_the_perplexity() -> None:
+    uniform = torch.zeros(7, 50)
+    assert sequence_translation(uniform, torch.arange(7)).exp().item() == pytest.approx(50)
+
+
+def test_distillation_is_the_mean_over_all_four_cosines() -> None:
+    student, teacher = ([unit_rows(5, 4, seed=s + t) for t in (0, 1)] for s in (1, 5))
+    four = [(s * t).sum(dim=1).mean().item() for s in student for t in teacher]
+    assert distillation(*student, *teacher).item() == pytest.approx(1 - np.mean(four), abs=1e-6)
+    assert distillation(*student, *student).item() > 0
+    same = [student[0], student[0]]
+    assert distillation(*same, *same).item() == pytest.approx(0, abs=1e-6)
+
+
+def test_hard_negatives_are_columns_of_their_own_row() -> None:
+    source, target = unit_rows(4, 6, seed=1), unit_rows(4, 6, seed=2)
+    hard = unit_rows(12, 6, seed=3).unflatten(0, (4, 3))
+    found = translation_ranking(source, target, scale=20, margin=0.2, negatives=hard)
+    logits = 20 * (source @ target.T - 0.2 * torch.eye(4))
+    wide = torch.cat([logits, 20 * torch.stack([hard[i] @ source[i] for i in range(4)])], dim=1)
+    labels = torch.arange(4)
+    both = functional.cross_entropy(wide, labels) + functional.cross_entropy(logits.T, labels)
+    assert found.item() == pytest.approx(both.item() / 2, rel=1e-5)
+
+
+class Angles(Model):
+    """A sentence's first token is its angle, in thousandths."""
+
+    def forward(self, tokens: object) -> torch.Tensor:
+        angles = torch.tensor([one[0] / 1000 for one in lists_of(tokens)])
+        return torch.stack([angles.cos(), angles.sin()], dim=1)
+
+
+def numbered(source: list[int], target: list[int]) -> TokenPairs:
+    sides = (tokens_of([[one] for one in side]) for side in (source, target))
+    return TokenPairs(
+        name="xx-yy",
+        **dict(zip(("source", "target"), sides, strict=True)),
+        weight=np.ones(len(source), dtype=np.float32),
+    )
+
+
+def test_negatives_are_the_nearest_that_are_not_equal() -> None:
+    pairs = numbered([1, 2, 3, 1, 5, 6], [0, 100, 210, 5, 0, 600])
+    found = mine_negatives(Angles(), pairs, count=2, seed=0)
+    # Row 0 shares its source with 3 and its target with 4; and so on.
+    assert found.tolist() == [[1, 2], [3, 0], [1, 3], [4, 1], [3, 1], [2, 1]] or [
+        set(row) for row in found.tolist()
+    ] == [{1, 2}, {3, 0}, {1, 3}, {4, 1}, {3, 1}, {2, 1}]
+
+
+def test_too_few_for_negatives() -> None:
+    found = mine_negatives(Angles(), numbered([1, 2], [10, 20]), count=3, seed=0)
+    assert found.shape == (2, 3)
+    assert found[0, 0] == 1 and found[1, 0] == 0
+
+
+def test_ranking_mines_when_it_is_prepared() -> None:
+    options = TrainingOptions(hard_negatives=2, dim=4)
+    pairs = numbered(list(range(8)), list(range(8)))
+    torch.manual_seed(0)
+    model, task = Bag(8, 4), Ranking(options)
+    rows = np.arange(5)
+    sides = [pairs.source.take(rows), pairs.target.take(rows)]
+    before = task.loss(model, pairs, rows, sides).item()
+    task.prepare(model, [pairs])
+    assert task.loss(model, pairs, rows, sides).item() > before
+
+
+def test_a_language_pair_without_a_target_language() -> None:
+    with pytest.raises(ValueError, match=r"^de-fr: neither side is one of the target languages en"):
+        Translation(TrainingOptions(), vocabulary=5, dim=4, names=["de-en", "de-fr"])
