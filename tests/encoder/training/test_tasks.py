@@ -12,7 +12,8 @@ from encoder import load_encoder
 from encoder.training.data import TokenPairs
 from encoder.training.decoder import Decoder
 from encoder.training.evaluation import LOG, PROGRESS
-from encoder.training.models import Bag, Model, Network, pad
+from encoder.training.loop import Training, train
+from encoder.training.models import Bag, Model, Network, make_model, pad
 from encoder.training.negatives import mine_negatives
 from encoder.training.objectives import distillation, sequence_translation, translation_ranking
 from encoder.training.options import TrainingOptions
@@ -218,6 +219,47 @@ def test_ranking_mines_when_it_is_prepared() -> None:
     before = task.loss(model, pairs, rows, sides).item()
     task.prepare(model, [pairs])
     assert task.loss(model, pairs, rows, sides).item() > before
+
+
+@pytest.mark.parametrize("architecture", ["bilstm", "transformer", "bag"])
+def test_a_network_and_its_decoder_go_on_as_if_undisturbed(architecture: str) -> None:
+    """Dropout, the decoder's weights and both optimisers' moments included."""
+    options = TrainingOptions(
+        architecture=architecture,
+        objective="translation",
+        targets=("xx", "yy"),
+        dim=16,
+        decoder_dim=8,
+        steps=6,
+        batch_size=12,
+        warmup_steps=1,
+        learning_rate=0.01,
+    )
+    pairs = numbered(list(range(8)), list(range(8)))
+
+    def begun() -> Training:
+        model = make_model(options, 8)
+        task = Translation(options, vocabulary=8, dim=16, names=["xx-yy"])
+        return Training(model, task, options)
+
+    torch.manual_seed(0)
+    whole = begun()
+    halves: list[dict[str, torch.Tensor]] = []
+
+    def on_step(loss: float) -> None:
+        if whole.step == 3:
+            halves.append({name: one.clone() for name, one in whole.tensors().items()})
+
+    train(whole, [pairs], options, on_step=on_step)
+    second = begun()
+    second.restore(halves[0], 3)
+    train(second, [pairs], options, on_step=lambda loss: None)
+    expected, found = whole.tensors(), second.tensors()
+    assert expected.keys() == found.keys()
+    assert all(torch.equal(expected[name], found[name]) for name in expected)
+    assert not torch.equal(
+        expected["task.decoder.start.weight"], halves[0]["task.decoder.start.weight"]
+    )
 
 
 def test_a_language_pair_without_a_target_language() -> None:
