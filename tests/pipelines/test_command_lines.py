@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from encoder.training.loop import TrainingOptions
+from encoder.training import options
+from encoder.training.options import TrainingOptions
 from encoder.training.recipe import Recipe
 from miner.guards import GUARDS
 from miner.margin import MARGINS
 from miner.selection import RETRIEVALS
 from pipelines import arguments, cli
-from pipelines.train_cli import _parser
+from pipelines.train_cli import _options, _parser
 
 
 def test_the_names_offered_are_those_there_are() -> None:
@@ -20,14 +21,15 @@ def test_the_names_offered_are_those_there_are() -> None:
 
 
 def test_the_defaults_of_training_are_those_of_the_library() -> None:
-    args = vars(_parser().parse_args(["data", "-o", "out"]))
-    options, recipe = TrainingOptions(), Recipe(files=(Path("data"),))
-    for name in ("dim", "steps", "batch_size", "learning_rate", "token_dropout", "margin"):
-        assert args[name] == getattr(options, name), name
-    for name in ("scale", "precision", "seed"):
-        assert args[name] == getattr(options, name), name
-    for name in ("vocabulary_size", "whitening", "held_out", "evaluate_every"):
-        assert args[name] == getattr(recipe, name), name
+    args = _parser().parse_args(["data", "-o", "out"])
+    assert _options(args) == TrainingOptions()
+    recipe = Recipe(files={})
+    for name in ("vocabulary_size", "held_out", "evaluate_every"):
+        assert getattr(args, name) == getattr(recipe, name), name
+    offered = {action.dest: action.choices for action in _parser()._actions}
+    assert offered["architecture"] == options.ARCHITECTURES
+    assert offered["objective"] == options.OBJECTIVES
+    assert offered["precision"] == options.PRECISIONS
 
 
 @pytest.mark.parametrize(

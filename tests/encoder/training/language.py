@@ -29,6 +29,19 @@ def made_up_pairs(count: int, *, seed: int) -> list[tuple[str, str]]:
     return pairs
 
 
+def made_up_triples(count: int, *, words: int, seed: int) -> list[tuple[str, str, str]]:
+    """Short sentences of few words in three languages, word by word."""
+    generator = np.random.default_rng(seed)
+    letters = "abdeghiklmnorstu", "абвгдежзиклмнорст", "αβγδεζηικλμνορστ"
+    languages = [made_up_words(some, generator)[:words] for some in letters]
+    triples = []
+    for _ in range(count):
+        meant = generator.integers(words, size=generator.integers(2, 5))
+        one, two, three = (" ".join(own[word] for word in meant) for own in languages)
+        triples.append((one, two, three))
+    return triples
+
+
 def write_pairs(path: Path, pairs: list[tuple[str, str]], corpus: str = "made-up") -> Path:
     text = "".join(f"{source}\t{target}\t{corpus}\n" for source, target in pairs)
     path.write_bytes(lzma.compress(text.encode("utf-8"), preset=0))

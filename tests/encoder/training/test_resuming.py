@@ -108,6 +108,33 @@ def test_the_log_and_the_curves(whole: Path) -> None:
     assert curves.count("<svg") == 1 and "held-out error" in curves
 
 
+def test_without_matplotlib_there_are_no_curves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    options = TrainingOptions(dim=2)
+    training = Training(Bag(4, 2), Ranking(options), options)
+    texts = [ParallelText(name="x", source=["a"], target=["A"], corpus=["c"])]
+    keeper = Keeper(
+        tmp_path,
+        state(),
+        held_out=texts,
+        finish=lambda: (Ones(), lambda folder, facts: None),
+        facts={},
+    )
+    with caplog.at_level("INFO"):
+        keeper.keep(training, {"loss": 1.0})
+        keeper.keep(training, {"loss": 1.0})
+    assert not (tmp_path / PROGRESS / CURVES).exists()
+    assert len((tmp_path / PROGRESS / LOG).read_text().splitlines()) == 2
+    assert caplog.text.count("pip install 'bitext-adit[plot]'") == 1
+
+
+class Ones:
+    def encode(self, sentences: list[str]) -> np.ndarray:
+        return np.ones((len(sentences), 2), dtype=np.float32)
+
+
 def test_what_is_finished_is_not_trained_again(data: Path, whole: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in whole.rglob("*") if path.is_file()}
     finish(data, whole)
