@@ -2,8 +2,8 @@
 
     python -m pipelines.worker LEVEL RUNNING
 
-``LEVEL`` is that of our log lines, ``RUNNING`` a file without which it ends. Beam's own, and its tracebacks, go to the process that started
-this one, which shows them if asked to.
+``LEVEL`` is that of our log lines, ``RUNNING`` a file without which it ends. Beam's own lines, and
+its tracebacks, go to the process that started this one, which shows them if asked to.
 """
 
 from __future__ import annotations
