@@ -14,8 +14,8 @@ from pipelines import progress
 from pipelines.embedding import ROWS
 from pipelines.memory import spare_bytes
 from pipelines.options import SOURCE, TARGET, MiningOptions
-from pipelines.reading import whole_side
 from pipelines.searching import ShardNeighbours
+from pipelines.shards import whole_side
 
 if TYPE_CHECKING:
     from miner.bands import Sorted

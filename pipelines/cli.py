@@ -9,6 +9,7 @@ import argparse
 import logging
 import sys
 import tempfile
+import threading
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from pipelines.memory import parse_size
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.work_cli import COMMANDS as WORK_COMMANDS
 from pipelines.work_cli import work_command
+
+logger = logging.getLogger(__name__)
 
 
 def mine_corpus(argv: list[str] | None = None) -> int:
@@ -143,9 +146,15 @@ def start_telling(args: argparse.Namespace) -> progress.Monitor:
     others = logging.WARNING if args.verbose else logging.CRITICAL
     logging.getLogger("apache_beam").setLevel(others)
     logging.getLogger().setLevel(others)
+    threading.excepthook = _log_thread
     monitor = progress.Monitor(bars=sys.stderr.isatty() and not args.quiet)
     progress.install(monitor)
     return monitor
+
+
+def _log_thread(ended: threading.ExceptHookArgs) -> None:
+    """Beam's threads fail with the workers they serve; why these ended is told elsewhere."""
+    logger.debug("a thread of the runner failed", exc_info=ended.exc_value)
 
 
 def _embed(args: argparse.Namespace) -> int:

@@ -18,7 +18,7 @@ from miner.storage.artefacts import Artefact, Draft, content_key, file_digest, f
 from pipelines import progress
 from pipelines.encoding import ENCODE_ROWS, Block, encoded_blocks
 from pipelines.options import CorpusOptions, MiningOptions
-from pipelines.reading import Shard
+from pipelines.shards import Shard
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from encoder import Encoder
 from miner.storage.artefacts import Artefact, Draft, content_key, find, produce
-from pipelines.reading import Shard
+from pipelines.shards import Shard
 
 if TYPE_CHECKING:
     import numpy as np

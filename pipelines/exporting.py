@@ -13,7 +13,8 @@ from pipelines import progress
 from pipelines.choosing import PAIRS, REJECTED, Choice
 from pipelines.memory import spare_bytes
 from pipelines.options import SOURCE, TARGET, MiningOptions
-from pipelines.reading import DUPLICATES, Shard
+from pipelines.reading import DUPLICATES
+from pipelines.shards import Shard
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from miner.bands import BAND_BYTES, LEAST_BAND
 from miner.knn.plan import Problem, rows_per_shard, tile_bytes
+from miner.storage.repeats import BLOCK, BLOCK_BYTES
 from pipelines.memory import (
     allowed_bytes,
     peak_bytes,
@@ -21,8 +22,6 @@ from pipelines.memory import (
 )
 from pipelines.options import SOURCE, TARGET, CorpusOptions, MiningOptions
 
-# The digest, row and table entry of each different sentence of a side while it is deduplicated.
-DIGEST_BYTES = 200
 # A row of a shard while pairs are chosen: its number, its mean, its pair and what finding that
 # needs; and, for each of its neighbours, those of another shard's row and what is looked up there.
 CHOSEN_BYTES, CHOSEN_LIST_BYTES = 240, 90
@@ -163,7 +162,7 @@ def _stages(options: MiningOptions, sizes: Mapping[str, SideSize]) -> dict[str, 
     batch = BATCH_BYTES + round(8 * line * 32_768)
     tile = Problem(sources=shard[SOURCE], targets=shard[TARGET], dim=dim, k=options.k)
     return {
-        "read": batch + (0 if options.keep_duplicates else DIGEST_BYTES * longer),
+        "read": batch + (0 if options.keep_duplicates else BLOCK_BYTES * min(BLOCK, longer)),
         "encode": BATCH_BYTES + 16 * max(shard.values()),
         "search": tile_bytes(tile, threads=_threads()),
         "merge": 80 * options.k * max(shard.values()),

@@ -15,8 +15,8 @@ from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from pipelines import progress
 from pipelines.embedding import VECTORS, EmbeddedShard, SideVectors, dropped
 from pipelines.options import CORPUS, SOURCE, TARGET, MiningOptions
-from pipelines.reading import whole_side
 from pipelines.rejected import check_rejected, collect_rejected
+from pipelines.shards import whole_side
 
 if TYPE_CHECKING:
     import faiss

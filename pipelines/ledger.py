@@ -19,6 +19,7 @@ from miner.storage.atomic import atomic_file
 
 FOLDER = "progress"
 BEGUN = "begun.json"
+RUNNING = "running"
 LOCK = ".lock"
 # The stages that take one element each for what an earlier stage made; others take one in all.
 FED_BY = {
@@ -51,6 +52,11 @@ def begin(work_dir: Path, stages: Sequence[str]) -> None:
     (work_dir / FOLDER).mkdir(parents=True)
     with atomic_file(work_dir / FOLDER / BEGUN) as path:
         path.write_text(json.dumps({"stages": stages, "at": time.time()}), encoding="utf-8")
+
+
+def running_file(work_dir: Path) -> Path:
+    """A file that is there while a run's worker processes on this machine are to go on."""
+    return work_dir / FOLDER / RUNNING
 
 
 def note_done(work_dir: Path, stage: str, *, made: int, seconds: float) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pipelines.embedding import EmbeddedShard
-    from pipelines.reading import Shard
+    from pipelines.shards import Shard
 
     Positions = NDArray[np.int64]
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from miner.storage.corpus import CorpusError
 from miner.storage.filesets import CorpusReader, corpus_files, place_of
+from miner.storage.repeats import Repeats, find_repeats
 from miner.storage.sentences import (
     CorpusCounts,
-    Sentences,
     duplicates_schema,
     duplicates_table,
     rejected_schema,
@@ -30,89 +31,12 @@ from pipelines import progress
 from pipelines.cutting import HASH_BYTES, remember_cut, shard_sizes
 from pipelines.options import DOCUMENT, MiningOptions
 from pipelines.pairing import check_documents
+from pipelines.shards import Shard, shard_file
 
 if TYPE_CHECKING:
-    import numpy as np
     import pyarrow as pa
-    from numpy.typing import NDArray
-
-Reference = TypeVar("Reference")
 
 DUPLICATES, REJECTED, INPUTS = "duplicates.parquet", "rejected.parquet", "inputs.json"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Shard:
-    """A run of consecutive sentences of one side: file ``index`` of that side's read artefact.
-
-    ``rows`` sentences are in it.
-    """
-
-    side: str
-    index: int
-    rows: int
-    corpus: Artefact
-
-    @property
-    def name(self) -> str:
-        """``side/index``: its place in the folders of the later stages."""
-        return f"{self.side}/{self.index:05d}"
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of its sentences file."""
-        return self.corpus.files[_shard_file(self.index)]
-
-    def read(self, columns: list[str]) -> pa.Table:
-        """Columns of its sentences: ``row``, ``id``, ``doc``, ``text``."""
-        import pyarrow.parquet as pq
-
-        return pq.read_table(self.corpus.file(_shard_file(self.index)), columns=columns)
-
-    def batches(self, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
-        """The same, at most ``rows`` sentences at a time."""
-        import pyarrow.parquet as pq
-
-        with pq.ParquetFile(self.corpus.file(_shard_file(self.index))) as file:
-            yield from file.iter_batches(batch_size=rows, columns=columns)
-
-    def text_bytes(self) -> int:
-        """About how many bytes its sentences take in memory."""
-        import pyarrow.parquet as pq
-
-        metadata = pq.read_metadata(self.corpus.file(_shard_file(self.index)))
-        groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
-        return sum(group.total_byte_size for group in groups)
-
-    def row_ids(self) -> NDArray[np.int64]:
-        """The rows of its sentences in the corpus, ascending."""
-        rows: NDArray[np.int64] = self.read(["row"])["row"].to_numpy()
-        return rows
-
-
-def whole_side(
-    references: Iterable[Reference], side: str, shard_of: Callable[[Reference], Shard]
-) -> list[Reference]:
-    """The references to a side's shards, one to each, in the order of these.
-
-    Raises:
-        ValueError: there are more or fewer; the runner has repeated or lost some.
-    """
-    found = sorted(
-        (reference for reference in references if shard_of(reference).side == side),
-        key=lambda reference: shard_of(reference).index,
-    )
-    expected = shard_of(found[0]).corpus.facts["shards"] if found else 1
-    if [shard_of(reference).index for reference in found] != list(range(expected)):
-        raise ValueError(
-            f"--runner: it has handed on {len(found)} references to the {expected} {side} shards, "
-            "where there should be one to each; use another runner"
-        )
-    return found
-
-
-def _shard_file(index: int) -> str:
-    return f"{index:05d}.parquet"
 
 
 def read_side(options: MiningOptions, side: str) -> list[Shard]:
@@ -156,7 +80,7 @@ def read_side(options: MiningOptions, side: str) -> list[Shard]:
 
 def _part(corpus: Artefact, index: int) -> Artefact:
     """The artefact with only what a shard needs, so that references stay small."""
-    files = {name: corpus.files[name] for name in (_shard_file(index), DUPLICATES)}
+    files = {name: corpus.files[name] for name in (shard_file(index), DUPLICATES)}
     sizes = corpus.facts["shards"]
     facts = {**corpus.facts, "unique": sum(sizes), "shards": len(sizes)}
     return replace(corpus, files=files, facts=facts)
@@ -183,7 +107,6 @@ def _write_side(
 
     reader = CorpusReader(files, input_format=options.side(side).input_format)
     names = [file.name for file in files]
-    sizes = shard_sizes(options, side, files, lambda: _count_kept(options, reader))
     counts = CorpusCounts()
     with (
         draft.file(DUPLICATES) as duplicates_path,
@@ -191,11 +114,17 @@ def _write_side(
         pq.ParquetWriter(duplicates_path, duplicates_schema()) as duplicates,
         pq.ParquetWriter(rejected_path, placed_schema()) as rejected,
         progress.stage("read", lines, "lines") as meter,
+        _repeats(options, reader) as repeats,
     ):
+
+        def count_kept() -> int:
+            if repeats:
+                return repeats.unique
+            return sum(len(records) - len(records.rejected) for records in reader)
 
         def kept_tables() -> Iterator[pa.Table]:
             nonlocal counts
-            for sentences in _unique(options, reader):
+            for sentences in unique_sentences(reader, repeats):
                 duplicates.write_table(duplicates_table(sentences))
                 if sentences.rejected:
                     told = rejected_table(sentences)
@@ -204,6 +133,7 @@ def _write_side(
                 meter.advance(sentences.read)
                 yield sentences_table(sentences)
 
+        sizes = shard_sizes(options, side, files, count_kept)
         shards = _write_shards(kept_tables(), sizes, draft)
     if not counts.kept:
         why = ", ".join(f"{count} {reason}" for reason, count in counts.rejected.items())
@@ -221,16 +151,12 @@ def _write_side(
     }
 
 
-def _count_kept(options: MiningOptions, reader: CorpusReader) -> int:
-    return sum(len(batch.rows) for batch in _unique(options, reader))
-
-
-def _unique(options: MiningOptions, reader: CorpusReader) -> Iterator[Sentences]:
-    return unique_sentences(
-        reader,
-        keep_duplicates=options.keep_duplicates,
-        within_documents=options.scope == DOCUMENT,
-    )
+def _repeats(
+    options: MiningOptions, reader: CorpusReader
+) -> AbstractContextManager[Repeats | None]:
+    if options.keep_duplicates:
+        return nullcontext()
+    return find_repeats(reader, options.work_dir, within_documents=options.scope == DOCUMENT)
 
 
 def _write_shards(tables: Iterable[pa.Table], sizes: Iterator[int], draft: Draft) -> list[int]:
@@ -241,7 +167,7 @@ def _write_shards(tables: Iterable[pa.Table], sizes: Iterator[int], draft: Draft
     for index, pieces in groupby(_cut(tables, sizes), key=itemgetter(0)):
         shards.append(0)
         with (
-            draft.file(_shard_file(index)) as path,
+            draft.file(shard_file(index)) as path,
             pq.ParquetWriter(path, sentences_schema()) as shard,
         ):
             for _, piece in pieces:

@@ -6,11 +6,14 @@ import fcntl
 import logging
 import os
 import shlex
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from encoder import BUNDLED
@@ -18,7 +21,7 @@ from miner.storage.atomic import TEMPORARY
 from pipelines import progress
 from pipelines.failing import first_failure, forget_failures
 from pipelines.fitting import fit_shards
-from pipelines.ledger import LOCK, begin
+from pipelines.ledger import LOCK, begin, running_file
 from pipelines.options import CorpusOptions, MiningOptions, check_options
 
 if TYPE_CHECKING:
@@ -68,7 +71,7 @@ def _run_graph(options: MiningOptions) -> None:
     forget_failures(options)
     begin(options.work_dir, [stage.__name__ for stage in STAGES])
     try:
-        with _threads_for(options):
+        with _threads_for(options), _workers_end_with(options):
             result = pipeline.run()
             result.wait_until_finish()
     except BaseException:
@@ -113,8 +116,11 @@ def _workers_here(options: MiningOptions) -> Environment | None:
     if options.workers == 1:
         return None
     level = logging.getLogger("pipelines").getEffectiveLevel()
-    command = [sys.executable, "-m", "pipelines.worker", str(level)]
-    return SubprocessSDKEnvironment.from_command_string("exec " + shlex.join(command))
+    running = str(running_file(options.work_dir))
+    command = [sys.executable, "-m", "pipelines.worker", str(level), running]
+    # A terminal's interrupt is for this process, which ends its workers.
+    shell = f"trap '' INT; exec {shlex.join(command)}"
+    return SubprocessSDKEnvironment.from_command_string(shell)
 
 
 def _hint(text: str) -> tuple[str, str]:
@@ -136,6 +142,31 @@ def _threads_for(options: MiningOptions) -> Iterator[None]:
         yield
     finally:
         del os.environ[name]
+
+
+@contextmanager
+def _workers_end_with(options: MiningOptions) -> Iterator[None]:
+    """End the worker processes on this machine where the run is interrupted.
+
+    Beam would wait for them, and not always tell them that they can go.
+    """
+    if options.workers == 1 or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        running_file(options.work_dir).unlink(missing_ok=True)
+        signal.default_int_handler(number, frame)
+
+    running_file(options.work_dir).touch()
+    before = {
+        number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _tell(result: PipelineResult) -> None:

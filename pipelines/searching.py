@@ -16,8 +16,8 @@ from pipelines.joining import CENTROIDS, load_cells, trained_cells
 from pipelines.lookup import Lookup, look_up, lookup_key
 from pipelines.options import CORPUS, DOCUMENT, SOURCE, TARGET, MiningOptions
 from pipelines.pairing import document_pairs, paired_rows
-from pipelines.reading import whole_side
 from pipelines.recall import measure_recall
+from pipelines.shards import whole_side
 
 if TYPE_CHECKING:
     from miner.arrays import Neighbours

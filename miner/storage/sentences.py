@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from miner.storage.records import Records, Rejection
@@ -12,8 +11,7 @@ from miner.storage.records import Records, Rejection
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# 16 bytes: among 10**10 sentences, the odds that any two differing ones collide are 10**-19.
-_DIGEST_BYTES = 16
+    from miner.storage.repeats import Repeats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,46 +90,18 @@ class CorpusCounts:
         )
 
 
-def unique_sentences(
-    batches: Iterable[Records], *, keep_duplicates: bool = False, within_documents: bool = False
-) -> Iterator[Sentences]:
-    """Keep the first record of each text and leave the rejected out, a batch at a time.
-
-    Two texts are the same if all their characters are. What is remembered of a text is its
-    128-bit digest, so memory grows with the number of different texts, by some 150 bytes each,
-    and not with their length.
+def unique_sentences(batches: Iterable[Records], repeats: Repeats | None) -> Iterator[Sentences]:
+    """Leave out what is rejected or repeated, a batch at a time.
 
     Args:
         batches: what ``open_corpus`` gives.
-        keep_duplicates: keep repeated texts too.
-        within_documents: of texts that several documents have, keep the first of each document.
+        repeats: what ``find_repeats`` found in the same batches; None keeps repeated texts, too.
 
     Yields:
         One ``Sentences`` for each batch; ``CorpusCounts.of`` counts it.
     """
-    first_rows: dict[bytes, int] = {}
     for records in batches:
-        repeats = {} if keep_duplicates else _repeats(records, first_rows, within_documents)
-        yield _sentences(records, repeats)
-
-
-def _repeats(
-    records: Records, first_rows: dict[bytes, int], within_documents: bool
-) -> dict[int, int]:
-    """Position to first row of the texts met before; enters the new ones in ``first_rows``."""
-    repeats = {}
-    rejected = records.rejected
-    for position, text in enumerate(records.texts):
-        if position in rejected:
-            continue
-        row = records.first_row + position
-        if within_documents:  # a text has no NUL
-            text = f"{text}\0{records.docs[position]}"
-        digest = blake2b(text.encode(), digest_size=_DIGEST_BYTES).digest()
-        first = first_rows.setdefault(digest, row)
-        if first != row:
-            repeats[position] = first
-    return repeats
+        yield _sentences(records, repeats.of(records) if repeats else {})
 
 
 def _sentences(records: Records, repeats: dict[int, int]) -> Sentences:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -25,10 +26,11 @@ LOGGERS = (None, "apache_beam", "encoder", "miner", "pipelines")
 
 @pytest.fixture(autouse=True)
 def process_as_it_was() -> Iterator[None]:
-    """Undo what a command line may do to its process: signals, log levels, the progress monitor."""
-    handler = signal.getsignal(signal.SIGTERM)
+    """Undo what a command line may do to its process: signals, log levels, the monitor, threads."""
+    handler, threads = signal.getsignal(signal.SIGTERM), threading.excepthook
     levels = [logging.getLogger(name).level for name in LOGGERS]
     yield
+    threading.excepthook = threads
     signal.signal(signal.SIGTERM, handler)
     for name, level in zip(LOGGERS, levels, strict=True):
         logging.getLogger(name).setLevel(level)

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from pipelines.cli import mine_corpus
-from pipelines.reading import Shard, read_side, whole_side
+from pipelines.reading import read_side
+from pipelines.shards import Shard, whole_side
 from tests.pipelines.worlds import World, make_world, one_line, write_lines
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import termios
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -44,9 +45,9 @@ sys.exit(mine_corpus(sys.argv[1:]))
 """
 
 
-def start(code: str, *arguments: str, **streams: int) -> subprocess.Popen[str]:
+def start(code: str, *arguments: str, **options: int) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", code, *arguments], cwd=ROOT, encoding="utf-8", **streams
+        [sys.executable, "-c", code, *arguments], cwd=ROOT, encoding="utf-8", **options
     )
 
 
@@ -85,6 +86,42 @@ def test_signals_end_a_run_in_one_line_and_leave_nothing(
     told = f"interrupted; {world.path('out.jsonl')} was not written"
     assert error == f"mine-corpus: error: {told} (with --work-dir a second call could go on)\n"
     assert snapshot(world.folder) == before
+
+
+def end_of_workers(world: World, end: Callable[[subprocess.Popen[str]], None]) -> str:
+    """What a run of two worker processes tells that is ended a second after it began."""
+    work, out = world.path("work"), str(world.path("out.tsv"))
+    arguments = [*world.inputs(), "-o", out, "-q", "--workers", "2", "--work-dir", str(work)]
+    process = start(MINE, *arguments, stderr=subprocess.PIPE, start_new_session=True)
+    try:
+        while not (work / "progress" / "begun.json").exists():
+            assert process.poll() is None
+            time.sleep(0.05)
+        time.sleep(1)
+        end(process)
+        error = process.communicate(timeout=PATIENCE_SECONDS)[1]
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == 2
+    return error
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda process: process.send_signal(signal.SIGTERM),
+        lambda process: os.killpg(process.pid, signal.SIGINT),  # as a terminal does
+    ],
+    ids=["the run alone", "its workers, too"],
+)
+def test_signals_end_worker_processes(
+    world: World, end: Callable[[subprocess.Popen[str]], None]
+) -> None:
+    told = f"{world.path('out.tsv')} was not written"
+    again = f"the same command goes on from {world.path('work')}"
+    error = end_of_workers(world, end)
+    assert error == f"mine-corpus: error: interrupted; {told}; {again}\n"
 
 
 MINE = "import sys; from pipelines.cli import mine_corpus; sys.exit(mine_corpus(sys.argv[1:]))"

@@ -1,5 +1,8 @@
 import dataclasses
+import tempfile
 from collections import Counter
+from contextlib import nullcontext
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -7,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from miner.storage.records import Rejection, checked_records
+from miner.storage.repeats import find_repeats
 from miner.storage.sentences import (
     CorpusCounts,
     duplicates_schema,
@@ -33,12 +37,21 @@ def columns(sentences, names):
     return [row for part in parts for row in zip(*part, strict=True)]
 
 
+def unique(batches, *, keep_duplicates=False):
+    """What is left of all batches, with blocks so small that several are sorted."""
+    batches = list(batches)
+    with tempfile.TemporaryDirectory() as folder:
+        found = nullcontext() if keep_duplicates else find_repeats(batches, Path(folder), block=4)
+        with found as repeats:
+            return list(unique_sentences(batches, repeats))
+
+
 KEPT = ("rows", "ids", "texts")
 REPEATED = ("duplicate_rows", "duplicate_ids", "duplicate_first_rows")
 
 
 def test_first_occurrence_is_kept_across_batches():
-    found = list(unique_sentences(batches_of(["a", "b", "a", "", "b", "A", "a ", "a"])))
+    found = unique(batches_of(["a", "b", "a", "", "b", "A", "a ", "a"]))
     assert columns(found, KEPT) == [
         (0, "id0", "a"),
         (1, "id1", "b"),
@@ -52,12 +65,12 @@ def test_first_occurrence_is_kept_across_batches():
 
 def test_only_exactly_equal_texts_are_duplicates():
     texts = ["é", "e\u0301", "E\u0301", " é", "é\r", "é\u200b"]
-    (found,) = unique_sentences(batches_of(texts, size=10))
+    (found,) = unique(batches_of(texts, size=10))
     assert found.texts == texts
 
 
 def test_keep_duplicates():
-    found = list(unique_sentences(batches_of(["a", "a", " ", "a"]), keep_duplicates=True))
+    found = unique(batches_of(["a", "a", " ", "a"]), keep_duplicates=True)
     assert columns(found, ("rows", "texts")) == [(0, "a"), (1, "a"), (3, "a")]
     assert columns(found, REPEATED) == []
     assert sum(batch.read for batch in found) == 4
@@ -67,7 +80,7 @@ def test_a_rejected_text_is_no_first_occurrence():
     records = checked_records(
         0, ["", ""], ["", ""], ["a", "a"], {0: Rejection.MALFORMED}, raw_of("{}")
     )
-    (found,) = unique_sentences([records])
+    (found,) = unique([records])
     assert (found.rows, found.duplicate_rows) == ([1], [])
 
 
@@ -78,7 +91,7 @@ def test_a_rejected_text_is_no_first_occurrence():
     keep_duplicates=st.booleans(),
 )
 def test_every_record_is_accounted_for(texts, size, keep_duplicates):
-    found = list(unique_sentences(batches_of(texts, size), keep_duplicates=keep_duplicates))
+    found = unique(batches_of(texts, size), keep_duplicates=keep_duplicates)
     first_rows, kept, repeated, rejected = {}, [], [], {}
     for row, text in enumerate(texts):
         if "\0" in text:
@@ -122,7 +135,7 @@ def test_counts_add_in_any_order():
 
 
 def test_tables():
-    (found,) = unique_sentences(batches_of(["a", "a", "b\u2028"]))
+    (found,) = unique(batches_of(["a", "a", "b\u2028"]))
     assert sentences_table(found).schema == sentences_schema()
     assert sentences_table(found).to_pylist() == [
         {"row": 0, "id": "id0", "doc": "doc", "text": "a"},
@@ -132,7 +145,7 @@ def test_tables():
 
 
 def test_empty_tables_keep_their_schema():
-    (found,) = unique_sentences(batches_of([" "]))
+    (found,) = unique(batches_of([" "]))
     assert sentences_table(found) == sentences_schema().empty_table()
     assert duplicates_table(found) == duplicates_schema().empty_table()
     assert pa.types.is_int64(duplicates_schema().field("first_row").type)
