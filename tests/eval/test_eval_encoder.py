@@ -51,7 +51,7 @@ def test_bucc(bucc_dir: Path, capsys: Captured) -> None:
     assert signatures[1] == (
         f"bucc|pair:de-en|split:sample|gold:11|gold_sha256:{gold}|source_sha256:{source}|"
         f"target_sha256:{target}|encoder:numbers|k:4|margin:ratio|retrieval:max|"
-        "threshold:optimized-on-training|ties:grouped|repeats:any|compat:none|"
+        "align:no|threshold:optimized-on-training|ties:grouped|repeats:any|compat:none|"
         "interval:bootstrap-1000|"
         f"v:{product_version()}"
     )

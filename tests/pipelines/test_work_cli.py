@@ -39,7 +39,7 @@ def test_status_of_a_finished_run(finished: Path, capsys: pytest.CaptureFixture[
     assert counts["embed_shard"] == ["6", "of", "6"]
     assert counts["search_tile"] == ["9", "of", "9"]
     assert counts["export_pairs"] == ["1", "of", "1"]
-    assert len(stages) == 11
+    assert len(stages) == 13
 
 
 def test_status_of_a_run_in_the_middle(
