@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import faiss
 import numpy as np
 import pytest
 
@@ -35,6 +36,15 @@ def process_as_it_was() -> Iterator[None]:
     for name, level in zip(LOGGERS, levels, strict=True):
         logging.getLogger(name).setLevel(level)
     progress.install(None)
+
+
+@pytest.fixture(scope="module")
+def one_faiss_thread() -> Iterator[None]:
+    """FAISS's threads spin: on a busy machine, small work takes longer with more of them."""
+    threads = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)
+    yield
+    faiss.omp_set_num_threads(threads)
 
 
 @pytest.fixture

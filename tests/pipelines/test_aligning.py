@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from encoder import load_encoder
+from miner import bands
 from miner.alignment import COVERAGE, IMBALANCE, align
 from pipelines import embedding
 from pipelines.cli import mine_corpus
@@ -55,19 +56,42 @@ def test_the_scores_are_their_definition(corpora: Corpora, tmp_path: Path) -> No
     assert read_jsonl(out) == pairs[: len(pairs) // 3]
 
 
-def test_no_result_depends_on_shards(corpora: Corpora, tmp_path: Path) -> None:
+def test_no_result_depends_on_shards_or_workers(corpora: Corpora, tmp_path: Path) -> None:
     command, plain = corpora
     work = plain.parent / "work"
     outputs = []
-    for shards in (1, 3):
+    for shards, workers in ((1, 1), (3, 1), (2, 2)):
         out = tmp_path / f"{shards}.tsv"
         own = str(tmp_path / f"work{shards}")
         folder = [own if part == str(work) else part for part in command]
-        more = ["--align", "--guards", "length", "--shards", str(shards)]
+        more = ["--align", "--guards", "length", f"--shards={shards}", f"--workers={workers}"]
         assert mine_corpus([*folder, *more, "-o", str(out)]) == 0
         outputs.append((out.read_bytes(), out.with_suffix(".rejected.tsv").read_bytes()))
-    assert outputs[0] == outputs[1]
+    assert outputs[0] == outputs[1] == outputs[2]
     assert all(outputs[0])
+
+
+def test_a_run_that_failed_while_it_aligned_goes_on(
+    corpora: Corpora, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command, plain = corpora
+    work = plain.parent / "work"
+    aligned = [*command, "--align", "--margin", "distance", "-o"]
+    assert mine_corpus([*aligned, str(tmp_path / "out.tsv")]) == 0
+    (work / "aligned" / "seal.json").unlink()
+    kept = {name: content for name, content in snapshot(work).items() if name.startswith("pairs/")}
+    with monkeypatch.context() as patched:
+
+        def full(*_: object, **__: object) -> None:
+            raise OSError(28, "No space left on device", "bands")
+
+        patched.setattr(bands, "merge_in_bands", full)
+        assert mine_corpus([*aligned, str(tmp_path / "again.tsv")]) == 2
+    assert not (tmp_path / "again.tsv").exists()
+    assert mine_corpus([*aligned, str(tmp_path / "again.tsv")]) == 0
+    assert (tmp_path / "again.tsv").read_bytes() == (tmp_path / "out.tsv").read_bytes()
+    assert kept.items() <= snapshot(work).items()
+    assert not list(work.glob("*/bands"))
 
 
 def test_nothing_is_made_again(corpora: Corpora, tmp_path: Path) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-import faiss
 import numpy as np
 import pytest
 
@@ -22,23 +21,17 @@ ROWS = 110
 CENTROIDS = "indexes/cells/centroids.npy"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """FAISS's threads spin: on a busy machine, small work takes longer with more of them."""
-    threads = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(1)
-    yield
-    faiss.omp_set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_faiss_thread")
 
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Some vectors are equal, and some cannot be mined."""
     world = make_world(tmp_path_factory.mktemp("large"), sources=ROWS, targets=ROWS, pairs=50)
-    for short, vectors in (("src", world.source_vectors), ("tgt", world.target_vectors)):
+    for vectors in (world.source_vectors, world.target_vectors):
         vectors[50:60], vectors[90] = vectors[3], vectors[8]
         vectors[22:44] = np.nan  # a whole shard, where there are 5
-        np.save(world.path(f"{short}.npy"), vectors)
+    world.save_vectors()
     return world
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import faiss
@@ -23,13 +23,7 @@ from tests.pipelines.worlds import World, make_world, one_line, read_pairs, sear
 ROWS = 400
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """FAISS's threads spin: on a busy machine, small work takes longer with more of them."""
-    threads = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(1)
-    yield
-    faiss.omp_set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_faiss_thread")
 
 
 @pytest.fixture(scope="module")
@@ -37,10 +31,10 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Enough vectors for a few cells; some of them are equal, and some cannot be mined."""
     folder = tmp_path_factory.mktemp("large")
     world = make_world(folder, sources=ROWS, targets=ROWS + 40, pairs=200)
-    for short, vectors in (("src", world.source_vectors), ("tgt", world.target_vectors)):
+    for vectors in (world.source_vectors, world.target_vectors):
         vectors[50:54], vectors[90] = vectors[3], vectors[28]
         vectors[120:180] = np.nan  # a whole shard, where there are 5
-        np.save(world.path(f"{short}.npy"), vectors)
+    world.save_vectors()
     return world
 
 

@@ -36,6 +36,11 @@ class World:
     def path(self, name: str) -> Path:
         return self.folder / name
 
+    def save_vectors(self) -> None:
+        """Write the vectors as they are now."""
+        np.save(self.path("src.npy"), self.source_vectors)
+        np.save(self.path("tgt.npy"), self.target_vectors)
+
     def inputs(self) -> list[str]:
         """The command line's arguments that name the world."""
         return [
@@ -81,12 +86,9 @@ def make_world(
         target_vectors=target,
     )
     folder.mkdir(parents=True, exist_ok=True)
-    for short, lines, vectors in (
-        ("src", world.source, source),
-        ("tgt", world.target, target),
-    ):
-        write_lines(world.path(f"{short}.txt"), lines)
-        np.save(world.path(f"{short}.npy"), vectors)
+    world.save_vectors()
+    write_lines(world.path("src.txt"), world.source)
+    write_lines(world.path("tgt.txt"), world.target)
     return world
 
 
