@@ -48,7 +48,7 @@ types: $(INSTALLED)
 	@$(BIN)/mypy --no-error-summary
 
 pytest: $(INSTALLED)
-	@$(BIN)/python -m pytest --cov --cov-report=term
+	@$(BIN)/python -m pytest --numprocesses auto --cov --cov-report=term
 
 format: $(INSTALLED) ## Sort imports, mend what ruff can, format
 	@$(BIN)/ruff check --fix-only --quiet
