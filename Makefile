@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test check lint types pytest format dist clean
+.PHONY: help install demo test check lint types pytest coverage format dist clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,7 +38,7 @@ demo: $(INSTALLED) ## Mine the bundled sample, show the best pairs, score them
 test: $(INSTALLED) ## Install, then run every check
 	@$(MAKE) --no-print-directory check
 
-check: lint types pytest ## Linters, types, and tests with coverage; what CI runs
+check: lint types pytest ## Linters, types and tests; what CI runs
 
 lint: $(INSTALLED)
 	@$(BIN)/ruff check --quiet
@@ -48,7 +48,10 @@ types: $(INSTALLED)
 	@$(BIN)/mypy --no-error-summary
 
 pytest: $(INSTALLED)
-	@$(BIN)/python -m pytest --numprocesses auto --cov --cov-report=term
+	@$(BIN)/python -m pytest --numprocesses auto --quiet
+
+coverage: $(INSTALLED) ## Tests with line coverage
+	@$(BIN)/python -m pytest --numprocesses auto --quiet --cov --cov-report=term
 
 format: $(INSTALLED) ## Sort imports, mend what ruff can, format
 	@$(BIN)/ruff check --fix-only --quiet
