@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     FloatArray = NDArray[np.float64]
 
-# Of the log odds that a logistic model gives for margin, coverage and imbalance, held against the
-# margin's and rounded; trained on the `sample` splits of the BUCC-style sets (docs/results.md).
+# The factors of a logistic model over margin, coverage and imbalance, held against the margin's and
+# rounded; trained on the `sample` splits of the BUCC-style sets. What they do: docs/results.md.
 COVERAGE, IMBALANCE = 2.0, 0.5
 USUAL_PAIRS = 1000
 TEXTS = 2048  # pairs aligned at a time: the vectors of their words take some 100 MB
