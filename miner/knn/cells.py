@@ -30,9 +30,9 @@ from miner.knn.codes import (
     round_to_int8,
     type_of_integers,
 )
-from miner.knn.passes import Tile, blocks, loops_for, propose, search_on, settle
+from miner.knn.passes import Tile, loops_for, propose, search_on, settle
 from miner.knn.rescore import check_search, unit_rows
-from miner.knn.threads import in_threads
+from miner.knn.threads import blocks, in_threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,21 +43,22 @@ if TYPE_CHECKING:
 
 # Points for each cell that k-means is trained on, and its rounds; more move recall by less than the
 # choice of seed does.
-POINTS, ROUNDS = 32, 3
+POINTS, ROUNDS = 64, 3
 # A cell with this many times the mean load is split; even cells are the cheapest for their number.
 CROWDED = 2.0
-PROBES = 6
+PROBES = 5
 # Rows and columns of a tile: most cells are one, so that what they share is fetched once.
-TILE = 1024
+TILE = 2048
 
 
 def default_cells(rows: int) -> int:
-    """How many cells suit a larger side of so many rows: a power of two near 4 sqrt(rows).
+    """How many cells suit a larger side of so many rows: a power of two near 2 sqrt(rows).
 
     Assignment costs cells * (N + M) products and the join p * p * N * M / cells: equal at
-    p * sqrt(rows / 2).
+    p * sqrt(rows / 2). A product there costs twice as much as here, where most of a row's cells
+    hold nothing above its floor, and training is 7 * POINTS * cells * cells products.
     """
-    return 1 << max(0, round(math.log2(max(1.0, 4 * math.sqrt(rows)))))
+    return 1 << max(0, round(math.log2(max(1.0, 2 * math.sqrt(rows)))))
 
 
 @dataclass(frozen=True, kw_only=True)

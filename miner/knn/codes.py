@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from miner.knn.threads import blocks, in_threads
+
 if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
@@ -30,7 +32,7 @@ PRECISIONS: tuple[Precision, ...] = ("int8", "bfloat16", "float32")
 
 INT8_LARGEST = 127
 INT8_MOST_DIMENSIONS = 1 << 17  # 127 * 127 * D stays below 2**31
-BLOCK_ROWS = 1024
+BLOCK_ROWS = 256  # what is made of them stays in the cache
 UNIT = 2.0**-24  # the relative rounding error of float32
 # Float32 operations from a product to its bound: conversion, two scalings, two for the slack, the
 # rounding of the biases, two sums; each errs by a UNIT of the terms' sizes, in whatever order.
@@ -207,15 +209,15 @@ class _Side:
             return
         if centred:
             self.mean = exact.mean(dim=0).numpy()
-        self.longest = 0.0
         self._numbers = torch.empty(rows.shape, dtype=getattr(torch, precision))
-        for start in range(0, len(rows), BLOCK_ROWS):
-            self._encode(exact, slice(start, start + BLOCK_ROWS))
+        self._lengths = np.empty(len(rows), dtype=np.float32)
+        in_threads(self._encode, blocks(len(rows), BLOCK_ROWS))
+        self.longest = float(self._lengths.max()) + UNIT
 
-    def _encode(self, exact: torch.Tensor, block: slice) -> None:
+    def _encode(self, block: slice) -> None:
         import torch
 
-        centred = exact[block] - torch.from_numpy(self.mean)
+        centred = torch.from_numpy(self._rows[block]) - torch.from_numpy(self.mean)
         if self._precision == "int8":
             rounded, scale = round_to_int8(centred)
             self._scale[block] = scale[:, 0].numpy()
@@ -225,7 +227,7 @@ class _Side:
             self._numbers[block] = centred
             rounded = self._numbers[block].float()
         lengths = centred.norm(dim=1)
-        self.longest = max(self.longest, float(lengths.max()) + UNIT)
+        self._lengths[block] = lengths.numpy()
         error = (centred - rounded).norm(dim=1).double()
         # To the measured error come the roundings of the difference and of scale times code.
         self.error[block] = (error + UNIT * (2 * lengths + error)).numpy()

@@ -22,8 +22,9 @@ from miner.knn.candidates import Candidates
 from miner.knn.codes import Codes, Precision, encode_both
 from miner.knn.cuda import ROUNDING, DeviceError, propose_both, usable_devices
 from miner.knn.duplicates import Distinct, expand, find_distinct
-from miner.knn.passes import Tile, blocks, loops_for, propose, search_on, settle
+from miner.knn.passes import Tile, loops_for, propose, search_on, settle
 from miner.knn.rescore import check_search
+from miner.knn.threads import blocks
 
 if TYPE_CHECKING:
     import torch

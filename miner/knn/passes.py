@@ -20,7 +20,7 @@ from miner.arrays import Neighbours
 from miner.knn import plain
 from miner.knn.candidates import Candidates
 from miner.knn.codes import Codes, product
-from miner.knn.threads import Claims, in_threads
+from miner.knn.threads import Claims, blocks, in_threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,11 +42,6 @@ class Tile:
 
     rows: Rows
     columns: Rows
-
-
-def blocks(rows: int, size: int) -> list[slice]:
-    """Slices of at most ``size`` rows that make up all."""
-    return [slice(start, min(start + size, rows)) for start in range(0, rows, size)]
 
 
 def loops_for(similarities: int) -> ModuleType:

@@ -24,6 +24,11 @@ def thread_count() -> int:
     return torch.get_num_threads()
 
 
+def blocks(rows: int, size: int) -> list[slice]:
+    """Slices of at most ``size`` rows that make up all."""
+    return [slice(start, min(start + size, rows)) for start in range(0, rows, size)]
+
+
 def in_threads(work: Callable[[Item], None], items: Iterable[Item]) -> None:
     """Call ``work`` on each item; the first error stops all threads and is raised.
 

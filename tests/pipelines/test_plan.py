@@ -42,7 +42,7 @@ def test_everything_is_told(world: World, plan) -> None:
     assert re.search(
         r"^  exact +6\.4e\+04 +\S+ m?s  every neighbour <- chosen$", told, re.MULTILINE
     )
-    assert re.search(r"^  cells, 6 of 32 a row +\S+ +\S+ m?s  most$", told, re.MULTILINE)
+    assert re.search(r"^  cells, 5 of 16 a row +\S+ +\S+ m?s  most$", told, re.MULTILINE)
     assert "Times are of the search alone and estimates" in told
 
 

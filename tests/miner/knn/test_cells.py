@@ -389,14 +389,14 @@ def test_what_asks_for_no_cells(text):
 
 @pytest.mark.parametrize(
     ("rows", "count"),
-    [(0, 1), (1, 4), (3, 8), (100, 32), (10**4, 512), (10**6, 4096), (4 * 10**6, 8192)],
+    [(0, 1), (1, 2), (3, 4), (100, 16), (10**4, 256), (10**6, 2048), (4 * 10**6, 4096)],
 )
 def test_default_cells(rows, count):
     assert default_cells(rows) == count
 
 
 @given(rows=st.integers(1, 10**12))
-def test_default_cells_are_a_power_of_two_near_four_roots(rows):
+def test_default_cells_are_a_power_of_two_near_two_roots(rows):
     count = default_cells(rows)
     assert count & (count - 1) == 0
-    assert 0.7 < count / (4 * rows**0.5) < 1.42
+    assert 0.7 < count / (2 * rows**0.5) < 1.42

@@ -49,10 +49,10 @@ def test_candidates_of_the_exact_search():
 
 def test_cells():
     cost = cells_cost(PROBLEM, MACHINE)
-    # 1.5 * 36 / 4096 of all similarities, the assignment, and twice 3 rounds of 32 rows a cell
-    similarities = 1.5 * 36 / 4096 * 2**39 + (3 << 19) * 4096
-    assert cost.operations == pytest.approx(2 * 256 * (similarities + 2 * 3 * 32 * 4096**2))
-    assert cost.method == "cells, 6 of 4,096 a row"
+    # 1.5 * 25 / 2048 of all similarities, the assignment, and twice 3 rounds of 64 rows a cell
+    similarities = 1.5 * 25 / 2048 * 2**39 + (3 << 19) * 2048
+    assert cost.operations == pytest.approx(2 * 256 * (similarities + 2 * 3 * 64 * 2048**2))
+    assert cost.method == "cells, 5 of 2,048 a row"
 
 
 def test_an_inverted_file():
