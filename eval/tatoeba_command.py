@@ -19,6 +19,8 @@ from miner.commandline import product_version
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from encoder import Encoder
+
 TABLE = Table("language", ["sentences", "xx->en", "en->xx", "mean", "95% interval", "LASER"])
 
 
@@ -50,10 +52,7 @@ def run_tatoeba(
     published: dict[str, float | None] = {}
     samples: list[NDArray[np.float64]] = []
     for name, (foreign, english) in texts.items():
-        errors = search_errors(
-            encoder.for_language(ISO_639_1.get(name, name)).encode(foreign),
-            encoder.for_language("en").encode(english),
-        )
+        errors = language_errors(encoder, name, foreign, english)
         samples.append(error_samples(errors, stream=len(samples)))
         results[name] = errors
         published[name] = tatoeba_rate(ISO_639_3.get(name, name), errors)
@@ -91,6 +90,20 @@ def run_tatoeba(
         "published_source": TATOEBA_SOURCE,
         "signature": signed,
     }
+
+
+def language_errors(
+    encoder: Encoder, language: str, foreign: Sequence[str], english: Sequence[str]
+) -> SearchErrors:
+    """Errors of the search by cosine between sentences of a language and their translations.
+
+    Raises:
+        ValueError: there are no sentences.
+    """
+    return search_errors(
+        encoder.for_language(ISO_639_1.get(language, language)).encode(foreign),
+        encoder.for_language("en").encode(english),
+    )
 
 
 def error_samples(errors: SearchErrors, *, stream: int) -> NDArray[np.float64]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from pipelines.arguments import add_common_options
 from pipelines.cli import start_telling
 
 if TYPE_CHECKING:
+    from encoder.training.measures import Measure
     from encoder.training.options import TrainingOptions
 
 
@@ -21,13 +23,14 @@ ARCHITECTURES = {
     "bilstm": (1024, 1, 1e-3),
     "transformer": (512, 3, 5e-4),
 }
+MEASURES = ("held_out_error", "tatoeba_error", "bucc_f1")
 
 
 def train_encoder(argv: list[str] | None = None) -> int:
     """Run ``train-encoder``; the exit status."""
     parser = _parser()
     args = parser.parse_args(argv)
-    return run_command(lambda: _train(args), parser.prog)
+    return run_command(lambda: _run(args), parser.prog)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -38,8 +41,10 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Parallel text is XX-YY.tsv.xz (source, TAB, target, TAB, corpus), XX-YY.parquet "
         "(columns source, target and, if there is one, corpus; or what mine-corpus wrote) or "
         "CORPUS.XX-YY.XX beside CORPUS.XX-YY.YY, line by line. OUT becomes the encoder with the "
-        "least held-out error, for --encoder OUT; OUT/training has a log, curves, and the state "
-        "from which the same command goes on. @FILE reads arguments from a file, one a line.",
+        "best figure (--best-by), for --encoder OUT; OUT/training has a log, curves, and the state "
+        "from which the same command goes on. In N processes, or on N GPUs: torchrun --no-python "
+        "--nproc-per-node N train-encoder ...; the batch is shared among them, so the result is "
+        "that of one. @FILE reads arguments from a file, one a line.",
     )
     parser.add_argument("data", type=Path, metavar="DATA", help="folder of parallel text")
     parser.add_argument(
@@ -58,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
         help="use each pair of corpus NAME with probability W (0 to 1) in a pass; repeatable",
     )
     _add_model_options(parser)
+    _add_evaluation_options(parser)
     add_common_options(parser)
     return parser
 
@@ -115,7 +121,14 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
             "pairs, each ranked against all others in the batch; or, for "
             "the objective translation, tokens (default: 1024, translation 8000)",
         ),
-        ("accumulate", int, 1, "batches in a step"),
+        ("accumulate", int, 1, "batches in a step, each ranked by itself"),
+        (
+            "at-once",
+            int,
+            2048,
+            "sentences; of a larger batch, a network's activations are computed twice, not kept: "
+            "slower, in bounded memory, with the same loss",
+        ),
         (
             "learning-rate",
             float,
@@ -129,8 +142,6 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
             "share of subwords left out at random (default: bag 0.1, networks 0)",
         ),
         ("dropout", float, 0.1, "share of a network's activations left out at random"),
-        ("held-out", int, 500, "pairs of each language pair kept for evaluation"),
-        ("evaluate-every", int, 5_000, "steps between evaluations, at which OUT is written"),
         ("seed", int, 1, "of all that is random"),
     )
     group.add_argument(
@@ -138,6 +149,34 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
         choices=("float32", "bfloat16"),
         default="float32",
         help="of products; bfloat16 is faster where the processor has it (default: float32)",
+    )
+
+
+def _add_evaluation_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("evaluation on the way")
+    _add_numbers(
+        group,
+        ("evaluate-every", int, 5_000, "steps between evaluations, at which OUT is written"),
+        ("held-out", int, 500, "pairs of each language pair kept for evaluation"),
+    )
+    group.add_argument(
+        "--tatoeba",
+        type=Path,
+        metavar="DIR",
+        help="measure the error rate of eval-encoder tatoeba, in the languages that are trained",
+    )
+    group.add_argument(
+        "--bucc",
+        type=Path,
+        metavar="DIR",
+        help="measure the F1 of eval-encoder bucc, on the split that thresholds are chosen on",
+    )
+    group.add_argument(
+        "--best-by",
+        choices=MEASURES,
+        default=MEASURES[0],
+        help="OUT is the encoder with the least error or the highest F1 of this kind, mean over "
+        f"the languages (default: {MEASURES[0]})",
     )
 
 
@@ -161,6 +200,14 @@ def _corpus_weight(text: str) -> tuple[str, float]:
     return name, value
 
 
+def _run(args: argparse.Namespace) -> int:
+    from encoder.training import parallel
+
+    with parallel.process_group():
+        args.quiet |= parallel.rank() > 0
+        return _train(args)
+
+
 def _train(args: argparse.Namespace) -> int:
     from encoder import load_encoder
     from encoder.training.recipe import Recipe
@@ -171,22 +218,43 @@ def _train(args: argparse.Namespace) -> int:
     if (args.teacher is None) == (args.objective == "distillation"):
         raise ValueError("--objective distillation and --teacher ENCODER need one another")
     options = _options(args)  # first, for these errors are told at once
+    files = _files(args.data, args.pairs)
     recipe = Recipe(
-        files=_files(args.data, args.pairs),
+        files=files,
         exclude=frozenset(filter(None, args.exclude.split(","))),
         corpus_weights=dict(args.corpus_weight),
         vocabulary_size=args.vocabulary_size,
         whitening=_given(args.whitening, 0.3 if args.objective == "ranking" else 0.0),
         held_out=args.held_out,
         evaluate_every=args.evaluate_every,
+        best_by=args.best_by,
         options=options,
     )
+    measures = _measures(args, files)
     teacher = load_encoder(args.teacher, precision="auto") if args.teacher else None
     with progress.stage("train", args.steps, "steps") as meter:
-        errors = train(recipe, args.output, teacher=teacher, on_steps=meter.advance)
-    for name, error in sorted(errors.items()):
-        sys.stdout.write(f"{name}\t{100 * error:.2f} % of held-out sentences not found\n")
+        best = train(
+            recipe, args.output, teacher=teacher, measures=measures, on_steps=meter.advance
+        )
+    for name, parts in best.items():
+        for part, value in sorted(parts.items()):
+            sys.stdout.write(f"{part}\t{name}\t{100 * value:.2f} %\n")
     return 0
+
+
+def _measures(args: argparse.Namespace, pairs: Collection[str]) -> list[Measure]:
+    """What is measured beside the held-out error.
+
+    Raises:
+        ValueError: there is no data in a folder for any of the language pairs, or it is malformed.
+    """
+    from eval.while_training import bucc_f1, tatoeba_error
+
+    places = {"tatoeba": (args.tatoeba, tatoeba_error), "bucc": (args.bucc, bucc_f1)}
+    for name, (place, _) in places.items():
+        if place is None and args.best_by.startswith(name):
+            raise ValueError(f"--best-by {args.best_by} needs --{name} DIR")
+    return [measure(place, pairs) for place, measure in places.values() if place is not None]
 
 
 def _options(args: argparse.Namespace) -> TrainingOptions:
@@ -201,6 +269,7 @@ def _options(args: argparse.Namespace) -> TrainingOptions:
         steps=args.steps,
         batch_size=_given(args.batch_size, 8000 if args.objective == "translation" else 1024),
         accumulate=args.accumulate,
+        at_once=args.at_once,
         learning_rate=_given(args.learning_rate, learning_rate),
         scale=args.scale,
         margin=args.margin,

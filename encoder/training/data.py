@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from encoder.tokenizer import Tokenizer
     from encoder.training.reading import ParallelText
 
+LONGEST = 128  # tokens of a sentence that a network is trained on; the others are cut off
+
 
 @dataclass(frozen=True, kw_only=True)
 class TokenPairs:
@@ -71,8 +73,9 @@ def count_pairs(pairs: TokenPairs) -> NDArray[np.int64]:
 
 
 def count_tokens(pairs: TokenPairs) -> NDArray[np.int64]:
-    """Tokens of each pair's longer side and the one that ends it, int64 (P,)."""
-    return 1 + np.maximum(np.diff(pairs.source.offsets), np.diff(pairs.target.offsets))
+    """Tokens that are left of each pair's longer side, and the one that ends it: int64 (P,)."""
+    longer = np.maximum(np.diff(pairs.source.offsets), np.diff(pairs.target.offsets))
+    return 1 + np.minimum(longer, LONGEST)
 
 
 def sample_batches(

@@ -1,4 +1,4 @@
-"""What is measured and kept on the way: held-out retrieval, the best encoder, the last state."""
+"""What is kept on the way: figures of each evaluation, the best encoder, the last state."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from encoder import Encoder
     from encoder.training.finishing import Save
     from encoder.training.loop import Training
-    from encoder.training.reading import ParallelText
+    from encoder.training.measures import Measure
 
 PROGRESS = "training"  # the folder, in the encoder's, that a training goes on from
 STATE, LOG, CURVES = "state.safetensors", "log.jsonl", "curves.svg"
@@ -27,19 +27,11 @@ STATE, LOG, CURVES = "state.safetensors", "log.jsonl", "curves.svg"
 logger = logging.getLogger(__name__)
 
 
-def retrieval_error(encoder: Encoder, text: ParallelText) -> float:
-    """Share of sentences whose nearest neighbour by cosine is not their translation, both ways."""
-    cosines = encoder.encode(text.source) @ encoder.encode(text.target).T
-    own = np.arange(len(text))
-    wrong = [(cosines.argmax(axis=axis) != own).mean() for axis in (0, 1)]
-    return float(np.mean(wrong))
-
-
 class Keeper:
     """Measures a training at each evaluation and writes what is kept of it.
 
-    The encoder with the least held-out error so far goes to ``folder``, for that is what is used;
-    of equal ones the later. The last state, from which a training goes on, goes to
+    The encoder that is the best so far by the measure ``best_by`` goes to ``folder``, for that is
+    what is used; of equal ones the later. The last state, from which a training goes on, goes to
     ``folder/training``, with a log and curves of all evaluations.
     """
 
@@ -48,13 +40,15 @@ class Keeper:
         folder: Path,
         state: State,
         *,
-        held_out: Sequence[ParallelText],
+        measures: Sequence[Measure],
+        best_by: Measure,
         finish: Callable[[], tuple[Encoder, Save]],
         facts: Mapping[str, Any],
     ) -> None:
         self.state = state
         self._folder = folder
-        self._held_out = held_out
+        self._measures = measures
+        self._best_by = best_by
         self._finish = finish
         self._facts = facts
         self._start = time.monotonic() - state.seconds
@@ -65,41 +59,47 @@ class Keeper:
         ``figures`` are what else is known of the steps since the last time, the loss above all.
         """
         encoder, save = self._finish()
-        errors = {text.name: retrieval_error(encoder, text) for text in self._held_out}
+        parts = {measure.name: dict(measure.take(encoder)) for measure in self._measures}
+        means = {name: float(np.mean(list(each.values()))) for name, each in parts.items()}
         state = self.state
         state.step, state.seconds = training.step, time.monotonic() - self._start
         state.tensors = training.tensors()
-        error = float(np.mean(list(errors.values())))
-        best = all(error <= earlier["error"] for earlier in state.history)
+        chosen = self._best_by.name
+        best = self._best_by.best([*(entry[chosen] for entry in state.history), means[chosen]])
         logger.info(
-            "step %d: %s, held-out error %.2f %%, %.0f s%s",
+            "step %d: %s, %s, %.0f s%s",
             state.step,
             ", ".join(f"{name} {value:.3f}" for name, value in figures.items()),
-            100 * error,
+            ", ".join(f"{one.title} {100 * means[one.name]:.2f} %" for one in self._measures),
             state.seconds,
             "" if best else "; not the best",
         )
-        entry = {"step": state.step, **figures, "error": error, "errors": errors}
+        entry = {"step": state.step, **figures, **means, "parts": parts}
         state.history.append({**entry, "seconds": round(state.seconds, 1), "best": best})
         if best:
-            told = {name: round(value, 4) for name, value in errors.items()}
-            facts = {"steps": state.step, "seconds": round(state.seconds), "held_out_error": told}
-            save(self._folder, {**self._facts, **facts})
+            told = {
+                name: {part: round(value, 4) for part, value in each.items()}
+                for name, each in parts.items()
+            }
+            facts = {"steps": state.step, "seconds": round(state.seconds)}
+            save(self._folder, {**self._facts, **facts, **told})
         # The encoder first: killed in between, a training writes it once more.
         (self._folder / PROGRESS).mkdir(exist_ok=True)
         save_state(self._folder / PROGRESS / STATE, state)
         self._write_log()
 
-    def best_errors(self) -> Mapping[str, float]:
-        """The held-out error of each language pair, of the encoder that was saved."""
-        errors: Mapping[str, float] = [e for e in self.state.history if e["best"]][-1]["errors"]
-        return errors
+    def best(self) -> Mapping[str, Mapping[str, float]]:
+        """The figures of the encoder that was saved: by measure, each by its parts."""
+        found: Mapping[str, Mapping[str, float]]
+        found = [entry for entry in self.state.history if entry["best"]][-1]["parts"]
+        return found
 
     def _write_log(self) -> None:
         history = self.state.history
         files = {LOG: "".join(json.dumps(entry) + "\n" for entry in history).encode()}
         try:
-            files[CURVES] = draw_curves(history)
+            titles = {measure.name: measure.title for measure in self._measures}
+            files[CURVES] = draw_curves(history, titles)
         except ImportError:
             if len(history) == 1:
                 logger.info("curves are drawn where matplotlib is: pip install 'bitext-adit[plot]'")

@@ -11,7 +11,14 @@ import torch
 from torch import nn
 
 from encoder.tokenizer import Tokens
-from encoder.training.data import TokenPairs, count_pairs, count_tokens, sample_batches
+from encoder.training import parallel
+from encoder.training.data import (
+    LONGEST,
+    TokenPairs,
+    count_pairs,
+    count_tokens,
+    sample_batches,
+)
 from encoder.training.options import TrainingOptions, learning_rate_at
 
 if TYPE_CHECKING:
@@ -42,7 +49,7 @@ class Training:
         """Take one step on the mean loss of the batches; that loss."""
         options = self._options
         generator = np.random.default_rng([options.seed, self.step])
-        torch.manual_seed(int(generator.integers(2**63)))
+        torch.manual_seed(int(generator.integers(2**63)) + parallel.rank())
         self._modules.train()
         total = 0.0
         for pairs, rows in batches:
@@ -50,17 +57,20 @@ class Training:
                 drop_tokens(side.take(rows), options.token_dropout, generator)
                 for side in (pairs.source, pairs.target)
             ]
+            own = parallel.share(len(rows))
+            sides = [side.take(own) for side in sides]
             with self.autocast():
-                loss = self.task.loss(self.model, pairs, rows, sides) / len(batches)
+                loss = self.task.loss(self.model, pairs, rows[own], sides) / len(batches)
             loss.backward()
             total += loss.item()
+        parallel.average_gradients(self._modules.parameters())
         for optimizer in self._optimizers:
             for group in optimizer.param_groups:
                 group["lr"] = learning_rate_at(self.step, options)
             optimizer.step()
             optimizer.zero_grad()
         self.step += 1
-        return total
+        return parallel.total(total) / parallel.processes()
 
     def autocast(self) -> torch.autocast:
         """Products in bfloat16, if that is the precision."""
@@ -133,6 +143,21 @@ def train(
     batches = islice(batches, done, None)
     while training.step < options.steps:
         on_step(training.advance(list(islice(batches, options.accumulate))))
+
+
+def check_shares(options: TrainingOptions) -> None:
+    """See that a batch can be shared among the processes.
+
+    Raises:
+        ValueError: it cannot.
+    """
+    count, size = parallel.processes(), options.batch_size
+    if options.objective == "translation" and size < count * (1 + LONGEST):
+        raise ValueError(
+            f"batch_size {size}: {count} processes need {count * (1 + LONGEST)} tokens or more"
+        )
+    if options.objective != "translation" and size % count:
+        raise ValueError(f"batch_size {size}: expected a multiple of the {count} processes")
 
 
 def drop_tokens(tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:

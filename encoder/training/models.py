@@ -9,16 +9,20 @@ import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
 
 from encoder.laser.transformer import Layer
 from encoder.trained import HEADS, build_network
+from encoder.training.data import LONGEST
 
 if TYPE_CHECKING:
     from encoder.tokenizer import Tokens
     from encoder.training.options import TrainingOptions
 
 WIDTH = 320  # of LASER's token embeddings (Artetxe & Schwenk 2019, section 3.1)
-LONGEST = 128  # tokens of a sentence that a network is trained on; the others are cut off
+# A network embeds a batch in up to so many groups of like lengths, each padded by itself, if they
+# have as many sentences.
+GROUPS, SMALLEST = 16, 32
 
 
 class Model(nn.Module):
@@ -83,9 +87,27 @@ class Network(Model):
         self.network = build_network(options.architecture, tensors, dropout=options.dropout)
         self.network.requires_grad_(True)
         self.dim = self.network.dim
+        self._at_once = options.at_once
 
     def forward(self, tokens: Tokens) -> torch.Tensor:
-        """Embed the sentences, each with the token that ends it: (S, D)."""
+        """Embed the sentences, each with the token that ends it: (S, D).
+
+        Of more than ``at_once`` sentences no activations are kept: a group's are computed once
+        more when its gradient is. The loss is still one over all vectors (Gao et al. 2021,
+        "Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup").
+        """
+        order = np.argsort(np.diff(tokens.offsets), kind="stable")
+        count = max(1, min(GROUPS, len(order) // SMALLEST), -(-len(order) // self._at_once))
+        groups = np.array_split(order, count)
+        if len(order) > self._at_once and torch.is_grad_enabled():
+            vectors = [
+                checkpoint(self._embed, tokens.take(rows), use_reentrant=False) for rows in groups
+            ]
+        else:
+            vectors = [self._embed(tokens.take(rows)) for rows in groups]
+        return torch.cat(vectors)[torch.from_numpy(np.argsort(order))]
+
+    def _embed(self, tokens: Tokens) -> torch.Tensor:
         device = self.network.embed_tokens.weight.device
         ids, lengths = pad(tokens, end=self.network.vocabulary - 1)
         return self.network(ids.to(device), lengths.to(device))

@@ -15,9 +15,10 @@ class TrainingOptions:
     """What decides the weights, given the token pairs.
 
     ``batch_size`` is in sentence pairs, with the objective ``translation`` in tokens; a step takes
-    ``accumulate`` batches. ``layers``, ``dropout`` (of activations) and ``decoder_dim`` concern
-    networks, ``targets`` and ``decoder_dim`` the objective ``translation``, and ``hard_negatives``
-    (for each pair), ``scale`` and ``margin`` the objective ``ranking``.
+    ``accumulate`` batches. Of batches of more than ``at_once`` sentences, a network keeps no
+    activations, which bounds memory and takes longer. ``layers``, ``dropout`` (of activations) and
+    ``decoder_dim`` concern networks, ``targets`` and ``decoder_dim`` the objective ``translation``,
+    and ``hard_negatives`` (for each pair), ``scale`` and ``margin`` the objective ``ranking``.
 
     Raises:
         ValueError: a value is out of its range.
@@ -30,6 +31,7 @@ class TrainingOptions:
     steps: int = 40_000
     batch_size: int = 1024
     accumulate: int = 1
+    at_once: int = 2048
     learning_rate: float = 2e-3
     warmup_steps: int = 200
     scale: float = 20.0
@@ -50,6 +52,7 @@ class TrainingOptions:
             "steps": (1, math.inf),
             "batch_size": (2, math.inf),  # a pair is ranked against the others
             "accumulate": (1, math.inf),
+            "at_once": (1, math.inf),
             "learning_rate": (0, 1),
             "warmup_steps": (1, math.inf),
             "scale": (0, 40),  # above it the float32 softmax of the objective underflows

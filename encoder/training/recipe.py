@@ -6,7 +6,7 @@ import dataclasses
 import logging
 import os
 import platform
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,10 +16,12 @@ import numpy as np
 import torch
 
 from encoder.tokenizer import Tokenizer, train_tokenizer
+from encoder.training import parallel
 from encoder.training.data import hold_out, pair_weights, tokenize_pairs
 from encoder.training.evaluation import PROGRESS, STATE, Keeper
 from encoder.training.finishing import finished
-from encoder.training.loop import Training, train
+from encoder.training.loop import Training, check_shares, train
+from encoder.training.measures import HELD_OUT_ERROR, Measure, held_out_error
 from encoder.training.models import make_model
 from encoder.training.options import TrainingOptions
 from encoder.training.reading import ParallelText, read_parallel_text
@@ -45,7 +47,8 @@ class Recipe:
     ``files`` has the files of each language pair, see ``reading.find_parallel_text``.
     ``corpus_weights`` maps a corpus's name to the probability that a pass uses a pair of it;
     corpora that are not named weigh 1. ``whitening`` is the power of that of what is saved;
-    ``held_out`` pairs of each language pair are kept for evaluation.
+    ``held_out`` pairs of each language pair are kept for evaluation; ``best_by`` names the measure
+    of which the best encoder is saved.
     """
 
     files: Mapping[str, tuple[Path, ...]]
@@ -55,6 +58,7 @@ class Recipe:
     whitening: float = 0.3
     held_out: int = 500
     evaluate_every: int = 5_000
+    best_by: str = HELD_OUT_ERROR
     options: TrainingOptions = field(default_factory=TrainingOptions)
 
     def __post_init__(self) -> None:
@@ -73,8 +77,9 @@ def train_encoder(
     output: Path,
     *,
     teacher: Encoder | None = None,
+    measures: Sequence[Measure] = (),
     on_steps: Callable[[int], None] = lambda steps: None,
-) -> Mapping[str, float]:
+) -> Mapping[str, Mapping[str, float]]:
     """Train an encoder and save it in the folder ``output``.
 
     At every evaluation the encoder is saved if it is the best so far, and the state of the
@@ -84,11 +89,11 @@ def train_encoder(
         recipe: data, vocabulary and training options.
         output: the folder to write; its parent must exist.
         teacher: what the objective ``distillation`` matches.
+        measures: what is measured at each evaluation, beside the held-out error.
         on_steps: called with the number of steps that are done more.
 
     Returns:
-        The error rate of each language pair's held-out sentences: nearest neighbour by cosine
-        among them, mean of both directions.
+        The figures of the encoder that was saved: by measure, each by its parts.
 
     Raises:
         ValueError: ``output`` cannot be written, a file is not parallel text or too small, what is
@@ -96,9 +101,13 @@ def train_encoder(
     """
     _check_output(output)
     options = recipe.options
+    check_shares(options)
     texts, held_out = _read(recipe)
-    identity = _identity(recipe, texts, teacher)
-    state = _state(recipe, texts, identity, output / PROGRESS / STATE)
+    measures = [held_out_error(held_out), *measures]
+    best_by = _chosen(measures, recipe.best_by)
+    identity = _identity(recipe, texts, teacher, measures)
+    path = output / PROGRESS / STATE
+    state = parallel.from_first(lambda: _state(recipe, texts, identity, path))
     tokenizer = Tokenizer(state.tokenizer_model)
     pairs, others = (
         [tokenize_pairs(text, tokenizer, recipe.corpus_weights) for text in some]
@@ -116,20 +125,29 @@ def train_encoder(
     sample = list(sample_sentences(recipe, texts, WHITENING_SENTENCES))
     finish = partial(finished, model, tokenizer, options, sample=sample, power=recipe.whitening)
     facts = _facts(recipe, texts, identity)
-    keeper = Keeper(output, state, held_out=held_out, finish=finish, facts=facts)
+    keeper = Keeper(output, state, measures=measures, best_by=best_by, finish=finish, facts=facts)
     losses: list[float] = []
 
     def on_step(loss: float) -> None:
         on_steps(1)
         losses.append(loss)
         if training.step % recipe.evaluate_every == 0 or training.step == options.steps:
-            figures = {"loss": float(np.mean(losses)), **task.figures(model, others)}
-            keeper.keep(training, figures)
+            if parallel.rank() == 0:
+                figures = {"loss": float(np.mean(losses)), **task.figures(model, others)}
+                keeper.keep(training, figures)
             losses.clear()
             task.prepare(model, pairs)
 
     train(training, pairs, options, on_step=on_step)
-    return keeper.best_errors()
+    return keeper.best() if parallel.rank() == 0 else {}
+
+
+def _chosen(measures: Sequence[Measure], name: str) -> Measure:
+    for measure in measures:
+        if measure.name == name:
+            return measure
+    known = ", ".join(measure.name for measure in measures)
+    raise ValueError(f"the best encoder cannot be chosen by {name}; measured are {known}")
 
 
 def _task(
@@ -169,8 +187,13 @@ def _state(
     return State(identity=identity, tokenizer_model=model)
 
 
-def _identity(recipe: Recipe, texts: list[ParallelText], teacher: Encoder | None) -> dict[str, Any]:
-    """What decides the weights, as JSON values."""
+def _identity(
+    recipe: Recipe,
+    texts: list[ParallelText],
+    teacher: Encoder | None,
+    measures: Sequence[Measure],
+) -> dict[str, Any]:
+    """What decides the weights, and which of them are saved, as JSON values."""
     own = {name: value for name, value in vars(recipe).items() if name not in ("files", "options")}
     return {
         **own,
@@ -178,6 +201,7 @@ def _identity(recipe: Recipe, texts: list[ParallelText], teacher: Encoder | None
         "exclude": sorted(recipe.exclude),
         "text": {text.name: text.digest() for text in texts},
         "teacher": None if teacher is None else teacher.name,
+        "measures": {measure.name: list(measure.parts) for measure in measures},
     }
 
 

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from encoder.training import parallel
 from encoder.training.data import join
 from encoder.training.decoder import Decoder
 from encoder.training.negatives import mine_negatives
@@ -37,7 +38,11 @@ class Task(nn.Module):
     def loss(
         self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]
     ) -> torch.Tensor:
-        """The loss of the pairs at ``rows``, of which source and target to embed are ``sides``."""
+        """The loss of the pairs at ``rows``, of which source and target to embed are ``sides``.
+
+        In several processes these are a process's share of the batch, and the mean of their losses
+        is that of the whole batch.
+        """
         raise NotImplementedError
 
     def prepare(self, model: Model, pairs: Sequence[TokenPairs]) -> None:
@@ -59,18 +64,19 @@ class Ranking(Task):
     def loss(
         self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]
     ) -> torch.Tensor:
-        """See ``objectives.translation_ranking``."""
+        """See ``objectives.translation_ranking``; ranked against the batch of all processes."""
         hard = self._negatives.get(pairs.name)
         if hard is not None:
             sides = [*sides, pairs.target.take(hard[rows].ravel())]
         vectors = functional.normalize(model(join(sides)))
         source, target, others = vectors.tensor_split([len(rows), 2 * len(rows)])
+        negatives = None if hard is None else others.unflatten(0, hard[rows].shape)
         return translation_ranking(
-            source,
-            target,
+            parallel.gather(source),
+            parallel.gather(target),
             scale=self._options.scale,
             margin=self._options.margin,
-            negatives=None if hard is None else others.unflatten(0, hard[rows].shape),
+            negatives=None if negatives is None else parallel.gather(negatives),
         )
 
     def prepare(self, model: Model, pairs: Sequence[TokenPairs]) -> None:
@@ -114,8 +120,11 @@ class Translation(Task):
     ) -> torch.Tensor:
         """See ``objectives.sequence_translation``; the mean over the directions."""
         vectors = model(join(sides)).split(len(rows))
-        predicted = self._predict(vectors, pairs, rows)
-        return torch.stack([sequence_translation(*one) for one in predicted]).mean()
+        losses = []
+        for logits, tokens in self._predict(vectors, pairs, rows):
+            mean = parallel.total(len(tokens)) / parallel.processes()
+            losses.append(sequence_translation(logits, tokens) * (len(tokens) / mean))
+        return torch.stack(losses).mean()
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
         """The perplexity of all held-out translations."""

@@ -16,6 +16,7 @@ from safetensors.torch import load_file
 from encoder.checkpoint import WEIGHTS
 from encoder.training.evaluation import CURVES, LOG, PROGRESS, STATE, Keeper
 from encoder.training.loop import Training
+from encoder.training.measures import held_out_error
 from encoder.training.models import Bag
 from encoder.training.options import TrainingOptions
 from encoder.training.reading import ParallelText
@@ -101,9 +102,11 @@ def test_the_log_and_the_curves(whole: Path) -> None:
     entries = figures(whole)
     assert [entry["step"] for entry in entries] == list(range(40, STEPS + 1, 40))
     assert entries[-1]["loss"] < 0.5 * entries[0]["loss"]
-    assert entries[-1]["error"] < 0.1 < entries[0]["error"]
-    assert entries[0]["errors"].keys() == {"xx-yy", "zz-yy"}
-    assert np.mean(list(entries[3]["errors"].values())) == pytest.approx(entries[3]["error"])
+    assert entries[-1]["held_out_error"] < 0.1 < entries[0]["held_out_error"]
+    assert entries[0]["parts"]["held_out_error"].keys() == {"xx-yy", "zz-yy"}
+    assert np.mean(list(entries[3]["parts"]["held_out_error"].values())) == pytest.approx(
+        entries[3]["held_out_error"]
+    )
     curves = (whole / PROGRESS / CURVES).read_text()
     assert curves.count("<svg") == 1 and "held-out error" in curves
 
@@ -114,11 +117,12 @@ def test_without_matplotlib_there_are_no_curves(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     options = TrainingOptions(dim=2)
     training = Training(Bag(4, 2), Ranking(options), options)
-    texts = [ParallelText(name="x", source=["a"], target=["A"], corpus=["c"])]
+    measure = held_out_error([ParallelText(name="x", source=["a"], target=["A"], corpus=["c"])])
     keeper = Keeper(
         tmp_path,
         state(),
-        held_out=texts,
+        measures=[measure],
+        best_by=measure,
         finish=lambda: (Ones(), lambda folder, facts: None),
         facts={},
     )
@@ -210,10 +214,13 @@ def test_the_best_encoder_is_kept_beside_the_last_state(tmp_path: Path) -> None:
             angles = {"a": 0.0, "b": 1.5, "A": 0.0, "B": 1.5 if good else -9.0}
             return np.array([[np.cos(angles[s]), np.sin(angles[s])] for s in sentences])
 
+    text = ParallelText(name="x", source=["a", "b"], target=["A", "B"], corpus=["c"] * 2)
+    measure = held_out_error([text])
     keeper = Keeper(
         tmp_path,
         state(),
-        held_out=[ParallelText(name="x", source=["a", "b"], target=["A", "B"], corpus=["c"] * 2)],
+        measures=[measure],
+        best_by=measure,
         finish=lambda: (Fixed(), lambda folder, facts: saved.append(facts["steps"])),
         facts={},
     )
@@ -221,5 +228,5 @@ def test_the_best_encoder_is_kept_beside_the_last_state(tmp_path: Path) -> None:
         training.step = step
         keeper.keep(training, {"loss": 1.0})
     assert saved == [1, 2, 4]
-    assert keeper.best_errors() == {"x": 0.0}
+    assert keeper.best() == {"held_out_error": {"x": 0.0}}
     assert load_state(tmp_path / PROGRESS / STATE, state().identity).step == 4

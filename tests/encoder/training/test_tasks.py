@@ -88,7 +88,7 @@ def test_translation(tmp_path: Path) -> None:
     assert train_encoder([*command, *options]) == 0
     log = [json.loads(line) for line in (tmp_path / "enc" / PROGRESS / LOG).open()]
     assert log[1]["perplexity"] < 0.5 * log[0]["perplexity"] < 75
-    assert log[1]["error"] < min(log[0]["error"], 0.6)
+    assert log[1]["held_out_error"] < min(log[0]["held_out_error"], 0.6)
 
 
 @pytest.mark.parametrize("architecture", ["bilstm", "transformer"])
@@ -102,8 +102,13 @@ def test_networks_rank(data: Path, tmp_path: Path, architecture: str) -> None:
 LISTS = [[1, 2, 3], [], [4], [5, 6, 7, 8, 9, 1], [2, 2]]
 
 
+@pytest.mark.parametrize("groups", [1, 2, 5])
 @pytest.mark.parametrize("architecture", ["bilstm", "transformer"])
-def test_padding_changes_no_vector(architecture: str) -> None:
+def test_padding_changes_no_vector(
+    architecture: str, groups: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("encoder.training.models.GROUPS", groups)
+    monkeypatch.setattr("encoder.training.models.SMALLEST", 1)
     torch.manual_seed(0)
     options = TrainingOptions(architecture=architecture, dim=16, layers=2, dropout=0.5)
     network = Network(options, 10).eval()
@@ -113,6 +118,47 @@ def test_padding_changes_no_vector(architecture: str) -> None:
     torch.testing.assert_close(together, alone, atol=1e-5, rtol=1e-5)
     network.train()
     assert not torch.equal(network(tokens_of(LISTS)), together)
+
+
+@pytest.mark.parametrize("architecture", ["bilstm", "transformer"])
+def test_activations_that_are_computed_twice_give_the_same_gradients(
+    architecture: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the same dropout: of 40 sentences, 16 groups are embedded in either case."""
+    monkeypatch.setattr("encoder.training.models.SMALLEST", 1)
+    pairs = numbered([token % 9 for token in range(20)], [token % 7 for token in range(20)])
+    gradients, losses = [], []
+    for at_once in (40, 3):
+        torch.manual_seed(0)
+        options = TrainingOptions(
+            architecture=architecture, dim=16, layers=2, dropout=0.5, at_once=at_once
+        )
+        network = Network(options, 10).train()
+        loss = Ranking(options).loss(network, pairs, np.arange(20), [pairs.source, pairs.target])
+        loss.backward()
+        losses.append(loss.item())
+        gradients.append({name: one.grad for name, one in network.named_parameters()})
+    assert losses[0] == pytest.approx(losses[1])
+    for name, gradient in gradients[0].items():
+        torch.testing.assert_close(gradients[1][name], gradient, atol=1e-6, rtol=1e-5)
+
+
+def test_memory_is_bounded_by_what_is_embedded_at_once() -> None:
+    """What autograd keeps of a batch, in numbers."""
+    pairs = numbered([token % 9 for token in range(400)], [token % 7 for token in range(400)])
+    kept = []
+    for at_once in (800, 50):
+        options = TrainingOptions(architecture="transformer", dim=16, layers=2, at_once=at_once)
+        network, sizes = Network(options, 10), [0]
+
+        def note(tensor: torch.Tensor, sizes: list[int] = sizes) -> torch.Tensor:
+            sizes[0] += tensor.numel()
+            return tensor
+
+        with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+            network(pairs.source)
+        kept.append(sizes[0])
+    assert kept[1] < kept[0] / 10
 
 
 def test_padding() -> None:
@@ -185,7 +231,12 @@ class Angles(Model):
 
 
 def numbered(source: list[int], target: list[int]) -> TokenPairs:
-    sides = (tokens_of([[one] for one in side]) for side in (source, target))
+    """Sentences of one token each."""
+    return token_pairs([[one] for one in source], [[one] for one in target])
+
+
+def token_pairs(source: list[list[int]], target: list[list[int]]) -> TokenPairs:
+    sides = (tokens_of(side) for side in (source, target))
     return TokenPairs(
         name="xx-yy",
         **dict(zip(("source", "target"), sides, strict=True)),

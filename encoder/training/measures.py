@@ -1,0 +1,52 @@
+"""What an encoder is measured by while it is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from encoder import Encoder
+    from encoder.training.reading import ParallelText
+
+HELD_OUT_ERROR = "held_out_error"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """A figure of an encoder, from 0 to 1, for each language or pair of languages.
+
+    ``name`` is its name in the log, ``title`` that of its curves, ``parts`` the languages or pairs
+    of them; ``take`` measures an encoder.
+    """
+
+    name: str
+    title: str
+    parts: Sequence[str]
+    take: Callable[[Encoder], Mapping[str, float]]
+    higher_is_better: bool = False
+
+    def best(self, means: Sequence[float]) -> bool:
+        """Whether the last of these is as good as any; of equal ones the later is better."""
+        return means[-1] == (max(means) if self.higher_is_better else min(means))
+
+
+def held_out_error(texts: Sequence[ParallelText]) -> Measure:
+    """Retrieval among the held-out pairs of each language pair, see ``retrieval_error``."""
+    return Measure(
+        name=HELD_OUT_ERROR,
+        title="held-out error",
+        parts=[text.name for text in texts],
+        take=lambda encoder: {text.name: retrieval_error(encoder, text) for text in texts},
+    )
+
+
+def retrieval_error(encoder: Encoder, text: ParallelText) -> float:
+    """Share of sentences whose nearest neighbour by cosine is not their translation, both ways."""
+    cosines = encoder.encode(text.source) @ encoder.encode(text.target).T
+    own = np.arange(len(text))
+    wrong = [(cosines.argmax(axis=axis) != own).mean() for axis in (0, 1)]
+    return float(np.mean(wrong))

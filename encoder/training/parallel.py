@@ -1,0 +1,111 @@
+"""Training in several processes, as torchrun starts them: each embeds its share of every batch.
+
+All of them hold the same weights, draw the same batches and take the same steps. A task's loss is
+that of a process's share, such that the mean over the processes is the loss of the whole batch.
+One process alone is a group of one, for which nothing here does anything.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import torch
+from torch import distributed
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+T = TypeVar("T")
+
+PATIENCE = timedelta(days=1)  # the others wait while the first evaluates; torchrun ends lost ones
+
+
+@contextmanager
+def process_group() -> Iterator[None]:
+    """Join the processes that torchrun started with this one, if it did."""
+    if not distributed.is_torchelastic_launched():
+        yield
+        return
+    backend = "gloo"
+    if torch.cuda.is_available():
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+        backend = "cpu:gloo,cuda:nccl"
+    distributed.init_process_group(backend, timeout=PATIENCE)
+    try:
+        yield
+    finally:
+        distributed.destroy_process_group()
+
+
+def processes() -> int:
+    """How many there are."""
+    return distributed.get_world_size() if distributed.is_initialized() else 1
+
+
+def rank() -> int:
+    """The number of this one, from 0; the first tells and writes."""
+    return distributed.get_rank() if distributed.is_initialized() else 0
+
+
+def share(count: int) -> NDArray[np.int64]:
+    """Which of ``count`` rows of a batch are this process's; equal shares, if they can be."""
+    return np.array_split(np.arange(count), processes())[rank()]
+
+
+def from_first(make: Callable[[], T]) -> T:
+    """What ``make`` gives in the first process, in all of them."""
+    if processes() == 1:
+        return make()
+    made: list[Any] = [make() if rank() == 0 else None]
+    distributed.broadcast_object_list(made)
+    found: T = made[0]
+    return found
+
+
+def total(value: float) -> float:
+    """The sum over all processes."""
+    if processes() == 1:
+        return value
+    summed = torch.tensor(value, dtype=torch.float64)
+    distributed.all_reduce(summed)
+    return summed.item()
+
+
+def gather(rows: torch.Tensor) -> torch.Tensor:
+    """The rows (B / P, ...) of all P processes in their order: (B, ...), differentiable.
+
+    All processes must compute the same loss from what they have gathered.
+    """
+    return rows if processes() == 1 else _Gather.apply(rows)
+
+
+class _Gather(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, rows: torch.Tensor) -> torch.Tensor:  # noqa: ANN401
+        parts = [torch.empty_like(rows) for _ in range(processes())]
+        distributed.all_gather(parts, rows.contiguous())
+        return torch.cat(parts)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:  # noqa: ANN401
+        # The gradient of the same loss reaches a process's weights by its own rows only, and is
+        # then divided by the number of processes in ``average_gradients``.
+        return gradient.chunk(processes())[rank()] * processes()
+
+
+def average_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
+    """Replace the gradient of each by its mean over the processes."""
+    if processes() == 1:
+        return
+    for parameter in parameters:
+        gradient = parameter.grad
+        assert gradient is not None
+        if gradient.is_sparse:  # NCCL has no sums of sparse tensors, gloo has
+            gradient = gradient.coalesce().cpu()
+        distributed.all_reduce(gradient)
+        parameter.grad = (gradient / processes()).to(parameter.device)

@@ -1,0 +1,145 @@
+"""Two processes that train together, against one alone."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from encoder.training import parallel
+from encoder.training.evaluation import LOG, PROGRESS, STATE
+from encoder.training.loop import Training, check_shares, train
+from encoder.training.models import make_model
+from encoder.training.options import TrainingOptions
+from encoder.training.reading import ParallelText
+from encoder.training.recipe import Recipe, train_encoder
+from encoder.training.tasks import Distillation, Ranking, Task, Translation
+from tests.encoder.training.language import made_up_pairs, write_pairs
+from tests.encoder.training.test_tasks import token_pairs
+
+TOGETHER = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+COMMAND = "import sys; from pipelines.train_cli import train_encoder; sys.exit(train_encoder())"
+COMMON = {"dim": 16, "steps": 5, "warmup_steps": 1, "learning_rate": 0.01, "dropout": 0.0}
+TRAININGS = {
+    "bag": TrainingOptions(batch_size=12, accumulate=2, hard_negatives=2, **COMMON),
+    "transformer": TrainingOptions(architecture="transformer", batch_size=12, at_once=2, **COMMON),
+    "translation": TrainingOptions(
+        architecture="bilstm",
+        objective="translation",
+        targets=("xx", "yy"),
+        decoder_dim=8,
+        batch_size=300,
+        **COMMON,
+    ),
+    "distillation": TrainingOptions(objective="distillation", batch_size=12, **COMMON),
+}
+# Sentences of one, two or three tokens.
+PAIRS = token_pairs([[1, 2], [3], [4, 5, 6]] * 70, [[7], [8, 1, 2], [3, 4]] * 70)
+
+
+class Teacher:
+    """Some vectors."""
+
+    def encode(self, sentences: list[str]) -> object:
+        generator = torch.Generator().manual_seed(len(sentences[0]))
+        return torch.nn.functional.normalize(
+            torch.randn(len(sentences), 16, generator=generator)
+        ).numpy()
+
+
+def task_of(options: TrainingOptions) -> Task:
+    if options.objective == "translation":
+        return Translation(options, vocabulary=10, dim=16, names=["xx-yy"])
+    if options.objective == "distillation":
+        sides = {"source": ["a"] * 210, "target": ["bc"] * 210}
+        return Distillation(Teacher(), [ParallelText(name="xx-yy", corpus=[""] * 210, **sides)])
+    return Ranking(options)
+
+
+def trained(options: TrainingOptions) -> tuple[dict[str, torch.Tensor], list[float]]:
+    torch.manual_seed(0)
+    model, task = make_model(options, 10), task_of(options)
+    task.prepare(model, [PAIRS])
+    training = Training(model, task, options)
+    losses: list[float] = []
+    train(training, [PAIRS], options, on_step=losses.append)
+    return training.tensors(), losses
+
+
+def train_all(folder: Path) -> None:
+    """What both processes run; the first writes the weights and losses."""
+    with parallel.process_group():
+        assert parallel.processes() == 2
+        for name, options in TRAININGS.items():
+            tensors, losses = trained(options)
+            if parallel.rank() == 0:
+                save_file({**tensors, "losses": torch.tensor(losses)}, folder / name)
+
+
+def together(*command: object) -> None:
+    subprocess.run([sys.executable, *TOGETHER, *map(str, command)], check=True, timeout=120)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("together")
+    together("-m", "tests.encoder.training.test_parallel", made)
+    return made
+
+
+@pytest.mark.parametrize("name", TRAININGS)
+def test_two_processes_train_what_one_does(folder: Path, name: str) -> None:
+    found = load_file(folder / name)
+    expected, losses = trained(TRAININGS[name])
+    torch.testing.assert_close(found.pop("losses").tolist(), losses, atol=1e-4, rtol=1e-4)
+    assert found.keys() == expected.keys()
+    # Attention does not depend on the keys' bias: its gradient is rounding, which Adam enlarges.
+    other = {"model.network.layers.0.self_attn.k_proj.bias"}
+    for tensor in expected.keys() - other:
+        torch.testing.assert_close(found[tensor], expected[tensor], atol=1e-4, rtol=1e-3)
+
+
+def test_what_one_process_began_two_go_on_with(tmp_path: Path) -> None:
+    """Through the command; only one of the two writes."""
+    data = write_pairs(tmp_path / "xx-yy.tsv.xz", made_up_pairs(300, seed=1))
+    recipe = Recipe(
+        files={"xx-yy": (data,)},
+        vocabulary_size=300,
+        held_out=50,
+        evaluate_every=10,
+        options=TrainingOptions(dim=16, steps=30, batch_size=32, learning_rate=0.01),
+    )
+    train_encoder(recipe, tmp_path / "whole")
+    done: list[int] = []
+
+    def interrupt(steps: int) -> None:
+        done.append(steps)
+        if len(done) == 15:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_encoder(recipe, tmp_path / "parts", on_steps=interrupt)
+    options = ("--vocabulary-size", 300, "--held-out", 50, "--evaluate-every", 10, "--dim", 16)
+    more = ("--steps", 30, "--batch-size", 32, "--learning-rate", 0.01, "--quiet")
+    command = ("--no-python", sys.executable, "-c", COMMAND)
+    together(*command, tmp_path, "-o", tmp_path / "parts", *options, *more)
+    whole, parts = (load_file(tmp_path / one / PROGRESS / STATE) for one in ("whole", "parts"))
+    assert whole.keys() == parts.keys()
+    for name, tensor in whole.items():
+        torch.testing.assert_close(parts[name], tensor, atol=1e-4, rtol=1e-3, msg=name)
+    assert len((tmp_path / "parts" / PROGRESS / LOG).read_text().splitlines()) == 3
+
+
+def test_a_batch_that_cannot_be_shared_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "processes", lambda: 3)
+    check_shares(TrainingOptions(batch_size=12))
+    with pytest.raises(ValueError, match=r"^batch_size 1024: expected a multiple of the 3 proc"):
+        check_shares(TrainingOptions())
+    with pytest.raises(ValueError, match=r"^batch_size 300: 3 processes need 387 tokens or more"):
+        check_shares(TRAININGS["translation"])
+
+
+if __name__ == "__main__":
+    train_all(Path(sys.argv[1]))
