@@ -4,55 +4,74 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 FIGURES = {"loss": "training loss", "perplexity": "held-out perplexity"}
+COLUMNS = 3
 LEGEND_ROWS = 12
-COLORS = "tab20"
 
 
 def draw_curves(history: Sequence[Mapping[str, Any]], titles: Mapping[str, str]) -> bytes:
-    """A field for each figure in the history: of ``FIGURES``, and of the measures in ``titles``.
+    """One field for each figure in the history: of ``FIGURES``, and of the measures in ``titles``.
 
-    Measures are drawn for each of their parts, too, in per cent. Where the best encoder was found
-    is marked in all fields.
+    Measures are drawn for each of their parts, too, in per cent. A line marks the encoder that is
+    the best.
 
     Raises:
         ImportError: matplotlib is not installed.
     """
-    from matplotlib import colormaps, rc_context
+    from matplotlib import rc_context
     from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
 
     named = {name: title for name, title in FIGURES.items() if name in history[0]}
-    named.update(titles)
-    steps = [entry["step"] for entry in history]
-    best = [entry["step"] for entry in history if entry["best"]][-1]
-    figure = Figure(figsize=(5 * len(named), 3.5), layout="constrained")
-    fields = figure.subplots(1, len(named), squeeze=False)[0]
-    for (name, title), axes in zip(named.items(), fields, strict=True):
-        percent = 100 if name in titles else 1
-        parts = history[0]["parts"].get(name, {})
-        if len(parts) > 1:
-            for number, part in enumerate(parts):
-                values = [percent * entry["parts"][name][part] for entry in history]
-                color = colormaps[COLORS](number % colormaps[COLORS].N)
-                axes.plot(steps, values, color=color, linewidth=1, label=part)
-        values = [percent * entry[name] for entry in history]
-        axes.plot(steps, values, marker=".", color="black", label="mean" if parts else None)
-        axes.axvline(best, color="gray", linewidth=0.8, linestyle=":")
-        axes.set(title=f"{title}, %" if name in titles else title, xlabel="steps", ylim=(0, None))
-        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-        axes.spines[["top", "right"]].set_visible(False)
-        if len(parts) > 1:
-            axes.legend(
-                loc="center left",
-                bbox_to_anchor=(1, 0.5),
-                ncols=-(-(len(parts) + 1) // LEGEND_ROWS),
-                fontsize="small",
-                frameon=False,
-            )
+    named.update({name: f"{title}, %" for name, title in titles.items()})
+    columns = min(COLUMNS, len(named))
+    rows = -(-len(named) // columns)
+    figure = Figure(figsize=(5 * columns, 3.5 * rows), layout="constrained")
+    fields = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
+    for axes, (name, title) in zip(fields, named.items(), strict=False):
+        _draw(axes, history, name)
+        axes.set(title=title, xlabel="steps", ylim=(0, None))
+    for axes in fields[len(named) :]:
+        axes.set_axis_off()
     image = io.BytesIO()
     with rc_context({"svg.hashsalt": "curves"}):
         figure.savefig(image, format="svg", metadata={"Date": None})
     return image.getvalue()
+
+
+def _draw(axes: Axes, history: Sequence[Mapping[str, Any]], name: str) -> None:
+    from matplotlib import colormaps
+    from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+
+    steps = [entry["step"] for entry in history]
+    parts = history[-1]["parts"].get(name)
+    if parts is not None and len(parts) > 1:
+        # As the lines lie at their ends, so that the legend can be read along them.
+        for number, part in enumerate(sorted(parts, key=lambda one: -parts[one])):
+            values = [100 * entry["parts"][name][part] for entry in history]
+            axes.plot(steps, values, color=colormaps["tab20"](number % 20), label=part)
+    factor = 1 if parts is None else 100
+    values = [factor * entry[name] for entry in history]
+    axes.plot(steps, values, color="black", marker=".", label="mean")
+    best = [entry["step"] for entry in history if entry["best"]][-1]
+    axes.axvline(best, color="gray", linestyle=":", label="best")
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axes.spines[["top", "right"]].set_visible(False)
+    if parts is not None and len(parts) > 1:
+        columns = -(-(len(parts) + 2) // LEGEND_ROWS)
+        axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), ncols=columns, frameon=False)
+    else:
+        axes.annotate(
+            "best",
+            (best, 1),
+            xycoords=("data", "axes fraction"),
+            color="gray",
+            ha="right",
+            va="top",
+            rotation=90,
+        )
