@@ -77,9 +77,12 @@ def replace_files(folder: Path, contents: Mapping[str, bytes]) -> None:
     # Inside the folder, which may be a file system of its own: renaming does not cross them.
     with tempfile.TemporaryDirectory(prefix=".draft-", dir=folder) as draft:
         for name, content in contents.items():
-            (Path(draft) / name).write_bytes(content)
-            with (Path(draft) / name).open("rb") as file:
-                os.fsync(file.fileno())  # so that a loss of power leaves no empty file
+            try:
+                (Path(draft) / name).write_bytes(content)
+                with (Path(draft) / name).open("rb") as file:
+                    os.fsync(file.fileno())  # so that a loss of power leaves no empty file
+            except OSError as error:  # a full disk's does not tell which it is
+                raise OSError(error.errno, error.strerror, str(folder / name)) from error
         for name in contents:
             os.replace(Path(draft) / name, folder / name)
 

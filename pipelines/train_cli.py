@@ -42,9 +42,9 @@ def _parser() -> argparse.ArgumentParser:
         "(columns source, target and, if there is one, corpus; or what mine-corpus wrote) or "
         "CORPUS.XX-YY.XX beside CORPUS.XX-YY.YY, line by line. OUT becomes the encoder with the "
         "best figure (--best-by), for --encoder OUT; OUT/training has a log, curves, and the state "
-        "from which the same command goes on. In N processes, or on N GPUs: torchrun --no-python "
-        "--nproc-per-node N train-encoder ...; the batch is shared among them, so the result is "
-        "that of one. @FILE reads arguments from a file, one a line.",
+        "from which the same command goes on. In N processes, or on N GPUs: torchrun --standalone "
+        "--no-python --nproc-per-node N train-encoder ...; the batch is shared among them, so the "
+        "result is that of one. @FILE reads arguments from a file, one a line.",
     )
     parser.add_argument("data", type=Path, metavar="DATA", help="folder of parallel text")
     parser.add_argument(
@@ -299,5 +299,5 @@ def _files(data: Path, pairs: str | None) -> dict[str, tuple[Path, ...]]:
     wanted = there if pairs is None else dict.fromkeys(pairs.split(","))
     for name in wanted:
         if name not in there:
-            raise ValueError(f"{data}: no parallel text of {name}; there are {', '.join(there)}")
+            raise ValueError(f"{data}: no parallel text of {name!r}; there are {', '.join(there)}")
     return {name: there[name] for name in wanted}

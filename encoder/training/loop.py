@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -46,7 +47,11 @@ class Training:
         self._optimizers = _optimizers(self._modules)
 
     def advance(self, batches: list[tuple[TokenPairs, NDArray[np.int64]]]) -> float:
-        """Take one step on the mean loss of the batches; that loss."""
+        """Take one step on the mean loss of the batches; that loss.
+
+        Raises:
+            ValueError: it is not finite.
+        """
         options = self._options
         generator = np.random.default_rng([options.seed, self.step])
         torch.manual_seed(int(generator.integers(2**63)) + parallel.rank())
@@ -70,7 +75,13 @@ class Training:
             optimizer.step()
             optimizer.zero_grad()
         self.step += 1
-        return parallel.total(total) / parallel.processes()
+        mean = parallel.total(total) / parallel.processes()
+        if not math.isfinite(mean):
+            raise ValueError(
+                f"step {self.step}: the loss is {mean}, and training cannot go on; begin anew with "
+                f"a learning rate below {options.learning_rate}, or in float32"
+            )
+        return mean
 
     def autocast(self) -> torch.autocast:
         """Products in bfloat16, if that is the precision."""

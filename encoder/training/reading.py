@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import lzma
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,18 +19,23 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+PAIR = re.compile(r"[^-]+-[^-]+")
 TSV, PARQUET = ".tsv.xz", ".parquet"
 COLUMNS = ({"source", "target"}, {"source_text", "target_text"})  # the second: mine-corpus writes
 
 
 @dataclass(frozen=True, kw_only=True)
 class ParallelText:
-    """Sentence pairs of one language pair, with the corpus that each comes from."""
+    """Sentence pairs of one language pair, with the corpus that each comes from.
+
+    ``excluded`` are the corpora that were there, too, and are left out.
+    """
 
     name: str
     source: list[str]
     target: list[str]
     corpus: list[str]
+    excluded: frozenset[str] = frozenset()
 
     def __len__(self) -> int:
         return len(self.source)
@@ -59,13 +65,18 @@ def find_parallel_text(folder: Path) -> dict[str, tuple[Path, ...]]:
     """The files of each language pair in a folder; of a Moses pair, the source side.
 
     Raises:
-        ValueError: there is no such folder, or no parallel text in it.
+        ValueError: there is no such folder, no parallel text in it, or a file whose name tells no
+            language pair.
     """
     if not folder.is_dir():
         raise ValueError(f"{folder}: there is no such folder")
     found: dict[str, tuple[Path, ...]] = {}
     for path in sorted(folder.iterdir()):
         _, name, suffix = _parts(path)
+        if suffix in (TSV, PARQUET) and not PAIR.fullmatch(name):
+            raise ValueError(
+                f"{path}: its name tells no language pair; name it XX-YY{suffix} or move it away"
+            )
         if suffix in (TSV, PARQUET) or name.partition("-")[0] == suffix.removeprefix("."):
             found[name] = (*found.get(name, ()), path)
     if not found:
@@ -85,14 +96,22 @@ def read_parallel_text(files: Sequence[Path], *, exclude: frozenset[str]) -> Par
     Raises:
         ValueError: a file is missing, damaged or not of its form, or nothing is left.
     """
-    pairs = [pair for file in files for pair in _read(file) if pair[2] not in exclude]
+    pairs, excluded = [], set()
+    for file in files:
+        for pair in _read(file):
+            if pair[2] in exclude:
+                excluded.add(pair[2])
+            else:
+                pairs.append(pair)
     if not pairs:
         places = ", ".join(map(str, files))
         without = f" after excluding {', '.join(sorted(exclude))}" if exclude else ""
         raise ValueError(f"{places}: no sentence pairs left{without}")
     source, target, corpora = (list(column) for column in zip(*pairs, strict=True))
     name = _parts(files[0])[1]
-    return ParallelText(name=name, source=source, target=target, corpus=corpora)
+    return ParallelText(
+        name=name, source=source, target=target, corpus=corpora, excluded=frozenset(excluded)
+    )
 
 
 def _parts(path: Path) -> tuple[str, str, str]:

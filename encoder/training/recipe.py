@@ -216,16 +216,25 @@ def _check_output(folder: Path) -> None:
 
 
 def _read(recipe: Recipe) -> tuple[list[ParallelText], list[ParallelText]]:
-    texts, held_out = [], []
+    read, texts, held_out = [], [], []
     for name, files in recipe.files.items():
         text = read_parallel_text(files, exclude=recipe.exclude)
+        read.append(text)
         kept, out = hold_out(text, recipe.held_out, seed=recipe.options.seed)
         if not pair_weights(kept, recipe.corpus_weights).any():
             raise ValueError(f"{name}: every pair is of a corpus of weight 0; leave it out")
         logger.info("%s: %d pairs", text.name, len(kept))
         texts.append(kept)
         held_out.append(out)
+    _tell_unknown(recipe, read)
     return texts, held_out
+
+
+def _tell_unknown(recipe: Recipe, texts: Sequence[ParallelText]) -> None:
+    """Tell of corpora that no pair is of: a name may be misspelt, or of another language pair."""
+    known = {name for text in texts for name in {*text.corpus, *text.excluded}}
+    for name in sorted({*recipe.exclude, *recipe.corpus_weights} - known):
+        logger.warning("no pair is of corpus %s; corpora are %s", name, ", ".join(sorted(known)))
 
 
 def sample_sentences(recipe: Recipe, texts: list[ParallelText], most: int) -> Iterator[str]:

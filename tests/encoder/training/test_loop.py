@@ -162,6 +162,17 @@ def test_bfloat16_trains_too() -> None:
     assert np.mean(losses[-10:]) < 0.5 * np.mean(losses[:10])
 
 
+def test_a_loss_that_is_not_finite_ends_the_training() -> None:
+    training = begun(TrainingOptions(**GIVEN))
+    with torch.no_grad():
+        training.model.table.fill_(torch.nan)
+    batch = next(sample_batches([bijection(1)], batch_size=16, temperature=1, seed=1))
+    with pytest.raises(
+        ValueError, match=r"^step 1: the loss is nan, .* a learning rate below 0\.05"
+    ):
+        training.advance([batch])
+
+
 def test_sentences_of_which_nothing_is_left() -> None:
     table, _ = trained(token_dropout=0.99)
     assert np.isfinite(table).all()

@@ -29,7 +29,8 @@ def test_read(tmp_path: Path) -> None:
         corpus=["one", "two", "one"],
     )
     assert (len(text), text.corpus_sizes()) == (3, {"one": 2, "two": 1})
-    assert read_parallel_text([path], exclude=frozenset({"one", "three"})).source == [" \u2028é"]
+    text = read_parallel_text([path], exclude=frozenset({"one", "three"}))
+    assert (text.source, text.excluded) == ([" \u2028é"], {"one"})
 
 
 @pytest.mark.parametrize(
@@ -115,6 +116,15 @@ def test_the_files_of_a_language_pair_are_one(tmp_path: Path) -> None:
     text = read_parallel_text(found["de-en"], exclude=NONE)
     assert (text.source, text.corpus) == (["a", "b", "c"], ["de-en", "de-en", "one"])
     assert read_parallel_text(found["aa-en"], exclude=NONE).corpus == ["x.y"]
+
+
+@pytest.mark.parametrize(
+    "name", ["notes.tsv.xz", "pairs.parquet", "a-b.c-d-e.parquet", "-en.tsv.xz"]
+)
+def test_names_without_a_language_pair(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"")
+    with pytest.raises(ValueError, match=rf"/{name}: its name tells no language pair; name it XX-"):
+        find_parallel_text(tmp_path)
 
 
 def test_the_digest_is_that_of_all_pairs(tmp_path: Path) -> None:

@@ -118,7 +118,9 @@ def test_all_pairs_are_trained_and_reported(
 ) -> None:
     given = ("--corpus-weight", "other=0.5", "--exclude", "absent", "--steps", "3")
     assert run(data, "-o", tmp_path / "enc", *SMALL, *given) == 0
-    out, _ = capsys.readouterr()
+    out, err = capsys.readouterr()
+    (told,) = [line for line in err.splitlines() if "no pair is of" in line]
+    assert told.endswith("no pair is of corpus absent; corpora are made-up, other")
     lines = [line.split("\t") for line in out.splitlines()]
     assert [line[:2] for line in lines] == [
         ["xx-yy", "held_out_error"],
@@ -194,8 +196,8 @@ BAD_OPTIONS = [
     ("--corpus-weight a=nan", "argument --corpus-weight: expected NAME=W"),
     ("--corpus-weight a", "argument --corpus-weight: expected NAME=W"),
     ("--corpus-weight =1", "argument --corpus-weight: expected NAME=W"),
-    ("--pairs xx-yy,aa-bb", "DATA: no parallel text of aa-bb; there are xx-yy, zz-yy"),
-    ("--pairs=", "DATA: no parallel text of ; there are xx-yy, zz-yy"),
+    ("--pairs xx-yy,aa-bb", "DATA: no parallel text of 'aa-bb'; there are xx-yy, zz-yy"),
+    ("--pairs=", "DATA: no parallel text of ''; there are xx-yy, zz-yy"),
 ]
 
 

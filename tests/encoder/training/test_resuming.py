@@ -196,8 +196,9 @@ def test_a_failed_write_keeps_the_state(tmp_path: Path, monkeypatch: pytest.Monk
         raise OSError(28, os.strerror(28))
 
     monkeypatch.setattr("os.fsync", fail)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(OSError, match="No space") as caught:
         save_state(path, state(step=4))
+    assert caught.value.filename == str(path)
     assert load_state(path, state().identity).step == 3
     assert list(tmp_path.iterdir()) == [path]
 
