@@ -103,9 +103,9 @@ def train_encoder(
     options = recipe.options
     check_shares(options)
     texts, held_out = _read(recipe)
+    identity = _identity(recipe, texts, teacher, measures)
     measures = [held_out_error(held_out), *measures]
     best_by = _chosen(measures, recipe.best_by)
-    identity = _identity(recipe, texts, teacher, measures)
     path = output / PROGRESS / STATE
     state = parallel.from_first(lambda: _state(recipe, texts, identity, path))
     tokenizer = Tokenizer(state.tokenizer_model)
