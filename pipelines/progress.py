@@ -49,6 +49,9 @@ class Monitor:
 class Meter:
     """Counts units of work that are done; this one tells nobody."""
 
+    def begin(self, done: int) -> None:
+        """The work begins only now, and ``done`` units of it were there before."""
+
     def advance(self, count: int) -> None:
         """Note that ``count`` more units are done."""
 
@@ -70,6 +73,11 @@ class _Bar(Meter):
             nrows=terminal.lines or UNTOLD.lines,
         )
 
+    def begin(self, done: int) -> None:
+        self._bar.reset()
+        self._bar.initial = self._bar.n = self._bar.last_print_n = done
+        self._bar.refresh()
+
     def advance(self, count: int) -> None:
         self._bar.update(count)
 
@@ -82,7 +90,11 @@ class _Log(Meter):
 
     def __init__(self, name: str, total: int | None, unit: str) -> None:
         self._name, self._total, self._unit = name, total, unit
-        self._done, self._start = 0, time.monotonic()
+        self.begin(0)
+
+    def begin(self, done: int) -> None:
+        self._before = self._done = done
+        self._start = time.monotonic()
         self._next = self._start + LOG_SECONDS
 
     def advance(self, count: int) -> None:
@@ -90,7 +102,7 @@ class _Log(Meter):
         now = time.monotonic()
         if now >= self._next:
             self._next = now + LOG_SECONDS
-            rate = self._done / (now - self._start)
+            rate = (self._done - self._before) / (now - self._start)
             left = f", {(self._total - self._done) / rate:.0f} s left" if self._total else ""
             share = f" of {self._total:,}" if self._total else ""
             logger.info(
@@ -100,7 +112,8 @@ class _Log(Meter):
 
     def close(self) -> None:
         seconds = time.monotonic() - self._start
-        logger.info("%s: %s %s in %.1f s", self._name, f"{self._done:,}", self._unit, seconds)
+        done = f"{self._done - self._before:,}"
+        logger.info("%s: %s %s in %.1f s", self._name, done, self._unit, seconds)
 
 
 def log_to_stderr(level: int) -> None:

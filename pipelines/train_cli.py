@@ -234,7 +234,12 @@ def _train(args: argparse.Namespace) -> int:
     teacher = load_encoder(args.teacher, precision="auto") if args.teacher else None
     with progress.stage("train", args.steps, "steps") as meter:
         best = train(
-            recipe, args.output, teacher=teacher, measures=measures, on_steps=meter.advance
+            recipe,
+            args.output,
+            teacher=teacher,
+            measures=measures,
+            on_begin=meter.begin,
+            on_step=lambda: meter.advance(1),
         )
     for name, parts in best.items():
         for part, value in sorted(parts.items()):

@@ -78,7 +78,8 @@ def train_encoder(
     *,
     teacher: Encoder | None = None,
     measures: Sequence[Measure] = (),
-    on_steps: Callable[[int], None] = lambda steps: None,
+    on_begin: Callable[[int], None] = lambda done: None,
+    on_step: Callable[[], None] = lambda: None,
 ) -> Mapping[str, Mapping[str, float]]:
     """Train an encoder and save it in the folder ``output``.
 
@@ -90,7 +91,8 @@ def train_encoder(
         output: the folder to write; its parent must exist.
         teacher: what the objective ``distillation`` matches.
         measures: what is measured at each evaluation, beside the held-out error.
-        on_steps: called with the number of steps that are done more.
+        on_begin: called with the number of steps done before, when all is ready for more.
+        on_step: called after each step.
 
     Returns:
         The figures of the encoder that was saved: by measure, each by its parts.
@@ -120,7 +122,6 @@ def train_encoder(
     if state.step:
         training.restore(state.tensors, state.step)
         task.prepare(model, pairs)
-        on_steps(state.step)
         logger.info("going on after step %d", state.step)
     sample = list(sample_sentences(recipe, texts, WHITENING_SENTENCES))
     finish = partial(finished, model, tokenizer, options, sample=sample, power=recipe.whitening)
@@ -128,8 +129,8 @@ def train_encoder(
     keeper = Keeper(output, state, measures=measures, best_by=best_by, finish=finish, facts=facts)
     losses: list[float] = []
 
-    def on_step(loss: float) -> None:
-        on_steps(1)
+    def stepped(loss: float) -> None:
+        on_step()
         losses.append(loss)
         if training.step % recipe.evaluate_every == 0 or training.step == options.steps:
             if parallel.rank() == 0:
@@ -138,7 +139,8 @@ def train_encoder(
             losses.clear()
             task.prepare(model, pairs)
 
-    train(training, pairs, options, on_step=on_step)
+    on_begin(state.step)
+    train(training, pairs, options, on_step=stepped)
     return keeper.best() if parallel.rank() == 0 else {}
 
 

@@ -118,6 +118,27 @@ def test_progress_is_logged_every_ten_seconds(
     assert list(monitor.seconds) == ["search"]
 
 
+def test_the_rate_is_that_of_the_work_that_was_done_here(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After 100 seconds of preparation, and 600 steps of an earlier run."""
+    now = 0.0
+    monkeypatch.setattr("pipelines.progress.time.monotonic", lambda: now)
+    progress.install(progress.Monitor(bars=False))
+    with (
+        caplog.at_level(logging.INFO, logger="pipelines"),
+        progress.stage("train", 1000, "steps") as meter,
+    ):
+        now = 100.0
+        meter.begin(600)
+        now = 110.0
+        meter.advance(20)
+    assert [record.getMessage() for record in caplog.records] == [
+        "train: 620 of 1,000 steps, 2/s, 190 s left",
+        "train: 20 steps in 10.0 s",
+    ]
+
+
 def test_without_a_monitor_progress_goes_nowhere(caplog: pytest.LogCaptureFixture) -> None:
     progress.install(None)
     with (

@@ -1,5 +1,6 @@
 """Two processes that train together, against one alone."""
 
+import itertools
 import subprocess
 import sys
 from pathlib import Path
@@ -112,15 +113,14 @@ def test_what_one_process_began_two_go_on_with(tmp_path: Path) -> None:
         options=TrainingOptions(dim=16, steps=30, batch_size=32, learning_rate=0.01),
     )
     train_encoder(recipe, tmp_path / "whole")
-    done: list[int] = []
+    steps = itertools.count(1)
 
-    def interrupt(steps: int) -> None:
-        done.append(steps)
-        if len(done) == 15:
+    def interrupt() -> None:
+        if next(steps) == 15:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train_encoder(recipe, tmp_path / "parts", on_steps=interrupt)
+        train_encoder(recipe, tmp_path / "parts", on_step=interrupt)
     options = ("--vocabulary-size", 300, "--held-out", 50, "--evaluate-every", 10, "--dim", 16)
     more = ("--steps", 30, "--batch-size", 32, "--learning-rate", 0.01, "--quiet")
     command = ("--no-python", sys.executable, "-c", COMMAND)

@@ -1,5 +1,6 @@
 """From parallel text to an encoder on disk, by way of the command line train-encoder."""
 
+import itertools
 import json
 import logging
 import re
@@ -144,16 +145,16 @@ def test_an_interrupted_training_leaves_its_last_encoder(data: Path, tmp_path: P
         evaluate_every=2,
         options=TrainingOptions(dim=8, steps=100, batch_size=16),
     )
-    seen: list[int] = []
+    steps, begun = itertools.count(1), []
 
-    def interrupt(steps: int) -> None:
-        seen.append(steps)
-        if len(seen) == 6:
+    def interrupt() -> None:
+        if next(steps) in (6, 8):
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        train_encoder(recipe, tmp_path / "enc", on_steps=interrupt)
-    assert seen == [1] * 6
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            train_encoder(recipe, tmp_path / "enc", on_begin=begun.append, on_step=interrupt)
+    assert begun == [0, 4]
     config = json.loads((tmp_path / "enc" / CONFIG).read_text(encoding="utf-8"))
     assert config["facts"]["steps"] == 4
     assert load_encoder(str(tmp_path / "enc")).dim == 8
