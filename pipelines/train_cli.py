@@ -121,6 +121,13 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
             "pairs, each ranked against all others in the batch; or, for "
             "the objective translation, tokens (default: 1024, translation 8000)",
         ),
+        (
+            "temperature",
+            float,
+            0.5,
+            "power of its size with which a language pair is drawn: 1 as often as it has pairs, "
+            "0 all alike",
+        ),
         ("accumulate", int, 1, "batches in a step, each ranked by itself"),
         (
             "at-once",
@@ -273,6 +280,7 @@ def _options(args: argparse.Namespace) -> TrainingOptions:
         layers=_given(args.layers, layers),
         steps=args.steps,
         batch_size=_given(args.batch_size, 8000 if args.objective == "translation" else 1024),
+        temperature=args.temperature,
         accumulate=args.accumulate,
         at_once=args.at_once,
         learning_rate=_given(args.learning_rate, learning_rate),

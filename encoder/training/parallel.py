@@ -58,11 +58,18 @@ def share(count: int) -> NDArray[np.int64]:
 
 
 def from_first(make: Callable[[], T]) -> T:
-    """What ``make`` gives in the first process, in all of them."""
+    """What ``make`` gives in the first process, in all of them; so, too, if it is a ValueError."""
     if processes() == 1:
         return make()
-    made: list[Any] = [make() if rank() == 0 else None]
+    made: list[Any] = [None]
+    if rank() == 0:
+        try:
+            made = [make()]
+        except ValueError as error:
+            made = [error]
     distributed.broadcast_object_list(made)
+    if isinstance(made[0], ValueError):
+        raise made[0]
     found: T = made[0]
     return found
 

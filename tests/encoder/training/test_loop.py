@@ -57,6 +57,7 @@ def test_the_share_that_is_dropped() -> None:
         ("layers", 0),
         ("layers", 6),
         ("accumulate", 0),
+        ("at_once", 0),
         ("hard_negatives", -1),
         ("decoder_dim", 0),
         ("dropout", 1.0),

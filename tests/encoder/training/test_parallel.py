@@ -69,10 +69,18 @@ def trained(options: TrainingOptions) -> tuple[dict[str, torch.Tensor], list[flo
     return training.tensors(), losses
 
 
+def nothing() -> None:
+    """Fails in the first process; the other does not call it."""
+    assert parallel.rank() == 0
+    raise ValueError("nothing to begin with")
+
+
 def train_all(folder: Path) -> None:
     """What both processes run; the first writes the weights and losses."""
     with parallel.process_group():
         assert parallel.processes() == 2
+        with pytest.raises(ValueError, match=r"^nothing to begin with$"):
+            parallel.from_first(nothing)
         for name, options in TRAININGS.items():
             tensors, losses = trained(options)
             if parallel.rank() == 0:
