@@ -11,8 +11,8 @@ from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from pipelines import progress
 from pipelines.embedding import ROWS
 from pipelines.memory import spare_bytes
+from pipelines.merging import ShardNeighbours
 from pipelines.options import SOURCE, TARGET, MiningOptions
-from pipelines.searching import ShardNeighbours
 from pipelines.shards import whole_side
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from miner.storage.corpus import CorpusError
 from miner.storage.filesets import CorpusReader, corpus_files, place_of
-from miner.storage.places import Place
+from miner.storage.places import Place, PlaceError
 from miner.storage.repeats import Repeats, find_repeats
 from miner.storage.sentences import (
     CorpusCounts,
@@ -97,6 +97,8 @@ def _fingerprint(path: Place) -> tuple[str, int | None]:
             while block := stream.read(HASH_BYTES):
                 digest.update(block)
                 lines += block.count(b"\n")
+    except PlaceError:
+        raise
     except OSError:
         return "", None  # open_corpus says what is wrong with it
     return digest.hexdigest(), None if compression or suffix == ".parquet" else lines

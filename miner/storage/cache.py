@@ -21,6 +21,7 @@ from miner.storage.places import COPY_BYTES, RemotePath
 
 FOLDER = "ADIT_CACHE"
 FREE_SHARE = 1 / 10
+DIGEST_LENGTH = 64  # of the names of files that were fetched; others are being written
 # A file that was asked for since then is about to be opened, or read: it stays.
 USED_SECONDS = 600.0
 
@@ -104,7 +105,8 @@ def _make_room(size: int) -> None:
     lacking = size + FREE_SHARE * total - free
     if lacking <= 0:
         return
-    states = {path: path.stat() for path in folder.iterdir() if not path.is_dir()}
+    kept = [path for path in folder.iterdir() if len(path.name) == DIGEST_LENGTH]
+    states = {path: path.stat() for path in kept}
     for path, state in sorted(states.items(), key=lambda kept: kept[1].st_mtime):
         if lacking <= 0 or time.time() - state.st_mtime < USED_SECONDS:
             break

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from miner.storage.places import AnyPath
+from miner.storage.places import AnyPath, PlaceError
 from miner.storage.records import (
     BATCH_ROWS,
     CorpusError,
@@ -37,7 +37,7 @@ def read_parquet(path: AnyPath, first_row: int) -> Iterator[Records]:
                 if len(batch):
                     yield _records(batch, first_row)
                 first_row += len(batch)
-        except CorpusError:
+        except (CorpusError, PlaceError):
             raise
         except (OSError, ValueError) as error:  # Arrow's own errors are of these two kinds.
             cause = str(error).partition("\n")[0]

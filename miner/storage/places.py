@@ -14,14 +14,18 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from io import BufferedReader, RawIOBase
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, NamedTuple, TypeAlias, cast
 from urllib.parse import unquote, urlsplit
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyarrow import fs
+    from typing_extensions import Buffer
 
 COPY_BYTES = 8 << 20
+READ_BYTES = 1 << 20  # a request, at least, while a file is read from its beginning
 # Where an object is there as soon as all of it is, and never in part.
 _WHOLE_OBJECTS = {"s3", "gcs", "abfs"}
 # Google's client tries for a quarter of an hour, even to find out that there are no credentials.
@@ -152,10 +156,10 @@ class RemotePath:
         return (file for file, _ in self.files())
 
     def open(self, mode: str = "rb") -> IO[bytes]:
-        """Open a file to read bytes; it can seek."""
+        """Open a file to read bytes; it can seek, and what fails is a ``PlaceError``, too."""
         assert mode == "rb"
         with self._found() as (filesystem, path):
-            return cast("IO[bytes]", filesystem.open_input_file(path))
+            return BufferedReader(_RemoteFile(self, filesystem.open_input_file(path)), READ_BYTES)
 
     @contextmanager
     def reading(self) -> Iterator[IO[bytes]]:
@@ -220,6 +224,33 @@ class RemotePath:
             raise PlaceError(
                 f"{self}: {cause}; check the URI, its options and the credentials"
             ) from error
+
+
+class _RemoteFile(RawIOBase):
+    """Arrow's file as one of Python's, whose errors name the URI."""
+
+    def __init__(self, place: RemotePath, file: pa.NativeFile) -> None:
+        self._place, self._file = place, file
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Buffer) -> int:
+        with self._place._found():
+            return int(self._file.readinto(buffer))
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        return int(self._file.seek(offset, whence))
+
+    def tell(self) -> int:
+        return int(self._file.tell())
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 Place: TypeAlias = Path | RemotePath

@@ -35,6 +35,7 @@ def read_chunks(path: AnyPath) -> Iterator[bytes]:
 
     Raises:
         CorpusError: the file is missing, is a folder, cannot be read, or is a damaged archive.
+        PlaceError: its file system cannot be reached.
     """
     compression = split_compression(path)[1]
     with open_binary(path) as raw:
@@ -42,6 +43,8 @@ def read_chunks(path: AnyPath) -> Iterator[bytes]:
         try:
             while chunk := stream.read(CHUNK_BYTES):
                 yield chunk
+        except PlaceError:  # no damage: another try may succeed
+            raise
         except Exception as error:
             if not _is_damage(error):
                 raise
@@ -58,6 +61,7 @@ def open_binary(path: AnyPath) -> IO[bytes]:
 
     Raises:
         CorpusError: it is missing, is a folder, or cannot be opened.
+        PlaceError: its file system cannot be reached.
     """
     name = str(path)
     try:
@@ -68,8 +72,8 @@ def open_binary(path: AnyPath) -> IO[bytes]:
         raise CorpusError(f"{name}: is a folder; name a file in it") from None
     except PermissionError:
         raise CorpusError(f"{name}: may not be read; check its permissions") from None
-    except PlaceError as error:
-        raise CorpusError(str(error)) from error
+    except PlaceError:
+        raise
     except OSError as error:
         raise CorpusError(f"{name}: cannot be opened: {error.strerror}") from error
 
