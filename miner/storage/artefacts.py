@@ -199,10 +199,10 @@ class Draft:
 
 
 def _read_seal(path: Place) -> dict[str, Any] | None:
+    if not path.exists():
+        return None
     try:
         seal = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
     except ValueError:
         seal = None
     if (

@@ -121,7 +121,9 @@ class RemotePath:
 
     def exists(self) -> bool:
         """Whether anything is there."""
-        return self.is_file() or self.is_dir()
+        from pyarrow import fs
+
+        return bool(self._info().type != fs.FileType.NotFound)
 
     def is_file(self) -> bool:
         """Whether it is a file."""

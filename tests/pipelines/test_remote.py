@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
+import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,24 +18,33 @@ from tests.pipelines.worlds import World, one_line, write_lines
 from tests.s3 import S3
 
 
-@pytest.fixture
+@dataclass(frozen=True)
+class Local:
+    """Corpora on this machine's disk, how they are mined, and what that gives."""
+
+    folder: Path
+    options: list[str]
+    output: bytes
+
+
+@pytest.fixture(scope="module")
 def local(
-    tmp_path: Path, sample_sentences: list[str], tiny_encoder: str
-) -> tuple[list[str], bytes]:
-    """What follows the corpora on a command line, and what it gives on this machine's disk."""
-    write_lines(tmp_path / "src.txt", [*sample_sentences[:60], "", sample_sentences[0]])
-    write_lines(tmp_path / "tgt.txt", sample_sentences[300:350])
+    tmp_path_factory: pytest.TempPathFactory, sample_sentences: list[str], tiny_encoder: str
+) -> Local:
+    folder = tmp_path_factory.mktemp("local")
+    write_lines(folder / "src.txt", [*sample_sentences[:60], "", sample_sentences[0]])
+    write_lines(folder / "tgt.txt", sample_sentences[300:350])
     options = ["--encoder", tiny_encoder, "--shards", "2", "--guards", "short", "-q"]
-    run = [*(str(tmp_path / f"{side}.txt") for side in ("src", "tgt")), *options]
-    assert mine_corpus([*run, "-o", str(tmp_path / "local.jsonl")]) == 0
-    return options, (tmp_path / "local.jsonl").read_bytes()
+    corpora = [str(folder / f"{side}.txt") for side in ("src", "tgt")]
+    assert mine_corpus([*corpora, *options, "-o", str(folder / "out.jsonl")]) == 0
+    return Local(folder, options, (folder / "out.jsonl").read_bytes())
 
 
 @pytest.fixture
-def run(local: tuple[list[str], bytes], s3: S3, tmp_path: Path) -> list[str]:
+def run(local: Local, s3: S3) -> list[str]:
     """The same with everything in the bucket."""
-    corpora = [s3.put(f"{side}.txt", tmp_path / f"{side}.txt") for side in ("src", "tgt")]
-    return [*corpora, "-o", s3.uri("out.jsonl"), "--work-dir", s3.uri("work"), *local[0]]
+    corpora = [s3.put(f"{side}.txt", local.folder / f"{side}.txt") for side in ("src", "tgt")]
+    return [*corpora, "-o", s3.uri("out.jsonl"), "--work-dir", s3.uri("work"), *local.options]
 
 
 def output(s3: S3) -> bytes:
@@ -48,20 +59,27 @@ def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 
 def test_the_whole_graph_gives_the_same_bytes(
     run: list[str],
-    local: tuple[list[str], bytes],
+    local: Local,
     s3: S3,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    run[run.index(s3.uri("work"))] = s3.uri("work").replace("s3://", "s3://someone:hidden@")
     assert mine_corpus(run) == 0
-    assert output(s3) == local[1]
+    assert output(s3) == local.output
     assert s3.path("out.rejected.jsonl").is_file()
     names = s3.names("work")
     assert {"run.json", "rejected/source.parquet", "tiles/00001-00000/seal.json"} <= names
     assert ".lock" not in names
     assert not [name for name in names if ".adit-" in name or "scratch" in name]
     assert not any((tmp_path / "cache").iterdir()), "what was fetched goes with the run"
+
+    for name in s3.names("work"):
+        assert b"hidden" not in s3.path(f"work/{name}").read_bytes()
+    summary = json.loads(s3.path("work/run.json").read_bytes())
+    assert summary["options"]["work_dir"] == s3.told("work")
+    assert summary["source"]["path"] == s3.told("src.txt")
 
     # Nothing is made again.
     def refuse(*_: object, **__: object) -> None:
@@ -71,7 +89,7 @@ def test_the_whole_graph_gives_the_same_bytes(
         patch.setattr(BagEncoder, "encode", refuse)
         patch.setattr("miner.knn.exact.search_both", refuse)
         assert mine_corpus(run) == 0
-    assert output(s3) == local[1]
+    assert output(s3) == local.output
 
     capsys.readouterr()
     work_dir = s3.uri("work")
@@ -80,7 +98,7 @@ def test_the_whole_graph_gives_the_same_bytes(
     assert told[0] == f"{s3.told('work')}: finished"
     assert "search_tile" in told[7]
     assert "4 of       4 done" in told[7]
-    first = json.loads(local[1].splitlines()[0])
+    first = json.loads(local.output.splitlines()[0])
     assert mine_corpus(["why", work_dir, first["source_id"], first["target_id"]]) == 0
     assert "mined: pair 1 of" in capsys.readouterr().out
     assert mine_corpus(["report", work_dir, "-o", s3.uri("page.html")]) == 0
@@ -89,19 +107,17 @@ def test_the_whole_graph_gives_the_same_bytes(
     assert {name.partition("/")[0] for name in s3.names("work")} == {"rejected", "run.json"}
 
 
-def test_worker_processes_share_what_is_fetched(
-    run: list[str], local: tuple[list[str], bytes], s3: S3
-) -> None:
+def test_worker_processes_share_what_is_fetched(run: list[str], local: Local, s3: S3) -> None:
     assert mine_corpus([*run, "--workers", "2"]) == 0
-    assert output(s3) == local[1]
+    assert output(s3) == local.output
     noted = [name for name in s3.names("work/progress") if name.endswith(".jsonl")]
     assert len(noted) == 2
 
 
 def test_an_interrupted_run_goes_on(
-    run: list[str], local: tuple[list[str], bytes], s3: S3, monkeypatch: pytest.MonkeyPatch
+    run: list[str], local: Local, s3: S3, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    encoded, last = 0, 100
+    encoded, last = 0, 105
     really_encode = BagEncoder.encode
     monkeypatch.setattr("pipelines.encoding.ENCODE_ROWS", 16)
     monkeypatch.setattr("pipelines.encoding.WORTH_SEALING", 0)
@@ -120,33 +136,33 @@ def test_an_interrupted_run_goes_on(
     assert len([name for name in batches if name.endswith("seal.json")]) == 1
     last = 1000
     assert mine_corpus(run) == 0
-    assert output(s3) == local[1]
+    assert output(s3) == local.output
     assert 110 < encoded <= 110 + 16
     assert not [name for name in s3.names("work") if "batches" in name]
 
 
-@pytest.mark.parametrize("damage", ["flipped", "truncated", "swapped", "missing"])
 def test_a_damaged_object_is_refused_by_name(
-    run: list[str], s3: S3, damage: str, capsys: pytest.CaptureFixture[str]
+    run: list[str], local: Local, s3: S3, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert mine_corpus(run) == 0
-    name, other = (f"work/embeddings/{side}/00000/vectors.npy" for side in ("source", "target"))
-    content = bytearray(s3.path(name).read_bytes())
-    if damage == "flipped":
-        content[-1] ^= 1
-    elif damage == "truncated":
-        del content[-10:]
-    elif damage == "swapped":
-        content[:] = s3.path(other).read_bytes()
-    s3.put(name, bytes(content))
-    if damage == "missing":
-        s3.path(name).unlink()
-    error = refused(run, capsys)
-    what = "missing" if damage == "missing" else "not what was sealed (damaged or exchanged)"
-    assert (
-        f"{s3.told(name)} is {what}; remove the folder {s3.told(name[: -len('/vectors.npy')])}"
-        in error
-    )
+    folder = "work/embeddings/source/00000"
+    name = f"{folder}/vectors.npy"
+    whole = s3.path(name).read_bytes()
+    others = {
+        "flipped": whole[:-1] + bytes([whole[-1] ^ 1]),
+        "truncated": whole[:-10],
+        "swapped": s3.path("work/embeddings/target/00000/vectors.npy").read_bytes(),
+    }
+    advice = f"remove the folder {s3.told(folder)} to make it again"
+    for content in others.values():
+        s3.put(name, content)
+        error = refused(run, capsys)
+        assert f"{s3.told(name)} is not what was sealed (damaged or exchanged); {advice}" in error
+    s3.path(name).unlink()
+    assert f"{s3.told(name)} is missing; {advice}" in refused(run, capsys)
+    s3.put(name, whole)
+    assert mine_corpus(run) == 0
+    assert output(s3) == local.output
 
 
 def test_one_run_at_a_time(
@@ -169,8 +185,6 @@ def test_one_run_at_a_time(
     [("another", 1, 91.0), (socket.gethostname(), 2**22 + 1, 0.0)],
 )
 def test_a_killed_run_keeps_nobody_out(s3: S3, host: str, process: int, age: float) -> None:
-    import time
-
     from pipelines.locking import is_locked, sole_run
 
     work_dir = s3.path("work")
@@ -184,8 +198,6 @@ def test_a_killed_run_keeps_nobody_out(s3: S3, host: str, process: int, age: flo
 
 
 def test_a_lock_is_renewed(s3: S3, monkeypatch: pytest.MonkeyPatch) -> None:
-    import time
-
     from pipelines import locking
 
     monkeypatch.setattr(locking, "RENEWED_SECONDS", 0.05)
@@ -225,49 +237,34 @@ def test_what_cannot_be_reached_is_told_in_one_line(
     assert [*s3.path("").iterdir()] == [s3.path("src.txt"), s3.path("tgt.txt")]
 
 
-def test_secrets_are_not_written(run: list[str], s3: S3) -> None:
-    work_dir = s3.uri("work").replace("s3://", "s3://someone:hidden@")
-    run[run.index("--work-dir") + 1] = work_dir
-    assert mine_corpus(run) == 0
-    for name in s3.names("work"):
-        assert b"hidden" not in s3.path(f"work/{name}").read_bytes()
-    summary = json.loads(s3.path("work/run.json").read_bytes())
-    assert summary["options"]["work_dir"] == s3.told("work")
-    assert summary["source"]["path"] == s3.told("src.txt")
-
-
-@pytest.mark.parametrize("suffix", ["npy", "raw"])
 def test_given_vectors_are_read_from_there(
-    world: World, s3: S3, tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
+    world: World, s3: S3, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = world.mine("local.jsonl").read_bytes()
     monkeypatch.setattr("pipelines.embedding.ENCODE_NUMBERS", 7 * 16)
-    arguments = ["--dim", "16"]
-    for short in ("src", "tgt"):
-        path = world.path(f"{short}.npy")
-        if suffix == "raw":
-            np.load(path).tofile(path := world.path(f"{short}.raw"))
-        arguments += [f"--{short}-embeddings", s3.put(path.name, path)]
-    run = [*world.inputs()[:2], *arguments, "--work-dir", s3.uri("work"), "-q"]
-    assert mine_corpus([*run, "-o", s3.uri("out.jsonl")]) == 0
+    np.load(world.path("tgt.npy")).tofile(world.path("tgt.raw"))
+    vectors = [s3.put(name, world.path(name)) for name in ("src.npy", "tgt.raw")]
+    named = zip(("--src-embeddings", "--tgt-embeddings"), vectors, strict=True)
+    run = [*world.inputs()[:2], *(part for pair in named for part in pair), "--dim", "16", "-q"]
+    run += ["--work-dir", s3.uri("work"), "-o", s3.uri("out.jsonl")]
+    assert mine_corpus(run) == 0
     assert output(s3) == expected
     sealed = s3.path("work/embeddings/source/00000/seal.json")
     before = sealed.stat()
-    assert mine_corpus([*run, "-o", s3.uri("out.jsonl")]) == 0
+    assert mine_corpus(run) == 0
     assert sealed.stat() == before
-    assert mine_corpus([*run, "-o", str(tmp_path / "here.jsonl"), "--plan"]) == 0
 
 
 def test_a_folder_of_files(
-    local: tuple[list[str], bytes], s3: S3, tmp_path: Path, sample_sentences: list[str]
+    local: Local, s3: S3, tmp_path: Path, sample_sentences: list[str]
 ) -> None:
-    lines = (tmp_path / "src.txt").read_bytes().splitlines(keepends=True)
+    lines = (local.folder / "src.txt").read_bytes().splitlines(keepends=True)
     s3.put("src/1.txt", b"".join(lines[:20]))
     s3.put("src/2.txt", b"".join(lines[20:]))
     s3.put("src/.hidden", b"x")
-    run = [s3.uri("src"), str(tmp_path / "tgt.txt"), "-o", str(tmp_path / "out.jsonl")]
-    assert mine_corpus([*run, *local[0]]) == 0
-    assert (tmp_path / "out.jsonl").read_bytes() == local[1]
+    run = [s3.uri("src"), str(local.folder / "tgt.txt"), "-o", str(tmp_path / "out.jsonl")]
+    assert mine_corpus([*run, *local.options]) == 0
+    assert (tmp_path / "out.jsonl").read_bytes() == local.output
 
 
 def test_embedding_a_corpus_there(s3: S3, tiny_encoder: str, sample_sentences: list[str]) -> None:
