@@ -17,7 +17,8 @@ from pathlib import Path
 from eval.run_cli import COMMANDS as RUN_COMMANDS
 from eval.run_cli import run_subcommand
 from miner.commandline import run_command
-from miner.storage.places import Place, RemotePath
+from miner.storage.places import Place
+from miner.storage.remote import RemotePath
 from pipelines import progress
 from pipelines.arguments import embed_parser, mine_parser
 from pipelines.memory import parse_size

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from encoder import Encoder, load_encoder
 from encoder.words import WordEncoder
 from miner.storage.artefacts import Artefact, Draft, content_key, file_digest, produce
-from miner.storage.places import Place, RemotePath, file_state, remove_tree
+from miner.storage.places import Place, file_state, remove_tree
+from miner.storage.remote import RemotePath
 from pipelines import progress
 from pipelines.encoding import ENCODE_ROWS, Block, encoded_blocks
 from pipelines.options import CorpusOptions, MiningOptions

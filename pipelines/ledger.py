@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from miner.storage.atomic import atomic_file
-from miner.storage.places import Place, RemotePath, remove_tree, tree_files
+from miner.storage.places import Place, remove_tree, tree_files
+from miner.storage.remote import RemotePath
 
 FOLDER = "progress"
 BEGUN = "begun.json"

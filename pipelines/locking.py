@@ -18,7 +18,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from miner.storage.atomic import atomic_file
-from miner.storage.places import Place, RemotePath
+from miner.storage.places import Place
+from miner.storage.remote import RemotePath
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from miner.storage.corpus import CorpusError
 from miner.storage.filesets import CorpusReader, corpus_files, place_of
-from miner.storage.places import Place, PlaceError
+from miner.storage.places import Place
+from miner.storage.remote import PlaceError
 from miner.storage.repeats import Repeats, find_repeats
 from miner.storage.sentences import (
     CorpusCounts,

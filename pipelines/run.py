@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from encoder import BUNDLED
 from miner.storage import cache
 from miner.storage.atomic import TEMPORARY
-from miner.storage.places import RemotePath
+from miner.storage.remote import RemotePath
 from pipelines import progress
 from pipelines.failing import first_failure, forget_failures
 from pipelines.fitting import fit_shards

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from miner.storage.places import RemotePath, place
+from miner.storage.places import place
+from miner.storage.remote import RemotePath
 
 BUCKET = "corpora"
 ENVIRONMENT = {

@@ -26,7 +26,8 @@ from typing import TYPE_CHECKING, Any
 
 from miner.storage import cache
 from miner.storage.atomic import atomic_file
-from miner.storage.places import Place, RemotePath
+from miner.storage.places import Place
+from miner.storage.remote import RemotePath
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,7 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from miner.storage import cache
-from miner.storage.places import AnyPath, PlaceError, RemotePath
+from miner.storage.places import AnyPath
+from miner.storage.remote import PlaceError, RemotePath
 
 TEMPORARY = ".adit-"  # how the names of unfinished files begin
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from miner.storage.places import COPY_BYTES, RemotePath
+from miner.storage.remote import COPY_BYTES, RemotePath
 
 FOLDER = "ADIT_CACHE"
 FREE_SHARE = 1 / 10

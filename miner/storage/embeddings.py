@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from miner.storage.atomic import atomic_file
-from miner.storage.places import AnyPath, PlaceError, RemotePath
+from miner.storage.places import AnyPath
+from miner.storage.remote import PlaceError, RemotePath
 from miner.storage.remote_vectors import RemoteVectors
 from miner.storage.streams import COMPRESSIONS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from miner.storage.places import AnyPath, PlaceError
+from miner.storage.places import AnyPath
 from miner.storage.records import (
     BATCH_ROWS,
     CorpusError,
@@ -13,6 +13,7 @@ from miner.storage.records import (
     Rejection,
     checked_records,
 )
+from miner.storage.remote import PlaceError
 from miner.storage.streams import open_binary
 
 if TYPE_CHECKING:

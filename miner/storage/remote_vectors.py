@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from miner.storage.places import RemotePath
+from miner.storage.remote import RemotePath
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,8 +8,9 @@ from io import BufferedReader
 from pathlib import PurePath
 from typing import IO, TYPE_CHECKING, cast
 
-from miner.storage.places import AnyPath, PlaceError, RemotePath
+from miner.storage.places import AnyPath
 from miner.storage.records import CorpusError
+from miner.storage.remote import PlaceError, RemotePath
 
 if TYPE_CHECKING:
     from io import RawIOBase
