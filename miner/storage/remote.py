@@ -11,7 +11,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from io import BufferedReader, RawIOBase
 from pathlib import Path, PurePosixPath
@@ -202,8 +202,9 @@ class RemotePath:
 
     def remove_tree(self) -> None:
         """Remove a folder and all in it, if it is there."""
+        # Google's folders are there no longer when all in them has gone.
         if self.is_dir():
-            with self._found() as (filesystem, path):
+            with suppress(FileNotFoundError), self._found() as (filesystem, path):
                 filesystem.delete_dir(path)
 
     @contextmanager
@@ -237,7 +238,8 @@ class _RemoteFile(RawIOBase):
 
     def readinto(self, buffer: Buffer) -> int:
         with self._place._found():
-            return int(self._file.readinto(buffer))
+            left = self._file.size() - self._file.tell()  # some servers refuse to read past the end
+            return int(self._file.readinto(memoryview(buffer)[:left])) if left > 0 else 0
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         return int(self._file.seek(offset, whence))

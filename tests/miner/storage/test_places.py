@@ -1,13 +1,15 @@
 """Paths of other file systems: taken apart, joined, and what is done with the files there."""
 
 import pickle
+from io import BufferedReader
 from pathlib import Path
 
 import pytest
 
 from miner.storage.atomic import atomic_file, check_writable
+from miner.storage.filesets import CorpusReader, corpus_files
 from miner.storage.places import lies_in, place, remove_tree, same_file, tree_files
-from miner.storage.remote import PlaceError, RemotePath
+from miner.storage.remote import PlaceError, RemotePath, _RemoteFile
 from tests.s3 import S3
 
 
@@ -133,3 +135,39 @@ def test_what_arrow_cannot_reach_is_told_in_one_line(uri: str, expected: str) ->
     assert expected in str(caught.value)
     assert str(caught.value).endswith("; check the URI, its options and the credentials")
     assert "\n" not in str(caught.value)
+
+
+class Broken:
+    """Arrow's file, of a server that goes away."""
+
+    def size(self) -> int:
+        return 100
+
+    def tell(self) -> int:
+        return 0
+
+    def readinto(self, buffer: memoryview) -> int:
+        raise OSError("AWS Error NETWORK_CONNECTION\nand more")
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_file_that_cannot_be_reached_is_no_bad_record(
+    s3: S3, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of several files a damaged one is left out; one behind a network that fails must not be."""
+    for name in ("c/1.txt", "c/2.txt"):
+        s3.put(name, b"a sentence\n")
+    files = corpus_files(s3.path("c"))
+    assert [file.name for file in files] == ["1.txt", "2.txt"]
+    really_open = RemotePath.open
+
+    def open_broken(path: RemotePath) -> object:
+        if path.name == "2.txt":
+            return BufferedReader(_RemoteFile(path, Broken()))
+        return really_open(path)
+
+    monkeypatch.setattr(RemotePath, "open", open_broken)
+    with pytest.raises(PlaceError, match=r"c/2\.txt: AWS Error NETWORK_CONNECTION; check the URI"):
+        list(CorpusReader(files))
