@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +20,7 @@ from miner.calibration import (
 )
 from miner.knn.exact import search_both
 from miner.knn.rescore import unit_rows
+from miner.storage.places import Place
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 WANTED = (0.01, 0.05, 0.1, 0.2)
 
 
-def fit_null(run: Run, sources: Path | None, targets: Path | None) -> Null:
+def fit_null(run: Run, sources: Place | None, targets: Place | None) -> Null:
     """The distribution of wrong pairs' scores, from decoys of one side or both.
 
     Args:
@@ -71,7 +71,7 @@ def _taken(run: Run, side: Side) -> NDArray[np.float64]:
 
 
 def _scores(
-    run: Run, path: Path, encoder: Encoder, *, base: Side, taken: NDArray[np.float64]
+    run: Run, path: Place, encoder: Encoder, *, base: Side, taken: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """What is mined for decoys among the sentences of ``base``."""
     options = run.summary["options"]
@@ -107,7 +107,7 @@ def describe(scores: NDArray[np.float64], null: Null) -> list[tuple[float, float
     return rows
 
 
-def write_calibrated(run: Run, null: Null, path: Path, *, fdr: float | None) -> int:
+def write_calibrated(run: Run, null: Null, path: Place, *, fdr: float | None) -> int:
     """Write the pairs, or those that keep the FDR, as JSON lines with their probability.
 
     Returns how many there are. ``fdr`` of a pair is the least that any threshold has that keeps it.

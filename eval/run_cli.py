@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from miner.commandline import run_command
+from miner.storage.places import place
 
 COMMANDS = ("report", "why", "calibrate", "rescore")
 
@@ -42,20 +42,20 @@ def _parser() -> argparse.ArgumentParser:
     )
     for command in (report, why, calibrate, rescore):
         command.add_argument(
-            "directory", type=Path, metavar="DIR", help="what a run was given as --work-dir"
+            "directory", type=place, metavar="DIR", help="what a run was given as --work-dir"
         )
     report.add_argument(
-        *("-o", "--output"), type=Path, required=True, metavar="FILE", help="such as report.html"
+        *("-o", "--output"), type=place, required=True, metavar="FILE", help="such as report.html"
     )
-    report.add_argument("--gold", type=Path, metavar="FILE", help="SOURCE_ID TAB TARGET_ID lines")
+    report.add_argument("--gold", type=place, metavar="FILE", help="SOURCE_ID TAB TARGET_ID lines")
     rescore.add_argument(
-        "--known", type=Path, required=True, metavar="FILE", help="SOURCE_ID TAB TARGET_ID lines"
+        "--known", type=place, required=True, metavar="FILE", help="SOURCE_ID TAB TARGET_ID lines"
     )
     why.add_argument("source_id", metavar="SRC_ID", help="id of a source sentence")
     why.add_argument("target_id", metavar="TGT_ID", help="id of a target sentence")
     for command in (calibrate, rescore):
         command.add_argument(
-            *("-o", "--output"), type=Path, required=True, metavar="FILE", help="pairs as .jsonl"
+            *("-o", "--output"), type=place, required=True, metavar="FILE", help="pairs as .jsonl"
         )
     calibrate.add_argument(
         "--fdr",
@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
         for side, other in (("src", "TGT"), ("tgt", "SRC")):
             command.add_argument(
                 f"--decoys-{side}",
-                type=Path,
+                type=place,
                 metavar="FILE",
                 help=f"lines like those of the run that {other} has no translation of",
             )

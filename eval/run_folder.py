@@ -6,7 +6,6 @@ import json
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from miner.arrays import Neighbours, Pairs
 from miner.guards import Suspects, occurrences, usual_ratio
 from miner.storage.artefacts import Artefact, open_artefact
 from miner.storage.pair_numbers import pairs_of
+from miner.storage.places import Place
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,7 +41,7 @@ class Side:
     searched: NDArray[np.int64]
     neighbours: Neighbours
     means: NDArray[np.float64]
-    folders: list[Path]
+    embedded: list[Artefact]
 
     def text(self, row: int) -> str:
         """The sentence at a row of the file."""
@@ -69,7 +69,7 @@ class Side:
 
     def vectors(self) -> NDArray[np.float32]:
         """The vectors of the searched rows: float32 (N, D)."""
-        parts = [np.load(folder / "vectors.npy") for folder in self.folders]
+        parts = [np.load(artefact.file("vectors.npy")) for artefact in self.embedded]
         vectors: NDArray[np.float32] = np.concatenate(parts).astype(np.float32)
         return vectors
 
@@ -83,7 +83,7 @@ class Run:
     names of these.
     """
 
-    directory: Path
+    directory: Place
     summary: dict[str, Any]
     chosen: Pairs
     pairs: Pairs
@@ -127,7 +127,7 @@ class Run:
         )
 
 
-def open_run(directory: Path) -> Run:
+def open_run(directory: Place) -> Run:
     """Read a finished run.
 
     Raises:
@@ -156,7 +156,7 @@ def open_run(directory: Path) -> Run:
     )
 
 
-def _side(directory: Path, name: str, options: dict[str, Any]) -> Side:
+def _side(directory: Place, name: str, options: dict[str, Any]) -> Side:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -186,7 +186,7 @@ def _side(directory: Path, name: str, options: dict[str, Any]) -> Side:
         searched=joined(embedded, "rows.npy"),
         neighbours=nearest(options["scope"]),
         means=nearest(options["margin_scope"] or options["scope"]).means(),
-        folders=[Path(artefact.path) for artefact in embedded],
+        embedded=embedded,
     )
 
 
@@ -197,7 +197,7 @@ def _repeats(table: pa.Table) -> dict[int, list[str]]:
     return dict(repeats)
 
 
-def _kept(directory: Path, summary: dict[str, Any]) -> tuple[Pairs, Pairs, list[str]]:
+def _kept(directory: Place, summary: dict[str, Any]) -> tuple[Pairs, Pairs, list[str]]:
     """The pairs, those that guards rejected, and the reasons of these."""
     import pyarrow.parquet as pq
 

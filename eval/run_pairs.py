@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval.run_folder import Run
 from miner.storage.atomic import atomic_file
+from miner.storage.places import Place
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 
-def check_jsonl(path: Path) -> None:
+def check_jsonl(path: Place) -> None:
     """Refuse a name that is not that of JSON lines.
 
     Raises:
@@ -26,7 +26,7 @@ def check_jsonl(path: Path) -> None:
 
 
 def write_jsonl(
-    run: Run, path: Path, places: Iterable[int], figures: Mapping[str, NDArray[np.float64]]
+    run: Run, path: Place, places: Iterable[int], figures: Mapping[str, NDArray[np.float64]]
 ) -> None:
     """Write the pairs at ``places`` in that order, with figures (P,) of each, ids and texts.
 

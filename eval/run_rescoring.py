@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +11,7 @@ from eval.run_folder import Run
 from eval.run_gold import Gold
 from eval.run_pairs import write_jsonl
 from miner.rescoring import Rescorer, features
+from miner.storage.places import Place
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,7 +65,7 @@ def compare(run: Run, gold: Gold, rescored: Rescored) -> list[tuple[float, int, 
     return rows
 
 
-def write_rescored(run: Run, rescored: Rescored, path: Path) -> None:
+def write_rescored(run: Run, rescored: Rescored, path: Place) -> None:
     """Write the pairs as JSON lines, best first by the second score; the first is ``margin``.
 
     Raises:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval.textfiles import read_lines
+from miner.storage.places import Place
 
 if TYPE_CHECKING:
     from eval.bucc import IdPair, Ids
@@ -74,7 +75,7 @@ def read_split_sentences(texts: Path, ids: Path) -> Sentences:
     return _checked(identifiers, sentences, ids)
 
 
-def read_gold(path: Path) -> frozenset[IdPair]:
+def read_gold(path: Place) -> frozenset[IdPair]:
     """Read ``source id TAB target id`` lines. Blank lines do not count.
 
     Raises:

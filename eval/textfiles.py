@@ -6,9 +6,10 @@ import hashlib
 from pathlib import Path
 
 from miner.storage.atomic import atomic_file
+from miner.storage.places import Place
 
 
-def read_lines(path: Path) -> list[str]:
+def read_lines(path: Place) -> list[str]:
     r"""The lines of a UTF-8 file, without a byte order mark, line ends or a CR before them.
 
     Only ``\n`` ends a line: U+2028, U+0085 and their like occur inside sentences. An end of line
@@ -38,7 +39,7 @@ def fingerprint(*paths: Path) -> str:
     return digest.hexdigest()[:8]
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Place, text: str) -> None:
     """Write ``text`` in UTF-8, whole or not at all.
 
     Raises:

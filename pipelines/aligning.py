@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from miner.storage.artefacts import Draft, content_key, produce
-from pipelines.choosing import PAIRS, Choice, band_folder, band_pairs
+from pipelines.choosing import PAIRS, Choice, band_pairs
 from pipelines.embedding import encoder_of_process, word_encoder
 from pipelines.exporting import completed_pairs
 from pipelines.options import SOURCE, TARGET, MiningOptions
@@ -37,7 +37,7 @@ def align_pairs(options: MiningOptions, choice: Choice) -> Choice:
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        with band_folder(folder) as bands:
+        with draft.scratch() as bands:
             return _rescore(options, choice, encoder, bands, draft)
 
     return replace(choice, pairs=produce(folder, key=key, write=write))

@@ -10,6 +10,7 @@ from encoder import ENCODERS
 from encoder import PRECISIONS as ENCODER_PRECISIONS
 from miner.commandline import product_version
 from miner.storage.formats import INPUT_FORMATS
+from miner.storage.places import place
 from pipelines.options import PRECISIONS, SCOPES
 
 # The names in miner.margin, miner.selection and miner.guards, which would load NumPy for --help.
@@ -30,12 +31,12 @@ def mine_parser() -> argparse.ArgumentParser:
         "tell of the pairs of a finished run. Each has a --help.",
     )
     parser.add_argument(
-        "source", type=Path, metavar="SRC", help="source corpus: a file, or a folder of files"
+        "source", type=place, metavar="SRC", help="source corpus: a file, or a folder of files"
     )
-    parser.add_argument("target", type=Path, metavar="TGT", help="target corpus")
+    parser.add_argument("target", type=place, metavar="TGT", help="target corpus")
     parser.add_argument(
         *("-o", "--output"),
-        type=Path,
+        type=place,
         required=True,
         metavar="OUT",
         help="pairs, best first: .tsv (score, source, target), .jsonl or .parquet (every field)",
@@ -46,7 +47,7 @@ def mine_parser() -> argparse.ArgumentParser:
     _add_document_options(parser)
     parser.add_argument(
         "--work-dir",
-        type=Path,
+        type=place,
         metavar="DIR",
         help="keep sentences, vectors, indexes and neighbours here; what is there already and "
         "still fits is used again (default: a temporary folder beside OUT)",
@@ -121,7 +122,7 @@ def _add_vector_options(parser: argparse.ArgumentParser) -> None:
     for side, corpus in (("src", "SRC"), ("tgt", "TGT")):
         add(
             f"--{side}-embeddings",
-            type=Path,
+            type=place,
             metavar="FILE",
             help=f"vectors of all lines of {corpus}: .npy, or raw float32 or float16 with --dim",
         )
@@ -198,7 +199,7 @@ def _add_document_options(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--document-pairs",
-        type=Path,
+        type=place,
         metavar="FILE",
         help="for --scope document: ids of a source and a target document a line, with a tab "
         "between them",
@@ -218,10 +219,10 @@ def embed_parser() -> argparse.ArgumentParser:
         epilog="Lines that hold no sentence (blank, undecodable, too long) get the zero vector, "
         "so that rows and lines never shift; mine-corpus leaves them out.",
     )
-    parser.add_argument("corpus", type=Path, metavar="IN", help="the corpus")
+    parser.add_argument("corpus", type=place, metavar="IN", help="the corpus")
     parser.add_argument(
         *("-o", "--output"),
-        type=Path,
+        type=place,
         required=True,
         metavar="OUT",
         help=".npy, or any other suffix for headerless row-major floats",

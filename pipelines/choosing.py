@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,15 +11,15 @@ from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from pipelines import progress
 from pipelines.embedding import ROWS
 from pipelines.memory import spare_bytes
+from pipelines.merging import ShardNeighbours
 from pipelines.options import SOURCE, TARGET, MiningOptions
-from pipelines.searching import ShardNeighbours
 from pipelines.shards import whole_side
 
 if TYPE_CHECKING:
     from miner.bands import Sorted
     from miner.choosable import BestPairs, Part
 
-PAIRS, BANDS = "pairs.parquet", "bands"
+PAIRS = "pairs.parquet"
 REJECTED = "rejected.parquet"  # only where guards are asked for
 
 
@@ -52,21 +50,11 @@ def select_pairs(options: MiningOptions, shards: Sequence[ShardNeighbours]) -> C
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        with band_folder(folder) as bands:
+        with draft.scratch() as bands:
             return _select(options, sources, targets, bands, draft)
 
     pairs = produce(folder, key=key, write=write)
     return Choice(pairs=pairs, shards=[*sources, *targets])
-
-
-@contextmanager
-def band_folder(folder: Path) -> Iterator[Path]:
-    """A folder in that of an artefact, for sorted files while it is made."""
-    bands = folder / BANDS
-    shutil.rmtree(bands, ignore_errors=True)
-    bands.mkdir()
-    yield bands
-    shutil.rmtree(bands)
 
 
 def band_pairs(options: MiningOptions) -> int:

@@ -10,12 +10,15 @@ import logging
 import sys
 import tempfile
 import threading
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from eval.run_cli import COMMANDS as RUN_COMMANDS
 from eval.run_cli import run_subcommand
 from miner.commandline import run_command
+from miner.storage.places import Place
+from miner.storage.remote import RemotePath
 from pipelines import progress
 from pipelines.arguments import embed_parser, mine_parser
 from pipelines.memory import parse_size
@@ -66,7 +69,7 @@ def _mine(args: argparse.Namespace) -> int:
         sys.stdout.write(plan_run(_mining_options(args, _planned_work_dir(args))) + "\n")
         return 0
     with _work_dir(args) as work_dir:
-        options = _mining_options(args, Path(work_dir))
+        options = _mining_options(args, work_dir)
         try:
             run(options)
         except KeyboardInterrupt:
@@ -84,20 +87,30 @@ def _after_interrupt(args: argparse.Namespace) -> str:
     return f"; {args.output} was not written; the same command goes on from {args.work_dir}"
 
 
-def _work_dir(args: argparse.Namespace) -> AbstractContextManager[str | Path]:
+@contextmanager
+def _work_dir(args: argparse.Namespace) -> Iterator[Place]:
     if args.work_dir is not None:
-        return nullcontext(args.work_dir)
+        yield args.work_dir
+        return
     from miner.storage.pairs import check_output
 
     check_output(args.output)  # so that the temporary folder beside it can be made
-    return tempfile.TemporaryDirectory(prefix=f".{args.output.name}-", dir=args.output.parent)
+    is_remote = isinstance(args.output, RemotePath)
+    if is_remote and args.runner is not None:
+        raise ValueError(
+            f"{args.output}: workers elsewhere need a --work-dir that all of them reach, such as "
+            f"{args.output.parent / 'work'}"
+        )
+    place = None if is_remote else args.output.parent
+    with tempfile.TemporaryDirectory(prefix=f".{args.output.name}-", dir=place) as folder:
+        yield Path(folder)
 
 
-def _planned_work_dir(args: argparse.Namespace) -> Path:
+def _planned_work_dir(args: argparse.Namespace) -> Place:
     return args.work_dir or args.output.parent / f".{args.output.name}-"
 
 
-def _mining_options(args: argparse.Namespace, work_dir: Path) -> MiningOptions:
+def _mining_options(args: argparse.Namespace, work_dir: Place) -> MiningOptions:
     source, target = (
         CorpusOptions(
             path=path,

@@ -10,17 +10,17 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, repeat
-from pathlib import Path
 from typing import Any
 
 from miner.storage.atomic import atomic_file
+from miner.storage.places import Place
 from pipelines.options import MiningOptions
 
 HASH_BYTES = 1 << 20
 
 
 def shard_sizes(
-    options: MiningOptions, side: str, files: Sequence[Path], count_kept: Callable[[], int]
+    options: MiningOptions, side: str, files: Sequence[Place], count_kept: Callable[[], int]
 ) -> Iterator[int]:
     """How many sentences each shard is to have, one after the other without end.
 
@@ -40,7 +40,7 @@ def shard_sizes(
 
 
 def remember_cut(
-    options: MiningOptions, side: str, files: Sequence[Path], digests: Sequence[str], sizes: list
+    options: MiningOptions, side: str, files: Sequence[Place], digests: Sequence[str], sizes: list
 ) -> None:
     """Note how the side was cut, for when it has grown."""
     inputs = [[file.stat().st_size, digest] for file, digest in zip(files, digests, strict=True)]
@@ -49,7 +49,7 @@ def remember_cut(
         temporary.write_text(json.dumps(cut), encoding="utf-8")
 
 
-def _cut_before(options: MiningOptions, side: str, files: Sequence[Path]) -> list[int]:
+def _cut_before(options: MiningOptions, side: str, files: Sequence[Place]) -> list[int]:
     """The sizes of the shards that there are, if the corpus begins with all that is in them."""
     path = _path(options, side)
     if not path.exists():
@@ -65,7 +65,7 @@ def _cut_before(options: MiningOptions, side: str, files: Sequence[Path]) -> lis
     return []
 
 
-def digest_of_beginning(path: Path, size: int) -> str:
+def digest_of_beginning(path: Place, size: int) -> str:
     """SHA-256 of a file's first ``size`` bytes, or of all that it has; "" if it cannot be read."""
     digest = hashlib.sha256()
     try:
@@ -85,5 +85,5 @@ def _asked(options: MiningOptions, side: str) -> list[object]:
     return [shards, rows, options.keep_duplicates, options.scope, corpus.input_format]
 
 
-def _path(options: MiningOptions, side: str) -> Path:
+def _path(options: MiningOptions, side: str) -> Place:
     return options.work_dir / "sentences" / f"{side}.cut.json"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from encoder import Encoder, load_encoder
 from encoder.words import WordEncoder
-from miner.storage.artefacts import Artefact, Draft, content_key, file_digest, file_state, produce
+from miner.storage.artefacts import Artefact, Draft, content_key, file_digest, produce
+from miner.storage.places import Place, file_state, remove_tree
+from miner.storage.remote import RemotePath
 from pipelines import progress
 from pipelines.encoding import ENCODE_ROWS, Block, encoded_blocks
 from pipelines.options import CorpusOptions, MiningOptions
@@ -41,6 +42,9 @@ class EmbeddedShard:
 
     shard: Shard
     vectors: Artefact
+
+    def __len__(self) -> int:
+        return self.shard.rows - sum(self.vectors.facts["dropped"].values())
 
     def row_ids(self) -> NDArray[np.int64]:
         """The rows of the sentences that have a vector, ascending."""
@@ -90,8 +94,8 @@ class SideVectors:
     """
 
     def __init__(self, shards: Sequence[EmbeddedShard]) -> None:
-        self._stored = [embedded.stored_vectors() for embedded in shards]
-        self.starts = [0, *accumulate(len(stored) for stored in self._stored)]
+        self._shards = shards
+        self.starts = [0, *accumulate(len(embedded) for embedded in shards)]
 
     def __len__(self) -> int:
         return self.starts[-1]
@@ -99,7 +103,7 @@ class SideVectors:
     @property
     def dim(self) -> int:
         """Dimensions of each vector."""
-        return int(self._stored[0].shape[1])
+        return int(self._shards[0].stored_vectors().shape[1])
 
     def take(self, positions: NDArray[np.int64]) -> NDArray[np.float32]:
         """The vectors at ascending positions (P,), read from disk, as unit rows (P, D)."""
@@ -109,10 +113,12 @@ class SideVectors:
 
         units = np.empty((len(positions), self.dim), dtype=np.float32)
         bounds = np.searchsorted(positions, self.starts)
-        for stored, start, first, last in zip(
-            self._stored, self.starts, bounds, bounds[1:], strict=False
+        for embedded, start, first, last in zip(
+            self._shards, self.starts, bounds, bounds[1:], strict=False
         ):
-            units[first:last] = unit_rows(stored[positions[first:last] - start])
+            if first < last:
+                stored = embedded.stored_vectors()
+                units[first:last] = unit_rows(stored[positions[first:last] - start])
         return units
 
 
@@ -178,7 +184,7 @@ def embed_shard(options: MiningOptions, shard: Shard) -> EmbeddedShard:
         return _write_vectors(shard, _blocks(options, shard, batches), draft)
 
     embedded = EmbeddedShard(shard=shard, vectors=produce(folder, key=key, write=write))
-    shutil.rmtree(batches, ignore_errors=True)
+    remove_tree(batches)
     return embedded
 
 
@@ -187,8 +193,13 @@ def _maker(options: MiningOptions, shard: Shard) -> object:
     side = options.side(shard.side)
     if side.embeddings is None:
         return encoder_of_process(options.encoder, side.language).name
-    digest = _digest_once(side.embeddings, *file_state(side.embeddings))
-    return [digest, shard.corpus.facts["read"], side.dim]
+    return [_given_content(side.embeddings), shard.corpus.facts["read"], side.dim]
+
+
+def _given_content(path: Place) -> object:
+    """What tells given vectors from others: remote ones are not read for that."""
+    state = file_state(path)
+    return [str(path), *state] if isinstance(path, RemotePath) else _digest_once(path, *state)
 
 
 @cache
@@ -197,7 +208,7 @@ def _digest_once(path: Path, *state: int) -> str:
     return file_digest(path)
 
 
-def _blocks(options: MiningOptions, shard: Shard, batches: Path) -> Iterator[Block]:
+def _blocks(options: MiningOptions, shard: Shard, batches: Place) -> Iterator[Block]:
     """The vectors of the shard's sentences, in order, some thousand at a time."""
     side = options.side(shard.side)
     if side.embeddings is None:

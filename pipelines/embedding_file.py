@@ -12,6 +12,7 @@ from encoder import Precision, load_encoder
 from miner.storage.atomic import check_writable
 from miner.storage.corpus import Rejection, open_corpus
 from miner.storage.embeddings import write_embeddings
+from miner.storage.places import Place
 from pipelines import progress
 from pipelines.options import check_files
 
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
 
 def embed_file(
-    corpus: Path,
-    output: Path,
+    corpus: Place,
+    output: Place,
     *,
     encoder: str,
     input_format: str = "auto",

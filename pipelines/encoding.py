@@ -7,11 +7,11 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from encoder import Encoder
 from miner.storage.artefacts import Artefact, Draft, content_key, find, produce
+from miner.storage.places import Place
 from pipelines.shards import Shard
 
 if TYPE_CHECKING:
@@ -33,15 +33,16 @@ class Block:
     failed: Mapping[int, str]
 
 
-def encoded_blocks(encoder: Encoder, shard: Shard, folder: Path) -> Iterator[Block]:
+def encoded_blocks(encoder: Encoder, shard: Shard, folder: Place) -> Iterator[Block]:
     """The shard's sentences as float16 blocks, in order.
 
     Each that took long is an artefact in ``folder`` until the whole is sealed.
     """
+    resumed = folder.is_dir()
     for number, batch in enumerate(shard.batches(["text"], ENCODE_ROWS)):
         place = folder / f"{number:05d}"
         key = content_key("encode batch", sentences=shard.digest, number=number, maker=encoder.name)
-        sealed = find(place, key=key)
+        sealed = find(place, key=key) if resumed else None
         if sealed is not None:
             yield _load(sealed)
             continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+from contextlib import suppress
 
 from miner.storage.atomic import atomic_file
 from pipelines.options import MiningOptions
@@ -19,7 +20,7 @@ def note_failure(options: MiningOptions, error: BaseException) -> None:
     """Keep an error: here, and for another process in the work folder if it is the user's."""
     failures.append(copy.copy(error).with_traceback(error.__traceback__))  # the runner edits it
     if not options.runs_inside and isinstance(error, (ValueError, OSError, MemoryError)):
-        with atomic_file(options.work_dir / FAILURE) as path:
+        with suppress(OSError), atomic_file(options.work_dir / FAILURE) as path:
             path.write_text(json.dumps(_line(error)), encoding="utf-8")
 
 

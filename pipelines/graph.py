@@ -27,9 +27,10 @@ from pipelines.guarding import guard_pairs
 from pipelines.indexing import fill_index, plan_sides, train_side
 from pipelines.ledger import note_done
 from pipelines.memory import peak_bytes, release
+from pipelines.merging import find_neighbours
 from pipelines.options import SOURCE, TARGET, MiningOptions
 from pipelines.reading import read_side
-from pipelines.searching import find_neighbours, plan_tiles, search_tile
+from pipelines.searching import plan_tiles, search_tile
 from pipelines.shards import Shard
 from pipelines.summary import write_summary
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from miner.storage.artefacts import Draft, content_key, produce
 from pipelines.choosing import PAIRS, REJECTED, Choice
 from pipelines.exporting import completed_pairs
+from pipelines.merging import ShardNeighbours
 from pipelines.options import SOURCE, TARGET, MiningOptions
-from pipelines.searching import ShardNeighbours
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from pipelines import progress
 from pipelines.embedding import VECTORS, EmbeddedShard, SideVectors, dropped
+from pipelines.joining import assigned_cells, trained_cells
 from pipelines.options import CORPUS, SOURCE, TARGET, MiningOptions
 from pipelines.rejected import check_rejected, collect_rejected
 from pipelines.shards import whole_side
@@ -32,16 +33,20 @@ TRAINED, FILLED = "trained.faiss", "index.faiss"
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """All shards of a side, and how they are searched: ``exact``, by ``cells`` or a FAISS index."""
+    """All shards of a side, and how they are searched: ``exact``, by ``cells`` or a FAISS index.
+
+    ``cells`` are the centroids of a cell join.
+    """
 
     name: str
     method: str
     shards: Sequence[EmbeddedShard]
+    cells: Artefact | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class UnindexedShard:
-    """A shard and its side's trained, empty index, if it is to have one."""
+    """A shard and its side's trained, empty index or the centroids of cells, if it has any."""
 
     embedded: EmbeddedShard
     method: str
@@ -50,9 +55,9 @@ class UnindexedShard:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchableShard:
-    """A shard that can be searched: through its index, or exactly where it has none.
+    """A shard that can be searched: through its index or by cells, or exactly where it has none.
 
-    The ids in the index are positions in the shard's vectors.
+    The ids in the index are positions in the shard's vectors; ``cells.npy`` has the cells of each.
     """
 
     embedded: EmbeddedShard
@@ -67,6 +72,7 @@ def plan_sides(options: MiningOptions, shards: Sequence[EmbeddedShard]) -> list[
         ValueError: no vector of a side can be mined, too much was rejected, or the sides have
             other dimensions.
     """
+    from miner.knn.cells import names_cells
     from miner.knn.rescore import check_search
 
     sides = {
@@ -79,7 +85,9 @@ def plan_sides(options: MiningOptions, shards: Sequence[EmbeddedShard]) -> list[
         _check_usable(options.side(name).path, embedded)
     check_search(*(embedded[0].stored_vectors() for embedded in sides.values()), k=options.k)
     method = _choose_method(options, sides)
-    return [Side(name=name, method=method, shards=sides[name]) for name in sides]
+    every = [shard for embedded in sides.values() for shard in embedded]
+    cells = trained_cells(options, method, every) if names_cells(method) else None
+    return [Side(name=name, method=method, shards=sides[name], cells=cells) for name in sides]
 
 
 def _check_usable(corpus: object, shards: Sequence[EmbeddedShard]) -> None:
@@ -122,7 +130,7 @@ def train_side(options: MiningOptions, side: Side) -> list[UnindexedShard]:
     Raises:
         ValueError: the index cannot be trained on this side.
     """
-    trained = _trained(options, side) if is_indexed(side.method) else None
+    trained = _trained(options, side) if is_indexed(side.method) else side.cells
     return [
         UnindexedShard(embedded=embedded, method=side.method, trained=trained)
         for embedded in side.shards
@@ -182,17 +190,24 @@ def _train(side: Side) -> tuple[faiss.Index, int]:
 
 
 def fill_index(options: MiningOptions, shard: UnindexedShard) -> SearchableShard:
-    """Add a shard's vectors to its side's trained index; seals ``indexes/SIDE/INDEX``.
+    """Add a shard's vectors to its side's trained index, or find their cells.
+
+    Seals ``indexes/SIDE/INDEX``.
 
     Raises:
         ValueError: the index is of a kind that takes no vectors without ids.
     """
-    index = None if shard.trained is None else _filled(options, shard, shard.trained)
-    return SearchableShard(embedded=shard.embedded, method=shard.method, index=index)
+    embedded, trained = shard.embedded, shard.trained
+    if trained is None:
+        index = None
+    elif is_indexed(shard.method):
+        index = _filled(options, embedded, trained)
+    else:
+        index = assigned_cells(options, shard.method, embedded, trained)
+    return SearchableShard(embedded=embedded, method=shard.method, index=index)
 
 
-def _filled(options: MiningOptions, shard: UnindexedShard, trained: Artefact) -> Artefact:
-    embedded = shard.embedded
+def _filled(options: MiningOptions, embedded: EmbeddedShard, trained: Artefact) -> Artefact:
     key = content_key(
         "fill", trained=trained.files[TRAINED], vectors=embedded.vectors.files[VECTORS]
     )

@@ -1,4 +1,4 @@
-"""The centroids of a cell join: trained once for a run, on vectors of both sides, and sealed."""
+"""The cells of a cell join: trained once for a run, and found once for each shard's vectors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-CENTROIDS = "centroids.npy"
+CENTROIDS, CELLS = "centroids.npy", "cells.npy"
 
 
 def trained_cells(options: MiningOptions, method: str, shards: Sequence[EmbeddedShard]) -> Artefact:
@@ -63,9 +63,41 @@ def _sample(sides: Sequence[SideVectors], size: int) -> NDArray[np.float32]:
     )
 
 
-def load_cells(cells: Artefact) -> NDArray[np.float32]:
-    """The centroids."""
+def assigned_cells(
+    options: MiningOptions, method: str, embedded: EmbeddedShard, cells: Artefact
+) -> Artefact:
+    """Find the nearest cells of a shard's vectors; seals ``indexes/SIDE/INDEX``.
+
+    ``cells.npy`` is int32 (n, probes); the fact ``cells`` is how many there are.
+    """
+    from miner.knn.cells import parse_cells
+
+    probes = parse_cells(method).probes
+    key = content_key(
+        "assign",
+        cells=cells.files[CENTROIDS],
+        vectors=embedded.vectors.files[VECTORS],
+        probes=probes,
+    )
+
+    def write(draft: Draft) -> Mapping[str, Any]:
+        import numpy as np
+
+        from miner.knn.cells import nearest_cells
+
+        centroids = np.load(cells.file(CENTROIDS))
+        with progress.stage("index", len(embedded), "sentences", embedded.shard.name) as meter:
+            nearest = nearest_cells(embedded.unit_vectors(), centroids, probes=probes)
+            meter.advance(len(embedded))
+        draft.array(CELLS, nearest.astype(np.int32))
+        return {"cells": len(centroids)}
+
+    return produce(options.work_dir / "indexes" / embedded.shard.name, key=key, write=write)
+
+
+def load_cells(assigned: Artefact) -> NDArray[np.int32]:
+    """The nearest cells of a shard's vectors."""
     import numpy as np
 
-    centroids: NDArray[np.float32] = np.load(cells.file(CENTROIDS))
-    return centroids
+    cells: NDArray[np.int32] = np.load(assigned.file(CELLS))
+    return cells

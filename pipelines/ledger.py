@@ -5,22 +5,20 @@ Each process that runs stages appends to a file of its own, so none waits for an
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import shutil
 import socket
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from miner.storage.atomic import atomic_file
+from miner.storage.places import Place, remove_tree, tree_files
+from miner.storage.remote import RemotePath
 
 FOLDER = "progress"
 BEGUN = "begun.json"
-RUNNING = "running"
-LOCK = ".lock"
 # The stages that take one element each for what an earlier stage made; others take one in all.
 FED_BY = {
     "embed_shard": "read_side",
@@ -46,29 +44,37 @@ class StageState:
     since: float
 
 
-def begin(work_dir: Path, stages: Sequence[str]) -> None:
+def begin(work_dir: Place, stages: Sequence[str]) -> None:
     """Forget what earlier runs have done; a run of these stages begins."""
-    shutil.rmtree(work_dir / FOLDER, ignore_errors=True)
+    remove_tree(work_dir / FOLDER)
     (work_dir / FOLDER).mkdir(parents=True)
     with atomic_file(work_dir / FOLDER / BEGUN) as path:
         path.write_text(json.dumps({"stages": stages, "at": time.time()}), encoding="utf-8")
 
 
-def running_file(work_dir: Path) -> Path:
-    """A file that is there while a run's worker processes on this machine are to go on."""
-    return work_dir / FOLDER / RUNNING
-
-
-def note_done(work_dir: Path, stage: str, *, made: int, seconds: float) -> None:
+def note_done(work_dir: Place, stage: str, *, made: int, seconds: float) -> None:
     """Note that a stage has done an element, and how many it made of it."""
     line = json.dumps([stage, made, seconds, time.time() - seconds])
     path = work_dir / FOLDER / f"{socket.gethostname()}-{os.getpid()}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
+    _append(path, line + "\n")
+
+
+_appending = threading.Lock()
+
+
+def _append(path: Place, text: str) -> None:
+    """Add to a file that is this process's own; a remote one has to be written anew."""
+    if isinstance(path, RemotePath):
+        with _appending, atomic_file(path) as temporary:
+            before = path.read_text() if path.exists() else ""
+            temporary.write_text(before + text, encoding="utf-8")
+        return
     with path.open("a", encoding="utf-8") as file:
-        file.write(line + "\n")
+        file.write(text)
 
 
-def read_stages(work_dir: Path) -> list[StageState]:
+def read_stages(work_dir: Place) -> list[StageState]:
     """How far each stage of the last run in ``work_dir`` is; none if there was no run."""
     begun = work_dir / FOLDER / BEGUN
     if not begun.exists():
@@ -96,23 +102,12 @@ def _expected(name: str, states: dict[str, StageState], made: dict[str, int]) ->
     return made[feeding.name] if feeding.done == feeding.expected else None
 
 
-def _lines(work_dir: Path) -> Iterator[tuple[str, int, float, float]]:
-    for path in sorted((work_dir / FOLDER).glob("*.jsonl")):
+def _lines(work_dir: Place) -> Iterator[tuple[str, int, float, float]]:
+    noted = [path for path, _ in tree_files(work_dir / FOLDER) if path.suffix == ".jsonl"]
+    for path in sorted(noted, key=str):
         for line in path.read_text(encoding="utf-8").split("\n"):
             try:
                 stage, made, seconds, since = json.loads(line)
             except ValueError:  # one that is being written, or the end of the file
                 continue
             yield stage, made, seconds, since
-
-
-def is_locked(work_dir: Path) -> bool:
-    """Whether a run is at work in the folder."""
-    try:
-        with (work_dir / LOCK).open("r") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:  # no run was there, or the file system has no locks
-        return False
-    return False

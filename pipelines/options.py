@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
+
+from miner.storage.places import Place, lies_in, same_file
 
 if TYPE_CHECKING:
     from miner.knn.codes import Precision
@@ -37,10 +38,10 @@ CORPUS, DOCUMENT = SCOPES = ("corpus", "document")
 class CorpusOptions:
     """One side: its text and, if they were made elsewhere, its vectors."""
 
-    path: Path
+    path: Place
     language: str | None = None
     input_format: str = "auto"
-    embeddings: Path | None = None
+    embeddings: Place | None = None
     dim: int | None = None
 
 
@@ -56,8 +57,8 @@ class MiningOptions:
 
     source: CorpusOptions
     target: CorpusOptions
-    output: Path
-    work_dir: Path
+    output: Place
+    work_dir: Place
     encoder: str = "mini"
     k: int = 4
     margin: str = "ratio"
@@ -68,7 +69,7 @@ class MiningOptions:
     precision: str = "auto"
     scope: str = CORPUS
     margin_scope: str | None = None
-    document_pairs: Path | None = None
+    document_pairs: Place | None = None
     memory: int | None = None
     keep_duplicates: bool = False
     max_rejected: int | None = None
@@ -99,12 +100,12 @@ class MiningOptions:
         return -math.inf if self.align else self.threshold
 
     @property
-    def rejected_output(self) -> Path:
+    def rejected_output(self) -> Place:
         """Where pairs that guards reject are written: beside the output, in the same format."""
         return self.output.with_suffix(f".rejected{self.output.suffix}")
 
     @property
-    def outputs(self) -> list[Path]:
+    def outputs(self) -> list[Place]:
         """All files that the run writes but for those in its work folder."""
         return [self.output, *([self.rejected_output] if self.guards else [])]
 
@@ -200,7 +201,7 @@ def _check_sides(options: MiningOptions) -> None:
     pairs = [options.document_pairs] if options.document_pairs else []
     for output in options.outputs:
         check_files([*files, *vectors, *pairs], output)
-    if source.samefile(target):
+    if same_file(source, target):
         raise ValueError(
             f"{source}: source and target are the same file, "
             "so every sentence would be its own translation; give two corpora"
@@ -216,14 +217,14 @@ def _check_sides(options: MiningOptions) -> None:
             f"only {only} is given; the vectors of two sides can be compared only if the same "
             "encoder made both: give both files or neither"
         )
-    if vectors and vectors[0].samefile(vectors[1]):
+    if vectors and same_file(*vectors):
         raise ValueError(f"{vectors[0]}: both sides are given the same vectors; give each its own")
     dim = options.source.dim
     if dim is not None and dim < 1:
         raise ValueError(f"--dim {dim}: a vector has at least 1 dimension")
 
 
-def check_files(inputs: Sequence[Path], output: Path) -> None:
+def check_files(inputs: Sequence[Place], output: Place) -> None:
     """Refuse inputs that cannot be read more than once, as they are, and an output among them.
 
     Raises:
@@ -238,7 +239,7 @@ def check_files(inputs: Sequence[Path], output: Path) -> None:
             raise ValueError(
                 f"{path}: is read more than once, so a pipe will not do; save it first"
             )
-        if output.exists() and output.samefile(path):
+        if output.exists() and same_file(output, path):
             raise ValueError(f"{output}: the output would overwrite an input; name another file")
 
 
@@ -246,8 +247,8 @@ def _check_work_dir(options: MiningOptions) -> None:
     work_dir = options.work_dir
     if work_dir.exists() and not work_dir.is_dir():
         raise NotADirectoryError(f"--work-dir {work_dir}: is a file; name a folder")
-    output = options.output.resolve()  # others are beside it
-    if any(output.is_relative_to((work_dir / kept).resolve()) for kept in OWN_FOLDERS):
+    # Other outputs are beside this one.
+    if any(lies_in(options.output, work_dir / kept) for kept in OWN_FOLDERS):
         raise ValueError(
             f"{options.output}: the work folder keeps its own files there; name another folder"
         )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from miner.storage.artefacts import file_digest, file_state
 from miner.storage.document_pairs import read_document_pairs
+from miner.storage.places import Place, file_state
 from pipelines.options import SOURCE, MiningOptions
 
 if TYPE_CHECKING:
@@ -43,11 +43,11 @@ def document_pairs(options: MiningOptions) -> DocumentPairs:
 
 
 @cache
-def _read_once(path: Path, *state: int) -> DocumentPairs:
+def _read_once(path: Place, *state: int) -> DocumentPairs:
     targets: dict[str, list[str]] = {}
     for source, target in read_document_pairs(path):
         targets.setdefault(source, []).append(target)
-    return DocumentPairs(targets=targets, digest=file_digest(path))
+    return DocumentPairs(targets=targets, digest=hashlib.sha256(path.read_bytes()).hexdigest())
 
 
 def check_documents(options: MiningOptions, side: str, shards: Sequence[Shard]) -> None:

@@ -18,6 +18,7 @@ from miner.knn.plan import (
 from pipelines.fitting import Fit, SideSize, fit_run, measure_side
 from pipelines.memory import show_size
 from pipelines.options import DOCUMENT, SOURCE, TARGET, MiningOptions, check_options
+from pipelines.tiling import strip_sizes
 
 PAIR_BYTES = 64  # of the numbers of a pair
 
@@ -104,8 +105,11 @@ def _describe_disk(options: MiningOptions, sizes: Mapping[str, SideSize]) -> str
 
 def disk_bytes(options: MiningOptions, sizes: Mapping[str, SideSize]) -> tuple[int, int]:
     """At most about what the work folder takes, and what the output does as text."""
-    shards = {side: -(-size.rows // options.rows_per_shard) for side, size in sizes.items()}
-    others = {SOURCE: shards[TARGET], TARGET: shards[SOURCE]}
+    strips = {
+        side: len(strip_sizes(-(-size.rows // options.rows_per_shard)))
+        for side, size in sizes.items()
+    }
+    others = {SOURCE: strips[TARGET], TARGET: strips[SOURCE]}
     work = 0
     for side, size in sizes.items():
         sentences = size.text + 24 * size.rows

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from miner.storage.corpus import CorpusError
 from miner.storage.filesets import CorpusReader, corpus_files, place_of
+from miner.storage.places import Place
+from miner.storage.remote import PlaceError
 from miner.storage.repeats import Repeats, find_repeats
 from miner.storage.sentences import (
     CorpusCounts,
@@ -80,13 +82,14 @@ def read_side(options: MiningOptions, side: str) -> list[Shard]:
 
 def _part(corpus: Artefact, index: int) -> Artefact:
     """The artefact with only what a shard needs, so that references stay small."""
-    files = {name: corpus.files[name] for name in (shard_file(index), DUPLICATES)}
+    names = shard_file(index), DUPLICATES, REJECTED, INPUTS
+    files = {name: corpus.files[name] for name in names}
     sizes = corpus.facts["shards"]
     facts = {**corpus.facts, "unique": sum(sizes), "shards": len(sizes)}
     return replace(corpus, files=files, facts=facts)
 
 
-def _fingerprint(path: Path) -> tuple[str, int | None]:
+def _fingerprint(path: Place) -> tuple[str, int | None]:
     """SHA-256 of a file's bytes, and its number of lines unless it is compressed or Parquet."""
     suffix, compression = split_compression(path)
     digest, lines = hashlib.sha256(), 0
@@ -95,13 +98,15 @@ def _fingerprint(path: Path) -> tuple[str, int | None]:
             while block := stream.read(HASH_BYTES):
                 digest.update(block)
                 lines += block.count(b"\n")
+    except PlaceError:
+        raise
     except OSError:
         return "", None  # open_corpus says what is wrong with it
     return digest.hexdigest(), None if compression or suffix == ".parquet" else lines
 
 
 def _write_side(
-    options: MiningOptions, side: str, files: Sequence[Path], lines: int | None, draft: Draft
+    options: MiningOptions, side: str, files: Sequence[Place], lines: int | None, draft: Draft
 ) -> Mapping[str, Any]:
     import pyarrow.parquet as pq
 
@@ -114,7 +119,8 @@ def _write_side(
         pq.ParquetWriter(duplicates_path, duplicates_schema()) as duplicates,
         pq.ParquetWriter(rejected_path, placed_schema()) as rejected,
         progress.stage("read", lines, "lines") as meter,
-        _repeats(options, reader) as repeats,
+        draft.scratch() as scratch,
+        _repeats(options, reader, scratch) as repeats,
     ):
 
         def count_kept() -> int:
@@ -152,11 +158,11 @@ def _write_side(
 
 
 def _repeats(
-    options: MiningOptions, reader: CorpusReader
+    options: MiningOptions, reader: CorpusReader, scratch: Path
 ) -> AbstractContextManager[Repeats | None]:
     if options.keep_duplicates:
         return nullcontext()
-    return find_repeats(reader, options.work_dir, within_documents=options.scope == DOCUMENT)
+    return find_repeats(reader, scratch, within_documents=options.scope == DOCUMENT)
 
 
 def _write_shards(tables: Iterable[pa.Table], sizes: Iterator[int], draft: Draft) -> list[int]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import shlex
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,11 +17,14 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from encoder import BUNDLED
+from miner.storage import cache
 from miner.storage.atomic import TEMPORARY
+from miner.storage.remote import RemotePath
 from pipelines import progress
 from pipelines.failing import first_failure, forget_failures
 from pipelines.fitting import fit_shards
-from pipelines.ledger import LOCK, begin, running_file
+from pipelines.ledger import begin
+from pipelines.locking import sole_run
 from pipelines.options import CorpusOptions, MiningOptions, check_options
 
 if TYPE_CHECKING:
@@ -30,9 +33,8 @@ if TYPE_CHECKING:
     from apache_beam.runners.runner import PipelineResult, PipelineRunner
     from apache_beam.transforms.environments import Environment
 
-logger = logging.getLogger(__name__)
-
 LEAST_TOLD = 0.05  # seconds
+RUNNING = "running"
 
 
 def mine_corpus(options: MiningOptions) -> None:
@@ -48,30 +50,45 @@ def mine_corpus(options: MiningOptions) -> None:
         encoder_of_process(options.encoder)  # here, so that a wrong name is told at once
     options = fit_shards(options)
     options.work_dir.mkdir(parents=True, exist_ok=True)
-    with _sole_run(options.work_dir):
+    with sole_run(options.work_dir), _own_folder() as own:
         _sweep(options)
-        _run_graph(options if options.runs_inside else _absolute(options))
+        _run_graph(options if options.runs_inside else _absolute(options), own / RUNNING)
+
+
+@contextmanager
+def _own_folder() -> Iterator[Path]:
+    """A folder on this machine for this run: there remote files are kept until it ends."""
+    before = os.environ.get(cache.FOLDER)
+    place = before and cache.cache_folder()
+    with tempfile.TemporaryDirectory(prefix="adit-", dir=place) as folder:
+        os.environ[cache.FOLDER] = folder
+        try:
+            yield Path(folder)
+        finally:
+            del os.environ[cache.FOLDER]
+            if before is not None:
+                os.environ[cache.FOLDER] = before
 
 
 def _sweep(options: MiningOptions) -> None:
     """Remove the files that a run which was killed on this machine has left half written."""
-    if options.runner is None:
+    if options.runner is None and not isinstance(options.work_dir, RemotePath):
         for path in options.work_dir.rglob(f"{TEMPORARY}*"):
             path.unlink(missing_ok=True)
 
 
-def _run_graph(options: MiningOptions) -> None:
+def _run_graph(options: MiningOptions, running: Path) -> None:
     import apache_beam as beam
 
     from pipelines.graph import STAGES, build
 
-    runner, beam_options, hints = _engine(options)
+    runner, beam_options, hints = _engine(options, running)
     pipeline = beam.Pipeline(runner=runner, options=beam_options)
     build(pipeline, options, hints)
     forget_failures(options)
     begin(options.work_dir, [stage.__name__ for stage in STAGES])
     try:
-        with _threads_for(options), _workers_end_with(options):
+        with _threads_for(options), _workers_end_with(options, running):
             result = pipeline.run()
             result.wait_until_finish()
     except BaseException:
@@ -83,7 +100,9 @@ def _run_graph(options: MiningOptions) -> None:
         _tell(result)
 
 
-def _engine(options: MiningOptions) -> tuple[PipelineRunner, PipelineOptions, Mapping[str, str]]:
+def _engine(
+    options: MiningOptions, running: Path
+) -> tuple[PipelineRunner, PipelineOptions, Mapping[str, str]]:
     """The runner, its options, and the resource hints for the workers that encode."""
     from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
     from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
@@ -94,7 +113,7 @@ def _engine(options: MiningOptions) -> tuple[PipelineRunner, PipelineOptions, Ma
     try:
         # The direct runner by its own name: "DirectRunner" would first try to download another one.
         local = name == "DirectRunner"
-        runner = FnApiRunner(_workers_here(options)) if local else create_runner(name)
+        runner = FnApiRunner(_workers_here(options, running)) if local else create_runner(name)
     except ImportError as error:
         raise ValueError(f"--runner {options.runner}: {error}") from error
     beam_options = PipelineOptions(flags)
@@ -109,15 +128,17 @@ def _engine(options: MiningOptions) -> tuple[PipelineRunner, PipelineOptions, Ma
     return runner, beam_options, hints
 
 
-def _workers_here(options: MiningOptions) -> Environment | None:
-    """What starts worker processes on this machine; None for the runner's own process."""
+def _workers_here(options: MiningOptions, running: Path) -> Environment | None:
+    """What starts worker processes on this machine; None for the runner's own process.
+
+    They go on as long as there is a file ``running``.
+    """
     from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
     if options.workers == 1:
         return None
     level = logging.getLogger("pipelines").getEffectiveLevel()
-    running = str(running_file(options.work_dir))
-    command = [sys.executable, "-m", "pipelines.worker", str(level), running]
+    command = [sys.executable, "-m", "pipelines.worker", str(level), str(running)]
     # A terminal's interrupt is for this process, which ends its workers.
     shell = f"trap '' INT; exec {shlex.join(command)}"
     return SubprocessSDKEnvironment.from_command_string(shell)
@@ -145,7 +166,7 @@ def _threads_for(options: MiningOptions) -> Iterator[None]:
 
 
 @contextmanager
-def _workers_end_with(options: MiningOptions) -> Iterator[None]:
+def _workers_end_with(options: MiningOptions, running: Path) -> Iterator[None]:
     """End the worker processes on this machine where the run is interrupted.
 
     Beam would wait for them, and not always tell them that they can go.
@@ -155,10 +176,10 @@ def _workers_end_with(options: MiningOptions) -> Iterator[None]:
         return
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        running_file(options.work_dir).unlink(missing_ok=True)
+        running.unlink(missing_ok=True)
         signal.default_int_handler(number, frame)
 
-    running_file(options.work_dir).touch()
+    running.touch()
     before = {
         number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)
     }
@@ -202,18 +223,3 @@ def _absolute(options: MiningOptions) -> MiningOptions:
         document_pairs=options.document_pairs and options.document_pairs.absolute(),
         encoder=str(Path(options.encoder).absolute()) if is_folder else options.encoder,
     )
-
-
-@contextmanager
-def _sole_run(work_dir: Path) -> Iterator[None]:
-    """Keep other runs out of the work folder; two would replace each other's artefacts."""
-    with (work_dir / LOCK).open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ValueError(
-                f"--work-dir {work_dir}: another run is at work there; wait, or name another folder"
-            ) from None
-        except OSError as error:
-            logger.warning("%s: not locked against a second run: %s", work_dir, error.strerror)
-        yield

@@ -1,96 +1,75 @@
-"""The search stage: tiles of source by target shards to sealed neighbours of every shard."""
+"""The search stage: tiles of source by target shards to sealed lists of both sides' neighbours."""
 
 from __future__ import annotations
 
-import functools
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from miner.storage.artefacts import Artefact, Draft, content_key, produce
+from miner.storage.artefacts import Artefact, Draft, content_key, produce, write_array
 from pipelines import progress
 from pipelines.embedding import ROWS, VECTORS, EmbeddedShard
 from pipelines.indexing import SearchableShard, is_indexed
-from pipelines.joining import CENTROIDS, load_cells, trained_cells
-from pipelines.lookup import Lookup, look_up, lookup_key
+from pipelines.joining import CELLS, load_cells
+from pipelines.lookup import Lookup
+from pipelines.merging import Partial, list_name, load_list, merged, save_list, scope_suffix
 from pipelines.options import CORPUS, DOCUMENT, SOURCE, TARGET, MiningOptions
 from pipelines.pairing import document_pairs, paired_rows
-from pipelines.recall import measure_recall
+from pipelines.recall import is_measured
 from pipelines.shards import whole_side
+from pipelines.tiling import cut_strips
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from miner.arrays import Neighbours
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tile:
-    """Two shards to be searched against each other: all rows, or those of paired documents.
+    """Strips of shards to be searched against each other: all rows, or those of paired documents.
 
     ``scope`` is one of ``pipelines.options.SCOPES``. ``part`` says which tile of how many, such as
-    ``2/6``; empty for a single one. ``cells`` are the centroids of a cell join.
+    ``2/6``; empty for a single one.
     """
 
-    source: SearchableShard
-    target: SearchableShard
+    sources: Sequence[SearchableShard]
+    targets: Sequence[SearchableShard]
     scope: str
     part: str
-    cells: Artefact | None
 
     @property
     def name(self) -> str:
         """Its place in the folder ``tiles``."""
-        source, target = (side.embedded.shard.index for side in (self.source, self.target))
-        return f"{source:05d}-{target:05d}{_suffix(self.scope)}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Partial:
-    """One side's neighbours from one tile: files ``SIDE.ids.npy`` and ``SIDE.cosines.npy``."""
-
-    embedded: EmbeddedShard
-    other: EmbeddedShard
-    scope: str
-    tile: Artefact
-
-
-@dataclass(frozen=True, kw_only=True)
-class ShardNeighbours:
-    """A shard's neighbours on the other side by scope, sealed: ids are rows of the corpus."""
-
-    embedded: EmbeddedShard
-    neighbours: Mapping[str, Artefact]
-
-    def load(self, scope: str) -> Neighbours:
-        """The neighbours of the rows of ``embedded.row_ids()``."""
-        return _load(self.neighbours[scope], self.embedded.shard.side)
+        source, target = (side[0].embedded.shard.index for side in (self.sources, self.targets))
+        return f"{source:05d}-{target:05d}{scope_suffix(self.scope)}"
 
 
 def plan_tiles(options: MiningOptions, shards: Sequence[SearchableShard]) -> list[Tile]:
-    """Every source shard with every target shard, in each scope."""
-    from miner.knn.cells import names_cells
-
-    sides = [
-        whole_side(shards, side, lambda searchable: searchable.embedded.shard)
+    """Every strip of source shards with every strip of target shards, in each scope."""
+    sides = {
+        side: whole_side(shards, side, lambda searchable: searchable.embedded.shard)
         for side in (SOURCE, TARGET)
+    }
+    cut = cut_strips(options, {side: len(found) for side, found in sides.items()})
+    strips = [
+        [[found[index] for index in strip] for strip in cut[side]] for side, found in sides.items()
     ]
-    method = shards[0].method
-    every = [shard.embedded for side in sides for shard in side]
-    cells = trained_cells(options, method, every) if names_cells(method) else None
     tiles = [
-        (scope, source, target)
+        (scope, sources, targets)
         for scope in options.scopes
-        for source, target in itertools.product(*sides)
+        for sources, targets in itertools.product(*strips)
     ]
     return [
         Tile(
-            source=source,
-            target=target,
+            sources=sources,
+            targets=targets,
             scope=scope,
             part=f"{number}/{len(tiles)}" if len(tiles) > 1 else "",
-            cells=cells if scope == CORPUS else None,
         )
-        for number, (scope, source, target) in enumerate(tiles, start=1)
+        for number, (scope, sources, targets) in enumerate(tiles, start=1)
     ]
 
 
@@ -100,161 +79,132 @@ def search_tile(options: MiningOptions, tile: Tile) -> list[Partial] | list[Look
     Indexes have nothing to do at once. What is to be looked up in them is handed on, to be done
     for all tiles of a row or column together.
     """
-    if tile.scope == CORPUS and is_indexed(tile.source.method):
+    method = tile.sources[0].method
+    both = (tile.sources, tile.targets), (tile.targets, tile.sources)
+    if tile.scope == CORPUS and is_indexed(method):
         return [
-            Lookup(embedded=tile.source.embedded, other=tile.target),
-            Lookup(embedded=tile.target.embedded, other=tile.source),
+            Lookup(embedded=searchable.embedded, other=other)
+            for own, others in both
+            for searchable in own
+            for other in others
         ]
-    source, target = tile.source.embedded, tile.target.embedded
+    artefact = _searched(options, tile)
+    return [
+        Partial(
+            embedded=searchable.embedded,
+            others=range(first := others[0].embedded.shard.index, first + len(others)),
+            of=others[0].embedded.shard.corpus.facts["shards"],
+            measured=[other.embedded for other in others]
+            if is_measured(searchable.embedded)
+            else [],
+            scope=tile.scope,
+            tile=artefact,
+        )
+        for own, others in both
+        for searchable in own
+    ]
+
+
+def _searched(options: MiningOptions, tile: Tile) -> Artefact:
     key = content_key(
         "search",
-        source=[source.vectors.files[name] for name in (ROWS, VECTORS)],
-        target=[target.vectors.files[name] for name in (ROWS, VECTORS)],
+        sources=[_content(tile, searchable) for searchable in tile.sources],
+        targets=[_content(tile, searchable) for searchable in tile.targets],
         k=options.k,
-        **_cells_key(tile),
         **_documents_key(options, tile),
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        forward, backward = _search(options, tile)
-        _save(draft, SOURCE, _with_rows(forward, target))
-        _save(draft, TARGET, _with_rows(backward, source))
-        return {"approximate": tile.cells is not None}
+        _search_strips(options, tile, draft)
+        return {"approximate": _cells(tile, tile.sources[0]) is not None}
 
-    artefact = produce(options.work_dir / "tiles" / tile.name, key=key, write=write)
-    return [
-        Partial(embedded=source, other=target, scope=tile.scope, tile=artefact),
-        Partial(embedded=target, other=source, scope=tile.scope, tile=artefact),
-    ]
+    return produce(options.work_dir / "tiles" / tile.name, key=key, write=write)
 
 
-def _cells_key(tile: Tile) -> Mapping[str, object]:
-    from miner.knn.cells import parse_cells
+def _content(tile: Tile, searchable: SearchableShard) -> list[str]:
+    """What decides on the neighbours that are found of a shard and in it."""
+    vectors, cells = searchable.embedded.vectors, _cells(tile, searchable)
+    found = [vectors.files[name] for name in (ROWS, VECTORS)]
+    return [*found, cells.files[CELLS]] if cells else found
 
-    if tile.cells is None:
-        return {}
-    return {
-        "cells": tile.cells.files[CENTROIDS],
-        "probes": parse_cells(tile.source.method).probes,
-    }
+
+def _cells(tile: Tile, searchable: SearchableShard) -> Artefact | None:
+    """The cells of a shard's vectors, if it is searched by them."""
+    return searchable.index if tile.scope == CORPUS else None
 
 
 def _documents_key(options: MiningOptions, tile: Tile) -> Mapping[str, object]:
     if tile.scope == CORPUS:
         return {}
-    sentences = [side.embedded.shard.digest for side in (tile.source, tile.target)]
-    return {"sentences": sentences, "documents": document_pairs(options).digest}
+    shards = [searchable.embedded.shard for searchable in (*tile.sources, *tile.targets)]
+    return {
+        "sentences": [shard.digest for shard in shards],
+        "documents": document_pairs(options).digest,
+    }
 
 
-def _suffix(scope: str) -> str:
-    return "-documents" if scope == DOCUMENT else ""
+def _search_strips(options: MiningOptions, tile: Tile, draft: Draft) -> None:
+    """Search shard by shard, and write the neighbours of each shard in all of the other strip.
+
+    Two shards are in memory at a time; the lists of targets wait on disk for further sources.
+    """
+    with draft.scratch() as scratch:
+
+        def wait(name: str, values: NDArray[Any]) -> None:
+            write_array(scratch / name, values)
+
+        for source in tile.sources:
+            forward: list[Neighbours] = []
+            for target in tile.targets:
+                found, backward = _search(options, tile, source, target)
+                forward = [merged([*forward, _with_rows(found, target.embedded)], k=options.k)]
+                parts = [_with_rows(backward, source.embedded)]
+                if source is not tile.sources[0]:
+                    parts.insert(0, load_list(scratch.joinpath, list_name(target.embedded)))
+                save_list(wait, list_name(target.embedded), merged(parts, k=options.k))
+            save_list(draft.array, list_name(source.embedded), forward[0])
+        for target in tile.targets:
+            name = list_name(target.embedded)
+            save_list(draft.array, name, load_list(scratch.joinpath, name))
 
 
-def _search_documents(options: MiningOptions, tile: Tile) -> tuple[Neighbours, Neighbours]:
+def _search(
+    options: MiningOptions, tile: Tile, source: SearchableShard, target: SearchableShard
+) -> tuple[Neighbours, Neighbours]:
+    """Both directions of two shards; ids are positions in them."""
+    if tile.scope == DOCUMENT:
+        return _search_documents(options, tile.part, source.embedded, target.embedded)
+    from miner.knn.cells import join_cells
+    from miner.knn.exact import search_both
+
+    vectors = source.embedded.unit_vectors(), target.embedded.unit_vectors()
+    cells = _cells(tile, source), _cells(tile, target)
+    total = len(vectors[0]) * len(vectors[1])
+    with progress.stage("search", total, "similarities", tile.part) as meter:
+        search: Callable[..., tuple[Neighbours, Neighbours]] = partial(search_both, *vectors)
+        if cells[0] is not None and cells[1] is not None:
+            nearest = [load_cells(found) for found in cells if found is not None]
+            search = partial(join_cells, *vectors, *nearest, count=cells[0].facts["cells"])
+        return search(k=options.k, precision=options.product_precision, progress=meter.advance)
+
+
+def _search_documents(
+    options: MiningOptions, part: str, source: EmbeddedShard, target: EmbeddedShard
+) -> tuple[Neighbours, Neighbours]:
     """No neighbours of any row, and hardly any work, where the shards have no document pair."""
     from miner.arrays import Neighbours
     from miner.knn.documents import search_documents
 
-    source, target = tile.source.embedded, tile.target.embedded
     documents = paired_rows(options, source, target)
     if not documents:
-        rows, columns = len(source.stored_vectors()), len(target.stored_vectors())
-        return Neighbours.none(rows, 0), Neighbours.none(columns, 0)
+        return Neighbours.none(len(source), 0), Neighbours.none(len(target), 0)
     total = sum(len(rows) * len(columns) for rows, columns in documents)
-    with progress.stage("search", total, "similarities", tile.part) as meter:
+    with progress.stage("search", total, "similarities", part) as meter:
         return search_documents(
             *(source.unit_vectors(), target.unit_vectors(), documents),
             k=options.k,
             progress=meter.advance,
         )
-
-
-def _search(options: MiningOptions, tile: Tile) -> tuple[Neighbours, Neighbours]:
-    if tile.scope == DOCUMENT:
-        return _search_documents(options, tile)
-    from miner.knn.cells import parse_cells, search_cells
-    from miner.knn.exact import search_both
-
-    source, target = tile.source.embedded.unit_vectors(), tile.target.embedded.unit_vectors()
-    total = len(source) * len(target)
-    precision = options.product_precision
-    with progress.stage("search", total, "similarities", tile.part) as meter:
-        if tile.cells is None:
-            return search_both(
-                source, target, k=options.k, precision=precision, progress=meter.advance
-            )
-        return search_cells(
-            *(source, target, load_cells(tile.cells)),
-            k=options.k,
-            probes=parse_cells(tile.source.method).probes,
-            precision=precision,
-            progress=meter.advance,
-        )
-
-
-def find_neighbours(
-    options: MiningOptions, parts: Sequence[Partial] | Sequence[Lookup]
-) -> ShardNeighbours:
-    """One shard's neighbours on the whole other side, from its parts in each shard of that."""
-    return ShardNeighbours(
-        embedded=parts[0].embedded,
-        neighbours={scope: _neighbours(options, parts, scope) for scope in options.scopes},
-    )
-
-
-def _neighbours(
-    options: MiningOptions, parts: Sequence[Partial] | Sequence[Lookup], scope: str
-) -> Artefact:
-    embedded = parts[0].embedded
-    side = embedded.shard.side
-    partials = [part for part in parts if isinstance(part, Partial) and part.scope == scope]
-    lookups = [part for part in parts if isinstance(part, Lookup) and scope == CORPUS]
-    if lookups:
-        lookups = whole_side(lookups, _other(side), lambda part: part.other.embedded.shard)
-    else:
-        partials = whole_side(partials, _other(side), lambda part: part.other.shard)
-    searched = lookups or partials
-    key = lookup_key(options, lookups) if lookups else _merge_key(options, partials, side)
-
-    def write(draft: Draft) -> Mapping[str, Any]:
-        found = look_up(options, lookups) if lookups else _merge(options, partials, side)
-        _save(draft, side, found)
-        return _recall(options, searched, found)
-
-    folder = options.work_dir / "neighbours" / f"{embedded.shard.name}{_suffix(scope)}"
-    return produce(folder, key=key, write=write)
-
-
-def _other(side: str) -> str:
-    return TARGET if side == SOURCE else SOURCE
-
-
-def _recall(
-    options: MiningOptions, parts: Sequence[Partial] | Sequence[Lookup], found: Neighbours
-) -> Mapping[str, int]:
-    """What ``measure_recall`` says of an approximate search; nothing of an exact one."""
-    others = [
-        part.other.embedded if isinstance(part, Lookup) else part.other
-        for part in parts
-        if isinstance(part, Lookup) or part.tile.facts["approximate"]
-    ]
-    if not others:
-        return {}
-    return measure_recall(parts[0].embedded, others, found, k=options.k)
-
-
-def _merge_key(options: MiningOptions, partials: Sequence[Partial], side: str) -> str:
-    names = [f"{side}.ids.npy", f"{side}.cosines.npy"]
-    parts = sorted([partial.tile.files[name] for name in names] for partial in partials)
-    approximate = any(partial.tile.facts["approximate"] for partial in partials)
-    return content_key("merge", parts=parts, k=options.k, approximate=approximate)
-
-
-def _merge(options: MiningOptions, partials: Sequence[Partial], side: str) -> Neighbours:
-    from miner.knn.rescore import merge
-
-    loaded = (_load(partial.tile, side) for partial in partials)  # two at a time in memory
-    return functools.reduce(lambda one, two: merge([one, two], k=options.k), loaded)
 
 
 def _with_rows(neighbours: Neighbours, other: EmbeddedShard) -> Neighbours:
@@ -265,19 +215,3 @@ def _with_rows(neighbours: Neighbours, other: EmbeddedShard) -> Neighbours:
 
     rows = np.append(other.row_ids(), NO_NEIGHBOUR)  # so that -1 stays -1
     return Neighbours(ids=rows[neighbours.ids], cosines=neighbours.cosines)
-
-
-def _save(draft: Draft, side: str, neighbours: Neighbours) -> None:
-    draft.array(f"{side}.ids.npy", neighbours.ids)
-    draft.array(f"{side}.cosines.npy", neighbours.cosines)
-
-
-def _load(artefact: Artefact, side: str) -> Neighbours:
-    import numpy as np
-
-    from miner.arrays import Neighbours
-
-    return Neighbours(
-        ids=np.load(artefact.file(f"{side}.ids.npy")),
-        cosines=np.load(artefact.file(f"{side}.cosines.npy")),
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -83,9 +83,18 @@ def whole_side(
         key=lambda reference: shard_of(reference).index,
     )
     expected = shard_of(found[0]).corpus.facts["shards"] if found else 1
-    if [shard_of(reference).index for reference in found] != list(range(expected)):
+    check_whole([shard_of(reference).index for reference in found], expected, side)
+    return found
+
+
+def check_whole(found: Sequence[int], expected: int, side: str) -> None:
+    """Check that the ascending indices are those of all shards of a side, each once.
+
+    Raises:
+        ValueError: they are not; the runner has repeated or lost some.
+    """
+    if list(found) != list(range(expected)):
         raise ValueError(
             f"--runner: it has handed on {len(found)} references to the {expected} {side} shards, "
             "where there should be one to each; use another runner"
         )
-    return found

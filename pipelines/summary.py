@@ -6,11 +6,11 @@ import dataclasses
 import json
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from miner.commandline import product_version
 from miner.storage.atomic import atomic_file
+from miner.storage.places import Place
 from pipelines.choosing import Choice
 from pipelines.embedding import dropped, encoder_of_process
 from pipelines.options import SOURCE, TARGET, MiningOptions
@@ -69,7 +69,7 @@ def _recall(facts: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     return {"recall": found / wanted} if wanted else {}
 
 
-def read_summary(work_dir: Path) -> dict[str, Any]:
+def read_summary(work_dir: Place) -> dict[str, Any]:
     """The summary of the finished run in ``work_dir``."""
     summary: dict[str, Any] = json.loads((work_dir / SUMMARY).read_text(encoding="utf-8"))
     return summary

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from miner.commandline import run_command
+from miner.storage.places import Place, place, remove_tree, tree_files
 from pipelines.failing import FAILURE
-from pipelines.ledger import FOLDER, LAST, StageState, is_locked, read_stages
+from pipelines.ledger import FOLDER, LAST, StageState, read_stages
+from pipelines.locking import is_locked
 from pipelines.options import ARTEFACTS
 
 
@@ -27,11 +27,11 @@ def work_command(argv: Sequence[str]) -> int:
 def work_parser(name: str) -> argparse.ArgumentParser:
     """The parser of one of ``COMMANDS``."""
     parser = argparse.ArgumentParser(prog=f"mine-corpus {name}", description=COMMANDS[name].__doc__)
-    parser.add_argument("work_dir", type=Path, metavar="DIR", help="the --work-dir of the run")
+    parser.add_argument("work_dir", type=place, metavar="DIR", help="the --work-dir of the run")
     return parser
 
 
-def _status(work_dir: Path) -> int:
+def _status(work_dir: Place) -> int:
     """Tell how far the run in a work folder is: stages, rates and time left."""
     stages = _stages(work_dir)
     failure = work_dir / FAILURE
@@ -59,7 +59,7 @@ def _describe(stage: StageState) -> str:
     return f"{told}, {60 * rate:,.3g} a minute{left}"
 
 
-def _clean(work_dir: Path) -> int:
+def _clean(work_dir: Place) -> int:
     """Remove what a finished run has no more use for; its account and what it rejected stay."""
     stages = _stages(work_dir)
     if is_locked(work_dir):
@@ -71,14 +71,13 @@ def _clean(work_dir: Path) -> int:
         )
     freed = 0
     for folder in (*ARTEFACTS, FOLDER):
-        found = [path for path in (work_dir / folder).rglob("*") if path.is_file()]
-        freed += sum(path.stat().st_size for path in found)
-        shutil.rmtree(work_dir / folder, ignore_errors=True)
+        freed += sum(size for _, size in tree_files(work_dir / folder))
+        remove_tree(work_dir / folder)
     sys.stdout.write(f"{work_dir}: {freed / 1e6:,.1f} MB removed\n")
     return 0
 
 
-def _stages(work_dir: Path) -> list[StageState]:
+def _stages(work_dir: Place) -> list[StageState]:
     if not work_dir.is_dir():
         raise NotADirectoryError(f"{work_dir}: there is no such folder")
     stages = read_stages(work_dir)
@@ -91,4 +90,4 @@ def _is_finished(stages: Sequence[StageState]) -> bool:
     return any(stage.name == LAST and stage.done for stage in stages)
 
 
-COMMANDS: dict[str, Callable[[Path], int]] = {"status": _status, "clean": _clean}
+COMMANDS: dict[str, Callable[[Place], int]] = {"status": _status, "clean": _clean}

@@ -36,6 +36,15 @@ def test_pipeline(tmp_path: Path) -> None:
     assert re.search(r"100 x 100 sentences, \d+ pairs: [\d.]+ s and [\d.]+ GiB", out)
 
 
+def test_resident(tmp_path: Path) -> None:
+    for name in ("x.de", "x.en"):
+        (tmp_path / name).write_text("".join(f"{name} {row}\n" for row in range(80)), "utf-8")
+    options = ("--rows", 60, "--shard", 30, "--workers", 2)
+    out = run("resident.py", tmp_path / "x.de", tmp_path / "x.en", *options)
+    assert out.startswith("60 rows a side in 2 shards: ")
+    assert len(re.findall(r"^  worker \d+: [\d,]+ MiB$", out, re.MULTILINE)) == 2
+
+
 def test_gpu() -> None:
     """Where there is no GPU, it says so; measuring one takes minutes."""
     command = [sys.executable, ROOT / "benchmarks" / "gpu.py", "--rows", "9"]

@@ -165,7 +165,7 @@ class _Cells:
     start: NDArray[np.int64]
 
     @classmethod
-    def of(cls, cells: NDArray[np.int64], count: int) -> _Cells:
+    def of(cls, cells: NDArray[np.integer], count: int) -> _Cells:
         order = np.argsort(cells, axis=None, kind="stable")
         loads = np.bincount(cells.ravel(), minlength=count)
         return cls(rows=order // cells.shape[1], start=np.concatenate([[0], np.cumsum(loads)]))
@@ -191,7 +191,7 @@ class _Order:
     cells: _Cells
 
     @classmethod
-    def of(cls, cells: NDArray[np.int64], count: int) -> _Order:
+    def of(cls, cells: NDArray[np.integer], count: int) -> _Order:
         rows = np.argsort(cells[:, 0], kind="stable")
         return cls(
             rows=rows,
@@ -211,14 +211,46 @@ def search_cells(
     precision: Precision | None = None,
     progress: Callable[[int], None] = lambda products: None,
 ) -> tuple[Neighbours, Neighbours]:
+    """Put both sides into their ``probes`` nearest cells of ``centroids`` (C, D), and join them.
+
+    All else is as ``join_cells`` has it.
+
+    Raises:
+        ValueError: probes below 1, or what ``join_cells`` refuses.
+    """
+    check_search(source, target, k=k)
+    if probes < 1:
+        raise ValueError(f"probes is {probes}; a sentence lies in at least 1 cell")
+    cells = [nearest_cells(rows, centroids, probes=probes) for rows in (source, target)]
+    return join_cells(
+        *(source, target, cells[0], cells[1]),
+        count=len(centroids),
+        k=k,
+        precision=precision,
+        progress=progress,
+    )
+
+
+def join_cells(
+    source: Matrix,
+    target: Matrix,
+    source_cells: NDArray[np.integer],
+    target_cells: NDArray[np.integer],
+    *,
+    count: int,
+    k: int,
+    precision: Precision | None = None,
+    progress: Callable[[int], None] = lambda products: None,
+) -> tuple[Neighbours, Neighbours]:
     """The k nearest of the rows of the other side that share a cell, for both sides.
 
     Args:
         source: rows as ``miner.knn.rescore.unit_rows`` makes them, float32 (N, D).
         target: rows as ``unit_rows`` makes them, float32 (M, D).
-        centroids: from ``train_cells``, (C, D).
+        source_cells: the cells of each source row, nearest first, (N, p), from ``nearest_cells``.
+        target_cells: those of each target row, (M, p).
+        count: how many cells there are.
         k: neighbours of each row; clipped to the size of the other side.
-        probes: cells that each row lies in, p; clipped to the number of cells.
         precision: of the product; what is soonest done here unless given.
         progress: called with the similarities that a step stands for; they sum to about N * M.
 
@@ -227,15 +259,10 @@ def search_cells(
         positions, -1 where fewer rows share a cell. Cosines are exact.
 
     Raises:
-        ValueError: k or probes below 1, rows of different dimensions, or an unknown precision.
+        ValueError: k below 1, rows of different dimensions, or an unknown precision.
     """
     check_search(source, target, k=k)
-    if probes < 1:
-        raise ValueError(f"probes is {probes}; a sentence lies in at least 1 cell")
-    orders = [
-        _Order.of(nearest_cells(rows, centroids, probes=probes), len(centroids))
-        for rows in (source, target)
-    ]
+    orders = [_Order.of(cells, count) for cells in (source_cells, target_cells)]
     # Each row's very nearest cell first: it has most of its neighbours, and what comes after meets
     # high floors. Those pairs are computed twice, 1 / p**2 of all.
     passes_of_cells = [[order.nearest for order in orders], [order.cells for order in orders]]

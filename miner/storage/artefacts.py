@@ -7,24 +7,32 @@ An artefact is a folder of files. They are written under temporary names and ren
   that a changed option never meets a stale file;
 - ``files``: the SHA-256 of each file, so that a damaged or exchanged file is refused by name;
 - ``facts``: what the stage wants to tell of it (row counts, what was dropped and why).
+
+The folder may be on any file system (``miner.storage.places``). Files are written here first, and
+read from here: those of a remote artefact are fetched when they are asked for, and checked then.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from miner.storage import cache
 from miner.storage.atomic import atomic_file
+from miner.storage.places import Place
+from miner.storage.remote import RemotePath
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SEAL = "seal.json"
+SEAL, SCRATCH = "seal.json", "scratch"
 FORMAT = 2  # raised whenever a stage comes to write something else for the same key
 
 
@@ -39,13 +47,17 @@ class Artefact:
     ``files`` maps the name of each of its files to its SHA-256; ``facts`` are what its stage tells.
     """
 
-    path: str
+    folder: Place
     files: Mapping[str, str]
     facts: Mapping[str, Any]
 
     def file(self, name: str) -> Path:
-        """The path of one of its files."""
-        return Path(self.path) / name
+        """The path of one of its files on this machine; it may be gone ten minutes later.
+
+        Raises:
+            ArtefactError: it is remote, and missing or damaged.
+        """
+        return _local(self.folder, name, self.files[name])
 
 
 def content_key(stage: str, **decides: object) -> str:
@@ -60,13 +72,7 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def file_state(path: Path) -> tuple[int, ...]:
-    """What is likely to tell a file from what it was before, without reading it."""
-    found = path.stat()
-    return found.st_ino, found.st_size, found.st_mtime_ns
-
-
-def find(folder: Path, *, key: str) -> Artefact | None:
+def find(folder: Place, *, key: str) -> Artefact | None:
     """The artefact sealed in ``folder`` for ``key``, if there is one.
 
     Raises:
@@ -79,7 +85,7 @@ def find(folder: Path, *, key: str) -> Artefact | None:
     return _artefact(folder, found)
 
 
-def produce(folder: Path, *, key: str, write: Callable[[Draft], Mapping[str, Any]]) -> Artefact:
+def produce(folder: Place, *, key: str, write: Callable[[Draft], Mapping[str, Any]]) -> Artefact:
     """Return the artefact sealed in ``folder`` for ``key``, calling ``write`` only if it is not.
 
     ``write`` adds files to the draft and returns the facts (JSON values).
@@ -114,7 +120,7 @@ def write_array(path: Path, values: NDArray[Any]) -> None:
         stream.write(np.ascontiguousarray(values).data)
 
 
-def open_artefact(folder: Path) -> Artefact:
+def open_artefact(folder: Place) -> Artefact:
     """The artefact sealed in ``folder``, whatever for.
 
     Raises:
@@ -130,9 +136,22 @@ def open_artefact(folder: Path) -> Artefact:
 class Draft:
     """The files of an artefact that is being written."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Place) -> None:
         self._folder = folder
         self.digests: dict[str, str] = {}
+
+    @contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """A folder on this machine for what is needed while the artefact is made."""
+        if isinstance(self._folder, RemotePath):
+            with tempfile.TemporaryDirectory(dir=cache.cache_folder()) as folder:
+                yield Path(folder)
+            return
+        scratch = self._folder / SCRATCH
+        shutil.rmtree(scratch, ignore_errors=True)  # of a run that was killed
+        scratch.mkdir()
+        yield scratch
+        shutil.rmtree(scratch)
 
     @contextmanager
     def file(self, name: str) -> Iterator[Path]:
@@ -140,6 +159,8 @@ class Draft:
         with atomic_file(self._folder / name) as temporary:
             yield temporary
             self.digests[name] = file_digest(temporary)
+            if isinstance(self._folder, RemotePath):
+                cache.keep(temporary, self.digests[name])
 
     def array(self, name: str, values: NDArray[Any]) -> None:
         """Write ``values`` as an ``.npy`` file."""
@@ -178,7 +199,7 @@ class Draft:
             assert stream.tell() == start
 
 
-def _read_seal(path: Path) -> dict[str, Any] | None:
+def _read_seal(path: Place) -> dict[str, Any] | None:
     if not path.exists():
         return None
     try:
@@ -195,17 +216,39 @@ def _read_seal(path: Path) -> dict[str, Any] | None:
     raise ArtefactError(f"{path} is not a seal of this program; remove the folder {path.parent}")
 
 
-def _check_files(folder: Path, digests: Mapping[str, str]) -> None:
+def _check_files(folder: Place, digests: Mapping[str, str]) -> None:
     for name, digest in digests.items():
-        path = folder / name
-        if not path.is_file():
-            raise ArtefactError(f"{path} is missing; remove the folder {folder} to make it again")
-        if file_digest(path) != digest:
-            raise ArtefactError(
-                f"{path} is not what was sealed (damaged or exchanged); "
-                f"remove the folder {folder} to make it again"
-            )
+        path = _local(folder, name, digest)
+        is_copy = isinstance(folder, RemotePath)  # and was checked when it was made
+        if not is_copy and not path.is_file():
+            raise _missing(folder, name)
+        if not is_copy and file_digest(path) != digest:
+            raise _damaged(folder, name)
 
 
-def _artefact(folder: Path, seal: Mapping[str, Any]) -> Artefact:
-    return Artefact(path=str(folder), files=seal["files"], facts=seal["facts"])
+def _local(folder: Place, name: str, digest: str) -> Path:
+    """The path of a file; if it is remote, that of a checked copy."""
+    if not isinstance(folder, RemotePath):
+        return folder / name
+    try:
+        path = cache.fetch(folder / name, digest)
+    except FileNotFoundError:
+        raise _missing(folder, name) from None
+    if path is None:
+        raise _damaged(folder, name)
+    return path
+
+
+def _missing(folder: Place, name: str) -> ArtefactError:
+    return ArtefactError(f"{folder / name} is missing; remove the folder {folder} to make it again")
+
+
+def _damaged(folder: Place, name: str) -> ArtefactError:
+    return ArtefactError(
+        f"{folder / name} is not what was sealed (damaged or exchanged); "
+        f"remove the folder {folder} to make it again"
+    )
+
+
+def _artefact(folder: Place, seal: Mapping[str, Any]) -> Artefact:
+    return Artefact(folder=folder, files=seal["files"], facts=seal["facts"])

@@ -12,6 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from miner.storage import cache
+from miner.storage.places import AnyPath
+from miner.storage.remote import PlaceError, RemotePath
+
 TEMPORARY = ".adit-"  # how the names of unfinished files begin
 
 
@@ -20,19 +24,25 @@ class OutputError(OSError):
 
 
 @contextmanager
-def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+def atomic_file(path: AnyPath) -> Iterator[Path]:
     """Yield the path of an empty temporary file that becomes ``path`` when the block succeeds.
 
     The temporary file lies in the folder of ``path``, under a hidden name with the same suffix
     (so that ``numpy.save`` and others that go by the suffix write to it and not beside it). It
     has the permissions that any new file would have. When the block raises anything at all, it
     is removed and ``path`` stays as it was. A symbolic link is followed: the file it points to is
-    replaced, the link is kept.
+    replaced, the link is kept. For a remote ``path`` it lies on this machine, and is copied.
 
     Raises:
         OutputError: ``path`` cannot be created or replaced, or the block failed with an error of
             the operating system's (such as a full disk).
+        PlaceError: the copy cannot be made.
     """
+    if isinstance(path, RemotePath):
+        with cache.temporary_file(path.suffix) as temporary:
+            yield temporary
+            path.receive(temporary)
+        return
     final = Path(os.path.realpath(path))
     temporary = final.with_name(f"{TEMPORARY}{secrets.token_hex(8)}{final.suffix}")
     try:
@@ -52,12 +62,15 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         _flush_to_disk(final.parent)
 
 
-def check_writable(path: str | os.PathLike[str]) -> None:
+def check_writable(path: AnyPath) -> None:
     """Check that a file could be written at ``path``; leaves nothing behind.
 
     Raises:
         OutputError: the folder is missing or refuses new files, or ``path`` is no regular file.
     """
+    if isinstance(path, RemotePath):
+        _check_remote(path)
+        return
     final = Path(os.path.realpath(path))
     if not final.parent.is_dir():
         raise OutputError(f"{os.fspath(path)}: there is no folder {final.parent}; create it first")
@@ -69,6 +82,16 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         probe.unlink()
     except OSError as error:
         raise OutputError(_not_written(path, error, probe)) from error
+
+
+def _check_remote(path: RemotePath) -> None:
+    probe = path.parent / f"{TEMPORARY}{secrets.token_hex(8)}"
+    try:
+        with cache.temporary_file("") as empty:
+            probe.receive(empty)
+        probe.unlink()
+    except PlaceError as error:
+        raise OutputError(f"{path}: cannot be written: {error}") from error
 
 
 def _refuse_special(final: Path) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from itertools import chain
 
 from miner.storage.formats import FORMAT_BY_SUFFIX, INPUT_FORMATS, line_parser, sniff_format
 from miner.storage.lines import decode_lines, line_batches
 from miner.storage.parquet_corpus import read_parquet
+from miner.storage.places import AnyPath
 from miner.storage.records import (
     BATCH_ROWS,
     MAX_CHARACTERS,
@@ -32,7 +32,7 @@ __all__ = [
 
 
 def open_corpus(
-    path: str | os.PathLike[str], *, input_format: str = "auto", first_row: int = 0
+    path: AnyPath, *, input_format: str = "auto", first_row: int = 0
 ) -> Iterator[Records]:
     """Read a corpus, every record of it, in order and in batches of at most ``BATCH_ROWS``.
 
@@ -62,7 +62,7 @@ def open_corpus(
     chosen = FORMAT_BY_SUFFIX.get(suffix, "auto") if input_format == "auto" else input_format
     if chosen == "parquet" and compression:
         raise CorpusError(
-            f"{os.fspath(path)}: Parquet is compressed inside; remove the {compression} around it"
+            f"{path}: Parquet is compressed inside; remove the {compression} around it"
         )
     if chosen == "parquet":
         batches = read_parquet(path, first_row)
@@ -70,11 +70,11 @@ def open_corpus(
         batches = _read_text(path, chosen, first_row)
     first = next(batches, None)
     if first is None:
-        raise CorpusError(f"{os.fspath(path)}: is empty; give a corpus of at least one sentence")
+        raise CorpusError(f"{path}: is empty; give a corpus of at least one sentence")
     return chain([first], batches)
 
 
-def _read_text(path: str | os.PathLike[str], text_format: str, first_row: int) -> Iterator[Records]:
+def _read_text(path: AnyPath, text_format: str, first_row: int) -> Iterator[Records]:
     parse = None
     for raw_lines in line_batches(path):
         lines, rejected = decode_lines(raw_lines)

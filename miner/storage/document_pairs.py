@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-
 from miner.storage.lines import decode_lines, line_batches
+from miner.storage.places import AnyPath
 from miner.storage.records import CorpusError
 
 
-def read_document_pairs(path: str | os.PathLike[str]) -> list[tuple[str, str]]:
+def read_document_pairs(path: AnyPath) -> list[tuple[str, str]]:
     """The pairs of a source and a target document, each once, in order.
 
     A line has the ids of both with a tab between them; blank lines mean nothing.
@@ -25,11 +24,11 @@ def read_document_pairs(path: str | os.PathLike[str]) -> list[tuple[str, str]]:
             source, tab, target = text.partition("\t")
             if position in rejected or (text.strip() and not (source and target)) or "\t" in target:
                 raise CorpusError(
-                    f"{os.fspath(path)}: line {number} is not a source and a target document with "
+                    f"{path}: line {number} is not a source and a target document with "
                     "a tab between them"
                 )
             if tab and text.strip():
                 pairs[source, target] = None
     if not pairs:
-        raise CorpusError(f"{os.fspath(path)}: holds no pair of documents")
+        raise CorpusError(f"{path}: holds no pair of documents")
     return list(pairs)

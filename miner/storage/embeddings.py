@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from pathlib import Path
+from pathlib import PurePath
 from tokenize import TokenError
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from miner.storage.atomic import atomic_file
+from miner.storage.places import AnyPath
+from miner.storage.remote import PlaceError, RemotePath
+from miner.storage.remote_vectors import RemoteVectors
 from miner.storage.streams import COMPRESSIONS
 
 if TYPE_CHECKING:
@@ -35,9 +38,9 @@ class EmbeddingsError(ValueError):
 
 
 def open_embeddings(
-    path: str | os.PathLike[str], *, rows: int, dim: int | None, corpus: str = "the corpus"
-) -> NDArray[np.floating]:
-    """Map a file of sentence vectors into memory, without reading them.
+    path: AnyPath, *, rows: int, dim: int | None, corpus: str = "the corpus"
+) -> NDArray[np.floating] | RemoteVectors:
+    """Map a file of sentence vectors into memory, without reading them; remote ones stay there.
 
     Args:
         path: ``.npy`` (known by its first bytes, whatever its name), or raw row-major float32 or
@@ -53,13 +56,15 @@ def open_embeddings(
         EmbeddingsError: the file is missing, damaged, or does not hold ``rows`` vectors of
             ``dim`` floats.
     """
-    name = os.fspath(path)
+    name = str(path)
     try:
-        with open(path, "rb") as file:
+        with path.open() if isinstance(path, RemotePath) else open(path, "rb") as file:
             magic = file.read(len(_NPY_MAGIC))
-        size = os.stat(path).st_size
+            size = file.seek(0, os.SEEK_END)
     except FileNotFoundError:
         raise EmbeddingsError(f"{name}: there is no such file") from None
+    except PlaceError as error:
+        raise EmbeddingsError(str(error)) from error
     except OSError as error:
         raise EmbeddingsError(f"{name}: cannot be read: {error.strerror}") from error
     if not magic:
@@ -72,16 +77,18 @@ def open_embeddings(
         return vectors
     _refuse_other_files(name, magic)
     dtype, dim = _raw_layout(name, size, rows, dim, corpus)
+    if isinstance(path, RemotePath):
+        return RemoteVectors(path, dtype=dtype, shape=(rows, dim), start=0)
     return np.memmap(path, dtype=dtype, mode="r", shape=(rows, dim))
 
 
-def peek_dim(path: str | os.PathLike[str]) -> int | None:
+def peek_dim(path: AnyPath) -> int | None:
     """Dimensions of the vectors in an ``.npy`` file; None where its header does not tell.
 
     What is wrong with the file is for ``open_embeddings`` to say.
     """
     try:
-        shape: tuple[int, ...] = np.load(path, mmap_mode="r", allow_pickle=False).shape
+        shape: tuple[int, ...] = _open_npy(path).shape
     except _NPY_DAMAGE:
         return None
     return shape[1] if len(shape) == 2 else None
@@ -119,7 +126,7 @@ def usable_rows(
 
 
 def write_embeddings(
-    path: str | os.PathLike[str],
+    path: AnyPath,
     vectors: Iterable[NDArray[np.floating]],
     *,
     rows: int,
@@ -141,7 +148,7 @@ def write_embeddings(
             suffix says otherwise.
         OutputError: the file cannot be written.
     """
-    name, suffix = os.fspath(path), Path(path).suffix.lower()
+    name, suffix = str(path), PurePath(str(path)).suffix.lower()
     if _DTYPE_BY_SUFFIX.get(suffix, dtype) != dtype:
         raise ValueError(f"{name}: the suffix {suffix} is not for {dtype}; use .npy or .raw")
     stored = np.dtype(dtype).newbyteorder("<")
@@ -159,11 +166,18 @@ def write_embeddings(
             raise ValueError(f"{name}: got {written} vectors, expected {rows}")
 
 
-def _map_npy(path: str | os.PathLike[str]) -> NDArray[np.floating]:
-    name = os.fspath(path)
+def _open_npy(path: AnyPath) -> NDArray[np.floating] | RemoteVectors:
+    if isinstance(path, RemotePath):
+        return RemoteVectors.of_npy(path)
+    # Without pickles, which could run anything.
+    vectors: NDArray[np.floating] = np.load(path, mmap_mode="r", allow_pickle=False)
+    return np.asanyarray(vectors)
+
+
+def _map_npy(path: AnyPath) -> NDArray[np.floating] | RemoteVectors:
+    name = str(path)
     try:
-        # Without pickles, which could run anything. The type is checked before any value is read.
-        vectors = np.load(path, mmap_mode="r", allow_pickle=False)
+        vectors = _open_npy(path)  # whose type is checked before any value is read
     except _NPY_DAMAGE as error:
         if "object" in str(error).lower():
             cause = "holds Python objects, expected float16, float32 or float64"
@@ -174,7 +188,7 @@ def _map_npy(path: str | os.PathLike[str]) -> NDArray[np.floating]:
         raise EmbeddingsError(
             f"{name}: holds {vectors.dtype}, expected float16, float32 or float64; convert it"
         )
-    return np.asanyarray(vectors)
+    return vectors
 
 
 def _check_shape(
@@ -194,7 +208,7 @@ def _check_shape(
 
 def _refuse_other_files(name: str, magic: bytes) -> None:
     """Refuse what raw floats are not, by name: any bytes at all are floats of some size."""
-    suffix = Path(name).suffix.lower()
+    suffix = PurePath(name).suffix.lower()
     if suffix == ".npy":
         raise EmbeddingsError(f"{name}: is not a NumPy file; raw floats need another suffix")
     if magic.startswith(b"PK\x03\x04") and suffix in {".npz", ".pt", ".zip"}:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from miner.storage.corpus import open_corpus
 from miner.storage.measure import CorpusSize, measure_corpus
+from miner.storage.places import Place
 from miner.storage.records import CorpusError, Records, Rejection
 
 
-def corpus_files(path: Path, *, input_format: str = "auto") -> list[Path]:
+def corpus_files(path: Place, *, input_format: str = "auto") -> list[Place]:
     """The files of a corpus: ``path`` itself, or those in this folder that are not hidden.
 
     They are in order of the id of their first records, shorter ids first, then of their names. So
@@ -27,7 +26,7 @@ def corpus_files(path: Path, *, input_format: str = "auto") -> list[Path]:
     if not files:
         raise CorpusError(f"{path}: there is no file in this folder; put the corpus's files there")
 
-    def place(file: Path) -> tuple[bool, int, str, str]:
+    def place(file: Place) -> tuple[bool, int, str, str]:
         try:
             first = next(open_corpus(file, input_format=input_format)).ids[0]
         except CorpusError:  # told by whoever reads it
@@ -44,7 +43,7 @@ class CorpusReader:
     on; a single one raises. ``starts`` are the rows at which the files begin, as far as was read.
     """
 
-    def __init__(self, files: Sequence[Path], *, input_format: str = "auto") -> None:
+    def __init__(self, files: Sequence[Place], *, input_format: str = "auto") -> None:
         self.starts: list[int] = []
         self._files = files
         self._input_format = input_format
@@ -87,7 +86,7 @@ def place_of(row: int, files: Sequence[str], starts: Sequence[int]) -> tuple[str
     return files[number], row - starts[number] + 1
 
 
-def measure_files(files: Sequence[Path], *, input_format: str = "auto") -> CorpusSize:
+def measure_files(files: Sequence[Place], *, input_format: str = "auto") -> CorpusSize:
     """The size of all files together; one of several that cannot be read counts as one record.
 
     Raises:
@@ -96,7 +95,7 @@ def measure_files(files: Sequence[Path], *, input_format: str = "auto") -> Corpu
     rows = text = 0
     for file in files:
         try:
-            size = measure_corpus(os.fspath(file), input_format=input_format)
+            size = measure_corpus(file, input_format=input_format)
         except CorpusError:
             if len(files) == 1:
                 raise

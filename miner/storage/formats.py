@@ -11,10 +11,10 @@ jsonl      an object a line: ``text``; ``id`` and ``doc`` (string or integer) if
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable
 
+from miner.storage.places import AnyPath
 from miner.storage.records import CorpusError, Rejection
 
 INPUT_FORMATS = ("auto", "lines", "bucc", "tsv", "jsonl", "parquet")
@@ -46,7 +46,7 @@ def sniff_format(lines: list[str]) -> str:
     return "jsonl" if isinstance(_json_object(first).get("text"), str) else "lines"
 
 
-def line_parser(path: str | os.PathLike[str], text_format: str, lines: list[str]) -> LineParser:
+def line_parser(path: AnyPath, text_format: str, lines: list[str]) -> LineParser:
     """The parser of a text format for the file that begins with ``lines``.
 
     Raises:
@@ -83,13 +83,13 @@ def _parse_bucc(lines: list[str], rejected: dict[int, Rejection]) -> Columns:
     return ids, [""] * len(lines), texts
 
 
-def _tsv_parser(path: str | os.PathLike[str], lines: list[str]) -> LineParser:
+def _tsv_parser(path: AnyPath, lines: list[str]) -> LineParser:
     number, first = _first_filled(lines)
     columns = first.count("\t") + 1 if first else 2
     if columns not in (2, 3):
         plural = "column" if columns == 1 else "columns"
         raise CorpusError(
-            f"{os.fspath(path)}: line {number} has {columns} {plural}, expected id TAB text or "
+            f"{path}: line {number} has {columns} {plural}, expected id TAB text or "
             "id TAB document TAB text; if it is plain sentences, use --input-format lines"
         )
 

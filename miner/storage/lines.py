@@ -7,9 +7,9 @@ A line ends at ``b"\n"`` and nowhere else. Python's text mode and ``str.splitlin
 from __future__ import annotations
 
 import codecs
-import os
 from collections.abc import Iterator
 
+from miner.storage.places import AnyPath
 from miner.storage.records import BATCH_ROWS, CorpusError, Rejection
 from miner.storage.streams import read_chunks
 
@@ -38,7 +38,7 @@ _OTHER_FILES = {
 }
 
 
-def line_batches(path: str | os.PathLike[str]) -> Iterator[list[bytes]]:
+def line_batches(path: AnyPath) -> Iterator[list[bytes]]:
     """Yield the file's lines as they are, without their ends, at most ``BATCH_ROWS`` at a time.
 
     A UTF-8 byte order mark at the start is left out. A line of more than ``MAX_LINE_BYTES`` may
@@ -74,7 +74,7 @@ def decode_lines(lines: list[bytes]) -> tuple[list[str], dict[int, Rejection]]:
     return texts, rejected
 
 
-def _line_blocks(path: str | os.PathLike[str]) -> Iterator[bytes]:
+def _line_blocks(path: AnyPath) -> Iterator[bytes]:
     r"""Yield whole lines joined by ``b"\n"``: an empty block is one empty line."""
     chunks = read_chunks(path)
     rest = next(chunks, b"")
@@ -100,9 +100,9 @@ def _decode_line(line: bytes, position: int, rejected: dict[int, Rejection]) -> 
         return ""
 
 
-def _refuse_other_than_text(path: str | os.PathLike[str], head: bytes) -> None:
+def _refuse_other_than_text(path: AnyPath, head: bytes) -> None:
     """Refuse a file whose beginning shows that it is no UTF-8 text."""
-    name = os.fspath(path)
+    name = str(path)
     for mark, encoding in _OTHER_ENCODINGS.items():
         if head.startswith(mark):
             raise CorpusError(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 from miner.storage.corpus import open_corpus
 from miner.storage.formats import FORMAT_BY_SUFFIX
+from miner.storage.places import AnyPath
 from miner.storage.streams import open_binary, read_chunks, split_compression
 
 
@@ -18,7 +18,7 @@ class CorpusSize:
     text: int
 
 
-def measure_corpus(path: str | os.PathLike[str], *, input_format: str = "auto") -> CorpusSize:
+def measure_corpus(path: AnyPath, *, input_format: str = "auto") -> CorpusSize:
     """Count a corpus's records and bytes: a pass over its bytes, or a look at Parquet's footer.
 
     Raises:
@@ -36,7 +36,7 @@ def measure_corpus(path: str | os.PathLike[str], *, input_format: str = "auto") 
     return CorpusSize(rows=lines + (last != b"\n"), text=text)
 
 
-def _measure_parquet(path: str | os.PathLike[str]) -> CorpusSize:
+def _measure_parquet(path: AnyPath) -> CorpusSize:
     import pyarrow.parquet as pq
 
     with open_binary(path) as raw:

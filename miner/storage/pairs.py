@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+from pathlib import PurePath
 from typing import IO, TYPE_CHECKING
 
 from miner.storage.atomic import OutputError, atomic_file, check_writable
+from miner.storage.places import AnyPath
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,7 +59,7 @@ def pairs_schema(*, reasons: bool = False) -> pa.Schema:
     return schema.append(pa.field("reason", pa.string())) if reasons else schema
 
 
-def check_output(path: str | os.PathLike[str]) -> None:
+def check_output(path: AnyPath) -> None:
     """Check, before the work begins, that pairs could be written to ``path``.
 
     Raises:
@@ -71,7 +71,7 @@ def check_output(path: str | os.PathLike[str]) -> None:
 
 
 def write_pairs(
-    path: str | os.PathLike[str],
+    path: AnyPath,
     batches: Iterable[pa.Table | pa.RecordBatch],
     *,
     reasons: bool = False,
@@ -96,9 +96,9 @@ def write_pairs(
 
 
 def _writer(
-    path: str | os.PathLike[str],
+    path: AnyPath,
 ) -> Callable[[IO[bytes], Iterable[pa.Table | pa.RecordBatch], pa.Schema], int]:
-    match Path(path).suffix.lower():
+    match PurePath(str(path)).suffix.lower():
         case ".tsv":
             return _write_tsv
         case ".jsonl":
@@ -107,7 +107,7 @@ def _writer(
             return _write_parquet
         case suffix:
             raise ValueError(
-                f"{os.fspath(path)}: the suffix {suffix!r} names no format of pairs; "
+                f"{path}: the suffix {suffix!r} names no format of pairs; "
                 f"use one of {', '.join(OUTPUT_SUFFIXES)}"
             )
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from miner.storage.places import AnyPath
 from miner.storage.records import (
     BATCH_ROWS,
     CorpusError,
@@ -13,13 +13,14 @@ from miner.storage.records import (
     Rejection,
     checked_records,
 )
+from miner.storage.remote import PlaceError
 from miner.storage.streams import open_binary
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def read_parquet(path: str | os.PathLike[str], first_row: int) -> Iterator[Records]:
+def read_parquet(path: AnyPath, first_row: int) -> Iterator[Records]:
     """Yield the records of a Parquet file; ``text`` is a string, ``id`` and ``doc`` may be integer.
 
     A row whose text is null is malformed; one whose strings are not UTF-8 is undecodable.
@@ -37,21 +38,21 @@ def read_parquet(path: str | os.PathLike[str], first_row: int) -> Iterator[Recor
                 if len(batch):
                     yield _records(batch, first_row)
                 first_row += len(batch)
-        except CorpusError:
+        except (CorpusError, PlaceError):
             raise
         except (OSError, ValueError) as error:  # Arrow's own errors are of these two kinds.
             cause = str(error).partition("\n")[0]
             raise CorpusError(
-                f"{os.fspath(path)}: is not a whole Parquet file ({cause}); "
+                f"{path}: is not a whole Parquet file ({cause}); "
                 "write it again, or name its format with --input-format"
             ) from error
 
 
-def _columns(path: str | os.PathLike[str], schema: pa.Schema) -> list[str]:
+def _columns(path: AnyPath, schema: pa.Schema) -> list[str]:
     """The columns to read, or the error that says what is wrong with them."""
     import pyarrow.types as pt
 
-    name = os.fspath(path)
+    name = str(path)
     if "text" not in schema.names:
         raise CorpusError(
             f"{name}: has no column 'text', only {', '.join(schema.names) or 'none'}; rename one"

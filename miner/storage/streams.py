@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import zlib
 from collections.abc import Iterator
 from io import BufferedReader
-from pathlib import Path
+from pathlib import PurePath
 from typing import IO, TYPE_CHECKING, cast
 
+from miner.storage.places import AnyPath
 from miner.storage.records import CorpusError
+from miner.storage.remote import PlaceError, RemotePath
 
 if TYPE_CHECKING:
     from io import RawIOBase
@@ -19,22 +20,23 @@ COMPRESSIONS = (".gz", ".xz", ".zst", ".bz2")
 CHUNK_BYTES = 4 << 20
 
 
-def split_compression(path: str | os.PathLike[str]) -> tuple[str, str]:
+def split_compression(path: AnyPath) -> tuple[str, str]:
     """The file's lower-case suffix below its compression suffix, and that one (or "")."""
-    name = Path(path)
+    name = PurePath(str(path))
     compression = name.suffix.lower()
     if compression not in COMPRESSIONS:
         return compression, ""
     return name.with_suffix("").suffix.lower(), compression
 
 
-def read_chunks(path: str | os.PathLike[str]) -> Iterator[bytes]:
+def read_chunks(path: AnyPath) -> Iterator[bytes]:
     """Yield the file's bytes, decompressed by its suffix, ``CHUNK_BYTES`` at a time.
 
     It is opened once and read forward only, so a pipe will do.
 
     Raises:
         CorpusError: the file is missing, is a folder, cannot be read, or is a damaged archive.
+        PlaceError: its file system cannot be reached.
     """
     compression = split_compression(path)[1]
     with open_binary(path) as raw:
@@ -42,33 +44,37 @@ def read_chunks(path: str | os.PathLike[str]) -> Iterator[bytes]:
         try:
             while chunk := stream.read(CHUNK_BYTES):
                 yield chunk
+        except PlaceError:  # no damage: another try may succeed
+            raise
         except Exception as error:
             if not _is_damage(error):
                 raise
             cause = str(error).partition("\n")[0]
             if not compression:
-                raise CorpusError(f"{os.fspath(path)}: cannot be read: {cause}") from error
+                raise CorpusError(f"{path}: cannot be read: {cause}") from error
             raise CorpusError(
-                f"{os.fspath(path)}: is not a whole {compression} file ({cause}); "
-                "fetch or compress it again"
+                f"{path}: is not a whole {compression} file ({cause}); fetch or compress it again"
             ) from error
 
 
-def open_binary(path: str | os.PathLike[str]) -> IO[bytes]:
+def open_binary(path: AnyPath) -> IO[bytes]:
     """Open a corpus to read its bytes as they are.
 
     Raises:
         CorpusError: it is missing, is a folder, or cannot be opened.
+        PlaceError: its file system cannot be reached.
     """
-    name = os.fspath(path)
+    name = str(path)
     try:
-        return open(path, "rb")
+        return path.open() if isinstance(path, RemotePath) else open(path, "rb")
     except FileNotFoundError:
         raise CorpusError(f"{name}: there is no such file") from None
     except IsADirectoryError:
         raise CorpusError(f"{name}: is a folder; name a file in it") from None
     except PermissionError:
         raise CorpusError(f"{name}: may not be read; check its permissions") from None
+    except PlaceError:
+        raise
     except OSError as error:
         raise CorpusError(f"{name}: cannot be opened: {error.strerror}") from error
 

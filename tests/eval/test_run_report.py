@@ -223,7 +223,7 @@ def large_run(rows: int) -> Run:
                 searched=np.arange(rows),
                 neighbours=Neighbours(ids=ids, cosines=cosines),
                 means=cosines.mean(axis=1, dtype=np.float64),
-                folders=[],
+                embedded=[],
             )
         )
     told = {"path": "x", "read": rows, "rejected": {}, "dropped": {}, "duplicates": 0}

@@ -40,7 +40,7 @@ class Calls:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._calls: list[str] = []
-        for name in ("train_cells", "search_cells"):
+        for name in ("train_cells", "join_cells"):
             monkeypatch.setattr(cells, name, self._noting(name))
 
     def _noting(self, name: str) -> Callable[..., object]:
@@ -54,7 +54,7 @@ class Calls:
 
     def take(self) -> tuple[int, int]:
         """How often cells were trained and searched since the last call."""
-        counts = self._calls.count("train_cells"), self._calls.count("search_cells")
+        counts = self._calls.count("train_cells"), self._calls.count("join_cells")
         self._calls.clear()
         return counts
 

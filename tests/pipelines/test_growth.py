@@ -69,14 +69,19 @@ def mine(tmp_path: Path, corpora: tuple[Path, Path], tiny_encoder: str) -> Mine:
     return mine
 
 
-@pytest.mark.parametrize("options", [[], ["--shards", "4"]])
+@pytest.mark.parametrize(
+    ("options", "most_strips"), [([], 32), (["--shards", "4"], 32), (["--shards", "4"], 3)]
+)
 def test_a_tenth_more_costs_a_tenth_of_the_encoding_and_a_fifth_of_the_tiles(
     corpora: tuple[Path, Path],
     sample_sentences: list[str],
     work: Work,
     mine: Mine,
     options: list[str],
+    most_strips: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("pipelines.tiling.MOST_STRIPS", most_strips)
     mine("grown", *options)
     assert work.taken() == (400, 200 * 200)
     for folder, start in zip(corpora, (200, 500), strict=True):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines import ledger
+from pipelines import ledger, locking
 from pipelines.cli import mine_corpus
 from pipelines.graph import STAGES
 from tests.pipelines.worlds import World, one_line
@@ -91,7 +91,7 @@ def test_clean_leaves_the_account(
 def test_what_is_no_work_folder_or_in_use(
     finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with (finished / ledger.LOCK).open("w") as lock:
+    with (finished / locking.LOCK).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert "a run is at work there" in refused("clean", finished, capsys)
         assert told("status", finished, capsys)[0] == f"{finished}: at work"

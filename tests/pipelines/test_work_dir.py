@@ -196,7 +196,7 @@ DAMAGE = [
     "embeddings/source/00000/dropped.parquet",
     "embeddings/source/00000/vectors.npy",
     "embeddings/target/00000/rows.npy",
-    "tiles/00000-00000/target.ids.npy",
+    "tiles/00000-00000/target.00000.ids.npy",
     "neighbours/source/00000/source.cosines.npy",
     "pairs/pairs.parquet",
 ]

@@ -16,9 +16,10 @@ from pipelines.choosing import Choice, select_pairs
 from pipelines.cli import mine_corpus
 from pipelines.embedding import embed_shard
 from pipelines.indexing import fill_index, plan_sides, train_side
+from pipelines.merging import ShardNeighbours, find_neighbours
 from pipelines.options import SOURCE, TARGET, CorpusOptions, MiningOptions
 from pipelines.reading import read_side
-from pipelines.searching import ShardNeighbours, find_neighbours, plan_tiles, search_tile
+from pipelines.searching import plan_tiles, search_tile
 
 DIM = 16
 

@@ -34,7 +34,7 @@ def names(folder):
 
 def test_what_is_sealed(stage):
     artefact = stage()
-    assert artefact.path == str(stage.folder)
+    assert artefact.folder == stage.folder
     assert artefact.facts == {"rows": 10}
     assert artefact.files == {name: file_digest(stage.folder / name) for name in stage.files}
     assert np.load(artefact.file("b.npy")).tolist() == list(range(1, 11))

@@ -1,0 +1,114 @@
+"""Remote files on this machine: each fetched once, checked, and shared by all its processes.
+
+They lie under their SHA-256 in a folder of ``ADIT_CACHE``, else in the folder for temporary files.
+The ones that were used least recently make room where less than a tenth of the disk would be free.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import secrets
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from miner.storage.remote import COPY_BYTES, RemotePath
+
+FOLDER = "ADIT_CACHE"
+FREE_SHARE = 1 / 10
+DIGEST_LENGTH = 64  # of the names of files that were fetched; others are being written
+# A file that was asked for since then is about to be opened, or read: it stays.
+USED_SECONDS = 600.0
+
+
+def cache_folder() -> Path:
+    """The folder, which is made if need be.
+
+    Raises:
+        PermissionError: it is another user's.
+    """
+    given = os.environ.get(FOLDER)
+    folder = Path(given or Path(tempfile.gettempdir()) / f"adit-{os.getuid()}")
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if folder.stat().st_uid != os.getuid():
+        raise PermissionError(f"{folder}: belongs to another user; set {FOLDER} to one of yours")
+    return folder
+
+
+@contextmanager
+def temporary_file(suffix: str) -> Iterator[Path]:
+    """The path of an empty file beside those fetched, which is removed at the end."""
+    path = cache_folder() / f".{secrets.token_hex(8)}{suffix}"
+    path.touch(mode=0o600)
+    try:
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def keep(local: Path, digest: str) -> None:
+    """Keep a ``temporary_file`` with this SHA-256, as if it had been fetched."""
+    with suppress(FileExistsError):
+        os.link(local, cache_folder() / digest)
+
+
+def fetch(remote: RemotePath, digest: str) -> Path | None:
+    """A local copy of a file with this SHA-256 (hexadecimal); None if it has another one.
+
+    Raises:
+        FileNotFoundError: it is not there.
+        PlaceError: it cannot be read.
+    """
+    path = cache_folder() / digest
+    if _is_kept(path):
+        return path
+    with path.with_name(f"{digest}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another process may be fetching it
+        if _is_kept(path):
+            return path
+        _make_room(remote.stat().st_size)
+        with temporary_file("") as temporary:
+            if _copy(remote, temporary) != digest:
+                return None
+            keep(temporary, digest)
+    return path
+
+
+def _is_kept(path: Path) -> bool:
+    """Whether the file is there; it counts as used now."""
+    try:
+        os.utime(path)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _copy(remote: RemotePath, local: Path) -> str:
+    """Copy a file; its SHA-256."""
+    digest = hashlib.sha256()
+    with remote.reading() as source, local.open("wb") as target:
+        while block := source.read(COPY_BYTES):
+            digest.update(block)
+            target.write(block)
+    return digest.hexdigest()
+
+
+def _make_room(size: int) -> None:
+    """Remove what was used least recently until ``size`` bytes more leave enough of the disk."""
+    folder = cache_folder()
+    total, _, free = shutil.disk_usage(folder)
+    lacking = size + FREE_SHARE * total - free
+    if lacking <= 0:
+        return
+    kept = [path for path in folder.iterdir() if len(path.name) == DIGEST_LENGTH]
+    states = {path: path.stat() for path in kept}
+    for path, state in sorted(states.items(), key=lambda kept: kept[1].st_mtime):
+        if lacking <= 0 or time.time() - state.st_mtime < USED_SECONDS:
+            break
+        path.unlink(missing_ok=True)
+        lacking -= state.st_size

@@ -1,0 +1,265 @@
+"""Paths on the file systems that Arrow knows besides the local one: s3, gs, abfs, hdfs.
+
+``RemotePath`` has those of ``pathlib.Path``'s methods that this product needs, so most code takes
+either. Only what is mapped into memory has to be local; ``miner.storage.cache`` fetches it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from io import BufferedReader, RawIOBase
+from pathlib import Path, PurePosixPath
+from typing import IO, TYPE_CHECKING, NamedTuple, cast
+from urllib.parse import unquote
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow import fs
+    from typing_extensions import Buffer
+
+COPY_BYTES = 8 << 20
+READ_BYTES = 1 << 20  # a request, at least, while a file is read from its beginning
+# Where an object is there as soon as all of it is, and never in part.
+_WHOLE_OBJECTS = {"s3", "gcs", "abfs"}
+# Google's client tries for a quarter of an hour, even to find out that there are no credentials.
+_DEFAULTS = {"gs": "retry_limit_seconds=60", "gcs": "retry_limit_seconds=60"}
+
+
+class PlaceError(OSError):
+    """A file system that cannot be reached or refuses: one line that names the URI and says why."""
+
+
+class Stat(NamedTuple):
+    """What is known of a remote file, by the names of ``os.stat_result``."""
+
+    st_size: int
+    st_mtime_ns: int
+    st_ino: int = 0
+
+
+class RemotePath:
+    """A file or folder named by a URI such as ``s3://bucket/folder?region=eu-west-1``.
+
+    What follows ``?`` are options of Arrow's file system, which the paths below share. ``str``
+    shows neither these nor a key and secret before ``@``, so it can be told to anyone.
+    """
+
+    def __init__(self, root: str, inner: PurePosixPath, query: str) -> None:
+        self._root, self._inner, self._query = root, inner, query
+
+    @classmethod
+    def from_uri(cls, uri: str) -> RemotePath:
+        """Take a URI apart; what Arrow cannot make of it is told when it is used."""
+        address, _, query = uri.partition("?")
+        scheme, _, rest = address.partition("://")
+        authority, _, inner = rest.partition("/")
+        return cls(f"{scheme}://{authority}", PurePosixPath(unquote(inner)), query)
+
+    def __str__(self) -> str:
+        scheme, _, authority = self._root.partition("://")
+        return f"{scheme}://{authority.rpartition('@')[2]}/{self._key}".rstrip("/")
+
+    def __repr__(self) -> str:
+        return f"RemotePath({str(self)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RemotePath) and self._parts == other._parts
+
+    def __hash__(self) -> int:
+        return hash(self._parts)
+
+    def __truediv__(self, name: str) -> RemotePath:
+        return RemotePath(self._root, self._inner / name, self._query)
+
+    @property
+    def _parts(self) -> tuple[str, PurePosixPath, str]:
+        return self._root, self._inner, self._query
+
+    @property
+    def _key(self) -> str:
+        return "" if self._inner == PurePosixPath() else str(self._inner)
+
+    @property
+    def name(self) -> str:
+        """The last part."""
+        return self._inner.name
+
+    @property
+    def suffix(self) -> str:
+        """The name's, with its dot."""
+        return self._inner.suffix
+
+    @property
+    def parent(self) -> RemotePath:
+        """The folder."""
+        return RemotePath(self._root, self._inner.parent, self._query)
+
+    def with_suffix(self, suffix: str) -> RemotePath:
+        """The same place under a name with that suffix."""
+        return RemotePath(self._root, self._inner.with_suffix(suffix), self._query)
+
+    def absolute(self) -> RemotePath:
+        """Itself."""
+        return self
+
+    resolve = absolute
+
+    def lies_in(self, folder: RemotePath) -> bool:
+        """Whether it is below that folder, or is it."""
+        return folder._root == self._root and self._inner.is_relative_to(folder._inner)
+
+    def exists(self) -> bool:
+        """Whether anything is there."""
+        from pyarrow import fs
+
+        return bool(self._info().type != fs.FileType.NotFound)
+
+    def is_file(self) -> bool:
+        """Whether it is a file."""
+        return bool(self._info().is_file)
+
+    def is_dir(self) -> bool:
+        """Whether it is a folder; object stores have those in which something lies."""
+        from pyarrow import fs
+
+        return bool(self._info().type == fs.FileType.Directory)
+
+    def stat(self) -> Stat:
+        """Size and time of the last change of a file."""
+        info = self._info()
+        return Stat(st_size=int(info.size or 0), st_mtime_ns=int(info.mtime_ns or 0))
+
+    def _info(self) -> fs.FileInfo:
+        with self._found() as (filesystem, path):
+            return filesystem.get_file_info(path)
+
+    def files(self, *, recursive: bool = False) -> list[tuple[RemotePath, int]]:
+        """The files in a folder, or in it and all below, with their sizes."""
+        from pyarrow import fs
+
+        with self._found() as (filesystem, path):
+            selector = fs.FileSelector(path, allow_not_found=True, recursive=recursive)
+            found = [info for info in filesystem.get_file_info(selector) if info.is_file]
+        return [(self / info.path[len(path) :].strip("/"), info.size) for info in found]
+
+    def iterdir(self) -> Iterator[RemotePath]:
+        """The files in a folder."""
+        return (file for file, _ in self.files())
+
+    def open(self, mode: str = "rb") -> IO[bytes]:
+        """Open a file to read bytes; it can seek, and what fails is a ``PlaceError``, too."""
+        assert mode == "rb"
+        with self._found() as (filesystem, path):
+            return BufferedReader(_RemoteFile(self, filesystem.open_input_file(path)), READ_BYTES)
+
+    @contextmanager
+    def reading(self) -> Iterator[IO[bytes]]:
+        """A stream of the file's bytes; what fails while it is read is told like all else."""
+        with (
+            self._found() as (filesystem, path),
+            filesystem.open_input_stream(path, compression=None) as stream,
+        ):
+            yield cast("IO[bytes]", stream)
+
+    def read_bytes(self) -> bytes:
+        """All of a file."""
+        with self.reading() as stream:
+            return stream.read()
+
+    def read_text(self, encoding: str = "utf-8") -> str:
+        """All of a text file."""
+        return self.read_bytes().decode(encoding)
+
+    def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:
+        """Do nothing: folders come with their files."""
+
+    def receive(self, local: Path) -> None:
+        """Become a copy of a local file, whole or not at all."""
+        with self._found() as (filesystem, path):
+            target, folder = path, path.rpartition("/")[0]
+            if filesystem.type_name not in _WHOLE_OBJECTS:
+                filesystem.create_dir(folder, recursive=True)
+                target = f"{folder}/.{secrets.token_hex(8)}"
+            with local.open("rb") as source, filesystem.open_output_stream(target) as stream:
+                shutil.copyfileobj(source, stream, COPY_BYTES)
+            if target != path:
+                filesystem.move(target, path)
+
+    def unlink(self, *, missing_ok: bool = False) -> None:
+        """Remove a file."""
+        try:
+            with self._found() as (filesystem, path):
+                filesystem.delete_file(path)
+        except FileNotFoundError:
+            if not missing_ok:
+                raise
+
+    def remove_tree(self) -> None:
+        """Remove a folder and all in it, if it is there."""
+        # Google's folders are there no longer when all in them has gone.
+        if self.is_dir():
+            with suppress(FileNotFoundError), self._found() as (filesystem, path):
+                filesystem.delete_dir(path)
+
+    @contextmanager
+    def _found(self) -> Iterator[tuple[fs.FileSystem, str]]:
+        """Arrow's file system, and the path in it; what fails within is told in one line."""
+        try:
+            filesystem, base = _filesystem(self._root, self._query)
+            yield filesystem, f"{base.rstrip('/')}/{self._key}".rstrip("/") or "/"
+        except FileNotFoundError:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self)) from None
+        except (OSError, ValueError) as error:  # Arrow's own errors are of these two kinds
+            if isinstance(error, OSError) and error.errno is not None:  # of a local file
+                raise
+            cause = " ".join(str(error).partition("\n")[0].split())
+            raise PlaceError(
+                f"{self}: {cause}; check the URI, its options and the credentials"
+            ) from error
+
+
+class _RemoteFile(RawIOBase):
+    """Arrow's file as one of Python's, whose errors name the URI."""
+
+    def __init__(self, place: RemotePath, file: pa.NativeFile) -> None:
+        self._place, self._file = place, file
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Buffer) -> int:
+        with self._place._found():
+            left = self._file.size() - self._file.tell()  # some servers refuse to read past the end
+            return int(self._file.readinto(memoryview(buffer)[:left])) if left > 0 else 0
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        return int(self._file.seek(offset, whence))
+
+    def tell(self) -> int:
+        return int(self._file.tell())
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+@cache
+def _filesystem(root: str, query: str) -> tuple[fs.FileSystem, str]:
+    """The file system of a URI without a path, and what its paths begin with."""
+    from pyarrow import fs
+
+    default = _DEFAULTS.get(root.partition("://")[0].lower(), "")
+    if default.partition("=")[0] in query:
+        default = ""
+    options = "&".join(filter(None, [query, default]))
+    found: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(f"{root}/?{options}".rstrip("?"))
+    return found
