@@ -1,7 +1,8 @@
-"""The weighted bag: a sentence vector is the unit-length sum of its subword vectors.
+"""The weighted bag: a sentence vector is the unit-length sum of its words' vectors.
 
-No weights are stored beside the vectors: the length of a subword's vector is its weight, and
-training on sums lets it shrink for words that say little.
+A word's vector is the sum of its features' (``encoder.features``): subwords and, if there are any,
+n-grams. No weights are stored beside the vectors: the length of a vector is its weight, and
+training on sums lets it shrink for what says little.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+from encoder.features import Features
 from encoder.tokenizer import Tokens
 from encoder.words import Words
 
@@ -35,17 +37,31 @@ def embed_bags(table: torch.Tensor, tokens: Tokens) -> torch.Tensor:
 
 
 class BagEncoder:
-    """Encodes sentences with a subword vector table; satisfies ``encoder.Encoder``."""
+    """Encodes sentences with a table of feature vectors; satisfies ``encoder.Encoder``."""
 
-    def __init__(self, *, name: str, tokenizer: Tokenizer, table: NDArray[np.float32]) -> None:
-        if len(table) != len(tokenizer):
+    def __init__(
+        self,
+        *,
+        name: str,
+        tokenizer: Tokenizer,
+        table: NDArray[np.float32],
+        ngram_rows: int = 0,
+    ) -> None:
+        """With one row of ``table`` for each piece, and ``ngram_rows`` for n-grams after them.
+
+        Raises:
+            ValueError: the table has another number of rows.
+        """
+        if len(table) != len(tokenizer) + ngram_rows:
+            pieces = len(table) - ngram_rows
             raise ValueError(
-                f"encoder {name}: {len(table)} vectors for {len(tokenizer)} pieces; "
+                f"encoder {name}: {pieces} vectors for {len(tokenizer)} pieces; "
                 "weights and tokeniser are not from the same training"
             )
         self.name = name
         self.dim = int(table.shape[1])
         self._tokenizer = tokenizer
+        self._features = Features(tokenizer.pieces(), ngram_rows)
         self._table = torch.from_numpy(table)
 
     def for_language(self, language: str | None) -> BagEncoder:
@@ -58,28 +74,28 @@ class BagEncoder:
         with torch.inference_mode():
             for start in range(0, len(sentences), CHUNK_SENTENCES):
                 chunk = sentences[start : start + CHUNK_SENTENCES]
-                bags = embed_bags(self._table, self._tokenizer.encode(chunk))
-                vectors[start : start + len(chunk)] = bags
+                numbers, words = self._words(chunk)
+                vectors[start : start + len(chunk)] = embed_bags(words, numbers)
             if normalize:
                 functional.normalize(vectors, out=vectors)
         return vectors.numpy()
 
     def words(self, sentences: Sequence[str]) -> Words:
-        """The words of the sentences: a word is a bag of its subwords, and its length its weight.
+        """The words of the sentences: a word is a bag of its features, and its length its weight.
 
         A sentence's vector is the sum of its words' vectors times their weights, at unit length.
         """
-        tokens = self._tokenizer.encode(sentences)
-        begins = np.ones(len(tokens.ids) + 1, dtype=np.bool_)
-        begins[:-1] = self._tokenizer.begins_word[tokens.ids]
-        begins[tokens.offsets] = True
-        starts = np.flatnonzero(begins)
         with torch.inference_mode():
-            bags = embed_bags(self._table, Tokens(ids=tokens.ids, offsets=starts))
-            weights = bags.norm(dim=1)
-            vectors = functional.normalize(bags, out=bags)
+            numbers, words = self._words(sentences)
+            weights = words.norm(dim=1)
+            vectors = functional.normalize(words, out=words)
         return Words(
-            vectors=vectors.numpy(),
-            weights=weights.numpy(),
-            offsets=np.searchsorted(starts, tokens.offsets),
+            vectors=vectors.numpy()[numbers.ids],
+            weights=weights.numpy()[numbers.ids],
+            offsets=numbers.offsets,
         )
+
+    def _words(self, sentences: Sequence[str]) -> tuple[Tokens, torch.Tensor]:
+        """Sentences as numbers of words, and the bag of each different word, float32 (W, D)."""
+        numbers, words = self._features.split(self._tokenizer.encode(sentences))
+        return numbers, embed_bags(self._table, words)

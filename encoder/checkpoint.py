@@ -1,8 +1,8 @@
 """An encoder on disk: a folder of ``config.json``, ``tokenizer.model`` and ``weights.safetensors``.
 
-A bag's table is stored as int8 with one float32 scale for each row. The configuration holds a
-checksum of the other two files, so that damaged files, or files of two trainings, are never taken
-for an encoder. Nothing in the folder is executed when it is loaded.
+A bag's table is stored as int8 with one float32 scale for each row, those of n-grams last. The
+configuration holds a checksum of the other two files, so that damaged files, or files of two
+trainings, are never taken for an encoder. Nothing in the folder is executed when it is loaded.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from encoder.bag import BagEncoder
     from encoder.tokenizer import Tokenizer
 
-FORMAT = "adit-bag-1"
+FORMAT = "adit-bag-1"  # subwords alone
+NGRAM_FORMAT = "adit-bag-2"  # with n-grams
 NETWORK_FORMAT = "adit-network-1"  # see encoder.trained
+FORMATS = (FORMAT, NGRAM_FORMAT, NETWORK_FORMAT)
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.model", "weights.safetensors"
 
 
@@ -36,13 +38,19 @@ def quantize_rows(table: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray
 
 
 def save_encoder(
-    folder: Path, *, table: NDArray[np.float32], tokenizer_model: bytes, facts: Mapping[str, Any]
+    folder: Path,
+    *,
+    table: NDArray[np.float32],
+    ngram_rows: int = 0,
+    tokenizer_model: bytes,
+    facts: Mapping[str, Any],
 ) -> None:
     """Write an encoder; one that was in ``folder`` is kept until the new one is written in full.
 
     Args:
         folder: where; its parent must exist.
-        table: subword vectors, float32 (V, D).
+        table: vectors of V pieces and of n-grams, float32 (V + ngram_rows, D).
+        ngram_rows: how many rows of n-grams it has.
         tokenizer_model: serialised SentencePiece model of V pieces.
         facts: what to tell of its training, JSON values; kept in the config.
     """
@@ -51,8 +59,9 @@ def save_encoder(
     quantized, scales = quantize_rows(table)
     weights = save({"table": quantized, "scales": scales})
     config = {
-        "format": FORMAT,
-        "vocabulary": len(table),
+        "format": NGRAM_FORMAT if ngram_rows else FORMAT,
+        "vocabulary": len(table) - ngram_rows,
+        "ngram_rows": ngram_rows,
         "dim": table.shape[1],
         "facts": facts,
     }
@@ -99,9 +108,11 @@ def load_bag_encoder(folder: Path, *, name: str) -> BagEncoder:
     from encoder.bag import BagEncoder
 
     config, tokenizer, weights = read_folder(folder)
-    table = _read_table(folder, weights, shape=(config["vocabulary"], config["dim"]))
+    ngram_rows = config.get("ngram_rows", 0)
+    shape = (config["vocabulary"] + ngram_rows, config["dim"])
+    table = _read_table(folder, weights, shape=shape)
     full_name = f"{name}@{config['sha256'][:12]}"
-    return BagEncoder(name=full_name, tokenizer=tokenizer, table=table)
+    return BagEncoder(name=full_name, tokenizer=tokenizer, table=table, ngram_rows=ngram_rows)
 
 
 def read_folder(folder: Path) -> tuple[dict[str, Any], Tokenizer, bytes]:
@@ -150,14 +161,20 @@ def read_config(folder: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ValueError(f"encoder {folder}: {CONFIG} is not JSON; copy it again") from error
     found = config.get("format") if isinstance(config, dict) else None
-    if found not in (FORMAT, NETWORK_FORMAT):
+    if found not in FORMATS:
         raise ValueError(
-            f"encoder {folder}: {CONFIG} says format {found!r}; this version reads {FORMAT!r} "
-            f"and {NETWORK_FORMAT!r}"
+            f"encoder {folder}: {CONFIG} says format {found!r}; this version reads "
+            f"{', '.join(map(repr, FORMATS))}"
         )
-    missing = sorted({"vocabulary", "dim", "sha256"} - config.keys())
+    numbers = {"vocabulary", "dim", *(["ngram_rows"] if found == NGRAM_FORMAT else [])}
+    missing = sorted({"sha256", *numbers} - config.keys())
     if missing:
         raise ValueError(f"encoder {folder}: {CONFIG} lacks {', '.join(missing)}; copy it again")
+    for key in sorted(numbers):
+        if not isinstance(config[key], int):
+            raise ValueError(
+                f"encoder {folder}: {CONFIG} says {key} {config[key]!r}; expected a number"
+            )
     return config
 
 

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import io
 import os
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -21,11 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# Characters of scripts that are written without spaces: each piece of theirs is taken for a word.
-_UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ua4cf\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
-)
-_SPACE = "\u2581"  # what SentencePiece writes for the space before a word
+SPACE = "\u2581"  # what SentencePiece writes for the space before a word
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +35,11 @@ class Tokens:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    @property
+    def owners(self) -> NDArray[np.int64]:
+        """The sentence of each token: int64 (T,)."""
+        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
 
     def take(self, rows: NDArray[np.int64]) -> Tokens:
         """The sentences ``rows``, in that order."""
@@ -70,11 +69,11 @@ class Tokenizer:
         flat = np.fromiter(chain.from_iterable(pieces), dtype=np.int32, count=offsets[-1])
         return Tokens(ids=flat, offsets=offsets)
 
-    @cached_property
-    def begins_word(self) -> NDArray[np.bool_]:
-        """Whether a piece begins a word or, without spaces between words, is one: bool (V,)."""
-        pieces = map(self._processor.id_to_piece, range(len(self)))
-        return np.array([p.startswith(_SPACE) or bool(_UNSPACED.match(p)) for p in pieces])
+    def pieces(self) -> list[str]:
+        """What each piece stands for, SPACE for the space before a word; "" for the unknown one."""
+        unknown = self._processor.unk_id()
+        names = map(self._processor.id_to_piece, range(len(self)))
+        return ["" if number == unknown else name for number, name in enumerate(names)]
 
 
 def train_tokenizer(sentences: Iterable[str], *, vocabulary_size: int) -> bytes:

@@ -96,6 +96,7 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
     _add_numbers(
         group,
         ("vocabulary-size", int, 48_000, "subwords"),
+        ("ngram-rows", int, 0, "vectors that a bag's n-grams of letters share; 0 for no n-grams"),
         ("dim", int, None, "dimensions (default: 384, bilstm 1024, transformer 512)"),
         ("layers", int, None, "of a network (default: bilstm 1, transformer 3)"),
         ("decoder-dim", int, 2048, "of the decoder of the objective translation"),
@@ -277,6 +278,7 @@ def _options(args: argparse.Namespace) -> TrainingOptions:
         architecture=args.architecture,
         objective=args.objective,
         dim=_given(args.dim, dim),
+        ngram_rows=args.ngram_rows,
         layers=_given(args.layers, layers),
         steps=args.steps,
         batch_size=_given(args.batch_size, 8000 if args.objective == "translation" else 1024),

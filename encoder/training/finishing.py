@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,14 +34,22 @@ def finished(
     """The encoder as it stands and what saves it; a bag is partly whitened by ``sample``."""
     model.eval()
     if isinstance(model, Bag):
+        rows = options.ngram_rows
+        bag = partial(BagEncoder, name="training", tokenizer=tokenizer, ngram_rows=rows)
         table = model.table.detach().cpu().numpy()
-        vectors = BagEncoder(name="training", tokenizer=tokenizer, table=table).encode(sample)
-        white = partly_whitened(table, vectors, power=power) if power else table
+        if power:
+            table = partly_whitened(table, bag(table=table).encode(sample), power=power)
 
         def save_bag(folder: Path, facts: Mapping[str, Any]) -> None:
-            save_encoder(folder, table=white, tokenizer_model=tokenizer.model, facts=facts)
+            save_encoder(
+                folder,
+                table=table,
+                ngram_rows=rows,
+                tokenizer_model=tokenizer.model,
+                facts=facts,
+            )
 
-        return BagEncoder(name="training", tokenizer=tokenizer, table=white), save_bag
+        return bag(table=table), save_bag
 
     assert isinstance(model, Network)
     network = model.network

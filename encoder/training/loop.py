@@ -124,12 +124,16 @@ class Training:
 
 def _optimizers(modules: nn.Module) -> list[torch.optim.Optimizer]:
     """Adam (Kingma & Ba 2015); of a bag's table only the rows and moments that a batch touches."""
+    from encoder.training.rowadam import RowAdam
+
     named = dict(modules.named_parameters())
     sparse = [parameter for name, parameter in named.items() if name == "model.table"]
     dense = [parameter for name, parameter in named.items() if name != "model.table"]
     optimizers: list[torch.optim.Optimizer] = []
     if sparse:
-        optimizers.append(torch.optim.SparseAdam(sparse, betas=(0.9, 0.99)))
+        on_cpu = sparse[0].device.type == "cpu"
+        kind = RowAdam if on_cpu else torch.optim.SparseAdam
+        optimizers.append(kind(sparse, betas=(0.9, 0.99)))
     if dense:
         optimizers.append(torch.optim.Adam(dense))
     return optimizers

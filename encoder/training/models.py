@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from encoder.trained import HEADS, build_network
 from encoder.training.data import LONGEST
 
 if TYPE_CHECKING:
+    from encoder.features import Features
     from encoder.tokenizer import Tokens
     from encoder.training.options import TrainingOptions
 
@@ -23,6 +24,7 @@ WIDTH = 320  # of LASER's token embeddings (Artetxe & Schwenk 2019, section 3.1)
 # A network embeds a batch in up to so many groups of like lengths, each padded by itself, if they
 # have as many sentences.
 GROUPS, SMALLEST = 16, 32
+NGRAMS_AT_FIRST = 0.3  # length of n-grams' vectors beside those of pieces, as a word has many
 
 
 class Model(nn.Module):
@@ -35,7 +37,7 @@ class Model(nn.Module):
         raise NotImplementedError
 
 
-def make_model(options: TrainingOptions, vocabulary: int) -> Model:
+def make_model(options: TrainingOptions, features: Features) -> Model:
     """A new model on the GPU, if there is one.
 
     Raises:
@@ -43,33 +45,78 @@ def make_model(options: TrainingOptions, vocabulary: int) -> Model:
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if options.architecture == "bag":
-        return Bag(vocabulary, options.dim).to(device)
-    return Network(options, vocabulary).to(device)
+        return Bag(features, options.dim).to(device)
+    return Network(options, features.pieces).to(device)
 
 
 class Bag(Model):
     """The weighted bag, see ``encoder.bag``.
 
-    The gradient of its table is sparse: a batch touches a few thousand of V rows, and a step costs
-    O(touched x D) instead of O(V x D).
+    The gradient of its table is sparse: a batch touches some of its rows, and a step costs
+    O(touched x D) instead of O(rows x D).
     """
 
-    def __init__(self, vocabulary: int, dim: int) -> None:
+    def __init__(self, features: Features, dim: int) -> None:
         super().__init__()
-        self.table = nn.Parameter(torch.randn(vocabulary, dim) / math.sqrt(dim))
+        table = torch.randn(len(features), dim) / math.sqrt(dim)
+        table[features.pieces :] *= NGRAMS_AT_FIRST
+        self.table = nn.Parameter(table)
         self.dim = dim
+        self._features = features
 
     def forward(self, tokens: Tokens) -> torch.Tensor:
-        """Sum the rows of each sentence's tokens: (S, D)."""
-        device = self.table.device
-        # Rows are fetched once each: their gradient then has as many rows, not one for each token.
-        touched, local = np.unique(tokens.ids, return_inverse=True)
-        ids, places, offsets = (
-            torch.from_numpy(array.astype(np.int32)).to(device)
-            for array in (touched, local, tokens.offsets)
-        )
-        rows = functional.embedding(ids, self.table, sparse=True)
-        return functional.embedding_bag(places, rows, offsets, mode="sum", include_last_offset=True)
+        """Sum the rows of each sentence's words: (S, D)."""
+        sentences, words = self._features.split(tokens)
+        return bag_sums(bag_sums(self.table, words, sparse=True), sentences, sparse=False)
+
+
+def bag_sums(table: torch.Tensor, tokens: Tokens, *, sparse: bool) -> torch.Tensor:
+    """``encoder.bag.embed_bags`` of float32 (V, D), with a sparse gradient if asked for."""
+    device = table.device
+    ids, offsets = (torch.from_numpy(a.astype(np.int32)) for a in (tokens.ids, tokens.offsets))
+    sums: torch.Tensor = _Sums.apply(table, ids.to(device), offsets.to(device), sparse)
+    return sums
+
+
+class _Sums(torch.autograd.Function):
+    """Sums of rows, whose gradient is sums of rows, too.
+
+    torch's own gradient adds to the table token by token, in places far apart; here the tokens
+    are sorted by row, and each row fetches what it is due: 4 times as fast.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,  # noqa: ANN401
+        table: torch.Tensor,
+        ids: torch.Tensor,
+        offsets: torch.Tensor,
+        sparse: bool,
+    ) -> torch.Tensor:
+        ctx.save_for_backward(ids, offsets)
+        ctx.rows, ctx.sparse = len(table), sparse
+        return _sums(table, ids, offsets)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None, None]:  # noqa: ANN401
+        ids, offsets = ctx.saved_tensors
+        owners = torch.repeat_interleave(offsets.diff())
+        rows, order = torch.sort(ids, stable=True)
+        touched, counts = torch.unique_consecutive(rows, return_counts=True)
+        ends = functional.pad(counts.cumsum(0), (1, 0))
+        values = _sums(gradient.contiguous(), owners[order].int(), ends.int())
+        shape = (ctx.rows, gradient.shape[1])
+        if ctx.sparse:
+            found = torch.sparse_coo_tensor(
+                touched[None], values, shape, is_coalesced=True, check_invariants=False
+            )
+        else:
+            found = gradient.new_zeros(shape).index_copy_(0, touched.long(), values)
+        return found, None, None, None
+
+
+def _sums(table: torch.Tensor, ids: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
+    return functional.embedding_bag(ids, table, offsets, mode="sum", include_last_offset=True)
 
 
 class Network(Model):

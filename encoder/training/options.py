@@ -16,9 +16,10 @@ class TrainingOptions:
 
     ``batch_size`` is in sentence pairs, with the objective ``translation`` in tokens; a step takes
     ``accumulate`` batches. Of batches of more than ``at_once`` sentences, a network keeps no
-    activations, which bounds memory and takes longer. ``layers``, ``dropout`` (of activations) and
-    ``decoder_dim`` concern networks, ``targets`` and ``decoder_dim`` the objective ``translation``,
-    and ``hard_negatives`` (for each pair), ``scale`` and ``margin`` the objective ``ranking``.
+    activations, which bounds memory and takes longer. ``ngram_rows`` concerns the bag
+    (``encoder.features``), ``layers``, ``dropout`` (of activations) and ``decoder_dim`` concern
+    networks, ``targets`` and ``decoder_dim`` the objective ``translation``, and ``hard_negatives``
+    (for each pair), ``scale`` and ``margin`` the objective ``ranking``.
 
     Raises:
         ValueError: a value is out of its range.
@@ -27,6 +28,7 @@ class TrainingOptions:
     architecture: str = "bag"
     objective: str = "ranking"
     dim: int = 384
+    ngram_rows: int = 0
     layers: int = 1
     steps: int = 40_000
     batch_size: int = 1024
@@ -48,6 +50,7 @@ class TrainingOptions:
     def __post_init__(self) -> None:
         within = {
             "dim": (1, math.inf),
+            "ngram_rows": (0, math.inf),
             "layers": (1, 5),
             "steps": (1, math.inf),
             "batch_size": (2, math.inf),  # a pair is ranked against the others

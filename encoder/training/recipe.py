@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from encoder.features import Features
 from encoder.tokenizer import Tokenizer, train_tokenizer
 from encoder.training import parallel
 from encoder.training.data import hold_out, pair_weights, tokenize_pairs
@@ -116,7 +117,8 @@ def train_encoder(
         for some in (texts, held_out)
     )
     torch.manual_seed(options.seed)
-    model = make_model(options, len(tokenizer))
+    features = Features(tokenizer.pieces(), options.ngram_rows)
+    model = make_model(options, features)
     task = _task(options, texts, teacher, vocabulary=len(tokenizer), dim=model.dim)
     training = Training(model, task, options)
     if state.step:

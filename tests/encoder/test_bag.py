@@ -9,21 +9,33 @@ from numpy.typing import NDArray
 
 import encoder.bag
 from encoder.bag import BagEncoder, embed_bags
+from encoder.features import Features
 from encoder.tokenizer import Tokenizer
 from tests.encoder.test_tokenizer import lists_of, tokens_of
 
 DIM = 24
 
 
+@pytest.fixture(scope="module", params=[0, 97])
+def ngram_rows(request: pytest.FixtureRequest) -> int:
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def table(tokenizer: Tokenizer) -> NDArray[np.float32]:
+def table(tokenizer: Tokenizer, ngram_rows: int) -> NDArray[np.float32]:
     generator = np.random.default_rng(5)
-    return generator.standard_normal((len(tokenizer), DIM), dtype=np.float32)
+    return generator.standard_normal((len(tokenizer) + ngram_rows, DIM), dtype=np.float32)
 
 
 @pytest.fixture
-def bag(tokenizer: Tokenizer, table: NDArray[np.float32]) -> BagEncoder:
-    return BagEncoder(name="test", tokenizer=tokenizer, table=table)
+def bag(tokenizer: Tokenizer, table: NDArray[np.float32], ngram_rows: int) -> BagEncoder:
+    return BagEncoder(name="test", tokenizer=tokenizer, table=table, ngram_rows=ngram_rows)
+
+
+def rows_of(tokenizer: Tokenizer, ngram_rows: int, sentence: str) -> list[int]:
+    numbers, words = Features(tokenizer.pieces(), ngram_rows).split(tokenizer.encode([sentence]))
+    rows = lists_of(words)
+    return [row for number in numbers.ids for row in rows[number]]
 
 
 def oracle_bags(table: NDArray[np.float32], lists: list[list[int]]) -> NDArray[np.float64]:
@@ -43,11 +55,16 @@ def test_embed_bags_sums_the_rows(lists: list[list[int]]) -> None:
 
 
 def test_encode_is_the_sum_at_unit_length(
-    bag: BagEncoder, tokenizer: Tokenizer, table: NDArray[np.float32], sentences: list[str]
+    bag: BagEncoder,
+    tokenizer: Tokenizer,
+    table: NDArray[np.float32],
+    ngram_rows: int,
+    sentences: list[str],
 ) -> None:
     vectors = bag.encode(sentences)
     assert (vectors.dtype, vectors.shape, bag.dim) == (np.float32, (len(sentences), DIM), DIM)
-    lists = lists_of(tokenizer.encode(sentences))
+    lists = [rows_of(tokenizer, ngram_rows, sentence) for sentence in sentences]
+    assert any(row >= len(tokenizer) for rows in lists for row in rows) == (ngram_rows > 0)
     bags = oracle_bags(table, lists)
     empty = np.array([not tokens for tokens in lists])
     assert 0 < empty.sum() < 5
@@ -87,11 +104,14 @@ def test_the_vectors_are_the_callers_own(bag: BagEncoder) -> None:
     assert np.array_equal(bag.encode(["abde"]), kept)
 
 
-@pytest.mark.parametrize("rows", [-1, 1])
-def test_a_table_of_another_vocabulary_is_refused(tokenizer: Tokenizer, rows: int) -> None:
+@pytest.mark.parametrize(("rows", "ngram_rows"), [(-1, 0), (1, 0), (4, 5), (6, 5)])
+def test_a_table_of_another_vocabulary_is_refused(
+    tokenizer: Tokenizer, rows: int, ngram_rows: int
+) -> None:
     table = np.zeros((len(tokenizer) + rows, DIM), dtype=np.float32)
-    with pytest.raises(ValueError, match=rf"^encoder odd: {len(table)} vectors for 300 pieces; "):
-        BagEncoder(name="odd", tokenizer=tokenizer, table=table)
+    told = f"encoder odd: {300 + rows - ngram_rows} vectors for 300 pieces; "
+    with pytest.raises(ValueError, match=f"^{told}"):
+        BagEncoder(name="odd", tokenizer=tokenizer, table=table, ngram_rows=ngram_rows)
 
 
 def test_words_add_up_to_the_sentence(bag: BagEncoder, sentences: list[str]) -> None:

@@ -19,6 +19,7 @@ from encoder import load_encoder
 from encoder.bag import BagEncoder
 from encoder.checkpoint import (
     CONFIG,
+    NGRAM_FORMAT,
     TOKENIZER,
     WEIGHTS,
     _checksum,
@@ -101,6 +102,26 @@ def test_what_is_saved_is_loaded(folder: Path, tokenizer: Tokenizer, sentences: 
     config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
     assert config["facts"] == {"steps": 1, "tells": "ünï"}
     assert sorted(path.name for path in folder.iterdir()) == [CONFIG, TOKENIZER, WEIGHTS]
+
+
+def test_ngrams_are_saved_and_loaded(
+    tmp_path: Path, tokenizer: Tokenizer, sentences: list[str]
+) -> None:
+    table = np.random.default_rng(4).standard_normal((VOCABULARY + 20, DIM), dtype=np.float32)
+    folder = tmp_path / "ngrams"
+    save_encoder(folder, table=table, ngram_rows=20, tokenizer_model=tokenizer.model, facts={})
+    quantized, scales = quantize_rows(table)
+    stored = quantized * scales[:, None]
+    in_memory = BagEncoder(name="x", tokenizer=tokenizer, table=stored, ngram_rows=20)
+    loaded = load_bag_encoder(folder, name="x")
+    assert loaded.encode(sentences).tobytes() == in_memory.encode(sentences).tobytes()
+    for rows in (19, 21, 0):
+        change_config(folder, ngram_rows=rows)
+        assert f"{CONFIG} says ({VOCABULARY + rows}, {DIM})" in refusal(folder)
+    change_config(folder, vocabulary=VOCABULARY + 5, ngram_rows=15)
+    assert "not from the same training" in refusal(folder)
+    change_config(folder, ngram_rows=None)
+    assert f"{CONFIG} lacks ngram_rows; copy it again" in refusal(folder)
 
 
 def test_everybody_who_may_read_files_may_read_the_encoder(folder: Path) -> None:
@@ -209,9 +230,10 @@ def test_one_flipped_bit(folder: Path) -> None:
         (b"3", "format None"),
         (b'["format"]', "format None"),
         (b"{}", "format None"),
-        (b'{"format": "adit-bag-2"}', "format 'adit-bag-2'; this version reads 'adit-bag-1'"),
+        (b'{"format": "adit-bag-3"}', "format 'adit-bag-3'; this version reads 'adit-bag-1', "),
         (b'{"format": ["\\n"]}', "format ['\\n']"),
         (b'{"format": "adit-bag-1"}', "lacks dim, sha256, vocabulary"),
+        (b'{"format": "adit-bag-2"}', "lacks dim, ngram_rows, sha256, vocabulary"),
     ],
 )
 def test_a_foreign_configuration(folder: Path, text: bytes, reason: str) -> None:
@@ -227,11 +249,19 @@ def test_a_configuration_that_lacks_a_key(folder: Path, key: str) -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"vocabulary": VOCABULARY - 1}, {"dim": DIM + 1}, {"dim": 10**30}, {"dim": "8"}, {"dim": []}],
+    [{"vocabulary": VOCABULARY - 1}, {"dim": DIM + 1}, {"dim": 10**30}],
 )
 def test_a_configuration_of_another_shape(folder: Path, changes: dict[str, object]) -> None:
     change_config(folder, **changes)
     assert f"holds a table of shape {SHAPE} and ({VOCABULARY},) scales" in refusal(folder)
+
+
+@pytest.mark.parametrize(
+    "change", [("dim", "8"), ("dim", []), ("vocabulary", {}), ("ngram_rows", 1.5)]
+)
+def test_a_configuration_with_what_is_no_number(folder: Path, change: tuple[str, object]) -> None:
+    change_config(folder, format=NGRAM_FORMAT, **{"ngram_rows": 0, change[0]: change[1]})
+    assert f"{CONFIG} says {change[0]} {change[1]!r}; expected a number" in refusal(folder)
 
 
 def tensor_file(table: NDArray, scales: NDArray) -> bytes:

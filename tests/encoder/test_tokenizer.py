@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from encoder.tokenizer import Tokenizer, Tokens, train_tokenizer
+from encoder.tokenizer import SPACE, Tokenizer, Tokens, train_tokenizer
 from tests.encoder.conftest import VOCABULARY
 
 
@@ -84,16 +84,11 @@ def test_a_vocabulary_that_cannot_be_made(
     assert "\n" not in line and ".cc" not in line
 
 
-def test_where_words_begin(tokenizer: Tokenizer) -> None:
-    pieces = tokenizer.encode(["abdegihu abdegihu"]).ids
-    begins = tokenizer.begins_word[pieces]
-    assert begins[0] and begins.sum() == 2 and len(begins) % 2 == 0
-
-
-def test_pieces_are_words_where_there_are_no_spaces() -> None:
-    text = [
-        "\u6211\u5011\u4eca\u5929\u53bb\u516c\u5712\u6563\u6b65",
-        "\u79c1\u306f\u672c\u3092\u8aad\u3080",
-    ] * 50
-    chinese = Tokenizer(train_tokenizer(text, vocabulary_size=18))
-    assert chinese.begins_word[chinese.encode(text[:2]).ids].all()
+def test_pieces_say_what_they_stand_for(tokenizer: Tokenizer) -> None:
+    pieces = tokenizer.pieces()
+    assert len(pieces) == len(set(pieces)) == len(tokenizer) and pieces.count("") == 1
+    for text in ("abdegihu", "гдеж abde"):
+        spelt = "".join(pieces[number] for number in tokenizer.encode([text]).ids)
+        assert spelt.replace(SPACE, " ").strip() == text
+    unknown = tokenizer.encode(["漢"]).ids
+    assert pieces[unknown[-1]] == ""

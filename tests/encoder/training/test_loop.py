@@ -16,6 +16,7 @@ from encoder.training.loop import Training, drop_tokens, train
 from encoder.training.models import Bag
 from encoder.training.options import TrainingOptions, learning_rate_at
 from encoder.training.tasks import Ranking
+from tests.encoder.test_features import one_word_each
 from tests.encoder.test_tokenizer import lists_of, tokens_of
 from tests.encoder.training.test_objectives import plain
 
@@ -103,7 +104,7 @@ GIVEN = {"dim": 16, "steps": 60, "batch_size": 16, "learning_rate": 0.05, "warmu
 
 def begun(options: TrainingOptions) -> Training:
     torch.manual_seed(options.seed)
-    return Training(Bag(45, options.dim), Ranking(options), options)
+    return Training(Bag(one_word_each(45), options.dim), Ranking(options), options)
 
 
 def trained(**changes: object) -> tuple[np.ndarray, list[float]]:
@@ -219,7 +220,7 @@ def test_what_is_restored_goes_on_as_if_undisturbed(step: int) -> None:
         train(first, pairs, options, on_step=stop)
     saved = {name: tensor.clone() for name, tensor in first.tensors().items()}
     torch.manual_seed(99)
-    second = Training(Bag(45, options.dim), Ranking(options), options)
+    second = Training(Bag(one_word_each(45), options.dim), Ranking(options), options)
     second.restore(saved, step)
     train(second, pairs, options, on_step=lambda loss: None)
     assert second.model.table.detach().numpy().tobytes() == whole.tobytes()
@@ -228,7 +229,7 @@ def test_what_is_restored_goes_on_as_if_undisturbed(step: int) -> None:
 def test_another_models_state_is_refused() -> None:
     options = TrainingOptions(**GIVEN)
     training = begun(options)
-    other = Training(Bag(44, options.dim), Ranking(options), options)
+    other = Training(Bag(one_word_each(44), options.dim), Ranking(options), options)
     for tensors in (other.tensors(), {}):
         with pytest.raises(ValueError, match=r"^the state is that of another model$"):
             training.restore(tensors, 1)

@@ -22,6 +22,7 @@ from encoder.training.options import TrainingOptions
 from encoder.training.reading import ParallelText
 from encoder.training.state import State, load_state, save_state
 from encoder.training.tasks import Ranking
+from tests.encoder.test_features import one_word_each
 from tests.encoder.training.language import made_up_pairs, write_pairs
 
 STEPS = 400
@@ -116,7 +117,7 @@ def test_without_matplotlib_there_are_no_curves(
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     options = TrainingOptions(dim=2)
-    training = Training(Bag(4, 2), Ranking(options), options)
+    training = Training(Bag(one_word_each(4), 2), Ranking(options), options)
     measure = held_out_error([ParallelText(name="x", source=["a"], target=["A"], corpus=["c"])])
     keeper = Keeper(
         tmp_path,
@@ -206,7 +207,7 @@ def test_a_failed_write_keeps_the_state(tmp_path: Path, monkeypatch: pytest.Monk
 def test_the_best_encoder_is_kept_beside_the_last_state(tmp_path: Path) -> None:
     """Errors of 1/2, 0, 1/2, 0: the second and, of equal ones, the later is saved."""
     options = TrainingOptions(dim=2)
-    training = Training(Bag(4, 2), Ranking(options), options)
+    training = Training(Bag(one_word_each(4), 2), Ranking(options), options)
     saved: list[int] = []
 
     class Fixed:

@@ -19,6 +19,7 @@ from encoder.training.objectives import distillation, sequence_translation, tran
 from encoder.training.options import TrainingOptions
 from encoder.training.tasks import Ranking, Translation
 from pipelines.train_cli import train_encoder
+from tests.encoder.test_features import one_word_each
 from tests.encoder.test_tokenizer import lists_of, tokens_of
 from tests.encoder.training.language import made_up_pairs, made_up_triples, write_pairs
 from tests.encoder.training.test_objectives import unit_rows
@@ -264,7 +265,7 @@ def test_ranking_mines_when_it_is_prepared() -> None:
     options = TrainingOptions(hard_negatives=2, dim=4)
     pairs = numbered(list(range(8)), list(range(8)))
     torch.manual_seed(0)
-    model, task = Bag(8, 4), Ranking(options)
+    model, task = Bag(one_word_each(8), 4), Ranking(options)
     rows = np.arange(5)
     sides = [pairs.source.take(rows), pairs.target.take(rows)]
     before = task.loss(model, pairs, rows, sides).item()
@@ -289,7 +290,7 @@ def test_a_network_and_its_decoder_go_on_as_if_undisturbed(architecture: str) ->
     pairs = numbered(list(range(8)), list(range(8)))
 
     def begun() -> Training:
-        model = make_model(options, 8)
+        model = make_model(options, one_word_each(8))
         task = Translation(options, vocabulary=8, dim=16, names=["xx-yy"])
         return Training(model, task, options)
 

@@ -1,0 +1,134 @@
+"""What a bag sums: the pieces of each word, and hashed n-grams of how the word is spelt.
+
+Names, numbers and words of common origin are spelt much alike in many languages, but the pieces of
+a subword vocabulary cut them apart in different places. N-grams with marks at the ends of a word
+match all the same (Bojanowski et al. 2017, "Enriching Word Vectors with Subword Information",
+section 3.2, of romanised words here).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from encoder.romanization import LETTERS, romanized
+from encoder.tokenizer import SPACE, Tokens
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Ids = NDArray[np.int64]
+
+# Characters of scripts that are written without spaces: each piece of theirs is taken for a word.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ua4cf\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
+)
+
+SIZES = (4, 5)  # letters of an n-gram, marks included
+_MARK = 1  # before and after a word; the letters are 2 and following
+_BASE = np.uint64(64)  # above all codes of letters: n-grams of up to 10 letters keep apart
+_FIBONACCI = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio (Knuth, volume 3, section 6.4)
+
+
+class Features:
+    """Tells the rows that each word of a text is the sum of.
+
+    The V pieces of a tokeniser have rows 0 to V - 1; the ``ngram_rows`` after them are shared by
+    all n-grams, by a hash. A piece begins a word or, in scripts without spaces, is one. It has its
+    spelling whatever stands beside it, so a word's features depend on its pieces alone.
+    """
+
+    def __init__(self, pieces: Sequence[str], ngram_rows: int = 0) -> None:
+        """For what ``Tokenizer.pieces`` gives."""
+        self.pieces = len(pieces)
+        self.ngram_rows = ngram_rows
+        self._begins_word = np.array(
+            [piece.startswith(SPACE) or bool(_UNSPACED.match(piece)) for piece in pieces]
+        )
+        spellings = [romanized(piece) for piece in pieces] if ngram_rows else []
+        codes = {letter: code for code, letter in enumerate(LETTERS, start=_MARK + 1)}
+        letters = [codes[letter] for spelling in spellings for letter in spelling]
+        lengths = [len(spelling) for spelling in spellings]
+        self._letters = Tokens(
+            ids=np.array(letters, dtype=np.int32), offsets=np.cumsum([0, *lengths])
+        )
+        self._numbers = _mixed(np.arange(1, self.pieces + 1, dtype=np.uint64))
+
+    def __len__(self) -> int:
+        return self.pieces + self.ngram_rows
+
+    def split(self, tokens: Tokens) -> tuple[Tokens, Tokens]:
+        """Sentences as lists of words, and each different word as a list of rows.
+
+        Args:
+            tokens: pieces of S sentences.
+
+        Returns:
+            Numbers of words, from 0, of S sentences; and rows of those W words, pieces first.
+        """
+        starts = self._word_starts(tokens)
+        words = Tokens(ids=tokens.ids, offsets=np.append(starts, len(tokens.ids)))
+        _, first, numbers = np.unique(self._hashes(words), return_index=True, return_inverse=True)
+        sentences = Tokens(
+            ids=numbers.astype(np.int32), offsets=np.searchsorted(starts, tokens.offsets)
+        )
+        return sentences, self._rows(words.take(first))
+
+    def _word_starts(self, tokens: Tokens) -> Ids:
+        begins = np.zeros(len(tokens.ids) + 1, dtype=np.bool_)
+        begins[:-1] = self._begins_word[tokens.ids]
+        begins[tokens.offsets] = True
+        return np.flatnonzero(begins[:-1])
+
+    def _hashes(self, words: Tokens) -> NDArray[np.uint64]:
+        """A number for each word; those of different words are equal once in 2^64."""
+        if not len(words):
+            return np.empty(0, dtype=np.uint64)
+        places = np.arange(len(words.ids)) - words.offsets[words.owners]
+        mixed = _mixed(self._numbers[words.ids] + places.astype(np.uint64))
+        return np.add.reduceat(mixed, words.offsets[:-1])
+
+    def _rows(self, words: Tokens) -> Tokens:
+        """Pieces, then n-grams, of each word."""
+        if not self.ngram_rows:
+            return words
+        spelt = self._spelt(words)
+        rows, owners = [words.ids], [words.owners]
+        owner = spelt.owners
+        letters = spelt.ids.astype(np.uint64)
+        for size in SIZES:
+            last = max(0, len(letters) - size + 1)
+            starts = np.flatnonzero(owner[:last] == owner[len(owner) - last :])
+            codes = np.full(len(starts), size, dtype=np.uint64)
+            for place in range(size):
+                codes = codes * _BASE + letters[starts + place]
+            hashed = _mixed(codes) % np.uint64(self.ngram_rows)
+            rows.append((self.pieces + hashed.astype(np.int64)).astype(np.int32))
+            owners.append(owner[starts])
+        owners_of_all = np.concatenate(owners)
+        order = np.argsort(owners_of_all, kind="stable")
+        offsets = np.searchsorted(owners_of_all[order], np.arange(len(words) + 1))
+        return Tokens(ids=np.concatenate(rows)[order], offsets=offsets)
+
+    def _spelt(self, words: Tokens) -> Tokens:
+        """The letters of each word between marks; none of a word that has no letters."""
+        pieces = self._letters.take(words.ids.astype(np.int64))
+        lengths = np.diff(pieces.offsets[words.offsets])
+        offsets = np.concatenate(([0], np.cumsum(np.where(lengths > 0, lengths + 2, 0))))
+        ids = np.full(offsets[-1], _MARK, dtype=np.int32)
+        inner = np.ones(offsets[-1], dtype=np.bool_)
+        inner[offsets[:-1][lengths > 0]] = False
+        inner[offsets[1:][lengths > 0] - 1] = False
+        ids[inner] = pieces.ids
+        return Tokens(ids=ids, offsets=offsets)
+
+
+def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Numbers whose every bit hangs on all bits of the given ones (finaliser of splitmix64)."""
+    numbers = numbers * _FIBONACCI
+    numbers ^= numbers >> np.uint64(32)
+    numbers *= np.uint64(0xD6E8FEB86659FD93)
+    return numbers ^ (numbers >> np.uint64(32))

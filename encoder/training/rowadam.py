@@ -1,0 +1,78 @@
+"""Adam for a table of which a step touches some rows, compiled by Numba."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import torch
+from numba import njit
+
+
+class RowAdam(torch.optim.Optimizer):
+    """``torch.optim.SparseAdam`` of float32 tables on a CPU, in one pass over the rows touched.
+
+    Memory traffic bounds it: 28 bytes for each number in these rows, a fourth of what torch's
+    takes. The state of a parameter is named as there.
+    """
+
+    def __init__(
+        self, parameters: Iterable[torch.nn.Parameter], *, betas: tuple[float, float]
+    ) -> None:
+        """The learning rate is that of the parameter group, ``lr``, at each step."""
+        super().__init__(parameters, {"lr": 0.0, "betas": betas, "eps": 1e-8})
+
+    @torch.no_grad()
+    def step(self, closure: None = None) -> None:  # type: ignore[override]
+        """Update the rows that the sparse gradients have."""
+        for group in self.param_groups:
+            for table in group["params"]:
+                if table.grad is not None:
+                    self._update(table, group)
+
+    def _update(self, table: torch.Tensor, group: dict[str, Any]) -> None:
+        state = self.state[table]
+        if not state:
+            state["step"] = 0
+            state["exp_avg"] = torch.zeros_like(table)
+            state["exp_avg_sq"] = torch.zeros_like(table)
+        state["step"] += 1
+        gradient = table.grad.coalesce()  # type: ignore[union-attr]
+        first, second = group["betas"]
+        _update_rows(
+            table.numpy(),
+            state["exp_avg"].numpy(),
+            state["exp_avg_sq"].numpy(),
+            gradient.indices()[0].numpy(),
+            gradient.values().numpy(),
+            np.array([first, second, group["eps"]], dtype=np.float32),
+            np.float32(
+                group["lr"] * math.sqrt(1 - second ** state["step"]) / (1 - first ** state["step"])
+            ),
+        )
+
+
+@njit(nogil=True, cache=True, error_model="numpy", fastmath={"nnan", "nsz", "contract", "reassoc"})
+def _update_rows(
+    table: Any,  # noqa: ANN401
+    means: Any,  # noqa: ANN401
+    squares: Any,  # noqa: ANN401
+    rows: Any,  # noqa: ANN401
+    gradient: Any,  # noqa: ANN401
+    constants: Any,  # noqa: ANN401
+    rate: Any,  # noqa: ANN401
+) -> None:
+    """Kingma & Ba 2015, section 2, in the order of computation that its end proposes."""
+    first, second, epsilon = constants
+    one = np.float32(1)
+    for number in range(len(rows)):
+        row = rows[number]
+        for place in range(table.shape[1]):
+            slope = gradient[number, place]
+            mean = first * means[row, place] + (one - first) * slope
+            square = second * squares[row, place] + (one - second) * slope * slope
+            means[row, place] = mean
+            squares[row, place] = square
+            table[row, place] -= rate * mean / (math.sqrt(square) + epsilon)
