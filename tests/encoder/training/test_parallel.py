@@ -17,6 +17,7 @@ from encoder.training.options import TrainingOptions
 from encoder.training.reading import ParallelText
 from encoder.training.recipe import Recipe, train_encoder
 from encoder.training.tasks import Distillation, Ranking, Task, Translation
+from tests.encoder.test_features import one_word_each
 from tests.encoder.training.language import made_up_pairs, write_pairs
 from tests.encoder.training.test_tasks import token_pairs
 
@@ -61,7 +62,7 @@ def task_of(options: TrainingOptions) -> Task:
 
 def trained(options: TrainingOptions) -> tuple[dict[str, torch.Tensor], list[float]]:
     torch.manual_seed(0)
-    model, task = make_model(options, 10), task_of(options)
+    model, task = make_model(options, one_word_each(10)), task_of(options)
     task.prepare(model, [PAIRS])
     training = Training(model, task, options)
     losses: list[float] = []
