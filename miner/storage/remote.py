@@ -187,7 +187,7 @@ class RemotePath:
             if filesystem.type_name not in _WHOLE_OBJECTS:
                 filesystem.create_dir(folder, recursive=True)
                 target = f"{folder}/.{secrets.token_hex(8)}"
-            # Not by a stream in Python: one that an interrupt ends is closed, with half a file in it.
+            # Not by a stream in Python: what an interrupt ends is closed, with half a file in it.
             fs.copy_files(
                 str(local),
                 target,
