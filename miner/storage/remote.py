@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import os
 import secrets
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -181,13 +180,21 @@ class RemotePath:
 
     def receive(self, local: Path) -> None:
         """Become a copy of a local file, whole or not at all."""
+        from pyarrow import fs
+
         with self._found() as (filesystem, path):
             target, folder = path, path.rpartition("/")[0]
             if filesystem.type_name not in _WHOLE_OBJECTS:
                 filesystem.create_dir(folder, recursive=True)
                 target = f"{folder}/.{secrets.token_hex(8)}"
-            with local.open("rb") as source, filesystem.open_output_stream(target) as stream:
-                shutil.copyfileobj(source, stream, COPY_BYTES)
+            # Not by a stream in Python: what an interrupt ends is closed, with half a file in it.
+            fs.copy_files(
+                str(local),
+                target,
+                source_filesystem=fs.LocalFileSystem(),
+                destination_filesystem=filesystem,
+                chunk_size=COPY_BYTES,
+            )
             if target != path:
                 filesystem.move(target, path)
 
