@@ -27,8 +27,9 @@ from tests.encoder.training.language import made_up_pairs, write_pairs
 
 STEPS = 400
 SMALL = (
-    *("--vocabulary-size", "300", "--dim", "32", "--steps", STEPS, "--batch-size", "64"),
-    *("--learning-rate", "0.03", "--held-out", "50", "--evaluate-every", "40"),
+    *("--vocabulary-size", "300", "--ngram-rows", "200", "--dim", "32", "--steps", STEPS),
+    *("--batch-size", "64", "--learning-rate", "0.03", "--held-out", "50"),
+    *("--evaluate-every", "40"),
 )
 
 
