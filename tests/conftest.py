@@ -5,8 +5,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.s3 import ENVIRONMENT, S3, s3_server
+
+# An example may be the first to load torch, on a machine that is busy: none has a deadline.
+settings.register_profile("unhurried", deadline=None, print_blob=True)
+settings.load_profile("unhurried")
 
 LEVELS = {
     name: logging.getLogger(name).level

@@ -38,6 +38,7 @@ def process_group() -> Iterator[None]:
     distributed.init_process_group(backend, timeout=PATIENCE)
     try:
         yield
+        distributed.barrier()  # one that leaves before the others are done aborts them
     finally:
         distributed.destroy_process_group()
 

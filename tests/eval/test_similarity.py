@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eval.similarity import best_by_margin, nearest, search_errors
@@ -19,7 +19,6 @@ def slow_errors(query: np.ndarray, base: np.ndarray) -> int:
     return wrong
 
 
-@settings(deadline=None)
 @given(rows=st.integers(1, 30), seed=st.integers(0, 2**32 - 1))
 def test_errors_are_those_of_the_loop(rows: int, seed: int) -> None:
     source, target = noisy_sides(rows, rows, seed)
@@ -60,7 +59,6 @@ def slow_best(source: np.ndarray, target: np.ndarray, k: int, margin: str) -> li
 
 
 @pytest.mark.parametrize("margin", ["absolute", "distance", "ratio"])
-@settings(deadline=None)
 @given(
     rows=st.integers(1, 12),
     columns=st.integers(1, 12),

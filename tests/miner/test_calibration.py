@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from miner.calibration import (
@@ -138,7 +138,6 @@ def convex_minorant(points: list[float]) -> list[float]:
     ]
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(0.9, 2.0), min_size=1, max_size=30))
 def test_probabilities_are_slopes_of_the_convex_minorant(values: list[float]) -> None:
     scores = np.sort(values)[::-1]

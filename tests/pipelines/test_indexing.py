@@ -123,9 +123,7 @@ def test_shards_do_not_change_what_an_index_finds(large: World, index: str, tmp_
     dropped=st.lists(st.tuples(st.integers(0, 39), st.integers(0, 20)), max_size=2),
     seed=st.integers(0, 5),
 )
-@settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_cut_finds_the_same(
     rows: int, dropped: Sequence[tuple[int, int]], seed: int, tmp_path_factory: object
 ) -> None:

@@ -71,9 +71,7 @@ def recall_by_sorting(
     equal=st.booleans(),
     seed=st.integers(0, 99),
 )
-@settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_equals_a_count_by_sorting(
     k: int,
     rows_per_shard: int,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from encoder.bag import BagEncoder, embed_bags
@@ -14,7 +14,6 @@ from tests.encoder.test_tokenizer import tokens_of
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-@settings(deadline=None)  # the first call loads torch's kernels
 @given(lists=st.lists(st.lists(st.integers(0, 6), max_size=9), max_size=6))
 def test_sums_and_their_gradient(sparse: bool, lists: list[list[int]]) -> None:
     start = torch.from_numpy(np.random.default_rng(0).standard_normal((7, 5), dtype=np.float32))

@@ -56,7 +56,7 @@ def test_the_kernel_finds_all_hits(tiling):
     assert fault(tiling, HOST, torch.float16) == ""
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     sides=two_sides(max_rows=40),
     kept=st.integers(1, 12),

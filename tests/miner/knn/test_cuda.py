@@ -43,7 +43,7 @@ def without_the_kernel(monkeypatch):
     monkeypatch.setattr(sweep, "working_tiling", lambda device, dtype: None)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     sides=two_sides(),
     kept=st.integers(1, 12),

@@ -170,7 +170,7 @@ PIECES = ["IVF", "HNSW", "PQ", "Flat", "4", "0", ",", "_", "(", ")", ":", "nprob
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=8).map("".join))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_text_is_an_index_or_a_value_error(text):
     try:
         check_index(text)

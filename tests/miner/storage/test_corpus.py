@@ -163,7 +163,7 @@ LINE = st.one_of(
 SIGNATURES = tuple(lines._OTHER_FILES)  # of files that are refused as a whole
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(
     data=st.lists(LINE, min_size=1, max_size=20)
     .map(b"\n".join)

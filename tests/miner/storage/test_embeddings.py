@@ -151,7 +151,7 @@ def test_dim_below_one(tmp_path, dim):
     assert "it must be at least 1" in error_of(saved(tmp_path, VECTORS), dim=dim)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(position=st.integers(0, 127), value=st.integers(0, 255))
 def test_a_damaged_header_is_an_error_or_harmless(position, value):
     buffer = io.BytesIO()

@@ -5,7 +5,7 @@ import tracemalloc
 from pathlib import Path
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from miner.storage.records import checked_records
@@ -18,7 +18,6 @@ def records_of(first_row, texts, docs):
     return checked_records(first_row, [""] * len(texts), docs, texts, {}, lambda _: b"")
 
 
-@settings(deadline=None)
 @given(
     lines=st.lists(st.tuples(st.text("ab ", max_size=2), st.sampled_from("xy")), max_size=40),
     size=st.integers(1, 9),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from miner.storage.records import Rejection, checked_records
@@ -84,7 +84,6 @@ def test_a_rejected_text_is_no_first_occurrence():
     assert (found.rows, found.duplicate_rows) == ([1], [])
 
 
-@settings(deadline=None)
 @given(
     texts=st.lists(st.text("ab \0", max_size=2), max_size=30),
     size=st.integers(1, 7),
