@@ -1,13 +1,15 @@
 """The sizing table of docs/cluster.md: what corpora of many sizes take, by the model of ``--plan``.
 
-    python benchmarks/sizing.py
+    python benchmarks/sizing.py news.en
 
-times the search's steps and the encoder on this machine, and computes the rest from both.
+times the search's steps and, on a file's first lines, the encoder on this machine, and computes the
+rest from both.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import sys
 import time
@@ -23,27 +25,28 @@ from pipelines.options import SOURCE, TARGET, CorpusOptions, MiningOptions
 from pipelines.planning import disk_bytes, show_time
 
 TRIED = 20_000  # sentences that the encoder is timed on
-WORDS = "the committee agreed that a report on fisheries would be published in the autumn".split()
 
 
-def encoding_rate(encoder: str) -> float:
-    """Sentences a second, of 15 words each."""
+def encoding_rate(encoder: str, path: Path) -> float:
+    """Lines of a file a second."""
     loaded = load_encoder(encoder)
-    texts = [" ".join([*WORDS, str(number)]) for number in range(TRIED)]
+    with path.open(encoding="utf-8") as lines:
+        texts = list(itertools.islice(lines, TRIED))
     loaded.encode(texts[:1000])
     start = time.perf_counter()
     loaded.encode(texts)
-    return TRIED / (time.perf_counter() - start)
+    return len(texts) / (time.perf_counter() - start)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("text", type=Path, help="sentences, one a line")
     parser.add_argument("--rows", type=float, nargs="+", default=[1e6, 1e8, 1e9])
     parser.add_argument("--encoder", default="mini")
     parser.add_argument("--hours", type=float, default=8.0, help="in which a run should be done")
     args = parser.parse_args()
     dim = load_encoder(args.encoder).dim
-    machine, rate = measure_machine(dim=dim, k=4), encoding_rate(args.encoder)
+    machine, rate = measure_machine(dim=dim, k=4), encoding_rate(args.encoder, args.text)
     print(f"{machine.threads} threads, {dim} dimensions, {rate:,.0f} sentences encoded a second")
     print("| sentences a side | search | encoding | searching | machines | work folder | output |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
