@@ -219,10 +219,11 @@ def _read_seal(path: Place) -> dict[str, Any] | None:
 def _check_files(folder: Place, digests: Mapping[str, str]) -> None:
     for name, digest in digests.items():
         path = _local(folder, name, digest)
-        is_copy = isinstance(folder, RemotePath)  # and was checked when it was made
-        if not is_copy and not path.is_file():
+        if isinstance(folder, RemotePath):
+            continue  # the copy was checked when it was made
+        if not path.is_file():
             raise _missing(folder, name)
-        if not is_copy and file_digest(path) != digest:
+        if file_digest(path) != digest:
             raise _damaged(folder, name)
 
 
