@@ -1,8 +1,9 @@
 """An encoder on disk: a folder of ``config.json``, ``tokenizer.model`` and ``weights.safetensors``.
 
-A bag's table is stored as int8 with one float32 scale for each row, those of n-grams last. The
-configuration holds a checksum of the other two files, so that damaged files, or files of two
-trainings, are never taken for an encoder. Nothing in the folder is executed when it is loaded.
+A bag's table is stored in 4 bits a number, with one float32 scale for each row, the rows of
+n-grams last. The configuration holds a checksum of the other two files, so that damaged files, or
+files of two trainings, are never taken for an encoder. Nothing in the folder is executed when it is
+loaded.
 """
 
 from __future__ import annotations
@@ -24,17 +25,59 @@ if TYPE_CHECKING:
     from encoder.bag import BagEncoder
     from encoder.tokenizer import Tokenizer
 
-FORMAT = "adit-bag-1"  # subwords alone
-NGRAM_FORMAT = "adit-bag-2"  # with n-grams
+BAG_FORMAT = "adit-bag-3"
 NETWORK_FORMAT = "adit-network-1"  # see encoder.trained
-FORMATS = (FORMAT, NGRAM_FORMAT, NETWORK_FORMAT)
+FORMATS = (BAG_FORMAT, NETWORK_FORMAT)
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.model", "weights.safetensors"
 
 
-def quantize_rows(table: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Symmetric int8 with a scale for each row: (V, D) and (V,)."""
-    scales = np.maximum(np.abs(table).max(axis=1) / 127, np.finfo(np.float32).tiny)
-    return np.rint(table / scales[:, None]).astype(np.int8), scales.astype(np.float32)
+LARGEST = 7  # of the whole numbers, of 4 bits with their sign, that stand for those of a row
+# A row's largest number is cut off to one of these shares of it, where the others gain more by the
+# finer steps.
+SHARES = (1.0, 0.9, 0.8, 0.7, 0.6)
+
+
+def pack_rows(table: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+    """Whole numbers from -7 to 7, two in a byte, times a scale for each row.
+
+    Of the scales that ``SHARES`` allows, a row has the one of the least squared error.
+
+    Args:
+        table: float32 (V, D).
+
+    Returns:
+        Numbers plus 8, the first of two in the upper bits: uint8 (V, D / 2, rounded up); and
+        scales, float32 (V,).
+    """
+    largest = np.abs(table).max(axis=1)
+    codes = np.zeros(table.shape, dtype=np.int8)
+    scales = np.zeros(len(table), dtype=np.float32)
+    least = np.full(len(table), np.inf)
+    for share in SHARES:
+        tried = np.maximum(largest * (share / LARGEST), np.finfo(np.float32).tiny)[:, None]
+        rounded = np.clip(np.rint(table / tried), -LARGEST, LARGEST)
+        errors = np.square(rounded * tried - table, dtype=np.float64).sum(axis=1)
+        better = errors < least
+        codes[better], scales[better], least[better] = (
+            rounded[better],
+            tried[better, 0],
+            errors[better],
+        )
+    rows, dim = table.shape
+    nibbles = np.zeros((rows, dim + dim % 2), dtype=np.uint8)
+    nibbles[:, :dim] = codes + 8
+    return np.asarray(nibbles[:, ::2] << 4 | nibbles[:, 1::2], dtype=np.uint8), scales
+
+
+def unpack_rows(
+    packed: NDArray[np.uint8], scales: NDArray[np.float32], *, dim: int
+) -> NDArray[np.float32]:
+    """The table of ``dim`` numbers a row, float32 (V, D), that ``pack_rows`` packed."""
+    table = np.empty((len(packed), 2 * packed.shape[1]), dtype=np.float32)
+    table[:, ::2], table[:, 1::2] = packed >> 4, packed & 15
+    table -= 8
+    table *= scales[:, None]
+    return np.ascontiguousarray(table[:, :dim])
 
 
 def save_encoder(
@@ -56,10 +99,10 @@ def save_encoder(
     """
     from safetensors.numpy import save
 
-    quantized, scales = quantize_rows(table)
-    weights = save({"table": quantized, "scales": scales})
+    packed, scales = pack_rows(table)
+    weights = save({"table": packed, "scales": scales})
     config = {
-        "format": NGRAM_FORMAT if ngram_rows else FORMAT,
+        "format": BAG_FORMAT,
         "vocabulary": len(table) - ngram_rows,
         "ngram_rows": ngram_rows,
         "dim": table.shape[1],
@@ -108,7 +151,7 @@ def load_bag_encoder(folder: Path, *, name: str) -> BagEncoder:
     from encoder.bag import BagEncoder
 
     config, tokenizer, weights = read_folder(folder)
-    ngram_rows = config.get("ngram_rows", 0)
+    ngram_rows = config["ngram_rows"]
     shape = (config["vocabulary"] + ngram_rows, config["dim"])
     table = _read_table(folder, weights, shape=shape)
     full_name = f"{name}@{config['sha256'][:12]}"
@@ -166,7 +209,7 @@ def read_config(folder: Path) -> dict[str, Any]:
             f"encoder {folder}: {CONFIG} says format {found!r}; this version reads "
             f"{', '.join(map(repr, FORMATS))}"
         )
-    numbers = {"vocabulary", "dim", *(["ngram_rows"] if found == NGRAM_FORMAT else [])}
+    numbers = {"vocabulary", "dim", *(["ngram_rows"] if found == BAG_FORMAT else [])}
     missing = sorted({"sha256", *numbers} - config.keys())
     if missing:
         raise ValueError(f"encoder {folder}: {CONFIG} lacks {', '.join(missing)}; copy it again")
@@ -184,17 +227,19 @@ def _read_table(folder: Path, weights: bytes, *, shape: tuple[int, int]) -> NDAr
 
     try:
         tensors = load(weights)
-        quantized, scales = tensors["table"], tensors["scales"]
+        packed, scales = tensors["table"], tensors["scales"]
     except (SafetensorError, KeyError, ValueError) as error:
         raise ValueError(f"encoder {folder}: {WEIGHTS} holds no vector table") from error
-    if quantized.dtype != np.int8 or scales.dtype != np.float32:
+    if packed.dtype != np.uint8 or scales.dtype != np.float32:
         raise ValueError(
-            f"encoder {folder}: {WEIGHTS} holds {quantized.dtype} and {scales.dtype}; "
-            "expected int8 and float32"
+            f"encoder {folder}: {WEIGHTS} holds {packed.dtype} and {scales.dtype}; "
+            "expected uint8 and float32"
         )
-    if quantized.shape != shape or scales.shape != shape[:1]:
+    rows, dim = shape
+    expected = rows, (dim + 1) // 2
+    if packed.shape != expected or scales.shape != (rows,):
         raise ValueError(
-            f"encoder {folder}: {WEIGHTS} holds a table of shape {quantized.shape} and "
-            f"{scales.shape} scales; {CONFIG} says {shape}"
+            f"encoder {folder}: {WEIGHTS} holds a table of {packed.shape} bytes and "
+            f"{scales.shape} scales; {CONFIG} says {shape}, which takes {expected} bytes"
         )
-    return np.asarray(quantized * scales[:, None], dtype=np.float32)
+    return unpack_rows(packed, scales, dim=dim)

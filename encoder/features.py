@@ -3,13 +3,14 @@
 Names, numbers and words of common origin are spelt much alike in many languages, but the pieces of
 a subword vocabulary cut them apart in different places. N-grams with marks at the ends of a word
 match all the same (Bojanowski et al. 2017, "Enriching Word Vectors with Subword Information",
-section 3.2, of romanised words here).
+section 3.2, of romanised words here); in scripts without spaces, a word's characters
+and pairs of them do.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,15 +22,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Ids = NDArray[np.int64]
+    Owned = tuple[NDArray[np.int32], Ids]  # what is listed, and the number of the list it is in
 
 # Characters of scripts that are written without spaces: each piece of theirs is taken for a word.
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ua4cf\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
 )
 
-SIZES = (4, 5)  # letters of an n-gram, marks included
+LETTER_SIZES = (3, 4, 5)  # letters of an n-gram, marks included
+CHARACTER_SIZES = (1, 2)  # characters of an n-gram in scripts without spaces
 _MARK = 1  # before and after a word; the letters are 2 and following
-_BASE = np.uint64(64)  # above all codes of letters: n-grams of up to 10 letters keep apart
+_LETTER_BASE = 64  # above all codes of letters: n-grams of up to 10 letters keep apart
+_CHARACTER_BASE = 2**21  # above all characters; their n-grams keep apart from those of letters
 _FIBONACCI = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio (Knuth, volume 3, section 6.4)
 
 
@@ -48,14 +52,14 @@ class Features:
         self._begins_word = np.array(
             [piece.startswith(SPACE) or bool(_UNSPACED.match(piece)) for piece in pieces]
         )
-        spellings = [romanized(piece) for piece in pieces] if ngram_rows else []
-        codes = {letter: code for code, letter in enumerate(LETTERS, start=_MARK + 1)}
-        letters = [codes[letter] for spelling in spellings for letter in spelling]
-        lengths = [len(spelling) for spelling in spellings]
-        self._letters = Tokens(
-            ids=np.array(letters, dtype=np.int32), offsets=np.cumsum([0, *lengths])
-        )
         self._numbers = _mixed(np.arange(1, self.pieces + 1, dtype=np.uint64))
+        spelt = pieces if ngram_rows else []
+        codes = {letter: code for code, letter in enumerate(LETTERS, start=_MARK + 1)}
+        self._letters = _tokens([codes[letter] for letter in romanized(piece)] for piece in spelt)
+        texts = [piece.removeprefix(SPACE) for piece in spelt]
+        characters = _tokens([*map(ord, text)] if _UNSPACED.match(text) else [] for text in texts)
+        ngrams = self._ngrams(characters, CHARACTER_SIZES, _CHARACTER_BASE)
+        self._of_characters = _grouped([ngrams], len(characters))
 
     def __len__(self) -> int:
         return self.pieces + self.ngram_rows
@@ -95,23 +99,31 @@ class Features:
         """Pieces, then n-grams, of each word."""
         if not self.ngram_rows:
             return words
-        spelt = self._spelt(words)
-        rows, owners = [words.ids], [words.owners]
-        owner = spelt.owners
-        letters = spelt.ids.astype(np.uint64)
-        for size in SIZES:
+        letters = self._ngrams(self._spelt(words), LETTER_SIZES, _LETTER_BASE)
+        characters = self._of_characters.take(words.ids.astype(np.int64))
+        return _grouped(
+            [
+                (words.ids, words.owners),
+                letters,
+                (characters.ids, words.owners[characters.owners]),
+            ],
+            len(words),
+        )
+
+    def _ngrams(self, texts: Tokens, sizes: Sequence[int], base: int) -> Owned:
+        """The rows of all n-grams of these sizes, and which text each is of."""
+        owner, letters = texts.owners, texts.ids.astype(np.uint64)
+        rows, owners = [], []
+        for size in sizes:
             last = max(0, len(letters) - size + 1)
             starts = np.flatnonzero(owner[:last] == owner[len(owner) - last :])
             codes = np.full(len(starts), size, dtype=np.uint64)
             for place in range(size):
-                codes = codes * _BASE + letters[starts + place]
-            hashed = _mixed(codes) % np.uint64(self.ngram_rows)
+                codes = codes * np.uint64(base) + letters[starts + place]
+            hashed = _mixed(codes) % np.uint64(self.ngram_rows or 1)
             rows.append((self.pieces + hashed.astype(np.int64)).astype(np.int32))
             owners.append(owner[starts])
-        owners_of_all = np.concatenate(owners)
-        order = np.argsort(owners_of_all, kind="stable")
-        offsets = np.searchsorted(owners_of_all[order], np.arange(len(words) + 1))
-        return Tokens(ids=np.concatenate(rows)[order], offsets=offsets)
+        return np.concatenate(rows), np.concatenate(owners)
 
     def _spelt(self, words: Tokens) -> Tokens:
         """The letters of each word between marks; none of a word that has no letters."""
@@ -124,6 +136,19 @@ class Features:
         inner[offsets[1:][lengths > 0] - 1] = False
         ids[inner] = pieces.ids
         return Tokens(ids=ids, offsets=offsets)
+
+
+def _tokens(lists: Iterable[list[int]]) -> Tokens:
+    parts = list(lists)
+    ids = np.array([number for part in parts for number in part], dtype=np.int32)
+    return Tokens(ids=ids, offsets=np.cumsum([0, *map(len, parts)]))
+
+
+def _grouped(parts: Sequence[Owned], count: int) -> Tokens:
+    """One list for each of ``count`` owners, in the order of the parts."""
+    ids, owners = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    order = np.argsort(owners, kind="stable")
+    return Tokens(ids=ids[order], offsets=np.searchsorted(owners[order], np.arange(count + 1)))
 
 
 def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:

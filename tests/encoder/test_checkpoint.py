@@ -19,19 +19,21 @@ from encoder import load_encoder
 from encoder.bag import BagEncoder
 from encoder.checkpoint import (
     CONFIG,
-    NGRAM_FORMAT,
+    LARGEST,
     TOKENIZER,
     WEIGHTS,
     _checksum,
     load_bag_encoder,
-    quantize_rows,
+    pack_rows,
     save_encoder,
+    unpack_rows,
 )
 from encoder.tokenizer import Tokenizer
 from tests.encoder.conftest import VOCABULARY
 
 DIM = 8
 SHAPE = (VOCABULARY, DIM)
+PACKED = (VOCABULARY, DIM // 2)
 
 
 def random_table(seed: int) -> NDArray[np.float32]:
@@ -84,18 +86,37 @@ def refusal(folder: Path) -> str:
         elements=st.floats(-1e6, 1e6, width=32),
     )
 )
-def test_quantisation_is_off_by_half_a_step_at_most(table: NDArray[np.float32]) -> None:
-    quantized, scales = quantize_rows(table)
-    assert (quantized.dtype, scales.dtype) == (np.int8, np.float32)
-    assert (quantized.shape, scales.shape) == (table.shape, table.shape[:1])
-    assert (np.abs(quantized) <= 127).all()
-    error = np.abs(quantized * scales[:, None].astype(np.float64) - table)
-    assert (error <= 0.50001 * scales[:, None]).all()
+def test_packed_numbers_are_off_by_no_more_than_the_row_allows(table: NDArray[np.float32]) -> None:
+    packed, scales = pack_rows(table)
+    rows, dim = table.shape
+    assert (packed.dtype, scales.dtype) == (np.uint8, np.float32)
+    assert (packed.shape, scales.shape) == ((rows, (dim + 1) // 2), (rows,))
+    stored = unpack_rows(packed, scales, dim=dim)
+    assert (stored.dtype, stored.shape) == (np.float32, table.shape)
+    errors = np.square(stored.astype(np.float64) - table).sum(axis=1)
+    # What scaling by the largest number alone is off by, half a step each.
+    steps = np.abs(table).max(axis=1).astype(np.float64) / LARGEST
+    assert (errors <= dim * (steps / 2) ** 2 * 1.0001 + 1e-30).all()
+
+
+def test_a_row_is_cut_off_where_the_others_gain_by_it() -> None:
+    row = np.random.default_rng(5).standard_normal((1, 400), dtype=np.float32)
+    stored = unpack_rows(*pack_rows(row), dim=400)
+    whole = np.rint(row / np.abs(row).max() * LARGEST) * np.abs(row).max() / LARGEST
+    assert np.square(stored - row).sum() < 0.8 * np.square(whole - row).sum()
+    assert np.abs(stored).max() < np.abs(row).max()
+
+
+def test_packed_numbers_are_as_they_were() -> None:
+    """Read otherwise, encoders that are saved would be nonsense."""
+    packed = np.array([[0x1F, 0x89], [0x88, 0x88]], dtype=np.uint8)
+    stored = unpack_rows(packed, np.array([0.5, 2], dtype=np.float32), dim=3)
+    assert stored.tolist() == [[-3.5, 3.5, 0], [0, 0, 0]]
 
 
 def test_what_is_saved_is_loaded(folder: Path, tokenizer: Tokenizer, sentences: list[str]) -> None:
-    quantized, scales = quantize_rows(random_table(1))
-    in_memory = BagEncoder(name="x", tokenizer=tokenizer, table=quantized * scales[:, None])
+    stored = unpack_rows(*pack_rows(random_table(1)), dim=DIM)
+    in_memory = BagEncoder(name="x", tokenizer=tokenizer, table=stored)
     loaded = load_bag_encoder(folder, name="x")
     assert loaded.dim == DIM
     assert loaded.encode(sentences).tobytes() == in_memory.encode(sentences).tobytes()
@@ -110,8 +131,7 @@ def test_ngrams_are_saved_and_loaded(
     table = np.random.default_rng(4).standard_normal((VOCABULARY + 20, DIM), dtype=np.float32)
     folder = tmp_path / "ngrams"
     save_encoder(folder, table=table, ngram_rows=20, tokenizer_model=tokenizer.model, facts={})
-    quantized, scales = quantize_rows(table)
-    stored = quantized * scales[:, None]
+    stored = unpack_rows(*pack_rows(table), dim=DIM)
     in_memory = BagEncoder(name="x", tokenizer=tokenizer, table=stored, ngram_rows=20)
     loaded = load_bag_encoder(folder, name="x")
     assert loaded.encode(sentences).tobytes() == in_memory.encode(sentences).tobytes()
@@ -230,10 +250,10 @@ def test_one_flipped_bit(folder: Path) -> None:
         (b"3", "format None"),
         (b'["format"]', "format None"),
         (b"{}", "format None"),
-        (b'{"format": "adit-bag-3"}', "format 'adit-bag-3'; this version reads 'adit-bag-1', "),
+        (b'{"format": "adit-bag-2"}', "format 'adit-bag-2'; this version reads 'adit-bag-3', "),
         (b'{"format": ["\\n"]}', "format ['\\n']"),
-        (b'{"format": "adit-bag-1"}', "lacks dim, sha256, vocabulary"),
-        (b'{"format": "adit-bag-2"}', "lacks dim, ngram_rows, sha256, vocabulary"),
+        (b'{"format": "adit-bag-3"}', "lacks dim, ngram_rows, sha256, vocabulary"),
+        (b'{"format": "adit-network-1"}', "lacks dim, sha256, vocabulary"),
     ],
 )
 def test_a_foreign_configuration(folder: Path, text: bytes, reason: str) -> None:
@@ -249,18 +269,18 @@ def test_a_configuration_that_lacks_a_key(folder: Path, key: str) -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"vocabulary": VOCABULARY - 1}, {"dim": DIM + 1}, {"dim": 10**30}],
+    [{"vocabulary": VOCABULARY - 1}, {"dim": DIM + 1}, {"dim": DIM - 2}, {"dim": 10**30}],
 )
 def test_a_configuration_of_another_shape(folder: Path, changes: dict[str, object]) -> None:
     change_config(folder, **changes)
-    assert f"holds a table of shape {SHAPE} and ({VOCABULARY},) scales" in refusal(folder)
+    assert f"holds a table of {PACKED} bytes and ({VOCABULARY},) scales" in refusal(folder)
 
 
 @pytest.mark.parametrize(
     "change", [("dim", "8"), ("dim", []), ("vocabulary", {}), ("ngram_rows", 1.5)]
 )
 def test_a_configuration_with_what_is_no_number(folder: Path, change: tuple[str, object]) -> None:
-    change_config(folder, format=NGRAM_FORMAT, **{"ngram_rows": 0, change[0]: change[1]})
+    change_config(folder, **{change[0]: change[1]})
     assert f"{CONFIG} says {change[0]} {change[1]!r}; expected a number" in refusal(folder)
 
 
@@ -285,18 +305,18 @@ SCALES = np.ones(VOCABULARY, np.float32)
         (b"junk" * 99, "holds no vector table"),
         (struct.pack("<Q", 2**62) + b"{}", "holds no vector table"),
         (save({"other": SCALES}), "holds no vector table"),
-        (save({"table": np.ones(SHAPE, np.int8)}), "holds no vector table"),
-        (claiming("I8", [2**40, 2**40], b"ab"), "holds no vector table"),
-        (claiming("I8", [2**62, 0], b""), "holds no vector table"),
-        (claiming("I8", [2**63 + 5, 0], b""), "holds no vector table"),
-        (claiming("I8", [10**9, 10**3], b"ab"), "holds no vector table"),
+        (save({"table": np.ones(PACKED, np.uint8)}), "holds no vector table"),
+        (claiming("U8", [2**40, 2**40], b"ab"), "holds no vector table"),
+        (claiming("U8", [2**62, 0], b""), "holds no vector table"),
+        (claiming("U8", [2**63 + 5, 0], b""), "holds no vector table"),
+        (claiming("U8", [10**9, 10**3], b"ab"), "holds no vector table"),
         (claiming("BF16", [2], b"abcd"), "holds no vector table"),
         (tensor_file(np.ones(SHAPE, np.float32), SCALES), "holds float32 and float32"),
-        (tensor_file(np.ones(SHAPE, np.int8), SCALES.astype(np.float64)), "int8 and float64"),
-        (tensor_file(np.ones((4, DIM), np.int8), SCALES), f"of shape (4, {DIM})"),
-        (tensor_file(np.ones(SHAPE, np.int8), SCALES[:4]), "(4,) scales"),
-        (tensor_file(np.ones(SHAPE, np.int8), SCALES[:, None]), f"({VOCABULARY}, 1) scales"),
-        (tensor_file(np.ones(VOCABULARY, np.int8), SCALES), f"of shape ({VOCABULARY},)"),
+        (tensor_file(np.ones(PACKED, np.uint8), SCALES.astype(np.float64)), "uint8 and float64"),
+        (tensor_file(np.ones((4, DIM // 2), np.uint8), SCALES), f"of (4, {DIM // 2}) bytes"),
+        (tensor_file(np.ones(PACKED, np.uint8), SCALES[:4]), "(4,) scales"),
+        (tensor_file(np.ones(PACKED, np.uint8), SCALES[:, None]), f"({VOCABULARY}, 1) scales"),
+        (tensor_file(np.ones(VOCABULARY, np.uint8), SCALES), f"of ({VOCABULARY},) bytes"),
     ],
 )
 def test_foreign_weights(folder: Path, weights: bytes, reason: str) -> None:

@@ -4,13 +4,25 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from encoder.features import SIZES, Features
+from encoder.features import CHARACTER_SIZES, LETTER_SIZES, Features
 from encoder.romanization import romanized
 from encoder.tokenizer import Tokenizer, Tokens, train_tokenizer
 from tests.encoder.test_tokenizer import lists_of, tokens_of
 
-ROWS = 50_021
-PIECES = ["", "\u2581", "\u2581a", "\u2581obam", "обама", "a", "\u2581!", "漢", "nn1", "x" * 30]
+ROWS = 1_000_003
+PIECES = [
+    "",
+    "\u2581",
+    "\u2581a",
+    "\u2581obam",
+    "обама",
+    "a",
+    "\u2581!",
+    "漢",
+    "\u2581漢字",
+    "nn1",
+    "x" * 30,
+]
 sentences_of_pieces = st.lists(st.lists(st.integers(0, len(PIECES) - 1), max_size=9), max_size=6)
 
 
@@ -30,11 +42,13 @@ def oracle_words(sentence: list[int]) -> list[tuple[int, ...]]:
 
 def oracle_ngrams(word: tuple[int, ...]) -> list[str]:
     letters = "".join(romanized(PIECES[piece]) for piece in word)
-    marked = f"<{letters}>" if letters else ""
+    characters = [PIECES[piece].strip("\u2581") for piece in word if "漢" in PIECES[piece]]
+    texts = [(f"<{letters}>" if letters else "", LETTER_SIZES)]
     return [
-        marked[start : start + size]
-        for size in SIZES
-        for start in range(max(0, len(marked) - size + 1))
+        text[start : start + size]
+        for text, sizes in [*texts, *((own, CHARACTER_SIZES) for own in characters)]
+        for size in sizes
+        for start in range(max(0, len(text) - size + 1))
     ]
 
 
@@ -75,11 +89,14 @@ def test_a_word_is_the_same_in_any_company() -> None:
 
 def test_ngrams_are_those_that_weights_were_trained_with() -> None:
     """Other rows than these would make nonsense of encoders that are saved."""
-    rows = lists_of(Features(["\u2581obama"], 24_000).split(tokens_of([[0]]))[1])
-    assert rows == [GOLDEN]
+    features = Features(["\u2581obama", "漢字"], 24_000)
+    assert lists_of(features.split(tokens_of([[0, 1]]))[1]) == GOLDEN
 
 
-GOLDEN = [0, 11148, 8222, 9681, 6945, 11514, 1566, 15194]
+GOLDEN = [
+    [1, 13485, 11957, 14111],
+    [0, 19061, 4641, 3632, 2763, 20130, 11149, 8223, 9682, 6946, 11515, 1567, 15195],
+]
 
 
 def test_rows_are_spread_evenly() -> None:
