@@ -1,8 +1,8 @@
-"""A second look at mined pairs: how well the words of both sentences match.
+"""A second look at mined pairs: how well the words and numbers of both sentences match.
 
 A sentence vector says what a sentence is about, and two that are about the same need not say the
-same: one may leave out a clause that the other has. Held against each other word by word, they
-tell. Axes: ``P`` pairs, ``W`` words, ``D`` dimensions.
+same: one may leave out a clause that the other has, or give another number. Held against each
+other word by word, they tell. Axes: ``P`` pairs, ``W`` words, ``D`` dimensions.
 """
 
 from __future__ import annotations
@@ -13,14 +13,20 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from miner.guards import numbers_in
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     FloatArray = NDArray[np.float64]
 
-# The factors of a logistic model over margin, coverage and imbalance, held against the margin's and
-# rounded; trained on the `sample` splits of the BUCC-style sets. What they do: docs/results.md.
-COVERAGE, IMBALANCE = 2.0, 0.5
+# A word is matched by one of this cosine as well as by a nearer one: a free translation is far from
+# what it translates, and sentences on one subject share names and common words to the letter.
+MATCHED = 0.4
+# The factors of a logistic model over margin, coverage, imbalance and lone numbers, held against
+# the margin's and rounded; trained on the `sample` splits of the BUCC-style sets. What they do:
+# docs/results.md.
+COVERAGE, IMBALANCE, LONE_NUMBERS = 3.0, 0.25, 0.15
 USUAL_PAIRS = 1000
 TEXTS = 2048  # pairs aligned at a time: the vectors of their words take some 100 MB
 
@@ -46,24 +52,27 @@ class Words(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Alignment:
-    """How the words of P pairs match; both arrays are float64 (P,).
+    """How P pairs match; all arrays are float64 (P,).
 
     ``coverage`` is from 0 to 1. ``log_ratio`` is the natural logarithm of the ratio of what the
-    source's words weigh to what the target's do.
+    source's words weigh to what the target's do. ``lone_numbers`` counts the different numbers, in
+    digits, that only one of both sentences has.
     """
 
     coverage: FloatArray
     log_ratio: FloatArray
+    lone_numbers: FloatArray
 
 
-def align(source: Words, target: Words) -> Alignment:
-    """Match each word of P pairs with the nearest one of the other sentence.
+def match_words(source: Words, target: Words) -> tuple[FloatArray, FloatArray]:
+    """Coverage and log ratio of P pairs: each word is matched with the nearest one of the other.
 
-    The coverage of a sentence is the mean of its words' greatest cosines, by weight, where a word
-    that nothing is near to counts 0: BERTScore's recall and precision (Zhang et al. 2020, section
-    3), here of words out of context and across languages. That of a pair is the lesser of both.
-    Where a sentence has no words, coverage and log ratio are 0. Costs 2 D flops for each pair of
-    words; each pair's figures are independent of the other pairs.
+    The coverage of a sentence is the mean, by weight, of its words' greatest cosines, where one of
+    ``MATCHED`` and more counts 1, and a word that nothing is near to counts 0: BERTScore's recall
+    and precision (Zhang et al. 2020, section 3) with a ceiling, here of words out of context and
+    across languages. That of a pair is the lesser of both. Where a sentence has no words, coverage
+    and log ratio are 0. Costs 2 D flops for each pair of words; each pair's figures are independent
+    of the other pairs.
     """
     pairs = len(source.offsets) - 1
     coverage, log_ratio = np.zeros(pairs), np.zeros(pairs)
@@ -76,24 +85,27 @@ def align(source: Words, target: Words) -> Alignment:
         weights = source.weights[one], target.weights[other]
         sums = weights[0].sum(), weights[1].sum()
         coverage[pair] = min(
-            np.maximum(best, 0) @ weight / total
+            np.clip(best / MATCHED, 0, 1) @ weight / total
             for best, weight, total in zip(nearest, weights, sums, strict=True)
         )
         log_ratio[pair] = np.log(sums[0] / sums[1])
-    return Alignment(coverage=coverage, log_ratio=log_ratio)
+    return coverage, log_ratio
 
 
 def align_texts(
     words: Callable[[Sequence[str]], Words], source: Sequence[str], target: Sequence[str]
 ) -> Alignment:
-    """``align`` P pairs of sentences, whose words ``words`` gives."""
+    """Hold P pairs of sentences against each other, whose words ``words`` gives."""
     parts = [
-        align(words(source[start : start + TEXTS]), words(target[start : start + TEXTS]))
+        match_words(words(source[start : start + TEXTS]), words(target[start : start + TEXTS]))
         for start in range(0, max(1, len(source)), TEXTS)
     ]
+    coverage, log_ratio = map(np.concatenate, zip(*parts, strict=True))
+    lone = [
+        len(numbers_in(one) ^ numbers_in(other)) for one, other in zip(source, target, strict=True)
+    ]
     return Alignment(
-        coverage=np.concatenate([part.coverage for part in parts]),
-        log_ratio=np.concatenate([part.log_ratio for part in parts]),
+        coverage=coverage, log_ratio=log_ratio, lone_numbers=np.array(lone, dtype=np.float64)
     )
 
 
@@ -108,9 +120,12 @@ def usual_log_ratio(alignment: Alignment) -> float:
 
 
 def aligned_scores(margins: FloatArray, alignment: Alignment, *, usual: float) -> FloatArray:
-    """The margin + 2 coverage - |log ratio - usual| / 2: float64 (P,).
+    """The margin + 3 coverage - |log ratio - usual| / 4 - 0.15 log(1 + lone numbers): float64 (P,).
 
-    A pair gains by words that agree, and loses where one side says more than the other.
+    A pair gains by words that agree, and loses where one side says more than the other, or says
+    other numbers.
     """
     imbalance = np.abs(alignment.log_ratio - usual)
-    return margins + COVERAGE * alignment.coverage - IMBALANCE * imbalance
+    lone = np.log1p(alignment.lone_numbers)
+    gain = COVERAGE * alignment.coverage - IMBALANCE * imbalance - LONE_NUMBERS * lone
+    return margins + gain

@@ -12,7 +12,7 @@ from encoder.words import WordEncoder
 from eval.run_calibration import describe, fit_null
 from eval.run_cli import run_subcommand
 from eval.run_folder import open_run
-from miner.alignment import COVERAGE, IMBALANCE, align
+from miner.alignment import align_texts, aligned_scores
 from miner.calibration import Null, false_discovery_rates, probabilities, threshold_at
 from miner.knn.rescore import unit_rows
 from miner.mining import mine
@@ -59,9 +59,9 @@ def test_the_null_is_of_the_decoys_that_would_be_mined(
         if pairs.score[place] > taken.get(row, -np.inf):
             score = float(pairs.score[place])
             if folder == "aligned":
-                one = align(encoder.words([line]), encoder.words([run.target.text(row)]))
-                score += COVERAGE * one.coverage[0]
-                score -= IMBALANCE * abs(one.log_ratio[0] - run.summary["usual_log_ratio"])
+                one = align_texts(encoder.words, [line], [run.target.text(row)])
+                usual = run.summary["usual_log_ratio"]
+                score = float(aligned_scores(np.array([score]), one, usual=usual)[0])
             expected.append(score)
     assert len(expected) > 5
     # The run's vectors are kept in float16.

@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from miner.alignment import COVERAGE, IMBALANCE, Alignment, align, aligned_scores, usual_log_ratio
+from miner.alignment import (
+    COVERAGE,
+    IMBALANCE,
+    LONE_NUMBERS,
+    MATCHED,
+    Alignment,
+    align_texts,
+    aligned_scores,
+    match_words,
+    usual_log_ratio,
+)
 
 DIM = 6
 
@@ -47,7 +57,7 @@ def oracle(source, target):
             covered = 0.0
             for vector, weight in zip(own.vectors, own.weights, strict=True):
                 cosines = [float(vector.astype(float) @ word) for word in other.vectors]
-                covered += float(weight) * max(0.0, *cosines)
+                covered += float(weight) * min(1.0, max(0.0, *cosines) / MATCHED)
             shares.append(covered / total)
         rows.append((min(shares), math.log(totals[0] / totals[1])))
     return np.array(rows).reshape(-1, 2).T
@@ -60,56 +70,74 @@ pairs_of_lengths = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max
 def test_align_is_its_definition(lengths, seed):
     source = words_of([length for length, _ in lengths], seed)
     target = words_of([length for _, length in lengths], seed + 1)
-    found = align(source, target)
-    coverage, log_ratio = oracle(source, target)
-    np.testing.assert_allclose(found.coverage, coverage, atol=1e-5)
-    np.testing.assert_allclose(found.log_ratio, log_ratio, atol=1e-5)
-    assert found.coverage.dtype == found.log_ratio.dtype == np.float64
+    found = np.stack(match_words(source, target))
+    np.testing.assert_allclose(found, oracle(source, target), atol=1e-5)
+    assert found.dtype == np.float64
 
 
 @given(lengths=pairs_of_lengths, seed=st.integers(0, 1000))
 def test_sides_change_places(lengths, seed):
     source = words_of([length for length, _ in lengths], seed)
     target = words_of([length for _, length in lengths], seed + 1)
-    there, back = align(source, target), align(target, source)
-    np.testing.assert_allclose(there.coverage, back.coverage, atol=1e-6)
-    np.testing.assert_allclose(there.log_ratio, -back.log_ratio, atol=1e-6)
+    there, back = match_words(source, target), match_words(target, source)
+    np.testing.assert_allclose(there[0], back[0], atol=1e-6)
+    np.testing.assert_allclose(there[1], -back[1], atol=1e-6)
 
 
 @given(lengths=st.lists(st.integers(1, 9), min_size=1, max_size=6), seed=st.integers(0, 99))
 def test_a_sentence_covers_itself(lengths, seed):
     words = words_of(lengths, seed)
-    found = align(words, words)
-    np.testing.assert_allclose(found.coverage, 1, atol=1e-5)
-    assert not found.log_ratio.any()
+    coverage, log_ratio = match_words(words, words)
+    np.testing.assert_allclose(coverage, 1, atol=1e-5)
+    assert not log_ratio.any()
 
 
 def test_pairs_do_not_touch_one_another():
     source, target = words_of([3, 0, 7, 4], 1), words_of([2, 5, 6, 4], 2)
-    whole = align(source, target)
+    whole = np.stack(match_words(source, target))
     for pair in range(4):
-        alone = align(one(source, pair), one(target, pair))
-        assert alone.coverage[0] == whole.coverage[pair]
-        assert alone.log_ratio[0] == whole.log_ratio[pair]
+        alone = match_words(one(source, pair), one(target, pair))
+        assert np.array_equal(np.concatenate(alone), whole[:, pair])
 
 
 def test_a_clause_that_only_one_side_has_costs():
     both = words_of([8], 3)
     half = Ragged(both.vectors[:4], both.weights[:4], np.array([0, 4]))
-    whole, part = align(both, both), align(half, both)
+    whole, part = (aligned(*match_words(first, both)) for first in (both, half))
     ends = [aligned_scores(np.array([1.2]), found, usual=0.0)[0] for found in (whole, part)]
     assert part.coverage[0] < whole.coverage[0]
     assert ends[0] > ends[1]
 
 
+def aligned(coverage, log_ratio, lone_numbers=None):
+    if lone_numbers is None:
+        lone_numbers = np.zeros(len(coverage))
+    return Alignment(coverage=coverage, log_ratio=log_ratio, lone_numbers=lone_numbers)
+
+
+def test_texts_are_held_against_each_other():
+    source = ["in 1999 and 2004", "1,000 of 7", "none", "12 and 12", ""]
+    target = ["2004", "7 of 1.000", "one", "13", "5"]
+    lengths = [1, 2, 0, 3, 1]
+    words = {tuple(source): words_of(lengths, 1), tuple(target): words_of(lengths, 2)}
+    found = align_texts(lambda texts: words[tuple(texts)], source, target)
+    expected = match_words(*words.values())
+    assert np.array_equal(found.coverage, expected[0])
+    assert np.array_equal(found.log_ratio, expected[1])
+    assert found.lone_numbers.tolist() == [1, 0, 0, 2, 1]
+
+
 def test_the_score_is_its_formula():
-    found = Alignment(coverage=np.array([0.25, 1.0]), log_ratio=np.array([0.5, -0.1]))
+    found = aligned(np.array([0.25, 1.0]), np.array([0.5, -0.1]), np.array([0.0, 2.0]))
     scores = aligned_scores(np.array([1.5, 1.0]), found, usual=0.1)
-    expected = [1.5 + COVERAGE / 4 - IMBALANCE * 0.4, 1 + COVERAGE - IMBALANCE * 0.2]
+    expected = [
+        1.5 + COVERAGE / 4 - IMBALANCE * 0.4,
+        1 + COVERAGE - IMBALANCE * 0.2 - LONE_NUMBERS * math.log(3),
+    ]
     np.testing.assert_allclose(scores, expected)
 
 
 @pytest.mark.parametrize(("ratios", "usual"), [([], 0.0), ([0.3], 0.3), ([0.1, 5.0, 0.2], 0.2)])
 def test_the_usual_ratio_is_the_median(ratios, usual):
-    found = Alignment(coverage=np.zeros(len(ratios)), log_ratio=np.array(ratios))
+    found = aligned(np.zeros(len(ratios)), np.array(ratios))
     assert usual_log_ratio(found) == usual

@@ -11,7 +11,7 @@ import pytest
 
 from encoder import load_encoder
 from miner import bands
-from miner.alignment import COVERAGE, IMBALANCE, align
+from miner.alignment import align_texts, aligned_scores
 from pipelines import embedding
 from pipelines.cli import mine_corpus
 from tests.pipelines.conftest import SAMPLE, Refused
@@ -39,11 +39,10 @@ def test_the_scores_are_their_definition(corpora: Corpora, tmp_path: Path) -> No
     command, plain = corpora
     words = load_encoder().words  # type: ignore[attr-defined]
     pairs = read_jsonl(plain)
-    found = [align(words([pair["source_text"]]), words([pair["target_text"]])) for pair in pairs]
+    found = [align_texts(words, [pair["source_text"]], [pair["target_text"]]) for pair in pairs]
     usual = float(np.median([one.log_ratio[0] for one in found[:1000]]))
     for pair, one in zip(pairs, found, strict=True):
-        imbalance = abs(one.log_ratio[0] - usual)
-        pair["score"] = float(pair["score"] + COVERAGE * one.coverage[0] - IMBALANCE * imbalance)
+        pair["score"] = float(aligned_scores(np.array([pair["score"]]), one, usual=usual)[0])
     pairs.sort(key=lambda pair: (-pair["score"], pair["source_row"], pair["target_row"]))
     out = tmp_path / "out.jsonl"
     assert mine_corpus([*command, "-o", str(out), "--align"]) == 0
