@@ -108,7 +108,7 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
             float,
             None,
             "how far directions of a bag's large variance are scaled down, "
-            "0 to 1 (default: ranking 0.3, else 0)",
+            "0 to 1 (default: ranking 0.1, else 0)",
         ),
     )
     group = parser.add_argument_group("training")
@@ -232,7 +232,7 @@ def _train(args: argparse.Namespace) -> int:
         exclude=frozenset(filter(None, args.exclude.split(","))),
         corpus_weights=dict(args.corpus_weight),
         vocabulary_size=args.vocabulary_size,
-        whitening=_given(args.whitening, 0.3 if args.objective == "ranking" else 0.0),
+        whitening=_given(args.whitening, 0.1 if args.objective == "ranking" else 0.0),
         held_out=args.held_out,
         evaluate_every=args.evaluate_every,
         best_by=args.best_by,

@@ -56,7 +56,7 @@ class Recipe:
     exclude: frozenset[str] = frozenset()
     corpus_weights: Mapping[str, float] = field(default_factory=dict)
     vocabulary_size: int = 48_000
-    whitening: float = 0.3
+    whitening: float = 0.1
     held_out: int = 500
     evaluate_every: int = 5_000
     best_by: str = HELD_OUT_ERROR
