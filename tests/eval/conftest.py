@@ -106,6 +106,6 @@ def aligned_run(finished_run: Path) -> Path:
     """The work folder of the same run with ``--align`` and a threshold that some pairs miss."""
     work = finished_run / "aligned"
     corpora = [str(finished_run / f"corpus.{side}") for side in ("de", "en")]
-    more = ["--align", "--threshold", "1.5", "--work-dir", str(work)]
+    more = ["--align", "--threshold", "3", "--work-dir", str(work)]
     assert mine_corpus([*corpora, "-q", "-o", str(finished_run / "aligned.jsonl"), *more]) == 0
     return work

@@ -116,5 +116,5 @@ def test_an_aligned_run(aligned_run: Path) -> None:
         f"mined: pair {place} of {len(run.pairs)}, with the score {score:.4f}"
         for place, score in enumerate(run.pairs.score.tolist(), start=1)
     )
-    missed = verdicts.count("not mined: its score is not above the threshold 1.5")
+    missed = verdicts.count("not mined: its score is not above the threshold 3.0")
     assert len(mined) + missed == len(verdicts)
