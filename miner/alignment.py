@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 # A word is matched by one of this cosine as well as by a nearer one: a free translation is far from
 # what it translates, and sentences on one subject share names and common words to the letter.
 MATCHED = 0.4
-# The factors of a logistic model over margin, coverage, imbalance and lone numbers, held against
-# the margin's and rounded; trained on the `sample` splits of the BUCC-style sets. What they do:
-# docs/results.md.
+# Near the factors, held against the margin's, of a logistic model of the `sample` splits of the
+# BUCC-style sets; of a few such, good ones on the `training` splits (docs/encoder-log.md).
 COVERAGE, IMBALANCE, LONE_NUMBERS = 3.0, 0.25, 0.15
 USUAL_PAIRS = 1000
 TEXTS = 2048  # pairs aligned at a time: the vectors of their words take some 100 MB
