@@ -47,11 +47,12 @@ lint: $(INSTALLED)
 types: $(INSTALLED)
 	@$(BIN)/mypy --no-error-summary
 
+# Each of pytest's processes computes on one thread: together they fill the cores.
 pytest: $(INSTALLED)
-	@$(BIN)/python -m pytest --numprocesses auto --quiet
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --quiet
 
 coverage: $(INSTALLED) ## Tests with line coverage
-	@$(BIN)/python -m pytest --numprocesses auto --quiet --cov --cov-report=term
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --quiet --cov --cov-report=term
 
 format: $(INSTALLED) ## Sort imports, mend what ruff can, format
 	@$(BIN)/ruff check --fix-only --quiet
