@@ -48,11 +48,13 @@ types: $(INSTALLED)
 	@$(BIN)/mypy --no-error-summary
 
 # Each of pytest's processes computes on one thread: together they fill the cores.
+pytest coverage: export OMP_NUM_THREADS = 1
+
 pytest: $(INSTALLED)
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --quiet
+	@$(BIN)/python -m pytest --numprocesses auto --quiet
 
 coverage: $(INSTALLED) ## Tests with line coverage
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --quiet --cov --cov-report=term
+	@$(BIN)/python -m pytest --numprocesses auto --quiet --cov --cov-report=term
 
 format: $(INSTALLED) ## Sort imports, mend what ruff can, format
 	@$(BIN)/ruff check --fix-only --quiet

@@ -10,7 +10,7 @@ and pairs of them do.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,9 +55,9 @@ class Features:
         self._numbers = _mixed(np.arange(1, self.pieces + 1, dtype=np.uint64))
         spelt = pieces if ngram_rows else []
         codes = {letter: code for code, letter in enumerate(LETTERS, start=_MARK + 1)}
-        self._letters = _tokens([codes[letter] for letter in romanized(piece)] for piece in spelt)
+        self._letters = Tokens.of([codes[letter] for letter in romanized(piece)] for piece in spelt)
         texts = [piece.removeprefix(SPACE) for piece in spelt]
-        characters = _tokens([*map(ord, text)] if _UNSPACED.match(text) else [] for text in texts)
+        characters = Tokens.of([*map(ord, text)] if _UNSPACED.match(text) else [] for text in texts)
         ngrams = self._ngrams(characters, CHARACTER_SIZES, _CHARACTER_BASE)
         self._of_characters = _grouped([ngrams], len(characters))
 
@@ -99,16 +99,11 @@ class Features:
         """Pieces, then n-grams, of each word."""
         if not self.ngram_rows:
             return words
+        owners = words.owners
         letters = self._ngrams(self._spelt(words), LETTER_SIZES, _LETTER_BASE)
         characters = self._of_characters.take(words.ids.astype(np.int64))
-        return _grouped(
-            [
-                (words.ids, words.owners),
-                letters,
-                (characters.ids, words.owners[characters.owners]),
-            ],
-            len(words),
-        )
+        of_characters = characters.ids, owners[characters.owners]
+        return _grouped([(words.ids, owners), letters, of_characters], len(words))
 
     def _ngrams(self, texts: Tokens, sizes: Sequence[int], base: int) -> Owned:
         """The rows of all n-grams of these sizes, and which text each is of."""
@@ -120,7 +115,7 @@ class Features:
             codes = np.full(len(starts), size, dtype=np.uint64)
             for place in range(size):
                 codes = codes * np.uint64(base) + letters[starts + place]
-            hashed = _mixed(codes) % np.uint64(self.ngram_rows or 1)
+            hashed = _mixed(codes) % np.uint64(self.ngram_rows)
             rows.append((self.pieces + hashed.astype(np.int64)).astype(np.int32))
             owners.append(owner[starts])
         return np.concatenate(rows), np.concatenate(owners)
@@ -136,12 +131,6 @@ class Features:
         inner[offsets[1:][lengths > 0] - 1] = False
         ids[inner] = pieces.ids
         return Tokens(ids=ids, offsets=offsets)
-
-
-def _tokens(lists: Iterable[list[int]]) -> Tokens:
-    parts = list(lists)
-    ids = np.array([number for part in parts for number in part], dtype=np.int32)
-    return Tokens(ids=ids, offsets=np.cumsum([0, *map(len, parts)]))
 
 
 def _grouped(parts: Sequence[Owned], count: int) -> Tokens:

@@ -33,6 +33,15 @@ class Tokens:
     ids: NDArray[np.int32]
     offsets: NDArray[np.int64]
 
+    @classmethod
+    def of(cls, sentences: Iterable[Sequence[int]]) -> Tokens:
+        """The ids of each sentence."""
+        parts = list(sentences)
+        offsets = np.zeros(len(parts) + 1, dtype=np.int64)
+        np.cumsum([len(part) for part in parts], out=offsets[1:])
+        flat = np.fromiter(chain.from_iterable(parts), dtype=np.int32, count=offsets[-1])
+        return cls(ids=flat, offsets=offsets)
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
@@ -63,11 +72,7 @@ class Tokenizer:
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
         """Tokenise; a sentence in which nothing is left after normalisation has no tokens."""
-        pieces = self._processor.encode(list(sentences), num_threads=os.cpu_count() or 1)
-        offsets = np.zeros(len(pieces) + 1, dtype=np.int64)
-        np.cumsum([len(p) for p in pieces], out=offsets[1:])
-        flat = np.fromiter(chain.from_iterable(pieces), dtype=np.int32, count=offsets[-1])
-        return Tokens(ids=flat, offsets=offsets)
+        return Tokens.of(self._processor.encode(list(sentences), num_threads=os.cpu_count() or 1))
 
     def pieces(self) -> list[str]:
         """What each piece stands for, SPACE for the space before a word; "" for the unknown one."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from miner.guards import numbers_in
+from miner.guards import shared_and_lone_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -100,12 +100,8 @@ def align_texts(
         for start in range(0, max(1, len(source)), TEXTS)
     ]
     coverage, log_ratio = map(np.concatenate, zip(*parts, strict=True))
-    lone = [
-        len(numbers_in(one) ^ numbers_in(other)) for one, other in zip(source, target, strict=True)
-    ]
-    return Alignment(
-        coverage=coverage, log_ratio=log_ratio, lone_numbers=np.array(lone, dtype=np.float64)
-    )
+    _, lone = shared_and_lone_numbers(source, target)
+    return Alignment(coverage=coverage, log_ratio=log_ratio, lone_numbers=lone)
 
 
 def _part(words: Words, sentence: int) -> slice:

@@ -77,6 +77,15 @@ def numbers_in(text: str) -> set[str]:
     return {re.sub(r"\D", "", match[0]) for match in _NUMBER.finditer(text)}
 
 
+def shared_and_lone_numbers(
+    source: Sequence[str], target: Sequence[str]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """How many numbers both texts of each pair have, and how many only one: float64 (P,)."""
+    found = [(numbers_in(one), numbers_in(two)) for one, two in zip(source, target, strict=True)]
+    shared = np.array([len(one & two) for one, two in found], dtype=np.float64)
+    return shared, np.array([len(one ^ two) for one, two in found], dtype=np.float64)
+
+
 def occurrences(ids: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
     """How many of the lists ``ids`` (N, K) hold each of the rows 0, 1, ...: int64 (rows,).
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from miner.arrays import Direction, Pairs
-from miner.guards import Suspects, length_odds, numbers_in
+from miner.guards import Suspects, length_odds, shared_and_lone_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,10 +33,7 @@ def features(pairs: Pairs, suspects: Suspects) -> FloatArray:
 
     ``suspects`` are the same pairs' texts.
     """
-    texts = zip(suspects.source, suspects.target, strict=True)
-    found = [(numbers_in(source), numbers_in(target)) for source, target in texts]
-    shared = np.array([len(one & other) for one, other in found], dtype=np.float64)
-    others = np.array([len(one ^ other) for one, other in found], dtype=np.float64)
+    shared, others = shared_and_lone_numbers(suspects.source, suspects.target)
     columns = [
         pairs.score,
         pairs.cosine.astype(np.float64),

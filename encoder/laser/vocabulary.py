@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
-
-import numpy as np
 
 from encoder.tokenizer import Tokens
 
@@ -34,14 +31,10 @@ class Vocabulary:
     def encode(self, sentences: Iterable[Sequence[str]]) -> Tokens:
         """Ids of sentences that are split into tokens already."""
         known = self._ids.get
-        rows = [
+        return Tokens.of(
             [*self._first, *(known(token, UNK) for token in tokens[: self._room]), EOS]
             for tokens in sentences
-        ]
-        offsets = np.zeros(len(rows) + 1, dtype=np.int64)
-        np.cumsum([len(row) for row in rows], out=offsets[1:])
-        flat = np.fromiter(chain.from_iterable(rows), dtype=np.int32, count=offsets[-1])
-        return Tokens(ids=flat, offsets=offsets)
+        )
 
 
 def read_cvocab(path: Path) -> dict[str, int]:
