@@ -22,8 +22,8 @@ from unittest import mock
 import numpy as np
 import torch
 
-from miner.knn import sweep
-from miner.knn.cuda import propose_both, usable_devices
+from miner.knn.gpu import sweep
+from miner.knn.gpu.cuda import propose_both, usable_devices
 
 CELL = 65_536  # rows and columns for the kernel alone
 
@@ -45,7 +45,7 @@ def unit_vectors(rows: int, dim: int, seed: int) -> torch.Tensor:
 
 def kernel_times(x: torch.Tensor, y: torch.Tensor, kept: int) -> dict[str, float]:
     """Seconds of each tiling that works, in random data's usual number of hits."""
-    from miner.knn import fused
+    from miner.knn.gpu import fused
 
     # Products of random unit vectors are normal with a deviation of D ** -0.5.
     above = statistics.NormalDist(sigma=x.shape[1] ** -0.5).inv_cdf(1 - kept / len(y))

@@ -24,7 +24,7 @@ RUN = """
 import sys
 from pathlib import Path
 from encoder.bag import BagEncoder
-from pipelines.cli import mine_corpus
+from pipelines.cli.mine import mine_corpus
 
 log, really_encode = open(sys.argv.pop(1), "a", buffering=1), BagEncoder.encode
 

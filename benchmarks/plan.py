@@ -14,10 +14,10 @@ import time
 
 import numpy as np
 
+from miner.knn.core.rescore import unit_rows
+from miner.knn.cost_model import Problem, exact_cost
 from miner.knn.exact import search_both
-from miner.knn.plan import Problem, exact_cost
-from miner.knn.rescore import unit_rows
-from miner.knn.trial import measure_machine
+from miner.knn.machine_trial import measure_machine
 
 K = 4
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import psutil
 
 LOOK_SECONDS = 0.1
-RUN = "import sys; from pipelines.cli import mine_corpus; sys.exit(mine_corpus())"
+RUN = "import sys; from pipelines.cli.mine import mine_corpus; sys.exit(mine_corpus())"
 
 
 def head(path: Path, rows: int, folder: Path) -> Path:
@@ -41,7 +41,7 @@ def peaks(run: subprocess.Popen) -> dict[str, int]:
                 held, command = process.memory_info().rss, process.cmdline()
             except psutil.Error:  # it has ended
                 continue
-            if process == lead or "pipelines.worker" in command:
+            if process == lead or "pipelines.run.worker" in command:
                 name = "lead" if process == lead else f"worker {process.pid}"
                 most[name] = max(held, most.get(name, 0))
         time.sleep(LOOK_SECONDS)

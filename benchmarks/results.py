@@ -15,7 +15,7 @@ import sys
 from contextlib import redirect_stdout
 from pathlib import Path
 
-from eval.encoder_cli import eval_encoder
+from eval.cli.encoder import eval_encoder
 from miner.storage.atomic import atomic_file
 
 HEAD = """# Results

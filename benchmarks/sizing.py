@@ -16,13 +16,13 @@ import time
 from pathlib import Path
 
 from encoder import load_encoder
-from miner.knn.plan import Problem, cells_cost, exact_cost
-from miner.knn.trial import measure_machine
-from pipelines.fitting import ENCODED_BYTES, SideSize
-from pipelines.indexing import auto_method
-from pipelines.memory import show_size
+from miner.knn.cost_model import Problem, cells_cost, exact_cost
+from miner.knn.machine_trial import measure_machine
 from pipelines.options import SOURCE, TARGET, CorpusOptions, MiningOptions
-from pipelines.planning import disk_bytes, show_time
+from pipelines.resources.estimate import disk_bytes, show_time
+from pipelines.resources.fitting import ENCODED_BYTES, SideSize
+from pipelines.resources.memory import show_size
+from pipelines.stages.index import auto_method
 
 TRIED = 20_000  # sentences that the encoder is timed on
 

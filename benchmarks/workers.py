@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-RUN = "import sys; from pipelines.cli import mine_corpus; sys.exit(mine_corpus())"
+RUN = "import sys; from pipelines.cli.mine import mine_corpus; sys.exit(mine_corpus())"
 
 
 def rates(work_dir: Path) -> Iterator[float]:

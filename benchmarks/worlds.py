@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from miner.knn.rescore import unit_rows
+from miner.knn.core.rescore import unit_rows
 
 PLANTED = 3  # every third source has a noisy copy among the targets
 

@@ -1,4 +1,5 @@
 """Measuring: BUCC scores, similarity search, and the data sets they are measured on.
 
-Import the modules by name (``from eval.bucc import ...``): the bare package hides a builtin.
+Import the modules by name (``from eval.metrics.bucc import ...``): the bare package hides a
+builtin.
 """

@@ -8,8 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from eval import laser_compat
-from eval.bucc import (
+from eval.data.candidates import candidates_from_texts, read_records, read_scored_texts
+from eval.data.sentences import (
+    Sentences,
+    check_gold,
+    read_gold,
+    read_sentences,
+    read_split_sentences,
+)
+from eval.data.textfiles import fingerprint, write_text
+from eval.metrics import laser_compat
+from eval.metrics.bucc import (
     Candidates,
     IdPair,
     best_score,
@@ -18,10 +27,7 @@ from eval.bucc import (
     rank,
     score_at,
 )
-from eval.candidates import candidates_from_texts, read_records, read_scored_texts
-from eval.report import score_line, score_record, signature
-from eval.sentences import Sentences, check_gold, read_gold, read_sentences, read_split_sentences
-from eval.textfiles import fingerprint, write_text
+from eval.output import score_line, score_record, signature
 from miner.commandline import product_version
 
 OPTIMIZED: Literal["optimized"] = "optimized"
@@ -80,7 +86,7 @@ class ScoringReport:
 
 
 def score_pairs(options: ScoringOptions) -> ScoringReport:
-    """Score by the rules of ``eval.bucc``, and write the extracted id pairs if asked to."""
+    """Score by the rules of ``eval.metrics.bucc``, and write the extracted id pairs if asked to."""
     sides = _read_sides(options)
     if options.pairs.suffix == ".tsv":
         source, target = _needed(sides, options)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from miner.arrays import Pairs
+from miner.knn.core.rescore import unit_rows
 from miner.knn.exact import search_both
-from miner.knn.rescore import unit_rows
 from miner.margin import check_margin
 from miner.selection import candidate_pairs, check_retrieval, select
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from miner.arrays import Direction, Pairs
-from miner.guards import Suspects, length_odds, shared_and_lone_numbers
+from miner.filters import Suspects, length_odds, shared_and_lone_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

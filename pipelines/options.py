@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from miner.storage.places import Place, lies_in, same_file
 
 if TYPE_CHECKING:
-    from miner.knn.codes import Precision
+    from miner.knn.core.codes import Precision
 
 # The stages' own folders in the work folder.
 ARTEFACTS = (
@@ -27,7 +27,7 @@ OWN_FOLDERS = (*ARTEFACTS, "progress", "rejected")
 
 ROWS_PER_SHARD = 1 << 18  # 262,144 float32 vectors of 384 dimensions are 400 MB
 
-# The names in miner.knn.codes, which would load NumPy for --help.
+# The names in miner.knn.core.codes, which would load NumPy for --help.
 PRECISIONS = ("auto", "float32", "bfloat16", "int8")
 
 # Where a search, or a margin, looks: the whole other side, or documents paired with one's own.
@@ -50,8 +50,8 @@ class MiningOptions:
     """A whole run. Fields are those of ``mine-corpus``; see its help.
 
     ``memory`` is in bytes, None for no bound; shards have at most ``rows_per_shard`` rows, and
-    fewer where memory asks for it (``pipelines.fitting``). ``workers`` are processes on this
-    machine; ``runner`` is Beam's name of another engine, which ``beam_options`` are for.
+    fewer where memory asks for it (``pipelines.resources.fitting``). ``workers`` are processes on
+    this machine; ``runner`` is Beam's name of another engine, which ``beam_options`` are for.
     ``margin_scope`` is that of ``scope`` if None.
     """
 
@@ -129,7 +129,7 @@ def check_options(options: MiningOptions) -> None:
     Raises:
         ValueError: one line that says what, where and how to mend it.
     """
-    from miner.guards import check_guards
+    from miner.filters import check_guards
     from miner.margin import check_margin
     from miner.selection import check_retrieval
     from miner.storage.pairs import check_output

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from eval.cli import _bucc_score_parser
-from eval.encoder_cli import _eval_encoder_parser
-from eval.run_cli import COMMANDS as RUN_COMMANDS
-from eval.run_cli import _parser as _run_parser
-from pipelines.arguments import embed_parser, mine_parser
-from pipelines.cli import _split
-from pipelines.fetch_cli import _parser as _fetch_parser
-from pipelines.train_cli import _parser as _train_parser
-from pipelines.work_cli import COMMANDS, work_parser
+from eval.cli.bucc_score import _bucc_score_parser
+from eval.cli.encoder import _eval_encoder_parser
+from eval.cli.runs import COMMANDS as RUN_COMMANDS
+from eval.cli.runs import _parser as _run_parser
+from pipelines.cli.arguments import embed_parser, mine_parser
+from pipelines.cli.fetch import _parser as _fetch_parser
+from pipelines.cli.mine import _split
+from pipelines.cli.train import _parser as _train_parser
+from pipelines.cli.workdir import COMMANDS, work_parser
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -75,10 +75,10 @@ def test_a_room_imports_only_the_rooms_it_may(room: str) -> None:
         ("miner", "import encoder", ["encoder"]),
         ("miner", "def late():\n    from encoder.bag import Bag", ["encoder.bag"]),
         ("encoder", "if TYPE_CHECKING:\n    import miner.arrays", ["miner.arrays"]),
-        ("encoder", "importlib.import_module('eval.bucc')", ["eval.bucc"]),
+        ("encoder", "importlib.import_module('eval.metrics.bucc')", ["eval.metrics.bucc"]),
         ("eval", "import miner, encoder, pipelines", ["pipelines"]),
         ("pipelines", "from tests.oracle import oracle", ["tests.oracle"]),
-        ("encoder", "from eval.bucc import score", ["eval.bucc"]),
+        ("encoder", "from eval.metrics.bucc import score", ["eval.metrics.bucc"]),
         ("miner", "from . import encoder\nfrom miner import eval\nimport minerals", []),
     ],
 )

@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from miner.knn import passes
-from miner.knn.calibration import choose
-from miner.knn.candidates import Candidates
-from miner.knn.codes import (
+from miner.knn.core import passes
+from miner.knn.core.candidates import Candidates
+from miner.knn.core.codes import (
     Codes,
     Precision,
     encode_both,
@@ -30,9 +29,10 @@ from miner.knn.codes import (
     round_to_int8,
     type_of_integers,
 )
-from miner.knn.passes import Tile, loops_for, propose, search_on, settle
-from miner.knn.rescore import check_search, unit_rows
-from miner.knn.threads import blocks, in_threads
+from miner.knn.core.passes import Tile, loops_for, propose, search_on, settle
+from miner.knn.core.rescore import check_search, unit_rows
+from miner.knn.core.threads import blocks, in_threads
+from miner.knn.core.tuning import choose
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -245,7 +245,7 @@ def join_cells(
     """The k nearest of the rows of the other side that share a cell, for both sides.
 
     Args:
-        source: rows as ``miner.knn.rescore.unit_rows`` makes them, float32 (N, D).
+        source: rows as ``miner.knn.core.rescore.unit_rows`` makes them, float32 (N, D).
         target: rows as ``unit_rows`` makes them, float32 (M, D).
         source_cells: the cells of each source row, nearest first, (N, p), from ``nearest_cells``.
         target_cells: those of each target row, (M, p).

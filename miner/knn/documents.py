@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from miner.arrays import Neighbours
+from miner.knn.core.rescore import best, check_search, merge
 from miner.knn.exact import search_both
-from miner.knn.rescore import best, check_search, merge
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,7 +36,7 @@ def search_documents(
     """The k nearest of the rows of the paired documents, for both sides.
 
     Args:
-        source: rows as ``miner.knn.rescore.unit_rows`` makes them, float32 (N, D).
+        source: rows as ``miner.knn.core.rescore.unit_rows`` makes them, float32 (N, D).
         target: rows as ``unit_rows`` makes them, float32 (M, D).
         documents: for each pair of documents, the rows of the one and of the other by ascending
             position. A document may be in many pairs, a pair of rows in one alone.
@@ -64,7 +64,7 @@ def search_documents(
 def _search(source: Matrix, target: Matrix, k: int) -> tuple[Neighbours, Neighbours]:
     if len(source) * len(target) > TABLE:
         return search_both(source, target, k=k)
-    # Exact: see miner.knn.rescore.
+    # Exact: see miner.knn.core.rescore.
     table = (source.astype(np.float64) @ target.astype(np.float64).T).astype(np.float32)
     return _best_of_rows(table, k), _best_of_rows(table.T, k)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from miner.arrays import NO_NEIGHBOUR, Neighbours
-from miner.knn.rescore import best
+from miner.knn.core.rescore import best
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

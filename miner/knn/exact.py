@@ -16,21 +16,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from miner.arrays import Neighbours
-from miner.knn import passes
-from miner.knn.calibration import choose
-from miner.knn.candidates import Candidates
-from miner.knn.codes import Codes, Precision, encode_both
-from miner.knn.cuda import ROUNDING, DeviceError, propose_both, usable_devices
+from miner.knn.core import passes
+from miner.knn.core.candidates import Candidates
+from miner.knn.core.codes import Codes, Precision, encode_both
+from miner.knn.core.passes import Tile, loops_for, propose, search_on, settle
+from miner.knn.core.rescore import check_search
+from miner.knn.core.threads import blocks
+from miner.knn.core.tuning import choose
 from miner.knn.duplicates import Distinct, expand, find_distinct
-from miner.knn.passes import Tile, loops_for, propose, search_on, settle
-from miner.knn.rescore import check_search
-from miner.knn.threads import blocks
+from miner.knn.gpu.cuda import ROUNDING, DeviceError, propose_both, usable_devices
 
 if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
 
-    from miner.knn.proposals import Proposals
+    from miner.knn.core.proposals import Proposals
 
     Matrix = NDArray[np.float32]
 
@@ -58,7 +58,7 @@ def search_both(
     sides, O((N + M) * C), and a tile for each thread.
 
     Args:
-        source: rows as ``miner.knn.rescore.unit_rows`` makes them, float32 (N, D).
+        source: rows as ``miner.knn.core.rescore.unit_rows`` makes them, float32 (N, D).
         target: rows as ``unit_rows`` makes them, float32 (M, D).
         k: neighbours of each row; clipped to the size of the other side.
         precision: of the product; what is soonest done here unless given.

@@ -8,8 +8,8 @@ from io import BufferedReader
 from pathlib import PurePath
 from typing import IO, TYPE_CHECKING, cast
 
+from miner.storage.corpus.records import CorpusError
 from miner.storage.places import AnyPath
-from miner.storage.records import CorpusError
 from miner.storage.remote import PlaceError, RemotePath
 
 if TYPE_CHECKING:

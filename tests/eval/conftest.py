@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pipelines.cli import mine_corpus
+from pipelines.cli.mine import mine_corpus
 
 
 class NumberEncoder:

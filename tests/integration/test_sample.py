@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from eval.cli import bucc_score
-from pipelines.cli import mine_corpus
+from eval.cli.bucc_score import bucc_score
+from pipelines.cli.mine import mine_corpus
 
 SAMPLE = Path(__file__).resolve().parents[2] / "eval" / "assets" / "sample"
 

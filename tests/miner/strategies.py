@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from miner.knn.rescore import unit_rows
+from miner.knn.core.rescore import unit_rows
 
 
 @st.composite

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from miner.arrays import Pairs
-from miner.guards import Suspects
+from miner.filters import Suspects
 from miner.rescoring import FEATURES, RIDGE, Rescorer, features
 
 

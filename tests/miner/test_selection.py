@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from miner.arrays import Direction, Neighbours, Pairs
-from miner.bands import merge_in_bands, select_in_bands, sort_pairs
-from miner.choosable import Part, best_pairs, choosable_pairs
+from miner.best_pairs import Part, best_pairs, choosable_pairs
 from miner.margin import MARGINS
+from miner.score_ranges import merge_in_bands, select_in_bands, sort_pairs
 from miner.selection import RETRIEVALS, candidate_pairs, check_retrieval, select
 from tests.miner import oracle
 from tests.miner.oracle import Edge
@@ -102,7 +102,7 @@ def test_choosable_pairs_are_as_good_as_all(margin, retrieval, sides, k, block):
     given = {"source_ids": ids["s"], "target_ids": ids["t"], "margin": margin}
     everything = candidate_pairs(*lists, **given)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("miner.choosable.BLOCK_NUMBERS", block)
+        patch.setattr("miner.best_pairs.BLOCK_NUMBERS", block)
         some, count = choosable_pairs(*lists, **given)
     assert count == len(everything)
     assert set(edges_of(some)) <= set(edges_of(everything))

@@ -15,7 +15,7 @@ import pytest
 from encoder.checkpoint import save_encoder
 from encoder.tokenizer import Tokenizer, train_tokenizer
 from pipelines import progress
-from pipelines.cli import mine_corpus
+from pipelines.cli.mine import mine_corpus
 from tests.pipelines.worlds import World, make_world, one_line, snapshot
 
 SAMPLE = Path(__file__).parents[2] / "eval" / "assets" / "sample"

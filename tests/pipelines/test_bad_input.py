@@ -8,7 +8,7 @@ import os
 import numpy as np
 import pytest
 
-from pipelines.cli import embed_corpus, mine_corpus
+from pipelines.cli.mine import embed_corpus, mine_corpus
 from tests.pipelines.conftest import Refused
 from tests.pipelines.worlds import World, one_line, snapshot
 
@@ -100,7 +100,7 @@ def test_a_bad_index_is_told_before_anything_is_read(
     run: list[str], refused: Refused, monkeypatch: pytest.MonkeyPatch, index: str
 ) -> None:
     monkeypatch.setattr(
-        "miner.storage.filesets.open_corpus", lambda *_, **__: pytest.fail("was read")
+        "miner.storage.corpus.filesets.open_corpus", lambda *_, **__: pytest.fail("was read")
     )
     assert index in refused([*run, "--index", index])
 
@@ -112,7 +112,7 @@ def test_an_unknown_encoder_is_told_before_anything_is_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
-        "miner.storage.filesets.open_corpus", lambda *_, **__: pytest.fail("was read")
+        "miner.storage.corpus.filesets.open_corpus", lambda *_, **__: pytest.fail("was read")
     )
     error = refused([*run[:2], *run[-2:], "--encoder", "nosuch"])
     assert "encoder 'nosuch' is unknown; there are mini (bundled)" in error

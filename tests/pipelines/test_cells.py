@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from miner.knn import cells
-from pipelines import joining
-from pipelines.cli import mine_corpus
-from pipelines.run import mine_corpus as run
-from pipelines.summary import write_summary
+from pipelines.cli.mine import mine_corpus
+from pipelines.run.mining import mine_corpus as run
+from pipelines.stages import cells as joining
+from pipelines.stages.summary import write_summary
 from tests.pipelines.conftest import Refused
 from tests.pipelines.worlds import World, make_world, one_line, search_eagerly, select_eagerly
 

@@ -7,11 +7,12 @@ import pytest
 from encoder.training import options
 from encoder.training.options import TrainingOptions
 from encoder.training.recipe import Recipe
-from miner.guards import GUARDS
+from miner.filters import GUARDS
 from miner.margin import MARGINS
 from miner.selection import RETRIEVALS
-from pipelines import arguments, cli
-from pipelines.train_cli import _options, _parser
+from pipelines.cli import arguments
+from pipelines.cli import mine as cli
+from pipelines.cli.train import _options, _parser
 
 
 def test_the_names_offered_are_those_there_are() -> None:

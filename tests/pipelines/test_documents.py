@@ -11,8 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 from miner.arrays import NO_NEIGHBOUR
-from miner.knn.rescore import unit_rows
-from pipelines.cli import mine_corpus
+from miner.knn.core.rescore import unit_rows
+from pipelines.cli.mine import mine_corpus
 from tests.miner import oracle
 from tests.miner.knn.test_documents import allowed_nearest
 from tests.pipelines.worlds import one_line, read_jsonl

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from encoder import load_encoder
-from pipelines.cli import embed_corpus, mine_corpus
+from pipelines.cli.mine import embed_corpus, mine_corpus
 from tests.encoder.laser.conftest import GOLDEN, SENTENCES, laser2
 from tests.pipelines.worlds import read_jsonl
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.cli import embed_corpus, mine_corpus
+from pipelines.cli.mine import embed_corpus, mine_corpus
 from tests.pipelines.conftest import OLD, Refused
 from tests.pipelines.worlds import World, one_line, snapshot
 
@@ -86,7 +86,7 @@ def test_a_run_that_ends_within_a_stage_leaves_nothing(
         raise error
 
     fail.__name__ = stage
-    monkeypatch.setattr(f"pipelines.graph.{stage}", fail)
+    monkeypatch.setattr(f"pipelines.run.graph.{stage}", fail)
     line = refused(run)
     interrupted = f"interrupted; {world.path('out.jsonl')} was not written (with --work-dir"
     assert (interrupted if isinstance(error, KeyboardInterrupt) else "out of memory: 9 TiB") in line

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from encoder.bag import BagEncoder
 from miner.knn import exact
-from pipelines.cli import mine_corpus
+from pipelines.cli.mine import mine_corpus
 from tests.pipelines.worlds import write_lines
 
 Mine = Callable[..., bytes]
@@ -81,7 +81,7 @@ def test_a_tenth_more_costs_a_tenth_of_the_encoding_and_a_fifth_of_the_tiles(
     most_strips: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("pipelines.tiling.MOST_STRIPS", most_strips)
+    monkeypatch.setattr("pipelines.stages.tiles.MOST_STRIPS", most_strips)
     mine("grown", *options)
     assert work.taken() == (400, 200 * 200)
     for folder, start in zip(corpora, (200, 500), strict=True):

@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from eval.run_cli import run_subcommand
-from eval.run_folder import open_run
-from miner.guards import GUARDS, Suspects, usual_ratio
+from eval.cli.runs import run_subcommand
+from eval.runs.store import open_run
+from miner.filters import GUARDS, Suspects, usual_ratio
+from miner.knn.core.rescore import unit_rows
 from miner.knn.exact import search_both
-from miner.knn.rescore import unit_rows
-from pipelines.cli import mine_corpus
-from pipelines.run import mine_corpus as mine_in_graph
+from pipelines.cli.mine import mine_corpus
+from pipelines.run.mining import mine_corpus as mine_in_graph
 from tests.pipelines.worlds import (
     World,
     make_world,

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.cli import mine_corpus
+from pipelines.cli.mine import mine_corpus
 from tests.pipelines.worlds import World, make_world, mined_in_memory, read_jsonl, records_of
 
 

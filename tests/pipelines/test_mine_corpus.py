@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 from miner.margin import MARGINS
 from miner.selection import RETRIEVALS
 from miner.storage.pairs import pairs_schema
-from pipelines.choosing import select_pairs
-from pipelines.exporting import export_pairs
+from pipelines.stages.export import export_pairs
+from pipelines.stages.select import select_pairs
 from tests.pipelines.worlds import (
     World,
     make_world,
@@ -186,7 +186,7 @@ def test_approximate_search_of_everything_equals_the_exact(world: World) -> None
 def test_the_encoder_is_used_where_no_vectors_are_given(
     tmp_path: Path, tiny_encoder: str, sample_sentences: list[str]
 ) -> None:
-    from pipelines.cli import mine_corpus
+    from pipelines.cli.mine import mine_corpus
 
     source = write_lines(tmp_path / "a.txt", sample_sentences[:60])
     target = write_lines(tmp_path / "b.txt", [text + " !" for text in sample_sentences[30:90]])

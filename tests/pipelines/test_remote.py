@@ -13,7 +13,7 @@ import pytest
 
 from encoder.bag import BagEncoder
 from miner.storage import cache
-from pipelines.cli import embed_corpus, mine_corpus
+from pipelines.cli.mine import embed_corpus, mine_corpus
 from tests.pipelines.worlds import World, one_line, write_lines
 from tests.s3 import S3
 
@@ -119,8 +119,8 @@ def test_an_interrupted_run_goes_on(
 ) -> None:
     encoded, last = 0, 105
     really_encode = BagEncoder.encode
-    monkeypatch.setattr("pipelines.encoding.ENCODE_ROWS", 16)
-    monkeypatch.setattr("pipelines.encoding.WORTH_SEALING", 0)
+    monkeypatch.setattr("pipelines.stages.encode_batches.ENCODE_ROWS", 16)
+    monkeypatch.setattr("pipelines.stages.encode_batches.WORTH_SEALING", 0)
 
     def encode(self: BagEncoder, sentences: list[str]) -> object:
         nonlocal encoded
@@ -185,7 +185,7 @@ def test_one_run_at_a_time(
     [("another", 1, 91.0), (socket.gethostname(), 2**22 + 1, 0.0)],
 )
 def test_a_killed_run_keeps_nobody_out(s3: S3, host: str, process: int, age: float) -> None:
-    from pipelines.locking import is_locked, sole_run
+    from pipelines.run.locking import is_locked, sole_run
 
     work_dir = s3.path("work")
     s3.put("work/.lock", json.dumps([host, process, time.time() - age]).encode())
@@ -198,7 +198,7 @@ def test_a_killed_run_keeps_nobody_out(s3: S3, host: str, process: int, age: flo
 
 
 def test_a_lock_is_renewed(s3: S3, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pipelines import locking
+    from pipelines.run import locking
 
     monkeypatch.setattr(locking, "RENEWED_SECONDS", 0.05)
     with locking.sole_run(s3.path("work")):
@@ -241,7 +241,7 @@ def test_given_vectors_are_read_from_there(
     world: World, s3: S3, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = world.mine("local.jsonl").read_bytes()
-    monkeypatch.setattr("pipelines.embedding.ENCODE_NUMBERS", 7 * 16)
+    monkeypatch.setattr("pipelines.stages.encode.ENCODE_NUMBERS", 7 * 16)
     np.load(world.path("tgt.npy")).tofile(world.path("tgt.raw"))
     vectors = [s3.put(name, world.path(name)) for name in ("src.npy", "tgt.raw")]
     named = zip(("--src-embeddings", "--tgt-embeddings"), vectors, strict=True)

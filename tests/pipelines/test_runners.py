@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.cli import mine_corpus
-from pipelines.reading import read_side
-from pipelines.shards import Shard, whole_side
+from pipelines.cli.mine import mine_corpus
+from pipelines.references import Shard, whole_side
+from pipelines.stages.read import read_side
 from tests.pipelines.worlds import World, make_world, one_line, write_lines
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -165,7 +165,7 @@ def test_accelerators_are_for_the_workers_that_encode(world: World) -> None:
     from apache_beam import Pipeline
     from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 
-    from pipelines.graph import build
+    from pipelines.run.graph import build
 
     pipeline = Pipeline(runner=FnApiRunner())
     build(

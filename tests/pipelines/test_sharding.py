@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines import cli
+from pipelines.cli import mine as cli
 from pipelines.options import CorpusOptions, MiningOptions
-from pipelines.reading import read_side
-from pipelines.run import mine_corpus
+from pipelines.run.mining import mine_corpus
+from pipelines.stages.read import read_side
 from tests.pipelines.worlds import World, make_world, select_eagerly, write_lines
 
 

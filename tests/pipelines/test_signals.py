@@ -23,8 +23,8 @@ PATIENCE_SECONDS = 120
 # Stops in the middle of a stage, says so, and waits for what comes.
 WAITING = """
 import sys, time
-import miner.storage.artefacts, miner.storage.pairs, pipelines.searching
-from pipelines.cli import mine_corpus
+import miner.storage.artefacts, miner.storage.pairs, pipelines.stages.search
+from pipelines.cli.mine import mine_corpus
 
 def wait(*_, **__):
     print("here", flush=True)
@@ -32,7 +32,7 @@ def wait(*_, **__):
 
 where = sys.argv.pop(1)
 if where == "search":
-    pipelines.searching._search = wait
+    pipelines.stages.search._search = wait
 else:
     really_write = miner.storage.pairs.write_pairs
     def write_pairs(path, batches):
@@ -124,7 +124,7 @@ def test_signals_end_worker_processes(
     assert error == f"mine-corpus: error: interrupted; {told}; {again}\n"
 
 
-MINE = "import sys; from pipelines.cli import mine_corpus; sys.exit(mine_corpus(sys.argv[1:]))"
+MINE = "import sys; from pipelines.cli.mine import mine_corpus; sys.exit(mine_corpus(sys.argv[1:]))"
 
 
 def on_terminal(world: World, size: tuple[int, int]) -> str:

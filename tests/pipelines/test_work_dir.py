@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.cli import mine_corpus
+from pipelines.cli.mine import mine_corpus
 from tests.pipelines.worlds import World, read_jsonl, write_lines
 
 ALL = {

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from miner.arrays import Direction, Pairs
 from miner.mining import mine
-from pipelines.choosing import Choice, select_pairs
-from pipelines.cli import mine_corpus
-from pipelines.embedding import embed_shard
-from pipelines.indexing import fill_index, plan_sides, train_side
-from pipelines.merging import ShardNeighbours, find_neighbours
+from pipelines.cli.mine import mine_corpus
 from pipelines.options import SOURCE, TARGET, CorpusOptions, MiningOptions
-from pipelines.reading import read_side
-from pipelines.searching import plan_tiles, search_tile
+from pipelines.stages.encode import embed_shard
+from pipelines.stages.index import fill_index, plan_sides, train_side
+from pipelines.stages.merge import ShardNeighbours, find_neighbours
+from pipelines.stages.read import read_side
+from pipelines.stages.search import plan_tiles, search_tile
+from pipelines.stages.select import Choice, select_pairs
 
 DIM = 16
 
@@ -59,7 +59,7 @@ class World:
         return self.path(output)
 
     def options(self, output: str, work_dir: Path, **more: object) -> MiningOptions:
-        """The same run for ``pipelines.run.mine_corpus``."""
+        """The same run for ``pipelines.run.mining.mine_corpus``."""
         sides = {
             side: CorpusOptions(
                 path=self.path(f"{short}.txt"), embeddings=self.path(f"{short}.npy")

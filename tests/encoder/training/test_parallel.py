@@ -22,7 +22,7 @@ from tests.encoder.training.language import made_up_pairs, write_pairs
 from tests.encoder.training.test_tasks import token_pairs
 
 TOGETHER = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
-COMMAND = "import sys; from pipelines.train_cli import train_encoder; sys.exit(train_encoder())"
+COMMAND = "import sys; from pipelines.cli.train import train_encoder; sys.exit(train_encoder())"
 COMMON = {"dim": 16, "steps": 5, "warmup_steps": 1, "learning_rate": 0.01, "dropout": 0.0}
 TRAININGS = {
     "bag": TrainingOptions(batch_size=12, accumulate=2, hard_negatives=2, **COMMON),

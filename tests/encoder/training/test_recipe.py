@@ -19,7 +19,7 @@ from encoder.training.options import TrainingOptions
 from encoder.training.reading import ParallelText
 from encoder.training.recipe import Recipe, train_encoder
 from pipelines import progress
-from pipelines.train_cli import train_encoder as command
+from pipelines.cli.train import train_encoder as command
 from tests.encoder.training.language import made_up_pairs, write_pairs
 
 PAIRS = 1600

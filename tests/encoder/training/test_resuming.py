@@ -42,7 +42,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def begin(data: Path, output: Path, *more: object) -> subprocess.Popen[str]:
-    code = "import sys; from pipelines.train_cli import train_encoder; sys.exit(train_encoder())"
+    code = "import sys; from pipelines.cli.train import train_encoder; sys.exit(train_encoder())"
     arguments = [str(argument) for argument in (data, "-o", output, *SMALL, *more)]
     return subprocess.Popen(
         [sys.executable, "-c", code, *arguments], stderr=subprocess.PIPE, text=True

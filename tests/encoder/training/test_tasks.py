@@ -18,7 +18,7 @@ from encoder.training.negatives import mine_negatives
 from encoder.training.objectives import distillation, sequence_translation, translation_ranking
 from encoder.training.options import TrainingOptions
 from encoder.training.tasks import Ranking, Translation
-from pipelines.train_cli import train_encoder
+from pipelines.cli.train import train_encoder
 from tests.encoder.test_features import one_word_each
 from tests.encoder.test_tokenizer import lists_of, tokens_of
 from tests.encoder.training.language import made_up_pairs, made_up_triples, write_pairs

@@ -4,8 +4,8 @@ import numpy as np
 import torch
 from hypothesis import strategies as st
 
-from miner.knn import products, sweep
-from miner.knn.cuda import propose_both
+from miner.knn.gpu import products, sweep
+from miner.knn.gpu.cuda import propose_both
 
 HOST = torch.device("cpu")
 

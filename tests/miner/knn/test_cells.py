@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from miner.arrays import Neighbours
-from miner.knn import cells, codes, compiled, passes, plain, threads
-from miner.knn.calibration import Proposing
+from miner.knn import cells
 from miner.knn.cells import (
     PROBES,
     CellSpec,
@@ -21,9 +20,11 @@ from miner.knn.cells import (
     search_cells,
     train_cells,
 )
-from miner.knn.codes import PRECISIONS
+from miner.knn.core import codes, compiled, passes, plain, threads
+from miner.knn.core.codes import PRECISIONS
+from miner.knn.core.rescore import merge, unit_rows
+from miner.knn.core.tuning import Proposing
 from miner.knn.exact import search_both
-from miner.knn.rescore import merge, unit_rows
 from tests.miner import oracle
 from tests.miner.strategies import hard_vectors, two_sides
 

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from miner.arrays import Neighbours
 from miner.knn import duplicates
+from miner.knn.core.rescore import unit_rows
 from miner.knn.duplicates import expand, find_distinct
-from miner.knn.rescore import unit_rows
 from tests.miner import oracle
 from tests.miner.strategies import two_sides
 

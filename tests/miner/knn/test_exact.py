@@ -6,12 +6,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from miner.knn import compiled, exact, passes, plain
-from miner.knn.calibration import Proposing
-from miner.knn.codes import PRECISIONS
-from miner.knn.cuda import DeviceError
+from miner.knn import exact
+from miner.knn.core import compiled, passes, plain
+from miner.knn.core.codes import PRECISIONS
+from miner.knn.core.rescore import unit_rows
+from miner.knn.core.tuning import Proposing
 from miner.knn.exact import search_both
-from miner.knn.rescore import unit_rows
+from miner.knn.gpu.cuda import DeviceError
 from tests.miner import oracle
 from tests.miner.strategies import two_sides
 
@@ -188,8 +189,8 @@ def test_without_numba_the_result_is_the_same(monkeypatch, caplog):
     sides = random_units(300, 16, 1), random_units(200, 16, 2)
     expected = search_both(*sides, k=3)
     monkeypatch.setattr(passes, "COMPILE_FROM", 0)
-    monkeypatch.setitem(sys.modules, "miner.knn.compiled", None)
-    monkeypatch.delattr("miner.knn.compiled")
+    monkeypatch.setitem(sys.modules, "miner.knn.core.compiled", None)
+    monkeypatch.delattr("miner.knn.core.compiled")
     passes._compiled.cache_clear()
     try:
         found = search_both(*sides, k=3)

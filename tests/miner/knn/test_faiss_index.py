@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from miner.knn.core.rescore import unit_rows
 from miner.knn.exact import search_both
 from miner.knn.faiss_index import (
     MOST_POINTS,
@@ -18,7 +19,6 @@ from miner.knn.faiss_index import (
     train_index,
     training_points,
 )
-from miner.knn.rescore import unit_rows
 
 
 @pytest.fixture(scope="module", autouse=True)

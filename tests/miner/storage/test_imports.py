@@ -15,7 +15,7 @@ def test_heavy_libraries_wait_for_their_first_use():
 def test_reading_plain_text_needs_no_arrow(tmp_path):
     path = tmp_path / "corpus.txt.gz"
     code = (
-        "import gzip, sys; from miner.storage.corpus import open_corpus\n"
+        "import gzip, sys; from miner.storage.corpus.reader import open_corpus\n"
         f"gzip.open({str(path)!r}, 'wb').write(b'one\\n')\n"
         f"assert next(open_corpus({str(path)!r})).texts == ['one']\n"
         "print('pyarrow' in sys.modules, 'numpy' in sys.modules)"

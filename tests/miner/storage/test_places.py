@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from miner.storage.atomic import atomic_file, check_writable
-from miner.storage.filesets import CorpusReader, corpus_files
+from miner.storage.corpus.filesets import CorpusReader, corpus_files
 from miner.storage.places import lies_in, place, remove_tree, same_file, tree_files
 from miner.storage.remote import PlaceError, RemotePath, _RemoteFile
 from tests.s3 import S3

@@ -1,0 +1,1 @@
+"""The command lines bucc-score, eval-encoder, and mine-corpus's questions to finished runs."""

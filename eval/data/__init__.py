@@ -1,0 +1,1 @@
+"""Reading the files that evaluation needs: sentences, gold, candidates, and the published sets."""

@@ -1,0 +1,1 @@
+"""Figures from arrays: BUCC F1, search errors, retrieval, correlation, intervals."""

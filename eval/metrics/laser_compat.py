@@ -1,0 +1,111 @@
+"""BUCC scores as LASER's bucc.py prints them, for comparison with published figures.
+
+Where it differs from ``eval.metrics.bucc``: a sentence that occurs more than once on its side takes
+part in nothing; equal scores can be parted by the search for a threshold, though not by the
+extraction that follows; the comparison is ``score >= threshold``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from eval.data.sentences import Sentences
+from eval.metrics.bucc import IdPair
+
+# Score, source text, target text.
+ScoredTexts = tuple[float, str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaserScore:
+    """Precision, recall and F1, 0 to 1, of ``extracted`` pairs, ``correct`` of them in gold."""
+
+    threshold: float
+    precision: float
+    recall: float
+    f1: float
+    extracted: int
+    correct: int
+    gold: int
+
+
+def unique_sentence_ids(sentences: Sentences) -> dict[str, str]:
+    """Stripped text to id, without the texts that occur more than once."""
+    texts = [text.strip() for text in sentences.texts]
+    counts = Counter(texts)
+    ids = zip(texts, sentences.ids, strict=True)
+    return {text: identifier.strip() for text, identifier in ids if counts[text] == 1}
+
+
+def score_by_ids(
+    candidates: Iterable[ScoredTexts], source: Sentences, target: Sentences
+) -> dict[IdPair, float]:
+    """The best score of each id pair, in the order of first mention.
+
+    Candidates with a text that is not (or not once) among the sentences are left out.
+    """
+    source_ids, target_ids = unique_sentence_ids(source), unique_sentence_ids(target)
+    best: dict[IdPair, float] = {}
+    for score, source_text, target_text in candidates:
+        source_id = source_ids.get(source_text.strip())
+        target_id = target_ids.get(target_text.strip())
+        if source_id is not None and target_id is not None:
+            pair = source_id, target_id
+            best[pair] = max(score, best.get(pair, score))
+    return best
+
+
+def best_threshold(scores: Mapping[IdPair, float], gold: Collection[IdPair]) -> float:
+    """The threshold of the first best F1 on the way down; 0 if no candidate is in gold."""
+    ranked = sorted(scores.items(), key=lambda item: -item[1])
+    threshold = best_f1 = 0.0
+    correct = 0
+    for position, (pair, score) in enumerate(ranked):
+        correct += pair in gold
+        f1 = _f1(correct / (position + 1), correct / len(gold)) if correct else 0.0
+        if f1 > best_f1:
+            best_f1 = f1
+            # Past the last candidate the original reads beyond its list and crashes. Its own score
+            # keeps it, as the comparison is >=.
+            after = ranked[position + 1][1] if position + 1 < len(ranked) else score
+            threshold = (score + after) / 2
+    return threshold
+
+
+def extract(scores: Mapping[IdPair, float], threshold: float) -> list[IdPair]:
+    """The id pairs scoring at least ``threshold``, in the order of first mention."""
+    return [pair for pair, score in scores.items() if score >= threshold]
+
+
+def measure(
+    scores: Mapping[IdPair, float], gold: Collection[IdPair], threshold: float
+) -> LaserScore:
+    """Score what ``extract`` returns at ``threshold``."""
+    extracted = extract(scores, threshold)
+    correct = len(set(gold).intersection(extracted))
+    precision = correct / len(extracted) if correct else 0.0
+    recall = correct / len(gold) if correct else 0.0
+    return LaserScore(
+        threshold=threshold,
+        precision=precision,
+        recall=recall,
+        f1=_f1(precision, recall) if correct else 0.0,
+        extracted=len(extracted),
+        correct=correct,
+        gold=len(gold),
+    )
+
+
+def format_score(score: LaserScore, label: str = "best threshold") -> str:
+    """The line that bucc.py prints; percentages."""
+    return (
+        f"- {label}={score.threshold:f}: precision={100 * score.precision:.2f}, "
+        f"recall={100 * score.recall:.2f}, F1={100 * score.f1:.2f}"
+    )
+
+
+def _f1(precision: float, recall: float) -> float:
+    # In this order of operations: the search compares F1 values by >, down to the last bit.
+    return 2 * precision * recall / (precision + recall)

@@ -1,0 +1,234 @@
+"""The sections of a run's report, each as HTML."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+
+import numpy as np
+
+from eval.report.charts import Chart
+from eval.report.figures import decile_ranks, histogram, hubs, spread
+from eval.report.gold import Gold
+from eval.report.tables import folded, pair_table, table
+from eval.runs.calibration import describe
+from eval.runs.explain import explain
+from eval.runs.store import SIDES, Run
+from miner.fdr import Null, false_discovery_rates, probabilities
+from miner.filters import GUARDS, length_odds
+
+TABLE_PAIRS = 60_000  # of more, the best are in the table; charts and counts are of all
+DOTS = 2_000
+SHOWN_GUARDS = ("short", "length", "copied", "numbers", "hub")  # language needs an extra
+EXAMPLES = 25
+
+
+def counts_section(run: Run) -> str:
+    """What was read, left out and searched on both sides, and how."""
+    summary = run.summary
+    rows = []
+    for side in SIDES:
+        told = summary[side]
+        left_out = {**told["rejected"], **told["dropped"]}
+        rows.append(
+            [
+                f"{side}: {told['path']}",
+                f"{told['read']:,}",
+                ", ".join(f"{count:,} {reason}" for reason, count in left_out.items()) or "0",
+                f"{told['duplicates']:,}",
+                f"{told['searched']:,}",
+                f"{told['recall']:.1%}" if "recall" in told else "all",
+            ]
+        )
+    options = summary["options"]
+    chosen = ", ".join(
+        f"{name} {'none' if options[name] is None else options[name]}"
+        for name in ("k", "margin", "retrieval", "threshold", "index")
+    )
+    return (
+        table(["side", "read", "left out", "repeated", "searched", "neighbours found"], rows)
+        + f"<p><b>{summary['pairs']:,}</b> pairs of {summary['candidates']:,} candidates. "
+        f"Encoder {escape(summary['encoder'])}; {escape(chosen)}; "
+        f"Adit {escape(summary['version'])}.</p>"
+    )
+
+
+def scores_section(run: Run, gold: Gold | None, null: Null | None) -> str:
+    """A histogram of the scores; of the right pairs too, and of the wrong ones expected."""
+    scores = run.pairs.score
+    low, high = spread(scores)
+    counted = histogram(scores, low=low, high=high)
+    edges = np.linspace(low, high, len(counted.counts) + 1)
+    wrong = -np.diff(null.above(edges)) * len(scores) if null else np.zeros(1)
+    chart = Chart(
+        title="Scores of the pairs",
+        x=(low, high),
+        y=(0, max(*counted.counts, *wrong.tolist())),
+        labels=("score", "pairs (square root)"),
+        scale=math.sqrt,
+    )
+    chart.bars(counted.counts, css="bar")
+    if gold:
+        right = histogram(scores[gold.judgements.correct], low=low, high=high)
+        chart.bars(right.counts, css="bar right")
+        chart.upright(gold.best.threshold, css="mark", label="best F1")
+    if null:
+        chart.line(list(zip((edges[:-1] + edges[1:]) / 2, wrong, strict=True)), css="line f")
+    if (threshold := run.summary["options"]["threshold"]) is not None:
+        chart.upright(max(low, threshold), css="mark", label="threshold")
+    quantiles = np.quantile(scores, (0.1, 0.5, 0.9)).tolist()
+    return (
+        '<p class="key"><i></i>pairs'
+        + (' <i class="r"></i>known to be right' if gold else "")
+        + (' <i class="f"></i>wrong, as decoys say' if null else "")
+        + f"</p><figure>{chart.svg()}</figure>"
+        f"<p>A tenth of the pairs score below {quantiles[0]:.4f}, half below {quantiles[1]:.4f}, "
+        f"nine tenths below {quantiles[2]:.4f}.</p>"
+    )
+
+
+def estimates_section(run: Run, null: Null) -> str:
+    """What decoys say of thresholds: precision, recall among the pairs, and some to choose."""
+    scores = run.pairs.score
+    low, high = spread(scores)
+    right = np.cumsum(probabilities(scores, null))
+    chart = Chart(
+        title="Estimated precision and recall against the threshold",
+        x=(low, high),
+        y=(0, 1),
+        labels=("threshold", ""),
+    )
+    some = np.unique(np.linspace(0, len(scores) - 1, DOTS).astype(int))
+    for css, values in (
+        ("p", 1 - false_discovery_rates(scores, null)),
+        ("r", right / max(1.0, right[-1])),
+    ):
+        points = list(zip(scores[some].tolist(), values[some].tolist(), strict=True))
+        chart.line(points, css=f"line {css}")
+    rows = [
+        [f"{wanted:.0%}", f"{threshold:.4f}", f"{kept:,}", f"{right:,.0f}"]
+        for wanted, threshold, kept, right in describe(scores, null)
+        if kept
+    ]
+    heads = ["wrong pairs at most", "threshold", "pairs above it", "of these right"]
+    return (
+        '<p class="key"><i class="p"></i>precision <i class="r"></i>recall, of the '
+        f"{float(right[-1]):,.0f} right pairs expected among all</p>"
+        f"<figure>{chart.svg()}</figure>" + table(heads, rows)
+    )
+
+
+def lengths_section(run: Run) -> str:
+    """A dot for each of some pairs."""
+    places = np.linspace(0, len(run.pairs) - 1, min(DOTS, len(run.pairs))).astype(int).tolist()
+    lengths = [
+        (float(len(source)), float(len(target))) for source, target in zip(*run.texts, strict=True)
+    ]
+    most = [max(1.0, max(length[side] for length in lengths)) for side in (0, 1)]
+    chart = Chart(
+        title="Characters of sources and targets",
+        x=(0, most[0]),
+        y=(0, most[1]),
+        labels=("characters of the source", "of the target"),
+    )
+    chart.dots([lengths[place] for place in places], css="dot")
+    ratios = np.array([(source + 1) / (target + 1) for source, target in lengths])
+    return (
+        f"<figure>{chart.svg()}</figure><p>{len(places):,} of {len(lengths):,} pairs. The source "
+        f"has {float(np.median(ratios)):.2f} times the characters of the target in the median.</p>"
+    )
+
+
+def suspicious_section(run: Run) -> str:
+    """How many pairs each guard is against, and of the better half those it is most against."""
+    caught = {name: GUARDS[name](run.suspects) for name in SHOWN_GUARDS}
+    half = (len(run.pairs) + 1) // 2
+    rows = [
+        [name, f"{int(mask.sum()):,}", f"{int(mask[:half].sum()):,}"]
+        for name, mask in caught.items()
+    ]
+    reasons = np.sum([mask[:half] for mask in caught.values()], axis=0)
+    order = np.lexsort((np.arange(half), -length_odds(run.suspects)[:half], -reasons))[:EXAMPLES]
+    return (
+        _rejected(run)
+        + "<p>What guards say of the pairs:</p>"
+        + table(["guard", "against pairs", "of the better half"], rows)
+        + folded(
+            "Pairs of the better half that most guards are against, then those whose lengths "
+            "agree least",
+            pair_table(run, order.tolist()),
+        )
+    )
+
+
+def _rejected(run: Run) -> str:
+    """What the run's own guards have rejected."""
+    if "guards" not in run.summary:
+        return ""
+    counts = ", ".join(f"{name} {count:,}" for name, count in run.summary["guards"].items())
+    rows = []
+    for place, reason in enumerate(run.reasons[:EXAMPLES]):
+        source, target = int(run.rejected.source[place]), int(run.rejected.target[place])
+        score = f"{float(run.rejected.score[place]):.4f}"
+        rows.append([run.source.text(source), run.target.text(target), score, reason])
+    return (
+        f"<p>Guards rejected <b>{len(run.reasons):,}</b> pairs ({escape(counts) or 'none'}), "
+        "which are not among those below.</p>"
+        + folded("The best of them", table(["source", "target", "score", "reason"], rows, texts=2))
+    )
+
+
+def hubs_section(run: Run) -> str:
+    """The sentences in most neighbour lists."""
+    rows = []
+    for name, side, lists in (
+        ("source", run.source, run.lists[0]),
+        ("target", run.target, run.lists[1]),
+    ):
+        for row, count in hubs(lists, most=10):
+            rows.append([side.text(row), name, f"{count:,}", side.id(row)])
+    return (
+        "<p>Sentences that are among the nearest of most sentences of the other side.</p>"
+        + table(["sentence", "side", "lists it is in", "id"], rows, texts=1)
+    )
+
+
+def examples_section(run: Run) -> str:
+    """A pair from the middle of each tenth, and all that its source was near to."""
+    parts = []
+    for place in decile_ranks(len(run.pairs)):
+        source, target = int(run.pairs.source[place]), int(run.pairs.target[place])
+        told = explain(run, source, target)
+        rows = [
+            [
+                run.target.text(one.row),
+                f"{one.cosine:.4f}",
+                f"{one.score:.4f}",
+                "chosen" if one.row == target else "",
+            ]
+            for one in told.targets
+        ]
+        parts.append(
+            f'<h3 dir="auto">{escape(run.source.text(source))}</h3><p>Pair {place + 1:,}, score '
+            f"{float(run.pairs.score[place]):.4f}, means {told.source_mean:.4f} and "
+            f"{told.target_mean:.4f}</p>"
+            + table(["nearest targets", "cosine", "score", ""], rows, texts=1)
+        )
+    return "".join(parts)
+
+
+def pairs_section(run: Run) -> str:
+    """The frame of the table that the page's script fills."""
+    count = min(TABLE_PAIRS, len(run.pairs))
+    whole = "All" if count == len(run.pairs) else "The best"
+    return (
+        f"<p>{whole} {count:,} pairs, best first.</p>"
+        '<form id="filter"><label>Text or id <input id="words" type="search"></label>'
+        '<label>Score from <input id="least" type="number" step="any"></label>'
+        '<label>to <input id="most" type="number" step="any"></label></form>'
+        '<p id="shown" role="status">The table needs JavaScript.</p>'
+        '<div class="scroll"><table id="pairs" class="texts">'
+        "<thead></thead><tbody></tbody></table></div>"
+        '<p class="pages"><button id="back" type="button">Back</button> '
+        '<button id="on" type="button">On</button></p>'
+    )

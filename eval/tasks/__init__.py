@@ -1,0 +1,1 @@
+"""What encoders are measured by, a module for each task."""

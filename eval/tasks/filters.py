@@ -1,0 +1,226 @@
+"""eval-encoder guards without its command line: what rules and the second score do to F1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from encoder.words import WordEncoder
+from eval.data.datasets import BuccSplit, bucc_pairs, load_bucc
+from eval.data.textfiles import fingerprint
+from eval.metrics.bucc import Candidates, judge, rank
+from eval.output import signature
+from eval.table import Table
+from eval.tasks.mined_splits import MinedSplit, SplitResult, mine_split, mined_texts, tune_and_test
+from miner.commandline import product_version
+from miner.filters import GUARDS, Suspects, check_guards, occurrences, usual_ratio
+from miner.knn.core.rescore import unit_rows
+from miner.knn.exact import search_both
+from miner.mining import mine
+from miner.rescoring import FEATURES, Rescorer, features
+from miner.word_match import align_texts, aligned_scores, usual_log_ratio
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from encoder import Encoder
+    from miner.arrays import Pairs
+
+    Mask = NDArray[np.bool_]
+    Scores = NDArray[np.float64]
+    Score = Callable[["Split"], Scores]
+
+K = 4
+MARGIN, MODEL, ALIGN = "margin", "model", "align"
+# By name: the guards at work, and what scores.
+VARIANTS: Mapping[str, tuple[Sequence[str], str]] = {
+    "margin": ((), MARGIN),
+    **{name: ((name,), MARGIN) for name in GUARDS},
+    "model": ((), MODEL),
+    "both": (("length",), MODEL),
+    "align": ((), ALIGN),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Split:
+    """A mined split of P pairs, what each guard rejects, bool (P,), and what the model sees.
+
+    ``aligned``, float64 (P,), are the scores with words, where the encoder has words.
+    """
+
+    mined: MinedSplit
+    rejected: Mapping[str, Mask]
+    features: Scores
+    aligned: Scores | None
+
+
+def run_guards(
+    directory: Path,
+    *,
+    pairs: Sequence[str] | None,
+    tune: str,
+    test: str,
+    encoder_spec: str,
+    tell: Callable[[str], None],
+) -> dict[str, object]:
+    """Run the task; the report as a record for JSON.
+
+    Args:
+        directory: BUCC layout.
+        pairs: language pairs; None for all.
+        tune: the split that thresholds are chosen on, and all of which together train the model.
+        test: the split that is reported.
+        encoder_spec: for ``encoder.load_encoder``.
+        tell: called with each line of the table as it is ready.
+
+    Raises:
+        ValueError: data is missing or malformed, or a language is unknown to the guard.
+    """
+    from encoder import load_encoder
+
+    names = bucc_pairs(directory) if pairs is None else list(dict.fromkeys(pairs))
+    for name in names:
+        check_guards(tuple(GUARDS), _languages(name))
+    data = {name: [load_bucc(directory, name, part) for part in (tune, test)] for name in names}
+    encoder = load_encoder(encoder_spec)
+    splits = [[_mined(part, encoder) for part in parts] for parts in data.values()]
+    table = Table("rule", [*names, "mean F1", "best F1", "rejected", "right"])
+    tell(table.header)
+    record = {}
+    for variant, (guards, scoring) in VARIANTS.items():
+        if scoring == ALIGN and not isinstance(encoder, WordEncoder):
+            continue
+        record[variant] = told = _told(names, splits, guards, scoring)
+        tell(table.row(variant, *told["f1"].values(), *list(told.values())[2:]))
+    files = [
+        file
+        for parts in data.values()
+        for part in parts
+        for file in (part.files.source, part.files.target, part.files.gold)
+    ]
+    signed = signature(
+        "guards",
+        {
+            "pairs": ",".join(names),
+            "tune": tune,
+            "test": test,
+            "sha256": fingerprint(*files),
+            "encoder": encoder.name,
+            "k": K,
+            "margin": "ratio",
+            "features": ",".join(FEATURES),
+            "v": product_version(),
+        },
+    )
+    tell(signed)
+    return {"task": "guards", "rules": record, "signature": signed}
+
+
+def _languages(pair: str) -> tuple[str, str]:
+    source, _, target = pair.partition("-")
+    return source, target
+
+
+def _mined(data: BuccSplit, encoder: Encoder) -> Split:
+    lists: list[NDArray[np.int64]] = []
+
+    def mine_and_count(source: NDArray[np.float32], target: NDArray[np.float32]) -> Pairs:
+        pairs = mine(source, target, k=K)
+        forward, backward = search_both(unit_rows(source), unit_rows(target), k=K)
+        lists.append(occurrences(backward.ids, len(source))[pairs.source])
+        lists.append(occurrences(forward.ids, len(target))[pairs.target])
+        return pairs
+
+    mined = mine_split(data, encoder=encoder, mine=mine_and_count)
+    source, target = mined_texts(mined)
+    suspects = Suspects(
+        source=source,
+        target=target,
+        ratio=usual_ratio(source, target),
+        lists=lists,
+        languages=_languages(data.pair),
+    )
+    aligned = None
+    if isinstance(encoder, WordEncoder):
+        found = align_texts(encoder.words, source, target)
+        aligned = aligned_scores(mined.pairs.score, found, usual=usual_log_ratio(found))
+    return Split(
+        mined=mined,
+        rejected={name: guard(suspects) for name, guard in GUARDS.items()},
+        features=features(mined.pairs, suspects),
+        aligned=aligned,
+    )
+
+
+def _told(
+    names: Sequence[str],
+    splits: Sequence[Sequence[Split]],
+    guards: Sequence[str],
+    scoring: str,
+) -> dict[str, Any]:
+    """What a variant does: F1 of each pair with the other split's threshold, and with the best.
+
+    Of the tested splits, ``rejected`` counts the mined pairs that guards reject, and ``right``
+    those of them that gold says are right.
+    """
+    score = _scoring([tune for tune, _ in splits], guards, scoring)
+    results = [_result(tune, test, guards, score) for tune, test in splits]
+    rejected = [(_rejected(test, guards), test.mined.judgements.correct) for _, test in splits]
+    return {
+        "f1": {name: one.score.f1 for name, one in zip(names, results, strict=True)},
+        "oracle_f1": {name: one.oracle.f1 for name, one in zip(names, results, strict=True)},
+        "mean_f1": float(np.mean([one.score.f1 for one in results])),
+        "mean_oracle_f1": float(np.mean([one.oracle.f1 for one in results])),
+        "rejected": sum(int(mask.sum()) for mask, _ in rejected),
+        "right": sum(int((mask & right).sum()) for mask, right in rejected),
+    }
+
+
+def _scoring(tuned: Sequence[Split], guards: Sequence[str], scoring: str) -> Score:
+    """What scores the pairs of a split; a model is trained on those that are tuned on."""
+    if scoring == MODEL:
+        model = _trained(tuned, guards)
+        return lambda split: model.scores(split.features)
+    if scoring == ALIGN:
+        return lambda split: cast("Scores", split.aligned)
+    return lambda split: split.mined.ranked.scores
+
+
+def _result(tune: Split, test: Split, guards: Sequence[str], score: Score) -> SplitResult:
+    """The tested split, with the threshold of the other one."""
+    return tune_and_test(*(_judged(split, guards, score) for split in (tune, test)))[1]
+
+
+def _rejected(split: Split, guards: Sequence[str]) -> Mask:
+    rejected = np.zeros(len(split.features), dtype=np.bool_)
+    for name in guards:
+        rejected |= split.rejected[name]
+    return rejected
+
+
+def _trained(splits: Sequence[Split], guards: Sequence[str]) -> Rescorer:
+    kept = [~_rejected(split, guards) for split in splits]
+    return Rescorer.trained(
+        np.concatenate([one.features[some] for one, some in zip(splits, kept, strict=True)]),
+        np.concatenate(
+            [one.mined.judgements.correct[some] for one, some in zip(splits, kept, strict=True)]
+        ),
+    )
+
+
+def _judged(split: Split, guards: Sequence[str], score: Score) -> MinedSplit:
+    mined, scores = split.mined, score(split)
+    kept = np.flatnonzero(~_rejected(split, guards))
+    ranked = rank(
+        Candidates(
+            scores=scores[kept],
+            sources=[mined.ranked.sources[place] for place in kept.tolist()],
+            targets=[mined.ranked.targets[place] for place in kept.tolist()],
+        )
+    )
+    return replace(mined, ranked=ranked, judgements=judge(ranked, mined.data.gold))

@@ -1,0 +1,74 @@
+"""What ``train-encoder`` measures of an encoder on the way, on data with known answers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from encoder.training.measures import Measure
+from eval.data.datasets import (
+    ISO_639_3,
+    bucc_pairs,
+    bucc_splits,
+    load_bucc,
+    load_tatoeba,
+    tatoeba_languages,
+)
+from eval.metrics.bucc import best_score
+from eval.tasks.mined_splits import choose_splits, mine_split
+from eval.tasks.tatoeba import language_errors
+from miner.mining import mine
+
+if TYPE_CHECKING:
+    from encoder import Encoder
+
+
+def tatoeba_error(directory: Path, pairs: Collection[str]) -> Measure:
+    """The error rate of ``eval-encoder tatoeba`` in the languages of the language pairs.
+
+    Raises:
+        ValueError: there are no sentences of any of them in ``directory``, or malformed ones.
+    """
+    there = tatoeba_languages(directory)
+    languages = [name for name in sorted(_languages(pairs)) if ISO_639_3.get(name, name) in there]
+    texts = {name: load_tatoeba(directory, name) for name in languages}
+    if not texts:
+        raise ValueError(f"{directory}: no sentences of the languages of {', '.join(pairs)}")
+
+    def take(encoder: Encoder) -> Mapping[str, float]:
+        return {name: language_errors(encoder, name, *both).rate for name, both in texts.items()}
+
+    return Measure(name="tatoeba_error", title="Tatoeba error", parts=languages, take=take)
+
+
+def bucc_f1(directory: Path, pairs: Collection[str]) -> Measure:
+    """The F1 that ``eval-encoder bucc`` tells of the split that thresholds are chosen on.
+
+    It is measured on every language pair in ``directory`` of which both languages are in ``pairs``.
+
+    Raises:
+        ValueError: there is none, or one is malformed.
+    """
+    known = _languages(pairs)
+    names = [name for name in bucc_pairs(directory) if known.issuperset(name.split("-"))]
+    if not names:
+        raise ValueError(f"{directory}: no gold pairs of the languages of {', '.join(pairs)}")
+    splits = [
+        load_bucc(
+            directory, name, choose_splits(bucc_splits(directory, name), tune=None, test=None)[0]
+        )
+        for name in names
+    ]
+
+    def take(encoder: Encoder) -> Mapping[str, float]:
+        mined = [mine_split(split, encoder=encoder, mine=mine) for split in splits]
+        return {one.data.pair: best_score(one.judgements).f1 for one in mined}
+
+    return Measure(
+        name="bucc_f1", title="BUCC-style F1", parts=names, take=take, higher_is_better=True
+    )
+
+
+def _languages(pairs: Collection[str]) -> set[str]:
+    return {language for pair in pairs for language in pair.split("-")}

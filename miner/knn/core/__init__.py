@@ -1,0 +1,1 @@
+"""The parts of the exact search: codes, candidates, compiled loops, rescoring."""

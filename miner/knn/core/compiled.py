@@ -1,0 +1,316 @@
+"""The inner loops of the exact search, compiled by Numba; ``plain`` has the same without it.
+
+All release the interpreter's lock. They are compiled when first called (some seconds) and kept in
+Numba's cache on disk.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import njit, types
+from numba.extending import overload
+
+if TYPE_CHECKING:
+    import torch
+    from numpy.typing import NDArray
+
+    from miner.arrays import Neighbours
+    from miner.knn.core.candidates import Candidates
+    from miner.knn.core.codes import Codes
+
+    Matrix = NDArray[np.float32]
+
+BLOCK = 32
+
+# Reordered sums and fused products change no result: bounds have room for their rounding, and
+# cosines are exact in float64 in any order (see miner.knn.core.rescore).
+_compile = njit(
+    nogil=True, cache=True, error_model="numpy", fastmath={"nnan", "nsz", "contract", "reassoc"}
+)
+
+
+def _as_float(value: Any) -> Any:
+    """A product as float32: of int32, of float32, or of bfloat16's bits as uint16."""
+    raise NotImplementedError("compiled code only")
+
+
+@overload(_as_float, inline="always")
+def _as_float_of(value: Any) -> Any:
+    def of_bits(value: Any) -> Any:
+        return np.uint32(np.uint32(value) << np.uint32(16)).view(np.float32)
+
+    def of_number(value: Any) -> Any:
+        return np.float32(value)
+
+    return of_bits if value == types.uint16 else of_number
+
+
+@_compile
+def _insert(bounds: Any, ids: Any, bound: Any, number: Any) -> None:
+    """Put a candidate in its place in a row that is sorted best first; the last one goes."""
+    place = len(bounds) - 1
+    while place > 0 and bounds[place - 1] < bound:
+        bounds[place] = bounds[place - 1]
+        ids[place] = ids[place - 1]
+        place -= 1
+    bounds[place] = bound
+    ids[place] = number
+
+
+@_compile
+def _holds(ids: Any, number: Any) -> Any:
+    for other in ids:
+        if other == number:
+            return True
+    return False
+
+
+@_compile
+def _exceeds(
+    tile: Any,
+    row: Any,
+    start: Any,
+    slack: Any,
+    row_scale: Any,
+    row_bias: Any,
+    row_floor: Any,
+    column_scale: Any,
+    column_bias: Any,
+    column_floor: Any,
+) -> Any:
+    """Whether one of BLOCK bounds exceeds its row's or its column's floor.
+
+    Always of so many, which compiles to vector instructions and no loop.
+    """
+    hits = np.int32(0)
+    for column in range(np.uint64(start), np.uint64(start + BLOCK)):
+        value = _as_float(tile[row, column]) * (row_scale * column_scale[column])
+        bound = value + abs(value) * slack + (row_bias + column_bias[column])
+        hits |= np.int32(1) if bound > min(row_floor, column_floor[column]) else np.int32(0)
+    return hits != 0
+
+
+@_compile
+def _take(
+    tile: Any,
+    slack: Any,
+    row_codes: Any,
+    row_candidates: Any,
+    column_codes: Any,
+    column_candidates: Any,
+    row_ids: Any,
+    column_ids: Any,
+    repeated: Any,
+) -> None:
+    (scale, bias), (bounds, ids, floor) = row_codes, row_candidates
+    column_scale, column_bias = column_codes
+    column_bounds, column_lists, column_floor = column_candidates
+    rows, columns = tile.shape
+    for row in range(rows):
+        row_scale, row_bias, row_floor = scale[row], bias[row], floor[row]
+        for start in range(0, columns, BLOCK):
+            if start + BLOCK <= columns and not _exceeds(
+                *(tile, row, start, slack, row_scale, row_bias, row_floor),
+                *(column_scale, column_bias, column_floor),
+            ):
+                continue
+            stop = min(start + BLOCK, columns)
+            products = tile[row, start:stop]
+            scales, biases = column_scale[start:stop], column_bias[start:stop]
+            floors = column_floor[start:stop]
+            for place in range(len(products)):
+                value = _as_float(products[place]) * (row_scale * scales[place])
+                bound = value + abs(value) * slack + (row_bias + biases[place])
+                column = start + place
+                if bound > row_floor and not (repeated and _holds(ids[row], column_ids[column])):
+                    _insert(bounds[row], ids[row], bound, column_ids[column])
+                    row_floor = bounds[row, -1]
+                if bound > floors[place] and not (
+                    repeated and _holds(column_lists[column], row_ids[row])
+                ):
+                    _insert(column_bounds[column], column_lists[column], bound, row_ids[row])
+                    floors[place] = column_bounds[column, -1]
+        floor[row] = row_floor
+
+
+@_compile
+def _largest(tile: Any, scale: Any, places: Any) -> None:
+    rows, columns = tile.shape
+    values = np.empty(places.shape[1], dtype=np.float32)
+    for row in range(rows):
+        values[:] = -np.inf
+        floor = values[-1]
+        for start in range(0, columns, BLOCK):
+            stop = min(start + BLOCK, columns)
+            products, scales = tile[row, start:stop], scale[start:stop]
+            hits = np.int32(0)
+            for place in range(len(products)):
+                value = np.float32(products[place]) * scales[place]
+                hits |= np.int32(1) if value > floor else np.int32(0)
+            if hits == 0:
+                continue
+            for place in range(len(products)):
+                value = np.float32(products[place]) * scales[place]
+                if value > floor:
+                    _insert(values, places[row], value, start + place)
+                    floor = values[-1]
+
+
+@_compile
+def _cosine(x: Any, y: Any) -> Any:
+    total = 0.0
+    for place in range(len(x)):
+        total += np.float64(x[place]) * np.float64(y[place])
+    return np.float32(total)
+
+
+@_compile
+def _precedes(cosine: Any, number: Any, other_cosine: Any, other: Any) -> Any:
+    """The order of neighbours: by cosine, best first, then by id."""
+    return cosine > other_cosine or (cosine == other_cosine and number < other)
+
+
+@_compile
+def _place(ids: Any, cosines: Any, found: Any, number: Any, cosine: Any) -> Any:
+    """Take a neighbour into a list that holds ``found`` in order; how many it holds then."""
+    place = found
+    if found == len(ids):
+        place -= 1
+        if not _precedes(cosine, number, cosines[place], ids[place]):
+            return found
+    while place > 0 and _precedes(cosine, number, cosines[place - 1], ids[place - 1]):
+        ids[place], cosines[place] = ids[place - 1], cosines[place - 1]
+        place -= 1
+    ids[place], cosines[place] = number, cosine
+    return min(found + 1, len(ids))
+
+
+@_compile
+def _settle(
+    queries: Any, base: Any, found_candidates: Any, ids: Any, cosines: Any, unsettled: Any
+) -> None:
+    bounds, candidates, floor = found_candidates
+    for row in range(len(queries)):
+        found = 0
+        for place in range(candidates.shape[1]):
+            number = np.int64(candidates[row, place])
+            if number < 0 or (found == ids.shape[1] and bounds[row, place] < cosines[row, -1]):
+                break
+            cosine = _cosine(queries[row], base[number])
+            found = _place(ids[row], cosines[row], found, number, cosine)
+        unsettled[row] = floor[row] >= cosines[row, -1]
+
+
+@_compile
+def _search_on(
+    tile: Any,
+    slack: Any,
+    queries: Any,
+    row_codes: Any,
+    row_ids: Any,
+    base: Any,
+    column_codes: Any,
+    column_ids: Any,
+    ids: Any,
+    cosines: Any,
+) -> None:
+    (scale, bias), (column_scale, column_bias) = row_codes, column_codes
+    rows, columns = tile.shape
+    for row in range(rows):
+        last = cosines[row, -1]
+        for column in range(columns):
+            value = _as_float(tile[row, column]) * (scale[row] * column_scale[column])
+            bound = value + abs(value) * slack + (bias[row] + column_bias[column])
+            if bound >= last and not _holds(ids[row], column_ids[column]):
+                cosine = _cosine(queries[row_ids[row]], base[column_ids[column]])
+                _place(ids[row], cosines[row], ids.shape[1], column_ids[column], cosine)
+                last = cosines[row, -1]
+
+
+def take(
+    tile: torch.Tensor,
+    rows: Codes,
+    columns: Codes,
+    forward: Candidates,
+    backward: Candidates,
+    *,
+    repeated: bool,
+) -> None:
+    """Take a tile (R, C) of products into the candidates of its R rows and of its C columns.
+
+    All is given for the tile's own rows and columns. ``repeated`` says that other tiles may hold
+    the same pairs. Reads the tile once, in vector instructions, and again only the blocks in which
+    a bound exceeds its row's or its column's floor: of M columns in random order about C ln(M / C)
+    for each row.
+    """
+    _take(
+        _numbers(tile),
+        rows.slack,
+        (rows.scale, rows.bias),
+        (forward.bounds, forward.ids, forward.floor),
+        (columns.scale, columns.bias),
+        (backward.bounds, backward.ids, backward.floor),
+        rows.ids,
+        columns.ids,
+        repeated,
+    )
+
+
+def largest(tile: torch.Tensor, scale: NDArray[np.float32], places: NDArray[np.int64]) -> None:
+    """Fill ``places`` (R, P) with the columns of the largest ``tile * scale`` of each row.
+
+    The tile (R, C) holds integers, ``scale`` is (C,); products are rounded to float32 once. Largest
+    first, of equals the lowest column first. Reads the tile once.
+    """
+    _largest(tile.numpy(), scale, places)
+
+
+def settle(
+    queries: Matrix, base: Matrix, candidates: Candidates, neighbours: Neighbours
+) -> NDArray[np.bool_]:
+    """Fill ``neighbours`` (N, K) from candidates: by exact cosines, ties by id.
+
+    Candidates come best bound first, so a row is done when the next bound is below its K-th cosine.
+    Returns which rows (N,) may have better neighbours than their candidates. Fetches one vector of
+    ``base`` for each candidate looked at: memory bounds it.
+    """
+    unsettled = np.zeros(len(queries), dtype=np.bool_)
+    found = candidates.bounds, candidates.ids, candidates.floor
+    _settle(queries, base, found, neighbours.ids, neighbours.cosines, unsettled)
+    return unsettled
+
+
+def search_on(
+    tile: torch.Tensor,
+    rows: Codes,
+    columns: Codes,
+    queries: Matrix,
+    base: Matrix,
+    neighbours: Neighbours,
+) -> None:
+    """Take a tile (R, C) of products into lists of neighbours (R, K).
+
+    ``queries`` and ``base`` are whole sides. The exact cosine of a pair is computed wherever its
+    bound reaches the row's K-th one.
+    """
+    _search_on(
+        _numbers(tile),
+        rows.slack,
+        queries,
+        (rows.scale, rows.bias),
+        rows.ids,
+        base,
+        (columns.scale, columns.bias),
+        columns.ids,
+        neighbours.ids,
+        neighbours.cosines,
+    )
+
+
+def _numbers(tile: torch.Tensor) -> NDArray[Any]:
+    """The products as NumPy knows them; bfloat16 as its bits."""
+    import torch
+
+    return (tile.view(torch.uint16) if tile.dtype == torch.bfloat16 else tile).numpy()

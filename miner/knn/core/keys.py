@@ -1,0 +1,83 @@
+"""A candidate as one integer: its product and its position in an int64 that sorts by product.
+
+The high half holds the float32's bits, those of negative numbers turned round so that integers
+order as the floats do; the low half holds the position. One number to write for a hit, one sort for
+both, and a selection that does not depend on the order in which candidates were found.
+
+Axes: ``N`` rows, ``C`` candidates of each.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from miner.arrays import NO_NEIGHBOUR
+from miner.knn.core.proposals import Proposals
+
+if TYPE_CHECKING:
+    import torch
+
+MOST_ROWS = 2**31 - 1  # of one side: positions are int32
+_MAGNITUDE = 2**31 - 1  # all bits but the sign
+_LOW = 2**32 - 1
+# Product -inf, position -1: below every candidate.
+EMPTY = (-0x7F800001 << 32) | (NO_NEIGHBOUR & _LOW)
+
+
+def no_candidates(rows: int, kept: int, device: torch.device) -> torch.Tensor:
+    """Keys (N, C) of rows that nothing was found for yet."""
+    import torch
+
+    return torch.full((rows, kept), EMPTY, dtype=torch.int64, device=device)
+
+
+def pack(products: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+    """The keys of float32 products and integer positions of the same shape."""
+    import torch
+
+    high = _turned(products.contiguous().view(torch.int32)).to(torch.int64)
+    return (high << 32) | positions.to(torch.int64)
+
+
+def products(keys: torch.Tensor) -> torch.Tensor:
+    """The float32 products of keys; -inf of EMPTY."""
+    import torch
+
+    return _turned((keys >> 32).to(torch.int32)).contiguous().view(torch.float32)
+
+
+def positions(keys: torch.Tensor) -> torch.Tensor:
+    """The int64 positions of keys; -1 of EMPTY."""
+    import torch
+
+    low = keys & _LOW
+    return torch.where(low == _LOW, NO_NEIGHBOUR, low)
+
+
+def best(keys: list[torch.Tensor], kept: int) -> torch.Tensor:
+    """The ``kept`` largest of each row's keys, or all, best first; equal products by position."""
+    import torch
+
+    together = torch.cat(keys, dim=1)
+    return together.topk(min(kept, together.shape[1]), dim=1).values
+
+
+def floors(keys: torch.Tensor) -> torch.Tensor:
+    """What the product of a row (N, C) must exceed to change its keys: float32 (N,)."""
+    return products(keys[:, -1])
+
+
+def proposals(keys: torch.Tensor, *, of: int) -> Proposals:
+    """Keys (N, C) that are the best of each row among ``of`` others, in the shared contract."""
+    if keys.shape[1] == of:
+        floor = np.full(len(keys), -np.inf, dtype=np.float32)
+    else:
+        floor = floors(keys).cpu().numpy()
+    return Proposals(ids=positions(keys).cpu().numpy(), floor=floor)
+
+
+def _turned(bits: torch.Tensor) -> torch.Tensor:
+    """Float32 bits to ordered integers, and back."""
+    return bits ^ ((bits >> 31) & _MAGNITUDE)

@@ -1,0 +1,137 @@
+"""The passes of a two-way search over its tiles: propose, settle, search on.
+
+A tile is a set of rows and a set of columns whose products are computed together: all of them in
+turn for an exact search, those that share a cell for a cell join.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from miner.arrays import Neighbours
+from miner.knn.core import plain
+from miner.knn.core.candidates import Candidates
+from miner.knn.core.codes import Codes, product
+from miner.knn.core.threads import Claims, blocks, in_threads
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Matrix = NDArray[np.float32]
+    Rows = slice | NDArray[np.int64]
+
+logger = logging.getLogger(__name__)
+
+# The products of a tile, 4 MiB of them, are still in the cache when they are looked at.
+TILE_ROWS, TILE_COLUMNS = 512, 2048
+# Similarities from which on loading the compiled loops (half a second) pays.
+COMPILE_FROM = 1 << 25
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tile:
+    """Rows and columns by slice or by ascending position; tiles may share some."""
+
+    rows: Rows
+    columns: Rows
+
+
+def loops_for(similarities: int) -> ModuleType:
+    """The inner loops to use: ``compiled``, or ``plain`` for small searches and without Numba."""
+    return (similarities >= COMPILE_FROM and _compiled()) or plain
+
+
+@cache
+def _compiled() -> ModuleType | None:
+    try:
+        from miner.knn.core import compiled
+    except ImportError as error:
+        logger.warning("Numba cannot be used (%s); searches take several times as long", error)
+        return None
+    return compiled
+
+
+def propose(
+    loops: ModuleType,
+    left: Codes,
+    right: Codes,
+    tiles: Iterable[Tile],
+    *,
+    kept: int,
+    repeated: bool,
+    progress: Callable[[int], None],
+) -> tuple[Candidates, Candidates]:
+    """The ``kept`` candidates of each row of both codes, each tile's products computed once.
+
+    ``repeated`` says that a pair may be in several tiles.
+    """
+    forward = Candidates.none(len(left), min(kept, len(right)))
+    backward = Candidates.none(len(right), min(kept, len(left)))
+    claims = Claims(len(left), len(right))
+    counting = threading.Lock()
+
+    def take(tile: Tile) -> None:
+        x, y = left.part(tile.rows), right.part(tile.columns)
+        products = product(x.numbers, y.numbers)
+        with claims.on(tile.rows, tile.columns):
+            above, beside = forward.part(tile.rows), backward.part(tile.columns)
+            loops.take(products, x, y, above, beside, repeated=repeated)
+            forward.put(tile.rows, above)
+            backward.put(tile.columns, beside)
+        with counting:
+            progress(products.numel())
+
+    in_threads(take, tiles)
+    return forward, backward
+
+
+def settle(
+    loops: ModuleType, queries: Matrix, base: Matrix, candidates: Candidates, *, k: int
+) -> tuple[Neighbours, NDArray[np.int64]]:
+    """The best k of the candidates, and the rows for which something left out may be better."""
+    neighbours = Neighbours.none(len(queries), k)
+    unsettled = np.zeros(len(queries), dtype=np.bool_)
+
+    def settle_block(rows: slice) -> None:
+        unsettled[rows] = loops.settle(
+            queries[rows], base, candidates.part(rows), neighbours.part(rows)
+        )
+
+    if k:
+        in_threads(settle_block, blocks(len(queries), TILE_ROWS))
+    open_rows = np.flatnonzero(unsettled)
+    logger.debug("%d of %d rows are searched a second time", len(open_rows), len(queries))
+    return neighbours, open_rows
+
+
+def search_on(
+    loops: ModuleType,
+    queries: tuple[Matrix, Codes],
+    base: tuple[Matrix, Codes],
+    neighbours: Neighbours,
+    tiles: Iterable[Tile],
+) -> None:
+    """Complete the neighbours of the tiles' rows among the tiles' columns.
+
+    Tiles are of the codes, which may come in another order than the sides and the neighbours.
+    """
+    (left, left_codes), (right, right_codes) = queries, base
+    claims = Claims(len(left))
+
+    def search(tile: Tile) -> None:
+        x, y = left_codes.part(tile.rows), right_codes.part(tile.columns)
+        products = product(x.numbers, y.numbers)
+        with claims.on(tile.rows):
+            found = neighbours.part(x.ids)
+            loops.search_on(products, x, y, left, right, found)
+            neighbours.ids[x.ids], neighbours.cosines[x.ids] = found.ids, found.cosines
+
+    in_threads(search, tiles)

@@ -1,0 +1,121 @@
+"""Cosines that depend on the two vectors alone, whatever found the pair.
+
+A float32 product's last bits depend on the tile, the threads and the machine that computed it.
+Searches therefore only propose candidates; their cosines are computed in float64, of unit rows
+whose numbers are all multiples of 2**-26. Products of two such numbers are multiples of 2**-52, and
+so are all partial sums of them; those stay below 2 and so fit into a float64's 53 bits. The sum is
+exact, whatever its order, and results do not change with tiles, shards, threads or processors.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from miner.arrays import NO_NEIGHBOUR, Neighbours
+from miner.knn.core.threads import in_threads
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+BLOCK_BYTES = 1 << 21  # float64 vectors at a time; larger blocks fall out of the cache
+UNIT_BITS = 26  # rounding to 2**-26 moves a cosine by some 6e-9, rounding it to float32 by 2e-8
+
+
+def unit_rows(vectors: NDArray[np.floating]) -> NDArray[np.float32]:
+    """Rows (N, D) of any scale, made length 1 and rounded to multiples of 2**-26: float32 (N, D).
+
+    Rows must be finite and not zero.
+    """
+    units = np.empty(vectors.shape, dtype=np.float32)
+    size = max(1, BLOCK_BYTES // (8 * max(1, vectors.shape[1])))
+
+    def fill(start: int) -> None:
+        block = np.array(vectors[start : start + size], dtype=np.float64, order="C")
+        _, exponents = np.frexp(np.abs(block).max(axis=1, keepdims=True, initial=0))
+        np.ldexp(block, -exponents, out=block)  # a float64's square may overflow, or vanish
+        block *= 2.0**UNIT_BITS / np.sqrt(np.einsum("nd,nd->n", block, block))[:, None]
+        np.rint(block, out=block)
+        np.multiply(block, 2.0**-UNIT_BITS, out=units[start : start + size], casting="same_kind")
+
+    in_threads(fill, range(0, len(vectors), size))
+    return units
+
+
+def check_search(source: NDArray[np.float32], target: NDArray[np.float32], *, k: int) -> None:
+    """Refuse what no search can answer.
+
+    Raises:
+        ValueError: k below 1, or rows of different dimensions.
+    """
+    if k < 1:
+        raise ValueError(f"k is {k}; a neighbourhood needs at least 1 sentence")
+    if source.shape[1] != target.shape[1]:
+        raise ValueError(
+            f"source vectors have {source.shape[1]} dimensions, target vectors {target.shape[1]}; "
+            "embed both sides with the same encoder"
+        )
+
+
+def rescore(
+    queries: NDArray[np.float32],
+    base: NDArray[np.float32],
+    candidates: NDArray[np.int64],
+    *,
+    k: int,
+) -> Neighbours:
+    """The best ``k`` of each row's candidates by exact cosine; ties by id, lowest first.
+
+    Reads N * C vectors of D numbers: memory traffic bounds it.
+
+    Args:
+        queries: rows as ``unit_rows`` makes them, (N, D).
+        base: rows as ``unit_rows`` makes them, (M, D).
+        candidates: positions in ``base``, (N, C), each at most once in a row; -1 for none.
+        k: neighbours to keep, at most C.
+    """
+    cosines = np.empty(candidates.shape, dtype=np.float32)
+    rows = max(1, BLOCK_BYTES // (8 * max(1, base.shape[1] * candidates.shape[1])))
+    for start in range(0, len(queries), rows):
+        block = slice(start, start + rows)
+        gathered = base[candidates[block]].astype(np.float64)
+        cosines[block] = np.einsum("ncd,nd->nc", gathered, queries[block].astype(np.float64))
+    cosines[candidates == NO_NEIGHBOUR] = -np.inf
+    return best(Neighbours(ids=candidates, cosines=cosines), k=k)
+
+
+def cosines_of(
+    queries: NDArray[np.float32],
+    base: NDArray[np.float32],
+    rows: NDArray[np.int64],
+    columns: NDArray[np.int64],
+) -> NDArray[np.float32]:
+    """The exact cosines of P pairs of unit rows, by position: (P,)."""
+    cosines = np.empty(len(rows), dtype=np.float32)
+    size = max(1, BLOCK_BYTES // (8 * max(1, base.shape[1])))
+    for start in range(0, len(rows), size):
+        block = slice(start, start + size)
+        x, y = queries[rows[block]].astype(np.float64), base[columns[block]].astype(np.float64)
+        cosines[block] = np.einsum("pd,pd->p", x, y)
+    return cosines
+
+
+def best(neighbours: Neighbours, *, k: int) -> Neighbours:
+    """Sort each row by (cosine descending, id ascending) and keep the first ``k``."""
+    order = np.lexsort((neighbours.ids, -neighbours.cosines), axis=1)[:, :k]
+    return Neighbours(
+        ids=np.take_along_axis(neighbours.ids, order, axis=1),
+        cosines=np.take_along_axis(neighbours.cosines, order, axis=1),
+    )
+
+
+def merge(parts: list[Neighbours], *, k: int) -> Neighbours:
+    """The best ``k`` over neighbours of the same rows found in disjoint parts of the other side."""
+    return best(
+        Neighbours(
+            ids=np.concatenate([part.ids for part in parts], axis=1),
+            cosines=np.concatenate([part.cosines for part in parts], axis=1),
+        ),
+        k=k,
+    )

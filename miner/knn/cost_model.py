@@ -1,0 +1,177 @@
+"""What a search would cost, before it is run: operations, seconds and memory.
+
+Pure arithmetic over a ``Problem`` and a ``Machine``; ``miner.knn.machine_trial`` measures the
+latter.
+Axes: ``N`` source rows, ``M`` target rows, ``D`` dimensions, ``K`` neighbours, ``C`` candidates
+of each row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from miner.knn.cells import POINTS, PROBES, ROUNDS, default_cells
+
+if TYPE_CHECKING:
+    from miner.knn.core.codes import Precision
+
+# The cell join's cells are uneven: it compares so many times the pairs of even ones.
+UNEVEN = 1.5
+# FAISS: k-means on at most so many rows a cell, so many times, and the share of cells that is read.
+TRAINING_ROWS, TRAINING_ROUNDS = 256, 25
+PROBED_CELLS = 1 / 16
+# At most so many candidates of a row are kept, see miner.knn.core.tuning.
+MOST_KEPT, SPARE = 64, 4
+# Bytes of a row while it is searched, beside its vectors, candidates and neighbours: the groups of
+# equal rows and how they are found, and the numbers that bounds are made of.
+ROW_BYTES = 160
+# A tile of products (4 MiB), what the library copies to multiply, and a block that is rescored.
+THREAD_BYTES = 24 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """A two-way search of N ``sources`` and M ``targets`` of ``dim`` numbers for K neighbours."""
+
+    sources: int
+    targets: int
+    dim: int
+    k: int
+
+    @property
+    def similarities(self) -> int:
+        """N M: those of an exact search, one for both directions."""
+        return self.sources * self.targets
+
+    @property
+    def rows(self) -> int:
+        """N + M."""
+        return self.sources + self.targets
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """What one of ``threads`` threads does.
+
+    ``products`` are operations a second by precision; all else is in seconds: ``tests`` of one
+    similarity by precision, ``insertion`` of a candidate, ``fetch`` of a vector that is
+    rescored and ``preparation`` of a row. Of each row ``kept`` candidates are kept.
+    """
+
+    threads: int
+    products: Mapping[Precision, float]
+    tests: Mapping[Precision, float]
+    kept: Mapping[Precision, int]
+    insertion: float
+    fetch: float
+    preparation: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """``operations`` of products (a multiplication and an addition are two) and all ``seconds``."""
+
+    method: str
+    operations: float
+    seconds: float
+
+
+def exact_cost(problem: Problem, machine: Machine, precision: Precision | None = None) -> Cost:
+    """The exact two-way search, in the precision that is given or soonest done."""
+    choices = [precision] if precision else list(machine.products)
+    seconds = min(
+        problem.similarities * _similarity(problem, machine, choice)
+        + _candidates(problem, machine, choice)
+        + problem.rows * machine.preparation
+        for choice in choices
+    )
+    operations = 2.0 * problem.similarities * problem.dim
+    return Cost(method="exact", operations=operations, seconds=seconds / machine.threads)
+
+
+def _similarity(problem: Problem, machine: Machine, precision: Precision) -> float:
+    """Seconds of one similarity: its product, and its test against two rows' candidates."""
+    return 2 * problem.dim / machine.products[precision] + machine.tests[precision]
+
+
+def _candidates(problem: Problem, machine: Machine, precision: Precision) -> float:
+    """Seconds of keeping and rescoring candidates.
+
+    Of M columns in random order, place m is among the best C so far with odds C / m.
+    """
+    total = 0.0
+    for rows, columns in ((problem.sources, problem.targets), (problem.targets, problem.sources)):
+        kept = max(1, min(machine.kept[precision], columns))
+        total += rows * kept * (1 + math.log(max(1.0, columns / kept))) * machine.insertion
+        total += rows * kept * machine.fetch
+    return total
+
+
+def cells_cost(problem: Problem, machine: Machine) -> Cost:
+    """The cell join: approximate, both directions at once."""
+    cells = default_cells(max(problem.sources, problem.targets))
+    share = min(1.0, UNEVEN * PROBES**2 / cells)
+    precision = _soonest(problem, machine)
+    assigning = problem.rows * cells
+    training = 2 * 2.0 * POINTS * cells * cells * problem.dim * ROUNDS  # once more after the split
+    similarities = share * problem.similarities + assigning
+    operations = 2.0 * similarities * problem.dim + training
+    seconds = (
+        similarities * _similarity(problem, machine, precision)
+        + 2 * _candidates(problem, machine, precision)  # of rows, and of the cells of each
+        + training / machine.products[precision]
+        + 2 * problem.rows * machine.preparation
+    )
+    name = f"cells, {PROBES} of {cells:,} a row"
+    return Cost(method=name, operations=operations, seconds=seconds / machine.threads)
+
+
+def index_cost(problem: Problem, machine: Machine, cells: int) -> Cost:
+    """Two searches of FAISS's ``IVFn,Flat`` with n ``cells``: approximate."""
+    probed = max(1, round(cells * PROBED_CELLS))
+    operations = 2 * 2.0 * problem.similarities * problem.dim * probed / cells
+    operations += 2 * 2.0 * problem.rows * cells * problem.dim  # rows are added, then searched for
+    for rows in (problem.sources, problem.targets):
+        operations += _training(rows, cells, problem.dim)
+    seconds = operations / machine.products["float32"]
+    return Cost(method=f"IVF{cells},Flat", operations=operations, seconds=seconds / machine.threads)
+
+
+def _training(rows: int, cells: int, dim: int) -> float:
+    """Operations of k-means."""
+    return 2.0 * min(rows, TRAINING_ROWS * cells) * cells * dim * TRAINING_ROUNDS
+
+
+def _soonest(problem: Problem, machine: Machine) -> Precision:
+    return min(machine.products, key=lambda choice: _similarity(problem, machine, choice))
+
+
+def tile_bytes(problem: Problem, *, threads: int) -> int:
+    """At most what a search of that many rows holds: of its vectors, all codes and all results.
+
+    Unit rows are float32; where many are equal, the distinct ones are copied; codes take up to two
+    bytes a number; a candidate takes 8 bytes, a neighbour 12, and there may be three copies of it.
+    """
+    kept = max(MOST_KEPT, problem.k + SPARE)
+    row = problem.dim * (4 + 4 + 2) + 8 * kept + 3 * 12 * problem.k + ROW_BYTES
+    return problem.rows * row + threads * THREAD_BYTES
+
+
+def rows_per_shard(room: int, *, dim: int, k: int, threads: int, least: int, most: int) -> int:
+    """The most rows, up to ``most``, of which ``room`` bytes can search two shards.
+
+    They are ``least`` times a power of two; 0 if not even ``least`` fit.
+    """
+    if tile_bytes(_square(least, dim, k), threads=threads) > room:
+        return 0
+    rows = least
+    while rows < most and tile_bytes(_square(2 * rows, dim, k), threads=threads) <= room:
+        rows *= 2
+    return min(rows, most)
+
+
+def _square(rows: int, dim: int, k: int) -> Problem:
+    return Problem(sources=rows, targets=rows, dim=dim, k=k)

@@ -1,0 +1,1 @@
+"""The search on CUDA devices: one product for both directions, and FAISS indexes."""

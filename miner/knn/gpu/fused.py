@@ -1,0 +1,251 @@
+"""The product of two sides and the search for what is large in it, in one kernel.
+
+Each program computes one tile of X·Yᵀ in registers and writes only the *hits*: products above the
+floor of their row, into a buffer of that row, and those above the floor of their column, into a
+buffer of that column. The matrix itself is never written.
+
+Importing this module imports Triton. Axes: ``N`` rows of x, ``M`` rows of y, ``D`` dimensions,
+``B`` hits that a buffer holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import triton
+import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+from miner.knn.core import keys
+
+GROUP = 8  # rows of tiles whose columns are walked together: their vectors stay in the L2 cache
+# Hits in one row of a tile that are written one by one. More than ten are rare in random order; a
+# tile with more than this (a crowd of duplicates) gives up, and its lines count as overflowed.
+MOST = 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tiling:
+    """The shape of a tile, and how Triton is to lay it out."""
+
+    rows: int
+    columns: int
+    depth: int
+    warps: int
+    stages: int
+
+
+# Best first, on paper. A tile reads (rows + columns) * D numbers from L2 for rows * columns * D
+# multiplications, so the large one asks least of L2: 85 operations a byte against 64. It fills an
+# SM alone; two of the second fit, and one's hits are looked for while the other multiplies. The
+# last needs 48 KiB of shared memory, which every card since 2017 has.
+TILINGS = (
+    Tiling(rows=128, columns=256, depth=64, warps=8, stages=3),
+    Tiling(rows=128, columns=128, depth=64, warps=4, stages=3),
+    Tiling(rows=64, columns=128, depth=32, warps=4, stages=3),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hits:
+    """``keys`` is int64 (N, B), EMPTY where unused; ``counts`` is int32 (N,).
+
+    Where the count is at most B, that many hits are all there were. Where it exceeds B, some may be
+    missing.
+    """
+
+    keys: torch.Tensor
+    counts: torch.Tensor
+
+    @classmethod
+    def none(cls, rows: int, capacity: int, device: torch.device) -> Hits:
+        """Room for the hits of that many rows."""
+        return cls(
+            keys=keys.no_candidates(rows, capacity, device),
+            counts=torch.zeros(rows, dtype=torch.int32, device=device),
+        )
+
+
+def find_hits(
+    x: torch.Tensor,
+    y: torch.Tensor,
+    row_floors: torch.Tensor,
+    column_floors: torch.Tensor,
+    *,
+    first_row: int,
+    first_column: int,
+    capacity: int,
+    tiling: Tiling,
+) -> tuple[Hits, Hits]:
+    """The products above the floor of their row, and those above the floor of their column.
+
+    Costs 2 * N * M * D operations and writes 8 bytes a hit.
+
+    Args:
+        x: float16 or bfloat16 (N, D), contiguous, D a multiple of 8; neither side empty.
+        y: of the same dtype (M, D).
+        row_floors: float32 (N,).
+        column_floors: float32 (M,).
+        first_row: position of the first row of x in its side.
+        first_column: position of the first row of y in its side.
+        capacity: hits that there is room for in each row and in each column.
+        tiling: one of ``TILINGS`` for which ``fault`` finds nothing.
+    """
+    of_rows = Hits.none(len(x), capacity, x.device)
+    of_columns = Hits.none(len(y), capacity, y.device)
+    tiles = triton.cdiv(len(x), tiling.rows) * triton.cdiv(len(y), tiling.columns)
+    _find_hits[(tiles,)](
+        TensorDescriptor.from_tensor(x, [tiling.rows, tiling.depth]),
+        TensorDescriptor.from_tensor(y, [tiling.columns, tiling.depth]),
+        row_floors,
+        column_floors,
+        of_rows.keys,
+        of_rows.counts,
+        of_columns.keys,
+        of_columns.counts,
+        len(x),
+        len(y),
+        x.shape[1],
+        first_row,
+        first_column,
+        capacity,
+        ROWS=tiling.rows,
+        COLUMNS=tiling.columns,
+        DEPTH=tiling.depth,
+        GROUP=GROUP,
+        MOST=MOST,
+        num_warps=tiling.warps,
+        num_stages=tiling.stages,
+    )
+    return of_rows, of_columns
+
+
+def fault(tiling: Tiling, device: torch.device, dtype: torch.dtype) -> str:
+    """What is wrong with the kernel on this device; empty if nothing.
+
+    Tiles with edges, lines with too many hits and lines with none, of integers: exact in every
+    order of summation.
+    """
+    rows, columns = tiling.rows + 3, 2 * tiling.columns + 5
+    generator = torch.Generator().manual_seed(0)
+    x, y = (
+        torch.randint(-9, 10, (lines, 2 * tiling.depth + 8), generator=generator).to(dtype)
+        for lines in (rows, columns)
+    )
+    table = x.float() @ y.float().T
+    # From 2 to 4 standard deviations: lines have none, some, or more hits than there is room for.
+    row_floors = (2 + 2 * torch.rand(rows, generator=generator)) * table.std()
+    column_floors = (2 + 2 * torch.rand(columns, generator=generator)) * table.std()
+    try:
+        of_rows, of_columns = find_hits(
+            *(tensor.to(device) for tensor in (x, y, row_floors, column_floors)),
+            first_row=7,
+            first_column=9,
+            capacity=6,
+            tiling=tiling,
+        )
+        right = _are_hits(of_rows, table, row_floors, first=9)
+        right = right and _are_hits(of_columns, table.T, column_floors, first=7)
+    except Exception as error:  # whatever a compiler, a driver or a card may have to say
+        return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+    return "" if right else "its products are wrong"
+
+
+def _are_hits(hits: Hits, table: torch.Tensor, floors: torch.Tensor, *, first: int) -> bool:
+    """Whether these are the hits in a table (N, M) of products, as far as there was room."""
+    above = table > floors[:, None]
+    positions = torch.arange(first, first + table.shape[1]).expand(table.shape)
+    expected = keys.pack(table, positions).masked_fill(~above, keys.EMPTY)
+    counts, room = above.sum(dim=1), hits.keys.shape[1]
+    complete = counts <= room
+    return torch.equal(hits.counts.cpu(), counts.int()) and torch.equal(
+        hits.keys.cpu().sort(dim=1, descending=True).values[complete],
+        expected.topk(room, dim=1).values[complete],
+    )
+
+
+@triton.jit(do_not_specialize=["rows", "columns", "dim", "first_row", "first_column", "capacity"])
+def _find_hits(
+    x,
+    y,
+    row_floors,
+    column_floors,
+    row_keys,
+    row_counts,
+    column_keys,
+    column_counts,
+    rows,
+    columns,
+    dim,
+    first_row,
+    first_column,
+    capacity,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    DEPTH: tl.constexpr,
+    GROUP: tl.constexpr,
+    MOST: tl.constexpr,
+):
+    """One tile. Programs walk down GROUP rows of tiles, then one column on, and so forth."""
+    across = tl.cdiv(columns, COLUMNS)
+    group = tl.program_id(0) // (GROUP * across)
+    place = tl.program_id(0) % (GROUP * across)
+    height = min(tl.cdiv(rows, ROWS) - group * GROUP, GROUP)
+    top = (group * GROUP + place % height) * ROWS
+    left = place // height * COLUMNS
+
+    # The descriptors' loads are Hopper's bulk copies; beyond an edge they give zeros.
+    products = tl.zeros((ROWS, COLUMNS), dtype=tl.float32)
+    for start in range(0, dim, DEPTH):
+        products = tl.dot(x.load([top, start]), y.load([left, start]).T, products)
+
+    row = top + tl.arange(0, ROWS)
+    column = tl.arange(0, COLUMNS)
+    if (top + ROWS > rows) | (left + COLUMNS > columns):  # what lies beyond an edge is no product
+        inside = (row < rows)[:, None] & (left + column < columns)[None, :]
+        products = tl.where(inside, products, float("-inf"))
+    row_floor = tl.load(row_floors + row, mask=row < rows, other=float("inf"))
+    column_floor = tl.load(
+        column_floors + left + column, mask=left + column < columns, other=float("inf")
+    )
+    floor = tl.minimum(row_floor[:, None], column_floor[None, :])
+    # What every tile pays: three operations a product. Maxima are taken along rows, which lie
+    # within four threads of a warp. (float32 has a > b just where a - b > 0.)
+    if tl.max(tl.max(products - floor, axis=1), axis=0) > 0:
+        products = tl.where(products > floor, products, float("-inf"))
+        best = tl.max(products, axis=1)
+        # The best hit of each row of the tile, then the second: one or two rounds in nearly all
+        # tiles. Pointers for all products at once would take more registers than there are (and
+        # Triton 3.9 fails to compile them).
+        rounds = 0
+        while (tl.max(best, axis=0) > float("-inf")) & (rounds < MOST):
+            here = products == best[:, None]
+            at = tl.min(tl.where(here, tl.arange(0, COLUMNS)[None, :], COLUMNS), axis=1)
+            other = left + at
+            least = tl.load(column_floors + other, mask=best > float("-inf"), other=float("inf"))
+            above = best > row_floor
+            _append(row_keys, row_counts, row, first_column + other, best, above, capacity)
+            above = best > least
+            _append(column_keys, column_counts, other, first_row + row, best, above, capacity)
+            taken = tl.arange(0, COLUMNS)[None, :] == at[:, None]
+            products = tl.where(taken, float("-inf"), products)
+            best = tl.max(products, axis=1)
+            rounds += 1
+        if tl.max(best, axis=0) > float("-inf"):
+            full = capacity + 1
+            left_out = best > float("-inf")
+            tl.atomic_add(row_counts + row, full, mask=left_out, sem="relaxed")
+            left_out = tl.max(products, axis=0) > float("-inf")
+            tl.atomic_add(column_counts + left + column, full, mask=left_out, sem="relaxed")
+
+
+@triton.jit
+def _append(keys, counts, lines, others, products, wanted, capacity):
+    """Write one hit into the buffer of each wanted line, if there is room; count it in any case."""
+    place = tl.atomic_add(counts + lines, 1, mask=wanted, sem="relaxed")
+    bits = products.to(tl.int32, bitcast=True)
+    bits = bits ^ ((bits >> 31) & 0x7FFFFFFF)  # as miner.knn.core.keys.pack orders them
+    key = (bits.to(tl.int64) << 32) | others.to(tl.int64)
+    slots = lines.to(tl.int64) * capacity + place
+    tl.store(keys + slots, key, mask=wanted & (place < capacity))

@@ -1,0 +1,131 @@
+"""What this machine needs for the steps of a search, measured in some tenths of a second."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from miner.arrays import Neighbours
+from miner.knn.core.candidates import Candidates
+from miner.knn.core.codes import INT8_MOST_DIMENSIONS, Codes, Precision, encode_both, product
+from miner.knn.core.passes import COMPILE_FROM, TILE_COLUMNS, TILE_ROWS, loops_for
+from miner.knn.core.rescore import unit_rows
+from miner.knn.core.tuning import choose, product_rates
+from miner.knn.cost_model import SPARE, Machine
+from miner.knn.duplicates import find_distinct
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Matrix = NDArray[np.float32]
+
+REPEATS = 3
+ROWS = 8192  # of each side: 8 MiB of 256 dimensions, more than a core's own caches hold
+# Candidates that a row keeps, about: what bounds ask for where vectors are spread as usual.
+KEPT: dict[Precision, int] = {"int8": 16, "bfloat16": 16, "float32": 8}
+WANTED = 4  # of a tile by each list, while the time of insertions is taken
+
+
+def measure_machine(*, dim: int, k: int) -> Machine:
+    """Time the steps of a search of random vectors of ``dim`` numbers, each on one thread."""
+    import torch
+
+    random = np.random.default_rng(0)
+    loops = loops_for(COMPILE_FROM)
+    usable = [
+        precision
+        for precision in product_rates()
+        if precision != "int8" or dim < INT8_MOST_DIMENSIONS
+    ]
+    kept = {precision: max(KEPT[precision], k + SPARE) for precision in usable}
+    products, tests, insertions = {}, {}, []
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        x, y = (unit_rows(random.standard_normal((ROWS, dim))) for _ in range(2))
+        for precision in usable:
+            left, right = encode_both(x[:TILE_ROWS], y[:TILE_COLUMNS], precision)
+            seconds = _soonest(lambda: product(left.numbers, right.numbers))  # noqa: B023
+            products[precision] = 2 * TILE_ROWS * TILE_COLUMNS * dim / seconds
+            test, insertion = _taking(loops, left, right, kept[precision])
+            tests[precision] = test
+            insertions.append(insertion)
+        return Machine(
+            threads=threads,
+            products=products,
+            tests=tests,
+            kept=kept,
+            insertion=float(np.mean(insertions)),
+            fetch=_fetching(loops, x, y, k),
+            preparation=_preparing(x, y, k),
+        )
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _soonest(work: Callable[[], object]) -> float:
+    """Seconds of the fastest of some calls; one before them loads what needs loading."""
+    work()
+    times = []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def _taking(loops: ModuleType, left: Codes, right: Codes, kept: int) -> tuple[float, float]:
+    """Seconds of testing one similarity that no candidate list wants, and of inserting one."""
+    tile = product(left.numbers, right.numbers)
+    bounds = tile.float().numpy() * left.scale[:, None] * right.scale
+    bounds += left.bias[:, None] + right.bias
+
+    def take(floors: tuple[Matrix, Matrix]) -> float:
+        """Seconds of taking the tile into lists that are full of such bounds."""
+        lists = []
+        for floor in floors:
+            candidates = Candidates.none(len(floor), kept)
+            candidates.bounds[:], candidates.floor[:] = floor[:, None], floor
+            lists.append(candidates)
+        start = time.perf_counter()
+        loops.take(tile, left, right, *lists, repeated=False)
+        return time.perf_counter() - start
+
+    full = np.full(len(left), 2, dtype=np.float32), np.full(len(right), 2, dtype=np.float32)
+    # Lists as if so many rows had gone by that each wants a few of the tile.
+    some = _best_but(bounds, WANTED, axis=1), _best_but(bounds, WANTED, axis=0)
+    inserted = WANTED * (len(left) + len(right))
+    none, few = (min(take(floors) for _ in range(1 + REPEATS)) for floors in (full, some))
+    return none / tile.numel(), max(0.0, few - none) / inserted
+
+
+def _best_but(bounds: Matrix, place: int, *, axis: int) -> Matrix:
+    """The ``place``-th largest of each row (axis 1) or column (axis 0)."""
+    return np.asarray(np.partition(bounds, -place, axis=axis).take(-place, axis=axis))
+
+
+def _fetching(loops: ModuleType, x: Matrix, y: Matrix, k: int) -> float:
+    """Seconds of rescoring one candidate."""
+    random = np.random.default_rng(1)
+    queries = x[:TILE_ROWS]
+    candidates = Candidates.none(len(queries), 2 * k)
+    candidates.bounds[:] = 2
+    candidates.ids[:] = random.integers(len(y), size=candidates.ids.shape)
+
+    def settle() -> None:
+        loops.settle(queries, y, candidates, Neighbours.none(len(queries), k))
+
+    return _soonest(settle) / candidates.ids.size
+
+
+def _preparing(x: Matrix, y: Matrix, k: int) -> float:
+    """Seconds a row: unit length, equal rows, the choice of a precision, and codes."""
+    start = time.perf_counter()
+    x, y = unit_rows(x), unit_rows(y)
+    find_distinct(x), find_distinct(y)
+    encode_both(x, y, choose(x, y, k=k, precision=None).precision)
+    return (time.perf_counter() - start) / (len(x) + len(y))

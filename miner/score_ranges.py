@@ -1,0 +1,143 @@
+"""Selection at any size: the same pairs as ``miner.selection.select``, a band of scores at a time.
+
+What is chosen among pairs that score alike depends on better pairs only by which sentences these
+have taken. So the best pairs of all rows are kept on disk, sorted, and chosen from in bands, best
+first: memory holds one band, and a byte for each row of both sides. Repeated matching of mutually
+best pairs comes to the same in many rounds over all of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from miner.arrays import Direction, Pairs
+from miner.best_pairs import joined
+from miner.selection import RETRIEVALS, best_of_both, check_retrieval, order_best_first, take_free
+from miner.storage.artefacts import write_array
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SIDES = (Direction.FORWARD, Direction.BACKWARD)
+LEAST_BAND = 1 << 16  # pairs; fewer at a time cost more than they save
+BAND_BYTES = 300  # of a pair while its band is chosen from
+SAMPLES = 1024  # scores of each file that the bands are made even by
+
+RECORD = np.dtype(
+    [
+        *(("source", "<i8"), ("target", "<i8"), ("score", "<f8"), ("cosine", "<f4")),
+        *(("source_mean", "<f8"), ("target_mean", "<f8"), ("rank", "<i4"), ("direction", "i1")),
+    ]
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sorted:
+    """Pairs sorted by score, ascending, in an ``.npy`` file: the best ones of rows of ``side``."""
+
+    path: Path
+    side: Direction
+
+    def records(self) -> NDArray[np.void]:
+        """All of them, mapped into memory."""
+        records: NDArray[np.void] = np.load(self.path, mmap_mode="r")
+        return records
+
+
+def sort_pairs(path: Path, pairs: Pairs, side: Direction) -> Sorted:
+    """Write the best pairs of some rows of a side, sorted."""
+    records = np.empty(len(pairs), dtype=RECORD)
+    order = np.argsort(pairs.score, kind="stable")
+    for field in fields(Pairs):
+        records[field.name] = getattr(pairs, field.name)[order]
+    write_array(path, records)
+    return Sorted(path=path, side=side)
+
+
+def select_in_bands(
+    files: Sequence[Sorted],
+    *,
+    size: int,
+    retrieval: str = "max",
+    threshold: float = -np.inf,
+) -> Iterator[Pairs]:
+    """What ``miner.selection.select`` chooses of the same pairs, in the same order, in parts.
+
+    Args:
+        files: the best pairs of all rows of both sides; ids are rows, from 0.
+        size: pairs of a band, about; pairs that score the same are in one.
+        retrieval: one of ``miner.selection.RETRIEVALS``.
+        threshold: only pairs that score strictly above it are returned.
+
+    Raises:
+        ValueError: unknown retrieval.
+    """
+    check_retrieval(retrieval)
+    taken = [bytearray(_largest(files, name) + 1) for name in ("source", "target")]
+    for low, high in _bands(files, size):
+        if high <= threshold:
+            return
+        ours, theirs = (
+            _load([file for file in files if file.side is side], low, high) for side in SIDES
+        )
+        pairs, best = joined(ours, theirs)
+        # As the lists of a band see it, a pair's direction is whose best it is.
+        seen = replace(pairs, direction=best)
+        if retrieval == "max":
+            ranked = best_of_both(seen)
+            ranked = ranked[take_free(pairs.source[ranked], pairs.target[ranked], *taken)]
+        else:
+            chosen = RETRIEVALS[retrieval](seen)
+            ranked = chosen[order_best_first(pairs.take(chosen))]
+        yield pairs.take(ranked[pairs.score[ranked] > threshold])
+
+
+def merge_in_bands(
+    files: Sequence[Sorted], *, size: int, threshold: float = -np.inf
+) -> Iterator[Pairs]:
+    """All pairs that score above ``threshold``, in the order of ``select``, in parts.
+
+    Arguments are those of ``select_in_bands``; whose best the pairs are does not matter.
+    """
+    for low, high in _bands(files, size):
+        if high <= threshold:
+            return
+        pairs = _load(files, low, high)
+        ranked = order_best_first(pairs)
+        yield pairs.take(ranked[pairs.score[ranked] > threshold])
+
+
+def _largest(files: Sequence[Sorted], name: str) -> int:
+    return max((int(file.records()[name].max(initial=0)) for file in files), default=0)
+
+
+def _bands(files: Sequence[Sorted], size: int) -> Iterator[tuple[float, float]]:
+    """Ranges of scores, above the first up to the second, the best one first."""
+    total, samples = 0, []
+    for file in files:
+        scores = file.records()["score"]
+        some = min(SAMPLES, len(scores))
+        total += len(scores)
+        samples.append(scores[np.arange(some) * len(scores) // max(1, some)])
+    count = max(1, -(-total // size))
+    scores = np.sort(np.concatenate([*samples, [np.inf]]))
+    bounds = np.unique(scores[np.arange(1, count) * len(scores) // count])
+    edges = [-np.inf, *bounds[bounds < np.inf].tolist(), np.inf]
+    yield from reversed(list(itertools.pairwise(edges)))
+
+
+def _load(files: Sequence[Sorted], low: float, high: float) -> Pairs:
+    """The pairs of the files that score above ``low`` and not above ``high``."""
+    parts = [np.empty(0, dtype=RECORD)]
+    for file in files:
+        records = file.records()
+        first, last = np.searchsorted(records["score"], [low, high], side="right")
+        parts.append(records[first:last])
+    whole = np.concatenate(parts)
+    return Pairs(**{field.name: whole[field.name].copy() for field in fields(Pairs)})

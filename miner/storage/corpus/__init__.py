@@ -1,0 +1,1 @@
+"""Corpora in files: their formats, records, sentences, and what is rejected."""

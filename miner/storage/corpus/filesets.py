@@ -1,0 +1,105 @@
+"""A corpus of one file or many: a folder's files are read one after the other, as if joined."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+
+from miner.storage.corpus.measure import CorpusSize, measure_corpus
+from miner.storage.corpus.reader import open_corpus
+from miner.storage.corpus.records import CorpusError, Records, Rejection
+from miner.storage.places import Place
+
+
+def corpus_files(path: Place, *, input_format: str = "auto") -> list[Place]:
+    """The files of a corpus: ``path`` itself, or those in this folder that are not hidden.
+
+    They are in order of the id of their first records, shorter ids first, then of their names. So
+    records that have ids of their own come in the same order whatever their files are called.
+
+    Raises:
+        CorpusError: there is no file in the folder.
+    """
+    if not path.is_dir():
+        return [path]
+    files = [file for file in path.iterdir() if file.is_file() and not file.name.startswith(".")]
+    if not files:
+        raise CorpusError(f"{path}: there is no file in this folder; put the corpus's files there")
+
+    def place(file: Place) -> tuple[bool, int, str, str]:
+        try:
+            first = next(open_corpus(file, input_format=input_format)).ids[0]
+        except CorpusError:  # told by whoever reads it
+            return True, 0, "", file.name
+        return False, len(first), first, file.name
+
+    return sorted(files, key=place)
+
+
+class CorpusReader:
+    """Iterates over the records of files as over those of one; rows count through all of them.
+
+    Of several files, one that cannot be read, or not to its end, is a rejected record from there
+    on; a single one raises. ``starts`` are the rows at which the files begin, as far as was read.
+    """
+
+    def __init__(self, files: Sequence[Place], *, input_format: str = "auto") -> None:
+        self.starts: list[int] = []
+        self._files = files
+        self._input_format = input_format
+
+    def __iter__(self) -> Iterator[Records]:
+        """Batches of records, in order.
+
+        Raises:
+            CorpusError: the only file cannot be read.
+        """
+        self.starts.clear()
+        row = 0
+        for file in self._files:
+            self.starts.append(row)
+            try:
+                for records in open_corpus(file, input_format=self._input_format, first_row=row):
+                    yield records
+                    row = records.first_row + len(records)
+            except CorpusError as error:
+                if len(self._files) == 1:
+                    raise
+                yield _unreadable(row, error)
+                row += 1
+
+
+def _unreadable(row: int, error: CorpusError) -> Records:
+    return Records(
+        first_row=row,
+        ids=[str(row + 1)],
+        docs=[""],
+        texts=[""],
+        rejected={0: Rejection.UNREADABLE},
+        rejected_texts={0: str(error)},
+    )
+
+
+def place_of(row: int, files: Sequence[str], starts: Sequence[int]) -> tuple[str, int]:
+    """The file that holds a row of the corpus, and its line there, from 1."""
+    number = bisect_right(starts, row) - 1
+    return files[number], row - starts[number] + 1
+
+
+def measure_files(files: Sequence[Place], *, input_format: str = "auto") -> CorpusSize:
+    """The size of all files together; one of several that cannot be read counts as one record.
+
+    Raises:
+        CorpusError: the only file cannot be read.
+    """
+    rows = text = 0
+    for file in files:
+        try:
+            size = measure_corpus(file, input_format=input_format)
+        except CorpusError:
+            if len(files) == 1:
+                raise
+            size = CorpusSize(rows=1, text=0)
+        rows += size.rows
+        text += size.text
+    return CorpusSize(rows=rows, text=text)

@@ -1,0 +1,128 @@
+r"""Bytes to lines: their splitting, their decoding, and what is not text at all.
+
+A line ends at ``b"\n"`` and nowhere else. Python's text mode and ``str.splitlines`` also end one at
+``\r``, U+0085, U+2028 and others, which shifts every row number after it against other tools'.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator
+
+from miner.storage.corpus.records import BATCH_ROWS, CorpusError, Rejection
+from miner.storage.places import AnyPath
+from miner.storage.streams import read_chunks
+
+# A longer line is rejected before it is decoded, and its rest is skipped, not held. It leaves room
+# for MAX_CHARACTERS as JSON escapes (12 bytes each at most) and an id, a document and more.
+MAX_LINE_BYTES = 1 << 20
+
+_SAMPLE_BYTES = 64 << 10
+# A shorter file is left to the rejections line by line, which name the rows to look at.
+_ENOUGH_TO_JUDGE_BYTES = 1 << 10
+
+# UTF-32's little-endian mark begins with UTF-16's, so it has to be looked for first.
+_OTHER_ENCODINGS = {
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
+_OTHER_FILES = {
+    b"\x1f\x8b": "is compressed by gzip; rename it to end in .gz",
+    b"\xfd7zXZ\0": "is compressed by xz; rename it to end in .xz",
+    b"\x28\xb5\x2f\xfd": "is compressed by zstd; rename it to end in .zst",
+    b"BZh": "is compressed by bzip2; rename it to end in .bz2",
+    b"PK\x03\x04": "is a zip archive; unpack it",
+    b"PAR1": "is a Parquet file; read it with --input-format parquet",
+}
+
+
+def line_batches(path: AnyPath) -> Iterator[list[bytes]]:
+    """Yield the file's lines as they are, without their ends, at most ``BATCH_ROWS`` at a time.
+
+    A UTF-8 byte order mark at the start is left out. A line of more than ``MAX_LINE_BYTES`` may
+    come cut, but stays longer than that.
+
+    Raises:
+        CorpusError: the file cannot be read, or is not UTF-8 text.
+    """
+    for block in _line_blocks(path):
+        lines = block.split(b"\n")
+        for start in range(0, len(lines), BATCH_ROWS):
+            yield lines[start : start + BATCH_ROWS]
+
+
+def decode_lines(lines: list[bytes]) -> tuple[list[str], dict[int, Rejection]]:
+    r"""Decode lines, and reject by position those that cannot be; they are empty in the list.
+
+    One ``\r`` at a line's end is removed.
+    """
+    rejected: dict[int, Rejection] = {}
+    joined = b"\n".join(lines)
+    try:
+        texts = joined.decode().split("\n")  # Many times faster than line by line.
+    except UnicodeDecodeError:
+        texts = [_decode_line(line, position, rejected) for position, line in enumerate(lines)]
+    if max(map(len, lines)) > MAX_LINE_BYTES:
+        for position, line in enumerate(lines):
+            if len(line) > MAX_LINE_BYTES:
+                texts[position] = ""
+                rejected[position] = Rejection.TOO_LONG
+    if b"\r" in joined:
+        texts = [text.removesuffix("\r") for text in texts]
+    return texts, rejected
+
+
+def _line_blocks(path: AnyPath) -> Iterator[bytes]:
+    r"""Yield whole lines joined by ``b"\n"``: an empty block is one empty line."""
+    chunks = read_chunks(path)
+    rest = next(chunks, b"")
+    _refuse_other_than_text(path, rest)
+    rest = rest.removeprefix(codecs.BOM_UTF8)
+    more = True
+    while more:
+        whole, newline, rest = rest.rpartition(b"\n")
+        if newline:
+            yield whole
+        chunk = next(chunks, b"")
+        rest = rest[: MAX_LINE_BYTES + 1] + chunk
+        more = bool(chunk)
+    if rest:
+        yield rest
+
+
+def _decode_line(line: bytes, position: int, rejected: dict[int, Rejection]) -> str:
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        rejected[position] = Rejection.UNDECODABLE
+        return ""
+
+
+def _refuse_other_than_text(path: AnyPath, head: bytes) -> None:
+    """Refuse a file whose beginning shows that it is no UTF-8 text."""
+    name = str(path)
+    for mark, encoding in _OTHER_ENCODINGS.items():
+        if head.startswith(mark):
+            raise CorpusError(
+                f"{name}: is {encoding}; convert it with iconv -f {encoding} -t UTF-8"
+            )
+    sample = head[:_SAMPLE_BYTES]
+    for magic, what in _OTHER_FILES.items():
+        if head.startswith(magic) and not _is_text(sample):
+            raise CorpusError(f"{name}: {what}")
+    other = sum(len(line) for line in sample.split(b"\n") if not _is_text(line))
+    if len(sample) >= _ENOUGH_TO_JUDGE_BYTES and other > len(sample) / 2:
+        raise CorpusError(
+            f"{name}: is not UTF-8 text: of its first {len(sample)} bytes, {other} are in lines "
+            "that are not; convert it with iconv, or unpack it if it is compressed"
+        )
+
+
+def _is_text(line: bytes) -> bool:
+    try:
+        codecs.utf_8_decode(line, "strict", False)  # The sample may end within a character.
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in line

@@ -1,0 +1,1 @@
+"""Sentence vectors and indexes in files, local or remote."""

@@ -1,0 +1,255 @@
+"""Sentence vectors in files: NumPy's ``.npy``, and LASER's raw floats without a header.
+
+Axes: ``N`` rows, one a line of the corpus, ``D`` dimensions.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import PurePath
+from tokenize import TokenError
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from miner.storage.atomic import atomic_file
+from miner.storage.places import AnyPath
+from miner.storage.remote import PlaceError, RemotePath
+from miner.storage.streams import COMPRESSIONS
+from miner.storage.vectors.remote import RemoteVectors
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+NOT_FINITE = "not finite"
+ZERO_VECTOR = "zero vector"
+
+_NPY_MAGIC = b"\x93NUMPY"
+_NPY_WIDTHS = (2, 4, 8)
+# NumPy reads the header as a Python literal, and a damaged one fails like any Python source.
+_NPY_DAMAGE = (OSError, OverflowError, SyntaxError, TokenError, TypeError, ValueError)
+_RAW_DTYPES = (np.dtype("<f4"), np.dtype("<f2"))  # Little-endian, as LASER writes them.
+_DTYPE_BY_SUFFIX = {".f16": "float16", ".f32": "float32"}
+
+
+class EmbeddingsError(ValueError):
+    """Embeddings that cannot be used: one line that names the file and says how to mend it."""
+
+
+def open_embeddings(
+    path: AnyPath, *, rows: int, dim: int | None, corpus: str = "the corpus"
+) -> NDArray[np.floating] | RemoteVectors:
+    """Map a file of sentence vectors into memory, without reading them; remote ones stay there.
+
+    Args:
+        path: ``.npy`` (known by its first bytes, whatever its name), or raw row-major float32 or
+            float16, which are told apart by the file's size.
+        rows: lines of the corpus, rejected ones included.
+        dim: dimensions of a vector; needed for raw floats, checked for ``.npy``.
+        corpus: the corpus's name, for the error.
+
+    Returns:
+        Read-only float16, float32 or float64 (N, D), in the file's memory order.
+
+    Raises:
+        EmbeddingsError: the file is missing, damaged, or does not hold ``rows`` vectors of
+            ``dim`` floats.
+    """
+    name = str(path)
+    try:
+        with path.open() if isinstance(path, RemotePath) else open(path, "rb") as file:
+            magic = file.read(len(_NPY_MAGIC))
+            size = file.seek(0, os.SEEK_END)
+    except FileNotFoundError:
+        raise EmbeddingsError(f"{name}: there is no such file") from None
+    except PlaceError as error:
+        raise EmbeddingsError(str(error)) from error
+    except OSError as error:
+        raise EmbeddingsError(f"{name}: cannot be read: {error.strerror}") from error
+    if not magic:
+        raise EmbeddingsError(f"{name}: is empty; write the embeddings again")
+    if dim is not None and dim < 1:
+        raise EmbeddingsError(f"{name}: --dim is {dim}; it must be at least 1")
+    if magic == _NPY_MAGIC:
+        vectors = _map_npy(path)
+        _check_shape(name, vectors.shape, rows, dim, corpus)
+        return vectors
+    _refuse_other_files(name, magic)
+    dtype, dim = _raw_layout(name, size, rows, dim, corpus)
+    if isinstance(path, RemotePath):
+        return RemoteVectors(path, dtype=dtype, shape=(rows, dim), start=0)
+    return np.memmap(path, dtype=dtype, mode="r", shape=(rows, dim))
+
+
+def peek_dim(path: AnyPath) -> int | None:
+    """Dimensions of the vectors in an ``.npy`` file; None where its header does not tell.
+
+    What is wrong with the file is for ``open_embeddings`` to say.
+    """
+    try:
+        shape: tuple[int, ...] = _open_npy(path).shape
+    except _NPY_DAMAGE:
+        return None
+    return shape[1] if len(shape) == 2 else None
+
+
+def usable_rows(
+    block: NDArray[np.floating],
+) -> tuple[NDArray[np.bool_], dict[str, NDArray[np.int64]]]:
+    """Tell the rows that can be mined from those without a direction.
+
+    Vectors are mined as float32, so that is what they are judged by: a row whose squared length
+    overflows counts as not finite, and one whose squared length is below the smallest normal
+    number (lengths under 1e-19) as zero.
+
+    Args:
+        block: float (N, D).
+
+    Returns:
+        The mask bool (N,) of the usable rows, and for each reason (``NOT_FINITE``,
+        ``ZERO_VECTOR``) that occurs the int64 positions of the others.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        vectors = block.astype(np.float32, copy=False)
+        squares = np.einsum("nd,nd->n", vectors, vectors)
+    reasons = {
+        NOT_FINITE: np.flatnonzero(~np.isfinite(squares)).astype(np.int64, copy=False),
+        ZERO_VECTOR: np.flatnonzero(squares < np.finfo(np.float32).tiny).astype(
+            np.int64, copy=False
+        ),
+    }
+    mask = np.ones(len(block), dtype=np.bool_)
+    for positions in reasons.values():
+        mask[positions] = False
+    return mask, {reason: positions for reason, positions in reasons.items() if len(positions)}
+
+
+def write_embeddings(
+    path: AnyPath,
+    vectors: Iterable[NDArray[np.floating]],
+    *,
+    rows: int,
+    dim: int,
+    dtype: Literal["float16", "float32"] = "float32",
+) -> None:
+    """Write sentence vectors, whole or not at all.
+
+    Args:
+        path: ``.npy`` gives a NumPy file; any other suffix raw little-endian floats in row-major
+            order without a header, which is what LASER reads and writes.
+        vectors: float (n, D) blocks, in order.
+        rows: how many vectors the blocks hold together.
+        dim: D.
+        dtype: what is stored. A suffix ``.f16`` or ``.f32`` must agree.
+
+    Raises:
+        ValueError: the blocks are not of that shape, a value does not fit ``dtype``, or the
+            suffix says otherwise.
+        OutputError: the file cannot be written.
+    """
+    name, suffix = str(path), PurePath(str(path)).suffix.lower()
+    if _DTYPE_BY_SUFFIX.get(suffix, dtype) != dtype:
+        raise ValueError(f"{name}: the suffix {suffix} is not for {dtype}; use .npy or .raw")
+    stored = np.dtype(dtype).newbyteorder("<")
+    written = 0
+    with atomic_file(path) as temporary, open(temporary, "wb") as file:
+        if suffix == ".npy":
+            header = {"descr": stored.str, "fortran_order": False, "shape": (rows, dim)}
+            np.lib.format.write_array_header_1_0(file, header)
+        for block in vectors:
+            if block.ndim != 2 or block.shape[1] != dim:
+                raise ValueError(f"{name}: a block has shape {block.shape}, expected (n, {dim})")
+            file.write(_converted(name, block, stored).tobytes())
+            written += len(block)
+        if written != rows:
+            raise ValueError(f"{name}: got {written} vectors, expected {rows}")
+
+
+def _open_npy(path: AnyPath) -> NDArray[np.floating] | RemoteVectors:
+    if isinstance(path, RemotePath):
+        return RemoteVectors.of_npy(path)
+    # Without pickles, which could run anything.
+    vectors: NDArray[np.floating] = np.load(path, mmap_mode="r", allow_pickle=False)
+    return np.asanyarray(vectors)
+
+
+def _map_npy(path: AnyPath) -> NDArray[np.floating] | RemoteVectors:
+    name = str(path)
+    try:
+        vectors = _open_npy(path)  # whose type is checked before any value is read
+    except _NPY_DAMAGE as error:
+        if "object" in str(error).lower():
+            cause = "holds Python objects, expected float16, float32 or float64"
+        else:
+            cause = f"is not a whole .npy file ({str(error).partition(chr(10))[0]})"
+        raise EmbeddingsError(f"{name}: {cause}; write it again") from error
+    if vectors.dtype.kind != "f" or vectors.dtype.itemsize not in _NPY_WIDTHS:
+        raise EmbeddingsError(
+            f"{name}: holds {vectors.dtype}, expected float16, float32 or float64; convert it"
+        )
+    return vectors
+
+
+def _check_shape(
+    name: str, shape: tuple[int, ...], rows: int, dim: int | None, corpus: str
+) -> None:
+    if len(shape) != 2 or shape[1] == 0:
+        raise EmbeddingsError(f"{name}: has shape {shape}, expected (rows, dimensions)")
+    if shape[0] != rows:
+        raise EmbeddingsError(
+            f"{name}: holds {shape[0]} rows, but {corpus} has {rows} lines; is it of that corpus?"
+        )
+    if dim is not None and shape[1] != dim:
+        raise EmbeddingsError(
+            f"{name}: has {shape[1]} dimensions, but --dim is {dim}; leave it out for .npy"
+        )
+
+
+def _refuse_other_files(name: str, magic: bytes) -> None:
+    """Refuse what raw floats are not, by name: any bytes at all are floats of some size."""
+    suffix = PurePath(name).suffix.lower()
+    if suffix == ".npy":
+        raise EmbeddingsError(f"{name}: is not a NumPy file; raw floats need another suffix")
+    if magic.startswith(b"PK\x03\x04") and suffix in {".npz", ".pt", ".zip"}:
+        raise EmbeddingsError(f"{name}: is an archive; save its array alone with numpy.save")
+    if suffix in COMPRESSIONS:
+        raise EmbeddingsError(f"{name}: is compressed; decompress it, to be mapped into memory")
+
+
+def _raw_layout(
+    name: str, size: int, rows: int, dim: int | None, corpus: str
+) -> tuple[np.dtype[np.floating], int]:
+    """The type and the dimensions of raw floats, which only the file's size tells."""
+    if dim is None:
+        raise EmbeddingsError(f"{name}: has no header, so give --dim{_fitting(size, rows)}")
+    for dtype in _RAW_DTYPES:
+        if size == rows * dim * dtype.itemsize:
+            return dtype, dim
+    held = " or ".join(
+        f"{size / (dim * dtype.itemsize):.10g} rows of {dim} {dtype.name}" for dtype in _RAW_DTYPES
+    )
+    raise EmbeddingsError(
+        f"{name}: {size} bytes are {held}, but {corpus} has {rows} lines; "
+        f"is --dim right?{_fitting(size, rows)}"
+    )
+
+
+def _fitting(size: int, rows: int) -> str:
+    """The dimensions that would fit the file's size, as the end of an error's line."""
+    fitting = [
+        f"{size // (rows * dtype.itemsize)} for {dtype.name}"
+        for dtype in _RAW_DTYPES
+        if rows and size % (rows * dtype.itemsize) == 0
+    ]
+    return f" (its size fits {' or '.join(fitting)})" if fitting else ""
+
+
+def _converted(
+    name: str, block: NDArray[np.floating], stored: np.dtype[np.floating]
+) -> NDArray[np.floating]:
+    try:
+        with np.errstate(over="raise"):
+            return block.astype(stored, order="C", copy=False)
+    except FloatingPointError:
+        raise ValueError(f"{name}: a value is too large for {stored.name}") from None

@@ -1,0 +1,126 @@
+"""A second look at mined pairs: how well the words and numbers of both sentences match.
+
+A sentence vector says what a sentence is about, and two that are about the same need not say the
+same: one may leave out a clause that the other has, or give another number. Held against each
+other word by word, they tell. Axes: ``P`` pairs, ``W`` words, ``D`` dimensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from miner.filters import shared_and_lone_numbers
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+
+# A word is matched by one of this cosine as well as by a nearer one: a free translation is far from
+# what it translates, and sentences on one subject share names and common words to the letter.
+MATCHED = 0.4
+# Near the factors, held against the margin's, of a logistic model of the `sample` splits of the
+# BUCC-style sets; of a few such, good ones on the `training` splits (docs/encoder-log.md).
+COVERAGE, IMBALANCE, LONE_NUMBERS = 3.0, 0.25, 0.15
+USUAL_PAIRS = 1000
+TEXTS = 2048  # pairs aligned at a time: the vectors of their words take some 100 MB
+
+
+class Words(Protocol):
+    """The W words of P sentences laid end to end."""
+
+    @property
+    def vectors(self) -> NDArray[np.float32]:
+        """Unit rows, float32 (W, D)."""
+        ...
+
+    @property
+    def weights(self) -> NDArray[np.float32]:
+        """How much each word counts, float32 (W,)."""
+        ...
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """Sentence i has the words offsets[i] to offsets[i + 1]: int64 (P + 1,)."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alignment:
+    """How P pairs match; all arrays are float64 (P,).
+
+    ``coverage`` is from 0 to 1. ``log_ratio`` is the natural logarithm of the ratio of what the
+    source's words weigh to what the target's do. ``lone_numbers`` counts the different numbers, in
+    digits, that only one of both sentences has.
+    """
+
+    coverage: FloatArray
+    log_ratio: FloatArray
+    lone_numbers: FloatArray
+
+
+def match_words(source: Words, target: Words) -> tuple[FloatArray, FloatArray]:
+    """Coverage and log ratio of P pairs: each word is matched with the nearest one of the other.
+
+    The coverage of a sentence is the mean, by weight, of its words' greatest cosines, where one of
+    ``MATCHED`` and more counts 1, and a word that nothing is near to counts 0: BERTScore's recall
+    and precision (Zhang et al. 2020, section 3) with a ceiling, here of words out of context and
+    across languages. That of a pair is the lesser of both. Where a sentence has no words, coverage
+    and log ratio are 0. Costs 2 D flops for each pair of words; each pair's figures are independent
+    of the other pairs.
+    """
+    pairs = len(source.offsets) - 1
+    coverage, log_ratio = np.zeros(pairs), np.zeros(pairs)
+    for pair in range(pairs):
+        one, other = _part(source, pair), _part(target, pair)
+        if not len(source.weights[one]) or not len(target.weights[other]):
+            continue
+        cosines = source.vectors[one] @ target.vectors[other].T
+        nearest = cosines.max(axis=1), cosines.max(axis=0)
+        weights = source.weights[one], target.weights[other]
+        sums = weights[0].sum(), weights[1].sum()
+        coverage[pair] = min(
+            np.clip(best / MATCHED, 0, 1) @ weight / total
+            for best, weight, total in zip(nearest, weights, sums, strict=True)
+        )
+        log_ratio[pair] = np.log(sums[0] / sums[1])
+    return coverage, log_ratio
+
+
+def align_texts(
+    words: Callable[[Sequence[str]], Words], source: Sequence[str], target: Sequence[str]
+) -> Alignment:
+    """Hold P pairs of sentences against each other, whose words ``words`` gives."""
+    parts = [
+        match_words(words(source[start : start + TEXTS]), words(target[start : start + TEXTS]))
+        for start in range(0, max(1, len(source)), TEXTS)
+    ]
+    coverage, log_ratio = map(np.concatenate, zip(*parts, strict=True))
+    _, lone = shared_and_lone_numbers(source, target)
+    return Alignment(coverage=coverage, log_ratio=log_ratio, lone_numbers=lone)
+
+
+def _part(words: Words, sentence: int) -> slice:
+    return slice(words.offsets[sentence], words.offsets[sentence + 1])
+
+
+def usual_log_ratio(alignment: Alignment) -> float:
+    """The median log ratio of the first pairs, which should be the best ones; 0 of no pairs."""
+    log_ratios = alignment.log_ratio[:USUAL_PAIRS]
+    return float(np.median(log_ratios)) if len(log_ratios) else 0.0
+
+
+def aligned_scores(margins: FloatArray, alignment: Alignment, *, usual: float) -> FloatArray:
+    """The margin + 3 coverage - |log ratio - usual| / 4 - 0.15 log(1 + lone numbers): float64 (P,).
+
+    A pair gains by words that agree, and loses where one side says more than the other, or says
+    other numbers.
+    """
+    imbalance = np.abs(alignment.log_ratio - usual)
+    lone = np.log1p(alignment.lone_numbers)
+    gain = COVERAGE * alignment.coverage - IMBALANCE * imbalance - LONE_NUMBERS * lone
+    return margins + gain

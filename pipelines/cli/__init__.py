@@ -1,0 +1,1 @@
+"""The command lines mine-corpus, embed-corpus, train-encoder and fetch-laser."""

@@ -1,0 +1,93 @@
+"""``mine-corpus status DIR`` and ``mine-corpus clean DIR``: looking after a work folder."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+from miner.commandline import run_command
+from miner.storage.places import Place, place, remove_tree, tree_files
+from pipelines.options import ARTEFACTS
+from pipelines.run.failures import FAILURE
+from pipelines.run.ledger import FOLDER, LAST, StageState, read_stages
+from pipelines.run.locking import is_locked
+
+
+def work_command(argv: Sequence[str]) -> int:
+    """Run ``status`` or ``clean``, the first of the arguments; the exit status."""
+    name, *arguments = argv
+    parser = work_parser(name)
+    args = parser.parse_args(arguments)
+    return run_command(lambda: COMMANDS[name](args.work_dir), parser.prog)
+
+
+def work_parser(name: str) -> argparse.ArgumentParser:
+    """The parser of one of ``COMMANDS``."""
+    parser = argparse.ArgumentParser(prog=f"mine-corpus {name}", description=COMMANDS[name].__doc__)
+    parser.add_argument("work_dir", type=place, metavar="DIR", help="the --work-dir of the run")
+    return parser
+
+
+def _status(work_dir: Place) -> int:
+    """Tell how far the run in a work folder is: stages, rates and time left."""
+    stages = _stages(work_dir)
+    failure = work_dir / FAILURE
+    if is_locked(work_dir):
+        state = "at work"
+    elif _is_finished(stages):
+        state = "finished"
+    elif failure.exists():
+        state = f"failed: {json.loads(failure.read_text(encoding='utf-8'))}"
+    else:
+        state = "stopped; the same command goes on"
+    lines = [f"{work_dir}: {state}", *(_describe(stage) for stage in stages)]
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 0
+
+
+def _describe(stage: StageState) -> str:
+    total = "?" if stage.expected is None else f"{stage.expected:,}"
+    told = f"  {stage.name:<16} {stage.done:>7,} of {total:>7} done"
+    passed = time.time() - stage.since
+    if not stage.done or stage.done == stage.expected:
+        return told + (f" in {stage.seconds:,.1f} s of work" if stage.done else "")
+    rate = stage.done / max(passed, 1e-3)
+    left = "" if stage.expected is None else f", {(stage.expected - stage.done) / rate:,.0f} s left"
+    return f"{told}, {60 * rate:,.3g} a minute{left}"
+
+
+def _clean(work_dir: Place) -> int:
+    """Remove what a finished run has no more use for; its account and what it rejected stay."""
+    stages = _stages(work_dir)
+    if is_locked(work_dir):
+        raise ValueError(f"{work_dir}: a run is at work there; wait until it has finished")
+    if not _is_finished(stages):
+        raise ValueError(
+            f"{work_dir}: its run has not finished and would need what is there; give its command "
+            "again, or remove the folder"
+        )
+    freed = 0
+    for folder in (*ARTEFACTS, FOLDER):
+        freed += sum(size for _, size in tree_files(work_dir / folder))
+        remove_tree(work_dir / folder)
+    sys.stdout.write(f"{work_dir}: {freed / 1e6:,.1f} MB removed\n")
+    return 0
+
+
+def _stages(work_dir: Place) -> list[StageState]:
+    if not work_dir.is_dir():
+        raise NotADirectoryError(f"{work_dir}: there is no such folder")
+    stages = read_stages(work_dir)
+    if not stages:
+        raise ValueError(f"{work_dir}: no run was there; give the --work-dir of one")
+    return stages
+
+
+def _is_finished(stages: Sequence[StageState]) -> bool:
+    return any(stage.name == LAST and stage.done for stage in stages)
+
+
+COMMANDS: dict[str, Callable[[Place], int]] = {"status": _status, "clean": _clean}

@@ -1,0 +1,1 @@
+"""Running the stages: the graph, its workers, locks, and the record of progress."""

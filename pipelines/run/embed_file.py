@@ -1,0 +1,70 @@
+"""Embedding a corpus into one file of vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from encoder import Precision, load_encoder
+from miner.storage.atomic import check_writable
+from miner.storage.corpus.reader import Rejection, open_corpus
+from miner.storage.places import Place
+from miner.storage.vectors.embeddings import write_embeddings
+from pipelines import progress
+from pipelines.options import check_files
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def embed_file(
+    corpus: Place,
+    output: Place,
+    *,
+    encoder: str,
+    input_format: str = "auto",
+    dtype: Literal["float16", "float32"] = "float32",
+    language: str | None = None,
+    vocabulary: Path | None = None,
+    pretokenized: bool = False,
+    normalize: bool = True,
+    precision: Precision = "float32",
+) -> str:
+    """Encode every record of ``corpus`` to one row of ``output``; returns a line that tells of it.
+
+    Rejected records and sentences without any token are zero rows. What is not told here is as
+    ``encoder.load_encoder`` and its encoders have it; of ``pretokenized`` lines, blank ones are
+    sentences without tokens, which LASER's networks have a vector for.
+
+    Raises:
+        ValueError, OSError: the corpus, the encoder or the output cannot be used.
+    """
+    check_files([corpus], output)
+    check_writable(output)
+    loaded = load_encoder(
+        encoder, vocabulary=vocabulary, pretokenized=pretokenized, precision=precision
+    ).for_language(language)
+    accepted = {Rejection.BLANK} if pretokenized else set()
+    # Twice through the corpus: the header of an .npy file comes first and holds the row count.
+    rows = sum(len(records) for records in open_corpus(corpus, input_format=input_format))
+    zero = 0
+
+    def blocks() -> Iterator[NDArray[np.float32]]:
+        nonlocal zero
+        for records in open_corpus(corpus, input_format=input_format):
+            good = [
+                row for row in range(len(records)) if records.rejected.get(row) in {None, *accepted}
+            ]
+            vectors = np.zeros((len(records), loaded.dim), dtype=np.float32)
+            texts = ["" if row in records.rejected else records.texts[row] for row in good]
+            vectors[good] = loaded.encode(texts, normalize=normalize)
+            zero += int((~vectors.any(axis=1)).sum())
+            meter.advance(len(vectors))
+            yield vectors
+
+    with progress.stage("encode", rows, "sentences") as meter:
+        write_embeddings(output, blocks(), rows=rows, dim=loaded.dim, dtype=dtype)
+    return f"{output}: {rows:,} x {loaded.dim} {dtype} by {loaded.name}, {zero:,} rows zero"

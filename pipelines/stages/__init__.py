@@ -1,0 +1,1 @@
+"""The stages of a run: plain functions from references to sealed artefacts."""

@@ -1,0 +1,103 @@
+"""The cells of a cell join: trained once for a run, and found once for each shard's vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from miner.storage.artefacts import Artefact, Draft, content_key, produce
+from pipelines import progress
+from pipelines.options import SOURCE, TARGET, MiningOptions
+from pipelines.stages.encode import VECTORS, EmbeddedShard, SideVectors
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+CENTROIDS, CELLS = "centroids.npy", "cells.npy"
+
+
+def trained_cells(options: MiningOptions, method: str, shards: Sequence[EmbeddedShard]) -> Artefact:
+    """Train the cells on vectors at an even stride through both sides; seals ``indexes/cells``.
+
+    Neither the sample nor its order depends on how the sides are cut into shards.
+
+    Raises:
+        ValueError: more cells than sentences.
+    """
+    from miner.knn.cells import default_cells, parse_cells
+
+    sides = [
+        SideVectors([shard for shard in shards if shard.shard.side == side])
+        for side in (SOURCE, TARGET)
+    ]
+    count = parse_cells(method).count or default_cells(max(len(side) for side in sides))
+    key = content_key(
+        "cells", vectors=[shard.vectors.files[VECTORS] for shard in shards], count=count
+    )
+
+    def write(draft: Draft) -> Mapping[str, Any]:
+        from miner.knn.cells import POINTS, train_cells
+
+        sample = _sample(sides, POINTS * count)
+        with progress.stage("train", len(sample), "sentences", "cells") as meter:
+            centroids = train_cells(sample, count)
+            meter.advance(len(sample))
+        draft.array(CENTROIDS, centroids)
+        return {"cells": len(centroids), "sample": len(sample)}
+
+    return produce(options.work_dir / "indexes" / "cells", key=key, write=write)
+
+
+def _sample(sides: Sequence[SideVectors], size: int) -> NDArray[np.float32]:
+    """At most ``size`` vectors, each side's share by its number."""
+    import numpy as np
+
+    total = sum(len(side) for side in sides)
+    shares = [min(len(side), -(-size * len(side) // total)) for side in sides]
+    return np.concatenate(
+        [
+            side.take(np.arange(share) * len(side) // max(1, share))
+            for side, share in zip(sides, shares, strict=True)
+        ]
+    )
+
+
+def assigned_cells(
+    options: MiningOptions, method: str, embedded: EmbeddedShard, cells: Artefact
+) -> Artefact:
+    """Find the nearest cells of a shard's vectors; seals ``indexes/SIDE/INDEX``.
+
+    ``cells.npy`` is int32 (n, probes); the fact ``cells`` is how many there are.
+    """
+    from miner.knn.cells import parse_cells
+
+    probes = parse_cells(method).probes
+    key = content_key(
+        "assign",
+        cells=cells.files[CENTROIDS],
+        vectors=embedded.vectors.files[VECTORS],
+        probes=probes,
+    )
+
+    def write(draft: Draft) -> Mapping[str, Any]:
+        import numpy as np
+
+        from miner.knn.cells import nearest_cells
+
+        centroids = np.load(cells.file(CENTROIDS))
+        with progress.stage("index", len(embedded), "sentences", embedded.shard.name) as meter:
+            nearest = nearest_cells(embedded.unit_vectors(), centroids, probes=probes)
+            meter.advance(len(embedded))
+        draft.array(CELLS, nearest.astype(np.int32))
+        return {"cells": len(centroids)}
+
+    return produce(options.work_dir / "indexes" / embedded.shard.name, key=key, write=write)
+
+
+def load_cells(assigned: Artefact) -> NDArray[np.int32]:
+    """The nearest cells of a shard's vectors."""
+    import numpy as np
+
+    cells: NDArray[np.int32] = np.load(assigned.file(CELLS))
+    return cells

@@ -1,0 +1,147 @@
+"""The export stage: the pairs with their sentences, in the order of their scores.
+
+Pairs come best first and sentences by row, so each sentence is fetched from anywhere in the corpus.
+As many pairs as memory has room for are completed in one pass over both corpora.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from pipelines import progress
+from pipelines.options import SOURCE, TARGET, MiningOptions
+from pipelines.references import Shard
+from pipelines.resources.memory import spare_bytes
+from pipelines.stages.read import DUPLICATES
+from pipelines.stages.select import PAIRS, REJECTED, Choice
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+EXPORT_ROWS = 32_768  # pairs handed on at a time; miner.filters.RATIO_PAIRS needs as many
+READ_ROWS = 32_768  # sentences read at a time
+# Of what a pass collects there are for some time several copies, and some pairs are longer.
+COPIES = 6
+PAIR_BYTES = 200  # what is known of a pair without its texts
+
+
+def export_pairs(options: MiningOptions, choice: Choice) -> Choice:
+    """Write the chosen pairs to ``options.output``, and those that guards rejected beside it."""
+    from miner.storage.pairs import write_pairs
+
+    write_pairs(options.output, completed_pairs(options, choice, PAIRS, "export"))
+    if options.guards:
+        rejected = completed_pairs(options, choice, REJECTED, "export rejected")
+        write_pairs(options.rejected_output, rejected, reasons=True)
+    return choice
+
+
+def completed_pairs(
+    options: MiningOptions, choice: Choice, name: str, stage: str
+) -> Iterator[pa.Table]:
+    """The pairs in a file of ``choice.pairs`` with their sentences, ``EXPORT_ROWS`` at a time."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    shards = [found.embedded.shard for found in choice.shards]
+    sides = {side: [shard for shard in shards if shard.side == side] for side in (SOURCE, TARGET)}
+    rows = _rows_of_a_pass(options, sides[SOURCE], sides[TARGET])
+    with (
+        pq.ParquetFile(choice.pairs.file(name)) as pairs,
+        progress.stage(stage, pairs.metadata.num_rows, "pairs") as meter,
+    ):
+        for batch in pairs.iter_batches(batch_size=rows):
+            sentences = {side: _Sentences(sides[side], batch[f"{side}_row"]) for side in sides}
+            for start in range(0, len(batch), EXPORT_ROWS):
+                table = pa.Table.from_batches([batch.slice(start, EXPORT_ROWS)])
+                for side, found in sentences.items():
+                    for name, column in found.part(start, len(table)).items():
+                        table = table.append_column(f"{side}_{name}", column)
+                meter.advance(len(table))
+                yield table
+
+
+def _rows_of_a_pass(options: MiningOptions, *sides: Sequence[Shard]) -> int:
+    """How many pairs are completed at a time."""
+    pair = PAIR_BYTES + sum(
+        sum(shard.text_bytes() for shard in shards) / max(1, sum(shard.rows for shard in shards))
+        for shards in sides
+    )
+    return max(EXPORT_ROWS, int(spare_bytes(options) / (COPIES * pair)))
+
+
+class _Sentences:
+    """One side's sentences of some pairs: those at ``rows``, in that order."""
+
+    def __init__(self, shards: Sequence[Shard], rows: pa.Array) -> None:
+        import numpy as np
+        import pyarrow as pa
+
+        self._wanted = rows.to_numpy()
+        sorted_rows, self._places = np.unique(self._wanted, return_inverse=True)
+        pieces = [piece for shard in shards for piece in _fetch(shard, sorted_rows)]
+        self._table = _large(pa.Table.from_batches(pieces)).combine_chunks()
+        self._repeated(shards[0], sorted_rows)
+
+    def _repeated(self, shard: Shard, rows: NDArray[np.int64]) -> None:
+        """Collect the ids of what repeats the sentences at ``rows`` (ascending)."""
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        columns = ["first_row", "id"]
+        with pq.ParquetFile(shard.corpus.file(DUPLICATES)) as file:
+            repeats = [
+                batch.filter(pa.array(np.isin(batch["first_row"].to_numpy(), rows)))
+                for batch in file.iter_batches(batch_size=READ_ROWS, columns=columns)
+            ]
+            table = _large(
+                pa.Table.from_batches(
+                    repeats, file.schema_arrow.empty_table().select(columns).schema
+                )
+            )
+        first_rows = table["first_row"].to_numpy()
+        by_first = np.argsort(first_rows, kind="stable")
+        self._first_rows = first_rows[by_first]
+        self._repeated_ids = table["id"].take(pa.array(by_first))
+
+    def part(self, start: int, length: int) -> dict[str, pa.Array]:
+        """Columns ``id``, ``doc``, ``text`` and ``duplicates`` of some of them."""
+        import numpy as np
+        import pyarrow as pa
+
+        block = slice(start, start + length)
+        rows = self._wanted[block]
+        found = self._table.take(pa.array(self._places[block]))
+        starts = np.searchsorted(self._first_rows, rows, side="left")
+        counts = np.searchsorted(self._first_rows, rows, side="right") - starts
+        offsets = np.concatenate([[0], np.cumsum(counts)])
+        positions = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], counts)
+        ids = self._repeated_ids.take(pa.array(positions)).combine_chunks()
+        lists = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), ids)
+        return {name: found[name] for name in ("id", "doc", "text")} | {"duplicates": lists}
+
+
+def _fetch(shard: Shard, rows: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
+    """Those sentences of a shard whose rows are among ``rows`` (ascending), in order."""
+    import numpy as np
+    import pyarrow as pa
+
+    for batch in shard.batches(["row", "id", "doc", "text"], READ_ROWS):
+        own = batch["row"].to_numpy()
+        first, last = np.searchsorted(rows, [own[0], own[-1] + 1])
+        yield batch.take(pa.array(np.searchsorted(own, rows[first:last])))
+
+
+def _large(table: pa.Table) -> pa.Table:
+    """With 64-bit offsets into its strings: taking rows of a column past 2 GiB needs them."""
+    import pyarrow as pa
+
+    strings = [
+        pa.field(field.name, pa.large_string()) if field.type == pa.string() else field
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(strings))

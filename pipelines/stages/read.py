@@ -1,0 +1,211 @@
+"""The read stage: a corpus to shards of unique sentences, with every record accounted for."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from miner.storage.artefacts import Artefact, Draft, content_key, produce
+from miner.storage.corpus.filesets import CorpusReader, corpus_files, place_of
+from miner.storage.corpus.reader import CorpusError
+from miner.storage.corpus.repeats import Repeats, find_repeats
+from miner.storage.corpus.sentences import (
+    CorpusCounts,
+    duplicates_schema,
+    duplicates_table,
+    rejected_schema,
+    rejected_table,
+    sentences_schema,
+    sentences_table,
+    unique_sentences,
+)
+from miner.storage.places import Place
+from miner.storage.remote import PlaceError
+from miner.storage.streams import split_compression
+from pipelines import progress
+from pipelines.options import DOCUMENT, MiningOptions
+from pipelines.references import Shard, shard_file
+from pipelines.stages.cut import HASH_BYTES, remember_cut, shard_sizes
+from pipelines.stages.documents import check_documents
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DUPLICATES, REJECTED, INPUTS = "duplicates.parquet", "rejected.parquet", "inputs.json"
+
+
+def read_side(options: MiningOptions, side: str) -> list[Shard]:
+    """Read, clean, deduplicate and cut one side; seals ``sentences/SIDE``.
+
+    A shard's facts are of its whole side: ``read``, ``unique``, ``duplicates``, ``rejected`` and
+    ``first_rejected`` (by reason) and ``shards``, their number.
+
+    Raises:
+        ValueError: the corpus cannot be read, or no sentence of it can be mined.
+    """
+    corpus = options.side(side)
+    files = corpus_files(corpus.path, input_format=corpus.input_format)
+    prints = [_fingerprint(file) for file in files]
+    digests = [digest for digest, _ in prints]
+    key = content_key(
+        "read",
+        files=[[file.name, digest] for file, digest in zip(files, digests, strict=True)],
+        input_format=corpus.input_format,
+        keep_duplicates=options.keep_duplicates,
+        scope=options.scope,
+        rows_per_shard=options.rows_per_shard,
+        shards=options.shards,
+    )
+    known = [lines for _, lines in prints if lines is not None]
+
+    def write(draft: Draft) -> Mapping[str, Any]:
+        total = sum(known) if len(known) == len(files) else None
+        return _write_side(options, side, files, total, draft)
+
+    artefact = produce(options.work_dir / "sentences" / side, key=key, write=write)
+    remember_cut(options, side, files, digests, artefact.facts["shards"])
+    shards = [
+        Shard(side=side, index=index, rows=rows, corpus=_part(artefact, index))
+        for index, rows in enumerate(artefact.facts["shards"])
+    ]
+    if options.scope == DOCUMENT:
+        check_documents(options, side, shards)
+    return shards
+
+
+def _part(corpus: Artefact, index: int) -> Artefact:
+    """The artefact with only what a shard needs, so that references stay small."""
+    names = shard_file(index), DUPLICATES, REJECTED, INPUTS
+    files = {name: corpus.files[name] for name in names}
+    sizes = corpus.facts["shards"]
+    facts = {**corpus.facts, "unique": sum(sizes), "shards": len(sizes)}
+    return replace(corpus, files=files, facts=facts)
+
+
+def _fingerprint(path: Place) -> tuple[str, int | None]:
+    """SHA-256 of a file's bytes, and its number of lines unless it is compressed or Parquet."""
+    suffix, compression = split_compression(path)
+    digest, lines = hashlib.sha256(), 0
+    try:
+        with path.open("rb") as stream:
+            while block := stream.read(HASH_BYTES):
+                digest.update(block)
+                lines += block.count(b"\n")
+    except PlaceError:
+        raise
+    except OSError:
+        return "", None  # open_corpus says what is wrong with it
+    return digest.hexdigest(), None if compression or suffix == ".parquet" else lines
+
+
+def _write_side(
+    options: MiningOptions, side: str, files: Sequence[Place], lines: int | None, draft: Draft
+) -> Mapping[str, Any]:
+    import pyarrow.parquet as pq
+
+    reader = CorpusReader(files, input_format=options.side(side).input_format)
+    names = [file.name for file in files]
+    counts = CorpusCounts()
+    with (
+        draft.file(DUPLICATES) as duplicates_path,
+        draft.file(REJECTED) as rejected_path,
+        pq.ParquetWriter(duplicates_path, duplicates_schema()) as duplicates,
+        pq.ParquetWriter(rejected_path, placed_schema()) as rejected,
+        progress.stage("read", lines, "lines") as meter,
+        draft.scratch() as scratch,
+        _repeats(options, reader, scratch) as repeats,
+    ):
+
+        def count_kept() -> int:
+            if repeats:
+                return repeats.unique
+            return sum(len(records) - len(records.rejected) for records in reader)
+
+        def kept_tables() -> Iterator[pa.Table]:
+            nonlocal counts
+            for sentences in unique_sentences(reader, repeats):
+                duplicates.write_table(duplicates_table(sentences))
+                if sentences.rejected:
+                    told = rejected_table(sentences)
+                    rejected.write_table(with_places(told, names, reader.starts))
+                counts += CorpusCounts.of(sentences)
+                meter.advance(sentences.read)
+                yield sentences_table(sentences)
+
+        sizes = shard_sizes(options, side, files, count_kept)
+        shards = _write_shards(kept_tables(), sizes, draft)
+    if not counts.kept:
+        why = ", ".join(f"{count} {reason}" for reason, count in counts.rejected.items())
+        raise CorpusError(
+            f"{options.side(side).path}: none of its {counts.read} sentences can be mined ({why})"
+        )
+    with draft.file(INPUTS) as path:
+        path.write_text(json.dumps([names, reader.starts]), encoding="utf-8")
+    return {
+        "read": counts.read,
+        "duplicates": counts.duplicates,
+        "rejected": dict(counts.rejected),
+        "first_rejected": dict(counts.first_rejected),
+        "shards": shards,
+    }
+
+
+def _repeats(
+    options: MiningOptions, reader: CorpusReader, scratch: Path
+) -> AbstractContextManager[Repeats | None]:
+    if options.keep_duplicates:
+        return nullcontext()
+    return find_repeats(reader, scratch, within_documents=options.scope == DOCUMENT)
+
+
+def _write_shards(tables: Iterable[pa.Table], sizes: Iterator[int], draft: Draft) -> list[int]:
+    """Write the sentences into shards of those sizes; the sizes that they got."""
+    import pyarrow.parquet as pq
+
+    shards: list[int] = []
+    for index, pieces in groupby(_cut(tables, sizes), key=itemgetter(0)):
+        shards.append(0)
+        with (
+            draft.file(shard_file(index)) as path,
+            pq.ParquetWriter(path, sentences_schema()) as shard,
+        ):
+            for _, piece in pieces:
+                shard.write_table(piece)
+                shards[index] += len(piece)
+    return shards
+
+
+def _cut(tables: Iterable[pa.Table], sizes: Iterator[int]) -> Iterator[tuple[int, pa.Table]]:
+    """The same rows in pieces, none empty, each with the shard it belongs to."""
+    index, room = -1, 0
+    for table in tables:
+        while len(table):
+            if not room:
+                index, room = index + 1, next(sizes)
+            piece = table.slice(0, room)
+            yield index, piece
+            room -= len(piece)
+            table = table.slice(len(piece))
+
+
+def placed_schema() -> pa.Schema:
+    """The Arrow schema of what was rejected: file, line in it from 1, row, why, text."""
+    import pyarrow as pa
+
+    return pa.schema([("file", pa.string()), ("line", pa.int64()), *rejected_schema()])
+
+
+def with_places(rejected: pa.Table, files: Sequence[str], starts: Sequence[int]) -> pa.Table:
+    """A table of ``rejected_schema`` with the places of its rows: of ``placed_schema``."""
+    import pyarrow as pa
+
+    places = [place_of(row, files, starts) for row in rejected["row"].to_pylist()]
+    names, lines = ([place[part] for place in places] for part in (0, 1))
+    return pa.table([names, lines, *rejected.columns], schema=placed_schema())

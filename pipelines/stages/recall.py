@@ -1,0 +1,50 @@
+"""How much an approximate search found: measured, on a few rows that are searched exactly, too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from pipelines.stages.encode import EmbeddedShard
+
+if TYPE_CHECKING:
+    from miner.arrays import Neighbours
+
+SAMPLE = 256  # rows of a shard: their exact search costs 256 M products, and reads all of M
+MOST_SHARDS = 16  # of a side that are measured
+
+
+def is_measured(embedded: EmbeddedShard) -> bool:
+    """Whether recall is measured on rows of this shard: on all, or some at an even stride."""
+    shard = embedded.shard
+    stride = -(-shard.corpus.facts["shards"] // MOST_SHARDS)
+    return shard.index % stride == 0
+
+
+def measure_recall(
+    embedded: EmbeddedShard, others: Sequence[EmbeddedShard], found: Neighbours, *, k: int
+) -> Mapping[str, int]:
+    """Of the true neighbours of some rows of a shard: how many there are, how many were found.
+
+    A found neighbour counts if it is as near as the last true one: which of equally near ones is
+    taken makes no difference to a margin.
+    """
+    import numpy as np
+
+    from miner.arrays import Neighbours
+    from miner.knn.core.rescore import merge
+    from miner.knn.exact import search_both
+
+    rows = embedded.unit_vectors()
+    places = np.arange(min(SAMPLE, len(rows))) * len(rows) // max(1, min(SAMPLE, len(rows)))
+    exact = Neighbours.none(len(places), 0)
+    start = 0
+    for other in others:
+        base = other.unit_vectors()
+        near, _ = search_both(rows[places], base, k=k)
+        near.ids[:] += start
+        start += len(base)
+        exact = merge([exact, near], k=k)
+    wanted = exact.cosines.size
+    kept = (found.cosines[places] >= exact.cosines[:, -1:]).sum() if wanted else 0
+    return {"recall_wanted": wanted, "recall_found": int(kept)}

@@ -1,0 +1,70 @@
+"""What was left out, for people to look at: ``rejected/SIDE.parquet`` in the work folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from miner.storage.atomic import atomic_file
+from pipelines.options import MiningOptions
+from pipelines.stages.encode import DROPPED, EmbeddedShard, dropped
+from pipelines.stages.read import INPUTS, REJECTED, placed_schema, with_places
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FOLDER = "rejected"
+READ_ROWS = 32_768
+
+
+def collect_rejected(options: MiningOptions, side: str, shards: Sequence[EmbeddedShard]) -> int:
+    """Write what reading and encoding left out of a side, each with its place; returns how many.
+
+    The columns are ``file``, ``line`` in it (from 1), ``row``, ``why`` and ``text``.
+    """
+    import pyarrow.parquet as pq
+
+    corpus = shards[0].shard.corpus
+    folder = options.work_dir / FOLDER
+    folder.mkdir(exist_ok=True)
+    with (
+        atomic_file(folder / f"{side}.parquet") as path,
+        pq.ParquetWriter(path, placed_schema()) as writer,
+        pq.ParquetFile(corpus.file(REJECTED)) as read,
+    ):
+        for batch in read.iter_batches():
+            writer.write_batch(batch)
+        files, starts = json.loads(corpus.file(INPUTS).read_text(encoding="utf-8"))
+        for embedded in shards:
+            for table in _dropped_texts(embedded):
+                writer.write_table(with_places(table, files, starts))
+    return sum(corpus.facts["rejected"].values()) + dropped(shards).total()
+
+
+def _dropped_texts(embedded: EmbeddedShard) -> Iterator[pa.Table]:
+    """Rows, reasons and texts of a shard's sentences without a vector, of ``rejected_schema``."""
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    if not embedded.vectors.facts["dropped"]:
+        return
+    lost = pq.read_table(embedded.vectors.file(DROPPED))
+    texts = []
+    for batch in embedded.shard.batches(["row", "text"], READ_ROWS):
+        texts += batch.filter(pc.is_in(batch["row"], lost["row"]))["text"].to_pylist()
+    yield lost.append_column("text", [texts])
+
+
+def check_rejected(options: MiningOptions, counts: Sequence[int]) -> None:
+    """Hold the number of what was rejected on each side against ``--max-rejected``.
+
+    Raises:
+        ValueError: it is larger.
+    """
+    total, most = sum(counts), options.max_rejected
+    if most is not None and total > most:
+        raise ValueError(
+            f"--max-rejected {most}: {total:,} sentences were rejected (source {counts[0]:,}, "
+            f"target {counts[1]:,}); with --work-dir DIR they are told in DIR/{FOLDER}"
+        )

@@ -1,0 +1,120 @@
+"""mine-corpus why: what it says is so, for every pair of neighbours."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eval.cli.runs import run_subcommand
+from eval.runs.explain import explain
+from eval.runs.store import Run, open_run
+
+
+@pytest.fixture(scope="module")
+def run(finished_run: Path) -> Run:
+    return open_run(finished_run / "work")
+
+
+def test_margins_by_the_vectors(run: Run) -> None:
+    source, target = (
+        side.vectors() / np.linalg.norm(side.vectors(), axis=1, keepdims=True)
+        for side in (run.source, run.target)
+    )
+    cosines = source @ target.T
+    for place in (0, 17, 90):
+        told = explain(run, int(run.pairs.source[place]), int(run.pairs.target[place]))
+        row = list(run.source.searched).index(told.source)
+        column = list(run.target.searched).index(told.target)
+        means = np.mean(sorted(cosines[row])[-4:]), np.mean(sorted(cosines[:, column])[-4:])
+        assert (told.source_mean, told.target_mean) == pytest.approx(means, abs=1e-5)
+        assert told.cosine == pytest.approx(float(cosines[row, column]), abs=1e-5)
+        assert told.score == pytest.approx(told.cosine / np.mean(means), abs=1e-4)
+        assert told.verdict.startswith(f"mined: pair {place + 1} of {len(run.pairs)}, ")
+        assert len(told.targets) == len(told.sources) == 4
+
+
+def test_every_pair_of_neighbours_has_a_true_verdict(run: Run) -> None:
+    partner = dict(zip(run.pairs.source.tolist(), run.pairs.target.tolist(), strict=True))
+    taken = {target: source for source, target in partner.items()}
+    kinds = set()
+    for row, source in enumerate(run.source.searched.tolist()[:150]):
+        for target in run.source.neighbours.ids[row].tolist():
+            told = explain(run, source, target)
+            assert told.score is not None
+            if partner.get(source) == target:
+                assert told.verdict.startswith("mined: ")
+            elif source in partner or target in taken:
+                for has, name, other in (
+                    (source in partner, "source", run.target.id(partner.get(source, 0))),
+                    (target in taken, "target", run.source.id(taken.get(target, 0))),
+                ):
+                    assert (f"its {name} was paired with {other!r}" in told.verdict) == has
+            else:
+                best = max(told.targets, key=lambda one: one.score)
+                assert best.row != target
+                assert repr(run.target.id(best.row)) in told.verdict
+            kinds.add(told.verdict.split()[2])
+    assert len(kinds) >= 3
+
+
+def test_strangers_are_never_scored(run: Run) -> None:
+    far = next(
+        target
+        for target in run.target.searched.tolist()
+        if target not in run.source.neighbours.ids[0]
+        and run.source.searched[0]
+        not in run.target.neighbours.ids[run.target.searched.tolist().index(target)]
+    )
+    told = explain(run, int(run.source.searched[0]), far)
+    assert (told.score, told.cosine) == (None, None)
+    assert told.verdict == "not mined: neither is among the 4 nearest of the other"
+
+
+def test_command(finished_run: Path, run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    source, target = int(run.pairs.source[3]), int(run.pairs.target[3])
+    names = run.source.id(source), run.target.id(target)
+    assert run_subcommand(["why", str(finished_run / "work"), *names]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"mined: pair 4 of {len(run.pairs)}, with the score ")
+    assert f"score {run.pairs.score[3]:.4f} (ratio margin)" in out
+    assert run.source.text(source) in out
+    starred = [line for line in out.splitlines() if line.startswith("  *")]
+    assert [names[1] in starred[0], names[0] in starred[1], len(starred)] == [True, True, 2]
+
+
+def test_a_repeated_sentence_has_several_ids(
+    finished_run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = [str(finished_run / "work"), "de-again", "en-again"]
+    assert run_subcommand(["why", *arguments]) == 0
+    assert "de-000000001  " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        (("nobody", "en-again"), "no source sentence 'nobody'; the first is 'de-000000001'"),
+        (("de-again", "nobody"), "no target sentence 'nobody'; the first is 'en-000000001'"),
+        (("de-none", "en-again"), "'de-none' has no vector; it was not searched"),
+    ],
+)
+def test_bad_ids(
+    finished_run: Path, capsys: pytest.CaptureFixture[str], ids: tuple[str, str], message: str
+) -> None:
+    assert run_subcommand(["why", str(finished_run / "work"), *ids]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_an_aligned_run(aligned_run: Path) -> None:
+    """Pairs are chosen by margins; what is kept of them, and its score, is a matter of words."""
+    run = open_run(aligned_run)
+    chosen = zip(run.chosen.source.tolist(), run.chosen.target.tolist(), strict=True)
+    verdicts = [explain(run, source, target).verdict for source, target in chosen]
+    assert 0 < len(run.pairs) < len(verdicts)
+    mined = [verdict for verdict in verdicts if verdict.startswith("mined: pair ")]
+    assert sorted(mined) == sorted(
+        f"mined: pair {place} of {len(run.pairs)}, with the score {score:.4f}"
+        for place, score in enumerate(run.pairs.score.tolist(), start=1)
+    )
+    missed = verdicts.count("not mined: its score is not above the threshold 3.0")
+    assert len(mined) + missed == len(verdicts)

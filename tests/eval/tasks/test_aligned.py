@@ -1,0 +1,174 @@
+"""eval-encoder xsim, xsim++, retrieval and sts: each figure recomputed from the files."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eval.cli.encoder import eval_encoder
+from eval.data.hard_negatives import KINDS, hard_negatives
+from miner.commandline import product_version
+from tests.eval.conftest import NumberEncoder
+from tests.eval.metrics.test_similarity import slow_best
+
+pytestmark = pytest.mark.usefixtures("number_encoder")
+Captured = pytest.CaptureFixture[str]
+
+COUNT = 16
+ENGLISH = [f"The shop of Ann sold {n} of {n * 7 % 10} boats" for n in range(COUNT)]
+# German has lost the second number of each sentence; in French two sentences are exchanged.
+GERMAN = [f"Satz {n}" for n in range(COUNT)]
+FRENCH = [f"phrase {n} {n * 7 % 10}" for n in [1, 0, *range(2, COUNT)]]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, lines in (("en", ENGLISH), ("de", GERMAN), ("fr", FRENCH)):
+        (tmp_path / f"{name}.txt").write_text("".join(f"{line}\n" for line in lines))
+    return tmp_path
+
+
+def run(*arguments: str | Path) -> int:
+    return eval_encoder([*map(str, arguments), "--encoder", "numbers"])
+
+
+def record(capsys: Captured, *arguments: str | Path) -> dict:
+    assert run(*arguments, "--json") == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def vectors(lines: list[str]) -> np.ndarray:
+    return NumberEncoder().encode(lines)
+
+
+def slow_rate(source: list[str], target: list[str], margin: str) -> float:
+    best = slow_best(vectors(source), vectors(target), 4, margin)
+    return sum(found != row for row, found in enumerate(best)) / len(source)
+
+
+def test_xsim(folder: Path, capsys: Captured) -> None:
+    told = record(capsys, "xsim", folder, "--lang", "fr", "de")
+    assert list(told["languages"]) == ["fr", "de"]
+    for language, lines in (("fr", FRENCH), ("de", GERMAN)):
+        for margin in ("absolute", "distance", "ratio"):
+            expected = slow_rate(lines, ENGLISH, margin)
+            assert told["languages"][language][margin] == pytest.approx(expected)
+        low, high = told["languages"][language]["interval"]
+        assert low <= told["languages"][language]["ratio"] <= high
+    rates = [told["languages"][language]["ratio"] for language in ("fr", "de")]
+    assert rates[0] >= 2 / COUNT
+    assert told["mean"]["ratio"] == pytest.approx(sum(rates) / 2)
+    joined = b"".join((folder / f"{name}.txt").read_bytes() for name in ("fr", "de", "en"))
+    digest = hashlib.sha256(joined).hexdigest()[:8]
+    assert told["signature"] == (
+        f"xsim|languages:fr,de,en|sentences:16|sha256:{digest}|encoder:numbers|k:4|target:en|"
+        f"interval:bootstrap-1000|v:{product_version()}"
+    )
+
+
+def test_xsim_table(folder: Path, capsys: Captured) -> None:
+    told = record(capsys, "xsim", folder, "--lang", "all")
+    assert run("xsim", folder, "--lang", "all") == 0
+    header, *rows, signature = capsys.readouterr().out.splitlines()
+    assert header == "language    sentences  absolute  distance    ratio  95% interval"
+    assert [row.split()[0] for row in rows] == ["de", "fr", "mean"]
+    assert rows[0].split()[1:5] == [
+        "16",
+        *(
+            f"{100 * told['languages']['de'][name]:.2f}"
+            for name in ("absolute", "distance", "ratio")
+        ),
+    ]
+    assert signature == told["signature"]
+
+
+def test_xsim_matrix(folder: Path, capsys: Captured) -> None:
+    told = record(capsys, "xsim", folder, "--lang", "all", "--matrix", "ratio")
+    texts = {"de": GERMAN, "en": ENGLISH, "fr": FRENCH}
+    expected = {
+        source: {
+            target: pytest.approx(slow_rate(texts[source], texts[target], "ratio"))
+            for target in texts
+            if target != source
+        }
+        for source in texts
+    }
+    assert told["rates"] == expected
+    rates = [rate for row in told["rates"].values() for rate in row.values()]
+    assert told["mean"] == pytest.approx(sum(rates) / 6)
+    assert run("xsim", folder, "--lang", "all", "--matrix", "ratio") == 0
+    header, *rows, _ = capsys.readouterr().out.splitlines()
+    assert header.split() == ["from", "de", "en", "fr", "mean"]
+    french = rows[2].split()
+    assert french[:3] == [
+        "fr",
+        *(f"{100 * told['rates']['fr'][name]:.2f}" for name in ("de", "en")),
+    ]
+    column = [told["rates"][name]["en"] for name in ("de", "fr")]
+    assert rows[3].split()[2] == f"{100 * sum(column) / 2:.2f}"
+
+
+def test_xsim_pp(folder: Path, capsys: Captured) -> None:
+    told = record(capsys, "xsim++", folder, "--lang", "de", "fr")
+    copies = hard_negatives(ENGLISH)
+    candidates = [*ENGLISH, *(copy.text for copy in copies)]
+    of = [(row, "") for row in range(COUNT)] + [(copy.row, copy.kind) for copy in copies]
+    assert told["hard_negatives"] == {
+        kind: sum(copy.kind == kind for copy in copies) for kind in KINDS
+    }
+    for language, lines in (("de", GERMAN), ("fr", FRENCH)):
+        counts = dict.fromkeys(["right", *KINDS, "other"], 0)
+        best = slow_best(vectors(lines), vectors(candidates), 4, "ratio")
+        for row, found in enumerate(best):
+            own, kind = of[found]
+            counts["other" if own != row else kind or "right"] += 1
+        result = told["languages"][language]
+        assert result["errors"] == pytest.approx(1 - counts["right"] / COUNT)
+        for kind in (*KINDS, "other"):
+            assert result[kind] == pytest.approx(counts[kind] / COUNT)
+    assert told["languages"]["fr"]["other"] > 0
+    means = [told["languages"][language]["errors"] for language in ("de", "fr")]
+    assert told["mean"]["errors"] == pytest.approx(sum(means) / 2)
+
+
+def test_retrieval(folder: Path, capsys: Captured) -> None:
+    told = record(capsys, "retrieval", folder, "--lang", "de", "--others", "all")
+    for pair, source, target in (("de-en", GERMAN, ENGLISH), ("en-de", ENGLISH, GERMAN)):
+        cosines = vectors(source) @ vectors(target).T
+        places = [sorted(-row).index(-row[number]) for number, row in enumerate(cosines)]
+        for depth in (1, 5, 10):
+            expected = sum(place < depth for place in places) / COUNT
+            assert told["pairs"][pair][f"P@{depth}"] == pytest.approx(expected)
+    assert told["mean"]["P@1"] == pytest.approx(
+        sum(told["pairs"][pair]["P@1"] for pair in ("de-en", "en-de")) / 2
+    )
+    assert "|others:all|" in told["signature"]
+    assert run("retrieval", folder, "--lang", "de") == 2
+    assert "999 other sentences cannot be drawn of 15" in capsys.readouterr().err
+
+
+def test_sts(folder: Path, capsys: Captured) -> None:
+    path = folder / "sts.tsv"
+    rows = [(5.0, "a 1 2", "b 1 2"), (3.0, "a 1 2", "b 1 3"), (0.5, "a 4", "b 5"), (2, "6", "7 6")]
+    path.write_text("".join(f"{score}\t{one}\t{two}\n" for score, one, two in rows))
+    told = record(capsys, "sts", path, path)
+    first, second = (vectors([row[side] for row in rows]) for side in (1, 2))
+    angles = [
+        np.arccos(min(1.0, float(a.astype(float) @ b))) for a, b in zip(first, second, strict=True)
+    ]
+    expected = np.corrcoef([row[0] for row in rows], [-angle for angle in angles])[0, 1]
+    assert told["files"][str(path)]["pearson"] == pytest.approx(expected, abs=1e-4)
+    assert told["mean"] == pytest.approx(expected, abs=1e-4)
+    assert run("sts", path) == 0
+    header, row, signature = capsys.readouterr().out.splitlines()
+    assert header.split() == ["pairs", "100", "r", "95%", "interval", "file"]
+    assert row.split()[:2] == ["4", f"{100 * expected:.2f}"]
+    assert row.endswith("sts.tsv")
+    assert signature.startswith("sts|sha256:")
+
+
+def test_only_english(folder: Path, capsys: Captured) -> None:
+    assert run("xsim", folder, "--lang", "en") == 2
+    assert "nothing to find 'en' sentences from but themselves" in capsys.readouterr().err

@@ -1,0 +1,150 @@
+import logging
+
+import numpy as np
+import pytest
+import torch
+
+from miner.knn.core import codes
+from miner.knn.core import tuning as calibration
+from miner.knn.core.codes import PRECISIONS
+from miner.knn.core.rescore import unit_rows
+from miner.knn.core.tuning import choose, product_rates
+
+RATES = {"int8": 1.8e9, "bfloat16": 1.4e9, "float32": 1e9}
+
+
+@pytest.fixture
+def rates(monkeypatch):
+    """A machine that is faster at fewer bits, though not by so much that searching twice pays."""
+    monkeypatch.setattr(calibration, "product_rates", lambda: RATES)
+
+
+@pytest.fixture
+def fresh():
+    caches = product_rates, codes.int8_is_exact
+    for cached in caches:
+        cached.cache_clear()
+    yield
+    for cached in caches:
+        cached.cache_clear()
+
+
+def apart(rows, dim, seed):
+    return unit_rows(np.random.default_rng(seed).standard_normal((rows, dim)))
+
+
+def pairs_in_crowds(rows, dim, spread, seed, crowds=4):
+    """Rows about some centres, which both sides share; ``spread`` apart in each."""
+    centres = np.random.default_rng(0).standard_normal((crowds, dim))
+    random = np.random.default_rng(seed)
+    near = centres[random.integers(crowds, size=rows)]
+    return unit_rows(near + spread * random.standard_normal((rows, dim)))
+
+
+def test_rows_far_apart_are_searched_in_what_is_fastest(rates):
+    chosen = choose(apart(400, 256, 1), apart(500, 256, 2), k=4, precision=None)
+    assert chosen.precision == "int8"
+    assert 4 < chosen.kept <= calibration.MOST_KEPT
+
+
+def test_crowds_closer_than_int8_can_tell_are_searched_in_more_bits(rates):
+    """A hundred rows of each crowd lie nearer to each other than int8 rounds: all twice."""
+    sides = (pairs_in_crowds(400, 256, 0.04, seed) for seed in (1, 2))
+    assert choose(*sides, k=4, precision=None).precision == "float32"
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("spread", [0.04, 1.0])
+def test_what_is_given_is_kept(rates, precision, spread):
+    sides = [pairs_in_crowds(300, 64, spread, seed) for seed in (1, 2)]
+    assert choose(*sides, k=4, precision=precision).precision == precision
+
+
+def test_closer_rows_keep_more_candidates(rates):
+    kept = [
+        choose(*(pairs_in_crowds(300, 64, spread, s) for s in (1, 2)), k=4, precision="int8").kept
+        for spread in (2.0, 0.5, 0.05)
+    ]
+    assert kept == sorted(kept)
+    assert kept[0] < kept[-1] == calibration.MOST_KEPT
+
+
+@pytest.mark.parametrize("k", [1, 4, 100])
+@pytest.mark.parametrize("sizes", [(1, 1), (3, 400), (400, 3), (300, 300)])
+def test_more_than_k_are_kept(rates, sizes, k):
+    assert choose(apart(sizes[0], 16, 1), apart(sizes[1], 16, 2), k=k, precision=None).kept > k
+
+
+@pytest.mark.parametrize("precision", [None, *PRECISIONS])
+@pytest.mark.parametrize("sizes", [(0, 5), (5, 0), (0, 0)])
+def test_an_empty_side(rates, sizes, precision):
+    chosen = choose(apart(sizes[0], 16, 1), apart(sizes[1], 16, 2), k=4, precision=precision)
+    assert chosen.precision == precision or precision is None
+    assert chosen.kept >= 4
+
+
+def test_rates_are_measured_in_one_thread_and_once(fresh, monkeypatch):
+    before, used = torch.get_num_threads(), []
+    product = calibration.product
+    monkeypatch.setattr(
+        calibration,
+        "product",
+        lambda *sides: (used.append(torch.get_num_threads()), product(*sides)),
+    )
+    torch.set_num_threads(3)
+    try:
+        first = product_rates()
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
+    assert set(used) == {1}
+    assert all(rate > 0 for rate in first.values())
+    assert product_rates() is first
+
+
+def missing(*_):
+    raise RuntimeError("_int_mm is not there")
+
+
+def saturating(left, right):
+    return torch.full((left.shape[0], right.shape[1]), 32767, dtype=torch.int32)
+
+
+@pytest.mark.parametrize("int_mm", [missing, saturating, None])
+def test_int8_is_left_out_where_it_is_missing_or_wrong(fresh, monkeypatch, caplog, int_mm):
+    if int_mm:
+        monkeypatch.setattr(torch, "_int_mm", int_mm)
+    else:
+        monkeypatch.delattr(torch, "_int_mm")
+    with caplog.at_level(logging.DEBUG):
+        assert list(product_rates()) == ["bfloat16", "float32"]
+    assert "no int8 products here" in caplog.text
+    assert choose(apart(99, 64, 1), apart(99, 64, 2), k=4, precision=None).precision != "int8"
+
+
+@pytest.mark.parametrize("spread", [0.04, 1.0])
+def test_machines_that_have_float32_only(monkeypatch, spread):
+    monkeypatch.setattr(calibration, "product_rates", lambda: {"float32": 1e9})
+    sides = (pairs_in_crowds(300, 64, spread, seed) for seed in (1, 2))
+    assert choose(*sides, k=4, precision=None).precision == "float32"
+
+
+def test_int8_is_not_chosen_for_more_dimensions_than_it_can_sum(rates, monkeypatch):
+    monkeypatch.setattr(calibration, "INT8_MOST_DIMENSIONS", 64)
+    assert choose(apart(99, 64, 1), apart(99, 64, 2), k=4, precision=None).precision != "int8"
+    assert choose(apart(99, 63, 1), apart(99, 63, 2), k=4, precision=None).precision == "int8"
+
+
+@pytest.mark.parametrize("precision", ["int8", "bfloat16"])
+def test_few_rows_are_left_to_a_second_search(rates, precision):
+    """Rounding is relative in bfloat16: it hides more among near rows than among any two."""
+    sides = [pairs_in_crowds(1500, 256, 0.3, seed, crowds=40) for seed in (1, 2)]
+    kept = choose(*sides, k=4, precision=precision).kept
+    left, right = codes.encode_both(*sides, precision)
+    products = codes.product(left.numbers, right.numbers).float().numpy()
+    products *= left.scale[:, None] * right.scale
+    bounds = products + left.slack * np.abs(products) + left.bias[:, None] + right.bias
+    cosines = sides[0] @ sides[1].T
+    floors, fourths = (-np.sort(-table, axis=1) for table in (bounds, cosines))
+    assert kept < calibration.MOST_KEPT
+    assert (floors[:, kept - 1] >= fourths[:, 3]).mean() < 0.1

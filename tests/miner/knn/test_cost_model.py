@@ -1,0 +1,88 @@
+"""The arithmetic of plans, and what it takes of this machine."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from miner.knn.cost_model import (
+    Machine,
+    Problem,
+    cells_cost,
+    exact_cost,
+    index_cost,
+    rows_per_shard,
+    tile_bytes,
+)
+from miner.knn.machine_trial import measure_machine
+
+PROBLEM = Problem(sources=1 << 20, targets=1 << 19, dim=256, k=4)
+MACHINE = Machine(
+    threads=2,
+    products={"bfloat16": 4e11, "float32": 1e11},
+    tests={"bfloat16": 2e-10, "float32": 2e-10},
+    kept={"bfloat16": 16, "float32": 8},
+    insertion=0.0,
+    fetch=0.0,
+    preparation=0.0,
+)
+
+
+def test_the_exact_search():
+    cost = exact_cost(PROBLEM, MACHINE)
+    similarities = 2**39
+    assert cost.operations == 2 * similarities * 256
+    assert cost.seconds == pytest.approx(similarities * (512 / 4e11 + 2e-10) / 2)
+    slower = exact_cost(PROBLEM, MACHINE, "float32")
+    assert slower.seconds == pytest.approx(similarities * (512 / 1e11 + 2e-10) / 2)
+
+
+def test_candidates_of_the_exact_search():
+    """C + C ln(M / C) are kept for a while, C are rescored, for each row of both sides."""
+    square = replace(PROBLEM, sources=1600, targets=1600)
+    plain = exact_cost(square, MACHINE, "bfloat16").seconds
+    keeping = exact_cost(square, replace(MACHINE, insertion=1.0), "bfloat16").seconds - plain
+    assert keeping == pytest.approx(2 * 1600 * 16 * (1 + math.log(100)) / 2)
+    rescoring = exact_cost(square, replace(MACHINE, fetch=1.0), "bfloat16").seconds - plain
+    assert rescoring == pytest.approx(2 * 1600 * 16 / 2)
+
+
+def test_cells():
+    cost = cells_cost(PROBLEM, MACHINE)
+    # 1.5 * 25 / 2048 of all similarities, the assignment, and twice 3 rounds of 64 rows a cell
+    similarities = 1.5 * 25 / 2048 * 2**39 + (3 << 19) * 2048
+    assert cost.operations == pytest.approx(2 * 256 * (similarities + 2 * 3 * 64 * 2048**2))
+    assert cost.method == "cells, 5 of 2,048 a row"
+
+
+def test_an_inverted_file():
+    cost = index_cost(PROBLEM, MACHINE, 4096)
+    searched = 2 * 2**39 / 16
+    assert cost.operations > 2 * 256 * searched
+    assert cost.seconds == cost.operations / 1e11 / 2
+
+
+def test_a_tile_within_its_room():
+    common = {"dim": 256, "k": 4, "threads": 2}
+    rows = rows_per_shard(1 << 30, **common, least=1024, most=1 << 18)
+    assert rows == 131_072
+
+    def taken(rows):
+        return tile_bytes(Problem(sources=rows, targets=rows, dim=256, k=4), threads=2)
+
+    assert taken(rows) <= 1 << 30 < taken(2 * rows)
+    assert rows_per_shard(1 << 40, **common, least=1024, most=1 << 18) == 1 << 18
+    assert rows_per_shard(1 << 40, **common, least=10, most=10) == 10
+    assert rows_per_shard(1 << 10, **common, least=1024, most=1 << 18) == 0
+
+
+@pytest.mark.parametrize("dim", [1, 48])
+def test_what_a_trial_measures(dim):
+    machine = measure_machine(dim=dim, k=4)
+    assert machine.threads >= 1
+    assert {"float32"} <= machine.products.keys() == machine.tests.keys() == machine.kept.keys()
+    assert min(machine.products.values()) > 1e6
+    assert 0 < min(machine.tests.values()) < 1e-5
+    assert machine.insertion >= 0
+    assert 0 < machine.fetch < 1e-3
+    assert 0 < machine.preparation < 1e-2

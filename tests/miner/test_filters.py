@@ -1,0 +1,139 @@
+"""The guards: what each rejects, and what it lets pass."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from miner.filters import (
+    GUARDS,
+    RATIO_PAIRS,
+    Suspects,
+    check_guards,
+    length_odds,
+    numbers_in,
+    occurrences,
+    reasons,
+    usual_ratio,
+)
+
+GERMAN = "Die Kinder spielen heute im Garten hinter dem alten Haus."
+ENGLISH = "The children are playing in the garden behind the old house today."
+
+
+def suspects(
+    source: Sequence[str],
+    target: Sequence[str],
+    lists: Sequence[Sequence[int]] = ((), ()),
+) -> Suspects:
+    return Suspects(
+        source=source,
+        target=target,
+        ratio=usual_ratio(source, target),
+        lists=[np.array(side, dtype=np.int64) for side in lists],
+        languages=("de", "en"),
+    )
+
+
+def test_lengths_are_held_against_the_usual_ratio() -> None:
+    """Ratios are 2, 1 and 8 of lengths and one more, the usual one is 2."""
+    odds = length_odds(suspects(["a" * 7, "a" * 7, "a" * 15], ["b" * 3, "b" * 7, "b" * 1]))
+    assert odds.tolist() == [0.0, 1.0, 2.0]
+    assert usual_ratio(["a" * 15] * 3 + ["a"], ["b" * 3] * 3 + ["b"]) == 2.0
+
+
+def test_the_usual_ratio_is_that_of_the_best_pairs() -> None:
+    source = ["aaa"] * RATIO_PAIRS + ["a" * 15] * (RATIO_PAIRS + 9)
+    assert usual_ratio(source, ["bbb"] * len(source)) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("guard", "source", "target", "expected"),
+    [
+        ("short", "Ja", "Yes, of course", True),
+        ("short", "1234 5678", "1234 5678", True),
+        ("short", " ", "Have some tea", True),
+        ("short", "\u8bf7\u7528\u8336", "Have some tea", False),
+        ("copied", "Tel Aviv!", "tel-aviv", True),
+        ("copied", "FC Barcelona 3, Real Madrid 2", "FC Barcelona 3, Real Madrid 1", True),
+        ("copied", "Tel Aviv", "Tel Aviv is a large city", False),
+        ("copied", GERMAN, ENGLISH, False),
+        ("numbers", "Es waren 12 Leute", "There were 13 people", True),
+        ("numbers", "Es waren 12 Leute", "There were 12 people", False),
+        ("numbers", "Es waren 12 Leute", "There were twelve people", False),
+        ("numbers", "12 von 30 Leuten", "12 of thirty, or 40 %", False),
+        ("numbers", "1.234.567,8 Euro", "1,234,567.8 euros", False),
+        ("numbers", "10 000 Euro", "10,000 euros", False),
+        ("language", GERMAN, ENGLISH, False),
+        ("language", ENGLISH, ENGLISH, True),
+        ("language", GERMAN, GERMAN, True),
+        ("language", "12", "?", False),
+    ],
+)
+def test_a_pair(guard: str, source: str, target: str, expected: bool) -> None:
+    assert GUARDS[guard](suspects([source], [target])).tolist() == [expected]
+
+
+def test_length() -> None:
+    """Of ten pairs of equal lengths one is half as long, which is a whole power of 2."""
+    source = ["a" * 31] * 10
+    target = ["b" * 31] * 9 + ["b" * 15]
+    assert GUARDS["length"](suspects(source, target)).tolist() == [False] * 9 + [True]
+    target[9] = "b" * 25
+    assert not GUARDS["length"](suspects(source, target)).any()
+
+
+def test_hubs_on_either_side() -> None:
+    pairs = suspects(["a"] * 4, ["b"] * 4, ([50, 51, 0, 0], [50, 0, 51, 0]))
+    assert GUARDS["hub"](pairs).tolist() == [False, True, True, False]
+
+
+def test_occurrences() -> None:
+    ids = np.random.default_rng(4).integers(-1, 9, (20, 3))
+    counts = Counter(ids.ravel().tolist())
+    assert occurrences(ids, 12).tolist() == [counts[row] for row in range(12)]
+
+
+@pytest.mark.parametrize("guard", GUARDS)
+def test_no_pairs(guard: str) -> None:
+    assert GUARDS[guard](suspects([], [])).tolist() == []
+
+
+def test_reasons() -> None:
+    pairs = suspects(["Ja", "12 Leute waren da", GERMAN], ["ja", "13 people came", ENGLISH])
+    assert reasons(pairs, ["copied", "numbers", "short"]) == ["copied,short", "numbers", ""]
+    assert reasons(pairs, []) == ["", "", ""]
+
+
+def test_numbers() -> None:
+    assert numbers_in("In 2008, 1,5 von 3 (4.000)") == {"2008", "15", "3", "4000"}
+
+
+@pytest.mark.parametrize(
+    ("names", "languages", "message"),
+    [
+        (("length", "loud"), ("de", "en"), "no guard 'loud'; choose of short, length, copied,"),
+        (("language",), ("de", None), "needs to know both languages: --src-lang and --tgt-lang"),
+        (("language",), ("de", "klingon"), "the guard 'language' knows no 'klingon'; it knows ace"),
+    ],
+)
+def test_what_cannot_be_guarded(
+    names: Sequence[str], languages: tuple[str, str | None], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        check_guards(names, languages)
+
+
+def test_what_can() -> None:
+    check_guards((), (None, None))
+    check_guards(tuple(GUARDS), ("de", "en"))
+
+
+def test_without_the_identifier(monkeypatch: pytest.MonkeyPatch) -> None:
+    from miner import filters as guards
+
+    guards._identifier.cache_clear()
+    monkeypatch.setitem(__import__("sys").modules, "py3langid.langid", None)
+    with pytest.raises(ValueError, match=r"pip install 'bitext-adit\[language\]'"):
+        check_guards(("language",), ("de", "en"))

@@ -1,0 +1,143 @@
+"""Word alignment against a slow statement of its definition, and what must hold of any words."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from miner.word_match import (
+    COVERAGE,
+    IMBALANCE,
+    LONE_NUMBERS,
+    MATCHED,
+    Alignment,
+    align_texts,
+    aligned_scores,
+    match_words,
+    usual_log_ratio,
+)
+
+DIM = 6
+
+
+@dataclass
+class Ragged:
+    vectors: np.ndarray
+    weights: np.ndarray
+    offsets: np.ndarray
+
+
+def words_of(lengths, seed):
+    random = np.random.default_rng(seed)
+    vectors = random.standard_normal((sum(lengths), DIM)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    weights = random.uniform(0.1, 3, sum(lengths)).astype(np.float32)
+    return Ragged(vectors, weights, np.cumsum([0, *lengths]))
+
+
+def one(words, sentence):
+    part = slice(words.offsets[sentence], words.offsets[sentence + 1])
+    vectors, weights = words.vectors[part], words.weights[part]
+    return Ragged(vectors, weights, np.array([0, len(weights)]))
+
+
+def oracle(source, target):
+    rows = []
+    for pair in range(len(source.offsets) - 1):
+        sides = one(source, pair), one(target, pair)
+        totals = [math.fsum(side.weights.tolist()) for side in sides]
+        if not all(totals):
+            rows.append((0.0, 0.0))
+            continue
+        shares = []
+        for own, other, total in zip(sides, sides[::-1], totals, strict=True):
+            covered = 0.0
+            for vector, weight in zip(own.vectors, own.weights, strict=True):
+                cosines = [float(vector.astype(float) @ word) for word in other.vectors]
+                covered += float(weight) * min(1.0, max(0.0, *cosines) / MATCHED)
+            shares.append(covered / total)
+        rows.append((min(shares), math.log(totals[0] / totals[1])))
+    return np.array(rows).reshape(-1, 2).T
+
+
+pairs_of_lengths = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=6)
+
+
+@given(lengths=pairs_of_lengths, seed=st.integers(0, 1000))
+def test_align_is_its_definition(lengths, seed):
+    source = words_of([length for length, _ in lengths], seed)
+    target = words_of([length for _, length in lengths], seed + 1)
+    found = np.stack(match_words(source, target))
+    np.testing.assert_allclose(found, oracle(source, target), atol=1e-5)
+    assert found.dtype == np.float64
+
+
+@given(lengths=pairs_of_lengths, seed=st.integers(0, 1000))
+def test_sides_change_places(lengths, seed):
+    source = words_of([length for length, _ in lengths], seed)
+    target = words_of([length for _, length in lengths], seed + 1)
+    there, back = match_words(source, target), match_words(target, source)
+    np.testing.assert_allclose(there[0], back[0], atol=1e-6)
+    np.testing.assert_allclose(there[1], -back[1], atol=1e-6)
+
+
+@given(lengths=st.lists(st.integers(1, 9), min_size=1, max_size=6), seed=st.integers(0, 99))
+def test_a_sentence_covers_itself(lengths, seed):
+    words = words_of(lengths, seed)
+    coverage, log_ratio = match_words(words, words)
+    np.testing.assert_allclose(coverage, 1, atol=1e-5)
+    assert not log_ratio.any()
+
+
+def test_pairs_do_not_touch_one_another():
+    source, target = words_of([3, 0, 7, 4], 1), words_of([2, 5, 6, 4], 2)
+    whole = np.stack(match_words(source, target))
+    for pair in range(4):
+        alone = match_words(one(source, pair), one(target, pair))
+        assert np.array_equal(np.concatenate(alone), whole[:, pair])
+
+
+def test_a_clause_that_only_one_side_has_costs():
+    both = words_of([8], 3)
+    half = Ragged(both.vectors[:4], both.weights[:4], np.array([0, 4]))
+    whole, part = (aligned(*match_words(first, both)) for first in (both, half))
+    ends = [aligned_scores(np.array([1.2]), found, usual=0.0)[0] for found in (whole, part)]
+    assert part.coverage[0] < whole.coverage[0]
+    assert ends[0] > ends[1]
+
+
+def aligned(coverage, log_ratio, lone_numbers=None):
+    if lone_numbers is None:
+        lone_numbers = np.zeros(len(coverage))
+    return Alignment(coverage=coverage, log_ratio=log_ratio, lone_numbers=lone_numbers)
+
+
+def test_texts_are_held_against_each_other():
+    source = ["in 1999 and 2004", "1,000 of 7", "none", "12 and 12", ""]
+    target = ["2004", "7 of 1.000", "one", "13", "5"]
+    lengths = [1, 2, 0, 3, 1]
+    words = {tuple(source): words_of(lengths, 1), tuple(target): words_of(lengths, 2)}
+    found = align_texts(lambda texts: words[tuple(texts)], source, target)
+    expected = match_words(*words.values())
+    assert np.array_equal(found.coverage, expected[0])
+    assert np.array_equal(found.log_ratio, expected[1])
+    assert found.lone_numbers.tolist() == [1, 0, 0, 2, 1]
+
+
+def test_the_score_is_its_formula():
+    found = aligned(np.array([0.25, 1.0]), np.array([0.5, -0.1]), np.array([0.0, 2.0]))
+    scores = aligned_scores(np.array([1.5, 1.0]), found, usual=0.1)
+    expected = [
+        1.5 + COVERAGE / 4 - IMBALANCE * 0.4,
+        1 + COVERAGE - IMBALANCE * 0.2 - LONE_NUMBERS * math.log(3),
+    ]
+    np.testing.assert_allclose(scores, expected)
+
+
+@pytest.mark.parametrize(("ratios", "usual"), [([], 0.0), ([0.3], 0.3), ([0.1, 5.0, 0.2], 0.2)])
+def test_the_usual_ratio_is_the_median(ratios, usual):
+    found = aligned(np.zeros(len(ratios)), np.array(ratios))
+    assert usual_log_ratio(found) == usual

@@ -1,0 +1,110 @@
+"""The graph uses what every runner has, and hands small references about."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+
+import apache_beam as beam
+import pytest
+from apache_beam.pipeline import AppliedPTransform
+from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
+
+from pipelines.run import graph
+from pipelines.run import mining as run
+from pipelines.run.graph import Stage, build
+from tests.pipelines.worlds import World
+
+PRIMITIVES = (beam.Create, beam.ParDo, beam.GroupByKey)
+
+
+def transforms(node: AppliedPTransform) -> Iterator[AppliedPTransform]:
+    """The outermost primitives, and whatever else holds no part."""
+    if isinstance(node.transform, PRIMITIVES) or not node.parts:
+        yield node
+    else:
+        for part in node.parts:
+            yield from transforms(part)
+
+
+def test_only_create_pardo_and_group_by_key(world: World) -> None:
+    pipeline = beam.Pipeline(runner=FnApiRunner())
+    build(pipeline, world.options("out.tsv", world.path("work")))
+    [root] = pipeline.transforms_stack
+    found = list(transforms(root))
+    assert {type(node.transform) for node in found} == set(PRIMITIVES)
+    for node in found:
+        assert len(node.outputs) == 1, f"{node.full_label} has several outputs"
+        assert not node.side_inputs, f"{node.full_label} has side inputs"
+    stages = [node.full_label for node in found if isinstance(node.transform, beam.ParDo)]
+    assert [label for label in stages if "/" not in label] == [
+        *("read_side", "embed_shard", "plan_sides", "train_side", "fill_index"),
+        *("plan_tiles", "search_tile", "find_neighbours"),
+        *("select_pairs", "align_pairs", "guard_pairs", "write_summary", "export_pairs"),
+    ]
+    assert [label for label in stages if "/" not in label] == [
+        stage.__name__ for stage in graph.STAGES
+    ]
+
+
+@pytest.mark.parametrize("index", ["exact", "HNSW8"])
+def test_elements_are_small_however_large_the_corpus(
+    world: World, monkeypatch: pytest.MonkeyPatch, index: str
+) -> None:
+    sizes: dict[str, list[int]] = {}
+    really_process = Stage.process
+
+    def process(stage: Stage, element: object) -> Iterator[object]:
+        for result in really_process(stage, element):
+            name = stage._function.__name__
+            sizes.setdefault(name, []).append(len(pickle.dumps(result)))
+            yield result
+
+    monkeypatch.setattr(graph.Stage, "process", process)
+    options = world.options("out.tsv", world.path("work"), rows_per_shard=6, index=index)
+    run.mine_corpus(options)
+    assert {name: len(found) for name, found in sizes.items()} == {
+        "read_side": 7 + 9,
+        "embed_shard": 7 + 9,
+        "plan_sides": 2,
+        "train_side": 7 + 9,
+        "fill_index": 7 + 9,
+        "plan_tiles": 7 * 9,
+        "search_tile": 2 * 7 * 9,
+        "find_neighbours": 7 + 9,
+        "select_pairs": 1,
+        "align_pairs": 1,
+        "guard_pairs": 1,
+        "write_summary": 1,
+        "export_pairs": 1,
+    }
+    assert max(size for found in sizes.values() for size in found) < 64 << 10
+    # What there is many of must not grow with the number of shards.
+    assert max(sizes["search_tile"]) < 4 << 10
+
+
+def test_a_reference_does_not_name_the_other_shards(world: World) -> None:
+    from pipelines.stages.read import read_side
+
+    shards = read_side(world.options("out.tsv", world.path("work"), rows_per_shard=1), "target")
+    assert len(shards) == 50
+    assert {len(shard.corpus.files) for shard in shards} == {4}
+    assert len({shard.digest for shard in shards}) == 50
+
+
+def test_the_number_of_elements_that_were_done_is_counted(world: World) -> None:
+    pipeline = beam.Pipeline(runner=FnApiRunner())
+    build(pipeline, world.options("out.tsv", world.path("work"), rows_per_shard=25))
+    result = pipeline.run()
+    counters = result.metrics().query()["counters"]
+    done = {counter.key.metric.name: counter.committed for counter in counters}
+    assert done["embed_shard"] == 4
+    assert done["search_tile"] == 4
+    assert done["export_pairs"] == 1
+
+
+def test_the_graph_runs_from_python(world: World) -> None:
+    options = world.options("out.tsv", Path(world.path("work")))
+    run.mine_corpus(options)
+    assert options.output.read_bytes() == world.mine("cli.tsv").read_bytes()

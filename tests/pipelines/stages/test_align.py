@@ -1,0 +1,127 @@
+"""mine-corpus --align: pairs in the order of a score that looks at their words, too."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from encoder import load_encoder
+from miner import score_ranges as bands
+from miner.word_match import align_texts, aligned_scores
+from pipelines.cli.mine import mine_corpus
+from pipelines.stages import encode as embedding
+from tests.pipelines.conftest import SAMPLE, Refused
+from tests.pipelines.worlds import read_jsonl, snapshot
+
+Corpora = tuple[list[str], Path]
+
+
+@pytest.fixture(scope="module")
+def corpora(tmp_path_factory: pytest.TempPathFactory) -> Corpora:
+    """A command line without its output, and the output it had without --align."""
+    folder = tmp_path_factory.mktemp("aligning")
+    inputs = []
+    for language in ("de", "en"):
+        path = SAMPLE / "de-en" / f"de-en.training.{language}"
+        lines = path.read_text(encoding="utf-8").splitlines()[:300]
+        if language == "de":  # twice as long as their translations: suspects
+            lines[:20] = [f"{line} {line.split(maxsplit=1)[1]}" for line in lines[:20]]
+        inputs.append(folder / f"corpus.{language}.tsv")
+        inputs[-1].write_text("\n".join(lines) + "\n", encoding="utf-8")
+    command = [*map(str, inputs), "-q", "--work-dir", str(folder / "work")]
+    assert mine_corpus([*command, "-o", str(folder / "plain.jsonl")]) == 0
+    return command, folder / "plain.jsonl"
+
+
+def test_the_scores_are_their_definition(corpora: Corpora, tmp_path: Path) -> None:
+    command, plain = corpora
+    words = load_encoder().words  # type: ignore[attr-defined]
+    pairs = read_jsonl(plain)
+    found = [align_texts(words, [pair["source_text"]], [pair["target_text"]]) for pair in pairs]
+    usual = float(np.median([one.log_ratio[0] for one in found[:1000]]))
+    for pair, one in zip(pairs, found, strict=True):
+        pair["score"] = float(aligned_scores(np.array([pair["score"]]), one, usual=usual)[0])
+    pairs.sort(key=lambda pair: (-pair["score"], pair["source_row"], pair["target_row"]))
+    out = tmp_path / "out.jsonl"
+    assert mine_corpus([*command, "-o", str(out), "--align"]) == 0
+    assert read_jsonl(out) == pairs
+    summary = json.loads((plain.parent / "work" / "run.json").read_text(encoding="utf-8"))
+    assert (summary["usual_log_ratio"], summary["pairs"]) == (usual, len(pairs))
+
+    threshold = pairs[len(pairs) // 3]["score"]
+    assert mine_corpus([*command, "-o", str(out), "--align", "--threshold", repr(threshold)]) == 0
+    assert read_jsonl(out) == pairs[: len(pairs) // 3]
+
+
+def test_no_result_depends_on_shards_or_workers(corpora: Corpora, tmp_path: Path) -> None:
+    command, plain = corpora
+    work = plain.parent / "work"
+    outputs = []
+    for shards, workers in ((1, 1), (3, 1), (2, 2)):
+        out = tmp_path / f"{shards}.tsv"
+        own = str(tmp_path / f"work{shards}")
+        folder = [own if part == str(work) else part for part in command]
+        more = ["--align", "--guards", "length", f"--shards={shards}", f"--workers={workers}"]
+        assert mine_corpus([*folder, *more, "-o", str(out)]) == 0
+        outputs.append((out.read_bytes(), out.with_suffix(".rejected.tsv").read_bytes()))
+    assert outputs[0] == outputs[1] == outputs[2]
+    assert all(outputs[0])
+
+
+def test_a_run_that_failed_while_it_aligned_goes_on(
+    corpora: Corpora, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command, plain = corpora
+    work = plain.parent / "work"
+    aligned = [*command, "--align", "--margin", "distance", "-o"]
+    assert mine_corpus([*aligned, str(tmp_path / "out.tsv")]) == 0
+    (work / "aligned" / "seal.json").unlink()
+    kept = {name: content for name, content in snapshot(work).items() if name.startswith("pairs/")}
+    with monkeypatch.context() as patched:
+
+        def full(*_: object, **__: object) -> None:
+            raise OSError(28, "No space left on device", "bands")
+
+        patched.setattr(bands, "merge_in_bands", full)
+        assert mine_corpus([*aligned, str(tmp_path / "again.tsv")]) == 2
+    assert not (tmp_path / "again.tsv").exists()
+    assert mine_corpus([*aligned, str(tmp_path / "again.tsv")]) == 0
+    assert (tmp_path / "again.tsv").read_bytes() == (tmp_path / "out.tsv").read_bytes()
+    assert kept.items() <= snapshot(work).items()
+    assert not list(work.glob("*/scratch"))
+
+
+def test_nothing_is_made_again(corpora: Corpora, tmp_path: Path) -> None:
+    command, plain = corpora
+    work = plain.parent / "work"
+    aligned = [*command, "--align", "-o", str(tmp_path / "out.tsv")]
+    assert mine_corpus(aligned) == 0
+    before = snapshot(work / "aligned")
+    first = (tmp_path / "out.tsv").read_bytes()
+    assert mine_corpus(aligned) == 0
+    assert snapshot(work / "aligned") == before
+    assert not list(work.glob("*/scratch"))
+    assert (tmp_path / "out.tsv").read_bytes() == first
+
+
+def test_given_vectors_have_no_words(refused: Refused, run: list[str]) -> None:
+    assert "--align compares words" in refused([*run, "--align"])
+
+
+def test_an_encoder_without_words(
+    corpora: Corpora,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    sentences = SimpleNamespace(name="sentences", dim=4, encode=None)
+    sentences.for_language = lambda language: sentences
+    monkeypatch.setattr(embedding, "_load_once", lambda spec: sentences)
+    command, _ = corpora
+    arguments = [*command, "--encoder", "other", "--align", "-o", str(tmp_path / "out.tsv")]
+    assert mine_corpus(arguments) == 2
+    assert "--align: the encoder other has no vectors of words" in capsys.readouterr().err

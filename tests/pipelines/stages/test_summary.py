@@ -1,0 +1,150 @@
+"""The account of a run: what is told at its end, and run.json."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import numpy as np
+import pytest
+
+from pipelines import progress
+from pipelines.cli.mine import mine_corpus
+from pipelines.stages.summary import describe
+from tests.pipelines.worlds import World, read_jsonl
+
+
+@pytest.fixture
+def messy(world: World) -> World:
+    """40 source lines: 3 repeated, 2 blank, 1 not UTF-8, 1 without a usable vector, 33 left."""
+    lines = [text.encode() for text in world.source]
+    lines[3], lines[4], lines[8], lines[9], lines[10], lines[20] = (
+        *(b"", b"", b"\xff", lines[1], lines[1], lines[2]),
+    )
+    world.path("src.txt").write_bytes(b"\n".join(lines) + b"\n")
+    vectors = world.source_vectors.copy()
+    vectors[30] = 0
+    np.save(world.path("src.npy"), vectors)
+    return world
+
+
+def test_everything_is_accounted_for(messy: World, capsys: pytest.CaptureFixture[str]) -> None:
+    out, work_dir = messy.path("out.jsonl"), messy.path("work")
+    arguments = [*messy.inputs(), "-o", str(out), "--work-dir", str(work_dir), "-k", "2"]
+    assert mine_corpus([*arguments, "--src-lang", "de"]) == 0
+    told = json.loads((work_dir / "run.json").read_bytes())
+    side = told["source"]
+    assert side == {
+        "path": str(messy.path("src.txt")),
+        "read": 40,
+        "rejected": {"blank": 2, "undecodable": 1},
+        "first_rejected": {"blank": 3, "undecodable": 8},
+        "duplicates": 3,
+        "unique": 34,
+        "dropped": {"zero vector": 1},
+        "searched": 33,
+    }
+    assert side["read"] == side["unique"] + side["duplicates"] + sum(side["rejected"].values())
+    assert told["pairs"] == len(read_jsonl(out)) > 0
+    assert told["candidates"] > told["pairs"]
+    assert told["encoder"] == "given"
+    assert told["options"]["source"]["language"] == "de"
+    assert (told["options"]["k"], told["options"]["threshold"]) == (2, None)
+
+    error = capsys.readouterr().err
+    assert (
+        "source: 40 sentences read, 4 dropped (2 blank, first in line 4; "
+        "1 undecodable, first in line 9; 1 zero vector), 3 repeated, 33 searched\n"
+        "target: 50 sentences read, 0 dropped, 0 repeated, 50 searched\n"
+        f"pairs: {told['pairs']} of {told['candidates']} candidates\n"
+        "time: read "
+    ) in error
+    assert error.endswith(" GiB\n")
+
+
+def test_the_account_does_not_depend_on_what_was_there_already(messy: World) -> None:
+    work_dir = messy.path("work")
+    accounts = []
+    for _ in range(2):
+        messy.mine("out.jsonl", "--work-dir", str(work_dir))
+        accounts.append((work_dir / "run.json").read_bytes())
+    assert accounts[0] == accounts[1]
+
+
+def test_quiet_prints_nothing(messy: World, capfd: pytest.CaptureFixture[str]) -> None:
+    messy.mine("out.jsonl")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_describe_writes_large_numbers_for_people() -> None:
+    side = {
+        "read": 1_234_567,
+        "rejected": {"blank": 1000},
+        "first_rejected": {"blank": 999},
+        "dropped": {},
+        "duplicates": 3567,
+        "searched": 1_230_000,
+    }
+    summary = {"source": side, "target": side, "pairs": 10_000, "candidates": 5_000_000}
+    lines = describe(summary, {"read": 1.25, "search": 30.0}, 3 << 29).split("\n")
+    assert lines == [
+        "source: 1,234,567 sentences read, 1,000 dropped (1,000 blank, first in line 1000), "
+        "3,567 repeated, 1,230,000 searched",
+        "target: 1,234,567 sentences read, 1,000 dropped (1,000 blank, first in line 1000), "
+        "3,567 repeated, 1,230,000 searched",
+        "pairs: 10,000 of 5,000,000 candidates",
+        "time: read 1.2 s, search 30.0 s; peak memory 1.50 GiB",
+    ]
+
+
+def test_progress_is_logged_every_ten_seconds(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    now = 0.0
+    monkeypatch.setattr("pipelines.progress.time.monotonic", lambda: now)
+    monitor = progress.Monitor(bars=False)
+    progress.install(monitor)
+    with (
+        caplog.at_level(logging.INFO, logger="pipelines"),
+        progress.stage("search", 10_000, "similarities") as meter,
+    ):
+        for now in (4.0, 9.0, 12.0, 21.0, 23.0):  # noqa: B007 - read by the clock above
+            meter.advance(1000)
+    assert [record.getMessage() for record in caplog.records] == [
+        "search: 3,000 of 10,000 similarities, 250/s, 28 s left",
+        "search: 5,000 of 10,000 similarities, 217/s, 23 s left",
+        "search: 5,000 similarities in 23.0 s",
+    ]
+    assert list(monitor.seconds) == ["search"]
+
+
+def test_the_rate_is_that_of_the_work_that_was_done_here(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After 100 seconds of preparation, and 600 steps of an earlier run."""
+    now = 0.0
+    monkeypatch.setattr("pipelines.progress.time.monotonic", lambda: now)
+    progress.install(progress.Monitor(bars=False))
+    with (
+        caplog.at_level(logging.INFO, logger="pipelines"),
+        progress.stage("train", 1000, "steps") as meter,
+    ):
+        now = 100.0
+        meter.begin(600)
+        now = 110.0
+        meter.advance(20)
+    assert [record.getMessage() for record in caplog.records] == [
+        "train: 620 of 1,000 steps, 2/s, 190 s left",
+        "train: 20 steps in 10.0 s",
+    ]
+
+
+def test_without_a_monitor_progress_goes_nowhere(caplog: pytest.LogCaptureFixture) -> None:
+    progress.install(None)
+    with (
+        caplog.at_level(logging.DEBUG, logger="pipelines"),
+        progress.stage("read", None, "lines") as meter,
+    ):
+        meter.advance(5)
+        meter.close()
+    assert not caplog.records
