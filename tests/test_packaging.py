@@ -121,7 +121,7 @@ def test_what_beam_sends_to_workers_holds_every_stage(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
     )
-    assert done.stdout.strip() == str(sent / "pipelines" / "graph.py")
+    assert done.stdout.strip() == str(sent / "pipelines" / "run" / "graph.py")
 
 
 def test_every_direct_requirement_has_an_exact_pin(pyproject: dict[str, Any]) -> None:
