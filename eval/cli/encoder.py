@@ -49,7 +49,7 @@ def _eval_encoder_parser() -> argparse.ArgumentParser:
     _add_retrieval(tasks)
     _add_sts(tasks)
     _add_fdr(tasks)
-    _add_guards(tasks)
+    _add_filters(tasks)
     for task in tasks.choices.values():
         task.add_argument("--encoder", default="mini", metavar="SPEC", help="default: mini")
         task.add_argument("--json", action="store_true", help="print JSON; fractions from 0 to 1")
@@ -174,19 +174,19 @@ def _add_fdr(tasks: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     task.set_defaults(run=_fdr)
 
 
-def _add_guards(tasks: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_filters(tasks: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     task = tasks.add_parser(
-        "guards",
+        "filters",
         help="what do rules about texts and a second score do to F1?",
         description="F1 with thresholds chosen on one split and applied to another: of the margin, "
-        "of it without what each guard rejects, and of a logistic model trained on the first.",
+        "of it without what each filter rejects, and of a logistic model trained on the first.",
     )
     add = task.add_argument
     add("directory", type=Path, metavar="DIR", help="holds xx-en/xx-en.SPLIT.xx, .en and .gold")
     add("--pair", action="append", metavar="xx-en", help="may be repeated (default: each)")
     add("--tune", default="sample", metavar="SPLIT", help="default: sample")
     add("--test", default="training", metavar="SPLIT", help="default: training")
-    task.set_defaults(run=_guards)
+    task.set_defaults(run=_filters)
 
 
 def _add_aligned(
@@ -301,10 +301,10 @@ def _fdr(args: argparse.Namespace, tell: Tell) -> dict[str, object]:
     )
 
 
-def _guards(args: argparse.Namespace, tell: Tell) -> dict[str, object]:
-    from eval.tasks.filters import run_guards
+def _filters(args: argparse.Namespace, tell: Tell) -> dict[str, object]:
+    from eval.tasks.filters import run_filters
 
-    return run_guards(
+    return run_filters(
         args.directory,
         pairs=args.pair,
         tune=args.tune,

@@ -12,7 +12,7 @@ import numpy as np
 
 from eval.metrics.bootstrap import Interval, interval
 from eval.metrics.bucc import BuccScore, best_score, score_at
-from miner.fdr import Null, lone_pairs, threshold_at
+from miner.fdr import Null, mine_added, threshold_at
 from miner.knn.exact import search_both
 from miner.mining import mine
 
@@ -60,7 +60,7 @@ def decoy_scores(
         taken = np.full(len(base), -np.inf)
         taken[rows] = pairs.score
         found, _ = search_both(queries, base, k=k)
-        scores.append(lone_pairs(found, others, taken).scores)
+        scores.append(mine_added(found, others, taken).scores)
     return np.concatenate(scores)
 
 

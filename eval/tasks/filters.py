@@ -1,4 +1,4 @@
-"""eval-encoder guards without its command line: what rules and the second score do to F1."""
+"""eval-encoder filters without its command line: what rules and the second score do to F1."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from eval.output import signature
 from eval.table import Table
 from eval.tasks.mined_splits import MinedSplit, SplitResult, mine_split, mined_texts, tune_and_test
 from miner.commandline import product_version
-from miner.filters import GUARDS, Suspects, check_guards, occurrences, usual_ratio
+from miner.filters import FILTERS, Suspects, check_filters, occurrences, usual_ratio
 from miner.knn.core.rescore import unit_rows
 from miner.knn.exact import search_both
 from miner.mining import mine
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 K = 4
 MARGIN, MODEL, ALIGN = "margin", "model", "align"
-# By name: the guards at work, and what scores.
+# By name: the filters at work, and what scores.
 VARIANTS: Mapping[str, tuple[Sequence[str], str]] = {
     "margin": ((), MARGIN),
-    **{name: ((name,), MARGIN) for name in GUARDS},
+    **{name: ((name,), MARGIN) for name in FILTERS},
     "model": ((), MODEL),
     "both": (("length",), MODEL),
     "align": ((), ALIGN),
@@ -48,7 +48,7 @@ VARIANTS: Mapping[str, tuple[Sequence[str], str]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Split:
-    """A mined split of P pairs, what each guard rejects, bool (P,), and what the model sees.
+    """A mined split of P pairs, what each filter rejects, bool (P,), and what the model sees.
 
     ``aligned``, float64 (P,), are the scores with words, where the encoder has words.
     """
@@ -59,7 +59,7 @@ class Split:
     aligned: Scores | None
 
 
-def run_guards(
+def run_filters(
     directory: Path,
     *,
     pairs: Sequence[str] | None,
@@ -79,23 +79,23 @@ def run_guards(
         tell: called with each line of the table as it is ready.
 
     Raises:
-        ValueError: data is missing or malformed, or a language is unknown to the guard.
+        ValueError: data is missing or malformed, or a language is unknown to the filter.
     """
     from encoder import load_encoder
 
     names = bucc_pairs(directory) if pairs is None else list(dict.fromkeys(pairs))
     for name in names:
-        check_guards(tuple(GUARDS), _languages(name))
+        check_filters(tuple(FILTERS), _languages(name))
     data = {name: [load_bucc(directory, name, part) for part in (tune, test)] for name in names}
     encoder = load_encoder(encoder_spec)
     splits = [[_mined(part, encoder) for part in parts] for parts in data.values()]
     table = Table("rule", [*names, "mean F1", "best F1", "rejected", "right"])
     tell(table.header)
     record = {}
-    for variant, (guards, scoring) in VARIANTS.items():
+    for variant, (filters, scoring) in VARIANTS.items():
         if scoring == ALIGN and not isinstance(encoder, WordEncoder):
             continue
-        record[variant] = told = _told(names, splits, guards, scoring)
+        record[variant] = told = _told(names, splits, filters, scoring)
         tell(table.row(variant, *told["f1"].values(), *list(told.values())[2:]))
     files = [
         file
@@ -104,7 +104,7 @@ def run_guards(
         for file in (part.files.source, part.files.target, part.files.gold)
     ]
     signed = signature(
-        "guards",
+        "filters",
         {
             "pairs": ",".join(names),
             "tune": tune,
@@ -118,7 +118,7 @@ def run_guards(
         },
     )
     tell(signed)
-    return {"task": "guards", "rules": record, "signature": signed}
+    return {"task": "filters", "rules": record, "signature": signed}
 
 
 def _languages(pair: str) -> tuple[str, str]:
@@ -151,7 +151,7 @@ def _mined(data: BuccSplit, encoder: Encoder) -> Split:
         aligned = aligned_scores(mined.pairs.score, found, usual=usual_log_ratio(found))
     return Split(
         mined=mined,
-        rejected={name: guard(suspects) for name, guard in GUARDS.items()},
+        rejected={name: rejects(suspects) for name, rejects in FILTERS.items()},
         features=features(mined.pairs, suspects),
         aligned=aligned,
     )
@@ -160,17 +160,17 @@ def _mined(data: BuccSplit, encoder: Encoder) -> Split:
 def _told(
     names: Sequence[str],
     splits: Sequence[Sequence[Split]],
-    guards: Sequence[str],
+    filters: Sequence[str],
     scoring: str,
 ) -> dict[str, Any]:
     """What a variant does: F1 of each pair with the other split's threshold, and with the best.
 
-    Of the tested splits, ``rejected`` counts the mined pairs that guards reject, and ``right``
+    Of the tested splits, ``rejected`` counts the mined pairs that filters reject, and ``right``
     those of them that gold says are right.
     """
-    score = _scoring([tune for tune, _ in splits], guards, scoring)
-    results = [_result(tune, test, guards, score) for tune, test in splits]
-    rejected = [(_rejected(test, guards), test.mined.judgements.correct) for _, test in splits]
+    score = _scoring([tune for tune, _ in splits], filters, scoring)
+    results = [_result(tune, test, filters, score) for tune, test in splits]
+    rejected = [(_rejected(test, filters), test.mined.judgements.correct) for _, test in splits]
     return {
         "f1": {name: one.score.f1 for name, one in zip(names, results, strict=True)},
         "oracle_f1": {name: one.oracle.f1 for name, one in zip(names, results, strict=True)},
@@ -181,30 +181,30 @@ def _told(
     }
 
 
-def _scoring(tuned: Sequence[Split], guards: Sequence[str], scoring: str) -> Score:
+def _scoring(tuned: Sequence[Split], filters: Sequence[str], scoring: str) -> Score:
     """What scores the pairs of a split; a model is trained on those that are tuned on."""
     if scoring == MODEL:
-        model = _trained(tuned, guards)
+        model = _trained(tuned, filters)
         return lambda split: model.scores(split.features)
     if scoring == ALIGN:
         return lambda split: cast("Scores", split.aligned)
     return lambda split: split.mined.ranked.scores
 
 
-def _result(tune: Split, test: Split, guards: Sequence[str], score: Score) -> SplitResult:
+def _result(tune: Split, test: Split, filters: Sequence[str], score: Score) -> SplitResult:
     """The tested split, with the threshold of the other one."""
-    return tune_and_test(*(_judged(split, guards, score) for split in (tune, test)))[1]
+    return tune_and_test(*(_judged(split, filters, score) for split in (tune, test)))[1]
 
 
-def _rejected(split: Split, guards: Sequence[str]) -> Mask:
+def _rejected(split: Split, filters: Sequence[str]) -> Mask:
     rejected = np.zeros(len(split.features), dtype=np.bool_)
-    for name in guards:
+    for name in filters:
         rejected |= split.rejected[name]
     return rejected
 
 
-def _trained(splits: Sequence[Split], guards: Sequence[str]) -> Rescorer:
-    kept = [~_rejected(split, guards) for split in splits]
+def _trained(splits: Sequence[Split], filters: Sequence[str]) -> Rescorer:
+    kept = [~_rejected(split, filters) for split in splits]
     return Rescorer.trained(
         np.concatenate([one.features[some] for one, some in zip(splits, kept, strict=True)]),
         np.concatenate(
@@ -213,9 +213,9 @@ def _trained(splits: Sequence[Split], guards: Sequence[str]) -> Rescorer:
     )
 
 
-def _judged(split: Split, guards: Sequence[str], score: Score) -> MinedSplit:
+def _judged(split: Split, filters: Sequence[str], score: Score) -> MinedSplit:
     mined, scores = split.mined, score(split)
-    kept = np.flatnonzero(~_rejected(split, guards))
+    kept = np.flatnonzero(~_rejected(split, filters))
     ranked = rank(
         Candidates(
             scores=scores[kept],

@@ -19,7 +19,7 @@ CASES = {
     "st": ("pipelines.cli.mine:embed_corpus", ["a.txt", "-o", "a.npy", "--encoder", "st:LaBSE"]),
     "language": (
         "pipelines.cli.mine:mine_corpus",
-        [*MINE, "--guards", "language", "--src-lang", "de", "--tgt-lang", "en"],
+        [*MINE, "--filters", "language", "--src-lang", "de", "--tgt-lang", "en"],
     ),
     "torch": ("pipelines.cli.train:train_encoder", ["data", "-o", "encoder"]),
 }
