@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from miner.choices import SEARCH_PRECISIONS
 from miner.storage.places import Place, lies_in, same_file
 
 if TYPE_CHECKING:
@@ -26,9 +27,6 @@ ARTEFACTS = (
 OWN_FOLDERS = (*ARTEFACTS, "progress", "rejected")
 
 ROWS_PER_SHARD = 1 << 18  # 262,144 float32 vectors of 384 dimensions are 400 MB
-
-# The names in miner.knn.core.codes, which would load NumPy for --help.
-PRECISIONS = ("auto", "float32", "bfloat16", "int8")
 
 # Where a search, or a margin, looks: the whole other side, or documents paired with one's own.
 CORPUS, DOCUMENT = SCOPES = ("corpus", "document")
@@ -66,7 +64,7 @@ class MiningOptions:
     threshold: float = -math.inf
     align: bool = False
     index: str = "auto"
-    precision: str = "auto"
+    search_precision: str = "auto"
     scope: str = CORPUS
     margin_scope: str | None = None
     document_pairs: Place | None = None
@@ -117,7 +115,7 @@ class MiningOptions:
     @property
     def product_precision(self) -> Precision | None:
         """What ``miner.knn.exact.search_both`` calls ``precision``."""
-        return None if self.precision == "auto" else cast("Precision", self.precision)
+        return None if self.search_precision == "auto" else cast("Precision", self.search_precision)
 
 
 SOURCE, TARGET = "source", "target"
@@ -140,9 +138,10 @@ def check_options(options: MiningOptions) -> None:
         raise ValueError(f"--threshold {options.threshold}: no pair can score above it")
     check_margin(options.margin)
     check_retrieval(options.retrieval)
-    if options.precision not in PRECISIONS:
+    if options.search_precision not in SEARCH_PRECISIONS:
         raise ValueError(
-            f"--precision {options.precision} is unknown; choose one of {', '.join(PRECISIONS)}"
+            f"--search-precision {options.search_precision} is unknown; choose one of "
+            f"{', '.join(SEARCH_PRECISIONS)}"
         )
     for name, count in (("--shards", options.shards), ("--workers", options.workers)):
         if count is not None and count < 1:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from eval.cli.bucc_score import print_json, print_note
-from miner.commandline import run_command
+from miner.commandline import add_version, run_command
 
 # Those of the bundled encoder, English apart.
 LANGUAGES = ("de", "fr", "es", "ru", "zh", "cs", "it", "pt", "nl", "tr", "ja")
@@ -21,9 +21,9 @@ MARGINS = ("ratio", "distance", "absolute", "csls")
 Tell = Callable[[str], None]
 
 
-def eval_encoder(argv: list[str] | None = None) -> int:
-    """Run ``eval-encoder``; the exit status."""
-    parser = _eval_encoder_parser()
+def eval_encoder(argv: Sequence[str] | None = None, prog: str = "eval-encoder") -> int:
+    """Run ``adit evaluate``; return the exit status."""
+    parser = encoder_parser(prog)
     args = parser.parse_args(argv)
     return run_command(lambda: _run(args), parser.prog)
 
@@ -35,12 +35,14 @@ def _run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _eval_encoder_parser() -> argparse.ArgumentParser:
+def encoder_parser(prog: str) -> argparse.ArgumentParser:
+    """Return the parser of ``adit evaluate``."""
     parser = argparse.ArgumentParser(
-        prog="eval-encoder",
+        prog=prog,
         description="Measure a sentence encoder on data with known answers. Figures come with a "
         "95% interval, from resampling the sentences, and with a signature.",
     )
+    add_version(parser)
     tasks = parser.add_subparsers(dest="task", required=True, metavar="TASK")
     _add_bucc(tasks)
     _add_tatoeba(tasks)
