@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from miner.knn.gpu import sweep
-from miner.knn.gpu.cuda import propose_both, usable_devices
+from miner.knn.gpu.cuda import generate_on_devices, usable_devices
 
 CELL = 65_536  # rows and columns for the kernel alone
 
@@ -118,7 +118,7 @@ def main() -> int:
     rates = {"product": len(x) * len(part) / seconds(lambda: x @ part.T, device)}
     for name, taken in kernel_times(x, y, args.kept).items():
         rates[name] = cell / taken
-    search = partial(propose_both, source, target, kept=args.kept, devices=devices)
+    search = partial(generate_on_devices, source, target, kept=args.kept, devices=devices)
     rates["search"] = args.rows**2 / seconds(search, device)
     fused = search()
     with mock.patch.object(sweep, "working_tiling", lambda device, dtype: None):

@@ -53,13 +53,13 @@ SECTIONS = (
         "fdr bucc-style",
     ),
     (
-        "Guards and a second score",
+        "Filters and a second score",
         "F1 on `training` with thresholds chosen on `sample`: by the margin, without what each "
-        "guard rejects, by a logistic model trained on all `sample` splits together, by "
+        "filter rejects, by a logistic model trained on all `sample` splits together, by "
         "`length` and the model, and with words (`--align`). `best F1` is the mean of what any "
         "thresholds could reach. The last columns count the rejected pairs, and the right ones "
         "among these.",
-        "guards bucc-style",
+        "filters bucc-style",
     ),
     (
         "Similarity search: Tatoeba",

@@ -19,7 +19,7 @@ BLOCK_ROWS = 1 << 14
 
 
 class Direction(IntEnum):
-    """Which neighbour lists propose a pair: bit 1 the source's, bit 2 the target's."""
+    """The neighbour lists that hold a pair: bit 1 the source's, bit 2 the target's."""
 
     FORWARD = 1
     BACKWARD = 2

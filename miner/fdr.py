@@ -32,7 +32,7 @@ FEWEST_DECOYS = 100  # below, the tail would be fitted to fewer than 25 scores
 
 
 @dataclass(frozen=True, kw_only=True)
-class LonePairs:
+class AddedPairs:
     """Q pairs of a query and a row, int64 (Q,) each, and their scores, float64 (Q,)."""
 
     queries: NDArray[np.int64]
@@ -40,9 +40,9 @@ class LonePairs:
     scores: FloatArray
 
 
-def lone_pairs(
+def mine_added(
     found: Neighbours, others: Neighbours, taken: FloatArray, *, margin: str = "ratio"
-) -> LonePairs:
+) -> AddedPairs:
     """What would be mined for each query if it alone joined the corpus.
 
     The neighbourhood of a row that it is compared with is that row's own, with the query in it
@@ -65,7 +65,7 @@ def lone_pairs(
     queries, best = np.arange(len(found)), scores.argmax(axis=1)
     rows, score = found.ids[queries, best], scores[queries, best]
     mined = np.flatnonzero(score > taken[rows])
-    return LonePairs(queries=mined, rows=rows[mined], scores=score[mined])
+    return AddedPairs(queries=mined, rows=rows[mined], scores=score[mined])
 
 
 @dataclass(frozen=True, kw_only=True)

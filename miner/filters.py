@@ -1,4 +1,4 @@
-"""Guards: rules that reject mined pairs, each by a name that is the reason given.
+"""Filters: rules that reject mined pairs, each by a name that is the reason given.
 
 Axes: ``P`` pairs, ``N`` rows, ``K`` neighbours.
 """
@@ -33,10 +33,10 @@ _NUMBER = re.compile(r"\d+(?:[.,'\u00a0\u202f ]\d{3})*(?:[.,]\d+)?")
 
 @dataclass(frozen=True, kw_only=True)
 class Suspects:
-    """What guards know of P pairs.
+    """What filters know of P pairs.
 
     ``source`` and ``target`` are the texts, ``ratio`` the usual ``log_ratios`` of pairs like them.
-    Only the guard ``hub`` needs ``lists``, int64 (P,) each: how many neighbour lists hold each
+    Only the filter ``hub`` needs ``lists``, int64 (P,) each: how many neighbour lists hold each
     source, and each target; only ``language`` needs ``languages``, ISO 639-1, of both sides.
     """
 
@@ -77,7 +77,7 @@ def numbers_in(text: str) -> set[str]:
     return {re.sub(r"\D", "", match[0]) for match in _NUMBER.finditer(text)}
 
 
-def shared_and_lone_numbers(
+def shared_and_unmatched_numbers(
     source: Sequence[str], target: Sequence[str]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """How many numbers both texts of each pair have, and how many only one: float64 (P,)."""
@@ -138,36 +138,36 @@ def language(suspects: Suspects) -> Mask:
     return suspects.each(lambda *texts: min(map(_chance, texts, suspects.languages)) < LEAST_CHANCE)
 
 
-GUARDS: dict[str, Callable[[Suspects], Mask]] = {
-    guard.__name__: guard for guard in (short, length, copied, numbers, hub, language)
+FILTERS: dict[str, Callable[[Suspects], Mask]] = {
+    rule.__name__: rule for rule in (short, length, copied, numbers, hub, language)
 }
 
 
-def check_guards(names: Sequence[str], languages: tuple[str | None, str | None]) -> None:
-    """Refuse names of no guard, and a language guard that could not work.
+def check_filters(names: Sequence[str], languages: tuple[str | None, str | None]) -> None:
+    """Refuse names of no filter, and a language filter that could not work.
 
     Raises:
         ValueError: one line that says what, and how to mend it.
     """
     for name in names:
-        if name not in GUARDS:
-            raise ValueError(f"no guard {name!r}; choose of {', '.join(GUARDS)}")
+        if name not in FILTERS:
+            raise ValueError(f"no filter {name!r}; choose of {', '.join(FILTERS)}")
     if "language" in names:
         if None in languages:
             raise ValueError(
-                "the guard 'language' needs to know both languages: --src-lang and --tgt-lang"
+                "the filter 'language' needs to know both languages: --src-lang and --tgt-lang"
             )
         known = _identifier().labels
         for code in languages:
             if code not in known:
                 raise ValueError(
-                    f"the guard 'language' knows no {code!r}; it knows {', '.join(sorted(known))}"
+                    f"the filter 'language' knows no {code!r}; it knows {', '.join(sorted(known))}"
                 )
 
 
 def reasons(suspects: Suspects, names: Sequence[str]) -> list[str]:
-    """For each of P pairs the guards that reject it, joined by commas; "" if none does."""
-    masks = [GUARDS[name](suspects).tolist() for name in names]
+    """For each of P pairs the filters that reject it, joined by commas; "" if none does."""
+    masks = [FILTERS[name](suspects).tolist() for name in names]
     return [
         ",".join(name for name, caught in zip(names, row, strict=True) if caught)
         for row in (zip(*masks, strict=True) if masks else [()] * len(suspects.source))
@@ -194,6 +194,6 @@ def _identifier() -> Any:  # noqa: ANN401 - the library has no types
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
     except ImportError:
         raise ValueError(
-            "the guard 'language' needs py3langid: pip install 'bitext-adit[language]'"
+            "the filter 'language' needs py3langid: pip install 'bitext-adit[language]'"
         ) from None
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

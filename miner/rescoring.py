@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from miner.arrays import Direction, Pairs
-from miner.filters import Suspects, length_odds, shared_and_lone_numbers
+from miner.filters import Suspects, length_odds, shared_and_unmatched_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,7 +33,7 @@ def features(pairs: Pairs, suspects: Suspects) -> FloatArray:
 
     ``suspects`` are the same pairs' texts.
     """
-    shared, others = shared_and_lone_numbers(suspects.source, suspects.target)
+    shared, others = shared_and_unmatched_numbers(suspects.source, suspects.target)
     columns = [
         pairs.score,
         pairs.cosine.astype(np.float64),

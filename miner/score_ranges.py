@@ -1,8 +1,8 @@
-"""Selection at any size: the same pairs as ``miner.selection.select``, a band of scores at a time.
+"""Selection at any size: the same pairs as ``miner.selection.select``, a range of scores at a time.
 
 What is chosen among pairs that score alike depends on better pairs only by which sentences these
-have taken. So the best pairs of all rows are kept on disk, sorted, and chosen from in bands, best
-first: memory holds one band, and a byte for each row of both sides. Repeated matching of mutually
+have taken. So the best pairs of all rows are kept on disk, sorted, and chosen from in ranges, best
+first: memory holds one range, and a byte for each row of both sides. Repeated matching of mutually
 best pairs comes to the same in many rounds over all of them.
 """
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SIDES = (Direction.FORWARD, Direction.BACKWARD)
-LEAST_BAND = 1 << 16  # pairs; fewer at a time cost more than they save
-BAND_BYTES = 300  # of a pair while its band is chosen from
-SAMPLES = 1024  # scores of each file that the bands are made even by
+MIN_RANGE = 1 << 16  # pairs; fewer at a time cost more than they save
+RANGE_BYTES = 300  # of a pair while its range is chosen from
+SAMPLES = 1024  # scores of each file that the ranges are made even by
 
 RECORD = np.dtype(
     [
@@ -60,7 +60,7 @@ def sort_pairs(path: Path, pairs: Pairs, side: Direction) -> Sorted:
     return Sorted(path=path, side=side)
 
 
-def select_in_bands(
+def select_in_ranges(
     files: Sequence[Sorted],
     *,
     size: int,
@@ -71,7 +71,7 @@ def select_in_bands(
 
     Args:
         files: the best pairs of all rows of both sides; ids are rows, from 0.
-        size: pairs of a band, about; pairs that score the same are in one.
+        size: pairs of a range, about; pairs that score the same are in one.
         retrieval: one of ``miner.selection.RETRIEVALS``.
         threshold: only pairs that score strictly above it are returned.
 
@@ -80,14 +80,14 @@ def select_in_bands(
     """
     check_retrieval(retrieval)
     taken = [bytearray(_largest(files, name) + 1) for name in ("source", "target")]
-    for low, high in _bands(files, size):
+    for low, high in _ranges(files, size):
         if high <= threshold:
             return
         ours, theirs = (
             _load([file for file in files if file.side is side], low, high) for side in SIDES
         )
         pairs, best = joined(ours, theirs)
-        # As the lists of a band see it, a pair's direction is whose best it is.
+        # As the lists of a range see it, a pair's direction is whose best it is.
         seen = replace(pairs, direction=best)
         if retrieval == "max":
             ranked = best_of_both(seen)
@@ -98,14 +98,14 @@ def select_in_bands(
         yield pairs.take(ranked[pairs.score[ranked] > threshold])
 
 
-def merge_in_bands(
+def merge_in_ranges(
     files: Sequence[Sorted], *, size: int, threshold: float = -np.inf
 ) -> Iterator[Pairs]:
     """All pairs that score above ``threshold``, in the order of ``select``, in parts.
 
-    Arguments are those of ``select_in_bands``; whose best the pairs are does not matter.
+    Arguments are those of ``select_in_ranges``; whose best the pairs are does not matter.
     """
-    for low, high in _bands(files, size):
+    for low, high in _ranges(files, size):
         if high <= threshold:
             return
         pairs = _load(files, low, high)
@@ -117,7 +117,7 @@ def _largest(files: Sequence[Sorted], name: str) -> int:
     return max((int(file.records()[name].max(initial=0)) for file in files), default=0)
 
 
-def _bands(files: Sequence[Sorted], size: int) -> Iterator[tuple[float, float]]:
+def _ranges(files: Sequence[Sorted], size: int) -> Iterator[tuple[float, float]]:
     """Ranges of scores, above the first up to the second, the best one first."""
     total, samples = 0, []
     for file in files:

@@ -31,7 +31,7 @@ def candidate_pairs(
     target_ids: NDArray[np.int64],
     margin: str = "ratio",
 ) -> Pairs:
-    """Every pair that a neighbour list of either side proposes, once and scored.
+    """Every pair in a neighbour list of either side, once and scored.
 
     They come in order of source, then target.
 
@@ -93,8 +93,8 @@ def _best_of_each(pairs: Pairs, direction: Direction, *, with_ties: bool) -> Pos
 
     Of several equally good ones the first in order, or all of them ``with_ties``.
     """
-    proposed = np.flatnonzero(pairs.direction & direction)
-    ranked = _ranked(pairs, proposed)
+    listed = np.flatnonzero(pairs.direction & direction)
+    ranked = _ranked(pairs, listed)
     rows = (pairs.source if direction is Direction.FORWARD else pairs.target)[ranked]
     _, first, row = np.unique(rows, return_index=True, return_inverse=True)
     scores = pairs.score[ranked]

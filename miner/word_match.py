@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from miner.filters import shared_and_lone_numbers
+from miner.filters import shared_and_unmatched_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MATCHED = 0.4
 # Near the factors, held against the margin's, of a logistic model of the `sample` splits of the
 # BUCC-style sets; of a few such, good ones on the `training` splits (docs/encoder-log.md).
-COVERAGE, IMBALANCE, LONE_NUMBERS = 3.0, 0.25, 0.15
+COVERAGE, IMBALANCE, UNMATCHED_NUMBERS = 3.0, 0.25, 0.15
 USUAL_PAIRS = 1000
 TEXTS = 2048  # pairs aligned at a time: the vectors of their words take some 100 MB
 
@@ -54,13 +54,13 @@ class Alignment:
     """How P pairs match; all arrays are float64 (P,).
 
     ``coverage`` is from 0 to 1. ``log_ratio`` is the natural logarithm of the ratio of what the
-    source's words weigh to what the target's do. ``lone_numbers`` counts the different numbers, in
-    digits, that only one of both sentences has.
+    source's words weigh to what the target's do. ``unmatched_numbers`` counts the different
+    numbers, in digits, that only one of both sentences has.
     """
 
     coverage: FloatArray
     log_ratio: FloatArray
-    lone_numbers: FloatArray
+    unmatched_numbers: FloatArray
 
 
 def match_words(source: Words, target: Words) -> tuple[FloatArray, FloatArray]:
@@ -100,8 +100,8 @@ def align_texts(
         for start in range(0, max(1, len(source)), TEXTS)
     ]
     coverage, log_ratio = map(np.concatenate, zip(*parts, strict=True))
-    _, lone = shared_and_lone_numbers(source, target)
-    return Alignment(coverage=coverage, log_ratio=log_ratio, lone_numbers=lone)
+    _, unmatched = shared_and_unmatched_numbers(source, target)
+    return Alignment(coverage=coverage, log_ratio=log_ratio, unmatched_numbers=unmatched)
 
 
 def _part(words: Words, sentence: int) -> slice:
@@ -115,12 +115,12 @@ def usual_log_ratio(alignment: Alignment) -> float:
 
 
 def aligned_scores(margins: FloatArray, alignment: Alignment, *, usual: float) -> FloatArray:
-    """The margin + 3 coverage - |log ratio - usual| / 4 - 0.15 log(1 + lone numbers): float64 (P,).
+    """Return margin + 3 coverage - |log ratio - usual| / 4 - 0.15 log(1 + unmatched): float64 (P,).
 
     A pair gains by words that agree, and loses where one side says more than the other, or says
     other numbers.
     """
     imbalance = np.abs(alignment.log_ratio - usual)
-    lone = np.log1p(alignment.lone_numbers)
-    gain = COVERAGE * alignment.coverage - IMBALANCE * imbalance - LONE_NUMBERS * lone
+    unmatched = np.log1p(alignment.unmatched_numbers)
+    gain = COVERAGE * alignment.coverage - IMBALANCE * imbalance - UNMATCHED_NUMBERS * unmatched
     return margins + gain

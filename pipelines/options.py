@@ -21,7 +21,7 @@ ARTEFACTS = (
     "neighbours",
     "pairs",
     "aligned",
-    "guarded",
+    "filtered",
 )
 OWN_FOLDERS = (*ARTEFACTS, "progress", "rejected")
 
@@ -74,7 +74,7 @@ class MiningOptions:
     keep_duplicates: bool = False
     max_rejected: int | None = None
     shards: int | None = None
-    guards: tuple[str, ...] = ()
+    filters: tuple[str, ...] = ()
     rows_per_shard: int = ROWS_PER_SHARD
     workers: int = 1
     runner: str | None = None
@@ -101,13 +101,13 @@ class MiningOptions:
 
     @property
     def rejected_output(self) -> Place:
-        """Where pairs that guards reject are written: beside the output, in the same format."""
+        """Where pairs that filters reject are written: beside the output, in the same format."""
         return self.output.with_suffix(f".rejected{self.output.suffix}")
 
     @property
     def outputs(self) -> list[Place]:
         """All files that the run writes but for those in its work folder."""
-        return [self.output, *([self.rejected_output] if self.guards else [])]
+        return [self.output, *([self.rejected_output] if self.filters else [])]
 
     @property
     def languages(self) -> tuple[str | None, str | None]:
@@ -129,7 +129,7 @@ def check_options(options: MiningOptions) -> None:
     Raises:
         ValueError: one line that says what, where and how to mend it.
     """
-    from miner.filters import check_guards
+    from miner.filters import check_filters
     from miner.margin import check_margin
     from miner.selection import check_retrieval
     from miner.storage.pairs import check_output
@@ -154,7 +154,7 @@ def check_options(options: MiningOptions) -> None:
     _check_index(options.index)
     _check_scopes(options)
     _check_sides(options)
-    check_guards(options.guards, options.languages)
+    check_filters(options.filters, options.languages)
     for output in options.outputs:
         check_output(output)
     _check_work_dir(options)

@@ -18,24 +18,6 @@ from eval.data.textfiles import read_lines
 if TYPE_CHECKING:
     from eval.metrics.bucc import IdPair
 
-# Tatoeba names its files by ISO 639-3; these may be asked for by ISO 639-1 too.
-ISO_639_3 = {
-    "cs": "ces",
-    "de": "deu",
-    "en": "eng",
-    "es": "spa",
-    "fr": "fra",
-    "it": "ita",
-    "ja": "jpn",
-    "nl": "nld",
-    "pt": "por",
-    "ru": "rus",
-    "tr": "tur",
-    "zh": "cmn",
-}
-ISO_639_1 = {longer: shorter for shorter, longer in ISO_639_3.items()}
-
-
 @dataclass(frozen=True, kw_only=True)
 class BuccFiles:
     """The three files of one split."""

@@ -15,11 +15,11 @@ from eval.runs.calibration import describe
 from eval.runs.explain import explain
 from eval.runs.store import SIDES, Run
 from miner.fdr import Null, false_discovery_rates, probabilities
-from miner.filters import GUARDS, length_odds
+from miner.filters import FILTERS, length_odds
 
 TABLE_PAIRS = 60_000  # of more, the best are in the table; charts and counts are of all
 DOTS = 2_000
-SHOWN_GUARDS = ("short", "length", "copied", "numbers", "hub")  # language needs an extra
+SHOWN_FILTERS = ("short", "length", "copied", "numbers", "hub")  # language needs an extra
 EXAMPLES = 25
 
 
@@ -140,8 +140,8 @@ def lengths_section(run: Run) -> str:
 
 
 def suspicious_section(run: Run) -> str:
-    """How many pairs each guard is against, and of the better half those it is most against."""
-    caught = {name: GUARDS[name](run.suspects) for name in SHOWN_GUARDS}
+    """How many pairs each filter is against, and of the better half those it is most against."""
+    caught = {name: FILTERS[name](run.suspects) for name in SHOWN_FILTERS}
     half = (len(run.pairs) + 1) // 2
     rows = [
         [name, f"{int(mask.sum()):,}", f"{int(mask[:half].sum()):,}"]
@@ -151,10 +151,10 @@ def suspicious_section(run: Run) -> str:
     order = np.lexsort((np.arange(half), -length_odds(run.suspects)[:half], -reasons))[:EXAMPLES]
     return (
         _rejected(run)
-        + "<p>What guards say of the pairs:</p>"
-        + table(["guard", "against pairs", "of the better half"], rows)
+        + "<p>What filters say of the pairs:</p>"
+        + table(["filter", "against pairs", "of the better half"], rows)
         + folded(
-            "Pairs of the better half that most guards are against, then those whose lengths "
+            "Pairs of the better half that most filters are against, then those whose lengths "
             "agree least",
             pair_table(run, order.tolist()),
         )
@@ -162,17 +162,17 @@ def suspicious_section(run: Run) -> str:
 
 
 def _rejected(run: Run) -> str:
-    """What the run's own guards have rejected."""
-    if "guards" not in run.summary:
+    """What the run's own filters have rejected."""
+    if "filters" not in run.summary:
         return ""
-    counts = ", ".join(f"{name} {count:,}" for name, count in run.summary["guards"].items())
+    counts = ", ".join(f"{name} {count:,}" for name, count in run.summary["filters"].items())
     rows = []
     for place, reason in enumerate(run.reasons[:EXAMPLES]):
         source, target = int(run.rejected.source[place]), int(run.rejected.target[place])
         score = f"{float(run.rejected.score[place]):.4f}"
         rows.append([run.source.text(source), run.target.text(target), score, reason])
     return (
-        f"<p>Guards rejected <b>{len(run.reasons):,}</b> pairs ({escape(counts) or 'none'}), "
+        f"<p>Filters rejected <b>{len(run.reasons):,}</b> pairs ({escape(counts) or 'none'}), "
         "which are not among those below.</p>"
         + folded("The best of them", table(["source", "target", "score", "reason"], rows, texts=2))
     )

@@ -13,7 +13,7 @@ from eval.runs.store import Run, Side
 from miner.fdr import (
     Null,
     false_discovery_rates,
-    lone_pairs,
+    mine_added,
     probabilities,
     threshold_at,
 )
@@ -82,7 +82,7 @@ def _scores(
     with_vector = np.flatnonzero(np.any(vectors, axis=1))
     vectors = unit_rows(vectors[with_vector])
     found, _ = search_both(vectors, unit_rows(base.vectors()), k=options["k"])
-    pairs = lone_pairs(found, base.neighbours, taken, margin=options["margin"])
+    pairs = mine_added(found, base.neighbours, taken, margin=options["margin"])
     if not options["align"]:
         return pairs.scores
     theirs = [base.text(row) for row in base.searched[pairs.rows].tolist()]

@@ -111,7 +111,7 @@ def _verdict(
         return f"mined: pair {place + 1} of {len(run.pairs)}, with the score {final:.4f}"
     place = _place(run.rejected, source, target)
     if place is not None:
-        return f"not mined: rejected by the guard {run.reasons[place]}"
+        return f"not mined: rejected by the filter {run.reasons[place]}"
     options = run.summary["options"]
     if score is None:
         return f"not mined: neither is among the {options['k']} nearest of the other"

@@ -79,7 +79,7 @@ class Run:
     """A finished run: what ``run.json`` says, its pairs, best first, and both corpora.
 
     ``chosen`` are the pairs as they were chosen by their margins, which are their scores, before
-    words and guards were looked at; ``rejected`` those that guards rejected, and ``reasons`` the
+    words and filters were looked at; ``rejected`` those that filters rejected, and ``reasons`` the
     names of these.
     """
 
@@ -110,7 +110,7 @@ class Run:
 
     @cached_property
     def suspects(self) -> Suspects:
-        """The pairs as guards see them."""
+        """The pairs as filters see them."""
         return Suspects(
             source=self.texts[0],
             target=self.texts[1],
@@ -198,14 +198,14 @@ def _repeats(table: pa.Table) -> dict[int, list[str]]:
 
 
 def _kept(directory: Place, summary: dict[str, Any]) -> tuple[Pairs, Pairs, list[str]]:
-    """The pairs, those that guards rejected, and the reasons of these."""
+    """The pairs, those that filters rejected, and the reasons of these."""
     import pyarrow.parquet as pq
 
-    guarded = "guards" in summary
-    last = "guarded" if guarded else "aligned" if summary["options"]["align"] else "pairs"
+    filtered = "filters" in summary
+    last = "filtered" if filtered else "aligned" if summary["options"]["align"] else "pairs"
     artefact = open_artefact(directory / last)
     kept = pq.read_table(artefact.file("pairs.parquet"))
-    if not guarded:
+    if not filtered:
         return pairs_of(kept), pairs_of(kept.slice(0, 0)), []
     rejected = pq.read_table(artefact.file("rejected.parquet"))
     return pairs_of(kept), pairs_of(rejected), rejected["reason"].to_pylist()

@@ -49,5 +49,5 @@ TASKS = {
     "retrieval": Task("retrieval", "is the translation among the 1, 5, 10 nearest?"),
     "sts": Task("sts", "correlation of human and vector similarity: Pearson's r"),
     "fdr": Task("fdr", "are thresholds chosen without gold what they claim to be?"),
-    "guards": Task("filters", "effect of filters and of a second score on F1"),
+    "filters": Task("filters", "effect of filters and of a second score on F1"),
 }

@@ -21,7 +21,7 @@ from eval.metrics.bucc import BuccScore, best_score, score_at
 from eval.output import Record, Table, score_record, signature
 from eval.tasks.arguments import add_bucc_data, chosen_pairs
 from eval.tasks.mined_splits import MinedSplit, mine_split
-from miner.fdr import TAIL, Null, lone_pairs, threshold_at
+from miner.fdr import TAIL, Null, mine_added, threshold_at
 from miner.knn.core.rescore import unit_rows
 from miner.knn.exact import search_both
 from miner.mining import mine
@@ -179,7 +179,7 @@ def decoy_scores(real: tuple[Matrix, Matrix], decoys: tuple[Matrix, Matrix]) -> 
         taken = np.full(len(base), -np.inf)
         taken[rows] = pairs.score
         found, _ = search_both(queries, base, k=K)
-        scores.append(lone_pairs(found, others, taken).scores)
+        scores.append(mine_added(found, others, taken).scores)
     return np.concatenate(scores)
 
 

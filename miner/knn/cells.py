@@ -29,7 +29,7 @@ from miner.knn.core.codes import (
     round_to_int8,
     type_of_integers,
 )
-from miner.knn.core.passes import Tile, loops_for, propose, search_on, settle
+from miner.knn.core.passes import Tile, fallback_search, generate_candidates, loops_for, verify
 from miner.knn.core.rescore import check_search, unit_rows
 from miner.knn.core.threads import blocks, in_threads
 from miner.knn.core.tuning import choose
@@ -268,17 +268,15 @@ def join_cells(
     passes_of_cells = [[order.nearest for order in orders], [order.cells for order in orders]]
     pairs = sum(int(rows.loads() @ columns.loads()) for rows, columns in passes_of_cells)
     share = len(source) * len(target) / max(1, pairs)
-    proposing = choose(source, target, k=k, precision=precision)
+    tuned = choose(source, target, k=k, precision=precision)
     left, right = (
         codes.part(order.rows)
-        for codes, order in zip(
-            encode_both(source, target, proposing.precision), orders, strict=True
-        )
+        for codes, order in zip(encode_both(source, target, tuned.precision), orders, strict=True)
     )
     loops = loops_for(pairs)
-    forward, backward = propose(
+    forward, backward = generate_candidates(
         *(loops, left, right, chain(*(_tiles(*cells) for cells in passes_of_cells))),
-        kept=proposing.kept,
+        kept=tuned.kept,
         repeated=True,
         progress=lambda products: progress(round(products * share)),
     )
@@ -297,11 +295,11 @@ def _complete(
     *,
     k: int,
 ) -> Neighbours:
-    """Rescore the candidates; search on, in their cells, for rows that may miss some."""
+    """Rescore the candidates; search again, in their cells, for rows that may miss some."""
     (rows, codes, order), (others, other_codes, other_order) = queries, base
-    neighbours, unsettled = settle(loops, rows, others, candidates.part(order.place), k=k)
-    tiles = _tiles(order.cells, other_order.cells, only=order.place[unsettled])
-    search_on(loops, (rows, codes), (others, other_codes), neighbours, tiles)
+    neighbours, incomplete = verify(loops, rows, others, candidates.part(order.place), k=k)
+    tiles = _tiles(order.cells, other_order.cells, only=order.place[incomplete])
+    fallback_search(loops, (rows, codes), (others, other_codes), neighbours, tiles)
     return neighbours
 
 

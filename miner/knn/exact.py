@@ -19,18 +19,18 @@ from miner.arrays import Neighbours
 from miner.knn.core import passes
 from miner.knn.core.candidates import Candidates
 from miner.knn.core.codes import Codes, Precision, encode_both
-from miner.knn.core.passes import Tile, loops_for, propose, search_on, settle
+from miner.knn.core.passes import Tile, fallback_search, generate_candidates, loops_for, verify
 from miner.knn.core.rescore import check_search
 from miner.knn.core.threads import blocks
 from miner.knn.core.tuning import choose
 from miner.knn.duplicates import Distinct, expand, find_distinct
-from miner.knn.gpu.cuda import ROUNDING, DeviceError, propose_both, usable_devices
+from miner.knn.gpu.cuda import ROUNDING, DeviceError, generate_on_devices, usable_devices
 
 if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
 
-    from miner.knn.core.proposals import Proposals
+    from miner.knn.core.device_candidates import DeviceCandidates
 
     Matrix = NDArray[np.float32]
 
@@ -107,11 +107,11 @@ def _search_distinct(
             return _search_on_devices(loops, source, target, k, devices, progress)
         except DeviceError as error:
             logger.warning("%s; searching on the processor instead", error)
-    proposing = choose(source, target, k=k, precision=precision)
-    left, right = encode_both(source, target, proposing.precision)
-    forward, backward = propose(
+    tuned = choose(source, target, k=k, precision=precision)
+    left, right = encode_both(source, target, tuned.precision)
+    forward, backward = generate_candidates(
         *(loops, left, right, _tiles(len(left), len(right))),
-        kept=proposing.kept,
+        kept=tuned.kept,
         repeated=False,
         progress=progress,
     )
@@ -143,19 +143,21 @@ def _search_on_devices(
     """
     kept = choose(source, target, k=k, precision="bfloat16").kept
     left, right = encode_both(source, target, "bfloat16", centred=False)
-    found = propose_both(left.numbers, right.numbers, kept=kept, devices=devices, progress=progress)
-    forward = _proposed(found[0], left, right, source.shape[1])
-    backward = _proposed(found[1], right, left, source.shape[1])
+    found = generate_on_devices(
+        left.numbers, right.numbers, kept=kept, devices=devices, progress=progress
+    )
+    forward = _with_bounds(found[0], left, right, source.shape[1])
+    backward = _with_bounds(found[1], right, left, source.shape[1])
     return _complete_both(loops, (source, left), (target, right), forward, backward, k)
 
 
-def _proposed(proposals: Proposals, queries: Codes, base: Codes, dim: int) -> Candidates:
+def _with_bounds(found: DeviceCandidates, queries: Codes, base: Codes, dim: int) -> Candidates:
     """Candidates of which nothing is known but the product that bounds all others."""
     rounding = ROUNDING * dim + base.bias.max(initial=-np.inf)
-    floor = proposals.floor.astype(np.float64) + queries.bias + rounding
+    floor = found.floor.astype(np.float64) + queries.bias + rounding
     return Candidates(
-        bounds=np.full(proposals.ids.shape, np.inf, dtype=np.float32),
-        ids=proposals.ids.astype(np.int32),
+        bounds=np.full(found.ids.shape, np.inf, dtype=np.float32),
+        ids=found.ids.astype(np.int32),
         floor=np.nextafter(floor.astype(np.float32), np.float32(np.inf)),
     )
 
@@ -183,10 +185,10 @@ def _complete(
     *,
     k: int,
 ) -> Neighbours:
-    """Rescore the candidates; search on for those rows whose candidates may be incomplete."""
-    neighbours, unsettled = settle(loops, queries[0], base[0], candidates, k=k)
+    """Rescore the candidates; search again for those rows whose candidates may be incomplete."""
+    neighbours, incomplete = verify(loops, queries[0], base[0], candidates, k=k)
     if candidates.ids.shape[1] < len(base[0]):
-        search_on(loops, queries, base, neighbours, _tiles_of(unsettled, len(base[0])))
+        fallback_search(loops, queries, base, neighbours, _tiles_of(incomplete, len(base[0])))
     return neighbours
 
 

@@ -1,6 +1,6 @@
 """FAISS indexes: made from a factory string, trained on a sample, filled, searched for candidates.
 
-An index proposes; ``miner.knn.core.rescore`` scores what it proposes. Axes: ``N`` queries, ``D``
+An index generates candidates; ``miner.knn.core.rescore`` scores them. Axes: ``N`` queries, ``D``
 dimensions, ``C`` candidates of each query.
 """
 

@@ -116,10 +116,10 @@ def _fetching(loops: ModuleType, x: Matrix, y: Matrix, k: int) -> float:
     candidates.bounds[:] = 2
     candidates.ids[:] = random.integers(len(y), size=candidates.ids.shape)
 
-    def settle() -> None:
-        loops.settle(queries, y, candidates, Neighbours.none(len(queries), k))
+    def verify() -> None:
+        loops.verify(queries, y, candidates, Neighbours.none(len(queries), k))
 
-    return _soonest(settle) / candidates.ids.size
+    return _soonest(verify) / candidates.ids.size
 
 
 def _preparing(x: Matrix, y: Matrix, k: int) -> float:

@@ -31,7 +31,7 @@ _JSON_BREAK = re.compile("[\x85\u2028\u2029]")
 def pairs_schema(*, reasons: bool = False) -> pa.Schema:
     """The Arrow schema of the pairs: the fields of JSON lines and Parquet, in this order.
 
-    Pairs that guards rejected have the ``reason``, too.
+    Pairs that filters rejected have the ``reason``, too.
     """
     import pyarrow as pa
 

@@ -16,7 +16,7 @@ from pipelines.options import PRECISIONS, SCOPES
 # The names in miner.margin, miner.selection and miner.filters, which would load NumPy for --help.
 MARGINS = ("ratio", "distance", "absolute", "csls")
 RETRIEVALS = ("max", "intersect", "forward", "backward")
-GUARDS = ("short", "length", "copied", "numbers", "hub", "language")
+FILTERS = ("short", "length", "copied", "numbers", "hub", "language")
 
 
 def mine_parser() -> argparse.ArgumentParser:
@@ -160,12 +160,12 @@ def _add_mining_options(parser: argparse.ArgumentParser) -> None:
         "(needs an encoder with word vectors, such as mini)",
     )
     add(
-        "--guards",
+        "--filters",
         type=_names,
         default=(),
         metavar="NAMES",
         help=f"reject pairs by rules, such as length, or length,copied, and write them with the "
-        f"reason beside OUT; of {', '.join(GUARDS)} (default: none; length is what raised F1)",
+        f"reason beside OUT; of {', '.join(FILTERS)} (default: none; length is what raised F1)",
     )
     add(
         "--index",

@@ -147,7 +147,7 @@ def _mining_options(args: argparse.Namespace, work_dir: Place) -> MiningOptions:
         workers=args.workers,
         runner=args.runner,
         beam_options=tuple(args.beam_options),
-        guards=args.guards,
+        filters=args.filters,
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from miner.knn.cost_model import Problem, rows_per_shard, tile_bytes
-from miner.score_ranges import BAND_BYTES, LEAST_BAND
+from miner.score_ranges import MIN_RANGE, RANGE_BYTES
 from miner.storage.corpus.repeats import BLOCK, BLOCK_BYTES
 from pipelines.options import SOURCE, TARGET, CorpusOptions, MiningOptions
 from pipelines.resources.memory import (
@@ -167,7 +167,7 @@ def _stages(options: MiningOptions, sizes: Mapping[str, SideSize]) -> dict[str, 
         "search": tile_bytes(tile, threads=_threads()),
         "merge": 80 * options.k * max(shard.values()),
         "select": (CHOSEN_BYTES + CHOSEN_LIST_BYTES * options.k) * max(shard.values())
-        + BAND_BYTES * LEAST_BAND
+        + RANGE_BYTES * MIN_RANGE
         + sum(rows.values()),  # one byte says that a sentence is taken
         "export": batch,
     }

@@ -11,7 +11,7 @@ from miner.storage.artefacts import Draft, content_key, produce
 from pipelines.options import SOURCE, TARGET, MiningOptions
 from pipelines.stages.encode import encoder_of_process, word_encoder
 from pipelines.stages.export import completed_pairs
-from pipelines.stages.select import PAIRS, Choice, band_pairs
+from pipelines.stages.select import PAIRS, Choice, range_pairs
 
 if TYPE_CHECKING:
     from encoder.words import WordEncoder
@@ -37,19 +37,19 @@ def align_pairs(options: MiningOptions, choice: Choice) -> Choice:
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        with draft.scratch() as bands:
-            return _rescore(options, choice, encoder, bands, draft)
+        with draft.scratch() as scratch:
+            return _rescore(options, choice, encoder, scratch, draft)
 
     return replace(choice, pairs=produce(folder, key=key, write=write))
 
 
 def _rescore(
-    options: MiningOptions, choice: Choice, encoder: WordEncoder, bands: Path, draft: Draft
+    options: MiningOptions, choice: Choice, encoder: WordEncoder, scratch: Path, draft: Draft
 ) -> Mapping[str, Any]:
     import pyarrow.parquet as pq
 
     from miner.arrays import Direction
-    from miner.score_ranges import merge_in_bands, sort_pairs
+    from miner.score_ranges import merge_in_ranges, sort_pairs
     from miner.storage.pair_numbers import numbers_schema, pairs_of, table_of
     from miner.word_match import align_texts, aligned_scores, usual_log_ratio
 
@@ -61,13 +61,13 @@ def _rescore(
         if usual is None:
             usual = usual_log_ratio(found)
         scores = aligned_scores(pairs.score, found, usual=usual)
-        path = bands / f"{len(files):05d}.npy"
+        path = scratch / f"{len(files):05d}.npy"
         files.append(sort_pairs(path, replace(pairs, score=scores), Direction.BOTH))
     with (
         draft.file(PAIRS) as path,
         pq.ParquetWriter(path, numbers_schema()) as writer,
     ):
-        for band in merge_in_bands(files, size=band_pairs(options), threshold=options.threshold):
-            writer.write_table(table_of(band))
-            kept += len(band)
+        for part in merge_in_ranges(files, size=range_pairs(options), threshold=options.threshold):
+            writer.write_table(table_of(part))
+            kept += len(part)
     return {**choice.pairs.facts, "pairs": kept, "usual_log_ratio": usual or 0.0}

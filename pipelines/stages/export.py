@@ -29,11 +29,11 @@ PAIR_BYTES = 200  # what is known of a pair without its texts
 
 
 def export_pairs(options: MiningOptions, choice: Choice) -> Choice:
-    """Write the chosen pairs to ``options.output``, and those that guards rejected beside it."""
+    """Write the chosen pairs to ``options.output``, and those that filters rejected beside it."""
     from miner.storage.pairs import write_pairs
 
     write_pairs(options.output, completed_pairs(options, choice, PAIRS, "export"))
-    if options.guards:
+    if options.filters:
         rejected = completed_pairs(options, choice, REJECTED, "export rejected")
         write_pairs(options.rejected_output, rejected, reasons=True)
     return choice

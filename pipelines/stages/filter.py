@@ -1,4 +1,4 @@
-"""The guard stage: of the chosen pairs, those that no guard rejects."""
+"""The filter stage: of the chosen pairs, those that no filter rejects."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def guard_pairs(options: MiningOptions, choice: Choice) -> Choice:
-    """Part the chosen pairs into those kept and those rejected; seals ``guarded``.
+def filter_pairs(options: MiningOptions, choice: Choice) -> Choice:
+    """Part the chosen pairs into those kept and those rejected; seals ``filtered``.
 
-    The first block of pairs says what ratio of lengths is usual. Without guards the choice stays
+    The first block of pairs says what ratio of lengths is usual. Without filters the choice stays
     as it is.
     """
-    if not options.guards:
+    if not options.filters:
         return choice
     shards, scope = [found.embedded.shard for found in choice.shards], options.scope
     key = content_key(
-        "guard",
+        "filter",
         pairs=choice.pairs.files[PAIRS],
         neighbours=[sorted(found.neighbours[scope].files.items()) for found in choice.shards],
         sentences=[shard.digest for shard in shards],
-        guards=options.guards,
+        filters=options.filters,
         languages=options.languages,
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
         return _part(options, choice, draft)
 
-    return replace(choice, pairs=produce(options.work_dir / "guarded", key=key, write=write))
+    return replace(choice, pairs=produce(options.work_dir / "filtered", key=key, write=write))
 
 
 def _part(options: MiningOptions, choice: Choice, draft: Draft) -> Mapping[str, Any]:
@@ -50,7 +50,7 @@ def _part(options: MiningOptions, choice: Choice, draft: Draft) -> Mapping[str, 
     from miner.filters import Suspects, reasons, usual_ratio
 
     schema = pq.read_schema(choice.pairs.file(PAIRS))
-    lists = _lists(choice, options.scope) if "hub" in options.guards else {}
+    lists = _lists(choice, options.scope) if "hub" in options.filters else {}
     counts: Counter[str] = Counter()
     ratio = None
     with (
@@ -59,7 +59,7 @@ def _part(options: MiningOptions, choice: Choice, draft: Draft) -> Mapping[str, 
         pq.ParquetWriter(kept_path, schema) as kept,
         pq.ParquetWriter(rejected_path, schema.append(pa.field("reason", pa.string()))) as rejected,
     ):
-        for table in completed_pairs(options, choice, PAIRS, "guard"):
+        for table in completed_pairs(options, choice, PAIRS, "filter"):
             source, target = (table[f"{side}_text"].to_pylist() for side in (SOURCE, TARGET))
             if ratio is None:
                 ratio = usual_ratio(source, target)
@@ -70,7 +70,7 @@ def _part(options: MiningOptions, choice: Choice, draft: Draft) -> Mapping[str, 
                 languages=options.languages,
                 lists=[of_side[table[f"{side}_row"]] for side, of_side in lists.items()],
             )
-            found = reasons(suspects, options.guards)
+            found = reasons(suspects, options.filters)
             counts.update(name for names in found for name in names.split(","))
             judged = table.select(schema.names).append_column(
                 "reason", pa.array(found, pa.string())
@@ -78,7 +78,7 @@ def _part(options: MiningOptions, choice: Choice, draft: Draft) -> Mapping[str, 
             kept.write_table(judged.filter(pc.field("reason") == "").select(schema.names))
             rejected.write_table(judged.filter(pc.field("reason") != ""))
     kept_pairs = counts.pop("", 0)
-    return {**choice.pairs.facts, "pairs": kept_pairs, "guards": dict(counts)}
+    return {**choice.pairs.facts, "pairs": kept_pairs, "filters": dict(counts)}
 
 
 def _lists(choice: Choice, scope: str) -> dict[str, NDArray[np.int64]]:

@@ -1,6 +1,6 @@
 """The search through indexes: a shard's neighbours in the whole other side, without tiles.
 
-All indexes of the other side are asked one after the other, and what they propose is put in order
+All indexes of the other side are asked one after the other, and their candidates are put in order
 by their own products, which are comparable as the indexes share what was trained. Only the best are
 rescored, at the end: indexes with compressed codes would else find more in more shards.
 """
@@ -65,8 +65,8 @@ def look_up(options: MiningOptions, lookups: Sequence[Lookup]) -> Neighbours:
     base = SideVectors([other.embedded for other in others])
     part = lookups[0].embedded.shard.name
     with progress.stage("search", len(queries) * len(base), "similarities", part) as meter:
-        proposed = _propose(queries, others, base, k=options.k, meter=meter)
-        found = _rescore(queries, base, proposed, k=min(options.k, len(base)))
+        candidates = _candidates(queries, others, base, k=options.k, meter=meter)
+        found = _rescore(queries, base, candidates, k=min(options.k, len(base)))
     rows = np.concatenate([other.embedded.row_ids() for other in others])
     ids = np.where(found.ids == NO_NEIGHBOUR, NO_NEIGHBOUR, rows[found.ids])
     return Neighbours(ids=ids, cosines=found.cosines)
@@ -82,7 +82,7 @@ def _digest(other: SearchableShard) -> str:
     return other.index.files[FILLED]
 
 
-def _propose(
+def _candidates(
     queries: Matrix,
     others: Sequence[SearchableShard],
     base: SideVectors,
@@ -108,7 +108,7 @@ def _propose(
 def _search(
     queries: Matrix, other: SearchableShard, *, count: int, meter: progress.Meter
 ) -> Neighbours:
-    """What the index of one shard proposes; ids are positions in that shard."""
+    """Return the candidates of one shard's index; ids are positions in that shard."""
     from miner.knn.faiss_index import parse_index, search_index, set_breadth
     from miner.knn.gpu.faiss_gpu import on_gpus
     from miner.storage.vectors.indexes import map_index
@@ -126,8 +126,8 @@ def _search(
     return found
 
 
-def _rescore(queries: Matrix, base: SideVectors, proposed: Neighbours, *, k: int) -> Neighbours:
-    """The exact best of what was proposed; reads the candidates' vectors from disk."""
+def _rescore(queries: Matrix, base: SideVectors, candidates: Neighbours, *, k: int) -> Neighbours:
+    """Return the exact best of the candidates; reads the candidates' vectors from disk."""
     import numpy as np
 
     from miner.arrays import NO_NEIGHBOUR
@@ -136,7 +136,7 @@ def _rescore(queries: Matrix, base: SideVectors, proposed: Neighbours, *, k: int
     found = _nothing(len(queries), k)
     for start in range(0, len(queries), RESCORED):
         block = slice(start, start + RESCORED)
-        ids = proposed.ids[block]
+        ids = candidates.ids[block]
         positions = np.unique(ids[ids != NO_NEIGHBOUR])
         if not len(positions):
             continue  # cells may be empty

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from miner.score_ranges import Sorted
 
 PAIRS = "pairs.parquet"
-REJECTED = "rejected.parquet"  # only where guards are asked for
+REJECTED = "rejected.parquet"  # only where filters are asked for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,30 +50,30 @@ def select_pairs(options: MiningOptions, shards: Sequence[ShardNeighbours]) -> C
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        with draft.scratch() as bands:
-            return _select(options, sources, targets, bands, draft)
+        with draft.scratch() as scratch:
+            return _select(options, sources, targets, scratch, draft)
 
     pairs = produce(folder, key=key, write=write)
     return Choice(pairs=pairs, shards=[*sources, *targets])
 
 
-def band_pairs(options: MiningOptions) -> int:
-    """How many pairs a band may have."""
-    from miner.score_ranges import BAND_BYTES, LEAST_BAND
+def range_pairs(options: MiningOptions) -> int:
+    """Return how many pairs a range of scores may have."""
+    from miner.score_ranges import MIN_RANGE, RANGE_BYTES
 
-    return max(LEAST_BAND, spare_bytes(options) // BAND_BYTES)
+    return max(MIN_RANGE, spare_bytes(options) // RANGE_BYTES)
 
 
 def _select(
     options: MiningOptions,
     sources: Sequence[ShardNeighbours],
     targets: Sequence[ShardNeighbours],
-    bands: Path,
+    scratch: Path,
     draft: Draft,
 ) -> Mapping[str, Any]:
     import pyarrow.parquet as pq
 
-    from miner.score_ranges import select_in_bands, sort_pairs
+    from miner.score_ranges import select_in_ranges, sort_pairs
     from miner.storage.pair_numbers import numbers_schema, table_of
 
     files: list[Sorted] = []
@@ -84,12 +84,12 @@ def _select(
         pq.ParquetWriter(path, numbers_schema()) as writer,
     ):
         for best in _best_pairs(options, sources, targets):
-            files.append(sort_pairs(bands / f"{len(files):05d}.npy", best.pairs, best.side))
+            files.append(sort_pairs(scratch / f"{len(files):05d}.npy", best.pairs, best.side))
             candidates += best.candidates
             meter.advance(best.candidates)
-        for chosen in select_in_bands(
+        for chosen in select_in_ranges(
             files,
-            size=band_pairs(options),
+            size=range_pairs(options),
             retrieval=options.retrieval,
             threshold=options.margin_threshold,
         ):

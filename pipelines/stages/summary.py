@@ -80,9 +80,9 @@ def describe(summary: Mapping[str, Any], seconds: Mapping[str, float], peak_byte
     lines = [_describe_side(side, summary[side]) for side in (SOURCE, TARGET)]
     lines.append(f"pairs: {summary['pairs']:,} of {summary['candidates']:,} candidates")
     stages = ", ".join(f"{name} {spent:.1f} s" for name, spent in seconds.items())
-    if guards := summary.get("guards"):
-        caught = ", ".join(f"{name} {count:,}" for name, count in guards.items())
-        lines.append(f"rejected by guards: {caught}")
+    if filters := summary.get("filters"):
+        caught = ", ".join(f"{name} {count:,}" for name, count in filters.items())
+        lines.append(f"rejected by filters: {caught}")
     lines.append(f"time: {stages}; peak memory {peak_bytes / 2**30:.2f} GiB")
     return "\n".join(lines)
 

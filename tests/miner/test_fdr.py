@@ -9,7 +9,7 @@ from miner.fdr import (
     FEWEST_DECOYS,
     Null,
     false_discovery_rates,
-    lone_pairs,
+    mine_added,
     probabilities,
     threshold_at,
     wrong_pairs,
@@ -20,7 +20,7 @@ from miner.knn.exact import search_both
 K = 3
 
 
-def slow_lone(query: np.ndarray, source: np.ndarray, target: np.ndarray, taken: list) -> list:
+def slow_added(query: np.ndarray, source: np.ndarray, target: np.ndarray, taken: list) -> list:
     """The query joined to the sources, and everything computed again."""
     cosines = np.concatenate([source, query[None]]).astype(float) @ target.T.astype(float)
 
@@ -33,7 +33,7 @@ def slow_lone(query: np.ndarray, source: np.ndarray, target: np.ndarray, taken: 
     return [scores[best]] if scores[best] > taken[near[best]] else []
 
 
-def test_lone_pairs() -> None:
+def test_mine_added() -> None:
     random = np.random.default_rng(5)
     shift = np.array([4, 0, 0, 0])  # so that all cosines are above zero
     source, target, queries = (
@@ -43,10 +43,10 @@ def test_lone_pairs() -> None:
     _, backward = search_both(source, target, k=K)
     found, _ = search_both(queries, target, k=K)
     expected = [
-        score for query in queries for score in slow_lone(query, source, target, taken.tolist())
+        score for query in queries for score in slow_added(query, source, target, taken.tolist())
     ]
     assert 5 < len(expected) < 30
-    pairs = lone_pairs(found, backward, taken)
+    pairs = mine_added(found, backward, taken)
     np.testing.assert_allclose(pairs.scores, expected, rtol=1e-6)
     assert (pairs.scores > taken[pairs.rows]).all()
     assert (np.diff(pairs.queries) > 0).all()

@@ -1,4 +1,4 @@
-"""The guards: what each rejects, and what it lets pass."""
+"""The filters: what each rejects, and what it lets pass."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from miner.filters import (
-    GUARDS,
+    FILTERS,
     RATIO_PAIRS,
     Suspects,
-    check_guards,
+    check_filters,
     length_odds,
     numbers_in,
     occurrences,
@@ -49,7 +49,7 @@ def test_the_usual_ratio_is_that_of_the_best_pairs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("guard", "source", "target", "expected"),
+    ("name", "source", "target", "expected"),
     [
         ("short", "Ja", "Yes, of course", True),
         ("short", "1234 5678", "1234 5678", True),
@@ -71,22 +71,22 @@ def test_the_usual_ratio_is_that_of_the_best_pairs() -> None:
         ("language", "12", "?", False),
     ],
 )
-def test_a_pair(guard: str, source: str, target: str, expected: bool) -> None:
-    assert GUARDS[guard](suspects([source], [target])).tolist() == [expected]
+def test_a_pair(name: str, source: str, target: str, expected: bool) -> None:
+    assert FILTERS[name](suspects([source], [target])).tolist() == [expected]
 
 
 def test_length() -> None:
     """Of ten pairs of equal lengths one is half as long, which is a whole power of 2."""
     source = ["a" * 31] * 10
     target = ["b" * 31] * 9 + ["b" * 15]
-    assert GUARDS["length"](suspects(source, target)).tolist() == [False] * 9 + [True]
+    assert FILTERS["length"](suspects(source, target)).tolist() == [False] * 9 + [True]
     target[9] = "b" * 25
-    assert not GUARDS["length"](suspects(source, target)).any()
+    assert not FILTERS["length"](suspects(source, target)).any()
 
 
 def test_hubs_on_either_side() -> None:
     pairs = suspects(["a"] * 4, ["b"] * 4, ([50, 51, 0, 0], [50, 0, 51, 0]))
-    assert GUARDS["hub"](pairs).tolist() == [False, True, True, False]
+    assert FILTERS["hub"](pairs).tolist() == [False, True, True, False]
 
 
 def test_occurrences() -> None:
@@ -95,9 +95,9 @@ def test_occurrences() -> None:
     assert occurrences(ids, 12).tolist() == [counts[row] for row in range(12)]
 
 
-@pytest.mark.parametrize("guard", GUARDS)
-def test_no_pairs(guard: str) -> None:
-    assert GUARDS[guard](suspects([], [])).tolist() == []
+@pytest.mark.parametrize("name", FILTERS)
+def test_no_pairs(name: str) -> None:
+    assert FILTERS[name](suspects([], [])).tolist() == []
 
 
 def test_reasons() -> None:
@@ -113,27 +113,31 @@ def test_numbers() -> None:
 @pytest.mark.parametrize(
     ("names", "languages", "message"),
     [
-        (("length", "loud"), ("de", "en"), "no guard 'loud'; choose of short, length, copied,"),
+        (("length", "loud"), ("de", "en"), "no filter 'loud'; choose of short, length, copied,"),
         (("language",), ("de", None), "needs to know both languages: --src-lang and --tgt-lang"),
-        (("language",), ("de", "klingon"), "the guard 'language' knows no 'klingon'; it knows ace"),
+        (
+            ("language",),
+            ("de", "klingon"),
+            "the filter 'language' knows no 'klingon'; it knows ace",
+        ),
     ],
 )
-def test_what_cannot_be_guarded(
+def test_what_cannot_be_checked(
     names: Sequence[str], languages: tuple[str, str | None], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        check_guards(names, languages)
+        check_filters(names, languages)
 
 
 def test_what_can() -> None:
-    check_guards((), (None, None))
-    check_guards(tuple(GUARDS), ("de", "en"))
+    check_filters((), (None, None))
+    check_filters(tuple(FILTERS), ("de", "en"))
 
 
 def test_without_the_identifier(monkeypatch: pytest.MonkeyPatch) -> None:
-    from miner import filters as guards
+    from miner import filters
 
-    guards._identifier.cache_clear()
+    filters._identifier.cache_clear()
     monkeypatch.setitem(__import__("sys").modules, "py3langid.langid", None)
     with pytest.raises(ValueError, match=r"pip install 'bitext-adit\[language\]'"):
-        check_guards(("language",), ("de", "en"))
+        check_filters(("language",), ("de", "en"))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from miner.arrays import Direction, Neighbours, Pairs
 from miner.best_pairs import Part, best_pairs, choosable_pairs
 from miner.margin import MARGINS
-from miner.score_ranges import merge_in_bands, select_in_bands, sort_pairs
+from miner.score_ranges import merge_in_ranges, select_in_ranges, sort_pairs
 from miner.selection import RETRIEVALS, candidate_pairs, check_retrieval, select
 from tests.miner import oracle
 from tests.miner.oracle import Edge
@@ -120,7 +120,7 @@ def test_choosable_pairs_are_as_good_as_all(margin, retrieval, sides, k, block):
     size=st.sampled_from([1, 2, 5, 1000]),
     threshold=st.sampled_from([-np.inf, 0.9, 1.0]),
 )
-def test_bands_choose_what_one_choice_among_all_does(retrieval, sides, k, cuts, size, threshold):
+def test_ranges_choose_what_one_choice_among_all_does(retrieval, sides, k, cuts, size, threshold):
     table = oracle.cosines(*sides)
     lists = neighbours(table, k), neighbours(table.T, k)
     whole = candidate_pairs(
@@ -143,8 +143,8 @@ def test_bands_choose_what_one_choice_among_all_does(retrieval, sides, k, cuts, 
                 best = best_pairs(part, others, side=side)
                 candidates += best.candidates
                 files.append(sort_pairs(Path(folder) / f"{len(files)}.npy", best.pairs, best.side))
-        bands = list(select_in_bands(files, size=size, retrieval=retrieval, threshold=threshold))
-    found = [edge for band in bands for edge in edges_of(band)]
+        parts = list(select_in_ranges(files, size=size, retrieval=retrieval, threshold=threshold))
+    found = [edge for part in parts for edge in edges_of(part)]
     assert found == edges_of(select(whole, retrieval=retrieval, threshold=threshold))
     assert candidates == len(whole)
 
@@ -176,7 +176,7 @@ def test_max_is_what_rounds_of_mutually_best_pairs_come_to(pairs):
     assert edges_of(select(pairs, retrieval="max")) == sorted(taken, key=oracle.best_first)
 
 
-def test_bands_are_as_large_as_asked_for(tmp_path):
+def test_ranges_are_as_large_as_asked_for(tmp_path):
     ids = np.arange(1000)
     random = np.random.default_rng(0)
     lists = Neighbours(
@@ -185,7 +185,7 @@ def test_bands_are_as_large_as_asked_for(tmp_path):
     part = Part(ids=ids, lists=lists, means=np.ones(1000))
     best = best_pairs(part, [part], side=Direction.FORWARD)
     files = [sort_pairs(tmp_path / "pairs.npy", best.pairs, best.side)]
-    sizes = [len(band) for band in select_in_bands(files, size=100, retrieval="forward")]
+    sizes = [len(part) for part in select_in_ranges(files, size=100, retrieval="forward")]
     assert sum(sizes) == 1000
     assert len(sizes) == 10
     assert max(sizes) <= 110
@@ -197,15 +197,15 @@ def test_bands_are_as_large_as_asked_for(tmp_path):
     size=st.sampled_from([1, 3, 1000]),
     threshold=st.sampled_from([-np.inf, 0.5, 0.75]),
 )
-def test_bands_merge_what_is_in_several_files(pairs, cut, size, threshold):
+def test_ranges_merge_what_is_in_several_files(pairs, cut, size, threshold):
     rows = np.arange(len(pairs))
     with tempfile.TemporaryDirectory() as folder:
         files = [
             sort_pairs(Path(folder) / f"{number}.npy", pairs.take(part), Direction.BOTH)
             for number, part in enumerate(np.split(rows, [min(cut, len(rows))]))
         ]
-        bands = list(merge_in_bands(files, size=size, threshold=threshold))
-    found = [edge for band in bands for edge in edges_of(band)]
+        parts = list(merge_in_ranges(files, size=size, threshold=threshold))
+    found = [edge for part in parts for edge in edges_of(part)]
     kept = [edge for edge in edges_of(pairs) if edge.score > threshold]
     assert found == sorted(kept, key=oracle.best_first)
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from miner.word_match import (
     COVERAGE,
     IMBALANCE,
-    LONE_NUMBERS,
     MATCHED,
+    UNMATCHED_NUMBERS,
     Alignment,
     align_texts,
     aligned_scores,
@@ -109,10 +109,10 @@ def test_a_clause_that_only_one_side_has_costs():
     assert ends[0] > ends[1]
 
 
-def aligned(coverage, log_ratio, lone_numbers=None):
-    if lone_numbers is None:
-        lone_numbers = np.zeros(len(coverage))
-    return Alignment(coverage=coverage, log_ratio=log_ratio, lone_numbers=lone_numbers)
+def aligned(coverage, log_ratio, unmatched_numbers=None):
+    if unmatched_numbers is None:
+        unmatched_numbers = np.zeros(len(coverage))
+    return Alignment(coverage=coverage, log_ratio=log_ratio, unmatched_numbers=unmatched_numbers)
 
 
 def test_texts_are_held_against_each_other():
@@ -124,7 +124,7 @@ def test_texts_are_held_against_each_other():
     expected = match_words(*words.values())
     assert np.array_equal(found.coverage, expected[0])
     assert np.array_equal(found.log_ratio, expected[1])
-    assert found.lone_numbers.tolist() == [1, 0, 0, 2, 1]
+    assert found.unmatched_numbers.tolist() == [1, 0, 0, 2, 1]
 
 
 def test_the_score_is_its_formula():
@@ -132,7 +132,7 @@ def test_the_score_is_its_formula():
     scores = aligned_scores(np.array([1.5, 1.0]), found, usual=0.1)
     expected = [
         1.5 + COVERAGE / 4 - IMBALANCE * 0.4,
-        1 + COVERAGE - IMBALANCE * 0.2 - LONE_NUMBERS * math.log(3),
+        1 + COVERAGE - IMBALANCE * 0.2 - UNMATCHED_NUMBERS * math.log(3),
     ]
     np.testing.assert_allclose(scores, expected)
 

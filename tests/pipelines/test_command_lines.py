@@ -7,7 +7,7 @@ import pytest
 from encoder.training import options
 from encoder.training.options import TrainingOptions
 from encoder.training.recipe import Recipe
-from miner.filters import GUARDS
+from miner.filters import FILTERS
 from miner.margin import MARGINS
 from miner.selection import RETRIEVALS
 from pipelines.cli import arguments
@@ -18,7 +18,7 @@ from pipelines.cli.train import _options, _parser
 def test_the_names_offered_are_those_there_are() -> None:
     assert tuple(MARGINS) == arguments.MARGINS
     assert tuple(RETRIEVALS) == arguments.RETRIEVALS
-    assert tuple(GUARDS) == arguments.GUARDS
+    assert tuple(FILTERS) == arguments.FILTERS
 
 
 def test_the_defaults_of_training_are_those_of_the_library() -> None:

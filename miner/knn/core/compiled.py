@@ -188,8 +188,8 @@ def _place(ids: Any, cosines: Any, found: Any, number: Any, cosine: Any) -> Any:
 
 
 @_compile
-def _settle(
-    queries: Any, base: Any, found_candidates: Any, ids: Any, cosines: Any, unsettled: Any
+def _verify(
+    queries: Any, base: Any, found_candidates: Any, ids: Any, cosines: Any, incomplete: Any
 ) -> None:
     bounds, candidates, floor = found_candidates
     for row in range(len(queries)):
@@ -200,11 +200,11 @@ def _settle(
                 break
             cosine = _cosine(queries[row], base[number])
             found = _place(ids[row], cosines[row], found, number, cosine)
-        unsettled[row] = floor[row] >= cosines[row, -1]
+        incomplete[row] = floor[row] >= cosines[row, -1]
 
 
 @_compile
-def _search_on(
+def _fallback_search(
     tile: Any,
     slack: Any,
     queries: Any,
@@ -267,7 +267,7 @@ def largest(tile: torch.Tensor, scale: NDArray[np.float32], places: NDArray[np.i
     _largest(tile.numpy(), scale, places)
 
 
-def settle(
+def verify(
     queries: Matrix, base: Matrix, candidates: Candidates, neighbours: Neighbours
 ) -> NDArray[np.bool_]:
     """Fill ``neighbours`` (N, K) from candidates: by exact cosines, ties by id.
@@ -276,13 +276,13 @@ def settle(
     Returns which rows (N,) may have better neighbours than their candidates. Fetches one vector of
     ``base`` for each candidate looked at: memory bounds it.
     """
-    unsettled = np.zeros(len(queries), dtype=np.bool_)
+    incomplete = np.zeros(len(queries), dtype=np.bool_)
     found = candidates.bounds, candidates.ids, candidates.floor
-    _settle(queries, base, found, neighbours.ids, neighbours.cosines, unsettled)
-    return unsettled
+    _verify(queries, base, found, neighbours.ids, neighbours.cosines, incomplete)
+    return incomplete
 
 
-def search_on(
+def fallback_search(
     tile: torch.Tensor,
     rows: Codes,
     columns: Codes,
@@ -295,7 +295,7 @@ def search_on(
     ``queries`` and ``base`` are whole sides. The exact cosine of a pair is computed wherever its
     bound reaches the row's K-th one.
     """
-    _search_on(
+    _fallback_search(
         _numbers(tile),
         rows.slack,
         queries,

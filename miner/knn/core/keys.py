@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from miner.arrays import NO_NEIGHBOUR
-from miner.knn.core.proposals import Proposals
+from miner.knn.core.device_candidates import DeviceCandidates
 
 if TYPE_CHECKING:
     import torch
@@ -69,13 +69,13 @@ def floors(keys: torch.Tensor) -> torch.Tensor:
     return products(keys[:, -1])
 
 
-def proposals(keys: torch.Tensor, *, of: int) -> Proposals:
+def device_candidates(keys: torch.Tensor, *, of: int) -> DeviceCandidates:
     """Keys (N, C) that are the best of each row among ``of`` others, in the shared contract."""
     if keys.shape[1] == of:
         floor = np.full(len(keys), -np.inf, dtype=np.float32)
     else:
         floor = floors(keys).cpu().numpy()
-    return Proposals(ids=positions(keys).cpu().numpy(), floor=floor)
+    return DeviceCandidates(ids=positions(keys).cpu().numpy(), floor=floor)
 
 
 def _turned(bits: torch.Tensor) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""The passes of a two-way search over its tiles: propose, settle, search on.
+"""The passes of a two-way search over its tiles: generate candidates, verify, fallback search.
 
 A tile is a set of rows and a set of columns whose products are computed together: all of them in
 turn for an exact search, those that share a cell for a cell join.
@@ -59,7 +59,7 @@ def _compiled() -> ModuleType | None:
     return compiled
 
 
-def propose(
+def generate_candidates(
     loops: ModuleType,
     left: Codes,
     right: Codes,
@@ -93,26 +93,26 @@ def propose(
     return forward, backward
 
 
-def settle(
+def verify(
     loops: ModuleType, queries: Matrix, base: Matrix, candidates: Candidates, *, k: int
 ) -> tuple[Neighbours, NDArray[np.int64]]:
     """The best k of the candidates, and the rows for which something left out may be better."""
     neighbours = Neighbours.none(len(queries), k)
-    unsettled = np.zeros(len(queries), dtype=np.bool_)
+    incomplete = np.zeros(len(queries), dtype=np.bool_)
 
-    def settle_block(rows: slice) -> None:
-        unsettled[rows] = loops.settle(
+    def verify_block(rows: slice) -> None:
+        incomplete[rows] = loops.verify(
             queries[rows], base, candidates.part(rows), neighbours.part(rows)
         )
 
     if k:
-        in_threads(settle_block, blocks(len(queries), TILE_ROWS))
-    open_rows = np.flatnonzero(unsettled)
+        in_threads(verify_block, blocks(len(queries), TILE_ROWS))
+    open_rows = np.flatnonzero(incomplete)
     logger.debug("%d of %d rows are searched a second time", len(open_rows), len(queries))
     return neighbours, open_rows
 
 
-def search_on(
+def fallback_search(
     loops: ModuleType,
     queries: tuple[Matrix, Codes],
     base: tuple[Matrix, Codes],
@@ -131,7 +131,7 @@ def search_on(
         products = product(x.numbers, y.numbers)
         with claims.on(tile.rows):
             found = neighbours.part(x.ids)
-            loops.search_on(products, x, y, left, right, found)
+            loops.fallback_search(products, x, y, left, right, found)
             neighbours.ids[x.ids], neighbours.cosines[x.ids] = found.ids, found.cosines
 
     in_threads(search, tiles)

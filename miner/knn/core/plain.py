@@ -59,7 +59,7 @@ def largest(tile: torch.Tensor, scale: NDArray[np.float32], places: NDArray[np.i
     places[:] = order[:, : places.shape[1]].numpy()
 
 
-def settle(
+def verify(
     queries: Matrix, base: Matrix, candidates: Candidates, neighbours: Neighbours
 ) -> NDArray[np.bool_]:
     """Fill ``neighbours`` (N, K) from candidates: by exact cosines, ties by id.
@@ -69,11 +69,11 @@ def settle(
     k = neighbours.ids.shape[1]
     found = rescore(queries, base, candidates.ids.astype(np.int64), k=k)
     neighbours.ids[:], neighbours.cosines[:] = found.ids, found.cosines
-    unsettled: NDArray[np.bool_] = candidates.floor >= found.cosines[:, -1]
-    return unsettled
+    incomplete: NDArray[np.bool_] = candidates.floor >= found.cosines[:, -1]
+    return incomplete
 
 
-def search_on(
+def fallback_search(
     tile: torch.Tensor,
     rows: Codes,
     columns: Codes,

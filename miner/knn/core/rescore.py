@@ -1,7 +1,7 @@
 """Cosines that depend on the two vectors alone, whatever found the pair.
 
 A float32 product's last bits depend on the tile, the threads and the machine that computed it.
-Searches therefore only propose candidates; their cosines are computed in float64, of unit rows
+Searches therefore only generate candidates; their cosines are computed in float64, of unit rows
 whose numbers are all multiples of 2**-26. Products of two such numbers are multiples of 2**-52, and
 so are all partial sums of them; those stay below 2 and so fit into a float64's 53 bits. The sum is
 exact, whatever its order, and results do not change with tiles, shards, threads or processors.

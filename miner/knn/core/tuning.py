@@ -40,8 +40,8 @@ SECOND_SEARCH = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class Proposing:
-    """How candidates are proposed: the precision of the product, and how many a row keeps."""
+class Tuning:
+    """The way to generate candidates: the precision of the product, and how many a row keeps."""
 
     precision: Precision
     kept: int
@@ -82,7 +82,7 @@ def _seconds(left: torch.Tensor, right: torch.Tensor) -> float:
     return time.perf_counter() - start
 
 
-def choose(source: Matrix, target: Matrix, *, k: int, precision: Precision | None) -> Proposing:
+def choose(source: Matrix, target: Matrix, *, k: int, precision: Precision | None) -> Tuning:
     """The precision (unless given) and the number of candidates that make a search soonest done.
 
     A few rows of each side are searched in float32. A precision whose rounding could hide more of
@@ -90,10 +90,10 @@ def choose(source: Matrix, target: Matrix, *, k: int, precision: Precision | Non
     products.
     """
     if len(source) == 0 or len(target) == 0:
-        return Proposing(precision=precision or "float32", kept=k)
+        return Tuning(precision=precision or "float32", kept=k)
     samples = [_Sample.of(source, target, k), _Sample.of(target, source, k)]
     rates = product_rates()
-    chosen, least = Proposing(precision="float32", kept=k + SPARE), np.inf
+    chosen, least = Tuning(precision="float32", kept=k + SPARE), np.inf
     for candidate in (precision,) if precision else rates:
         if candidate == "int8" and source.shape[1] >= INT8_MOST_DIMENSIONS and not precision:
             continue
@@ -103,7 +103,7 @@ def choose(source: Matrix, target: Matrix, *, k: int, precision: Precision | Non
         cost = (1 + SECOND_SEARCH * again) / rates.get(candidate, 1.0)
         logger.debug("%s: %d candidates, %.0f %% again", candidate, kept, 100 * again)
         if cost < least:
-            chosen, least = Proposing(precision=candidate, kept=kept), cost
+            chosen, least = Tuning(precision=candidate, kept=kept), cost
     return chosen
 
 

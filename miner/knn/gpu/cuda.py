@@ -21,7 +21,7 @@ from miner.knn.gpu.sweep import search
 if TYPE_CHECKING:
     import torch
 
-    from miner.knn.core.proposals import Proposals
+    from miner.knn.core.device_candidates import DeviceCandidates
 
 logger = logging.getLogger(__name__)
 
@@ -67,14 +67,14 @@ def _fault(device: torch.device) -> str:
     return "" if torch.equal(found, (x @ x.T).float()) else "its products are wrong"
 
 
-def propose_both(
+def generate_on_devices(
     source: torch.Tensor,
     target: torch.Tensor,
     *,
     kept: int,
     devices: Sequence[torch.device],
     progress: Callable[[int], None] = lambda products: None,
-) -> tuple[Proposals, Proposals]:
+) -> tuple[DeviceCandidates, DeviceCandidates]:
     """Candidates of each source among the targets, and of each target among the sources.
 
     They are the ``kept`` largest products of each row as the devices compute them: exact products
@@ -128,8 +128,8 @@ def propose_both(
         shares = [share.to(devices[0]) for _, share in found]
         backward = keys.best(shares, min(kept, len(source)))
         return (
-            keys.proposals(forward, of=len(target)),
-            keys.proposals(backward.cpu(), of=len(source)),
+            keys.device_candidates(forward, of=len(target)),
+            keys.device_candidates(backward.cpu(), of=len(source)),
         )
 
 

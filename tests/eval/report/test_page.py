@@ -80,7 +80,7 @@ def test_figures(page: Path, finished_run: Path) -> None:
     assert "de-nowhere en-nowhere not among the sentences of the run" in seen
 
 
-def test_what_guards_say(page: Path) -> None:
+def test_what_filters_say(page: Path) -> None:
     """Lengths and numbers, by rules written once more."""
     data = columns(page.read_text(encoding="utf-8"))
     texts = list(zip(data["source"], data["target"], strict=True))

@@ -41,7 +41,7 @@ def vectors(rows: list[list[str]]) -> np.ndarray:
     return unit_rows(NumberEncoder().encode([text for _, text in rows]))
 
 
-def lone(base: np.ndarray, others: np.ndarray, queries: np.ndarray, taken: dict) -> list[float]:
+def added(base: np.ndarray, others: np.ndarray, queries: np.ndarray, taken: dict) -> list[float]:
     """Each query joined to ``others``, all mined again: its score if it were mined."""
     scores = []
     for query in queries:
@@ -71,8 +71,8 @@ def test_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         zip(pairs.source.tolist(), pairs.target.tolist(), pairs.score.tolist(), strict=True)
     )
     decoys = [
-        *lone(real[1], real[0], other[0], {target: score for _, target, score in found}),
-        *lone(real[0], real[1], other[1], {source: score for source, _, score in found}),
+        *added(real[1], real[0], other[0], {target: score for _, target, score in found}),
+        *added(real[0], real[1], other[1], {source: score for source, _, score in found}),
     ]
     null = Null.fitted(np.array(decoys))
     both = [np.concatenate([own, more[:10]]) for own, more in zip(real, other, strict=True)]

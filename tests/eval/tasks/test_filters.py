@@ -1,4 +1,4 @@
-"""eval-encoder guards: its figures, recomputed from the files by a slow implementation."""
+"""eval-encoder filters: its figures, recomputed from the files by a slow implementation."""
 
 import itertools
 import json
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from encoder.words import Words
 from eval.cli.encoder import eval_encoder
-from miner.filters import GUARDS
+from miner.filters import FILTERS
 from miner.mining import mine
 from tests.eval.conftest import NumberEncoder, write_split
 
@@ -72,7 +72,7 @@ def without_lengths(found: Mined) -> Mined:
 
 
 def report(folder: Path, capsys: Captured, *more: str) -> dict:
-    assert eval_encoder(["guards", str(folder), "--encoder", "numbers", "--json", *more]) == 0
+    assert eval_encoder(["filters", str(folder), "--encoder", "numbers", "--json", *more]) == 0
     return json.loads(capsys.readouterr().out)
 
 
@@ -85,7 +85,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_figures(folder: Path, capsys: Captured) -> None:
     rules = report(folder, capsys)["rules"]
-    assert list(rules) == ["margin", *GUARDS, "model", "both"]
+    assert list(rules) == ["margin", *FILTERS, "model", "both"]
     tune, test = mined(folder, "sample"), mined(folder, "training")
     for name, change in (("margin", list), ("length", without_lengths)):
         told = rules[name]
@@ -148,8 +148,8 @@ def test_words_score_as_in_bucc(
 
 
 def test_table(folder: Path, capsys: Captured) -> None:
-    assert eval_encoder(["guards", str(folder), "--encoder", "numbers"]) == 0
+    assert eval_encoder(["filters", str(folder), "--encoder", "numbers"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split()[:3] == ["rule", "de-en", "mean"]
-    assert [line.split()[0] for line in lines[1:8]] == ["margin", *GUARDS]
-    assert lines[-1].startswith("guards|pairs:de-en|tune:sample|test:training|sha256:")
+    assert [line.split()[0] for line in lines[1:8]] == ["margin", *FILTERS]
+    assert lines[-1].startswith("filters|pairs:de-en|tune:sample|test:training|sha256:")

@@ -23,7 +23,7 @@ from miner.knn.cells import (
 from miner.knn.core import codes, compiled, passes, plain, threads
 from miner.knn.core.codes import PRECISIONS
 from miner.knn.core.rescore import merge, unit_rows
-from miner.knn.core.tuning import Proposing
+from miner.knn.core.tuning import Tuning
 from miner.knn.exact import search_both
 from tests.miner import oracle
 from tests.miner.strategies import hard_vectors, two_sides
@@ -31,9 +31,9 @@ from tests.miner.strategies import hard_vectors, two_sides
 TILES = st.sampled_from([(1, 1, 1), (3, 5, 2), (5, 12, 1), (2, 16, 4), (64, 64, 8)])
 
 
-def set_tiles(patch, tile, settled, block):
+def set_tiles(patch, tile, verified, block):
     patch.setattr(cells, "TILE", tile)
-    patch.setattr(passes, "TILE_ROWS", settled)
+    patch.setattr(passes, "TILE_ROWS", verified)
     patch.setattr(plain, "BLOCK", block)
 
 
@@ -41,8 +41,8 @@ def search(sides, centroids, *, k, probes, precision="float32", kept=0, loops=pl
     """A join by the loops given, that keeps so many candidates, in so many threads."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cells, "loops_for", lambda similarities: loops)
-        proposing = Proposing(precision=precision, kept=max(k, kept))
-        patch.setattr(cells, "choose", lambda *_, **__: proposing)
+        tuned = Tuning(precision=precision, kept=max(k, kept))
+        patch.setattr(cells, "choose", lambda *_, **__: tuned)
         patch.setattr(threads, "thread_count", lambda: workers)
         return search_cells(*sides, centroids, k=k, probes=probes)
 
@@ -119,7 +119,7 @@ def joins(draw, max_rows=24):
     loops=st.sampled_from([plain, compiled]),
 )
 def test_equals_a_full_sort_of_what_shares_a_cell(join, k, probes, tiles, precision, kept, loops):
-    # Fewer candidates leave more rows unsettled: the second search has more to do.
+    # Fewer candidates leave more rows incomplete: the second search has more to do.
     sides, centroids = join
     with pytest.MonkeyPatch.context() as patch:
         set_tiles(patch, *tiles)

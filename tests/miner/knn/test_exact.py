@@ -10,7 +10,7 @@ from miner.knn import exact
 from miner.knn.core import compiled, passes, plain
 from miner.knn.core.codes import PRECISIONS
 from miner.knn.core.rescore import unit_rows
-from miner.knn.core.tuning import Proposing
+from miner.knn.core.tuning import Tuning
 from miner.knn.exact import search_both
 from miner.knn.gpu.cuda import DeviceError
 from tests.miner import oracle
@@ -34,8 +34,8 @@ def search(sides, *, k, precision, kept, loops=plain):
     """A search by the loops given, that keeps so many candidates."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exact, "loops_for", lambda similarities: loops)
-        proposing = Proposing(precision=precision, kept=max(k, kept))
-        patch.setattr(exact, "choose", lambda *_, **__: proposing)
+        tuned = Tuning(precision=precision, kept=max(k, kept))
+        patch.setattr(exact, "choose", lambda *_, **__: tuned)
         return search_both(*sides, k=k)
 
 
@@ -62,7 +62,7 @@ def random_units(rows, dim, seed=0):
     loops=st.sampled_from([plain, compiled]),
 )
 def test_equals_a_full_sort(sides, k, tiles, precision, kept, loops):
-    # Fewer candidates leave more rows unsettled: the second search has more to do.
+    # Fewer candidates leave more rows incomplete: the second search has more to do.
     with pytest.MonkeyPatch.context() as patch:
         set_tiles(patch, *tiles)
         found = search(sides, k=k, precision=precision, kept=kept, loops=loops)
@@ -132,11 +132,11 @@ def test_rows_that_are_repeated_many_times(sides, k, tiles, precision, data):
 @pytest.mark.parametrize("repeated", [(True, True), (True, False), (False, True)])
 def test_repeated_rows_of_either_side_are_searched_once(monkeypatch, repeated):
     searched = []
-    propose = exact._search_distinct
+    search = exact._search_distinct
     monkeypatch.setattr(
         exact,
         "_search_distinct",
-        lambda *given: (searched.append((len(given[0]), len(given[1]))), propose(*given))[1],
+        lambda *given: (searched.append((len(given[0]), len(given[1]))), search(*given))[1],
     )
     sides = tuple(
         random_units(12, 8, seed)[np.random.default_rng(seed).permutation(60) % 12]
@@ -176,13 +176,13 @@ def test_on_vectors_of_many_near_ties(small_tiles, precision, loops):
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_most_rows_are_searched_once(monkeypatch, precision, loops):
     again = []
-    complete = exact.settle
+    complete = exact.verify
     monkeypatch.setattr(
-        exact, "settle", lambda *given, k: (again.append(complete(*given, k=k)), again[-1])[1]
+        exact, "verify", lambda *given, k: (again.append(complete(*given, k=k)), again[-1])[1]
     )
     monkeypatch.setattr(exact, "loops_for", lambda similarities: loops)
     search_both(random_units(900, 64, 1), random_units(700, 64, 2), k=4, precision=precision)
-    assert sum(len(unsettled) for _, unsettled in again) <= 0.1 * 1600
+    assert sum(len(incomplete) for _, incomplete in again) <= 0.1 * 1600
 
 
 def test_without_numba_the_result_is_the_same(monkeypatch, caplog):
@@ -259,7 +259,7 @@ def test_a_device_that_fails_is_left(monkeypatch, caplog):
         raise DeviceError("cuda:0: out of memory")
 
     monkeypatch.setattr(exact, "_devices", lambda similarities: [torch.device("cpu")])
-    monkeypatch.setattr(exact, "propose_both", fail)
+    monkeypatch.setattr(exact, "generate_on_devices", fail)
     sides = random_units(9, 8, 1), random_units(12, 8, 2)
     assert_is_full_sort(*sides, 4, search_both(*sides, k=4))
     assert "cuda:0: out of memory; searching on the processor instead" in caplog.text

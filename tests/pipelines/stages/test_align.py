@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from encoder import load_encoder
-from miner import score_ranges as bands
+from miner import score_ranges
 from miner.word_match import align_texts, aligned_scores
 from pipelines.cli.mine import mine_corpus
 from pipelines.stages import encode as embedding
@@ -65,7 +65,7 @@ def test_no_result_depends_on_shards_or_workers(corpora: Corpora, tmp_path: Path
         out = tmp_path / f"{shards}.tsv"
         own = str(tmp_path / f"work{shards}")
         folder = [own if part == str(work) else part for part in command]
-        more = ["--align", "--guards", "length", f"--shards={shards}", f"--workers={workers}"]
+        more = ["--align", "--filters", "length", f"--shards={shards}", f"--workers={workers}"]
         assert mine_corpus([*folder, *more, "-o", str(out)]) == 0
         outputs.append((out.read_bytes(), out.with_suffix(".rejected.tsv").read_bytes()))
     assert outputs[0] == outputs[1] == outputs[2]
@@ -84,9 +84,9 @@ def test_a_run_that_failed_while_it_aligned_goes_on(
     with monkeypatch.context() as patched:
 
         def full(*_: object, **__: object) -> None:
-            raise OSError(28, "No space left on device", "bands")
+            raise OSError(28, "No space left on device", "ranges")
 
-        patched.setattr(bands, "merge_in_bands", full)
+        patched.setattr(score_ranges, "merge_in_ranges", full)
         assert mine_corpus([*aligned, str(tmp_path / "again.tsv")]) == 2
     assert not (tmp_path / "again.tsv").exists()
     assert mine_corpus([*aligned, str(tmp_path / "again.tsv")]) == 0

@@ -123,7 +123,7 @@ def test_largest_of_each_row(loops, shape, places, dtype, spread, seed):
     np.testing.assert_array_equal(found, oracle.nearest(values, places)[0])
 
 
-def proposed(table, random, *, given, kept):
+def candidates_of(table, random, *, given, kept):
     """Candidates for some neighbours of each row: bounds above cosines, -1 for none."""
     rows, columns = table.shape
     candidates = Candidates.none(rows, kept)
@@ -150,18 +150,18 @@ def proposed(table, random, *, given, kept):
 def test_settle_ranks_candidates_by_exact_cosines(loops, sides, k, more, given_, seed):
     queries, base = sides
     table = oracle.cosines(queries, base)
-    candidates = proposed(table, np.random.default_rng(seed), given=given_, kept=k + more)
+    candidates = candidates_of(table, np.random.default_rng(seed), given=given_, kept=k + more)
     found = Neighbours(
         ids=np.full((len(queries), k), -1, dtype=np.int64),
         cosines=np.full((len(queries), k), -np.inf, dtype=np.float32),
     )
-    unsettled = loops.settle(queries, base, candidates, found)
+    incomplete = loops.verify(queries, base, candidates, found)
     for row, ids in enumerate(candidates.ids):
         near = sorted(ids[ids >= 0].tolist(), key=lambda y: (-table[row, y], y))[:k]
         missing = k - len(near)
         assert found.ids[row].tolist() == near + [-1] * missing
         assert found.cosines[row].tolist() == [*table[row, near].tolist(), *[-np.inf] * missing]
-        assert unsettled[row] == (candidates.bounds[row, -1] >= found.cosines[row, -1])
+        assert incomplete[row] == (candidates.bounds[row, -1] >= found.cosines[row, -1])
 
 
 @LOOPS
@@ -189,13 +189,13 @@ def test_searching_on_completes_any_neighbours(loops, sides, k, width, precision
     for columns in random.permutation(cuts(len(right), width)):
         part = right.part(columns)
         tile = product(left.numbers, part.numbers)
-        loops.search_on(tile, left, part, *sides, found)
+        loops.fallback_search(tile, left, part, *sides, found)
     ids, cosines = oracle.nearest(table, k)
     np.testing.assert_array_equal(found.ids, ids)
     np.testing.assert_array_equal(found.cosines, cosines)
 
 
-def search_on(loops, tile, *, scale, base, ids, found):
+def fallback_search(loops, tile, *, scale, base, ids, found):
     """One row, (1, 0), against rows (``base``, 0) named ``ids``; bounds are scaled products."""
     left, right = (
         Codes(
@@ -209,7 +209,7 @@ def search_on(loops, tile, *, scale, base, ids, found):
     )
     x, y = np.array([[1, 0]], dtype=np.float32), np.zeros((max(ids) + 1, 2), dtype=np.float32)
     y[ids, 0] = base
-    loops.search_on(tile, left, right, x, y, found)
+    loops.fallback_search(tile, left, right, x, y, found)
 
 
 @LOOPS
@@ -218,7 +218,7 @@ def test_searching_on_looks_at_what_may_be_better_only(loops, dtype):
     """An exact cosine costs a vector: none is computed where the bound is too low for it."""
     found = Neighbours(ids=np.array([[9]]), cosines=np.array([[0.5]], dtype=np.float32))
     tile = torch.tensor([[4, 4, 1]]).to(dtype)  # the last bound, a quarter, is a lie
-    search_on(loops, tile, scale=0.25, base=[0.75, 0.875, 1], ids=[0, 1, 2], found=found)
+    fallback_search(loops, tile, scale=0.25, base=[0.75, 0.875, 1], ids=[0, 1, 2], found=found)
     assert (found.ids.item(), found.cosines.item()) == (1, 0.875)
 
 
@@ -227,5 +227,5 @@ def test_searching_on_looks_at_what_may_be_better_only(loops, dtype):
 def test_a_bound_that_equals_the_last_cosine_may_hide_a_lower_id(loops, other, expected):
     found = Neighbours(ids=np.array([[7]]), cosines=np.array([[0.5]], dtype=np.float32))
     tile = torch.tensor([[2]], dtype=torch.int32)
-    search_on(loops, tile, scale=0.25, base=[0.5], ids=[other], found=found)
+    fallback_search(loops, tile, scale=0.25, base=[0.5], ids=[other], found=found)
     assert (found.ids.item(), found.cosines.item()) == (expected, 0.5)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from miner.knn.core import keys
 from miner.knn.gpu import fused, products, sweep
 from miner.knn.gpu.fused import TILINGS, Tiling, fault, find_hits
-from tests.miner.knn.proposing import HOST, assert_complete, propose, shrink, two_sides
+from tests.miner.knn.generating import HOST, assert_complete, generate_candidates, shrink, two_sides
 
 TINY = Tiling(rows=16, columns=32, depth=16, warps=4, stages=1)
 
@@ -68,7 +68,9 @@ def test_candidates_are_complete(sides, kept, devices, hits):
     with pytest.MonkeyPatch.context() as patch:
         shrink(patch, hits=hits)
         patch.setattr(fused, "MOST", 4)
-        found = propose(*sides, kept=kept, dtype=torch.float16, devices=[HOST] * devices)
+        found = generate_candidates(
+            *sides, kept=kept, dtype=torch.float16, devices=[HOST] * devices
+        )
     assert_complete(found, *sides, kept=kept)
 
 
@@ -78,7 +80,7 @@ def test_lines_with_more_hits_than_there_is_room_for(monkeypatch, looked_for, ri
     shrink(monkeypatch, seed=4, hits=1, largest=64)
     source = np.ones((70, 8))
     target = np.arange(70.0)[::rising, None] + np.zeros((70, 8))
-    found = propose(source, target, kept=3, dtype=torch.float16)
+    found = generate_candidates(source, target, kept=3, dtype=torch.float16)
     assert_complete(found, source, target, kept=3)
     assert len(looked_for) > 9
 
@@ -144,7 +146,7 @@ def test_a_tile_with_too_many_hits_gives_up(monkeypatch):
 def test_most_cells_go_through_the_kernel(monkeypatch, looked_for):
     shrink(monkeypatch)
     sides = np.random.default_rng(0).integers(-9, 10, (2, 90, 16)).astype(float)
-    assert_complete(propose(*sides, kept=3, dtype=torch.float16), *sides, kept=3)
+    assert_complete(generate_candidates(*sides, kept=3, dtype=torch.float16), *sides, kept=3)
     assert sum(len(cell.x) * len(cell.y) for cell in looked_for) == (90 - 8) ** 2
 
 

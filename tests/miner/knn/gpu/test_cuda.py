@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from miner.knn.core import keys
 from miner.knn.gpu import cuda, products, sweep
-from miner.knn.gpu.cuda import DeviceError, propose_both, usable_devices
-from tests.miner.knn.proposing import HOST, assert_complete, propose, shrink, two_sides
+from miner.knn.gpu.cuda import DeviceError, generate_on_devices, usable_devices
+from tests.miner.knn.generating import HOST, assert_complete, generate_candidates, shrink, two_sides
 
 GIB = 1 << 30
 
@@ -56,27 +56,29 @@ def test_candidates_are_complete(sides, kept, dtype, devices, resident):
     with pytest.MonkeyPatch.context() as patch:
         shrink(patch)
         patch.setattr(sweep, "plan", lambda *_, **__: sweep.Plan(resident=resident, lines=25))
-        found = propose(*sides, kept=kept, dtype=dtype, devices=[HOST] * devices)
+        found = generate_candidates(*sides, kept=kept, dtype=dtype, devices=[HOST] * devices)
     assert_complete(found, *sides, kept=kept)
 
 
 def test_the_sizes_of_production():
     source, target = random_rows(2100, seed=1), random_rows(4200, seed=2)
-    found = propose(source, target, kept=12, dtype=torch.bfloat16)
+    found = generate_candidates(source, target, kept=12, dtype=torch.bfloat16)
     assert_complete(found, source, target, kept=12)
 
 
 def test_products_that_round():
     random = np.random.default_rng(3)
     rows = [torch.from_numpy(random.standard_normal((n, 64))).bfloat16() for n in (70, 90)]
-    found = propose_both(*rows, kept=5, devices=[HOST])
+    found = generate_on_devices(*rows, kept=5, devices=[HOST])
     assert_complete(found, *(side.double().numpy() for side in rows), kept=5, error=1e-4)
 
 
 def test_progress_counts_every_product_once(small):
     counts = []
     source, target = random_rows(70), random_rows(41)
-    propose(source, target, kept=3, dtype=torch.float32, devices=[HOST] * 3, progress=counts.append)
+    generate_candidates(
+        source, target, kept=3, dtype=torch.float32, devices=[HOST] * 3, progress=counts.append
+    )
     assert sum(counts) == 70 * 41
     assert len(counts) > 9
 
@@ -98,7 +100,9 @@ def test_each_product_is_computed_once(small, monkeypatch):
         return products.by_sorting(cell)
 
     monkeypatch.setattr(sweep, "by_sorting", by_sorting)
-    propose(random_rows(70), random_rows(41), kept=3, dtype=torch.float32, devices=[HOST] * 2)
+    generate_candidates(
+        random_rows(70), random_rows(41), kept=3, dtype=torch.float32, devices=[HOST] * 2
+    )
     assert (computed == 1).all()
 
 
@@ -128,14 +132,16 @@ def test_a_cell_that_runs_out_of_memory_is_halved(small, monkeypatch, caplog, re
     assert scarce.refused == 1  # what was learnt is kept
     assert "cells of at most 8 lines from here: CUDA out of memory" in caplog.text
     sides = zip(found, (60, 70), strict=True)
-    assert_complete([keys.proposals(one, of=of) for one, of in sides], source, target, kept=3)
+    assert_complete(
+        [keys.device_candidates(one, of=of) for one, of in sides], source, target, kept=3
+    )
 
 
 def test_memory_that_holds_nothing_is_an_error(small, monkeypatch):
     monkeypatch.setattr(sweep, "SMALLEST", 4)
     Scarce(monkeypatch, 1)
     with pytest.raises(DeviceError, match=r"^cpu: CUDA out of memory\. Tried"):
-        propose(random_rows(70), random_rows(60), kept=3, dtype=torch.float32)
+        generate_candidates(random_rows(70), random_rows(60), kept=3, dtype=torch.float32)
 
 
 def test_too_little_memory_to_begin_with(monkeypatch):
@@ -143,7 +149,7 @@ def test_too_little_memory_to_begin_with(monkeypatch):
     with pytest.raises(
         DeviceError, match=r"^cpu: 3,000 by 9 sentences do not fit the memory that is free$"
     ):
-        propose(random_rows(3000), random_rows(9), kept=3, dtype=torch.float32)
+        generate_candidates(random_rows(3000), random_rows(9), kept=3, dtype=torch.float32)
 
 
 def test_one_failure_ends_the_search_of_all(monkeypatch):
@@ -155,7 +161,9 @@ def test_one_failure_ends_the_search_of_all(monkeypatch):
     stopped = []
     monkeypatch.setattr(cuda, "search", search)
     with pytest.raises(DeviceError, match=r"^cpu: CUDA error: an illegal memory .* encountered$"):
-        propose(random_rows(80), random_rows(80), kept=3, dtype=torch.float32, devices=[HOST] * 2)
+        generate_candidates(
+            random_rows(80), random_rows(80), kept=3, dtype=torch.float32, devices=[HOST] * 2
+        )
     assert stopped == [True]
 
 
@@ -210,8 +218,8 @@ def test_the_empty_key():
     assert (keys.positions(none) == -1).all()
     assert (keys.products(none) == -torch.inf).all()
     few = keys.best([none, keys.pack(torch.tensor([[0.5]] * 2), torch.tensor([[7]] * 2))], 3)
-    assert keys.proposals(few, of=9).ids.tolist() == [[7, -1, -1]] * 2
-    assert (keys.proposals(few, of=9).floor == -np.inf).all()
+    assert keys.device_candidates(few, of=9).ids.tolist() == [[7, -1, -1]] * 2
+    assert (keys.device_candidates(few, of=9).floor == -np.inf).all()
 
 
 class TestTheChoiceOfTheKernel:

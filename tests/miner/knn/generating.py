@@ -1,11 +1,11 @@
-"""What every way of proposing candidates must keep to, and vectors that make it hard."""
+"""What every way of generating candidates must keep to, and vectors that make it hard."""
 
 import numpy as np
 import torch
 from hypothesis import strategies as st
 
 from miner.knn.gpu import products, sweep
-from miner.knn.gpu.cuda import propose_both
+from miner.knn.gpu.cuda import generate_on_devices
 
 HOST = torch.device("cpu")
 
@@ -40,20 +40,22 @@ def shrink(patch, *, seed=8, dense=150, hits=2, largest=25, smallest=1):
         patch.setattr(module, "HITS", hits)
 
 
-def propose(source, target, *, kept, dtype, devices=(HOST,), progress=lambda products: None):
+def generate_candidates(
+    source, target, *, kept, dtype, devices=(HOST,), progress=lambda products: None
+):
     rows = (torch.from_numpy(side).to(dtype) for side in (source, target))
-    return propose_both(*rows, kept=kept, devices=devices, progress=progress)
+    return generate_on_devices(*rows, kept=kept, devices=devices, progress=progress)
 
 
 def assert_complete(found, source, target, *, kept, error=0.0):
     """Candidates are the best, up to ties; whatever is above the floor is among them."""
     table = source @ target.T
-    for proposals, similar in zip(found, (table, table.T), strict=True):
+    for candidates, similar in zip(found, (table, table.T), strict=True):
         count = min(kept, similar.shape[1])
-        assert proposals.ids.shape == (len(similar), count)
-        assert (proposals.ids.dtype, proposals.floor.dtype) == (np.int64, np.float32)
-        assert proposals.floor.shape == (len(similar),)
-        for row, ids, floor in zip(similar, proposals.ids, proposals.floor, strict=True):
+        assert candidates.ids.shape == (len(similar), count)
+        assert (candidates.ids.dtype, candidates.floor.dtype) == (np.int64, np.float32)
+        assert candidates.floor.shape == (len(similar),)
+        for row, ids, floor in zip(similar, candidates.ids, candidates.floor, strict=True):
             assert len(set(ids)) == count
             best = np.sort(row)[::-1][:count]
             np.testing.assert_allclose(np.sort(row[ids])[::-1], best, rtol=0, atol=error)

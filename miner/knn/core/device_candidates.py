@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Proposals:
+class DeviceCandidates:
     """Candidates of N rows among those of the other side.
 
     ``ids`` is int64 (N, C): positions, each at most once in a row, in no particular order, -1 for
