@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval.data.datasets import bucc_pairs
+from eval.data.bucc import bucc_pairs
 
 # Those of the bundled encoder, English apart.
 LANGUAGES = ("de", "fr", "es", "ru", "zh", "cs", "it", "pt", "nl", "tr", "ja")

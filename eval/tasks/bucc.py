@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from encoder import load_encoder
-from eval.data.datasets import bucc_files, bucc_splits, load_bucc
+from eval.data.bucc import bucc_files, bucc_splits, load_bucc
 from eval.data.textfiles import fingerprint, write_text
 from eval.metrics.bootstrap import SIGNED, interval
 from eval.output import Record, Table, print_note, score_record, signature
@@ -88,9 +88,9 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
     if len(pairs) > 1:
         for role, mean in means.items():
             show(_mean_row(role, mean))
-    for pair in pairs.values():
+    for recorded in pairs.values():
         for role in ROLES:
-            show(pair[role]["signature"])
+            show(recorded[role]["signature"])
     record = {"task": "bucc", "pairs": pairs, "mean": means}
     if args.output_dir is not None:
         write_text(args.output_dir / "report.json", json.dumps(record, indent=2) + "\n")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from encoder import load_encoder
-from eval.data.datasets import BuccSplit, load_bucc
+from eval.data.bucc import BuccSplit, load_bucc
 from eval.data.textfiles import fingerprint
 from eval.metrics.bootstrap import Interval, interval
 from eval.metrics.bucc import BuccScore, best_score, score_at

@@ -11,7 +11,7 @@ import numpy as np
 
 from encoder import load_encoder
 from encoder.words import WordEncoder
-from eval.data.datasets import BuccSplit, load_bucc
+from eval.data.bucc import BuccSplit, load_bucc
 from eval.data.textfiles import fingerprint
 from eval.metrics.bucc import Candidates, judge, rank
 from eval.output import Record, Table, signature
@@ -88,12 +88,13 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
             continue
         rules[variant] = measured = _measured(names, splits, filters, scoring)
         show(table.row(variant, *measured["f1"].values(), *list(measured.values())[2:]))
+    files = (file for both in data.values() for split in both for file in split.files.all)
     signed = signature(
         "filters",
         pairs=",".join(names),
         tune=args.tune,
         test=args.test,
-        sha256=fingerprint(*(file for both in data.values() for part in both for file in part.files.all)),
+        sha256=fingerprint(*files),
         encoder=encoder.name,
         k=K,
         margin="ratio",

@@ -9,8 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from encoder import load_encoder
-from eval.data.datasets import ISO_639_1, iso_639_3, load_tatoeba, tatoeba_languages
-from eval.data.published import TATOEBA_SOURCE, tatoeba_rate
+from eval.data.languages import iso_639_1
+from eval.data.tatoeba import (
+    PUBLISHED_SOURCE,
+    load_tatoeba,
+    published_error,
+    tatoeba_languages,
+)
 from eval.metrics.bootstrap import SIGNED, interval, mean_samples
 from eval.metrics.similarity import SearchErrors, search_errors
 from eval.output import Record, Table, signature
@@ -50,7 +55,7 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
             "en_xx": errors.backward_rate,
             "mean": errors.rate,
             "interval": interval(samples[-1]),
-            "published": tatoeba_rate(iso_639_3(name), errors),
+            "published": published_error(name, sentences=errors.sentences),
         }
         show(TABLE.row(name, *results[name].values()))
     mean = {
@@ -69,12 +74,12 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
         interval=SIGNED,
     )
     show(signed)
-    show(f"LASER: {TATOEBA_SOURCE}")
+    show(f"LASER: {PUBLISHED_SOURCE}")
     return {
         "task": "tatoeba",
         "languages": results,
         "mean": mean,
-        "published_source": TATOEBA_SOURCE,
+        "published_source": PUBLISHED_SOURCE,
         "signature": signed,
     }
 
@@ -88,7 +93,7 @@ def language_errors(
         ValueError: there are no sentences.
     """
     return search_errors(
-        encoder.for_language(ISO_639_1.get(language, language)).encode(foreign),
+        encoder.for_language(iso_639_1(language)).encode(foreign),
         encoder.for_language("en").encode(english),
     )
 
