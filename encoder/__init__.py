@@ -68,6 +68,8 @@ def load_encoder(
     """
     kind, colon, place = spec.partition(":")
     if colon and kind in ("laser", "laser3"):
+        import sacremoses  # noqa: F401 - first: where it is missing, the extra needed is laser
+
         from encoder.laser.loading import load_laser, load_laser3
 
         load = load_laser if kind == "laser" else load_laser3

@@ -52,16 +52,11 @@ def load_sentence_transformer(place: str, *, precision: Precision) -> SentenceTr
     """Load a model by its name on the Hugging Face hub, or from a folder. No code in it is run.
 
     Raises:
-        ValueError: sentence-transformers is not installed, there is no such model, or it cannot
-            run in this precision.
+        ModuleNotFoundError: sentence-transformers is not installed.
+        ValueError: there is no such model, or it cannot run in this precision.
     """
-    try:
-        import sentence_transformers
-    except ImportError:
-        raise ValueError(
-            f"encoder 'st:{place}' needs sentence-transformers, which is not installed: "
-            "pip install 'bitext-adit[st]'"
-        ) from None
+    import sentence_transformers
+
     if precision == "int8":
         raise ValueError(f"encoder 'st:{place}' runs in float32 or bf16, not in int8")
     try:

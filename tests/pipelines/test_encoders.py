@@ -124,9 +124,3 @@ def make_sentence_transformer(folder: Path) -> Path:
     BertModel(config).save_pretrained(base)
     SentenceTransformer(str(base)).save(str(folder))  # with mean pooling
     return folder
-
-
-def test_the_extra_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "sentence_transformers", None)
-    with pytest.raises(ValueError, match=r"pip install 'bitext-adit\[st\]'"):
-        load_encoder("st:LaBSE")

@@ -11,7 +11,7 @@ import json, sys
 from eval.cli.bucc_score import score_parser
 from eval.cli.encoder import encoder_parser
 from eval.cli.runs import runs_parser
-helps = [score_parser().format_help(), runs_parser().format_help(), encoder_parser([]).format_help()]
+helps = [parser.format_help() for parser in (score_parser(), runs_parser(), encoder_parser([]))]
 light = sorted(sys.modules)
 encoder_parser()
 print(json.dumps([helps, light, sorted(sys.modules)]))
