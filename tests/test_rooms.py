@@ -19,7 +19,6 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 NO_PACKAGE = {"tests", "benchmarks"}
 HEAVY = ("torch", "apache_beam", "faiss", "numba", "pyarrow", "numpy")
-TASKS = ("bucc", "tatoeba", "xsim", "xsim++", "retrieval", "sts", "fdr", "filters")
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 SCRIPTS: dict[str, str] = PYPROJECT["project"]["scripts"]
 
@@ -97,11 +96,12 @@ def test_help_and_version_load_nothing_heavy() -> None:
     scripts = {script: where.split(":") for script, where in SCRIPTS.items()}
     code = f"""
 import contextlib, importlib, io, sys
+from eval.tasks import TASKS
 from pipelines.cli.main import COMMANDS
 calls = [(*where, [script], []) for script, where in {scripts}.items()]
 main = "pipelines.cli.main", "adit"
 calls += [(*main, ["adit"], [name]) for name in COMMANDS]
-calls += [(*main, ["adit"], ["evaluate", task]) for task in {TASKS}]
+calls += [(*main, ["adit"], ["evaluate", task]) for task in TASKS]
 for module, function, name, arguments in calls:
     for option in ("--help", "--version"):
         if option == "--version" and len(arguments) > 1:

@@ -6,7 +6,6 @@ What is heavy (numpy, pyarrow) is imported when there is work to do, so ``--help
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 from collections.abc import Sequence
@@ -87,6 +86,7 @@ def _side(
 
 
 def _bucc_score(args: argparse.Namespace) -> int:
+    from eval.output import print_json, print_note
     from eval.scoring import (
         OPTIMIZED,
         ScoringOptions,
@@ -116,13 +116,3 @@ def _bucc_score(args: argparse.Namespace) -> int:
     # Programs that read bucc.py's stdout find nothing else in it.
     (sys.stderr if laser else sys.stdout).write(f"{report.signature}\n")
     return 0
-
-
-def print_note(program: str, remark: str) -> None:
-    """Tell a remark that is no part of the result."""
-    sys.stderr.write(f"{program}: note: {remark}\n")
-
-
-def print_json(record: dict[str, object]) -> None:
-    """Print what ``--json`` asks for."""
-    sys.stdout.write(json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n")

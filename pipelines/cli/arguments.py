@@ -13,8 +13,9 @@ from encoder import PRECISIONS as ENCODER_PRECISIONS
 from miner.choices import FILTERS, MARGINS, RETRIEVALS, SEARCH_PRECISIONS
 from miner.commandline import add_common_options
 from miner.storage.corpus.formats import INPUT_FORMATS
+from miner.storage.layout import SCOPES
 from miner.storage.places import place
-from pipelines.options import SCOPES, CorpusOptions, MiningOptions
+from pipelines.options import CorpusOptions, MiningOptions
 
 
 def mine_parser(prog: str) -> argparse.ArgumentParser:
