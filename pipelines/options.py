@@ -133,12 +133,18 @@ def check_options(options: MiningOptions) -> None:
     from miner.margin import check_margin
     from miner.selection import check_retrieval
     from miner.storage.pairs import check_output
+    from miner.word_match import FITTED_MARGIN
 
     if options.k < 1:
         raise ValueError(f"-k {options.k}: a neighbourhood needs at least 1 sentence")
     if math.isnan(options.threshold) or options.threshold == math.inf:
         raise ValueError(f"--threshold {options.threshold}: no pair can score above it")
     check_margin(options.margin)
+    if options.align and options.margin != FITTED_MARGIN:
+        raise ValueError(
+            f"--align: its weights were fitted to the {FITTED_MARGIN} margin, not to "
+            f"{options.margin}; use --margin {FITTED_MARGIN}"
+        )
     check_retrieval(options.retrieval)
     if options.precision not in PRECISIONS:
         raise ValueError(
