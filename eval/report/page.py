@@ -13,8 +13,9 @@ import numpy as np
 from eval.report import sections
 from eval.report.gold import Gold, against_gold_section
 from eval.report.sections import TABLE_PAIRS
-from eval.runs.store import SIDES, Run
+from eval.runs.store import Run
 from miner.fdr import Null, probabilities
+from miner.storage.layout import SIDES
 
 
 def render(run: Run, *, gold: Gold | None = None, null: Null | None = None) -> str:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from miner.storage.layout import SOURCE, TARGET
 from pipelines import progress
-from pipelines.options import SOURCE, TARGET, MiningOptions
+from pipelines.options import MiningOptions
 from pipelines.references import Shard
 from pipelines.resources.memory import spare_bytes
 from pipelines.stages.read import DUPLICATES
