@@ -116,6 +116,19 @@ def usual_log_ratio(alignment: Alignment) -> float:
     return float(np.median(log_ratios)) if len(log_ratios) else 0.0
 
 
+def check_fitted(margin: str) -> None:
+    """Refuse margins of another scale than the one that the weights were fitted to.
+
+    Raises:
+        ValueError: any but ``FITTED_MARGIN``.
+    """
+    if margin != FITTED_MARGIN:
+        raise ValueError(
+            f"--align: its weights were fitted to the {FITTED_MARGIN} margin, not to {margin}; "
+            f"use --margin {FITTED_MARGIN}"
+        )
+
+
 def aligned_scores(margins: FloatArray, alignment: Alignment, *, usual: float) -> FloatArray:
     """Return margin + 3 coverage - |log ratio - usual| / 4 - 0.15 log(1 + unmatched): float64 (P,).
 
