@@ -11,8 +11,9 @@ from importlib.resources import files
 import numpy as np
 
 from eval.report import sections
-from eval.report.gold import Gold, against_gold_section
+from eval.report.gold import against_gold_section
 from eval.report.sections import TABLE_PAIRS
+from eval.runs.gold import Gold
 from eval.runs.store import Run
 from miner.fdr import Null, probabilities
 from miner.storage.layout import SIDES
