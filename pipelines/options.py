@@ -119,23 +119,28 @@ def check_options(options: MiningOptions) -> None:
     from miner.margin import check_margin
     from miner.selection import check_retrieval
     from miner.storage.pairs import check_output
+    from miner.word_match import check_fitted
 
     if options.k < 1:
         raise ValueError(f"-k {options.k}: a neighbourhood needs at least 1 sentence")
     if math.isnan(options.threshold) or options.threshold == math.inf:
         raise ValueError(f"--threshold {options.threshold}: no pair can score above it")
     check_margin(options.margin)
+    if options.align:
+        check_fitted(options.margin)
     check_retrieval(options.retrieval)
     if options.search_precision not in SEARCH_PRECISIONS:
         raise ValueError(
             f"--search-precision {options.search_precision} is unknown; choose one of "
             f"{', '.join(SEARCH_PRECISIONS)}"
         )
-    for name, count in (("--shards", options.shards), ("--workers", options.workers)):
-        if count is not None and count < 1:
-            raise ValueError(f"{name} {count}: must be at least 1")
-    if options.max_rejected is not None and options.max_rejected < 0:
-        raise ValueError(f"--max-rejected {options.max_rejected}: must be at least 0")
+    for name, count, least in (
+        ("--shards", options.shards, 1),
+        ("--workers", options.workers, 1),
+        ("--max-rejected", options.max_rejected, 0),
+    ):
+        if count is not None and count < least:
+            raise ValueError(f"{name} {count}: must be at least {least}")
     if options.rows_per_shard < 1:
         raise ValueError(f"rows_per_shard is {options.rows_per_shard}; it must be at least 1")
     if isinstance(options.method, IndexSpec):

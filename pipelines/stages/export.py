@@ -33,10 +33,11 @@ def export_pairs(options: MiningOptions, choice: Choice) -> Choice:
     """Write the chosen pairs to ``options.output``, and those that filters rejected beside it."""
     from miner.storage.pairs import write_pairs
 
-    write_pairs(options.output, completed_pairs(options, choice, PAIRS, "export"))
+    pairs = completed_pairs(options, choice, PAIRS, "export")
+    write_pairs(options.output, pairs, aligned=options.align)
     if options.filters:
         rejected = completed_pairs(options, choice, REJECTED, "export rejected")
-        write_pairs(options.rejected_output, rejected, reasons=True)
+        write_pairs(options.rejected_output, rejected, aligned=options.align, reasons=True)
     return choice
 
 
