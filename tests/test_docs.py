@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from eval.cli.bucc_score import _bucc_score_parser
-from eval.cli.encoder import _eval_encoder_parser
+from eval.cli.bucc_score import score_parser
+from eval.cli.encoder import encoder_parser
 from eval.cli.runs import COMMANDS as RUN_COMMANDS
-from eval.cli.runs import _parser as _run_parser
+from eval.cli.runs import runs_parser
 from pipelines.cli.arguments import embed_parser, mine_parser
 from pipelines.cli.fetch import _parser as _fetch_parser
 from pipelines.cli.mine import _split
@@ -24,8 +24,8 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PARSERS: dict[str, Callable] = {
     "mine-corpus": mine_parser,
     "embed-corpus": embed_parser,
-    "bucc-score": _bucc_score_parser,
-    "eval-encoder": _eval_encoder_parser,
+    "bucc-score": score_parser,
+    "eval-encoder": encoder_parser,
     "train-encoder": _train_parser,
     "fetch-laser": _fetch_parser,
 }
@@ -44,7 +44,7 @@ def commands() -> Iterator[tuple[str, str]]:
 def test_the_command_lines_are_understood(page: str, line: str) -> None:
     program, *arguments = shlex.split(line, comments=True)
     if arguments[0] in RUN_COMMANDS:
-        _run_parser().parse_args(arguments)
+        runs_parser().parse_args(arguments)
     elif program == "mine-corpus" and arguments[0] in COMMANDS:
         work_parser(arguments[0]).parse_args(arguments[1:])
     else:

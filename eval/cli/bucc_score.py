@@ -6,7 +6,6 @@ What is heavy (numpy, pyarrow) is imported when there is work to do, so ``--help
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 from pathlib import Path
@@ -15,8 +14,8 @@ from miner.commandline import run_command
 
 
 def bucc_score(argv: list[str] | None = None) -> int:
-    """Run ``bucc-score``; the exit status."""
-    parser = _bucc_score_parser()
+    """Run ``bucc-score``; return the exit status."""
+    parser = score_parser()
     args = parser.parse_args(argv)
     args.source, args.target = _side(parser, args, "src"), _side(parser, args, "tgt")
     if (args.source is None) != (args.target is None):
@@ -24,7 +23,8 @@ def bucc_score(argv: list[str] | None = None) -> int:
     return run_command(lambda: _bucc_score(args), parser.prog)
 
 
-def _bucc_score_parser() -> argparse.ArgumentParser:
+def score_parser() -> argparse.ArgumentParser:
+    """Return the parser."""
     parser = argparse.ArgumentParser(
         prog="bucc-score",
         description="Precision, recall and F1 of mined pairs against gold pairs.",
@@ -84,6 +84,7 @@ def _side(
 
 
 def _bucc_score(args: argparse.Namespace) -> int:
+    from eval.output import print_json, print_note
     from eval.scoring import (
         OPTIMIZED,
         ScoringOptions,
@@ -113,13 +114,3 @@ def _bucc_score(args: argparse.Namespace) -> int:
     # Programs that read bucc.py's stdout find nothing else in it.
     (sys.stderr if laser else sys.stdout).write(f"{report.signature}\n")
     return 0
-
-
-def print_note(program: str, remark: str) -> None:
-    """Tell a remark that is no part of the result."""
-    sys.stderr.write(f"{program}: note: {remark}\n")
-
-
-def print_json(record: dict[str, object]) -> None:
-    """Print what ``--json`` asks for."""
-    sys.stdout.write(json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n")

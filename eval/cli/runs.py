@@ -16,12 +16,13 @@ COMMANDS = ("report", "why", "calibrate", "rescore")
 
 def run_subcommand(argv: list[str]) -> int:
     """Run ``mine-corpus report|why|calibrate|rescore ...``; the exit status."""
-    parser = _parser()
+    parser = runs_parser()
     args = parser.parse_args(argv)
     return run_command(lambda: int(args.run(args)), f"{parser.prog} {args.command}")
 
 
-def _parser() -> argparse.ArgumentParser:
+def runs_parser() -> argparse.ArgumentParser:
+    """Return the parser."""
     parser = argparse.ArgumentParser(prog="mine-corpus")
     commands = parser.add_subparsers(dest="command", required=True)
     report = commands.add_parser(
@@ -90,9 +91,9 @@ def _rate(text: str) -> float:
 def _report(args: argparse.Namespace) -> int:
     from eval.data.sentences import read_gold
     from eval.data.textfiles import write_text
-    from eval.report.gold import Gold
     from eval.report.page import render
     from eval.runs.calibration import fit_null
+    from eval.runs.gold import Gold
     from eval.runs.store import open_run
 
     run = open_run(args.directory)
@@ -127,10 +128,10 @@ def _why(args: argparse.Namespace) -> int:
 
 
 def _calibrate(args: argparse.Namespace) -> int:
+    from eval.output import Table
     from eval.runs.calibration import describe, fit_null, write_calibrated
     from eval.runs.pairs import check_jsonl
     from eval.runs.store import open_run
-    from eval.table import Table
 
     check_jsonl(args.output)
     if args.decoys_src is None and args.decoys_tgt is None:
@@ -150,11 +151,11 @@ def _calibrate(args: argparse.Namespace) -> int:
 
 def _rescore(args: argparse.Namespace) -> int:
     from eval.data.sentences import read_gold
-    from eval.report.gold import Gold
+    from eval.output import Table
+    from eval.runs.gold import Gold
     from eval.runs.pairs import check_jsonl
     from eval.runs.rescoring import compare, rescore, write_rescored
     from eval.runs.store import open_run
-    from eval.table import Table
 
     check_jsonl(args.output)
     run = open_run(args.directory)

@@ -10,8 +10,9 @@ from encoder import ENCODERS
 from encoder import PRECISIONS as ENCODER_PRECISIONS
 from miner.commandline import product_version
 from miner.storage.corpus.formats import INPUT_FORMATS
+from miner.storage.layout import SCOPES
 from miner.storage.places import place
-from pipelines.options import PRECISIONS, SCOPES
+from pipelines.options import PRECISIONS
 
 # The names in miner.margin, miner.selection and miner.filters, which would load NumPy for --help.
 MARGINS = ("ratio", "distance", "absolute", "csls")

@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Sequence
 
 from miner.commandline import run_command
+from miner.storage.layout import ARTEFACTS
 from miner.storage.places import Place, place, remove_tree, tree_files
-from pipelines.options import ARTEFACTS
 from pipelines.run.failures import FAILURE
 from pipelines.run.ledger import FOLDER, LAST, StageState, read_stages
 from pipelines.run.locking import is_locked

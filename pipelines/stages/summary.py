@@ -10,8 +10,9 @@ from typing import Any
 
 from miner.commandline import product_version
 from miner.storage.atomic import atomic_file
+from miner.storage.layout import SOURCE, TARGET
 from miner.storage.places import Place
-from pipelines.options import SOURCE, TARGET, MiningOptions
+from pipelines.options import MiningOptions
 from pipelines.stages.encode import dropped, encoder_of_process
 from pipelines.stages.select import Choice
 

@@ -8,7 +8,7 @@ import pytest
 
 from eval.cli.runs import run_subcommand
 from eval.data.sentences import read_gold
-from eval.report.gold import Gold
+from eval.runs.gold import Gold
 from eval.runs.rescoring import FOLDS, compare, rescore
 from eval.runs.store import open_run
 from miner.rescoring import Rescorer, features
