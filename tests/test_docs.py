@@ -13,6 +13,7 @@ from eval.cli.bucc_score import score_parser
 from eval.cli.encoder import encoder_parser
 from eval.cli.runs import COMMANDS as RUN_COMMANDS
 from eval.cli.runs import runs_parser
+from pipelines.cli.align_documents import align_parser
 from pipelines.cli.arguments import embed_parser, mine_parser
 from pipelines.cli.fetch import _parser as _fetch_parser
 from pipelines.cli.mine import _split
@@ -27,6 +28,7 @@ PARSERS: dict[str, Callable] = {
     "bucc-score": score_parser,
     "eval-encoder": encoder_parser,
     "train-encoder": _train_parser,
+    "align-documents": align_parser,
     "fetch-laser": _fetch_parser,
 }
 

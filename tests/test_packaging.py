@@ -27,6 +27,7 @@ SCRIPTS = {
     "bucc-score",
     "eval-encoder",
     "train-encoder",
+    "align-documents",
     "fetch-laser",
 }
 
