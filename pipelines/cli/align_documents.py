@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from encoder import ENCODERS, load_encoder
-from miner.commandline import product_version, run_command
+from miner.commandline import add_version, run_command
 from miner.storage.corpus.formats import INPUT_FORMATS
 from miner.storage.places import place
 
@@ -49,7 +49,7 @@ def align_parser(prog: str = "align-documents") -> argparse.ArgumentParser:
         default="auto",
         help="default: by suffix and content",
     )
-    add("--version", action="version", version=f"%(prog)s {product_version()}")
+    add_version(parser)
     return parser
 
 
