@@ -26,8 +26,9 @@ What the bundled encoder reaches on public sets, as the commands print it. This 
     python benchmarks/results.py DIR -o docs/results.md
 
 from a folder with the sets `bleualign`, `bucc-style`, `ntrex` and `tatoeba`, in which the commands
-below were run. Rates are in percent. The 95 % intervals come from 1,000 resamples of the sentences. Lines that
-end the blocks are signatures: figures can be compared if all in them is equal but the encoder.
+below were run. Rates are in percent. The 95 % intervals come from 1,000 resamples of the sentences.
+Lines that end the blocks are signatures: figures can be compared if all in them is equal but the
+encoder.
 """
 
 SECTIONS = (
