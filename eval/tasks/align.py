@@ -15,8 +15,6 @@ from eval.data.textfiles import fingerprint, read_lines
 from eval.metrics.beads import score_beads
 from eval.output import Record, Show, Table, signature
 from eval.tasks.arguments import add_directory
-from miner.monotone.align import align
-from miner.monotone.blocks import text_blocks
 
 TABLE = Table("documents", ["source", "target", "gold", "P", "R", "F1", "lax P", "lax R", "lax F1"])
 GOLD = re.compile(r"(?P<name>.+)\.(?P<source>[a-z]{2})(?P<target>[a-z]{2})")
@@ -94,6 +92,9 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 
 
 def _aligned(sides: Sequence[list[str]], languages: Sequence[str], encoder: Encoder) -> list[Bead]:
+    from miner.monotone.align import align  # loads Numba
+    from miner.monotone.blocks import text_blocks
+
     is_bag = isinstance(encoder, WordEncoder)
     source, target = (
         text_blocks(texts, encoder.for_language(language).encode, is_bag=is_bag)
