@@ -22,11 +22,13 @@ from miner.extras import DISTRIBUTION, EXTRAS
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("miner", "pipelines", "encoder", "eval")
 SCRIPTS = {
+    "adit",
     "mine-corpus",
     "embed-corpus",
     "bucc-score",
     "eval-encoder",
     "train-encoder",
+    "align-documents",
     "fetch-laser",
 }
 

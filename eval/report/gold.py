@@ -1,34 +1,17 @@
-"""A run held against known pairs: what the report says of it."""
+"""The section of a report about known pairs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from eval.metrics.bucc import BuccScore, IdPair, Judgements, best_score, judge, rank
 from eval.report.charts import Chart
 from eval.report.figures import gold_curve, spread
 from eval.report.tables import folded, ids_of, pair_table, table
 from eval.runs.explain import explain
+from eval.runs.gold import Gold
 from eval.runs.store import Run
 
 EXAMPLES = 50  # pairs to read of each kind
-
-
-@dataclass(frozen=True, kw_only=True)
-class Gold:
-    """The known pairs, the best that a threshold could do, and what is right of the pairs."""
-
-    known: frozenset[IdPair]
-    judgements: Judgements
-    best: BuccScore
-
-    @classmethod
-    def of(cls, run: Run, known: frozenset[IdPair]) -> Gold:
-        """Hold a run against known pairs."""
-        judgements = judge(rank(run.candidates()), known)
-        return cls(known=known, judgements=judgements, best=best_score(judgements))
 
 
 def against_gold_section(run: Run, gold: Gold) -> str:

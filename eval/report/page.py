@@ -11,10 +11,12 @@ from importlib.resources import files
 import numpy as np
 
 from eval.report import sections
-from eval.report.gold import Gold, against_gold_section
+from eval.report.gold import against_gold_section
 from eval.report.sections import TABLE_PAIRS
-from eval.runs.store import SIDES, Run
+from eval.runs.gold import Gold
+from eval.runs.store import Run
 from miner.fdr import Null, probabilities
+from miner.storage.layout import SIDES
 
 
 def render(run: Run, *, gold: Gold | None = None, null: Null | None = None) -> str:

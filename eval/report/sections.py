@@ -9,13 +9,14 @@ import numpy as np
 
 from eval.report.charts import Chart
 from eval.report.figures import decile_ranks, histogram, hubs, spread
-from eval.report.gold import Gold
 from eval.report.tables import folded, pair_table, table
 from eval.runs.calibration import describe
 from eval.runs.explain import explain
-from eval.runs.store import SIDES, Run
+from eval.runs.gold import Gold
+from eval.runs.store import Run
 from miner.fdr import Null, false_discovery_rates, probabilities
 from miner.filters import FILTERS, length_odds
+from miner.storage.layout import SIDES
 
 TABLE_PAIRS = 60_000  # of more, the best are in the table; charts and counts are of all
 DOTS = 2_000

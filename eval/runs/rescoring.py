@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from eval.report.gold import Gold
+from eval.runs.gold import Gold
 from eval.runs.pairs import write_jsonl
 from eval.runs.store import Run
 from miner.rescoring import Rescorer, features

@@ -14,14 +14,24 @@ from eval.metrics.bucc import Candidates, Ids
 from miner.arrays import Neighbours, Pairs
 from miner.filters import Suspects, occurrences, usual_ratio
 from miner.storage.artefacts import Artefact, open_artefact
+from miner.storage.layout import (
+    DUPLICATES,
+    PAIRS,
+    REJECTED,
+    ROWS,
+    SIDES,
+    VECTORS,
+    WorkFolder,
+    list_files,
+    shard_file,
+    shard_name,
+)
 from miner.storage.pair_numbers import pairs_of
 from miner.storage.places import Place
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
-
-SIDES = ("source", "target")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +79,7 @@ class Side:
 
     def vectors(self) -> NDArray[np.float32]:
         """The vectors of the searched rows: float32 (N, D)."""
-        parts = [np.load(artefact.file("vectors.npy")) for artefact in self.embedded]
+        parts = [np.load(artefact.file(VECTORS)) for artefact in self.embedded]
         vectors: NDArray[np.float32] = np.concatenate(parts).astype(np.float32)
         return vectors
 
@@ -135,15 +145,15 @@ def open_run(directory: Place) -> Run:
     """
     import pyarrow.parquet as pq
 
-    path = directory / "run.json"
-    if not path.is_file():
+    work = WorkFolder(directory)
+    if not work.summary.is_file():
         raise ValueError(
             f"{directory}: no finished run in it; make one with mine-corpus ... --work-dir DIR"
         )
-    summary = json.loads(path.read_text(encoding="utf-8"))
-    source, target = (_side(directory, name, summary["options"]) for name in SIDES)
-    chosen = pairs_of(pq.read_table(open_artefact(directory / "pairs").file("pairs.parquet")))
-    pairs, rejected, reasons = _kept(directory, summary)
+    summary = json.loads(work.summary.read_text(encoding="utf-8"))
+    source, target = (_side(work, name, summary["options"]) for name in SIDES)
+    chosen = pairs_of(pq.read_table(open_artefact(work.pairs).file(PAIRS)))
+    pairs, rejected, reasons = _kept(work, summary)
     return Run(
         directory=directory,
         summary=summary,
@@ -156,34 +166,33 @@ def open_run(directory: Place) -> Run:
     )
 
 
-def _side(directory: Place, name: str, options: dict[str, Any]) -> Side:
+def _side(work: WorkFolder, name: str, options: dict[str, Any]) -> Side:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    corpus = open_artefact(directory / "sentences" / name)
-    shards = range(len(corpus.facts["shards"]))
+    corpus = open_artefact(work.sentences(name))
+    count = len(corpus.facts["shards"])
+    shards = [shard_name(name, index) for index in range(count)]
     columns = ["row", "id", "text"]
     sentences = pa.concat_tables(
-        [pq.read_table(corpus.file(f"{shard:05d}.parquet"), columns=columns) for shard in shards]
+        [pq.read_table(corpus.file(shard_file(index)), columns=columns) for index in range(count)]
     )
-    embedded = [open_artefact(directory / "embeddings" / name / f"{shard:05d}") for shard in shards]
+    embedded = [open_artefact(work.embeddings(shard)) for shard in shards]
 
     def joined(artefacts: list[Artefact], file: str) -> NDArray[Any]:
         return np.concatenate([np.load(artefact.file(file)) for artefact in artefacts])
 
     def nearest(scope: str) -> Neighbours:
-        suffix = "-documents" if scope == "document" else ""
-        names = [f"{shard:05d}{suffix}" for shard in shards]
-        found = [open_artefact(directory / "neighbours" / name / part) for part in names]
-        ids, cosines = (joined(found, f"{name}.{kind}.npy") for kind in ("ids", "cosines"))
+        found = [open_artefact(work.neighbours(shard, scope)) for shard in shards]
+        ids, cosines = (joined(found, file) for file in list_files(name))
         return Neighbours(ids=ids, cosines=cosines)
 
     return Side(
         rows=sentences["row"].to_numpy(),
         ids=sentences["id"].to_pylist(),
         texts=sentences["text"].to_pylist(),
-        repeats=_repeats(pq.read_table(corpus.file("duplicates.parquet"))),
-        searched=joined(embedded, "rows.npy"),
+        repeats=_repeats(pq.read_table(corpus.file(DUPLICATES))),
+        searched=joined(embedded, ROWS),
         neighbours=nearest(options["scope"]),
         means=nearest(options["margin_scope"] or options["scope"]).means(),
         embedded=embedded,
@@ -197,15 +206,15 @@ def _repeats(table: pa.Table) -> dict[int, list[str]]:
     return dict(repeats)
 
 
-def _kept(directory: Place, summary: dict[str, Any]) -> tuple[Pairs, Pairs, list[str]]:
+def _kept(work: WorkFolder, summary: dict[str, Any]) -> tuple[Pairs, Pairs, list[str]]:
     """The pairs, those that filters rejected, and the reasons of these."""
     import pyarrow.parquet as pq
 
     filtered = "filters" in summary
-    last = "filtered" if filtered else "aligned" if summary["options"]["align"] else "pairs"
-    artefact = open_artefact(directory / last)
-    kept = pq.read_table(artefact.file("pairs.parquet"))
+    chosen = work.aligned if summary["options"]["align"] else work.pairs
+    artefact = open_artefact(work.filtered if filtered else chosen)
+    kept = pq.read_table(artefact.file(PAIRS))
     if not filtered:
         return pairs_of(kept), pairs_of(kept.slice(0, 0)), []
-    rejected = pq.read_table(artefact.file("rejected.parquet"))
+    rejected = pq.read_table(artefact.file(REJECTED))
     return pairs_of(kept), pairs_of(rejected), rejected["reason"].to_pylist()

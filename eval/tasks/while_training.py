@@ -7,14 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from encoder.training.measures import Measure
-from eval.data.datasets import (
-    ISO_639_3,
-    bucc_pairs,
-    bucc_splits,
-    load_bucc,
-    load_tatoeba,
-    tatoeba_languages,
-)
+from eval.data.bucc import bucc_pairs, bucc_splits, load_bucc
+from eval.data.languages import iso_639_3
+from eval.data.tatoeba import load_tatoeba, tatoeba_languages
 from eval.metrics.bucc import best_score
 from eval.tasks.mined_splits import choose_splits, mine_split
 from eval.tasks.tatoeba import language_errors
@@ -31,7 +26,7 @@ def tatoeba_error(directory: Path, pairs: Collection[str]) -> Measure:
         ValueError: there are no sentences of any of them in ``directory``, or malformed ones.
     """
     there = tatoeba_languages(directory)
-    languages = [name for name in sorted(_languages(pairs)) if ISO_639_3.get(name, name) in there]
+    languages = [name for name in sorted(_languages(pairs)) if iso_639_3(name) in there]
     texts = {name: load_tatoeba(directory, name) for name in languages}
     if not texts:
         raise ValueError(f"{directory}: no sentences of the languages of {', '.join(pairs)}")

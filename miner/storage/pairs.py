@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import IO, TYPE_CHECKING
 
 from miner.storage.atomic import OutputError, atomic_file, check_writable
+from miner.storage.pair_numbers import aligned_fields
 from miner.storage.places import AnyPath
 
 if TYPE_CHECKING:
@@ -28,10 +29,10 @@ _JSON_BREAKS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 _JSON_BREAK = re.compile("[\x85\u2028\u2029]")
 
 
-def pairs_schema(*, reasons: bool = False) -> pa.Schema:
-    """The Arrow schema of the pairs: the fields of JSON lines and Parquet, in this order.
+def pairs_schema(*, aligned: bool = False, reasons: bool = False) -> pa.Schema:
+    """Return the Arrow schema of the pairs: the fields of JSON lines and Parquet, in this order.
 
-    Pairs that filters rejected have the ``reason``, too.
+    Aligned pairs have what their score is made of, those that filters rejected the ``reason``.
     """
     import pyarrow as pa
 
@@ -39,6 +40,7 @@ def pairs_schema(*, reasons: bool = False) -> pa.Schema:
     schema = pa.schema(
         {
             "score": pa.float64(),
+            **(aligned_fields() if aligned else {}),
             "source_id": pa.string(),
             "target_id": pa.string(),
             "source_doc": pa.string(),
@@ -74,6 +76,7 @@ def write_pairs(
     path: AnyPath,
     batches: Iterable[pa.Table | pa.RecordBatch],
     *,
+    aligned: bool = False,
     reasons: bool = False,
 ) -> int:
     r"""Write pairs in the order they come, whole or not at all; returns how many.
@@ -82,8 +85,9 @@ def write_pairs(
     without header or quoting: the score with all its digits, and a space for every character of a
     text that some reader would take for the end of a line or a cell. ``.jsonl`` is an object a
     line in UTF-8; scores that are not finite are null, as JSON has no other word for them, and
-    U+0085, U+2028 and U+2029 are escaped. ``.parquet`` is of ``pairs_schema``. With ``reasons``
-    each has what its pair was rejected for at the end. The bytes written do not depend on how the
+    U+0085, U+2028 and U+2029 are escaped. ``.parquet`` is of ``pairs_schema``.
+    With ``aligned`` either has what the score is made of, beside it; with ``reasons`` each has what
+    its pair was rejected for at the end. The bytes written do not depend on how the
     pairs are cut into batches.
 
     Raises:
@@ -92,7 +96,7 @@ def write_pairs(
     """
     write = _writer(path)
     with atomic_file(path) as temporary, open(temporary, "wb") as file:
-        return write(file, batches, pairs_schema(reasons=reasons))
+        return write(file, batches, pairs_schema(aligned=aligned, reasons=reasons))
 
 
 def _writer(

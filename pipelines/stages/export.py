@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from miner.storage.layout import SOURCE, TARGET
 from pipelines import progress
-from pipelines.options import SOURCE, TARGET, MiningOptions
+from pipelines.options import MiningOptions
 from pipelines.references import Shard
 from pipelines.resources.memory import spare_bytes
 from pipelines.stages.read import DUPLICATES
@@ -32,10 +33,11 @@ def export_pairs(options: MiningOptions, choice: Choice) -> Choice:
     """Write the chosen pairs to ``options.output``, and those that filters rejected beside it."""
     from miner.storage.pairs import write_pairs
 
-    write_pairs(options.output, completed_pairs(options, choice, PAIRS, "export"))
+    pairs = completed_pairs(options, choice, PAIRS, "export")
+    write_pairs(options.output, pairs, aligned=options.align)
     if options.filters:
         rejected = completed_pairs(options, choice, REJECTED, "export rejected")
-        write_pairs(options.rejected_output, rejected, reasons=True)
+        write_pairs(options.rejected_output, rejected, aligned=options.align, reasons=True)
     return choice
 
 

@@ -56,6 +56,13 @@ def test_schema_is_the_published_one():
     )
 
 
+def test_aligned_pairs_have_what_their_score_is_made_of_beside_it():
+    names = pairs_schema(aligned=True, reasons=True).names
+    assert names[:6] == ["score", "margin", "coverage", "imbalance", "unmatched", "source_id"]
+    assert names[-1] == "reason"
+    assert [name for name in names if name in pairs_schema().names] == pairs_schema().names
+
+
 def test_tsv(tmp_path):
     path = tmp_path / "out.tsv"
     score = 1.0000000000000002
