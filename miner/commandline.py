@@ -1,7 +1,8 @@
-"""Run a command: one line for the user's errors, the exit status, and the product's version."""
+"""Run a command: its exit status, one line for the user's errors, and the options all share."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 import sys
@@ -53,6 +54,20 @@ def product_version() -> str:
         return version(DISTRIBUTION)
     except PackageNotFoundError:
         return "unknown"
+
+
+def add_version(parser: argparse.ArgumentParser) -> None:
+    """Add ``--version``."""
+    version = f"Adit {product_version()}"
+    parser.add_argument("--version", action="version", version=version, help="print the version")
+
+
+def add_common_options(parser: argparse.ArgumentParser) -> None:
+    """Add ``--quiet``, ``--verbose`` and ``--version``, for commands that report progress."""
+    volume = parser.add_mutually_exclusive_group()
+    volume.add_argument("-q", "--quiet", action="store_true", help="print errors only")
+    volume.add_argument("-v", "--verbose", action="store_true", help="print more, such as warnings")
+    add_version(parser)
 
 
 def _describe(error: OSError) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from miner.choices import SEARCH_PRECISIONS
 from miner.knn.method import AUTO, CorpusMethod, IndexSpec, parse_method
 from miner.storage.layout import CORPUS, DOCUMENT, OWN_FOLDERS, SCOPES, SOURCE
 from miner.storage.places import Place, lies_in, same_file
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
     from miner.knn.core.codes import Precision
 
 ROWS_PER_SHARD = 1 << 18  # 262,144 float32 vectors of 384 dimensions are 400 MB
-
-# The names in miner.knn.core.codes, which would load NumPy for --help.
-PRECISIONS = ("auto", "float32", "bfloat16", "int8")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +50,7 @@ class MiningOptions:
     threshold: float = -math.inf
     align: bool = False
     index: str = "auto"
-    precision: str = "auto"
+    search_precision: str = "auto"
     scope: str = CORPUS
     margin_scope: str | None = None
     document_pairs: Place | None = None
@@ -108,7 +106,7 @@ class MiningOptions:
     @property
     def product_precision(self) -> Precision | None:
         """What ``miner.knn.exact.search_both`` calls ``precision``."""
-        return None if self.precision == "auto" else cast("Precision", self.precision)
+        return None if self.search_precision == "auto" else cast("Precision", self.search_precision)
 
 
 def check_options(options: MiningOptions) -> None:
@@ -131,9 +129,10 @@ def check_options(options: MiningOptions) -> None:
     if options.align:
         check_fitted(options.margin)
     check_retrieval(options.retrieval)
-    if options.precision not in PRECISIONS:
+    if options.search_precision not in SEARCH_PRECISIONS:
         raise ValueError(
-            f"--precision {options.precision} is unknown; choose one of {', '.join(PRECISIONS)}"
+            f"--search-precision {options.search_precision} is unknown; choose one of "
+            f"{', '.join(SEARCH_PRECISIONS)}"
         )
     for name, count, least in (
         ("--shards", options.shards, 1),

@@ -22,6 +22,7 @@ from miner.extras import DISTRIBUTION, EXTRAS
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("miner", "pipelines", "encoder", "eval")
 SCRIPTS = {
+    "adit",
     "mine-corpus",
     "embed-corpus",
     "bucc-score",

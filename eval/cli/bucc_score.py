@@ -1,4 +1,4 @@
-"""The command line bucc-score.
+"""Run ``adit score``.
 
 What is heavy (numpy, pyarrow) is imported when there is work to do, so ``--help`` is quick.
 """
@@ -8,14 +8,15 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from miner.commandline import run_command
+from miner.commandline import add_version, run_command
 
 
-def bucc_score(argv: list[str] | None = None) -> int:
-    """Run ``bucc-score``; return the exit status."""
-    parser = score_parser()
+def bucc_score(argv: Sequence[str] | None = None, prog: str = "bucc-score") -> int:
+    """Run ``adit score``; return the exit status."""
+    parser = score_parser(prog)
     args = parser.parse_args(argv)
     args.source, args.target = _side(parser, args, "src"), _side(parser, args, "tgt")
     if (args.source is None) != (args.target is None):
@@ -23,10 +24,10 @@ def bucc_score(argv: list[str] | None = None) -> int:
     return run_command(lambda: _bucc_score(args), parser.prog)
 
 
-def score_parser() -> argparse.ArgumentParser:
-    """Return the parser."""
+def score_parser(prog: str) -> argparse.ArgumentParser:
+    """Return the parser of ``adit score``."""
     parser = argparse.ArgumentParser(
-        prog="bucc-score",
+        prog=prog,
         description="Precision, recall and F1 of mined pairs against gold pairs.",
         epilog="A pair is extracted if its score is strictly above the threshold. Pairs with equal "
         "scores stand or fall together; a repeated sentence stands for all its ids.",
@@ -56,6 +57,7 @@ def score_parser() -> argparse.ArgumentParser:
         help="score as LASER's bucc.py does: --optimize is the default, a score equal to the "
         "threshold is extracted, repeated sentences are left out; the signature goes to stderr",
     )
+    add_version(parser)
     return parser
 
 

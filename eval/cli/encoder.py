@@ -1,30 +1,31 @@
-"""The command line eval-encoder: its tasks are those of ``eval.tasks``."""
+"""Run ``adit evaluate``: its tasks are those of ``eval.tasks``."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from eval.tasks import TASKS
-from miner.commandline import run_command
+from miner.commandline import add_version, run_command
 
 
-def eval_encoder(argv: list[str] | None = None) -> int:
-    """Run ``eval-encoder``; return the exit status."""
+def eval_encoder(argv: Sequence[str] | None = None, prog: str = "eval-encoder") -> int:
+    """Run ``adit evaluate``; return the exit status."""
     argv = sys.argv[1:] if argv is None else argv
-    parser = encoder_parser(argv[:1])
+    parser = encoder_parser(prog, argv[:1])
     args = parser.parse_args(argv)
     return run_command(lambda: _run(args), parser.prog)
 
 
-def encoder_parser(tasks: Collection[str] = TASKS) -> argparse.ArgumentParser:
+def encoder_parser(prog: str, tasks: Collection[str] = TASKS) -> argparse.ArgumentParser:
     """Return the parser, with the options of some tasks, whose modules are imported for that."""
     parser = argparse.ArgumentParser(
-        prog="eval-encoder",
+        prog=prog,
         description="Measure a sentence encoder on data with known answers. Figures come with a "
         "95% interval, from resampling the sentences, and with a signature.",
     )
+    add_version(parser)
     subparsers = parser.add_subparsers(dest="task", required=True, metavar="TASK")
     for name, task in TASKS.items():
         subparser = subparsers.add_parser(name, help=task.help)

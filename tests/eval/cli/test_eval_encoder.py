@@ -161,7 +161,7 @@ def test_help_of_a_task(task: str, capsys: Captured) -> None:
 
 
 def test_only_the_task_asked_for_is_imported(capsys: Captured) -> None:
-    parsers = encoder_parser(["sts"])
+    parsers = encoder_parser("adit evaluate", ["sts"])
     assert parsers.parse_args(["sts", "x"]).encoder == "mini"
     with pytest.raises(SystemExit):
         parsers.parse_args(["xsim", "x"])

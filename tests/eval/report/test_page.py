@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eval.cli.runs import run_subcommand
 from eval.report.page import render
 from eval.runs.store import Run, Side, open_run
 from miner.arrays import Neighbours, Pairs
 from miner.fdr import Null, probabilities, threshold_at
+from pipelines.cli.main import adit
 from tests.eval.conftest import HEBREW
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
@@ -30,7 +30,7 @@ BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 def page(finished_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "report.html"
     arguments = [finished_run / "work", "-o", path, "--gold", finished_run / "gold"]
-    assert run_subcommand(["report", *map(str, arguments)]) == 0
+    assert adit(["report", *map(str, arguments)]) == 0
     return path
 
 

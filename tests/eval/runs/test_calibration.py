@@ -9,13 +9,13 @@ import pytest
 
 from encoder import load_encoder
 from encoder.words import WordEncoder
-from eval.cli.runs import run_subcommand
 from eval.runs.calibration import describe, fit_null
 from eval.runs.store import open_run
 from miner.fdr import Null, false_discovery_rates, probabilities, threshold_at
 from miner.knn.core.rescore import unit_rows
 from miner.mining import mine
 from miner.word_match import align_texts, aligned_scores
+from pipelines.cli.main import adit
 
 Captured = pytest.CaptureFixture[str]
 
@@ -74,7 +74,7 @@ def test_calibrated_pairs(
 ) -> None:
     out = tmp_path / "pairs.jsonl"
     arguments = ["calibrate", str(finished_run / "work"), "--decoys-src", str(decoys)]
-    assert run_subcommand([*arguments, "-o", str(out)]) == 0
+    assert adit([*arguments, "-o", str(out)]) == 0
     told = capsys.readouterr().out.splitlines()
     run = open_run(finished_run / "work")
     null = fit_null(run, decoys, None)
@@ -104,7 +104,7 @@ def test_calibrated_pairs(
         ]
     assert told[5] == f"{len(records)} of {len(records)} pairs written"
 
-    assert run_subcommand([*arguments, "-o", str(out), "--fdr", "0.2"]) == 0
+    assert adit([*arguments, "-o", str(out), "--fdr", "0.2"]) == 0
     kept = out.read_text(encoding="utf-8").splitlines()
     threshold = threshold_at(run.pairs.score, null, fdr=0.2)
     assert 0 < len(kept) == (run.pairs.score > threshold).sum()
@@ -113,7 +113,7 @@ def test_calibrated_pairs(
 def test_the_report_shows_the_estimates(finished_run: Path, decoys: Path, tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     arguments = [finished_run / "work", "-o", page, "--decoys-src", decoys]
-    assert run_subcommand(["report", *map(str, arguments)]) == 0
+    assert adit(["report", *map(str, arguments)]) == 0
     text = re.sub(r"<td [^>]*>", "<td>", page.read_text(encoding="utf-8"))
     run = open_run(finished_run / "work")
     for wanted, threshold, kept, right in describe(run.pairs.score, fit_null(run, decoys, None)):
@@ -142,16 +142,16 @@ def test_bad_input(
     monkeypatch.chdir(tmp_path)
     Path("few").write_text("One penguin.\n")
     arguments = [str(decoys) if argument == "D" else argument for argument in arguments]
-    assert run_subcommand(["calibrate", str(finished_run / "work"), *arguments]) == 2
+    assert adit(["calibrate", str(finished_run / "work"), *arguments]) == 2
     error = capsys.readouterr().err
-    assert error.startswith("mine-corpus calibrate: error: ")
+    assert error.startswith("adit calibrate: error: ")
     assert message in error
     assert [path.name for path in tmp_path.iterdir()] == ["few"]
 
 
 def test_a_share_is_between_0_and_1(capsys: Captured) -> None:
     with pytest.raises(SystemExit):
-        run_subcommand(["calibrate", ".", "-o", "x.jsonl", "--fdr", "5"])
+        adit(["calibrate", ".", "-o", "x.jsonl", "--fdr", "5"])
     assert "expected a share between 0 and 1, not '5'" in capsys.readouterr().err
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eval.cli.runs import run_subcommand
 from eval.runs.explain import explain
 from eval.runs.store import Run, open_run
+from pipelines.cli.main import adit
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_strangers_are_never_scored(run: Run) -> None:
 def test_command(finished_run: Path, run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     source, target = int(run.pairs.source[3]), int(run.pairs.target[3])
     names = run.source.id(source), run.target.id(target)
-    assert run_subcommand(["why", str(finished_run / "work"), *names]) == 0
+    assert adit(["why", str(finished_run / "work"), *names]) == 0
     out = capsys.readouterr().out
     assert out.startswith(f"mined: pair 4 of {len(run.pairs)}, with the score ")
     assert f"score {run.pairs.score[3]:.4f} (ratio margin)" in out
@@ -86,7 +86,7 @@ def test_a_repeated_sentence_has_several_ids(
     finished_run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = [str(finished_run / "work"), "de-again", "en-again"]
-    assert run_subcommand(["why", *arguments]) == 0
+    assert adit(["why", *arguments]) == 0
     assert "de-000000001  " in capsys.readouterr().out
 
 
@@ -101,7 +101,7 @@ def test_a_repeated_sentence_has_several_ids(
 def test_bad_ids(
     finished_run: Path, capsys: pytest.CaptureFixture[str], ids: tuple[str, str], message: str
 ) -> None:
-    assert run_subcommand(["why", str(finished_run / "work"), *ids]) == 2
+    assert adit(["why", str(finished_run / "work"), *ids]) == 2
     assert message in capsys.readouterr().err
 
 
