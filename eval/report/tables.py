@@ -31,7 +31,7 @@ def folded(title: str, html: str) -> str:
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int = 0) -> str:
-    """Return a table; the first ``texts`` columns are in languages that may be written right to left.
+    """Return a table; the first ``texts`` columns may be written right to left.
 
     Ids and numbers, which have no space in them, are not broken.
     """

@@ -55,7 +55,9 @@ def explain(run: Run, source: int, target: int) -> Explanation:
     found += [listed for listed in sources if listed.row == source]
     margin = found[0].margin if found else None
     place = _place(run.pairs, source, target)
-    aligned = isinstance(run.pairs, AlignedPairs) and place is not None
+    aligned = None
+    if isinstance(run.pairs, AlignedPairs) and place is not None:
+        aligned = run.pairs.take(np.array([place]))
     return Explanation(
         source=source,
         target=target,
@@ -65,7 +67,7 @@ def explain(run: Run, source: int, target: int) -> Explanation:
         target_mean=other_mean,
         cosine=found[0].cosine if found else None,
         margin=margin,
-        aligned=run.pairs.take(np.array([place])) if aligned else None,
+        aligned=aligned,
         verdict=_verdict(run, source, target, margin, targets, sources),
     )
 

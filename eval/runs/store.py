@@ -1,4 +1,4 @@
-"""A finished mining run, read from the folder that ``mine-corpus --work-dir`` left."""
+"""A finished mining run, read from the folder that a run with ``--work-dir`` left."""
 
 from __future__ import annotations
 
@@ -120,12 +120,12 @@ def open_run(directory: Place) -> Run:
     work = WorkFolder(directory)
     if not work.summary.is_file():
         raise ValueError(
-            f"{directory}: no finished run in it; make one with mine-corpus ... --work-dir DIR"
+            f"{directory}: no finished run in it; make one with adit mine ... --work-dir DIR"
         )
     summary = json.loads(work.summary.read_text(encoding="utf-8"))
     if not work.pairs.is_dir():
         raise ValueError(
-            f"{directory}: mine-corpus clean removed what this needs of the run that was there; "
+            f"{directory}: adit clean removed what this needs of the run that was there; "
             "give the run's command again"
         )
     source, target = (Side(work, name, summary["options"]) for name in SIDES)
