@@ -28,6 +28,7 @@ SCRIPTS = {
     "bucc-score",
     "eval-encoder",
     "train-encoder",
+    "align-documents",
     "fetch-laser",
 }
 

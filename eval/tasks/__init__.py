@@ -48,6 +48,7 @@ TASKS = {
     "xsim++": Task("xsim_pp", "the same among English sentences and falsified copies of them"),
     "retrieval": Task("retrieval", "is the translation among the 1, 5, 10 nearest?"),
     "sts": Task("sts", "correlation of human and vector similarity: Pearson's r"),
+    "align": Task("align", "align documents with their translations: F1"),
     "fdr": Task("fdr", "are thresholds chosen without gold what they claim to be?"),
     "filters": Task("filters", "effect of filters and of a second score on F1"),
 }

@@ -12,6 +12,10 @@ from miner.commandline import add_version
 # Name: (what it does, the function that runs it as ``function(arguments, prog)``).
 COMMANDS: dict[str, tuple[str, str]] = {
     "mine": ("mine two corpora for translation pairs", "pipelines.cli.mine:mine_corpus"),
+    "align": (
+        "align a document with its translation",
+        "pipelines.cli.align_documents:align_documents",
+    ),
     "embed": ("encode the lines of a corpus as vectors", "pipelines.cli.mine:embed_corpus"),
     "score": ("score mined pairs against gold pairs", "eval.cli.bucc_score:bucc_score"),
     "evaluate": ("measure an encoder on data with known answers", "eval.cli.encoder:eval_encoder"),

@@ -66,9 +66,10 @@ def embed_corpus(argv: Sequence[str] | None = None, prog: str = "embed-corpus") 
 
 
 def _mine(args: argparse.Namespace) -> int:
+    from miner.storage.corpus.filesets import describe_folder
     from pipelines.resources.memory import peak_bytes
     from pipelines.run.mining import mine_corpus as run
-    from pipelines.stages.summary import describe, read_summary
+    from pipelines.stages.summary import describe, next_steps, read_summary
 
     monitor = start_telling(args)
     if args.plan:
@@ -76,6 +77,9 @@ def _mine(args: argparse.Namespace) -> int:
 
         sys.stdout.write(plan_run(_mining_options(args, _planned_work_dir(args))) + "\n")
         return 0
+    for corpus in (args.source, args.target):
+        if corpus.is_dir():
+            logger.info(describe_folder(corpus))
     with _work_dir(args) as work_dir:
         options = _mining_options(args, work_dir)
         try:
@@ -86,6 +90,7 @@ def _mine(args: argparse.Namespace) -> int:
     if not args.quiet:
         peak = max(peak_bytes(), monitor.peak_bytes)
         sys.stderr.write(describe(summary, monitor.seconds, peak) + "\n")
+        sys.stderr.write(next_steps(options.threshold, args.work_dir) + "\n")
     return 0
 
 
