@@ -189,16 +189,29 @@ def probabilities(scores: FloatArray, null: Null) -> FloatArray:
     against rank (Grenander's estimator; Strimmer 2008), found by pooling adjacent violators.
     """
     steps = np.diff(wrong_pairs(scores, null), prepend=0.0)
+    return 1 - pooled(steps, np.ones(len(scores)))
+
+
+def pooled(steps: FloatArray, counts: FloatArray) -> FloatArray:
+    """The share of wrong pairs in each group of pairs, ascending, from 0 to 1.
+
+    Args:
+        steps: how many of each group are expected to be wrong; groups come best first.
+        counts: how many pairs each group has, above 0.
+    """
     sums: list[float] = []
-    counts: list[int] = []
-    for step in steps.tolist():
-        total, count = step, 1
-        while counts and sums[-1] / counts[-1] >= total / count:
-            total, count = total + sums.pop(), count + counts.pop()
+    sizes: list[float] = []
+    groups: list[int] = []
+    for step, pairs in zip(steps.tolist(), counts.tolist(), strict=True):
+        total, size, together = step, pairs, 1
+        while sizes and sums[-1] / sizes[-1] >= total / size:
+            total, size = total + sums.pop(), size + sizes.pop()
+            together += groups.pop()
         sums.append(total)
-        counts.append(count)
-    wrong: FloatArray = np.repeat(np.divide(sums, counts), counts)
-    return np.clip(1 - wrong, 0, 1)
+        sizes.append(size)
+        groups.append(together)
+    wrong: FloatArray = np.repeat(np.divide(sums, sizes), groups)
+    return np.clip(wrong, 0, 1)
 
 
 def threshold_at(scores: FloatArray, null: Null, *, fdr: float) -> float:

@@ -15,12 +15,13 @@ from eval.report.gold import against_gold_section
 from eval.report.sections import TABLE_PAIRS
 from eval.runs.gold import Gold
 from eval.runs.store import Run
+from miner.arrays import AlignedPairs
 from miner.fdr import Null, probabilities
 from miner.storage.layout import SIDES
 
 
 def render(run: Run, *, gold: Gold | None = None, null: Null | None = None) -> str:
-    """The whole page.
+    """Return the whole page.
 
     Args:
         run: what it is about.
@@ -58,24 +59,26 @@ def render(run: Run, *, gold: Gold | None = None, null: Null | None = None) -> s
 
 
 def _columns(run: Run, gold: Gold | None, null: Null | None) -> dict[str, object]:
-    """What the table shows, by column."""
+    """Return what the table shows, by column; None for those that it has not."""
     shown = run.pairs.take(np.arange(min(TABLE_PAIRS, len(run.pairs))))
     sources, targets = (texts[: len(shown)] for texts in run.texts)
     chances = None if null is None else probabilities(run.pairs.score, null)[: len(shown)]
     return {
         "score": np.round(shown.score, 4).tolist(),
+        "score_name": run.score_name,
+        "margin": np.round(shown.margin, 4).tolist() if isinstance(shown, AlignedPairs) else None,
         "cosine": np.round(shown.cosine.astype(np.float64), 4).tolist(),
         "source": sources,
         "target": targets,
-        "source_id": [run.source.id(row) for row in shown.source.tolist()],
-        "target_id": [run.target.id(row) for row in shown.target.tolist()],
+        "source_id": run.source.ids(shown.source),
+        "target_id": run.target.ids(shown.target),
         "chance": None if chances is None else np.round(chances, 4).tolist(),
         "right": gold.judgements.correct[: len(shown)].astype(int).tolist() if gold else None,
     }
 
 
 def _packed(columns: dict[str, object]) -> str:
-    """JSON, gzipped, in base64: a browser unpacks it sooner than it would read it plain."""
+    """Return JSON, gzipped, in base64: a browser unpacks it sooner than it would read it plain."""
     text = json.dumps(columns, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     packed = gzip.compress(text.encode("utf-8", errors="replace"), compresslevel=6, mtime=0)
     return base64.b64encode(packed).decode()

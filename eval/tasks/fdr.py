@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from encoder import load_encoder
+from encoder.words import WordEncoder
 from eval.data.bucc import BuccSplit, load_bucc
 from eval.data.textfiles import fingerprint
 from eval.metrics.bootstrap import Interval, interval
 from eval.metrics.bucc import BuccScore, best_score, score_at
 from eval.output import Record, Table, score_record, signature
+from eval.tasks import fdr_by_words
 from eval.tasks.arguments import add_bucc_data, chosen_pairs
 from eval.tasks.mined_splits import MinedSplit, mine_split
-from miner.fdr import TAIL, Null, mine_added, threshold_at
+from miner.fdr import TAIL, AddedPairs, Null, mine_added, threshold_at
 from miner.knn.core.rescore import unit_rows
 from miner.knn.exact import search_both
 from miner.mining import mine
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from encoder import Encoder
+    from miner.arrays import Pairs
 
     Matrix = NDArray[np.float32]
     FloatArray = NDArray[np.float64]
@@ -71,7 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
     parser.description = (
         "Choose thresholds for 1, 5, 10 and 20% wrong pairs by decoys, without gold, and show what "
-        "gold says of them, beside the threshold with the best F1."
+        "gold says of them, beside the threshold with the best F1. With an encoder of words, do "
+        "the same with scores by words, by decoys and from the scores alone."
     )
     add_bucc_data(parser)
     add = parser.add_argument
@@ -93,9 +97,16 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
     encoder = load_encoder(args.encoder)
     show(TABLE.header)
     thresholds: list[list[ChosenThreshold]] = []
+    by_words: list[list[fdr_by_words.WordThreshold]] = []
+    word_lines: list[str] = []
     record: Record = {}
     for name, (real, other) in data.items():
-        mined, chosen = _measure(real, other, encoder)
+        vectors = [
+            (encoded(encoder, split.source.texts), encoded(encoder, split.target.texts))
+            for split in (real, other)
+        ]
+        decoys = decoy_pairs(*vectors)
+        mined, chosen = _measure(real, other, encoder, vectors[0], decoys)
         best = best_score(mined.judgements)
         for one in chosen:
             show(_row(name, one, best))
@@ -104,11 +115,24 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
             "thresholds": [_record(one) for one in chosen],
             "best": score_record(best),
         }
+        if isinstance(encoder, WordEncoder):
+            words, best = fdr_by_words.measure(
+                real, other, encoder=encoder, mine=_mine, decoys=decoys, wanted=WANTED
+            )
+            by_words.append(words)
+            word_lines += [fdr_by_words.row(name, one, best) for one in words]
+            record[name]["by words"] = {
+                "thresholds": [one.record() for one in words],
+                "best": score_record(best),
+            }
     for wanted, together in zip(WANTED, zip(*thresholds, strict=True), strict=True):
         rates = [one.fdr for one in together]
         recall = float(np.mean([one.score.recall for one in together]))
         show(TABLE.row("mean", wanted, None, float(np.mean(rates)), None, recall))
         show(TABLE.row("highest", wanted, None, max(rates)))
+    if by_words:
+        for line in (fdr_by_words.TABLE.header, *word_lines, *fdr_by_words.summary(by_words)):
+            show(line)
     files = [file for both in data.values() for split in both for file in split.files.all]
     signed = signature(
         "fdr",
@@ -145,33 +169,45 @@ def _record(chosen: ChosenThreshold) -> Record:
     }
 
 
-def _measure(
-    real: BuccSplit, other: BuccSplit, encoder: Encoder
-) -> tuple[MinedSplit, list[ChosenThreshold]]:
-    def vectors(texts: Sequence[str]) -> Matrix:
-        return unit_rows(encoder.encode(texts))
+def encoded(encoder: Encoder, texts: Sequence[str]) -> Matrix:
+    """Unit rows of some sentences."""
+    return unit_rows(encoder.encode(texts))
 
-    mined = mine_split(real, encoder=encoder, mine=lambda x, y: mine(x, y, k=K))
-    own = vectors(real.source.texts), vectors(real.target.texts)
-    decoys = decoy_scores(own, (vectors(other.source.texts), vectors(other.target.texts)))
+
+def _mine(source: Matrix, target: Matrix) -> Pairs:
+    return mine(source, target, k=K)
+
+
+def _measure(
+    real: BuccSplit,
+    other: BuccSplit,
+    encoder: Encoder,
+    own: tuple[Matrix, Matrix],
+    decoys: Sequence[AddedPairs],
+) -> tuple[MinedSplit, list[ChosenThreshold]]:
+    mined = mine_split(real, encoder=encoder, mine=_mine)
     source = dict(zip(other.source.ids, other.source.texts, strict=True))
     target = dict(zip(other.target.ids, other.target.texts, strict=True))
     known = sorted(other.gold)
     planted = planted_scores(
         own,
-        (vectors([source[one] for one, _ in known]), vectors([target[one] for _, one in known])),
+        (
+            encoded(encoder, [source[one] for one, _ in known]),
+            encoded(encoder, [target[one] for _, one in known]),
+        ),
     )
-    return mined, [choose(mined, decoys, planted, fdr=wanted) for wanted in WANTED]
+    scores = np.concatenate([pairs.scores for pairs in decoys])
+    return mined, [choose(mined, scores, planted, fdr=wanted) for wanted in WANTED]
 
 
-def decoy_scores(real: tuple[Matrix, Matrix], decoys: tuple[Matrix, Matrix]) -> FloatArray:
-    """Score what is mined for decoys of either side among the real sentences of the other.
+def decoy_pairs(real: tuple[Matrix, Matrix], decoys: tuple[Matrix, Matrix]) -> list[AddedPairs]:
+    """Mine for decoys of either side, source first, among the real sentences of the other.
 
     All are unit rows; the real ones are mined as ``miner.mining.mine`` does by default.
     """
     forward, backward = search_both(*real, k=K)
-    pairs = mine(*real, k=K)
-    scores = []
+    pairs = _mine(*real)
+    mined = []
     for queries, base, others, rows in (
         (decoys[0], real[1], backward, pairs.target),
         (decoys[1], real[0], forward, pairs.source),
@@ -179,8 +215,8 @@ def decoy_scores(real: tuple[Matrix, Matrix], decoys: tuple[Matrix, Matrix]) -> 
         taken = np.full(len(base), -np.inf)
         taken[rows] = pairs.score
         found, _ = search_both(queries, base, k=K)
-        scores.append(mine_added(found, others, taken).scores)
-    return np.concatenate(scores)
+        mined.append(mine_added(found, others, taken))
+    return mined
 
 
 def planted_scores(real: tuple[Matrix, Matrix], planted: tuple[Matrix, Matrix]) -> FloatArray:
@@ -189,7 +225,7 @@ def planted_scores(real: tuple[Matrix, Matrix], planted: tuple[Matrix, Matrix]) 
     Returns the score of each, ascending, -inf where it is not mined: float64 (planted pairs,).
     """
     both = (np.concatenate([own, more]) for own, more in zip(real, planted, strict=True))
-    pairs = mine(*both, k=K)
+    pairs = _mine(*both)
     row = pairs.source - len(real[0])
     right = (row >= 0) & (row == pairs.target - len(real[1]))
     scores = np.full(len(planted[0]), -np.inf)

@@ -107,7 +107,7 @@ def test_a_finished_run_knows_what_was_rejected(
     odd.mine("out.jsonl", "--work-dir", str(work), "--filters", "length")
     run = open_run(work)
     rejected = read_jsonl(odd.path("out.rejected.jsonl"))
-    assert run.rejected.score.tolist() == [pair["score"] for pair in rejected]
+    assert run.rejected[0].score.tolist() == [pair["score"] for pair in rejected]
     assert len(run.pairs) == len(read_jsonl(odd.path("out.jsonl")))
     first = rejected[0]
     assert adit(["why", str(work), first["source_id"], first["target_id"]]) == 0
@@ -115,7 +115,7 @@ def test_a_finished_run_knows_what_was_rejected(
     page = odd.path("report.html")
     assert adit(["report", str(work), "-o", str(page)]) == 0
     text = page.read_text(encoding="utf-8")
-    assert f"Filters rejected <b>{len(rejected)}</b> pairs (length {len(rejected)})" in text
+    assert f"filters rejected <b>{len(rejected)}</b> pairs (length {len(rejected)})" in text
 
 
 def test_the_end_of_a_run_tells_of_them(odd: World, capsys: pytest.CaptureFixture[str]) -> None:

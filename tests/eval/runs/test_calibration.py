@@ -9,7 +9,7 @@ import pytest
 
 from encoder import load_encoder
 from encoder.words import WordEncoder
-from eval.runs.calibration import describe, fit_null
+from eval.runs.calibration import fit_null, thresholds
 from eval.runs.store import open_run
 from miner.fdr import Null, false_discovery_rates, probabilities, threshold_at
 from miner.knn.core.rescore import unit_rows
@@ -116,7 +116,7 @@ def test_the_report_shows_the_estimates(finished_run: Path, decoys: Path, tmp_pa
     assert adit(["report", *map(str, arguments)]) == 0
     text = re.sub(r"<td [^>]*>", "<td>", page.read_text(encoding="utf-8"))
     run = open_run(finished_run / "work")
-    for wanted, threshold, kept, right in describe(run.pairs.score, fit_null(run, decoys, None)):
+    for wanted, threshold, kept, right in thresholds(run.pairs.score, fit_null(run, decoys, None)):
         row = f"<td>{wanted:.0%}</td><td>{threshold:.4f}</td><td>{kept:,}</td><td>{right:,.0f}</td>"
         assert (row in text) == (kept > 0)
 
@@ -147,6 +147,33 @@ def test_bad_input(
     assert error.startswith("adit calibrate: error: ")
     assert message in error
     assert [path.name for path in tmp_path.iterdir()] == ["few"]
+
+
+def test_an_encoder_that_was_changed_is_refused(finished_run: Path, decoys: Path) -> None:
+    run = open_run(finished_run / "work")
+    name = run.summary["encoder"]
+    run.summary["encoder"] = "mini@0123456789ab"
+    with pytest.raises(ValueError, match=rf"{name}, but the run used mini@0123456789ab"):
+        fit_null(run, decoys, None)
+
+
+@pytest.mark.parametrize("change", ["copies", "near-copies"])
+def test_sentences_of_the_run_are_no_decoys(
+    finished_run: Path, decoys: Path, tmp_path: Path, change: str, capsys: Captured
+) -> None:
+    corpus = (finished_run / "corpus.de").read_text(encoding="utf-8").splitlines()
+    own = sorted((line.partition("\t")[2] for line in corpus), key=len)[-30:]
+    if change == "copies":
+        own = [text.upper().replace(" ", "  ") + "!" for text in own]
+    else:
+        own = [" ".join([*text.split()[:4], *text.split()[5:]]) for text in own]
+    mixed = tmp_path / "decoys"
+    mixed.write_text("\n".join([*own, *decoys.read_text().splitlines()]), encoding="utf-8")
+    out = tmp_path / "pairs.jsonl"
+    arguments = [finished_run / "work", "--decoys-src", mixed, "-o", out]
+    assert adit(["calibrate", *map(str, arguments)]) == 2
+    assert re.search(r"\d\d of 28\d decoys are sentences of the run", capsys.readouterr().err)
+    assert not out.exists()
 
 
 def test_a_share_is_between_0_and_1(capsys: Captured) -> None:
