@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from miner.threads import blocks, in_threads
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -25,6 +27,7 @@ LARGEST = 7  # of the whole numbers, of 4 bits with their sign, that stand for t
 SHARES = (1.0, 0.9, 0.8, 0.7, 0.6)
 
 COMPILED_FROM = 1 << 18  # tokens; for fewer, loading Numba takes longer than doing without it
+THREAD_SUMS = 4096  # that a thread makes at once
 BLOCK = 256  # sums that are made together without Numba: they stay in a processor's cache
 MIN_LENGTH = 1e-12  # that a vector is divided by
 LANES = 8  # partial sums of a norm
@@ -90,10 +93,14 @@ def sum_rows(table: Matrix | PackedTable, tokens: Tokens) -> Matrix:
         return sums
     from encoder import compiled  # loads Numba
 
-    if isinstance(table, PackedTable):
-        compiled.sum_packed(table.codes, table.scales, tokens.ids, tokens.offsets, sums)
-    else:
-        compiled.sum_floats(table, tokens.ids, tokens.offsets, sums)
+    def add(block: slice) -> None:
+        ids, offsets = tokens.ids, tokens.offsets[block.start : block.stop + 1]
+        if isinstance(table, PackedTable):
+            compiled.sum_packed(table.codes, table.scales, ids, offsets, sums[block])
+        else:
+            compiled.sum_floats(table, ids, offsets, sums[block])
+
+    in_threads(add, blocks(len(tokens), THREAD_SUMS))
     return sums
 
 

@@ -105,6 +105,7 @@ def test_bits_are_those_of_torch(
     compiled_from: int, dim: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(encoder.rows, "COMPILED_FROM", compiled_from)
+    monkeypatch.setattr(encoder.rows, "THREAD_SUMS", 64)
     generator = np.random.default_rng(dim)
     table = random_rows(300, dim)
     lists = [generator.integers(0, 300, size).tolist() for size in generator.integers(0, 40, 500)]
