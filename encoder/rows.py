@@ -7,6 +7,7 @@ Axes: ``V`` rows of a table, ``S`` sums, ``D`` dimensions.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -88,7 +89,7 @@ def pack(table: Matrix) -> PackedTable:
 def sum_rows(table: Matrix | PackedTable, tokens: Tokens) -> Matrix:
     """Sum the rows (V, D) that each list of tokens names: float32 (S, D)."""
     sums = np.zeros((len(tokens), table.shape[1]), dtype=np.float32)
-    if len(tokens.ids) < COMPILED_FROM:
+    if len(tokens.ids) < COMPILED_FROM and "encoder.compiled" not in sys.modules:
         _sum_plainly(table, tokens, sums)
         return sums
     from encoder import compiled  # loads Numba
