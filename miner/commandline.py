@@ -24,6 +24,9 @@ def run_command(main: Callable[[], int], program: str) -> int:
     is a defect and propagates with its traceback.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # NumPy computes products side by side in threads of ours (``miner.threads``); OpenBLAS, which
+    # reads this when it is loaded, would have threads of its own wait for each other in each.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         status = main()
         sys.stdout.flush()  # here, where a broken pipe can still be caught

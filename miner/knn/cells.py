@@ -30,9 +30,9 @@ from miner.knn.core.codes import (
 )
 from miner.knn.core.passes import Tile, fallback_search, generate_candidates, loops_for, verify
 from miner.knn.core.rescore import check_search, unit_rows
-from miner.knn.core.threads import blocks, in_threads
 from miner.knn.core.tuning import choose
 from miner.knn.method import PROBES
+from miner.threads import blocks, in_threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

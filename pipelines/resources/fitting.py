@@ -149,7 +149,7 @@ def _with_shards(options: MiningOptions, dim: int, room: int, least: int) -> Min
 
 
 def _threads() -> int:
-    from miner.knn.core.threads import thread_count
+    from miner.threads import thread_count
 
     return thread_count()
 

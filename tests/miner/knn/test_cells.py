@@ -8,6 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from miner import threads
 from miner.arrays import Neighbours
 from miner.knn import cells
 from miner.knn.cells import (
@@ -16,7 +17,7 @@ from miner.knn.cells import (
     search_cells,
     train_cells,
 )
-from miner.knn.core import codes, compiled, passes, plain, threads
+from miner.knn.core import codes, compiled, passes, plain
 from miner.knn.core.codes import PRECISIONS
 from miner.knn.core.rescore import merge, unit_rows
 from miner.knn.core.tuning import Tuning
