@@ -13,7 +13,8 @@ from miner.storage.layout import CORPUS, DOCUMENT, OWN_FOLDERS, SCOPES, SOURCE
 from miner.storage.places import Place, lies_in, same_file
 
 if TYPE_CHECKING:
-    from miner.knn.core.codes import Precision
+    from encoder import Precision
+    from miner.knn.core.codes import Precision as SearchPrecision
 
 ROWS_PER_SHARD = 1 << 18  # 262,144 float32 vectors of 384 dimensions are 400 MB
 
@@ -50,6 +51,7 @@ class MiningOptions:
     threshold: float = -math.inf
     align: bool = False
     index: str = "auto"
+    precision: Precision = "auto"
     search_precision: str = "auto"
     scope: str = CORPUS
     margin_scope: str | None = None
@@ -104,9 +106,13 @@ class MiningOptions:
         return None if self.index == AUTO else parse_method(self.index)
 
     @property
-    def product_precision(self) -> Precision | None:
+    def product_precision(self) -> SearchPrecision | None:
         """What ``miner.knn.exact.search_both`` calls ``precision``."""
-        return None if self.search_precision == "auto" else cast("Precision", self.search_precision)
+        return (
+            None
+            if self.search_precision == "auto"
+            else cast("SearchPrecision", self.search_precision)
+        )
 
 
 def check_options(options: MiningOptions) -> None:
