@@ -30,6 +30,8 @@ def write_summary(options: MiningOptions, choice: Choice) -> Choice:
         **{side: _side(options, choice, side) for side in (SOURCE, TARGET)},
         **choice.pairs.facts,
     }
+    if options.top is not None:
+        summary["pairs"] = min(summary["pairs"], options.top)
     if options.threshold == -math.inf:  # which JSON cannot write
         summary["options"]["threshold"] = None
     with atomic_file(options.work_dir / SUMMARY) as path:
