@@ -107,8 +107,9 @@ def _scores(run: Run, path: Place, encoder: Encoder, own: Side, base: Side) -> N
 def _taken(run: Run, side: Side) -> NDArray[np.float64]:
     """Return the margin of the pair that each searched row has, -inf where it has none: (N,)."""
     taken = np.full(len(side.searched), -np.inf)
-    rows = run.chosen.source if side is run.source else run.chosen.target
-    taken[side.positions(rows)] = run.chosen.score
+    chosen = run.chosen.pairs
+    rows = chosen.source if side is run.source else chosen.target
+    taken[side.positions(rows)] = chosen.score
     return taken
 
 

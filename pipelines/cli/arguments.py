@@ -37,7 +37,9 @@ def mine_parser(prog: str) -> argparse.ArgumentParser:
         type=place,
         required=True,
         metavar="OUT",
-        help="pairs, best first: .tsv (score, source, target), .jsonl or .parquet (every field)",
+        help="pairs, best first: .tsv (score, source, target), .jsonl or .parquet (every field), "
+        ".tmx, .dataset (a folder for Hugging Face's datasets), or a name with %% such as pairs.%% "
+        "for two files of lines, by language; text also with .gz or .zst",
     )
     _add_input_options(parser)
     _add_vector_options(parser)
@@ -136,6 +138,7 @@ def _add_mining_options(parser: argparse.ArgumentParser) -> None:
         help="score pairs by how well their words match, too, separating translations from "
         "same-topic sentences; needs an encoder with word vectors, such as mini",
     )
+    add("--top", type=int, metavar="N", help="write the N best pairs (default: all)")
     add(
         "--filters",
         type=_names,

@@ -105,9 +105,10 @@ def _work_dir(args: argparse.Namespace) -> Iterator[Place]:
     if args.work_dir is not None:
         yield args.work_dir
         return
-    from miner.storage.pairs import check_output
+    from miner.storage.pairs import Origin, check_output
 
-    check_output(args.output)  # so that the temporary folder beside it can be made
+    origin = Origin(languages=(args.src_lang, args.tgt_lang))
+    check_output(args.output, origin)  # so that the temporary folder beside it can be made
     is_remote = isinstance(args.output, RemotePath)
     if is_remote and args.runner is not None:
         raise ValueError(

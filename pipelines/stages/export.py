@@ -6,9 +6,10 @@ As many pairs as memory has room for are completed in one pass over both corpora
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 EXPORT_ROWS = 32_768  # pairs handed on at a time; miner.filters.RATIO_PAIRS needs as many
 READ_ROWS = 32_768  # sentences read at a time
+MAX_PAIRS = sys.maxsize
 # Of what a pass collects there are for some time several copies, and some pairs are longer.
 COPIES = 6
 PAIR_BYTES = 200  # what is known of a pair without its texts
@@ -35,21 +37,24 @@ PAIR_BYTES = 200  # what is known of a pair without its texts
 def export_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Write the chosen pairs to ``options.output``, and those that filters rejected beside it."""
     options = run.options
-    with pair_meter(run, chosen, PAIRS, "export") as meter:
-        pairs = _counted(completed_pairs(run, chosen, PAIRS), meter)
-        write_pairs(options.output, pairs, aligned=options.align)
+    about: dict[str, Any] = {"origin": options.origin, "aligned": options.align}
+    limit = options.top or MAX_PAIRS
+    with pair_meter(run, chosen, PAIRS, "export", limit=limit) as meter:
+        pairs = _counted(completed_pairs(run, chosen, PAIRS, limit=limit), meter)
+        write_pairs(options.output, pairs, **about)
     if options.filters:
         with pair_meter(run, chosen, REJECTED, "export rejected") as meter:
             rejected = _counted(completed_pairs(run, chosen, REJECTED), meter)
-            write_pairs(options.rejected_output, rejected, aligned=options.align, reasons=True)
+            write_pairs(options.rejected_output, rejected, **about, reasons=True)
     return chosen
 
 
 def pair_meter(
-    run: RunContext, chosen: ChosenPairs, name: str, stage: str
+    run: RunContext, chosen: ChosenPairs, name: str, stage: str, *, limit: int = MAX_PAIRS
 ) -> AbstractContextManager[Meter]:
-    """Follow a stage that goes through all pairs in a file of ``chosen.pairs``."""
-    return run.monitor.stage(stage, pq.read_metadata(chosen.pairs.file(name)).num_rows, "pairs")
+    """Follow a stage that goes through the first ``limit`` pairs in a file of ``chosen.pairs``."""
+    rows = pq.read_metadata(chosen.pairs.file(name)).num_rows
+    return run.monitor.stage(stage, min(rows, limit), "pairs")
 
 
 def _counted(tables: Iterator[pa.Table], meter: Meter) -> Iterator[pa.Table]:
@@ -58,15 +63,21 @@ def _counted(tables: Iterator[pa.Table], meter: Meter) -> Iterator[pa.Table]:
         meter.advance(len(table))
 
 
-def completed_pairs(run: RunContext, chosen: ChosenPairs, name: str) -> Iterator[pa.Table]:
-    """Yield the pairs in a file of ``chosen.pairs`` with their sentences, in blocks.
+def completed_pairs(
+    run: RunContext, chosen: ChosenPairs, name: str, *, limit: int = MAX_PAIRS
+) -> Iterator[pa.Table]:
+    """Yield the first ``limit`` pairs in a file of ``chosen.pairs`` with their sentences.
 
-    A block has ``EXPORT_ROWS`` pairs, or what is left.
+    They come in blocks of ``EXPORT_ROWS`` pairs, or what is left.
     """
     sides = {side: [found.embedded.shard for found in chosen.of_side(side)] for side in SIDES}
     rows = _rows_of_a_pass(run.options, *sides.values())
     with pq.ParquetFile(chosen.pairs.file(name)) as pairs:
-        for batch in pairs.iter_batches(batch_size=rows):
+        for whole in pairs.iter_batches(batch_size=rows):
+            batch = whole.slice(0, limit)
+            limit -= len(batch)
+            if not len(batch):
+                break
             sentences = {side: _Sentences(sides[side], batch[f"{side}_row"]) for side in sides}
             for start in range(0, len(batch), EXPORT_ROWS):
                 table = pa.Table.from_batches([batch.slice(start, EXPORT_ROWS)])

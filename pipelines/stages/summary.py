@@ -29,6 +29,8 @@ def write_summary(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
         **{side: _side(run, chosen, side) for side in SIDES},
         **chosen.pairs.facts,
     }
+    if options.top is not None:
+        summary["pairs"] = min(summary["pairs"], options.top)
     if options.threshold == -math.inf:  # which JSON cannot write
         summary["options"]["threshold"] = None
     with atomic_file(run.folder.summary) as path:
