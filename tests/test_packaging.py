@@ -126,8 +126,8 @@ def test_what_beam_sends_to_workers_holds_every_stage(tmp_path: Path) -> None:
     (archive,) = tmp_path.glob("*.tar.gz")
     shutil.unpack_archive(archive, tmp_path / "sent", filter="data")
     (sent,) = (tmp_path / "sent").iterdir()
-    code = "import pipelines.run.graph, pipelines.run.worker, encoder; encoder.load_encoder()"
-    code += "; print(pipelines.run.graph.__file__)"
+    code = "import pipelines.run.beam, pipelines.run.worker, encoder; encoder.load_encoder()"
+    code += "; print(pipelines.run.beam.__file__)"
     measured = {name for name in os.environ if name.startswith("COVERAGE")}  # not of this copy
     rest = {name: value for name, value in os.environ.items() if name not in measured}
     alone = rest | {"PYTHONPATH": str(sent)}
