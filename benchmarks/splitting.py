@@ -3,8 +3,8 @@
 python benchmarks/splitting.py DIR [LANGUAGE ...]
 
 DIR holds ntrex/xx.txt and tatoeba/tatoeba.xxx-eng.xxx. Fifteen lines of NTREX make a document, in
-which a line without a mark at its end (a headline) ends a paragraph; six sentences of Tatoeba make a
-paragraph.
+which a line without a mark at its end (a headline) ends a paragraph; six sentences of Tatoeba make
+a paragraph.
 """
 
 from __future__ import annotations
