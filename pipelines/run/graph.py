@@ -1,7 +1,7 @@
 """The mining graph.
 
     sides -> read -> encode -> train, fill indexes -> all tiles -> search -> merge
-          -> select -> align -> filter -> summary -> export
+          -> select -> align -> rate -> filter -> summary -> export
 
 Elements are small references to sealed artefacts, never sentences or vectors, so a runner moves
 next to nothing. Only Create, ParDo and GroupByKey are used, in one line without side inputs or
@@ -30,6 +30,7 @@ from pipelines.stages.export import export_pairs
 from pipelines.stages.filter import filter_pairs
 from pipelines.stages.index import fill_index, plan_sides, train_side
 from pipelines.stages.merge import find_neighbours
+from pipelines.stages.rate import rate_pairs
 from pipelines.stages.read import read_side
 from pipelines.stages.search import plan_tiles, search_tile
 from pipelines.stages.select import select_pairs
@@ -37,7 +38,8 @@ from pipelines.stages.summary import write_summary
 
 STAGES = [
     *(read_side, embed_shard, plan_sides, train_side, fill_index, plan_tiles, search_tile),
-    *(find_neighbours, select_pairs, align_pairs, filter_pairs, write_summary, export_pairs),
+    *(find_neighbours, select_pairs, align_pairs, rate_pairs, filter_pairs),
+    *(write_summary, export_pairs),
 ]
 
 Account = Callable[[Any], Mapping[str, int]]
@@ -120,6 +122,7 @@ def build(
         | "all neighbours" >> _Gather(lambda found: "")
         | stage(select_pairs)
         | stage(align_pairs)
+        | stage(rate_pairs)
         | stage(filter_pairs)
         | stage(write_summary)
         | stage(export_pairs)

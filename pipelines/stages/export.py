@@ -35,7 +35,11 @@ def export_pairs(options: MiningOptions, choice: Choice) -> Choice:
     """Write the chosen pairs to ``options.output``, and those that filters rejected beside it."""
     from miner.storage.pairs import write_pairs
 
-    about: dict[str, Any] = {"origin": options.origin, "aligned": options.align}
+    about: dict[str, Any] = {
+        "origin": options.origin,
+        "aligned": options.align,
+        "rated": options.fdr is not None,
+    }
     pairs = completed_pairs(options, choice, PAIRS, "export", limit=options.top or MAX_PAIRS)
     write_pairs(options.output, pairs, **about)
     if options.filters:
