@@ -105,7 +105,7 @@ class MiningOptions:
 
     @property
     def product_precision(self) -> Precision | None:
-        """What ``miner.knn.exact.search_both`` calls ``precision``."""
+        """What ``miner.knn.exact.search_unit_rows`` calls ``precision``."""
         return None if self.search_precision == "auto" else cast("Precision", self.search_precision)
 
 

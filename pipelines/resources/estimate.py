@@ -6,7 +6,6 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 
-from miner.knn.cells import default_cells
 from miner.knn.cost_model import (
     Cost,
     Machine,
@@ -15,7 +14,7 @@ from miner.knn.cost_model import (
     exact_cost,
     index_cost,
 )
-from miner.knn.method import CorpusMethod, auto_method
+from miner.knn.method import CorpusMethod, auto_method, default_cells
 from miner.storage.layout import DOCUMENT, SOURCE, TARGET
 from pipelines.options import MiningOptions, check_options
 from pipelines.resources.fitting import Fit, SideSize, fit_run, measure_side

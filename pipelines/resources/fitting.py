@@ -181,7 +181,7 @@ def load_libraries(options: MiningOptions, dim: int) -> int:
 
     import pipelines.run.graph  # noqa: F401
     from miner.knn.core.rescore import unit_rows
-    from miner.knn.exact import search_both
+    from miner.knn.exact import search_unit_rows
 
     if options.source.embeddings is None:
         _encoder_dim(options)
@@ -189,7 +189,7 @@ def load_libraries(options: MiningOptions, dim: int) -> int:
         import faiss  # noqa: F401
     # Large enough for the compiled loops to be used.
     rows = unit_rows(np.random.default_rng(0).standard_normal((6000, min(dim, MOST_TRIED))))
-    search_both(rows, rows, k=1)
+    search_unit_rows(rows, rows, k=1)
     del rows
     release()
     return resident_bytes()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from miner.knn.method import CellSpec
+from miner.knn.method import POINTS, CellSpec, default_cells
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from miner.storage.layout import SOURCE, TARGET
 from pipelines import progress
@@ -29,8 +29,6 @@ def trained_cells(
     Raises:
         ValueError: more cells than sentences.
     """
-    from miner.knn.cells import default_cells
-
     sides = [
         SideVectors([shard for shard in shards if shard.shard.side == side])
         for side in (SOURCE, TARGET)
@@ -41,7 +39,7 @@ def trained_cells(
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        from miner.knn.cells import POINTS, train_cells
+        from miner.knn.cells import train_cells
 
         sample = _sample(sides, POINTS * count)
         with progress.stage("train", len(sample), "sentences", "cells") as meter:

@@ -33,7 +33,7 @@ def measure_recall(
 
     from miner.arrays import Neighbours
     from miner.knn.core.rescore import merge
-    from miner.knn.exact import search_both
+    from miner.knn.exact import search_unit_rows
 
     rows = embedded.unit_vectors()
     places = np.arange(min(SAMPLE, len(rows))) * len(rows) // max(1, min(SAMPLE, len(rows)))
@@ -41,7 +41,7 @@ def measure_recall(
     start = 0
     for other in others:
         base = other.unit_vectors()
-        near, _ = search_both(rows[places], base, k=k)
+        near, _ = search_unit_rows(rows[places], base, k=k)
         near.ids[:] += start
         start += len(base)
         exact = merge([exact, near], k=k)

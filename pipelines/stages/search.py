@@ -177,13 +177,13 @@ def _search(
     if tile.scope == DOCUMENT:
         return _search_documents(options, tile.part, source.embedded, target.embedded)
     from miner.knn.cells import join_cells
-    from miner.knn.exact import search_both
+    from miner.knn.exact import search_unit_rows
 
     vectors = source.embedded.unit_vectors(), target.embedded.unit_vectors()
     cells = _cells(tile, source), _cells(tile, target)
     total = len(vectors[0]) * len(vectors[1])
     with progress.stage("search", total, "similarities", tile.part) as meter:
-        search: Callable[..., tuple[Neighbours, Neighbours]] = partial(search_both, *vectors)
+        search: Callable[..., tuple[Neighbours, Neighbours]] = partial(search_unit_rows, *vectors)
         if cells[0] is not None and cells[1] is not None:
             nearest = [load_cells(found) for found in cells if found is not None]
             search = partial(join_cells, *vectors, *nearest, count=cells[0].facts["cells"])

@@ -141,7 +141,7 @@ def test_the_sample_is_an_even_stride_over_both_sides(
         return train(sample, count)
 
     monkeypatch.setattr(cells, "train_cells", noting)
-    monkeypatch.setattr(cells, "POINTS", 5)
+    monkeypatch.setattr(joining, "POINTS", 5)
     for rows in (1000, 22):
         options = {"index": "cells8", "rows_per_shard": rows}
         search_eagerly(large.options("out.tsv", tmp_path / str(rows), **options))

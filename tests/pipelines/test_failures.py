@@ -109,7 +109,7 @@ def test_a_run_that_was_interrupted_goes_on(
     expected = f"interrupted; {out} was not written; the same command goes on from {work_dir}\n"
     assert capsys.readouterr().err == f"mine-corpus: error: {expected}"
     assert out.read_bytes() == OLD
-    monkeypatch.setattr("miner.knn.exact.search_both", lambda *_, **__: pytest.fail("again"))
+    monkeypatch.setattr("miner.knn.exact.search_unit_rows", lambda *_, **__: pytest.fail("again"))
     assert mine_corpus([*run, "-q"]) == 0
     assert out.read_bytes() != OLD
 
@@ -120,7 +120,7 @@ def test_a_defect_keeps_the_place_where_it_happened(
     def defective(*_: object, **__: object) -> None:
         raise KeyError("a defect")
 
-    monkeypatch.setattr("miner.knn.exact.search_both", defective)
+    monkeypatch.setattr("miner.knn.exact.search_unit_rows", defective)
     before = snapshot(world.folder)
     with pytest.raises(KeyError, match=r"^'a defect'$") as caught:
         mine_corpus([*run, "-q"])
