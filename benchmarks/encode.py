@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -129,7 +130,7 @@ def main() -> None:
     parser.add_argument("files", nargs="+", type=Path, help="one sentence a line")
     parser.add_argument("--sentences", type=int, default=20_000)
     parser.add_argument("--of-laser", type=int, default=500, help="sentences for LASER's loop")
-    parser.add_argument("--precisions", nargs="*", default=["float32", "bf16", "int8"])
+    parser.add_argument("--precisions", nargs="*", default=["float32", "bfloat16", "int8"])
     args = parser.parse_args()
     each = args.sentences // 2 // len(args.files)
     real = [line for path in args.files for line in path.read_text("utf-8").split("\n")[:each]]
@@ -178,4 +179,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

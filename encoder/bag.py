@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from encoder.base import BaseEncoder, listed
 from encoder.features import Features
 from encoder.rows import PackedTable, normalize_rows, sum_rows
 from encoder.words import Words
@@ -19,12 +20,13 @@ from encoder.words import Words
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from encoder import Precision
     from encoder.tokenizer import Tokenizer, Tokens
 
 CHUNK_SENTENCES = 16_384  # bounds the memory of one call: ids, pieces and vectors of this many
 
 
-class BagEncoder:
+class BagEncoder(BaseEncoder):
     """Encodes sentences with a table of feature vectors; satisfies ``encoder.Encoder``."""
 
     def __init__(
@@ -48,16 +50,12 @@ class BagEncoder:
             )
         self.name = name
         self.dim = table.shape[1]
+        self.precision: Precision = "float32"
         self._tokenizer = tokenizer
         self._features = Features(tokenizer.pieces(), ngram_rows)
         self._table = table
 
-    def for_language(self, language: str | None) -> BagEncoder:
-        """Itself: its tokeniser does the same to all languages."""
-        return self
-
-    def encode(self, sentences: Sequence[str], *, normalize: bool = True) -> NDArray[np.float32]:
-        """Vectors, float32 (S, D): of unit length, or sums; zero where no token is left."""
+    def _embed(self, sentences: Sequence[str], *, normalize: bool) -> NDArray[np.float32]:
         vectors = np.empty((len(sentences), self.dim), dtype=np.float32)
         for start in range(0, len(sentences), CHUNK_SENTENCES):
             chunk = sentences[start : start + CHUNK_SENTENCES]
@@ -67,12 +65,12 @@ class BagEncoder:
             normalize_rows(vectors)
         return vectors
 
-    def words(self, sentences: Sequence[str]) -> Words:
+    def words(self, sentences: str | Sequence[str]) -> Words:
         """Return the words of the sentences: each the sum of its features, weighted by its length.
 
         A sentence's vector is the sum of its words' vectors times their weights, at unit length.
         """
-        numbers, vectors = self._words(sentences)
+        numbers, vectors = self._words(listed(sentences))
         weights = normalize_rows(vectors)
         return Words(
             vectors=vectors[numbers.ids], weights=weights[numbers.ids], offsets=numbers.offsets

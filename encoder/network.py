@@ -14,11 +14,13 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+from encoder.base import BaseEncoder
 from miner.threads import ahead, in_threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from encoder import Precision
     from encoder.tokenizer import Tokens
 
 CHUNK_SENTENCES = 4096  # tokenised and sorted by length together; the next ones meanwhile
@@ -44,6 +46,7 @@ class Network(Protocol):
     """A ready network. ``embed`` maps ids int64 (B, T) to vectors float (B, D)."""
 
     dim: int
+    precision: Precision
     device: torch.device
     ragged: bool  # whether sentences may be of several lengths
 
@@ -55,28 +58,26 @@ class Network(Protocol):
         ...
 
 
-class NetworkEncoder:
+class NetworkEncoder(BaseEncoder):
     """Encodes sentences with a network; satisfies ``encoder.Encoder``."""
 
     def __init__(self, *, name: str, tokenizer: SentenceTokenizer, network: Network) -> None:
         self.name = name
         self.dim = network.dim
+        self.precision = network.precision
         self._tokenizer = tokenizer
         self._network = network
 
     def for_language(self, language: str | None) -> NetworkEncoder:
-        """The same network with the preprocessing of ``language``; its name tells it."""
+        """Return the same network with the preprocessing of ``language``, which its name has."""
         tokenizer = self._tokenizer.for_language(language) if language else self._tokenizer
         if tokenizer is self._tokenizer:
             return self
         name = f"{self.name.partition('/')[0]}/{language}"
         return NetworkEncoder(name=name, tokenizer=tokenizer, network=self._network)
 
-    def encode(self, sentences: Sequence[str], *, normalize: bool = True) -> NDArray[np.float32]:
-        """Vectors, float32 (S, D), of unit length or as the network gives them.
-
-        Equal sentences are encoded once. One chunk is tokenised while another one is encoded.
-        """
+    def _embed(self, sentences: Sequence[str], *, normalize: bool) -> NDArray[np.float32]:
+        """Encode equal sentences once, and tokenise one chunk while another one is encoded."""
         places: dict[str, int] = {}
         rows = np.fromiter(
             (places.setdefault(sentence, len(places)) for sentence in sentences),

@@ -7,10 +7,13 @@ Axes: ``V`` rows of a table, ``S`` sums, ``D`` dimensions.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from miner.threads import blocks, in_threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,6 +28,7 @@ LARGEST = 7  # of the whole numbers, of 4 bits with their sign, that stand for t
 SHARES = (1.0, 0.9, 0.8, 0.7, 0.6)
 
 COMPILED_FROM = 1 << 18  # tokens; for fewer, loading Numba takes longer than doing without it
+THREAD_SUMS = 4096  # that a thread makes at once
 BLOCK = 256  # sums that are made together without Numba: they stay in a processor's cache
 MIN_LENGTH = 1e-12  # that a vector is divided by
 LANES = 8  # partial sums of a norm
@@ -85,15 +89,19 @@ def pack(table: Matrix) -> PackedTable:
 def sum_rows(table: Matrix | PackedTable, tokens: Tokens) -> Matrix:
     """Sum the rows (V, D) that each list of tokens names: float32 (S, D)."""
     sums = np.zeros((len(tokens), table.shape[1]), dtype=np.float32)
-    if len(tokens.ids) < COMPILED_FROM:
+    if len(tokens.ids) < COMPILED_FROM and "encoder.compiled" not in sys.modules:
         _sum_plainly(table, tokens, sums)
         return sums
     from encoder import compiled  # loads Numba
 
-    if isinstance(table, PackedTable):
-        compiled.sum_packed(table.codes, table.scales, tokens.ids, tokens.offsets, sums)
-    else:
-        compiled.sum_floats(table, tokens.ids, tokens.offsets, sums)
+    def add(block: slice) -> None:
+        ids, offsets = tokens.ids, tokens.offsets[block.start : block.stop + 1]
+        if isinstance(table, PackedTable):
+            compiled.sum_packed(table.codes, table.scales, ids, offsets, sums[block])
+        else:
+            compiled.sum_floats(table, ids, offsets, sums[block])
+
+    in_threads(add, blocks(len(tokens), THREAD_SUMS))
     return sums
 
 

@@ -9,6 +9,7 @@ EXTRAS = {
     "MeCab": "laser",
     "apache_beam": "beam",
     "faiss": "faiss",
+    "huggingface_hub": "st",
     "ipadic": "laser",
     "jieba": "laser",
     "matplotlib": "plot",

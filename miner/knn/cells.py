@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from miner.knn.core import compiled, passes
+from miner.knn.core import passes
 from miner.knn.core.candidates import Candidates
 from miner.knn.core.codes import Codes, Precision, encode_both, round_to_int8
-from miner.knn.core.passes import Tile, fallback_search, generate_candidates, verify
+from miner.knn.core.passes import Tile, fallback_search, generate_candidates, loops, verify
 from miner.knn.core.products import product, type_of_integers
 from miner.knn.core.rescore import check_search, unit_rows
 from miner.knn.core.tuning import choose
@@ -70,7 +70,7 @@ def _k_means(sample: Matrix, centroids: Matrix) -> Matrix:
     for _ in range(ROUNDS):
         nearest = nearest_cells(sample, centroids, probes=1)[:, 0]
         means = np.zeros_like(centroids)
-        compiled.add_rows(sample, nearest, means)
+        loops().add_rows(sample, nearest, means)
         empty = ~means.any(axis=1)  # no rows, or rows that cancel out
         means[empty] = centroids[empty]
         centroids = unit_rows(means)
@@ -90,7 +90,7 @@ def nearest_cells(rows: Matrix, centroids: Matrix, *, probes: int) -> NDArray[np
 
     def assign(block: slice) -> None:
         own, _ = round_to_int8(rows[block])
-        compiled.largest(product(own.astype(integers), codes), scale, cells[block])
+        loops().largest(product(own.astype(integers), codes), scale, cells[block])
 
     size = max(1, passes.TILE_ROWS * passes.TILE_COLUMNS // len(centroids))
     in_threads(assign, blocks(len(rows), size))

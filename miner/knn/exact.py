@@ -16,6 +16,7 @@ from miner.knn.core.brute_force import MAX_SIMILARITIES, search_table
 from miner.knn.core.codes import Precision, check_precision
 from miner.knn.core.rescore import check_search, checked_vectors, unit_rows
 from miner.knn.duplicates import Distinct, expand, find_distinct
+from miner.knn.tiled import search_tiles
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -82,8 +83,6 @@ def search_unit_rows(
         found = search_table(source, target, k=k)
         progress(len(source) * len(target))
         return found
-    from miner.knn.tiled import search_tiles  # loads Numba
-
     rows, columns = find_distinct(source), find_distinct(target)
     if not (_repetitive(rows) or _repetitive(columns)):
         return search_tiles(source, target, k=k, precision=precision, progress=progress)

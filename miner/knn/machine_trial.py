@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from miner.arrays import Neighbours
-from miner.knn.core import compiled
 from miner.knn.core.candidates import Candidates
 from miner.knn.core.codes import Codes, Precision, encode_both
-from miner.knn.core.passes import TILE_COLUMNS, TILE_ROWS
+from miner.knn.core.passes import TILE_COLUMNS, TILE_ROWS, loops
 from miner.knn.core.products import INT8_MAX_DIMENSIONS, numbers_of, product
 from miner.knn.core.rescore import unit_rows
 from miner.knn.core.tuning import choose, product_rates
@@ -90,7 +89,7 @@ def _taking(left: Codes, right: Codes, kept: int) -> tuple[float, float]:
             candidates.bounds[:], candidates.floor[:] = floor[:, None], floor
             lists.append(candidates)
         start = time.perf_counter()
-        compiled.take(tile, left, right, *lists, repeated=False)
+        loops().take(tile, left, right, *lists, repeated=False)
         return time.perf_counter() - start
 
     full = np.full(len(left), 2, dtype=np.float32), np.full(len(right), 2, dtype=np.float32)
@@ -115,7 +114,7 @@ def _fetching(x: Matrix, y: Matrix, k: int) -> float:
     candidates.ids[:] = random.integers(len(y), size=candidates.ids.shape)
 
     def verify() -> None:
-        compiled.verify(queries, y, candidates, Neighbours.none(len(queries), k))
+        loops().verify(queries, y, candidates, Neighbours.none(len(queries), k))
 
     return _soonest(verify) / candidates.ids.size
 

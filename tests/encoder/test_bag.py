@@ -89,6 +89,12 @@ def test_no_sentences_at_all(bag: BagEncoder) -> None:
     assert (vectors.shape, vectors.dtype) == ((0, DIM), np.float32)
 
 
+def test_one_sentence_is_not_its_characters(bag: BagEncoder) -> None:
+    assert bag.encode("abde").tobytes() == bag.encode(["abde"])[0].tobytes()
+    assert bag.words("abde").offsets.tolist() == [0, 1]
+    assert bag.words("abde").vectors.tobytes() == bag.words(["abde"]).vectors.tobytes()
+
+
 def test_the_vectors_are_the_callers_own(bag: BagEncoder) -> None:
     first = bag.encode(["abde"])
     kept = first.copy()

@@ -1,5 +1,7 @@
 """Rows packed, summed and measured, against the definitions and against torch."""
 
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -14,11 +16,17 @@ from encoder.rows import LARGEST, PackedTable, normalize_rows, pack, sum_rows
 from encoder.tokenizer import Tokens
 from tests.encoder.test_tokenizer import lists_of, tokens_of
 
-BOTH = pytest.mark.parametrize("compiled_from", [0, 1 << 60], ids=["compiled", "plain"])
+BOTH = pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "plain"])
 
 
 def random_rows(rows: int, dim: int, *, seed: int = 0) -> NDArray[np.float32]:
     return np.random.default_rng(seed).standard_normal((rows, dim), dtype=np.float32)
+
+
+def use(patch: pytest.MonkeyPatch, *, compiled: bool) -> None:
+    """Have all sums compiled, or none."""
+    patch.setattr(encoder.rows, "COMPILED_FROM", 0 if compiled else 1 << 60)
+    patch.delitem(sys.modules, "encoder.compiled", raising=False)
 
 
 def unpacked(table: PackedTable) -> NDArray[np.float32]:
@@ -82,13 +90,13 @@ def test_packed_numbers_are_as_they_were() -> None:
     packed=st.booleans(),
 )
 def test_rows_are_added_one_after_the_other(
-    compiled_from: int, lists: list[list[int]], dim: int, packed: bool
+    compiled: bool, lists: list[list[int]], dim: int, packed: bool
 ) -> None:
     table = random_rows(7, dim)
     whole = pack(table) if packed else table
     tokens = tokens_of(lists)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(encoder.rows, "COMPILED_FROM", compiled_from)
+        use(patch, compiled=compiled)
         sums = sum_rows(whole, tokens)
     expected = added(unpacked(whole) if isinstance(whole, PackedTable) else table, tokens)
     assert (sums.dtype, sums.shape) == (np.float32, (len(lists), dim))
@@ -101,10 +109,9 @@ def test_rows_are_added_one_after_the_other(
 )
 @BOTH
 @pytest.mark.parametrize("dim", [8, 40, 256])
-def test_bits_are_those_of_torch(
-    compiled_from: int, dim: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(encoder.rows, "COMPILED_FROM", compiled_from)
+def test_bits_are_those_of_torch(compiled: bool, dim: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, compiled=compiled)
+    monkeypatch.setattr(encoder.rows, "THREAD_SUMS", 64)
     generator = np.random.default_rng(dim)
     table = random_rows(300, dim)
     lists = [generator.integers(0, 300, size).tolist() for size in generator.integers(0, 40, 500)]

@@ -10,12 +10,13 @@ import logging
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from miner.arrays import Neighbours
-from miner.knn.core import compiled
 from miner.knn.core.candidates import Candidates
 from miner.knn.core.claims import Claims
 from miner.knn.core.codes import Codes
@@ -42,6 +43,14 @@ class Tile:
     columns: Rows
 
 
+@cache
+def loops() -> ModuleType:
+    """Return the compiled loops, which are loaded when first used: Numba takes half a second."""
+    from miner.knn.core import compiled
+
+    return compiled
+
+
 def generate_candidates(
     left: Codes,
     right: Codes,
@@ -65,7 +74,7 @@ def generate_candidates(
         products = product(x.numbers, y.numbers)
         with claims.on(tile.rows, tile.columns):
             above, beside = forward.part(tile.rows), backward.part(tile.columns)
-            compiled.take(products, x, y, above, beside, repeated=repeated)
+            loops().take(products, x, y, above, beside, repeated=repeated)
             forward.put(tile.rows, above)
             backward.put(tile.columns, beside)
         with counting:
@@ -83,7 +92,7 @@ def verify(
     incomplete = np.zeros(len(queries), dtype=np.bool_)
 
     def verify_block(rows: slice) -> None:
-        incomplete[rows] = compiled.verify(
+        incomplete[rows] = loops().verify(
             queries[rows], base, candidates.part(rows), neighbours.part(rows)
         )
 
@@ -112,7 +121,7 @@ def fallback_search(
         products = product(x.numbers, y.numbers)
         with claims.on(tile.rows):
             found = neighbours.part(x.ids)
-            compiled.fallback_search(products, x, y, left, right, found)
+            loops().fallback_search(products, x, y, left, right, found)
             neighbours.ids[x.ids], neighbours.cosines[x.ids] = found.ids, found.cosines
 
     in_threads(search, tiles)

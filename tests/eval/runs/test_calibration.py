@@ -50,7 +50,9 @@ def test_the_null_is_of_the_decoys_that_would_be_mined(
         [side.text(row) for row in side.searched.tolist()] for side in (run.source, run.target)
     ]
     source, target, queries = (unit_rows(encode(part)) for part in (*texts, lines))
-    taken = dict(zip(run.chosen.target.tolist(), run.chosen.score.tolist(), strict=True))
+    taken = dict(
+        zip(run.chosen.pairs.target.tolist(), run.chosen.pairs.score.tolist(), strict=True)
+    )
     expected = []
     for line, query in zip(lines[:40], queries, strict=False):
         pairs = mine(np.concatenate([source, query[None]]), target, retrieval="forward")

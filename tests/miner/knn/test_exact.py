@@ -143,7 +143,7 @@ def test_repeated_rows_of_either_side_are_searched_once(monkeypatch, repeated):
         return search(source, target, **options)
 
     monkeypatch.setattr(exact, "MAX_SIMILARITIES", -1)
-    monkeypatch.setattr(tiled, "search_tiles", count)
+    monkeypatch.setattr(exact, "search_tiles", count)
     sides = tuple(
         random_units(12, 8, seed)[np.random.default_rng(seed).permutation(60) % 12]
         if many
@@ -224,7 +224,7 @@ def test_a_precision_that_torch_computes_without_torch(monkeypatch, small_tiles)
 def test_a_table_equals_a_full_sort(sides, k, block):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(brute_force, "BLOCK_ROWS", block)
-        patch.setattr(tiled, "search_tiles", None)
+        patch.setattr(exact, "search_tiles", None)
         assert_is_full_sort(*sides, k, search_unit_rows(*sides, k=k))
 
 
