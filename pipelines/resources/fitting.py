@@ -67,7 +67,7 @@ class Fit:
 
     @property
     def peak(self) -> int:
-        """At most what the run should hold."""
+        """The most that the run should hold."""
         return self.libraries + max(self.stages.values()) + SLACK_BYTES
 
 
