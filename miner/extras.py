@@ -12,13 +12,17 @@ EXTRAS = {
     "huggingface_hub": "st",
     "ipadic": "laser",
     "jieba": "laser",
+    "lxml": "documents",
     "matplotlib": "plot",
+    "mwparserfromhell": "documents",
     "py3langid": "language",
     "regex": "laser",
     "sacremoses": "laser",
     "sentence_transformers": "st",
     "torch": "torch",
+    "trafilatura": "documents",
     "transliterate": "laser",
+    "warcio": "documents",
 }
 
 

@@ -1,4 +1,4 @@
-"""What a mining run is asked to do: made once, by the command line or a caller."""
+"""The options of a mining run: made once, by the command line or a caller."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from miner.choices import SEARCH_PRECISIONS
 from miner.knn.method import AUTO, CorpusMethod, IndexSpec, parse_method
 from miner.storage.layout import CORPUS, DOCUMENT, OWN_FOLDERS, SCOPES, SOURCE
 from miner.storage.places import Place, lies_in, same_file
+from miner.storage.writers import Origin, Output
 
 if TYPE_CHECKING:
-    from miner.knn.core.codes import Precision
+    from encoder import Precision
+    from miner.knn.core.codes import Precision as SearchPrecision
 
 ROWS_PER_SHARD = 1 << 18  # 262,144 float32 vectors of 384 dimensions are 400 MB
 
@@ -49,7 +51,9 @@ class MiningOptions:
     retrieval: str = "max"
     threshold: float = -math.inf
     align: bool = False
+    top: int | None = None
     index: str = "auto"
+    precision: Precision = "auto"
     search_precision: str = "auto"
     scope: str = CORPUS
     margin_scope: str | None = None
@@ -65,12 +69,12 @@ class MiningOptions:
     beam_options: tuple[str, ...] = ()
 
     def side(self, name: str) -> CorpusOptions:
-        """The options of the side called ``source`` or ``target``."""
+        """Return the options of the side called ``source`` or ``target``."""
         return self.source if name == SOURCE else self.target
 
     @property
     def scopes(self) -> tuple[str, ...]:
-        """What is searched: for candidates, and then for margins if that is something else."""
+        """The scopes to search: for candidates, and for margins if that is another."""
         return tuple(dict.fromkeys([self.scope, self.margin_scope or self.scope]))
 
     @property
@@ -80,40 +84,55 @@ class MiningOptions:
 
     @property
     def margin_threshold(self) -> float:
-        """The threshold as far as it is one of margins."""
+        """The threshold where it is one of margins; none where words change the scores."""
         return -math.inf if self.align else self.threshold
 
     @property
     def rejected_output(self) -> Place:
         """Where pairs that filters reject are written: beside the output, in the same format."""
-        return self.output.with_suffix(f".rejected{self.output.suffix}")
+        return Output.named(self.output).rejected
 
     @property
     def outputs(self) -> list[Place]:
-        """All files that the run writes but for those in its work folder."""
+        """All outputs of the run; some are more than one file."""
         return [self.output, *([self.rejected_output] if self.filters else [])]
 
     @property
+    def output_files(self) -> list[Place]:
+        """All files that the run writes but for those in its work folder."""
+        return [file for path in self.outputs for file in Output.named(path).files(self.origin)]
+
+    @property
+    def origin(self) -> Origin:
+        """The origin of the pairs, for the outputs that name it."""
+        encoder = "precomputed embeddings" if self.source.embeddings else self.encoder
+        return Origin(languages=self.languages, encoder=encoder)
+
+    @property
     def languages(self) -> tuple[str | None, str | None]:
-        """Those of both sides."""
+        """The languages of both sides."""
         return self.source.language, self.target.language
 
     @property
     def method(self) -> CorpusMethod | None:
-        """How the whole other side is searched; None if that depends on the sides' sizes."""
+        """The way to search the whole other side; None if it depends on the sides' sizes."""
         return None if self.index == AUTO else parse_method(self.index)
 
     @property
-    def product_precision(self) -> Precision | None:
-        """What ``miner.knn.exact.search_both`` calls ``precision``."""
-        return None if self.search_precision == "auto" else cast("Precision", self.search_precision)
+    def product_precision(self) -> SearchPrecision | None:
+        """The ``precision`` of ``miner.knn.exact.search_both``: None for the fastest here."""
+        return (
+            None
+            if self.search_precision == "auto"
+            else cast("SearchPrecision", self.search_precision)
+        )
 
 
 def check_options(options: MiningOptions) -> None:
     """Refuse what cannot be run, before anything is read at length.
 
     Raises:
-        ValueError: one line that says what, where and how to mend it.
+        ValueError: one line with the cause, the place and the remedy.
     """
     from miner.filters import check_filters
     from miner.margin import check_margin
@@ -138,6 +157,7 @@ def check_options(options: MiningOptions) -> None:
         ("--shards", options.shards, 1),
         ("--workers", options.workers, 1),
         ("--max-rejected", options.max_rejected, 0),
+        ("--top", options.top, 1),
     ):
         if count is not None and count < least:
             raise ValueError(f"{name} {count}: must be at least {least}")
@@ -151,7 +171,7 @@ def check_options(options: MiningOptions) -> None:
     _check_sides(options)
     check_filters(options.filters, options.languages)
     for output in options.outputs:
-        check_output(output)
+        check_output(output, options.origin)
     _check_work_dir(options)
 
 
@@ -183,7 +203,7 @@ def _check_sides(options: MiningOptions) -> None:
             raise ValueError(f"{options.output}: would lie among the inputs; name another folder")
     files = [path for path in (source, target) if path not in folders]
     pairs = [options.document_pairs] if options.document_pairs else []
-    for output in options.outputs:
+    for output in options.output_files:
         check_files([*files, *vectors, *pairs], output)
     if same_file(source, target):
         raise ValueError(

@@ -49,8 +49,23 @@ def counts_section(run: Run) -> str:
         table(["side", "read", "left out", "repeated", "searched", "neighbours found"], rows)
         + f"<p><b>{summary['pairs']:,}</b> pairs of {summary['candidates']:,} candidates. "
         f"Encoder {escape(summary['encoder'])}; {escape(options)}; "
-        f"scores are {run.score_name}s; Adit {escape(summary['version'])}.</p>"
+        f"Adit {escape(summary['version'])}.</p>"
     )
+
+
+def about_scores(run: Run) -> str:
+    """Explain what a score of the run says."""
+    name = run.options["margin"]
+    usual = 1 if name == "ratio" else 0
+    margin = (
+        f"A margin ({name}) above {usual} means that two sentences are nearer to each other than "
+        "they are, on average, to their nearest neighbours."
+    )
+    if name == "absolute":
+        margin = "The margin (absolute) is the cosine of the two sentences."
+    if run.options["align"]:
+        return f"Aligned scores add to the margin how well words and numbers match. {margin}"
+    return f"Scores are margins. {margin}"
 
 
 def scores_section(run: Run, gold: Gold | None, null: Null | None) -> str:
@@ -151,8 +166,7 @@ def suspicious_section(run: Run) -> str:
     order = np.lexsort((np.arange(half), -length_odds(run.suspects)[:half], -reasons))[:EXAMPLES]
     return (
         _rejected(run)
-        + "<p>Pairs that each filter would reject, of all and of the better half:</p>"
-        + table(["filter", "of all pairs", "of the better half"], rows)
+        + table(["filter", "would reject of all pairs", "of the better half"], rows)
         + folded(
             "Pairs of the better half that most filters would reject, then those whose lengths "
             "agree least",
@@ -163,18 +177,17 @@ def suspicious_section(run: Run) -> str:
 
 def _rejected(run: Run) -> str:
     """Show what the run's own filters rejected."""
-    if "filters" not in run.summary:
+    if run.rejected is None:
         return ""
     counts = ", ".join(f"{name} {count:,}" for name, count in run.summary["filters"].items())
-    rejected, reasons = run.rejected
-    best = rejected.take(np.arange(min(EXAMPLES, len(rejected))))
-    texts = run.source.texts(best.source), run.target.texts(best.target)
-    scores = [f"{score:.4f}" for score in best.score.tolist()]
-    rows = [list(row) for row in zip(*texts, scores, reasons, strict=False)]
+    best = run.rejected.best(EXAMPLES)
+    texts = (side.texts(best[f"{side.name}_row"].to_numpy()) for side in (run.source, run.target))
+    scores = [f"{score:.4f}" for score in best["score"].to_pylist()]
+    rows = [list(row) for row in zip(*texts, scores, best["reason"].to_pylist(), strict=True)]
     heads = ["source", "target", run.score_name, "reason"]
     return (
-        f"<p>The run's filters rejected <b>{len(reasons):,}</b> pairs ({escape(counts) or 'none'}),"
-        " which are not among those below.</p>"
+        f"<p>The run's filters rejected <b>{len(run.rejected):,}</b> pairs "
+        f"({escape(counts) or 'none'}), which are not among those below.</p>"
         + folded("The best of them", table(heads, rows, texts=2))
     )
 
@@ -188,10 +201,7 @@ def hubs_section(run: Run) -> str:
     ):
         for row, count in hubs(lists, most=10):
             rows.append([side.text(row), name, f"{count:,}", side.id(row)])
-    return (
-        "<p>The sentences that are among the nearest neighbours of the most sentences of the other "
-        "side.</p>" + table(["sentence", "side", "lists it is in", "id"], rows, texts=1)
-    )
+    return table(["sentence", "side", "lists it is in", "id"], rows, texts=1)
 
 
 def examples_section(run: Run) -> str:
@@ -223,7 +233,7 @@ def pairs_section(run: Run) -> str:
     count = min(TABLE_PAIRS, len(run.pairs))
     whole = "All" if count == len(run.pairs) else "The best"
     return (
-        f"<p>{whole} {count:,} pairs, best first by {run.score_name}.</p>"
+        f"<p>{whole} {count:,} pairs.</p>"
         '<form id="filter"><label>Text or id <input id="words" type="search"></label>'
         '<label>Score from <input id="least" type="number" step="any"></label>'
         '<label>to <input id="most" type="number" step="any"></label></form>'

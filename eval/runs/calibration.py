@@ -71,12 +71,12 @@ def _encoder(run: Run) -> Encoder:
         ValueError: the run had none, or it has been changed since.
     """
     used, spec = run.summary["encoder"], run.options["encoder"]
-    if used == "given":
+    if used == "precomputed":
         raise ValueError(
             f"{run.directory}: its embeddings were precomputed; decoys can be encoded only for a "
             "run with --encoder"
         )
-    encoder = load_encoder(spec, precision="auto")
+    encoder = load_encoder(spec, precision=run.options["precision"])
     if encoder.name != used:
         raise ValueError(
             f"{spec} is now the encoder {encoder.name}, but the run used {used}, so scores cannot "
@@ -107,8 +107,9 @@ def _scores(run: Run, path: Place, encoder: Encoder, own: Side, base: Side) -> N
 def _taken(run: Run, side: Side) -> NDArray[np.float64]:
     """Return the margin of the pair that each searched row has, -inf where it has none: (N,)."""
     taken = np.full(len(side.searched), -np.inf)
-    rows = run.chosen.source if side is run.source else run.chosen.target
-    taken[side.positions(rows)] = run.chosen.score
+    chosen = run.chosen.pairs
+    rows = chosen.source if side is run.source else chosen.target
+    taken[side.positions(rows)] = chosen.score
     return taken
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from eval.runs.side import Side
 from eval.runs.store import Run
-from miner.arrays import NO_NEIGHBOUR, AlignedPairs, Pairs
+from miner.arrays import NO_NEIGHBOUR
 from miner.margin import margin_scores
 
 
@@ -27,8 +30,8 @@ class Explanation:
 
     ``sources`` are what the target has for neighbours, ``targets`` what the source has, nearest
     first; means are those of these lists. ``cosine`` and ``margin`` are None where neither sentence
-    is in the other's list: such a pair is never scored. ``aligned`` holds the pair itself, of a run
-    with ``--align`` that put it out.
+    is in the other's list: such a pair is never scored. ``aligned`` has what the aligned score was
+    made of, by name, where there is one.
     """
 
     source: int
@@ -39,7 +42,7 @@ class Explanation:
     target_mean: float
     cosine: float | None
     margin: float | None
-    aligned: AlignedPairs | None
+    aligned: Mapping[str, Any] | None
     verdict: str
 
 
@@ -54,10 +57,7 @@ def explain(run: Run, source: int, target: int) -> Explanation:
     found = [listed for listed in targets if listed.row == target]
     found += [listed for listed in sources if listed.row == source]
     margin = found[0].margin if found else None
-    place = _place(run.pairs, source, target)
-    aligned = None
-    if isinstance(run.pairs, AlignedPairs) and place is not None:
-        aligned = run.pairs.take(np.array([place]))
+    mined = _exact(run.output.find(source, target), source, target)
     return Explanation(
         source=source,
         target=target,
@@ -67,8 +67,8 @@ def explain(run: Run, source: int, target: int) -> Explanation:
         target_mean=other_mean,
         cosine=found[0].cosine if found else None,
         margin=margin,
-        aligned=aligned,
-        verdict=_verdict(run, source, target, margin, targets, sources),
+        aligned=mined if run.options["align"] else None,
+        verdict=_verdict(run, mined, source, target, margin, targets, sources),
     )
 
 
@@ -96,31 +96,31 @@ def _listed(run: Run, side: Side, row: int, other: Side) -> tuple[float, list[Li
 
 def _verdict(
     run: Run,
+    mined: dict[str, Any] | None,
     source: int,
     target: int,
     margin: float | None,
     targets: list[Listed],
     sources: list[Listed],
 ) -> str:
-    place = _place(run.pairs, source, target)
-    if place is not None:
-        final = f"{run.score_name} {float(run.pairs.score[place]):.4f}"
-        return f"mined: pair {place + 1} of {len(run.pairs)} by the {final}"
-    rejected, reasons = run.rejected
-    place = _place(rejected, source, target)
-    if place is not None:
-        return f"not mined: rejected by the filter {reasons[place]}"
+    if mined is not None:
+        final = f"{run.score_name} {mined['score']:.4f}"
+        return f"mined: pair {mined['place'] + 1} of {len(run.output)} by the {final}"
+    if run.rejected is not None:
+        rejected = _exact(run.rejected.find(source, target), source, target)
+        if rejected is not None:
+            return f"not mined: rejected by the filter {rejected['reason']}"
     if margin is None:
         return f"not mined: neither is among the {run.options['k']} nearest of the other"
+    chosen = run.chosen.find(source, target)
     threshold = run.options["threshold"]
     if run.options["align"]:
-        below = _place(run.chosen, source, target) is not None
+        below = _exact(chosen, source, target) is not None
     else:
         below = threshold is not None and margin <= threshold
     if below:
         return f"not mined: its {run.score_name} is not above the threshold {threshold}"
-    rivals = _rivals(run, source, target)
-    if rivals:
+    if rivals := _rivals(run, chosen, source, target):
         return f"not mined: {' and '.join(rivals)}"
     preferred = [
         f"{names.id(best.row)!r} (margin {best.margin:.4f})"
@@ -131,24 +131,23 @@ def _verdict(
     return f"not mined: the best of its lists are {' and '.join(preferred)}"
 
 
-def _place(pairs: Pairs, source: int, target: int) -> int | None:
-    places = np.flatnonzero((pairs.source == source) & (pairs.target == target))
-    return int(places[0]) if len(places) else None
+def _exact(found: pa.Table, source: int, target: int) -> dict[str, Any] | None:
+    """Return the pair of both rows."""
+    for pair in found.to_pylist():
+        if (pair["source_row"], pair["target_row"]) == (source, target):
+            return dict(pair)
+    return None
 
 
-def _rivals(run: Run, source: int, target: int) -> list[str]:
+def _rivals(run: Run, chosen: pa.Table, source: int, target: int) -> list[str]:
     """Describe the chosen pairs that have one of the two sentences."""
-    rivals, pairs = [], run.chosen
-    for rows, row, others, side, other in (
-        (pairs.source, source, pairs.target, run.source, run.target),
-        (pairs.target, target, pairs.source, run.target, run.source),
-    ):
-        rivals += [
-            f"its {side.name} was paired with {other.id(int(others[place]))!r} "
-            f"(margin {float(pairs.score[place]):.4f})"
-            for place in np.flatnonzero(rows == row).tolist()
-        ]
-    return rivals
+    return [
+        f"its {side.name} was paired with {other.id(pair[f'{other.name}_row'])!r} "
+        f"(margin {pair['score']:.4f})"
+        for side, other, row in ((run.source, run.target, source), (run.target, run.source, target))
+        for pair in chosen.to_pylist()
+        if pair[f"{side.name}_row"] == row
+    ]
 
 
 def describe(run: Run, explanation: Explanation) -> str:
@@ -162,9 +161,9 @@ def describe(run: Run, explanation: Explanation) -> str:
     ]
     if (aligned := explanation.aligned) is not None:
         lines.append(
-            f"aligned score {aligned.score[0]:.4f} from margin {aligned.margin[0]:.4f}, coverage "
-            f"{aligned.coverage[0]:.4f}, imbalance {aligned.imbalance[0]:.4f}, "
-            f"{aligned.unmatched[0]} unmatched numbers"
+            f"aligned score {aligned['score']:.4f} from margin {aligned['margin']:.4f}, coverage "
+            f"{aligned['coverage']:.4f}, imbalance {aligned['imbalance']:.4f}, "
+            f"{aligned['unmatched']} unmatched numbers"
         )
     for side, row, listed, other, partner in (
         (run.source, explanation.source, explanation.targets, run.target, explanation.target),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from eval.metrics.bucc import Candidates
@@ -21,6 +24,43 @@ from miner.storage.places import Place
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+class PairFile:
+    """A sealed file of pairs: read as a whole, or searched for the pairs of two rows."""
+
+    def __init__(self, folder: Place, name: str) -> None:
+        self._folder, self._name = folder, name
+
+    def __len__(self) -> int:
+        rows: int = self._file.metadata.num_rows
+        return rows
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """All pairs, best first."""
+        return pairs_of(self._file.read())
+
+    def best(self, count: int) -> pa.Table:
+        """Return the table of the first pairs."""
+        batches = self._file.iter_batches(batch_size=max(1, count))
+        return pa.Table.from_batches([*itertools.islice(batches, 1)], self._file.schema_arrow)
+
+    def find(self, source: int, target: int) -> pa.Table:
+        """Return the table of the pairs with one of two rows, and with their ``place``."""
+        tables, start = [], 0
+        for batch in self._file.iter_batches():
+            of_source = pc.equal(batch["source_row"], source)
+            mask = pc.or_(of_source, pc.equal(batch["target_row"], target))
+            places = pa.array(np.flatnonzero(mask) + start)
+            tables.append(pa.table(batch).filter(mask).append_column("place", places))
+            start += len(batch)
+        empty = self._file.schema_arrow.empty_table().append_column("place", pa.array([], "int64"))
+        return pa.concat_tables([empty, *tables])
+
+    @cached_property
+    def _file(self) -> pq.ParquetFile:
+        return pq.ParquetFile(open_artefact(self._folder).checked(self._name))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,21 +84,24 @@ class Run:
         return "aligned score" if self.options["align"] else "margin"
 
     @cached_property
-    def chosen(self) -> Pairs:
+    def chosen(self) -> PairFile:
         """The pairs as chosen by their margins, before words and filters were looked at."""
-        return self._read(WorkFolder(self.directory).pairs, PAIRS)[0]
+        return PairFile(WorkFolder(self.directory).pairs, PAIRS)
 
     @cached_property
-    def pairs(self) -> Pairs:
+    def output(self) -> PairFile:
         """The pairs of the output."""
-        return self._read(self._last, PAIRS)[0]
+        return PairFile(self._last, PAIRS)
 
     @cached_property
-    def rejected(self) -> tuple[Pairs, list[str]]:
-        """The pairs that filters rejected, and the names of these filters."""
-        if "filters" not in self.summary:
-            return self.pairs.take(np.empty(0, dtype=np.int64)), []
-        return self._read(self._last, REJECTED)
+    def rejected(self) -> PairFile | None:
+        """The pairs that filters rejected, with each one's ``reason``; None without filters."""
+        return PairFile(self._last, REJECTED) if "filters" in self.summary else None
+
+    @property
+    def pairs(self) -> Pairs:
+        """All pairs of the output, best first."""
+        return self.output.pairs
 
     @property
     def margins(self) -> NDArray[np.float64]:
@@ -103,12 +146,6 @@ class Run:
         if "filters" in self.summary:
             return work.filtered
         return work.aligned if self.options["align"] else work.pairs
-
-    def _read(self, folder: Place, file: str) -> tuple[Pairs, list[str]]:
-        """Read pairs, and the reasons they were rejected for, if there are any."""
-        table = pq.read_table(open_artefact(folder).checked(file))
-        reasons = table["reason"].to_pylist() if "reason" in table.column_names else []
-        return pairs_of(table), reasons
 
 
 def open_run(directory: Place) -> Run:

@@ -37,7 +37,9 @@ def mine_parser(prog: str) -> argparse.ArgumentParser:
         type=place,
         required=True,
         metavar="OUT",
-        help="pairs, best first: .tsv (score, source, target), .jsonl or .parquet (every field)",
+        help="pairs, best first: .tsv (score, source, target), .jsonl or .parquet (every field), "
+        ".tmx, .dataset (a folder for Hugging Face's datasets), or a name with %% such as pairs.%% "
+        "for two files of lines, by language; text also with .gz or .zst",
     )
     _add_input_options(parser)
     _add_vector_options(parser)
@@ -85,7 +87,16 @@ def _add_encoder(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> No
 
 def _add_vector_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("vectors")
+    add = group.add_argument
+    add = group.add_argument
     _add_encoder(group)
+    add(
+        "--precision",
+        choices=ENCODER_PRECISIONS,
+        default=MiningOptions.precision,
+        help="precision of the encoder's products; auto is the fastest here with cosines of at "
+        f"least 0.9995 to float32's (default: {MiningOptions.precision})",
+    )
     for side, corpus in (("src", "SRC"), ("tgt", "TGT")):
         group.add_argument(
             f"--{side}-embeddings",
@@ -127,6 +138,7 @@ def _add_mining_options(parser: argparse.ArgumentParser) -> None:
         help="score pairs by how well their words match, too, separating translations from "
         "same-topic sentences; needs an encoder with word vectors, such as mini",
     )
+    add("--top", type=int, metavar="N", help="write the N best pairs (default: all)")
     add(
         "--filters",
         type=_names,

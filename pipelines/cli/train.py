@@ -21,7 +21,7 @@ from encoder.training.options import (
     training_options,
 )
 from miner.commandline import add_common_options, run_command
-from pipelines.cli.mine import start_telling
+from pipelines.cli.mine import set_up_logging
 
 if TYPE_CHECKING:
     from encoder.training.measures import Measure
@@ -179,15 +179,14 @@ def _run(args: argparse.Namespace) -> int:
 def _train(args: argparse.Namespace) -> int:
     from encoder import load_encoder
     from encoder.training.recipe import train_encoder as train
-    from pipelines import progress
 
-    start_telling(args)
+    monitor = set_up_logging(args)
     if (args.teacher is None) == OBJECTIVES[args.objective].teacher:
         raise ValueError("--objective distillation and --teacher ENCODER need one another")
     recipe = _recipe(args)
     measures = _measures(args, recipe.files)
     teacher = load_encoder(args.teacher, precision="auto") if args.teacher else None
-    with progress.stage("train", recipe.options.steps, "steps") as meter:
+    with monitor.stage("train", recipe.options.steps, "steps") as meter:
         best = train(
             recipe,
             args.output,

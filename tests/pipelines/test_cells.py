@@ -11,8 +11,10 @@ import pytest
 
 from miner.knn import cells
 from pipelines.cli.mine import mine_corpus
+from pipelines.context import RunContext
 from pipelines.run.mining import mine_corpus as run
 from pipelines.stages import cells as joining
+from pipelines.stages import search as searching
 from pipelines.stages.summary import write_summary
 from tests.pipelines.conftest import Refused
 from tests.pipelines.worlds import World, make_world, one_line, search_eagerly, select_eagerly
@@ -40,8 +42,8 @@ class Calls:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._calls: list[str] = []
-        for name in ("train_cells", "join_cells"):
-            monkeypatch.setattr(cells, name, self._noting(name))
+        for module, name in ((joining, "train_cells"), (searching, "join_cells")):
+            monkeypatch.setattr(module, name, self._noting(name))
 
     def _noting(self, name: str) -> Callable[..., object]:
         really = getattr(cells, name)
@@ -140,8 +142,8 @@ def test_the_sample_is_an_even_stride_over_both_sides(
         samples.append(sample)
         return train(sample, count)
 
-    monkeypatch.setattr(cells, "train_cells", noting)
-    monkeypatch.setattr(cells, "POINTS", 5)
+    monkeypatch.setattr(joining, "train_cells", noting)
+    monkeypatch.setattr(joining, "POINTS", 5)
     for rows in (1000, 22):
         options = {"index": "cells8", "rows_per_shard": rows}
         search_eagerly(large.options("out.tsv", tmp_path / str(rows), **options))
@@ -227,7 +229,7 @@ def test_recall_of_several_shards_is_that_of_their_rows(large: World, tmp_path: 
     for rows in (1000, 22):
         more = {"index": "cells16:probes=2", "rows_per_shard": rows}
         options = large.options("out.tsv", tmp_path / str(rows), **more)
-        write_summary(options, select_eagerly(options))
+        write_summary(RunContext(options), select_eagerly(options))
         told = told_of(tmp_path / str(rows))
         recalls.append([told[side]["recall"] for side in ("source", "target")])
     assert recalls[0] == recalls[1]

@@ -107,7 +107,8 @@ def test_a_finished_run_knows_what_was_rejected(
     odd.mine("out.jsonl", "--work-dir", str(work), "--filters", "length")
     run = open_run(work)
     rejected = read_jsonl(odd.path("out.rejected.jsonl"))
-    assert run.rejected[0].score.tolist() == [pair["score"] for pair in rejected]
+    assert run.rejected is not None
+    assert run.rejected.pairs.score.tolist() == [pair["score"] for pair in rejected]
     assert len(run.pairs) == len(read_jsonl(odd.path("out.jsonl")))
     first = rejected[0]
     assert adit(["why", str(work), first["source_id"], first["target_id"]]) == 0
