@@ -15,7 +15,7 @@ import numpy as np
 
 from miner.arrays import NO_NEIGHBOUR, Neighbours
 from miner.knn.core.rescore import unit_rows
-from miner.knn.exact import search_both
+from miner.knn.exact import search_unit_rows
 from miner.margin import margin_scores
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def nearest(
     forward = Neighbours.none(len(source), min(k, len(columns)))
     backward = Neighbours.none(len(target), min(k, len(rows)))
     if len(rows) and len(columns):
-        both = search_both(unit_rows(source[rows]), unit_rows(target[columns]), k=k)
+        both = search_unit_rows(unit_rows(source[rows]), unit_rows(target[columns]), k=k)
         for whole, part, own, other in zip(
             (forward, backward), both, (rows, columns), (columns, rows), strict=True
         ):
