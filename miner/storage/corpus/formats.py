@@ -5,6 +5,7 @@ lines      a sentence a line
 bucc       id TAB text (the text may hold further tabs)
 tsv        id TAB text, or id TAB document TAB text; the first line says which
 jsonl      an object a line: ``text``; ``id`` and ``doc`` (string or integer) if known
+documents  raw documents, whose sentences are the records: ``miner.storage.documents.formats``
 =========  =========================================================================
 """
 
@@ -17,9 +18,13 @@ from collections.abc import Callable
 from miner.storage.corpus.records import CorpusError, Rejection
 from miner.storage.places import AnyPath
 
-INPUT_FORMATS = ("auto", "lines", "bucc", "tsv", "jsonl", "parquet")
+# What only documents are kept in; files of other suffixes may as well hold a sentence a line.
+DOCUMENT_SUFFIXES = (".html", ".htm", ".xhtml", ".warc", ".wet", ".xml")
+
+INPUT_FORMATS = ("auto", "lines", "bucc", "tsv", "jsonl", "parquet", "documents")
 
 FORMAT_BY_SUFFIX = {
+    **dict.fromkeys(DOCUMENT_SUFFIXES, "documents"),
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".parquet": "parquet",
