@@ -8,7 +8,7 @@ from miner.storage.places import AnyPath
 
 
 def read_document_pairs(path: AnyPath) -> list[tuple[str, str]]:
-    """The pairs of a source and a target document, each once, in order.
+    """Return the pairs of a source and a target document, each once, in order.
 
     A line has the ids of both with a tab between them; a score may follow, after another tab.
     Blank lines mean nothing.

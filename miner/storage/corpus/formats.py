@@ -52,7 +52,7 @@ def sniff_format(lines: list[str]) -> str:
 
 
 def line_parser(path: AnyPath, text_format: str, lines: list[str]) -> LineParser:
-    """The parser of a text format for the file that begins with ``lines``.
+    """Return the parser of a text format for the file that begins with ``lines``.
 
     Raises:
         CorpusError: it is ``tsv`` and the first line that is not blank has neither two columns
@@ -129,7 +129,7 @@ def _parse_jsonl(lines: list[str], rejected: dict[int, Rejection]) -> Columns:
 
 
 def _json_object(line: str) -> dict[str, object]:
-    """The object in a line; an empty one where there is none."""
+    """Return the object in a line; an empty one where there is none."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):  # The latter for brackets nested some thousand deep.
@@ -147,7 +147,7 @@ def _name(value: object) -> str | None:
 
 
 def _is_encodable(text: str) -> bool:
-    r"""Whether it is text: JSON's ``\ud800`` is half a character, which no file can hold."""
+    r"""Return whether it is text: JSON's ``\ud800`` is half a character, which no file can hold."""
     try:
         text.encode()
     except UnicodeEncodeError:
