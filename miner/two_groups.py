@@ -118,9 +118,9 @@ def fit_groups(histogram: Histogram) -> TwoGroups:
         separation = groups.separation if groups else 0.0
         raise ValueError(
             f"how many of the {pairs:,} pairs are wrong cannot be estimated: their scores do not "
-            f"fall into two groups (separation {separation:.2f}, at least {MIN_SEPARATION:g} is needed). "
-            "Nearly all may be right, as in parallel texts, or nearly all wrong; mine without "
-            "--fdr and look at some"
+            f"fall into two groups (separation {separation:.2f}, at least {MIN_SEPARATION:g} is "
+            "needed). Nearly all may be right, as in parallel texts, or nearly all wrong; mine "
+            "without --fdr and look at some"
         )
     return groups
 
