@@ -6,7 +6,6 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 
-from miner.knn.cells import default_cells
 from miner.knn.cost_model import (
     Cost,
     Machine,
@@ -16,7 +15,7 @@ from miner.knn.cost_model import (
     index_cost,
 )
 from miner.knn.machine_trial import measure_machine
-from miner.knn.method import CellSpec, CorpusMethod, auto_method
+from miner.knn.method import CellSpec, CorpusMethod, auto_method, default_cells
 from miner.storage.layout import DOCUMENT, SIDES, SOURCE, TARGET
 from pipelines.context import RunContext
 from pipelines.options import MiningOptions, check_options

@@ -67,10 +67,11 @@ def test_everything_is_accounted_for(messy: World, capsys: pytest.CaptureFixture
 
 
 def test_the_next_steps_can_be_typed() -> None:
-    told = next_steps(1.25, Path("a run"))
+    summary = {"options": {"threshold": 1.25, "fdr": None}}
+    told = next_steps(summary, Path("a run"))
     assert "threshold: 1.25;" in told
     assert "adit report 'a run' -o" in told
-    assert "repeat with --work-dir DIR" in next_steps(1.25, None)
+    assert "repeat with --work-dir DIR" in next_steps(summary, None)
     assert "repeat" not in told
 
 
