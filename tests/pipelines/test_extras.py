@@ -64,7 +64,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, s
 def test_the_base_mines_what_everything_does(
     outcomes: dict[str, tuple[int, str]], tmp_path: Path
 ) -> None:
-    assert outcomes["base"] == (0, "")
+    assert tuple(outcomes["base"]) == (0, "")
     assert mine_corpus([*BASE, "-q", "-o", str(tmp_path / "all.jsonl")]) == 0
     assert (tmp_path / "all.jsonl").read_text(encoding="utf-8") == outcomes["mined"][1]
 
