@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from importlib.resources import files
@@ -52,7 +53,11 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, s
     cases = {"base": ("pipelines.cli.mine:mine_corpus", [*BASE, "-q", "-o", "base.jsonl"]), **CASES}
     command = [sys.executable, "-c", CODE, json.dumps([list(EXTRAS), cases])]
     done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, env={"PYTHONPATH": str(root)}
+        command,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(root)},
     )
     assert done.returncode == 0, done.stderr
     assert sorted(path.name for path in folder.iterdir()) == ["a.txt", "b.txt", "base.jsonl"]
