@@ -66,12 +66,12 @@ def embed_corpus(argv: Sequence[str] | None = None, prog: str = "embed-corpus") 
 
 
 def _mine(args: argparse.Namespace) -> int:
+    monitor = set_up_logging(args)  # its clock counts what is loaded now, too
     from miner.storage.corpus.filesets import describe_folder
     from pipelines.resources.memory import peak_bytes
     from pipelines.run.mining import mine_corpus as run
     from pipelines.stages.summary import describe, next_steps, read_summary
 
-    monitor = set_up_logging(args)
     if args.plan:
         from pipelines.resources.estimate import plan_run
 

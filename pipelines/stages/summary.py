@@ -18,6 +18,8 @@ from pipelines.references import ChosenPairs
 from pipelines.stages.encode import dropped
 from pipelines.stages.rate import advise
 
+MIN_SHOWN = 0.05  # seconds
+
 
 def write_summary(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Write ``run.json`` into the work directory."""
@@ -80,7 +82,8 @@ def describe(summary: Mapping[str, Any], seconds: Mapping[str, float], peak_byte
     lines = [_describe_side(side, summary[side]) for side in SIDES]
     lines.append(f"pairs: {summary['pairs']:,} of {summary['candidates']:,} candidates")
     lines += _describe_estimates(summary)
-    stages = ", ".join(f"{name} {spent:.1f} s" for name, spent in seconds.items())
+    shown = {name: spent for name, spent in seconds.items() if spent >= MIN_SHOWN}
+    stages = ", ".join(f"{name} {spent:.1f} s" for name, spent in shown.items())
     if filters := summary.get("filters"):
         caught = ", ".join(f"{name} {count:,}" for name, count in filters.items())
         lines.append(f"rejected by filters: {caught}")
