@@ -21,6 +21,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "evaluate": ("measure an encoder on data with known answers", "eval.cli.encoder:eval_encoder"),
     "train": ("train an encoder on parallel text", "pipelines.cli.train:train_encoder"),
     "fetch": ("fetch LASER's encoder for a language", "pipelines.cli.fetch:fetch_laser_command"),
+    "pair": (
+        "pair the documents of two corpora",
+        "pipelines.cli.pair_documents:pair_documents_command",
+    ),
     "split": (
         "split raw documents into sentences",
         "pipelines.cli.split_documents:split_documents_command",
