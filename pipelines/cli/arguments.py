@@ -88,7 +88,6 @@ def _add_encoder(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> No
 def _add_vector_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("vectors")
     add = group.add_argument
-    add = group.add_argument
     _add_encoder(group)
     add(
         "--precision",
