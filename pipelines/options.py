@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from miner.choices import SEARCH_PRECISIONS
+from miner.extras import require
 from miner.knn.method import AUTO, CorpusMethod, IndexSpec, parse_method
 from miner.storage.layout import CORPUS, DOCUMENT, OWN_FOLDERS, SCOPES, SOURCE
 from miner.storage.places import Place, lies_in, same_file
@@ -134,6 +135,7 @@ def check_options(options: MiningOptions) -> None:
 
     Raises:
         ValueError: one line with the cause, the place and the remedy.
+        ModuleNotFoundError: an extra of the distribution is needed and not installed.
     """
     from miner.filters import check_filters
     from miner.margin import check_margin
@@ -155,6 +157,8 @@ def check_options(options: MiningOptions) -> None:
             f"--search-precision {options.search_precision} is unknown; choose one of "
             f"{', '.join(SEARCH_PRECISIONS)}"
         )
+    if options.search_precision in ("bfloat16", "int8"):
+        require("torch")
     for name, count, least in (
         ("--shards", options.shards, 1),
         ("--workers", options.workers, 1),

@@ -19,6 +19,7 @@ from miner.knn.method import CellSpec, CorpusMethod, auto_method, default_cells
 from miner.storage.layout import DOCUMENT, SIDES, SOURCE, TARGET
 from pipelines.context import RunContext
 from pipelines.options import MiningOptions, check_options
+from pipelines.progress import counted
 from pipelines.resources.fitting import (
     MAX_TRIED,
     Fit,
@@ -168,9 +169,8 @@ def _table(costs: Sequence[Cost], method: CorpusMethod, problem: Problem) -> lis
 
 
 def _describe_times(machine: Machine, seconds: float, start_up: float) -> str:
-    threads = f"{machine.threads} {'thread' if machine.threads == 1 else 'threads'}"
     return (
-        f"Times are of the search alone and estimates, for {threads}, from a trial of "
+        f"Times are of the search alone and estimates, for {counted(machine.threads, 'threads')}, from a trial of "
         f"{seconds:.1f} s on this machine; that of exact came within a factor of 1.5 in checks at "
         "16,384 rows a side and more. Lines that the run will leave out (repeated, blank) are "
         f"counted here, too. Start-up takes about {start_up:.1f} s more."

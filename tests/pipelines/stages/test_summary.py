@@ -58,7 +58,7 @@ def test_everything_is_accounted_for(messy: World, capsys: pytest.CaptureFixture
         "1 undecodable, first in line 9; 1 zero vector), 3 repeated, 33 searched\n"
         "target: 50 sentences read, 0 dropped, 0 repeated, 50 searched\n"
         f"pairs: {told['pairs']} of {told['candidates']} candidates\n"
-        "time: start "
+        "time: "
     ) in error
     closing = error[error.index(" GiB\n") :]
     assert "threshold: none" in closing
@@ -135,6 +135,19 @@ def test_progress_is_logged_every_ten_seconds(
         "search: 5,000 of 10,000 similarities, 217/s, 23 s left",
         "search: 5,000 similarities in 23.0 s",
     ]
+
+
+@pytest.mark.parametrize(
+    ("count", "unit", "expected"),
+    [
+        (1, "sentences", "1 sentence"),
+        (1, "similarities", "1 similarity"),
+        (0, "pairs", "0 pairs"),
+        (2000, "threads", "2,000 threads"),
+    ],
+)
+def test_one_is_singular(count: int, unit: str, expected: str) -> None:
+    assert progress.counted(count, unit) == expected
 
 
 def test_the_rate_is_that_of_the_work_that_was_done_here(
