@@ -29,16 +29,16 @@ $(INSTALLED): pyproject.toml setup.py constraints.txt
 
 demo: $(INSTALLED) ## Mine the bundled sample, show the best pairs, score them
 	@mkdir -p $(dir $(DEMO_PAIRS))
-	$(BIN)/mine-corpus $(SAMPLE).de $(SAMPLE).en --src-lang de --tgt-lang en --align -o $(DEMO_PAIRS)
+	$(BIN)/adit mine $(SAMPLE).de $(SAMPLE).en --align -o $(DEMO_PAIRS)
 	@echo; echo "The best pairs: score, source, target"
 	@$(BIN)/python -c '$(SHOW_PAIRS)' $(DEMO_PAIRS)
 	@echo
-	$(BIN)/bucc-score $(DEMO_PAIRS) --gold $(SAMPLE).gold --optimize
+	$(BIN)/adit score $(DEMO_PAIRS) --gold $(SAMPLE).gold --optimize
 
-test: $(INSTALLED) ## Install, then run every check
+test: $(INSTALLED) ## Install, then run linters, types and tests
 	@$(MAKE) --no-print-directory check
 
-check: lint types pytest ## Linters, types and tests; what CI runs
+check: lint types pytest ## Linters, types and tests; CI adds those marked slow
 
 lint: $(INSTALLED)
 	@$(BIN)/ruff check --quiet
@@ -47,14 +47,17 @@ lint: $(INSTALLED)
 types: $(INSTALLED)
 	@$(BIN)/mypy --no-error-summary
 
+# CI gives -rs alone: all tests, and the reason of each that is skipped.
+PYTEST_FLAGS ?= -m "not slow"
+
 # Each of pytest's processes computes on one thread: together they fill the cores.
 pytest coverage: export OMP_NUM_THREADS = 1
 
 pytest: $(INSTALLED)
-	@$(BIN)/python -m pytest --numprocesses auto --quiet
+	@$(BIN)/python -m pytest --numprocesses auto --quiet $(PYTEST_FLAGS)
 
 coverage: $(INSTALLED) ## Tests with line coverage
-	@$(BIN)/python -m pytest --numprocesses auto --quiet --cov --cov-report=term
+	@$(BIN)/python -m pytest --numprocesses auto --quiet $(PYTEST_FLAGS) --cov --cov-report=term
 
 format: $(INSTALLED) ## Sort imports, mend what ruff can, format
 	@$(BIN)/ruff check --fix-only --quiet

@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 
 from miner.arrays import Neighbours
-from miner.knn.cells import POINTS, PROBES, default_cells, search_cells, train_cells
+from miner.knn.cells import POINTS, default_cells, search_cells, train_cells
 from miner.knn.exact import search_both
+from miner.knn.method import PROBES
 from miner.selection import candidate_pairs, select
 from worlds import PLANTED, load_sides, make_sides
 

@@ -129,7 +129,7 @@ def main() -> None:
     parser.add_argument("files", nargs="+", type=Path, help="one sentence a line")
     parser.add_argument("--sentences", type=int, default=20_000)
     parser.add_argument("--of-laser", type=int, default=500, help="sentences for LASER's loop")
-    parser.add_argument("--precisions", nargs="*", default=["float32", "bf16", "int8"])
+    parser.add_argument("--precisions", nargs="*", default=["float32", "bfloat16", "int8"])
     args = parser.parse_args()
     each = args.sentences // 2 // len(args.files)
     real = [line for path in args.files for line in path.read_text("utf-8").split("\n")[:each]]

@@ -22,9 +22,9 @@ import torch
 
 from miner.knn.core.codes import encode_both, product
 from miner.knn.core.passes import TILE_COLUMNS, TILE_ROWS, blocks
-from miner.knn.core.threads import in_threads
 from miner.knn.core.tuning import product_rates
 from miner.knn.exact import search_both
+from miner.threads import in_threads
 from worlds import load_sides, make_sides
 
 K = 4

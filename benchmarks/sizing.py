@@ -18,11 +18,12 @@ from pathlib import Path
 from encoder import load_encoder
 from miner.knn.cost_model import Problem, cells_cost, exact_cost
 from miner.knn.machine_trial import measure_machine
-from pipelines.options import SOURCE, TARGET, CorpusOptions, MiningOptions
+from miner.knn.method import Exact, auto_method
+from miner.storage.layout import SOURCE, TARGET
+from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.resources.estimate import disk_bytes, show_time
 from pipelines.resources.fitting import ENCODED_BYTES, SideSize
 from pipelines.resources.memory import show_size
-from pipelines.stages.index import auto_method
 
 TRIED = 20_000  # sentences that the encoder is timed on
 
@@ -53,7 +54,8 @@ def main() -> int:
     for rows in map(int, args.rows):
         problem = Problem(sources=rows, targets=rows, dim=dim, k=4)
         method = auto_method(rows, rows)
-        cost = exact_cost(problem, machine) if method == "exact" else cells_cost(problem, machine)
+        exact = isinstance(method, Exact)
+        cost = exact_cost(problem, machine) if exact else cells_cost(problem, machine)
         encoding = 2 * rows / rate
         machines = math.ceil((cost.seconds + encoding) / 3600 / args.hours)
         side = SideSize(rows=rows, text=100 * rows, dim=dim, width=ENCODED_BYTES)

@@ -14,8 +14,8 @@ __all__ = ["BUNDLED", "ENCODERS", "PRECISIONS", "Encoder", "Precision", "load_en
 
 BUNDLED = "mini"
 
-Precision = Literal["float32", "bf16", "int8", "auto"]
-PRECISIONS: tuple[Precision, ...] = ("float32", "bf16", "int8", "auto")
+Precision = Literal["float32", "bfloat16", "int8", "auto"]
+PRECISIONS: tuple[Precision, ...] = ("float32", "bfloat16", "int8", "auto")
 
 ENCODERS = (
     "mini (bundled), a folder that train-encoder made, laser:FILE.pt (LASER1, LASER2), "
@@ -24,7 +24,7 @@ ENCODERS = (
 
 
 class Encoder(Protocol):
-    """What encodes sentences of any language into one space.
+    """Encodes sentences of any language into one space.
 
     ``name`` identifies the weights and how sentences are prepared (two encoders with equal names
     give equal vectors); ``dim`` is the number of dimensions D.
@@ -34,14 +34,15 @@ class Encoder(Protocol):
     dim: int
 
     def encode(self, sentences: Sequence[str], *, normalize: bool = True) -> NDArray[np.float32]:
-        """Vectors, float32 (S, D): of unit length, or as long as the network makes them.
+        """Encode S sentences: float32 (S, D), of unit length, or as long as the network makes them.
 
-        The zero vector for a sentence of which the tokeniser leaves nothing.
+        A sentence of which the tokeniser leaves nothing has the zero vector. ``BaseEncoder``, of
+        which all encoders here are made, takes one sentence, too, and returns float32 (D,).
         """
         ...
 
     def for_language(self, language: str | None) -> Encoder:
-        """The same weights, after the preprocessing of a language (ISO 639), where it has one."""
+        """Return the same weights, with the preprocessing of a language (ISO 639), if any."""
         ...
 
 
@@ -68,6 +69,8 @@ def load_encoder(
     """
     kind, colon, place = spec.partition(":")
     if colon and kind in ("laser", "laser3"):
+        import sacremoses  # noqa: F401 - first: where it is missing, the extra needed is laser
+
         from encoder.laser.loading import load_laser, load_laser3
 
         load = load_laser if kind == "laser" else load_laser3

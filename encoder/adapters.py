@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from encoder.base import BaseEncoder
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -19,9 +21,10 @@ if TYPE_CHECKING:
 # (Wang et al. 2024, "Multilingual E5 Text Embeddings", section 2).
 E5 = re.compile(r"(^|[-_])e5[-_](?!.*instruct)")
 E5_PROMPT = "query: "
+HUB_TIMEOUT = 5  # seconds
 
 
-class SentenceTransformerEncoder:
+class SentenceTransformerEncoder(BaseEncoder):
     """Encodes with a model of sentence-transformers; satisfies ``encoder.Encoder``."""
 
     def __init__(self, model: Any, *, name: str, prompt: str | None) -> None:  # noqa: ANN401
@@ -30,12 +33,7 @@ class SentenceTransformerEncoder:
         self._model = model
         self._prompt = prompt
 
-    def for_language(self, language: str | None) -> SentenceTransformerEncoder:
-        """Itself: its tokeniser does the same to all languages."""
-        return self
-
-    def encode(self, sentences: Sequence[str], *, normalize: bool = True) -> NDArray[np.float32]:
-        """Vectors, float32 (S, D), of unit length or as the model gives them."""
+    def _embed(self, sentences: Sequence[str], *, normalize: bool) -> NDArray[np.float32]:
         if not len(sentences):
             return np.zeros((0, self.dim), dtype=np.float32)
         vectors = self._model.encode(
@@ -52,35 +50,58 @@ def load_sentence_transformer(place: str, *, precision: Precision) -> SentenceTr
     """Load a model by its name on the Hugging Face hub, or from a folder. No code in it is run.
 
     Raises:
-        ValueError: sentence-transformers is not installed, there is no such model, or it cannot
-            run in this precision.
+        ModuleNotFoundError: sentence-transformers is not installed.
+        ValueError: there is no such model, or it cannot run in this precision.
     """
-    try:
-        import sentence_transformers
-    except ImportError:
-        raise ValueError(
-            f"encoder 'st:{place}' needs sentence-transformers, which is not installed: "
-            "pip install 'bitext-adit[st]'"
-        ) from None
     if precision == "int8":
-        raise ValueError(f"encoder 'st:{place}' runs in float32 or bf16, not in int8")
+        raise ValueError(f"encoder 'st:{place}' runs in float32 or bfloat16, not in int8")
     try:
-        model = sentence_transformers.SentenceTransformer(place, trust_remote_code=False)
+        model = _load(place)
+    except ModuleNotFoundError:
+        raise
     except Exception as error:  # the library raises what the hub, its files or its parts raise
         reason = " ".join(str(error).split())[:200]
         raise ValueError(f"encoder 'st:{place}' cannot be loaded: {reason}") from error
     model.eval()
-    if precision == "bf16":
+    if precision == "bfloat16":
         model.bfloat16()
     prompt = E5_PROMPT if E5.search(Path(place).name) else None
     short = f"{Path(place).name}@{_digest(model)[:12]}"
     return SentenceTransformerEncoder(
-        model, name=short + ("-bf16" if precision == "bf16" else ""), prompt=prompt
+        model, name=short + ("-bfloat16" if precision == "bfloat16" else ""), prompt=prompt
     )
 
 
+def _load(place: str) -> Any:  # noqa: ANN401
+    """Load what is on this machine; fetch what is not, from a hub that answers."""
+    from huggingface_hub import HfApi, snapshot_download
+
+    options = {"trust_remote_code": False}
+    try:
+        if not Path(place).exists():
+            snapshot_download(place, local_files_only=True)
+        return _library().SentenceTransformer(place, **options, local_files_only=True)
+    except (OSError, ValueError):
+        if Path(place).exists():
+            raise
+    try:  # once: the library asks for each of a model's files six times, which takes over a minute
+        HfApi().model_info(place, timeout=HUB_TIMEOUT)
+    except Exception as error:
+        raise ValueError(
+            f"it is no folder, was not fetched before, and the Hugging Face hub says: {error}"
+        ) from error
+    return _library().SentenceTransformer(place, **options)
+
+
+def _library() -> Any:  # noqa: ANN401
+    """Load sentence-transformers, which takes seconds."""
+    import sentence_transformers
+
+    return sentence_transformers
+
+
 def _digest(model: Any) -> str:  # noqa: ANN401
-    """A hash of the weights, for a name on the hub does not say which revision was loaded."""
+    """Return a hash of the weights: a name on the hub does not say which revision it is."""
     import torch
 
     digest = hashlib.sha256()

@@ -18,66 +18,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from encoder.bag import BagEncoder
+from encoder.rows import PackedTable, pack
+from encoder.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from encoder.bag import BagEncoder
-    from encoder.tokenizer import Tokenizer
 
 BAG_FORMAT = "adit-bag-3"
 NETWORK_FORMAT = "adit-network-1"  # see encoder.trained
 FORMATS = (BAG_FORMAT, NETWORK_FORMAT)
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.model", "weights.safetensors"
-
-
-LARGEST = 7  # of the whole numbers, of 4 bits with their sign, that stand for those of a row
-# A row's largest number is cut off to one of these shares of it, where the others gain more by the
-# finer steps.
-SHARES = (1.0, 0.9, 0.8, 0.7, 0.6)
-
-
-def pack_rows(table: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-    """Whole numbers from -7 to 7, two in a byte, times a scale for each row.
-
-    Of the scales that ``SHARES`` allows, a row has the one of the least squared error.
-
-    Args:
-        table: float32 (V, D).
-
-    Returns:
-        Numbers plus 8, the first of two in the upper bits: uint8 (V, D / 2, rounded up); and
-        scales, float32 (V,).
-    """
-    largest = np.abs(table).max(axis=1)
-    codes = np.zeros(table.shape, dtype=np.int8)
-    scales = np.zeros(len(table), dtype=np.float32)
-    least = np.full(len(table), np.inf)
-    for share in SHARES:
-        tried = np.maximum(largest * (share / LARGEST), np.finfo(np.float32).tiny)[:, None]
-        rounded = np.clip(np.rint(table / tried), -LARGEST, LARGEST)
-        errors = np.square(rounded * tried - table, dtype=np.float64).sum(axis=1)
-        better = errors < least
-        codes[better], scales[better], least[better] = (
-            rounded[better],
-            tried[better, 0],
-            errors[better],
-        )
-    rows, dim = table.shape
-    nibbles = np.zeros((rows, dim + dim % 2), dtype=np.uint8)
-    nibbles[:, :dim] = codes + 8
-    return np.asarray(nibbles[:, ::2] << 4 | nibbles[:, 1::2], dtype=np.uint8), scales
-
-
-def unpack_rows(
-    packed: NDArray[np.uint8], scales: NDArray[np.float32], *, dim: int
-) -> NDArray[np.float32]:
-    """The table of ``dim`` numbers a row, float32 (V, D), that ``pack_rows`` packed."""
-    table = np.empty((len(packed), 2 * packed.shape[1]), dtype=np.float32)
-    table[:, ::2], table[:, 1::2] = packed >> 4, packed & 15
-    table -= 8
-    table *= scales[:, None]
-    return np.ascontiguousarray(table[:, :dim])
 
 
 def save_encoder(
@@ -97,10 +51,8 @@ def save_encoder(
         tokenizer_model: serialised SentencePiece model of V pieces.
         facts: what to tell of its training, JSON values; kept in the config.
     """
-    from safetensors.numpy import save
-
-    packed, scales = pack_rows(table)
-    weights = save({"table": packed, "scales": scales})
+    packed = pack(table)
+    weights = save({"table": packed.codes, "scales": packed.scales})
     config = {
         "format": BAG_FORMAT,
         "vocabulary": len(table) - ngram_rows,
@@ -148,8 +100,6 @@ def load_bag_encoder(folder: Path, *, name: str) -> BagEncoder:
     Raises:
         ValueError: a file is missing, damaged, or of another format.
     """
-    from encoder.bag import BagEncoder
-
     config, tokenizer, weights = read_folder(folder)
     ngram_rows = config["ngram_rows"]
     shape = (config["vocabulary"] + ngram_rows, config["dim"])
@@ -164,8 +114,6 @@ def read_folder(folder: Path) -> tuple[dict[str, Any], Tokenizer, bytes]:
     Raises:
         ValueError: a file is missing, damaged, or of another format.
     """
-    from encoder.tokenizer import Tokenizer
-
     config = read_config(folder)
     for file_name in (TOKENIZER, WEIGHTS):
         _check_there(folder, file_name)
@@ -221,10 +169,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     return config
 
 
-def _read_table(folder: Path, weights: bytes, *, shape: tuple[int, int]) -> NDArray[np.float32]:
-    from safetensors import SafetensorError
-    from safetensors.numpy import load
-
+def _read_table(folder: Path, weights: bytes, *, shape: tuple[int, int]) -> PackedTable:
     try:
         tensors = load(weights)
         packed, scales = tensors["table"], tensors["scales"]
@@ -242,4 +187,4 @@ def _read_table(folder: Path, weights: bytes, *, shape: tuple[int, int]) -> NDAr
             f"encoder {folder}: {WEIGHTS} holds a table of {packed.shape} bytes and "
             f"{scales.shape} scales; {CONFIG} says {shape}, which takes {expected} bytes"
         )
-    return unpack_rows(packed, scales, dim=dim)
+    return PackedTable(codes=packed, scales=scales, dim=dim)

@@ -7,13 +7,15 @@ it: batches hold sentences of one length only, unless the network leaves out tho
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import torch
 from torch.nn import functional
+
+from encoder.base import BaseEncoder
+from miner.threads import ahead, in_threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,7 +26,7 @@ CHUNK_SENTENCES = 4096  # tokenised and sorted by length together; the next ones
 BATCH_TOKENS = {"cpu": 4096, "cuda": 65_536}
 LEAST_TOKENS = 32  # of a batch
 
-_working = threading.Lock()  # one call has all of torch's threads
+_working = threading.Lock()  # one call has all threads
 
 
 class SentenceTokenizer(Protocol):
@@ -54,7 +56,7 @@ class Network(Protocol):
         ...
 
 
-class NetworkEncoder:
+class NetworkEncoder(BaseEncoder):
     """Encodes sentences with a network; satisfies ``encoder.Encoder``."""
 
     def __init__(self, *, name: str, tokenizer: SentenceTokenizer, network: Network) -> None:
@@ -64,18 +66,15 @@ class NetworkEncoder:
         self._network = network
 
     def for_language(self, language: str | None) -> NetworkEncoder:
-        """The same network with the preprocessing of ``language``; its name tells it."""
+        """Return the same network with the preprocessing of ``language``, which its name has."""
         tokenizer = self._tokenizer.for_language(language) if language else self._tokenizer
         if tokenizer is self._tokenizer:
             return self
         name = f"{self.name.partition('/')[0]}/{language}"
         return NetworkEncoder(name=name, tokenizer=tokenizer, network=self._network)
 
-    def encode(self, sentences: Sequence[str], *, normalize: bool = True) -> NDArray[np.float32]:
-        """Vectors, float32 (S, D), of unit length or as the network gives them.
-
-        Equal sentences are encoded once. One chunk is tokenised while another one is encoded.
-        """
+    def _embed(self, sentences: Sequence[str], *, normalize: bool) -> NDArray[np.float32]:
+        """Encode equal sentences once, and tokenise one chunk while another one is encoded."""
         places: dict[str, int] = {}
         rows = np.fromiter(
             (places.setdefault(sentence, len(places)) for sentence in sentences),
@@ -86,7 +85,7 @@ class NetworkEncoder:
         vectors = torch.empty(len(unique), self.dim)
         starts = range(0, len(unique), CHUNK_SENTENCES)
         chunks = (unique[start : start + CHUNK_SENTENCES] for start in starts)
-        for start, tokens in zip(starts, _ahead(self._tokenizer.encode, chunks), strict=True):
+        for start, tokens in zip(starts, ahead(self._tokenizer.encode, chunks), strict=True):
             embed_tokens(self._network, tokens, out=vectors[start : start + len(tokens)])
         if normalize:
             functional.normalize(vectors, out=vectors)
@@ -100,6 +99,7 @@ def embed_tokens(network: Network, tokens: Tokens, *, out: torch.Tensor) -> None
 
     lengths = np.diff(tokens.offsets)
 
+    @torch.inference_mode()
     def embed(rows: NDArray[np.int64]) -> None:
         longest = int(lengths[rows[0]])
         # Sentences of few tokens are repeated: libraries sum the products of very few rows in
@@ -117,7 +117,7 @@ def embed_tokens(network: Network, tokens: Tokens, *, out: torch.Tensor) -> None
 
     batches = length_batches(lengths, BATCH_TOKENS[device.type], ragged=network.ragged)
     with _working:
-        _in_threads(embed, batches, count=1 if device.type == "cuda" else torch.get_num_threads())
+        in_threads(embed, batches, count=1 if device.type == "cuda" else None)
     out.copy_(vectors)
 
 
@@ -136,51 +136,3 @@ def length_batches(
             count = max(1, size // int(lengths[rows[0]]))
             yield rows[:count]
             rows = rows[count:]
-
-
-def _ahead(work: Callable[[list[str]], Tokens], items: Iterator[list[str]]) -> Iterator[Tokens]:
-    """``map`` in a thread of its own, one item ahead of the caller."""
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        pending = None
-        for item in items:
-            ready, pending = pending, pool.submit(work, item)
-            if ready is not None:
-                yield ready.result()
-        if pending is not None:
-            yield pending.result()
-
-
-def _in_threads(
-    work: Callable[[NDArray[np.int64]], None], items: Iterator[NDArray[np.int64]], *, count: int
-) -> None:
-    """Call ``work`` on each item in ``count`` threads of one torch thread each.
-
-    Small products that run side by side need no barriers. The first error is raised.
-    """
-    before = torch.get_num_threads()
-    lock = threading.Lock()
-    stop = threading.Event()
-
-    def draw() -> None:
-        torch.set_num_threads(1 if count > 1 else before)
-        try:
-            with torch.inference_mode():
-                while not stop.is_set():
-                    with lock:
-                        item = next(items, None)
-                    if item is None:
-                        return
-                    work(item)
-        except BaseException:
-            stop.set()
-            raise
-
-    try:
-        with ThreadPoolExecutor(max_workers=count) as pool:
-            try:
-                for done in [pool.submit(draw) for _ in range(count)]:
-                    done.result()
-            finally:  # an interrupt ends the threads' work, too
-                stop.set()
-    finally:
-        torch.set_num_threads(before)  # of threads that first use torch from now on, too

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from encoder import torch_private
 from encoder.laser.bilstm import BiLSTM
 from encoder.network import embed_tokens
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from encoder import Precision
     from encoder.tokenizer import Tokens
 
-LEAST_COSINE = 0.9995  # to float32, of each sentence of the sample, for a precision to be taken
+MIN_COSINE = 0.9995  # to float32, of each sentence of the sample, for a precision to be taken
 
 logger = logging.getLogger(__name__)
 
@@ -41,8 +42,8 @@ class Ready:
 def ready(network: nn.Module, precision: Precision, sample: Tokens) -> Ready:
     """Put a network on the GPU, where there is one, and into a precision.
 
-    ``auto`` is the first of int8 and bf16 for which the processor has instructions and in which
-    every sentence of the sample keeps its vector's direction (``LEAST_COSINE``), else float32. So
+    ``auto`` is the first of int8 and bfloat16 for which the processor has instructions and in which
+    every sentence of the sample keeps its vector's direction (``MIN_COSINE``), else float32. So
     it depends on the machine's kind and the weights, not on what else the machine does.
 
     Raises:
@@ -57,19 +58,19 @@ def ready(network: nn.Module, precision: Precision, sample: Tokens) -> Ready:
         found = _in_precision(network, candidate, device)
         cosine = functional.cosine_similarity(_vectors(found, sample), expected).min().item()
         logger.debug("precision %s: least cosine to float32 %.6f", candidate, cosine)
-        if cosine >= LEAST_COSINE:
+        if cosine >= MIN_COSINE:
             return found
     return exact
 
 
 def _fast_here(network: nn.Module, device: torch.device) -> list[Precision]:
     if device.type == "cuda":
-        return ["bf16"]
+        return ["bfloat16"]
     fast: list[Precision] = []
-    if isinstance(network, BiLSTM) and torch.cpu._is_vnni_supported():
+    if isinstance(network, BiLSTM) and torch_private.has_int8_products():
         fast.append("int8")
-    if torch.cpu._is_avx512_bf16_supported():
-        fast.append("bf16")
+    if torch_private.has_bfloat16_products():
+        fast.append("bfloat16")
     return fast
 
 
@@ -77,12 +78,12 @@ def _in_precision(network: nn.Module, precision: Precision, device: torch.device
     if precision == "int8":
         if not isinstance(network, BiLSTM) or device.type != "cpu":
             raise ValueError(
-                "int8 is for LASER1 and LASER2 on processors; choose float32, bf16 or auto"
+                "int8 is for LASER1 and LASER2 on processors; choose float32, bfloat16 or auto"
             )
         from encoder.laser.int8 import Int8BiLSTM
 
         return Ready(Int8BiLSTM(network), precision=precision, device=device)
-    if precision == "bf16":  # of a copy: the conversion is in place
+    if precision == "bfloat16":  # of a copy: the conversion is in place
         network = copy.deepcopy(network).bfloat16()
     return Ready(network, precision=precision, device=device)
 

@@ -7,13 +7,14 @@ together, ``V`` vocabulary rows, ``D`` dimensions.
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from miner.threads import thread_count
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -72,7 +73,7 @@ class Tokenizer:
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
         """Tokenise; a sentence in which nothing is left after normalisation has no tokens."""
-        return Tokens.of(self._processor.encode(list(sentences), num_threads=os.cpu_count() or 1))
+        return Tokens.of(self._processor.encode(list(sentences), num_threads=thread_count()))
 
     def pieces(self) -> list[str]:
         """What each piece stands for, SPACE for the space before a word; "" for the unknown one."""
@@ -104,7 +105,7 @@ def train_tokenizer(sentences: Iterable[str], *, vocabulary_size: int) -> bytes:
             max_sentence_length=2000,
             bos_id=-1,
             eos_id=-1,
-            num_threads=os.cpu_count() or 1,
+            num_threads=thread_count(),
             minloglevel=1,
         )
     except RuntimeError as error:

@@ -28,7 +28,6 @@ from eval.metrics.bucc import (
     score_at,
 )
 from eval.output import score_line, score_record, signature
-from miner.commandline import product_version
 
 OPTIMIZED: Literal["optimized"] = "optimized"
 
@@ -123,7 +122,8 @@ def score_pairs_like_laser(options: ScoringOptions) -> ScoringReport:
         raise ValueError(f"{options.pairs}: --compat laser reads pairs in .tsv only")
     source, target = sides = _needed(_read_sides(options), options)
     rows = read_scored_texts(options.pairs)
-    scores = laser_compat.score_by_ids(rows, source, target)
+    ids = (laser_compat.unique_ids(side.texts, side.ids) for side in (source, target))
+    scores = laser_compat.score_by_ids(rows, *ids)
     threshold, label = options.threshold, "threshold"
     line, record = "", {}
     if gold := _read_gold(options, sides):
@@ -204,7 +204,7 @@ def _finish(
     if options.output is not None:
         text = "".join(f"{source}\t{target}\n" for source, target in extracted)
         write_text(options.output, text)
-    full = signature("bucc", signed | {"v": product_version()})
+    full = signature("bucc", **signed)
     return ScoringReport(
         line=line or f"threshold={options.threshold!r} extracted={len(extracted)}",
         record={**record, "extracted": len(extracted), "pairs": signed["pairs"], "signature": full},

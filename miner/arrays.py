@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -86,6 +86,20 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.source)
 
-    def take(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> Pairs:
-        """The pairs at the positions (or under the mask) ``rows``, in that order."""
-        return Pairs(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
+    def take(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> Self:
+        """Return the pairs at the positions (or under the mask) ``rows``, in that order."""
+        kept = {field.name: getattr(self, field.name)[rows] for field in fields(self)}
+        return type(self)(**kept)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlignedPairs(Pairs):
+    """P pairs scored by margin and words (``miner.word_match``), and what the score is made of.
+
+    ``margin``, ``coverage`` and ``imbalance`` are float64, ``unmatched`` is int32, all (P,).
+    """
+
+    margin: NDArray[np.float64]
+    coverage: NDArray[np.float64]
+    imbalance: NDArray[np.float64]
+    unmatched: NDArray[np.int32]

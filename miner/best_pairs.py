@@ -1,7 +1,8 @@
 """The candidate pairs that selection may choose, without making those that it never does.
 
-Of all candidates, (N + M) K less the ones in the lists of both sides, a retrieval looks at the best
-of each X, ``Q`` rows of a part, ``P`` pairs.
+Of all candidates, (N + M) K less those in the lists of both sides, a retrieval looks at the best
+of each list alone. These are found from the lists, some rows at a time. Axes: ``N`` source rows,
+``M`` target rows, ``K`` neighbours, ``Q`` rows of a part, ``P`` pairs.
 """
 
 from __future__ import annotations

@@ -1,28 +1,32 @@
-"""What every command line shares: errors of the user's to one line, and the product's version."""
+"""Run a command: its exit status, one line for the user's errors, and the options all share."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 import sys
 from collections.abc import Callable
 
+from miner.extras import DISTRIBUTION, how_to_install
+
 USER_ERROR = 2  # argparse's own status for a wrong command line
 BROKEN_PIPE = 141  # 128 + SIGPIPE: what a shell reports of any program cut short by `| head`
 
-DISTRIBUTION = "bitext-adit"
-
 
 def run_command(main: Callable[[], int], program: str) -> int:
-    """Run ``main`` and return its exit status, telling the user's errors in one line.
+    """Run ``main`` and return its exit status; report the user's errors in one line.
 
-    ``ValueError`` and ``OSError`` are how this product reports bad input; they, an interrupt and
-    the lack of memory become ``PROGRAM: error: ...`` on stderr and status 2. Being told to
-    terminate (SIGTERM) counts as an interrupt, so that temporary files go. A reader of stdout
-    that went away ends the program quietly with status 141. Any other exception is a defect and
-    propagates with its traceback.
+    ``ValueError`` and ``OSError`` are how this product reports bad input; they, an interrupt, the
+    lack of memory and a missing module that an extra installs become ``PROGRAM: error: ...`` on
+    stderr and status 2. SIGTERM counts as an interrupt, so that temporary files are removed. A
+    reader of stdout that went away ends the program quietly with status 141. Any other exception
+    is a defect and propagates with its traceback.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # NumPy computes products side by side in threads of ours (``miner.threads``); OpenBLAS, which
+    # reads this when it is loaded, would have threads of its own wait for each other in each.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         status = main()
         sys.stdout.flush()  # here, where a broken pipe can still be caught
@@ -37,17 +41,36 @@ def run_command(main: Callable[[], int], program: str) -> int:
         return _fail(program, _describe(error))
     except ValueError as error:
         return _fail(program, str(error))
+    except ModuleNotFoundError as error:
+        remedy = how_to_install(error)
+        if remedy is None:
+            raise
+        return _fail(program, remedy)
     return status
 
 
 def product_version() -> str:
-    """The version of the installed distribution; ``unknown`` in a bare checkout."""
+    """Return the version of the installed distribution; ``unknown`` in a bare checkout."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
         return version(DISTRIBUTION)
     except PackageNotFoundError:
         return "unknown"
+
+
+def add_version(parser: argparse.ArgumentParser) -> None:
+    """Add ``--version``."""
+    version = f"Adit {product_version()}"
+    parser.add_argument("--version", action="version", version=version, help="print the version")
+
+
+def add_common_options(parser: argparse.ArgumentParser) -> None:
+    """Add ``--quiet``, ``--verbose`` and ``--version``, for commands that report progress."""
+    volume = parser.add_mutually_exclusive_group()
+    volume.add_argument("-q", "--quiet", action="store_true", help="print errors only")
+    volume.add_argument("-v", "--verbose", action="store_true", help="print more, such as warnings")
+    add_version(parser)
 
 
 def _describe(error: OSError) -> str:

@@ -190,10 +190,6 @@ def _chance(text: str, expected: str | None) -> float:
 
 @cache
 def _identifier() -> Any:  # noqa: ANN401 - the library has no types
-    try:
-        from py3langid.langid import MODEL_FILE, LanguageIdentifier
-    except ImportError:
-        raise ValueError(
-            "the filter 'language' needs py3langid: pip install 'bitext-adit[language]'"
-        ) from None
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

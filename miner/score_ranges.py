@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from miner.arrays import Direction, Pairs
+from miner.arrays import AlignedPairs, Direction, Pairs
 from miner.best_pairs import joined
 from miner.selection import RETRIEVALS, best_of_both, check_retrieval, order_best_first, take_free
 from miner.storage.artefacts import write_array
@@ -29,12 +29,14 @@ MIN_RANGE = 1 << 16  # pairs; fewer at a time cost more than they save
 RANGE_BYTES = 300  # of a pair while its range is chosen from
 SAMPLES = 1024  # scores of each file that the ranges are made even by
 
-RECORD = np.dtype(
-    [
-        *(("source", "<i8"), ("target", "<i8"), ("score", "<f8"), ("cosine", "<f4")),
-        *(("source_mean", "<f8"), ("target_mean", "<f8"), ("rank", "<i4"), ("direction", "i1")),
-    ]
-)
+RECORD = [
+    *(("source", "<i8"), ("target", "<i8"), ("score", "<f8"), ("cosine", "<f4")),
+    *(("source_mean", "<f8"), ("target_mean", "<f8"), ("rank", "<i4"), ("direction", "i1")),
+]
+ALIGNED_RECORD = [
+    *RECORD,
+    *(("margin", "<f8"), ("coverage", "<f8"), ("imbalance", "<f8"), ("unmatched", "<i4")),
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,10 +54,11 @@ class Sorted:
 
 def sort_pairs(path: Path, pairs: Pairs, side: Direction) -> Sorted:
     """Write the best pairs of some rows of a side, sorted."""
-    records = np.empty(len(pairs), dtype=RECORD)
+    record = ALIGNED_RECORD if isinstance(pairs, AlignedPairs) else RECORD
+    records = np.empty(len(pairs), dtype=record)
     order = np.argsort(pairs.score, kind="stable")
-    for field in fields(Pairs):
-        records[field.name] = getattr(pairs, field.name)[order]
+    for name, _ in record:
+        records[name] = getattr(pairs, name)[order]
     write_array(path, records)
     return Sorted(path=path, side=side)
 
@@ -101,10 +104,12 @@ def select_in_ranges(
 def merge_in_ranges(
     files: Sequence[Sorted], *, size: int, threshold: float = -np.inf
 ) -> Iterator[Pairs]:
-    """All pairs that score above ``threshold``, in the order of ``select``, in parts.
+    """Yield all pairs that score above ``threshold``, in the order of ``select``, in parts.
 
     Arguments are those of ``select_in_ranges``; whose best the pairs are does not matter.
     """
+    if not files:
+        return
     for low, high in _ranges(files, size):
         if high <= threshold:
             return
@@ -134,10 +139,12 @@ def _ranges(files: Sequence[Sorted], size: int) -> Iterator[tuple[float, float]]
 
 def _load(files: Sequence[Sorted], low: float, high: float) -> Pairs:
     """The pairs of the files that score above ``low`` and not above ``high``."""
-    parts = [np.empty(0, dtype=RECORD)]
+    parts = []
     for file in files:
         records = file.records()
         first, last = np.searchsorted(records["score"], [low, high], side="right")
         parts.append(records[first:last])
-    whole = np.concatenate(parts)
-    return Pairs(**{field.name: whole[field.name].copy() for field in fields(Pairs)})
+    whole = np.concatenate(parts) if parts else np.empty(0, dtype=RECORD)
+    aligned = whole.dtype == ALIGNED_RECORD
+    kind, record = (AlignedPairs, ALIGNED_RECORD) if aligned else (Pairs, RECORD)
+    return kind(**{name: whole[name].copy() for name, _ in record})

@@ -8,11 +8,12 @@ other word by word, they tell. Axes: ``P`` pairs, ``W`` words, ``D`` dimensions.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from miner.arrays import AlignedPairs, Pairs
 from miner.filters import shared_and_unmatched_numbers
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ MATCHED = 0.4
 # Near the factors, held against the margin's, of a logistic model of the `sample` splits of the
 # BUCC-style sets; of a few such, good ones on the `training` splits (docs/encoder-log.md).
 COVERAGE, IMBALANCE, UNMATCHED_NUMBERS = 3.0, 0.25, 0.15
+FITTED_MARGIN = "ratio"  # of ``miner.margin.MARGINS``: others have another scale
 USUAL_PAIRS = 1000
 TEXTS = 2048  # pairs aligned at a time: the vectors of their words take some 100 MB
 
@@ -114,6 +116,19 @@ def usual_log_ratio(alignment: Alignment) -> float:
     return float(np.median(log_ratios)) if len(log_ratios) else 0.0
 
 
+def check_fitted(margin: str) -> None:
+    """Refuse margins of another scale than the one that the weights were fitted to.
+
+    Raises:
+        ValueError: any but ``FITTED_MARGIN``.
+    """
+    if margin != FITTED_MARGIN:
+        raise ValueError(
+            f"--align: its weights were fitted to the {FITTED_MARGIN} margin, not to {margin}; "
+            f"use --margin {FITTED_MARGIN}"
+        )
+
+
 def aligned_scores(margins: FloatArray, alignment: Alignment, *, usual: float) -> FloatArray:
     """Return margin + 3 coverage - |log ratio - usual| / 4 - 0.15 log(1 + unmatched): float64 (P,).
 
@@ -124,3 +139,15 @@ def aligned_scores(margins: FloatArray, alignment: Alignment, *, usual: float) -
     unmatched = np.log1p(alignment.unmatched_numbers)
     gain = COVERAGE * alignment.coverage - IMBALANCE * imbalance - UNMATCHED_NUMBERS * unmatched
     return margins + gain
+
+
+def aligned_pairs(pairs: Pairs, alignment: Alignment, *, usual: float) -> AlignedPairs:
+    """Return pairs that are scored by their margins with ``aligned_scores``, in their order."""
+    known = {field.name: getattr(pairs, field.name) for field in fields(Pairs)}
+    return AlignedPairs(
+        **known | {"score": aligned_scores(pairs.score, alignment, usual=usual)},
+        margin=pairs.score,
+        coverage=alignment.coverage,
+        imbalance=np.abs(alignment.log_ratio - usual),
+        unmatched=alignment.unmatched_numbers.astype(np.int32),
+    )

@@ -7,31 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from miner.choices import SEARCH_PRECISIONS
+from miner.knn.method import AUTO, CorpusMethod, IndexSpec, parse_method
+from miner.storage.layout import CORPUS, DOCUMENT, OWN_FOLDERS, SCOPES, SOURCE
 from miner.storage.places import Place, lies_in, same_file
+from miner.storage.writers import Origin, Output
 
 if TYPE_CHECKING:
     from miner.knn.core.codes import Precision
 
-# The stages' own folders in the work folder.
-ARTEFACTS = (
-    "sentences",
-    "embeddings",
-    "indexes",
-    "tiles",
-    "neighbours",
-    "pairs",
-    "aligned",
-    "filtered",
-)
-OWN_FOLDERS = (*ARTEFACTS, "progress", "rejected")
-
 ROWS_PER_SHARD = 1 << 18  # 262,144 float32 vectors of 384 dimensions are 400 MB
-
-# The names in miner.knn.core.codes, which would load NumPy for --help.
-PRECISIONS = ("auto", "float32", "bfloat16", "int8")
-
-# Where a search, or a margin, looks: the whole other side, or documents paired with one's own.
-CORPUS, DOCUMENT = SCOPES = ("corpus", "document")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,8 +50,9 @@ class MiningOptions:
     retrieval: str = "max"
     threshold: float = -math.inf
     align: bool = False
+    top: int | None = None
     index: str = "auto"
-    precision: str = "auto"
+    search_precision: str = "auto"
     scope: str = CORPUS
     margin_scope: str | None = None
     document_pairs: Place | None = None
@@ -102,12 +88,23 @@ class MiningOptions:
     @property
     def rejected_output(self) -> Place:
         """Where pairs that filters reject are written: beside the output, in the same format."""
-        return self.output.with_suffix(f".rejected{self.output.suffix}")
+        return Output.named(self.output).rejected
 
     @property
     def outputs(self) -> list[Place]:
-        """All files that the run writes but for those in its work folder."""
+        """All outputs of the run; some are more than one file."""
         return [self.output, *([self.rejected_output] if self.filters else [])]
+
+    @property
+    def output_files(self) -> list[Place]:
+        """All files that the run writes but for those in its work folder."""
+        return [file for path in self.outputs for file in Output.named(path).files(self.origin)]
+
+    @property
+    def origin(self) -> Origin:
+        """What outputs say of where their pairs come from."""
+        encoder = "precomputed embeddings" if self.source.embeddings else self.encoder
+        return Origin(languages=self.languages, encoder=encoder)
 
     @property
     def languages(self) -> tuple[str | None, str | None]:
@@ -115,12 +112,14 @@ class MiningOptions:
         return self.source.language, self.target.language
 
     @property
+    def method(self) -> CorpusMethod | None:
+        """How the whole other side is searched; None if that depends on the sides' sizes."""
+        return None if self.index == AUTO else parse_method(self.index)
+
+    @property
     def product_precision(self) -> Precision | None:
         """What ``miner.knn.exact.search_both`` calls ``precision``."""
-        return None if self.precision == "auto" else cast("Precision", self.precision)
-
-
-SOURCE, TARGET = "source", "target"
+        return None if self.search_precision == "auto" else cast("Precision", self.search_precision)
 
 
 def check_options(options: MiningOptions) -> None:
@@ -133,42 +132,41 @@ def check_options(options: MiningOptions) -> None:
     from miner.margin import check_margin
     from miner.selection import check_retrieval
     from miner.storage.pairs import check_output
+    from miner.word_match import check_fitted
 
     if options.k < 1:
         raise ValueError(f"-k {options.k}: a neighbourhood needs at least 1 sentence")
     if math.isnan(options.threshold) or options.threshold == math.inf:
         raise ValueError(f"--threshold {options.threshold}: no pair can score above it")
     check_margin(options.margin)
+    if options.align:
+        check_fitted(options.margin)
     check_retrieval(options.retrieval)
-    if options.precision not in PRECISIONS:
+    if options.search_precision not in SEARCH_PRECISIONS:
         raise ValueError(
-            f"--precision {options.precision} is unknown; choose one of {', '.join(PRECISIONS)}"
+            f"--search-precision {options.search_precision} is unknown; choose one of "
+            f"{', '.join(SEARCH_PRECISIONS)}"
         )
-    for name, count in (("--shards", options.shards), ("--workers", options.workers)):
-        if count is not None and count < 1:
-            raise ValueError(f"{name} {count}: must be at least 1")
-    if options.max_rejected is not None and options.max_rejected < 0:
-        raise ValueError(f"--max-rejected {options.max_rejected}: must be at least 0")
+    for name, count, least in (
+        ("--shards", options.shards, 1),
+        ("--workers", options.workers, 1),
+        ("--max-rejected", options.max_rejected, 0),
+        ("--top", options.top, 1),
+    ):
+        if count is not None and count < least:
+            raise ValueError(f"{name} {count}: must be at least {least}")
     if options.rows_per_shard < 1:
         raise ValueError(f"rows_per_shard is {options.rows_per_shard}; it must be at least 1")
-    _check_index(options.index)
+    if isinstance(options.method, IndexSpec):
+        from miner.knn.faiss_index import check_index
+
+        check_index(options.index)
     _check_scopes(options)
     _check_sides(options)
     check_filters(options.filters, options.languages)
     for output in options.outputs:
-        check_output(output)
+        check_output(output, options.origin)
     _check_work_dir(options)
-
-
-def _check_index(index: str) -> None:
-    from miner.knn.cells import names_cells, parse_cells
-
-    if names_cells(index):
-        parse_cells(index)
-    elif index not in ("exact", "auto"):
-        from miner.knn.faiss_index import check_index
-
-        check_index(index)
 
 
 def _check_scopes(options: MiningOptions) -> None:
@@ -199,7 +197,7 @@ def _check_sides(options: MiningOptions) -> None:
             raise ValueError(f"{options.output}: would lie among the inputs; name another folder")
     files = [path for path in (source, target) if path not in folders]
     pairs = [options.document_pairs] if options.document_pairs else []
-    for output in options.outputs:
+    for output in options.output_files:
         check_files([*files, *vectors, *pairs], output)
     if same_file(source, target):
         raise ValueError(

@@ -1,26 +1,34 @@
-"""What an installation must hold: one version, the commands, the data files, exact pins."""
+"""What an installation must hold: one version, the commands, the data files, consistent pins."""
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tomllib
-from importlib.metadata import distribution, version
+from importlib.metadata import PackageNotFoundError, distribution, packages_distributions, version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from miner.extras import DISTRIBUTION, EXTRAS
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("miner", "pipelines", "encoder", "eval")
 SCRIPTS = {
+    "adit",
     "mine-corpus",
     "embed-corpus",
     "bucc-score",
     "eval-encoder",
     "train-encoder",
+    "align-documents",
     "fetch-laser",
 }
 
@@ -34,10 +42,30 @@ def package_folder(package: str) -> Path:
     return Path(str(files(package)))
 
 
-def distribution_name(requirement: str) -> str:
-    match = re.match(r"[\w.-]+", requirement)
-    assert match, requirement
-    return match.group().lower().replace("_", "-")
+def requirements(pyproject: dict[str, Any], extras: set[str]) -> list[Requirement]:
+    """Return what the base and the extras install directly, those of nested extras included."""
+    project = pyproject["project"]
+    lines = list(project["dependencies"])
+    seen: set[str] = set()
+    while extras - seen:
+        extra = min(extras - seen)
+        seen.add(extra)
+        for one in map(Requirement, project["optional-dependencies"][extra]):
+            if one.name == DISTRIBUTION:
+                extras = extras | one.extras
+            else:
+                lines.append(str(one))
+    return [Requirement(line) for line in lines]
+
+
+def names(requirements: list[Requirement]) -> set[str]:
+    return {canonicalize_name(one.name) for one in requirements}
+
+
+def read_pins() -> dict[str, Version]:
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = [line.split("==") for line in lines if line and not line.startswith("#")]
+    return {canonicalize_name(name): Version(pinned) for name, pinned in pins}
 
 
 def test_the_installed_version_is_the_declared_one(pyproject: dict[str, Any]) -> None:
@@ -124,12 +152,124 @@ def test_what_beam_sends_to_workers_holds_every_stage(tmp_path: Path) -> None:
     assert done.stdout.strip() == str(sent / "pipelines" / "run" / "graph.py")
 
 
-def test_every_direct_requirement_has_an_exact_pin(pyproject: dict[str, Any]) -> None:
-    project = pyproject["project"]
-    extras = [one for extra in project["optional-dependencies"].values() for one in extra]
-    required = {distribution_name(one) for one in project["dependencies"] + extras}
-    required.discard(project["name"])  # an extra that has all of others
-    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
-    pins = [line for line in lines if line and not line.startswith("#")]
-    assert all(re.fullmatch(r"[\w.-]+==[\w.]+", pin) for pin in pins)
-    assert {distribution_name(pin) for pin in pins} == required
+def every_extra(pyproject: dict[str, Any]) -> set[str]:
+    return set(pyproject["project"]["optional-dependencies"])
+
+
+def test_every_direct_requirement_has_a_pin_that_it_admits(pyproject: dict[str, Any]) -> None:
+    required = requirements(pyproject, every_extra(pyproject))
+    pins = read_pins()
+    assert names(required) == set(pins)
+    for one in required:
+        assert pins[canonicalize_name(one.name)] in one.specifier, one
+
+
+def unmet(pins: dict[str, Version], extras: dict[str, set[str]]) -> list[str]:
+    """Return the requirements, of the pinned packages and all that these need, that a pin breaks.
+
+    What is installed is read at the versions that are installed, and on Linux and Python of here.
+    """
+    found, seen, queue = [], set(), list(pins)
+    while queue:
+        name = queue.pop()
+        try:
+            lines = [] if name in seen else distribution(name).requires or []
+        except PackageNotFoundError:
+            continue
+        seen.add(name)
+        for one in map(Requirement, lines):
+            asked = {"", *extras.get(name, ())}
+            if one.marker and not any(
+                one.marker.evaluate({"extra": extra, "platform_system": "Linux"}) for extra in asked
+            ):
+                continue
+            needed = canonicalize_name(one.name)
+            queue.append(needed)
+            if needed in pins and not one.specifier.contains(pins[needed], prereleases=True):
+                found.append(f"{name} requires {one}; {needed}=={pins[needed]} is pinned")
+    return found
+
+
+def test_the_pins_satisfy_what_the_packages_require_of_one_another(
+    pyproject: dict[str, Any],
+) -> None:
+    asked = {
+        canonicalize_name(one.name): one.extras
+        for one in requirements(pyproject, every_extra(pyproject))
+    }
+    pins = read_pins()
+    assert unmet(pins, asked) == []
+    assert any("numpy==1.0" in line for line in unmet(pins | {"numpy": Version("1.0")}, asked))
+
+
+def test_the_pin_of_triton_is_the_one_of_torch_for_linux() -> None:
+    """A CPU build of torch does not require it; PyPI's does, of this version exactly."""
+    pypi = {"2.13.0": "3.7.1", "2.15.0": "3.9.0"}  # as in the metadata of PyPI's wheels
+    pins = read_pins()
+    assert str(pins["triton"]) == pypi[str(pins["torch"])]
+    required = [
+        one
+        for one in map(Requirement, distribution("torch").requires or ())
+        if one.name == "triton"
+    ]
+    if Version(version("torch")).public == str(pins["torch"]):
+        assert all(pins["triton"] in one.specifier for one in required)
+
+
+def test_no_extra_installs_faiss_twice(pyproject: dict[str, Any]) -> None:
+    both = {"faiss-cpu", "faiss-gpu"}
+    found = {
+        extra: names(requirements(pyproject, {extra})) & both for extra in every_extra(pyproject)
+    }
+    assert found["gpu"] == {"faiss-gpu"}
+    assert found["faiss"] == found["all"] == found["dev"] == {"faiss-cpu"}
+    assert both not in found.values()
+
+
+def test_the_base_is_light(pyproject: dict[str, Any]) -> None:
+    heavy = {"torch", "apache-beam", "faiss-cpu", "faiss-gpu", "sacremoses"}
+    assert names(requirements(pyproject, set())) & heavy == set()
+
+
+def test_the_extra_named_for_a_module_installs_it(pyproject: dict[str, Any]) -> None:
+    distributions = packages_distributions()
+    base = names(requirements(pyproject, set()))
+    for module, extra in EXTRAS.items():
+        brings = names(requirements(pyproject, {extra})) - base
+        assert brings & {canonicalize_name(one) for one in distributions[module]}, module
+
+
+def test_the_worker_image_has_the_pinned_beam_and_extras_that_exist(
+    pyproject: dict[str, Any],
+) -> None:
+    text = (ROOT / "docker" / "worker.Dockerfile").read_text(encoding="utf-8")
+    assert re.findall(r"BEAM=([\d.]+)", text) == [str(read_pins()["apache-beam"])]
+    variants = re.findall(r"EXTRAS=([\w,]+)", text)
+    assert len(variants) == 2
+    for extras in variants:
+        assert set(extras.split(",")) <= every_extra(pyproject)
+        faiss = names(requirements(pyproject, set(extras.split(",")))) & {"faiss-cpu", "faiss-gpu"}
+        assert len(faiss) == 1, extras
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("extra", ["", "faiss", "gpu", "all"])
+def test_the_resolved_environment(extra: str, tmp_path: Path) -> None:
+    """What pip would install from the registry, at the newest versions that fit together."""
+    report = tmp_path / "report.json"
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed"]
+    wanted = f"{ROOT}[{extra}]" if extra else str(ROOT)
+    done = subprocess.run(
+        [*command, "--report", str(report), wanted], capture_output=True, text=True, check=False
+    )
+    if done.returncode and re.search(r"connection|timed out|name resolution", done.stderr, re.I):
+        pytest.skip("the package registry cannot be reached")
+    assert done.returncode == 0, done.stderr
+    installed = {
+        canonicalize_name(one["metadata"]["name"])
+        for one in json.loads(report.read_text(encoding="utf-8"))["install"]
+    }
+    faiss = {"": set(), "gpu": {"faiss-gpu"}}.get(extra, {"faiss-cpu"})
+    assert installed & {"faiss-cpu", "faiss-gpu"} == faiss
+    assert ("torch" in installed) == (extra in ("gpu", "all"))
+    assert ("apache-beam" in installed) == (extra == "all")

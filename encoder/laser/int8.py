@@ -16,6 +16,7 @@ from torch import nn
 
 from encoder.laser.bilstm import BiLSTM
 from encoder.laser.steps import lstm_step, quantize_rows
+from encoder.torch_private import int8_product
 
 
 class Weights(NamedTuple):
@@ -83,8 +84,8 @@ def _run(
     scales_of, out_of = scales.numpy(), out.numpy()
     for t in reversed(range(length)) if place else range(length):
         n = active[t]
-        torch._int_mm(x[t, :n], weights.inputs.t(), out=from_inputs[:n])
-        torch._int_mm(last[:n], weights.hidden.t(), out=from_hidden[:n])
+        int8_product(x[t, :n], weights.inputs.t(), out=from_inputs[:n])
+        int8_product(last[:n], weights.hidden.t(), out=from_hidden[:n])
         rows = [part[:n] for part in moving]
         lstm_step(scales_of[t], *fixed, *rows, room, out_of[t], place * hidden)  # type: ignore[call-arg]
 

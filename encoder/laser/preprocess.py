@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
-from typing import Any
 
 from encoder.laser.moses import (
     PerlTokenizer,
@@ -31,7 +29,7 @@ def tokenizing(language: str | None) -> Step:
     """Steps for LASER1: regular characters and punctuation, words between spaces, lower case.
 
     Raises:
-        ValueError: Chinese, Japanese or Greek, and the package that these need is not installed.
+        ModuleNotFoundError: Chinese, Japanese or Greek need a package that is not installed.
     """
     code = _code(language)
     punctuation, words = PunctuationNormalizer(code), PerlTokenizer(code)
@@ -44,28 +42,21 @@ def _code(language: str | None) -> str:
 
 
 def _chinese() -> Step:
-    jieba = _package("jieba", "Chinese")
+    import jieba
+
     jieba.setLogLevel("ERROR")
     return lambda line: " ".join(jieba.cut(line))
 
 
 def _japanese() -> Step:
-    tagger = _package("MeCab", "Japanese").Tagger(
-        f"{_package('ipadic', 'Japanese').MECAB_ARGS} -O wakati"
-    )
+    import ipadic
+    import MeCab
+
+    tagger = MeCab.Tagger(f"{ipadic.MECAB_ARGS} -O wakati")
     return lambda line: str(tagger.parse(line)).removesuffix("\n")
 
 
 def _greek() -> Step:
-    translit = _package("transliterate", "Greek").translit
+    from transliterate import translit
+
     return lambda line: str(translit(line, "el", reversed=True))
-
-
-def _package(name: str, language: str) -> Any:  # noqa: ANN401  # a module without types
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise ValueError(
-            f"LASER1 splits {language} into words with {name}, which is not installed: "
-            "pip install 'bitext-adit[laser1]'"
-        ) from None

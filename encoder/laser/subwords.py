@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from encoder.laser.bpe import BPE
 from encoder.laser.preprocess import normalizing, tokenizing
+from miner.threads import thread_count
 
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
@@ -50,7 +50,7 @@ class SentencePieceTokenizer:
         """Ids of the pieces of each sentence."""
         lines = [self._normalize(sentence) for sentence in sentences]
         # As text, not as SentencePiece's ids: the vocabulary may know what the model does not.
-        pieces = self._processor.encode(lines, out_type=str, num_threads=os.cpu_count() or 1)
+        pieces = self._processor.encode(lines, out_type=str, num_threads=thread_count())
         return self._vocabulary.encode(pieces)
 
 

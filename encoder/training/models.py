@@ -71,7 +71,7 @@ class Bag(Model):
 
 
 def bag_sums(table: torch.Tensor, tokens: Tokens, *, sparse: bool) -> torch.Tensor:
-    """``encoder.bag.embed_bags`` of float32 (V, D), with a sparse gradient if asked for."""
+    """Sum rows of float32 (V, D), with a sparse gradient if asked for."""
     device = table.device
     ids, offsets = (torch.from_numpy(a.astype(np.int32)) for a in (tokens.ids, tokens.offsets))
     sums: torch.Tensor = _Sums.apply(table, ids.to(device), offsets.to(device), sparse)

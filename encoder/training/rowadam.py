@@ -10,6 +10,8 @@ import numpy as np
 import torch
 from numba import njit
 
+from encoder.torch_private import sparse_parts
+
 
 class RowAdam(torch.optim.Optimizer):
     """``torch.optim.SparseAdam`` of float32 tables on a CPU, in one pass over the rows touched.
@@ -40,13 +42,14 @@ class RowAdam(torch.optim.Optimizer):
             state["exp_avg_sq"] = torch.zeros_like(table)
         state["step"] += 1
         gradient = _coalesced(table.grad)  # type: ignore[arg-type]
+        rows, values = sparse_parts(gradient)
         first, second = group["betas"]
         _update_rows(
             table.numpy(),
             state["exp_avg"].numpy(),
             state["exp_avg_sq"].numpy(),
-            gradient._indices()[0].numpy(),
-            gradient._values().numpy(),
+            rows.numpy(),
+            values.numpy(),
             np.array([first, second, group["eps"]], dtype=np.float32),
             np.float32(
                 group["lr"] * math.sqrt(1 - second ** state["step"]) / (1 - first ** state["step"])
@@ -60,7 +63,7 @@ def _coalesced(gradient: torch.Tensor) -> torch.Tensor:
     Autograd forgets that the gradient of one batch is such, and to sort it again would take a tenth
     of a step.
     """
-    rows = gradient._indices()[0]
+    rows, _ = sparse_parts(gradient)
     return gradient if (rows[1:] > rows[:-1]).all() else gradient.coalesce()
 
 

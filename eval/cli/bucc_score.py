@@ -1,4 +1,4 @@
-"""The command line bucc-score.
+"""Run ``adit score``.
 
 What is heavy (numpy, pyarrow) is imported when there is work to do, so ``--help`` is quick.
 """
@@ -6,17 +6,17 @@ What is heavy (numpy, pyarrow) is imported when there is work to do, so ``--help
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from miner.commandline import run_command
+from miner.commandline import add_version, run_command
 
 
-def bucc_score(argv: list[str] | None = None) -> int:
-    """Run ``bucc-score``; the exit status."""
-    parser = _bucc_score_parser()
+def bucc_score(argv: Sequence[str] | None = None, prog: str = "bucc-score") -> int:
+    """Run ``adit score``; return the exit status."""
+    parser = score_parser(prog)
     args = parser.parse_args(argv)
     args.source, args.target = _side(parser, args, "src"), _side(parser, args, "tgt")
     if (args.source is None) != (args.target is None):
@@ -24,9 +24,10 @@ def bucc_score(argv: list[str] | None = None) -> int:
     return run_command(lambda: _bucc_score(args), parser.prog)
 
 
-def _bucc_score_parser() -> argparse.ArgumentParser:
+def score_parser(prog: str) -> argparse.ArgumentParser:
+    """Return the parser of ``adit score``."""
     parser = argparse.ArgumentParser(
-        prog="bucc-score",
+        prog=prog,
         description="Precision, recall and F1 of mined pairs against gold pairs.",
         epilog="A pair is extracted if its score is strictly above the threshold. Pairs with equal "
         "scores stand or fall together; a repeated sentence stands for all its ids.",
@@ -56,6 +57,7 @@ def _bucc_score_parser() -> argparse.ArgumentParser:
         help="score as LASER's bucc.py does: --optimize is the default, a score equal to the "
         "threshold is extracted, repeated sentences are left out; the signature goes to stderr",
     )
+    add_version(parser)
     return parser
 
 
@@ -84,6 +86,7 @@ def _side(
 
 
 def _bucc_score(args: argparse.Namespace) -> int:
+    from eval.output import print_json, print_note
     from eval.scoring import (
         OPTIMIZED,
         ScoringOptions,
@@ -113,13 +116,3 @@ def _bucc_score(args: argparse.Namespace) -> int:
     # Programs that read bucc.py's stdout find nothing else in it.
     (sys.stderr if laser else sys.stdout).write(f"{report.signature}\n")
     return 0
-
-
-def print_note(program: str, remark: str) -> None:
-    """Tell a remark that is no part of the result."""
-    sys.stderr.write(f"{program}: note: {remark}\n")
-
-
-def print_json(record: dict[str, object]) -> None:
-    """Print what ``--json`` asks for."""
-    sys.stdout.write(json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n")

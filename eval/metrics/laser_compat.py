@@ -8,10 +8,9 @@ extraction that follows; the comparison is ``score >= threshold``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from eval.data.sentences import Sentences
 from eval.metrics.bucc import IdPair
 
 # Score, source text, target text.
@@ -31,22 +30,21 @@ class LaserScore:
     gold: int
 
 
-def unique_sentence_ids(sentences: Sentences) -> dict[str, str]:
-    """Stripped text to id, without the texts that occur more than once."""
-    texts = [text.strip() for text in sentences.texts]
-    counts = Counter(texts)
-    ids = zip(texts, sentences.ids, strict=True)
-    return {text: identifier.strip() for text, identifier in ids if counts[text] == 1}
+def unique_ids(texts: Sequence[str], ids: Sequence[str]) -> dict[str, str]:
+    """Map stripped texts to their ids, without the texts that occur more than once."""
+    stripped = [text.strip() for text in texts]
+    counts = Counter(stripped)
+    pairs = zip(stripped, ids, strict=True)
+    return {text: identifier.strip() for text, identifier in pairs if counts[text] == 1}
 
 
 def score_by_ids(
-    candidates: Iterable[ScoredTexts], source: Sentences, target: Sentences
+    candidates: Iterable[ScoredTexts], source_ids: Mapping[str, str], target_ids: Mapping[str, str]
 ) -> dict[IdPair, float]:
-    """The best score of each id pair, in the order of first mention.
+    """Return the best score of each id pair, in the order of first mention.
 
-    Candidates with a text that is not (or not once) among the sentences are left out.
+    Candidates with a text that is not in the ``unique_ids`` of its side are left out.
     """
-    source_ids, target_ids = unique_sentence_ids(source), unique_sentence_ids(target)
     best: dict[IdPair, float] = {}
     for score, source_text, target_text in candidates:
         source_id = source_ids.get(source_text.strip())
@@ -58,7 +56,7 @@ def score_by_ids(
 
 
 def best_threshold(scores: Mapping[IdPair, float], gold: Collection[IdPair]) -> float:
-    """The threshold of the first best F1 on the way down; 0 if no candidate is in gold."""
+    """Return the threshold of the first best F1 on the way down; 0 if no candidate is in gold."""
     ranked = sorted(scores.items(), key=lambda item: -item[1])
     threshold = best_f1 = 0.0
     correct = 0
@@ -75,7 +73,7 @@ def best_threshold(scores: Mapping[IdPair, float], gold: Collection[IdPair]) -> 
 
 
 def extract(scores: Mapping[IdPair, float], threshold: float) -> list[IdPair]:
-    """The id pairs scoring at least ``threshold``, in the order of first mention."""
+    """Return the id pairs scoring at least ``threshold``, in the order of first mention."""
     return [pair for pair, score in scores.items() if score >= threshold]
 
 
@@ -99,7 +97,7 @@ def measure(
 
 
 def format_score(score: LaserScore, label: str = "best threshold") -> str:
-    """The line that bucc.py prints; percentages."""
+    """Return the line that bucc.py prints; percentages."""
     return (
         f"- {label}={score.threshold:f}: precision={100 * score.precision:.2f}, "
         f"recall={100 * score.recall:.2f}, F1={100 * score.f1:.2f}"

@@ -1,38 +1,23 @@
-"""A run held against known pairs: what the report says of it."""
+"""The section of a report about known pairs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import itertools
 
 import numpy as np
 
-from eval.metrics.bucc import BuccScore, IdPair, Judgements, best_score, judge, rank
 from eval.report.charts import Chart
 from eval.report.figures import gold_curve, spread
-from eval.report.tables import folded, ids_of, pair_table, table
+from eval.report.tables import folded, pair_table, table
 from eval.runs.explain import explain
+from eval.runs.gold import Gold
 from eval.runs.store import Run
 
 EXAMPLES = 50  # pairs to read of each kind
 
 
-@dataclass(frozen=True, kw_only=True)
-class Gold:
-    """The known pairs, the best that a threshold could do, and what is right of the pairs."""
-
-    known: frozenset[IdPair]
-    judgements: Judgements
-    best: BuccScore
-
-    @classmethod
-    def of(cls, run: Run, known: frozenset[IdPair]) -> Gold:
-        """Hold a run against known pairs."""
-        judgements = judge(rank(run.candidates()), known)
-        return cls(known=known, judgements=judgements, best=best_score(judgements))
-
-
 def against_gold_section(run: Run, gold: Gold) -> str:
-    """Curves, wrong pairs and missing ones."""
+    """Show curves, wrong pairs and missing ones."""
     best = gold.best
     curve = gold_curve(gold.judgements)
     low, high = spread(run.pairs.score)
@@ -40,7 +25,7 @@ def against_gold_section(run: Run, gold: Gold) -> str:
         title="Precision, recall and F1 against the threshold",
         x=(low, high),
         y=(0, 1),
-        labels=("threshold", ""),
+        labels=(f"threshold of the {run.score_name}", ""),
     )
     for css, values in (("p", curve.precision), ("r", curve.recall), ("f", curve.f1)):
         by_threshold.line(list(zip(curve.thresholds, values, strict=True)), css=f"line {css}")
@@ -68,21 +53,29 @@ def _wrong(run: Run, gold: Gold) -> str:
 
 def _missing(run: Run, gold: Gold) -> str:
     extracted = gold.judgements.scores > gold.best.threshold
+    places = np.flatnonzero(extracted & gold.judgements.correct)
+    sides = (run.source, run.pairs.source), (run.target, run.pairs.target)
     found = {
-        (source, target)
-        for place in np.flatnonzero(extracted & gold.judgements.correct).tolist()
-        for source in run.source.all_ids(int(run.pairs.source[place]))
-        for target in run.target.all_ids(int(run.pairs.target[place]))
+        pair
+        for ids in zip(*(side.all_ids(rows[places]) for side, rows in sides), strict=True)
+        for pair in itertools.product(*ids)
     }
+    missing = sorted(gold.known - found)[:EXAMPLES]
+    known = [
+        side.rows_of(ids)
+        for side, ids in zip((run.source, run.target), zip(*missing, strict=True), strict=False)
+    ]
     rows = []
-    for source_id, target_id in sorted(gold.known - found)[:EXAMPLES]:
-        source = run.source.row_by_id.get(source_id)
-        target = run.target.row_by_id.get(target_id)
+    for (source_id, target_id), source, target in zip(missing, *known, strict=True):
         if source is None or target is None:
             rows.append([source_id, target_id, "", "", "not among the sentences of the run"])
             continue
-        told = explain(run, source, target)
-        score = "" if told.score is None else f"{told.score:.4f}"
-        texts = run.source.text(source), run.target.text(target)
-        rows.append([*texts, ids_of(run, source, target), score, told.verdict])
-    return table(["source", "target", "ids", "score", "why"], rows, texts=2)
+        texts, ids = (run.source.text(source), run.target.text(target)), f"{source_id}\n{target_id}"
+        try:
+            why = explain(run, source, target)
+        except ValueError as error:  # one of them has no vector
+            rows.append([*texts, ids, "", f"not mined: {error}"])
+            continue
+        margin = "" if why.margin is None else f"{why.margin:.4f}"
+        rows.append([*texts, ids, margin, why.verdict])
+    return table(["source", "target", "ids", "margin", "why"], rows, texts=2)

@@ -11,14 +11,17 @@ from importlib.resources import files
 import numpy as np
 
 from eval.report import sections
-from eval.report.gold import Gold, against_gold_section
+from eval.report.gold import against_gold_section
 from eval.report.sections import TABLE_PAIRS
-from eval.runs.store import SIDES, Run
+from eval.runs.gold import Gold
+from eval.runs.store import Run
+from miner.arrays import AlignedPairs
 from miner.fdr import Null, probabilities
+from miner.storage.layout import SIDES
 
 
 def render(run: Run, *, gold: Gold | None = None, null: Null | None = None) -> str:
-    """The whole page.
+    """Return the whole page.
 
     Args:
         run: what it is about.
@@ -30,21 +33,13 @@ def render(run: Run, *, gold: Gold | None = None, null: Null | None = None) -> s
     """
     if not len(run.pairs):
         raise ValueError(f"{run.directory}: the run chose no pair; there is nothing to report")
-    parts = [
-        ("Counts", sections.counts_section(run)),
-        ("Scores", sections.scores_section(run, gold, null)),
-        *([("Estimated by decoys", sections.estimates_section(run, null))] if null else []),
-        *([("Against the known pairs", against_gold_section(run, gold))] if gold else []),
-        ("Lengths", sections.lengths_section(run)),
-        ("Suspicious pairs", sections.suspicious_section(run)),
-        ("Hubs", sections.hubs_section(run)),
-        ("Examples from each tenth", sections.examples_section(run)),
-        ("Pairs", sections.pairs_section(run)),
-    ]
-    links = " ".join(f'<a href="#s{at}">{escape(title)}</a>' for at, (title, _) in enumerate(parts))
+    parts = _sections(run, gold, null)
+    links = " ".join(
+        f'<a href="#s{at}">{escape(title)}</a>' for at, (title, *_) in enumerate(parts)
+    )
     body = f"<nav>{links}</nav>" + "".join(
-        f'<section><h2 id="s{at}">{escape(title)}</h2>{html}</section>'
-        for at, (title, html) in enumerate(parts)
+        f'<section><h2 id="s{at}">{escape(title)}</h2><p>{about}</p>{html}</section>'
+        for at, (title, about, html) in enumerate(parts)
     )
     page = files("eval").joinpath("assets", "report.html").read_text(encoding="utf-8")
     title = " and ".join(str(run.summary[side]["path"]).rpartition("/")[2] for side in SIDES)
@@ -55,25 +50,79 @@ def render(run: Run, *, gold: Gold | None = None, null: Null | None = None) -> s
     )
 
 
+def _sections(run: Run, gold: Gold | None, null: Null | None) -> list[tuple[str, str, str]]:
+    """Return the title of each section, what a reader has to know of it, and the section."""
+    parts = [
+        (
+            "Counts",
+            "What was read, left out and searched on both sides.",
+            sections.counts_section(run),
+        ),
+        ("Scores", sections.about_scores(run), sections.scores_section(run, gold, null)),
+    ]
+    if null is not None:
+        about = (
+            "Decoys are sentences without a translation in the other corpus. Pairs that score as "
+            "they do are expected to be wrong."
+        )
+        parts.append(("Estimated by decoys", about, sections.estimates_section(run, null)))
+    if gold is not None:
+        about = (
+            "Precision is the share of right pairs among those above a threshold, recall the share "
+            "of the known pairs that are found, F1 their harmonic mean. A right pair that is not "
+            "among the known ones counts as wrong."
+        )
+        parts.append(("Compared with known pairs", about, against_gold_section(run, gold)))
+    return [
+        *parts,
+        (
+            "Lengths",
+            "A dot is a pair. Translations have similar lengths: dots far from the others are "
+            "suspicious.",
+            sections.lengths_section(run),
+        ),
+        (
+            "Suspicious pairs",
+            "How many pairs each of the filters of <code>--filters</code> would reject, and the "
+            "pairs to check first.",
+            sections.suspicious_section(run),
+        ),
+        (
+            "Hubs",
+            "Sentences that are among the nearest neighbours of the most sentences of the other "
+            "side. They often match nothing in particular.",
+            sections.hubs_section(run),
+        ),
+        (
+            "Examples from best to worst",
+            "A pair from the middle of each tenth, with all that its source was compared with.",
+            sections.examples_section(run),
+        ),
+        ("All pairs", f"Best first by {run.score_name}.", sections.pairs_section(run)),
+    ]
+
+
 def _columns(run: Run, gold: Gold | None, null: Null | None) -> dict[str, object]:
-    """What the table shows, by column."""
+    """Return what the table shows, by column; None for those that it has not."""
     shown = run.pairs.take(np.arange(min(TABLE_PAIRS, len(run.pairs))))
     sources, targets = (texts[: len(shown)] for texts in run.texts)
     chances = None if null is None else probabilities(run.pairs.score, null)[: len(shown)]
     return {
         "score": np.round(shown.score, 4).tolist(),
+        "score_name": run.score_name,
+        "margin": np.round(shown.margin, 4).tolist() if isinstance(shown, AlignedPairs) else None,
         "cosine": np.round(shown.cosine.astype(np.float64), 4).tolist(),
         "source": sources,
         "target": targets,
-        "source_id": [run.source.id(row) for row in shown.source.tolist()],
-        "target_id": [run.target.id(row) for row in shown.target.tolist()],
+        "source_id": run.source.ids(shown.source),
+        "target_id": run.target.ids(shown.target),
         "chance": None if chances is None else np.round(chances, 4).tolist(),
         "right": gold.judgements.correct[: len(shown)].astype(int).tolist() if gold else None,
     }
 
 
 def _packed(columns: dict[str, object]) -> str:
-    """JSON, gzipped, in base64: a browser unpacks it sooner than it would read it plain."""
+    """Return JSON, gzipped, in base64: a browser unpacks it sooner than it would read it plain."""
     text = json.dumps(columns, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     packed = gzip.compress(text.encode("utf-8", errors="replace"), compresslevel=6, mtime=0)
     return base64.b64encode(packed).decode()

@@ -9,13 +9,14 @@ import numpy as np
 
 from eval.report.charts import Chart
 from eval.report.figures import decile_ranks, histogram, hubs, spread
-from eval.report.gold import Gold
 from eval.report.tables import folded, pair_table, table
-from eval.runs.calibration import describe
+from eval.runs.calibration import thresholds
 from eval.runs.explain import explain
-from eval.runs.store import SIDES, Run
+from eval.runs.gold import Gold
+from eval.runs.store import Run
 from miner.fdr import Null, false_discovery_rates, probabilities
 from miner.filters import FILTERS, length_odds
+from miner.storage.layout import SIDES
 
 TABLE_PAIRS = 60_000  # of more, the best are in the table; charts and counts are of all
 DOTS = 2_000
@@ -24,37 +25,51 @@ EXAMPLES = 25
 
 
 def counts_section(run: Run) -> str:
-    """What was read, left out and searched on both sides, and how."""
+    """Show what was read, left out and searched on both sides, and how."""
     summary = run.summary
     rows = []
     for side in SIDES:
-        told = summary[side]
-        left_out = {**told["rejected"], **told["dropped"]}
+        counts = summary[side]
+        left_out = {**counts["rejected"], **counts["dropped"]}
         rows.append(
             [
-                f"{side}: {told['path']}",
-                f"{told['read']:,}",
+                f"{side}: {counts['path']}",
+                f"{counts['read']:,}",
                 ", ".join(f"{count:,} {reason}" for reason, count in left_out.items()) or "0",
-                f"{told['duplicates']:,}",
-                f"{told['searched']:,}",
-                f"{told['recall']:.1%}" if "recall" in told else "all",
+                f"{counts['duplicates']:,}",
+                f"{counts['searched']:,}",
+                f"{counts['recall']:.1%}" if "recall" in counts else "all",
             ]
         )
-    options = summary["options"]
-    chosen = ", ".join(
-        f"{name} {'none' if options[name] is None else options[name]}"
+    options = ", ".join(
+        f"{name} {'none' if run.options[name] is None else run.options[name]}"
         for name in ("k", "margin", "retrieval", "threshold", "index")
     )
     return (
         table(["side", "read", "left out", "repeated", "searched", "neighbours found"], rows)
         + f"<p><b>{summary['pairs']:,}</b> pairs of {summary['candidates']:,} candidates. "
-        f"Encoder {escape(summary['encoder'])}; {escape(chosen)}; "
+        f"Encoder {escape(summary['encoder'])}; {escape(options)}; "
         f"Adit {escape(summary['version'])}.</p>"
     )
 
 
+def about_scores(run: Run) -> str:
+    """Explain what a score of the run says."""
+    name = run.options["margin"]
+    usual = 1 if name == "ratio" else 0
+    margin = (
+        f"A margin ({name}) above {usual} means that two sentences are nearer to each other than "
+        "they are, on average, to their nearest neighbours."
+    )
+    if name == "absolute":
+        margin = "The margin (absolute) is the cosine of the two sentences."
+    if run.options["align"]:
+        return f"Aligned scores add to the margin how well words and numbers match. {margin}"
+    return f"Scores are margins. {margin}"
+
+
 def scores_section(run: Run, gold: Gold | None, null: Null | None) -> str:
-    """A histogram of the scores; of the right pairs too, and of the wrong ones expected."""
+    """Draw a histogram of the scores; of the right pairs, too, and of the wrong ones expected."""
     scores = run.pairs.score
     low, high = spread(scores)
     counted = histogram(scores, low=low, high=high)
@@ -64,7 +79,7 @@ def scores_section(run: Run, gold: Gold | None, null: Null | None) -> str:
         title="Scores of the pairs",
         x=(low, high),
         y=(0, max(*counted.counts, *wrong.tolist())),
-        labels=("score", "pairs (square root)"),
+        labels=(run.score_name, "pairs (square root)"),
         scale=math.sqrt,
     )
     chart.bars(counted.counts, css="bar")
@@ -74,13 +89,13 @@ def scores_section(run: Run, gold: Gold | None, null: Null | None) -> str:
         chart.upright(gold.best.threshold, css="mark", label="best F1")
     if null:
         chart.line(list(zip((edges[:-1] + edges[1:]) / 2, wrong, strict=True)), css="line f")
-    if (threshold := run.summary["options"]["threshold"]) is not None:
+    if (threshold := run.options["threshold"]) is not None:
         chart.upright(max(low, threshold), css="mark", label="threshold")
     quantiles = np.quantile(scores, (0.1, 0.5, 0.9)).tolist()
     return (
         '<p class="key"><i></i>pairs'
         + (' <i class="r"></i>known to be right' if gold else "")
-        + (' <i class="f"></i>wrong, as decoys say' if null else "")
+        + (' <i class="f"></i>expected to be wrong, by decoys' if null else "")
         + f"</p><figure>{chart.svg()}</figure>"
         f"<p>A tenth of the pairs score below {quantiles[0]:.4f}, half below {quantiles[1]:.4f}, "
         f"nine tenths below {quantiles[2]:.4f}.</p>"
@@ -88,7 +103,7 @@ def scores_section(run: Run, gold: Gold | None, null: Null | None) -> str:
 
 
 def estimates_section(run: Run, null: Null) -> str:
-    """What decoys say of thresholds: precision, recall among the pairs, and some to choose."""
+    """Show the precision and recall that decoys let expect, and thresholds to choose from."""
     scores = run.pairs.score
     low, high = spread(scores)
     right = np.cumsum(probabilities(scores, null))
@@ -107,7 +122,7 @@ def estimates_section(run: Run, null: Null) -> str:
         chart.line(points, css=f"line {css}")
     rows = [
         [f"{wanted:.0%}", f"{threshold:.4f}", f"{kept:,}", f"{right:,.0f}"]
-        for wanted, threshold, kept, right in describe(scores, null)
+        for wanted, threshold, kept, right in thresholds(scores, null)
         if kept
     ]
     heads = ["wrong pairs at most", "threshold", "pairs above it", "of these right"]
@@ -119,7 +134,7 @@ def estimates_section(run: Run, null: Null) -> str:
 
 
 def lengths_section(run: Run) -> str:
-    """A dot for each of some pairs."""
+    """Draw a dot for each of up to ``DOTS`` pairs."""
     places = np.linspace(0, len(run.pairs) - 1, min(DOTS, len(run.pairs))).astype(int).tolist()
     lengths = [
         (float(len(source)), float(len(target))) for source, target in zip(*run.texts, strict=True)
@@ -140,7 +155,7 @@ def lengths_section(run: Run) -> str:
 
 
 def suspicious_section(run: Run) -> str:
-    """How many pairs each filter is against, and of the better half those it is most against."""
+    """Count what each filter would reject, and list what most would reject of the better half."""
     caught = {name: FILTERS[name](run.suspects) for name in SHOWN_FILTERS}
     half = (len(run.pairs) + 1) // 2
     rows = [
@@ -151,10 +166,9 @@ def suspicious_section(run: Run) -> str:
     order = np.lexsort((np.arange(half), -length_odds(run.suspects)[:half], -reasons))[:EXAMPLES]
     return (
         _rejected(run)
-        + "<p>What filters say of the pairs:</p>"
-        + table(["filter", "against pairs", "of the better half"], rows)
+        + table(["filter", "would reject of all pairs", "of the better half"], rows)
         + folded(
-            "Pairs of the better half that most filters are against, then those whose lengths "
+            "Pairs of the better half that most filters would reject, then those whose lengths "
             "agree least",
             pair_table(run, order.tolist()),
         )
@@ -162,24 +176,24 @@ def suspicious_section(run: Run) -> str:
 
 
 def _rejected(run: Run) -> str:
-    """What the run's own filters have rejected."""
-    if "filters" not in run.summary:
+    """Show what the run's own filters rejected."""
+    if run.rejected is None:
         return ""
     counts = ", ".join(f"{name} {count:,}" for name, count in run.summary["filters"].items())
-    rows = []
-    for place, reason in enumerate(run.reasons[:EXAMPLES]):
-        source, target = int(run.rejected.source[place]), int(run.rejected.target[place])
-        score = f"{float(run.rejected.score[place]):.4f}"
-        rows.append([run.source.text(source), run.target.text(target), score, reason])
+    best = run.rejected.best(EXAMPLES)
+    texts = (side.texts(best[f"{side.name}_row"].to_numpy()) for side in (run.source, run.target))
+    scores = [f"{score:.4f}" for score in best["score"].to_pylist()]
+    rows = [list(row) for row in zip(*texts, scores, best["reason"].to_pylist(), strict=True)]
+    heads = ["source", "target", run.score_name, "reason"]
     return (
-        f"<p>Filters rejected <b>{len(run.reasons):,}</b> pairs ({escape(counts) or 'none'}), "
-        "which are not among those below.</p>"
-        + folded("The best of them", table(["source", "target", "score", "reason"], rows, texts=2))
+        f"<p>The run's filters rejected <b>{len(run.rejected):,}</b> pairs "
+        f"({escape(counts) or 'none'}), which are not among those below.</p>"
+        + folded("The best of them", table(heads, rows, texts=2))
     )
 
 
 def hubs_section(run: Run) -> str:
-    """The sentences in most neighbour lists."""
+    """List the sentences in most neighbour lists."""
     rows = []
     for name, side, lists in (
         ("source", run.source, run.lists[0]),
@@ -187,42 +201,39 @@ def hubs_section(run: Run) -> str:
     ):
         for row, count in hubs(lists, most=10):
             rows.append([side.text(row), name, f"{count:,}", side.id(row)])
-    return (
-        "<p>Sentences that are among the nearest of most sentences of the other side.</p>"
-        + table(["sentence", "side", "lists it is in", "id"], rows, texts=1)
-    )
+    return table(["sentence", "side", "lists it is in", "id"], rows, texts=1)
 
 
 def examples_section(run: Run) -> str:
-    """A pair from the middle of each tenth, and all that its source was near to."""
+    """Show a pair from the middle of each tenth, and all that its source was near to."""
     parts = []
     for place in decile_ranks(len(run.pairs)):
         source, target = int(run.pairs.source[place]), int(run.pairs.target[place])
-        told = explain(run, source, target)
+        why = explain(run, source, target)
         rows = [
             [
                 run.target.text(one.row),
                 f"{one.cosine:.4f}",
-                f"{one.score:.4f}",
+                f"{one.margin:.4f}",
                 "chosen" if one.row == target else "",
             ]
-            for one in told.targets
+            for one in why.targets
         ]
         parts.append(
             f'<h3 dir="auto">{escape(run.source.text(source))}</h3><p>Pair {place + 1:,}, score '
-            f"{float(run.pairs.score[place]):.4f}, means {told.source_mean:.4f} and "
-            f"{told.target_mean:.4f}</p>"
-            + table(["nearest targets", "cosine", "score", ""], rows, texts=1)
+            f"{float(run.pairs.score[place]):.4f}, means {why.source_mean:.4f} and "
+            f"{why.target_mean:.4f}</p>"
+            + table(["nearest targets", "cosine", "margin", ""], rows, texts=1)
         )
     return "".join(parts)
 
 
 def pairs_section(run: Run) -> str:
-    """The frame of the table that the page's script fills."""
+    """Return the frame of the table that the page's script fills."""
     count = min(TABLE_PAIRS, len(run.pairs))
     whole = "All" if count == len(run.pairs) else "The best"
     return (
-        f"<p>{whole} {count:,} pairs, best first.</p>"
+        f"<p>{whole} {count:,} pairs.</p>"
         '<form id="filter"><label>Text or id <input id="words" type="search"></label>'
         '<label>Score from <input id="least" type="number" step="any"></label>'
         '<label>to <input id="most" type="number" step="any"></label></form>'

@@ -2,40 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 
+import numpy as np
+
 from eval.runs.store import Run
+from miner.arrays import AlignedPairs
 
 
-def pair_table(run: Run, places: Iterable[int]) -> str:
-    """The pairs at some places, with texts, score and ids."""
-    rows = []
-    for place in places:
-        source, target = int(run.pairs.source[place]), int(run.pairs.target[place])
-        rows.append(
-            [
-                run.source.text(source),
-                run.target.text(target),
-                f"{float(run.pairs.score[place]):.4f}",
-                ids_of(run, source, target),
-            ]
-        )
-    return table(["source", "target", "score", "ids"], rows, texts=2)
-
-
-def ids_of(run: Run, source: int, target: int) -> str:
-    """The ids of a source row and a target row, in two lines."""
-    return f"{run.source.id(source)}\n{run.target.id(target)}"
+def pair_table(run: Run, places: Sequence[int]) -> str:
+    """Return a table of the pairs at some places, with texts, scores and ids."""
+    pairs = run.pairs.take(np.array(places, dtype=np.int64))
+    texts = run.source.texts(pairs.source), run.target.texts(pairs.target)
+    ids = run.source.ids(pairs.source), run.target.ids(pairs.target)
+    scores = {run.score_name: pairs.score}
+    if isinstance(pairs, AlignedPairs):
+        scores["margin"] = pairs.margin
+    shown = [[f"{score:.4f}" for score in column.tolist()] for column in scores.values()]
+    both_ids = ["\n".join(both) for both in zip(*ids, strict=True)]
+    rows = [list(row) for row in zip(*texts, *shown, both_ids, strict=True)]
+    return table(["source", "target", *scores, "ids"], rows, texts=2)
 
 
 def folded(title: str, html: str) -> str:
-    """What a reader opens if it is wanted."""
+    """Return a section that stays closed until a reader opens it."""
     return f"<details><summary>{escape(title)}</summary>{html}</details>"
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int = 0) -> str:
-    """A table; the first ``texts`` columns are in languages that may be written right to left.
+    """Return a table; the first ``texts`` columns may be written right to left.
 
     Ids and numbers, which have no space in them, are not broken.
     """

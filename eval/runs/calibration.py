@@ -6,16 +6,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from encoder import load_encoder
 from encoder.words import WordEncoder
 from eval.data.textfiles import read_lines
 from eval.runs.pairs import write_jsonl
-from eval.runs.store import Run, Side
+from eval.runs.side import Side
+from eval.runs.store import Run
 from miner.fdr import (
     Null,
+    copied,
     false_discovery_rates,
     mine_added,
+    nearly_copied,
     probabilities,
     threshold_at,
+    usable_decoys,
 )
 from miner.knn.core.rescore import unit_rows
 from miner.knn.exact import search_both
@@ -31,7 +36,7 @@ WANTED = (0.01, 0.05, 0.1, 0.2)
 
 
 def fit_null(run: Run, sources: Place | None, targets: Place | None) -> Null:
-    """The distribution of wrong pairs' scores, from decoys of one side or both.
+    """Fit the distribution of wrong pairs' scores to decoys of one side or both.
 
     Args:
         run: whose encoder, neighbourhood and margin are used.
@@ -39,64 +44,79 @@ def fit_null(run: Run, sources: Place | None, targets: Place | None) -> Null:
         targets: the same for the other side.
 
     Raises:
-        ValueError: a file cannot be read, pairs are mined for too few decoys, or the run was made
-            with vectors from files, to which those of the decoys could not be compared.
+        ValueError: a file cannot be read, decoys are sentences of the run, pairs are mined for too
+            few of them, or they cannot be encoded as the run's sentences were.
     """
-    from encoder import load_encoder
-
-    if run.summary["encoder"] == "given":
+    if run.options["scope"] == "document":
         raise ValueError(
-            f"{run.directory}: its vectors were given in files; decoys can be encoded only for a "
-            "run with --encoder"
+            f"{run.directory}: the run searched within documents, which decoys have none of; "
+            "calibrate a run with --scope corpus"
         )
-    options = run.summary["options"]
-    encoder = load_encoder(options["encoder"], precision="auto")
+    encoder = _encoder(run)
     parts = [
-        _scores(run, texts, encoder.for_language(language), base=base, taken=_taken(run, base))
-        for texts, base, language in (
-            (sources, run.target, options["source"]["language"]),
-            (targets, run.source, options["target"]["language"]),
+        _scores(run, path, encoder.for_language(run.options[own.name]["language"]), own, base)
+        for path, own, base in (
+            (sources, run.source, run.target),
+            (targets, run.target, run.source),
         )
-        if texts is not None
+        if path is not None
     ]
     return Null.fitted(np.concatenate(parts))
 
 
-def _taken(run: Run, side: Side) -> NDArray[np.float64]:
-    """The margin of the pair that each searched row of a side has, -inf where it has none."""
-    taken = np.full(len(side.searched), -np.inf)
-    rows = run.chosen.source if side is run.source else run.chosen.target
-    taken[np.searchsorted(side.searched, rows)] = run.chosen.score
-    return taken
+def _encoder(run: Run) -> Encoder:
+    """Load the encoder of the run.
+
+    Raises:
+        ValueError: the run had none, or it has been changed since.
+    """
+    used, spec = run.summary["encoder"], run.options["encoder"]
+    if used == "given":
+        raise ValueError(
+            f"{run.directory}: its embeddings were precomputed; decoys can be encoded only for a "
+            "run with --encoder"
+        )
+    encoder = load_encoder(spec, precision="auto")
+    if encoder.name != used:
+        raise ValueError(
+            f"{spec} is now the encoder {encoder.name}, but the run used {used}, so scores cannot "
+            "be compared; restore that encoder, or mine again with this one"
+        )
+    return encoder
 
 
-def _scores(
-    run: Run, path: Place, encoder: Encoder, *, base: Side, taken: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """What is mined for decoys among the sentences of ``base``."""
-    options = run.summary["options"]
-    if options["scope"] == "document":
-        raise ValueError(f"{path}: decoys have no documents, which the run searched within")
+def _scores(run: Run, path: Place, encoder: Encoder, own: Side, base: Side) -> NDArray[np.float64]:
+    """Score what is mined for decoys of the side ``own`` among the sentences of ``base``."""
     texts = [line for line in read_lines(path) if line.strip()]
     vectors = encoder.encode(texts)
-    with_vector = np.flatnonzero(np.any(vectors, axis=1))
-    vectors = unit_rows(vectors[with_vector])
-    found, _ = search_both(vectors, unit_rows(base.vectors()), k=options["k"])
-    pairs = mine_added(found, base.neighbours, taken, margin=options["margin"])
-    if not options["align"]:
+    usable = np.any(vectors, axis=1)
+    copies = copied(texts, own.all_texts())
+    copies[usable] |= nearly_copied(unit_rows(vectors[usable]), unit_rows(own.vectors()))
+    rows = np.flatnonzero(usable & usable_decoys(copies, texts))
+    found, _ = search_both(unit_rows(vectors[rows]), unit_rows(base.vectors()), k=run.options["k"])
+    pairs = mine_added(found, base.neighbours, _taken(run, base), margin=run.options["margin"])
+    if not run.options["align"]:
         return pairs.scores
-    theirs = [base.text(row) for row in base.searched[pairs.rows].tolist()]
-    ours = [texts[row] for row in with_vector[pairs.queries].tolist()]
-    sides = (ours, theirs) if base is run.target else (theirs, ours)
+    theirs = base.texts(base.searched[pairs.rows])
+    ours = [texts[row] for row in rows[pairs.queries].tolist()]
     assert isinstance(encoder, WordEncoder)  # or the run would not have been
-    aligned = align_texts(encoder.words, *sides)
+    aligned = align_texts(encoder.words, *((ours, theirs) if own is run.source else (theirs, ours)))
     return aligned_scores(pairs.scores, aligned, usual=run.summary["usual_log_ratio"])
 
 
-def describe(scores: NDArray[np.float64], null: Null) -> list[tuple[float, float, int, float]]:
-    """For each wanted FDR: it, the threshold, the pairs above it, and how many of them are right.
+def _taken(run: Run, side: Side) -> NDArray[np.float64]:
+    """Return the margin of the pair that each searched row has, -inf where it has none: (N,)."""
+    taken = np.full(len(side.searched), -np.inf)
+    chosen = run.chosen.pairs
+    rows = chosen.source if side is run.source else chosen.target
+    taken[side.positions(rows)] = chosen.score
+    return taken
 
-    The last is what is expected, by the probabilities of the pairs.
+
+def thresholds(scores: NDArray[np.float64], null: Null) -> list[tuple[float, float, int, float]]:
+    """Return for each wanted FDR: it, the threshold, the pairs above it, and the right ones.
+
+    The last are as many as are expected, by the probabilities of the pairs.
     """
     right = np.cumsum(probabilities(scores, null))
     rows = []
@@ -117,17 +137,14 @@ def write_calibrated(run: Run, null: Null, path: Place, *, fdr: float | None) ->
         OutputError: the file cannot be written.
     """
     scores = run.pairs.score
+    rates = false_discovery_rates(scores, null)
     threshold = -np.inf if fdr is None else threshold_at(scores, null, fdr=fdr)
     kept = int((scores > threshold).sum())
     if not kept:
         raise ValueError(
             f"no threshold has an estimated share of wrong pairs of at most {fdr}; the best has "
-            f"{false_discovery_rates(scores, null)[0]:.3f}"
+            f"{rates[0]:.3f}: give a larger --fdr"
         )
-    figures = {
-        "score": scores,
-        "probability": probabilities(scores, null),
-        "fdr": false_discovery_rates(scores, null),
-    }
-    write_jsonl(run, path, range(kept), figures)
+    figures = {"score": scores, "probability": probabilities(scores, null), "fdr": rates}
+    write_jsonl(run, path, np.arange(kept), figures)
     return kept

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from eval.runs.store import Run, Side
+from eval.runs.side import Side
+from eval.runs.store import Run
 from miner.arrays import NO_NEIGHBOUR
 from miner.margin import margin_scores
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from miner.arrays import Pairs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +21,7 @@ class Listed:
 
     row: int
     cosine: float
-    score: float
+    margin: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,8 +29,9 @@ class Explanation:
     """All that decided on one pair of rows.
 
     ``sources`` are what the target has for neighbours, ``targets`` what the source has, nearest
-    first; means are those of these lists. ``cosine`` and ``score`` are None where neither sentence
-    is in the other's list: such a pair is never scored.
+    first; means are those of these lists. ``cosine`` and ``margin`` are None where neither sentence
+    is in the other's list: such a pair is never scored. ``aligned`` has what the aligned score was
+    made of, by name, where there is one.
     """
 
     source: int
@@ -42,7 +41,8 @@ class Explanation:
     source_mean: float
     target_mean: float
     cosine: float | None
-    score: float | None
+    margin: float | None
+    aligned: Mapping[str, Any] | None
     verdict: str
 
 
@@ -52,15 +52,12 @@ def explain(run: Run, source: int, target: int) -> Explanation:
     Raises:
         ValueError: a row was not searched (it had no vector).
     """
-    margin = run.summary["options"]["margin"]
-    means = run.source.means, run.target.means
-    own_mean = float(means[0][_position(run.source, source, "source")])
-    other_mean = float(means[1][_position(run.target, target, "target")])
-    targets = _listed(run.source, source, own_mean, run.target, means[1], margin)
-    sources = _listed(run.target, target, other_mean, run.source, means[0], margin)
+    own_mean, targets = _listed(run, run.source, source, run.target)
+    other_mean, sources = _listed(run, run.target, target, run.source)
     found = [listed for listed in targets if listed.row == target]
     found += [listed for listed in sources if listed.row == source]
-    score = found[0].score if found else None
+    margin = found[0].margin if found else None
+    mined = _exact(run.output.find(source, target), source, target)
     return Explanation(
         source=source,
         target=target,
@@ -69,107 +66,112 @@ def explain(run: Run, source: int, target: int) -> Explanation:
         source_mean=own_mean,
         target_mean=other_mean,
         cosine=found[0].cosine if found else None,
-        score=score,
-        verdict=_verdict(run, source, target, score, targets, sources),
+        margin=margin,
+        aligned=mined if run.options["align"] else None,
+        verdict=_verdict(run, mined, source, target, margin, targets, sources),
     )
 
 
-def _position(side: Side, row: int, name: str) -> int:
-    place = int(np.searchsorted(side.searched, row))
-    if place == len(side.searched) or side.searched[place] != row:
-        raise ValueError(f"the {name} sentence {side.id(row)!r} has no vector; it was not searched")
-    return place
-
-
-def _listed(
-    side: Side, row: int, mean: float, other: Side, other_means: NDArray[np.float64], margin: str
-) -> list[Listed]:
-    place = int(np.searchsorted(side.searched, row))
-    ids, cosines = side.neighbours.ids[place], side.neighbours.cosines[place]
-    there = ids != NO_NEIGHBOUR
-    ids, cosines = ids[there], cosines[there]
-    theirs = other_means[np.searchsorted(other.searched, ids)]
-    scores = margin_scores(cosines, np.full(len(ids), mean), theirs, margin=margin)
-    columns = ids.tolist(), cosines.tolist(), scores.tolist()
-    return [
-        Listed(row=found, cosine=cosine, score=score)
-        for found, cosine, score in zip(*columns, strict=True)
+def _listed(run: Run, side: Side, row: int, other: Side) -> tuple[float, list[Listed]]:
+    """Return a row's mean and its neighbours."""
+    (position,) = side.positions([row])
+    if position < 0:
+        raise ValueError(
+            f"the {side.name} sentence {side.id(row)!r} has no vector; it was not searched"
+        )
+    mean = side.means_at([position])
+    nearest = side.neighbours_at([position])
+    there = nearest.ids[0] != NO_NEIGHBOUR
+    if not there.any():
+        return float(mean[0]), []
+    rows, cosines = nearest.ids[0, there], nearest.cosines[0, there]
+    means = np.broadcast_to(mean, len(rows)), other.means_at(other.positions(rows))
+    margins = margin_scores(cosines, *means, margin=run.options["margin"])
+    columns = rows.tolist(), cosines.tolist(), margins.tolist()
+    return float(mean[0]), [
+        Listed(row=found, cosine=cosine, margin=margin)
+        for found, cosine, margin in zip(*columns, strict=True)
     ]
 
 
 def _verdict(
     run: Run,
+    mined: dict[str, Any] | None,
     source: int,
     target: int,
-    score: float | None,
+    margin: float | None,
     targets: list[Listed],
     sources: list[Listed],
 ) -> str:
-    place = _place(run.pairs, source, target)
-    if place is not None:
-        final = float(run.pairs.score[place])
-        return f"mined: pair {place + 1} of {len(run.pairs)}, with the score {final:.4f}"
-    place = _place(run.rejected, source, target)
-    if place is not None:
-        return f"not mined: rejected by the filter {run.reasons[place]}"
-    options = run.summary["options"]
-    if score is None:
-        return f"not mined: neither is among the {options['k']} nearest of the other"
-    threshold = options["threshold"]
-    if options["align"]:
-        below = _place(run.chosen, source, target) is not None
+    if mined is not None:
+        final = f"{run.score_name} {mined['score']:.4f}"
+        return f"mined: pair {mined['place'] + 1} of {len(run.output)} by the {final}"
+    if run.rejected is not None:
+        rejected = _exact(run.rejected.find(source, target), source, target)
+        if rejected is not None:
+            return f"not mined: rejected by the filter {rejected['reason']}"
+    if margin is None:
+        return f"not mined: neither is among the {run.options['k']} nearest of the other"
+    chosen = run.chosen.find(source, target)
+    threshold = run.options["threshold"]
+    if run.options["align"]:
+        below = _exact(chosen, source, target) is not None
     else:
-        below = threshold is not None and score <= threshold
+        below = threshold is not None and margin <= threshold
     if below:
-        return f"not mined: its score is not above the threshold {threshold}"
-    rivals = _rivals(run, source, target)
-    if rivals:
+        return f"not mined: its {run.score_name} is not above the threshold {threshold}"
+    if rivals := _rivals(run, chosen, source, target):
         return f"not mined: {' and '.join(rivals)}"
     preferred = [
-        f"{names.id(best.row)!r} ({best.score:.4f})"
+        f"{names.id(best.row)!r} (margin {best.margin:.4f})"
         for listed, names in ((targets, run.target), (sources, run.source))
-        for best in [max(listed, key=lambda one: one.score)]
+        if listed
+        for best in [max(listed, key=lambda one: one.margin)]
     ]
     return f"not mined: the best of its lists are {' and '.join(preferred)}"
 
 
-def _place(pairs: Pairs, source: int, target: int) -> int | None:
-    places = np.flatnonzero((pairs.source == source) & (pairs.target == target))
-    return int(places[0]) if len(places) else None
+def _exact(found: pa.Table, source: int, target: int) -> dict[str, Any] | None:
+    """Return the pair of both rows."""
+    for pair in found.to_pylist():
+        if (pair["source_row"], pair["target_row"]) == (source, target):
+            return dict(pair)
+    return None
 
 
-def _rivals(run: Run, source: int, target: int) -> list[str]:
-    """The chosen pairs that have one of the two sentences."""
-    rivals, pairs = [], run.chosen
-    for name, rows, row, others, side in (
-        ("source", pairs.source, source, pairs.target, run.target),
-        ("target", pairs.target, target, pairs.source, run.source),
-    ):
-        rivals += [
-            f"its {name} was paired with {side.id(int(others[place]))!r} "
-            f"({float(pairs.score[place]):.4f})"
-            for place in np.flatnonzero(rows == row).tolist()
-        ]
-    return rivals
+def _rivals(run: Run, chosen: pa.Table, source: int, target: int) -> list[str]:
+    """Describe the chosen pairs that have one of the two sentences."""
+    return [
+        f"its {side.name} was paired with {other.id(pair[f'{other.name}_row'])!r} "
+        f"(margin {pair['score']:.4f})"
+        for side, other, row in ((run.source, run.target, source), (run.target, run.source, target))
+        for pair in chosen.to_pylist()
+        if pair[f"{side.name}_row"] == row
+    ]
 
 
 def describe(run: Run, explanation: Explanation) -> str:
-    """The explanation for people, in lines."""
-    score, cosine = explanation.score, explanation.cosine
+    """Return the explanation for people, in lines."""
+    margin, cosine = explanation.margin, explanation.cosine
     lines = [
         explanation.verdict,
         f"cosine {'unknown' if cosine is None else f'{cosine:.4f}'}, "
-        f"score {'none' if score is None else f'{score:.4f}'} "
-        f"({run.summary['options']['margin']} margin), "
+        f"margin {'none' if margin is None else f'{margin:.4f}'} ({run.options['margin']}), "
         f"means {explanation.source_mean:.4f} and {explanation.target_mean:.4f}",
     ]
+    if (aligned := explanation.aligned) is not None:
+        lines.append(
+            f"aligned score {aligned['score']:.4f} from margin {aligned['margin']:.4f}, coverage "
+            f"{aligned['coverage']:.4f}, imbalance {aligned['imbalance']:.4f}, "
+            f"{aligned['unmatched']} unmatched numbers"
+        )
     for side, row, listed, other, partner in (
         (run.source, explanation.source, explanation.targets, run.target, explanation.target),
         (run.target, explanation.target, explanation.sources, run.source, explanation.source),
     ):
-        lines += ["", f"{side.id(row)}  {side.text(row)}", "    cosine   score"]
+        lines += ["", f"{side.id(row)}  {side.text(row)}", "    cosine  margin"]
         lines += [
-            f"  {'*' if one.row == partner else ' '} {one.cosine:.4f}  {one.score:.4f}  "
+            f"  {'*' if one.row == partner else ' '} {one.cosine:.4f}  {one.margin:.4f}  "
             f"{other.id(one.row)}  {other.text(one.row)}"
             for one in listed
         ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from eval.runs.store import Run
@@ -13,6 +13,8 @@ from miner.storage.places import Place
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+BLOCK = 1 << 16  # pairs whose sentences are in memory
 
 
 def check_jsonl(path: Place) -> None:
@@ -26,7 +28,10 @@ def check_jsonl(path: Place) -> None:
 
 
 def write_jsonl(
-    run: Run, path: Place, places: Iterable[int], figures: Mapping[str, NDArray[np.float64]]
+    run: Run,
+    path: Place,
+    places: NDArray[np.int64],
+    figures: Mapping[str, NDArray[np.float64]],
 ) -> None:
     """Write the pairs at ``places`` in that order, with figures (P,) of each, ids and texts.
 
@@ -34,15 +39,26 @@ def write_jsonl(
         OutputError: the file cannot be written.
     """
     with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
-        for place in places:
-            source, target = int(run.pairs.source[place]), int(run.pairs.target[place])
-            record = {
-                **{name: float(values[place]) for name, values in figures.items()},
-                "source_id": run.source.id(source),
-                "target_id": run.target.id(target),
-                "source_text": run.source.text(source),
-                "target_text": run.target.text(target),
-                "source_duplicates": list(run.source.all_ids(source)[1:]),
-                "target_duplicates": list(run.target.all_ids(target)[1:]),
-            }
-            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+        for start in range(0, len(places), BLOCK):
+            block = places[start : start + BLOCK]
+            sides = (
+                (run.source, run.pairs.source[block]),
+                (run.target, run.pairs.target[block]),
+            )
+            sentences = [
+                column for side, rows in sides for column in (side.all_ids(rows), side.texts(rows))
+            ]
+            numbers = [values[block].tolist() for values in figures.values()]
+            for values, one, text, other, translation in zip(
+                zip(*numbers, strict=True), *sentences, strict=True
+            ):
+                record = {
+                    **dict(zip(figures, values, strict=True)),
+                    "source_id": one[0],
+                    "target_id": other[0],
+                    "source_text": text,
+                    "target_text": translation,
+                    "source_duplicates": one[1:],
+                    "target_duplicates": other[1:],
+                }
+                file.write(json.dumps(record, ensure_ascii=False) + "\n")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from eval.report.gold import Gold
+from eval.runs.gold import Gold
 from eval.runs.pairs import write_jsonl
 from eval.runs.store import Run
 from miner.rescoring import Rescorer, features
@@ -53,7 +53,7 @@ def rescore(run: Run, gold: Gold) -> Rescored:
 
 
 def compare(run: Run, gold: Gold, rescored: Rescored) -> list[tuple[float, int, int, int]]:
-    """For each share of pairs kept: it, how many these are, the known of them by either score."""
+    """Return for each share of pairs kept: it, how many these are, the known by either score."""
     rows = []
     for share in KEPT:
         kept = int(share * len(run.pairs))
@@ -66,11 +66,13 @@ def compare(run: Run, gold: Gold, rescored: Rescored) -> list[tuple[float, int, 
 
 
 def write_rescored(run: Run, rescored: Rescored, path: Place) -> None:
-    """Write the pairs as JSON lines, best first by the second score; the first is ``margin``.
+    """Write the pairs as JSON lines, best first by the second score, and with the run's scores.
 
     Raises:
         OutputError: the file cannot be written.
     """
-    order = np.argsort(-rescored.scores, kind="stable").tolist()
-    figures = {"score": rescored.scores, "margin": run.pairs.score}
+    order = np.argsort(-rescored.scores, kind="stable")
+    figures = {"score": rescored.scores, "margin": run.margins}
+    if run.options["align"]:
+        figures["aligned_score"] = run.pairs.score
     write_jsonl(run, path, order, figures)

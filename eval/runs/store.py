@@ -1,111 +1,124 @@
-"""A finished mining run, read from the folder that ``mine-corpus --work-dir`` left."""
+"""A finished mining run, read from the folder that a run with ``--work-dir`` left."""
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from eval.metrics.bucc import Candidates, Ids
-from miner.arrays import Neighbours, Pairs
+from eval.metrics.bucc import Candidates
+from eval.runs.side import Side
+from miner.arrays import AlignedPairs, Pairs
 from miner.filters import Suspects, occurrences, usual_ratio
-from miner.storage.artefacts import Artefact, open_artefact
+from miner.storage.artefacts import open_artefact
+from miner.storage.layout import PAIRS, REJECTED, SIDES, WorkFolder
 from miner.storage.pair_numbers import pairs_of
 from miner.storage.places import Place
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from numpy.typing import NDArray
 
-SIDES = ("source", "target")
 
+class PairFile:
+    """A sealed file of pairs: read as a whole, or searched for the pairs of two rows."""
 
-@dataclass(frozen=True, kw_only=True)
-class Side:
-    """One corpus of a run: its unique sentences, ascending by row of the file.
+    def __init__(self, folder: Place, name: str) -> None:
+        self._folder, self._name = folder, name
 
-    ``rows`` is int64 (S,); ``ids``, ``texts`` and ``repeats`` (the ids of what repeats each) have
-    as many items. ``searched`` (int64, ascending) are the rows that have a vector, ``neighbours``
-    the candidates of each of them in the other corpus, by row, and ``means`` (float64) what their
-    margins are measured against.
-    """
-
-    rows: NDArray[np.int64]
-    ids: list[str]
-    texts: list[str]
-    repeats: dict[int, list[str]]
-    searched: NDArray[np.int64]
-    neighbours: Neighbours
-    means: NDArray[np.float64]
-    embedded: list[Artefact]
-
-    def text(self, row: int) -> str:
-        """The sentence at a row of the file."""
-        return self.texts[self.place(row)]
-
-    def id(self, row: int) -> str:
-        """Its id."""
-        return self.ids[self.place(row)]
-
-    def all_ids(self, row: int) -> Ids:
-        """Its id and those of its repetitions."""
-        return (self.id(row), *self.repeats.get(row, ()))
-
-    def place(self, row: int) -> int:
-        """The position of a row among ``rows``."""
-        return int(np.searchsorted(self.rows, row))
-
-    @cached_property
-    def row_by_id(self) -> dict[str, int]:
-        """The row of the sentence that each id names or repeats."""
-        rows = dict(zip(self.ids, self.rows.tolist(), strict=True))
-        for row, names in self.repeats.items():
-            rows |= dict.fromkeys(names, row)
+    def __len__(self) -> int:
+        rows: int = self._file.metadata.num_rows
         return rows
 
-    def vectors(self) -> NDArray[np.float32]:
-        """The vectors of the searched rows: float32 (N, D)."""
-        parts = [np.load(artefact.file("vectors.npy")) for artefact in self.embedded]
-        vectors: NDArray[np.float32] = np.concatenate(parts).astype(np.float32)
-        return vectors
+    @cached_property
+    def pairs(self) -> Pairs:
+        """All pairs, best first."""
+        return pairs_of(self._file.read())
+
+    def best(self, count: int) -> pa.Table:
+        """Return the table of the first pairs."""
+        batches = self._file.iter_batches(batch_size=max(1, count))
+        return pa.Table.from_batches([*itertools.islice(batches, 1)], self._file.schema_arrow)
+
+    def find(self, source: int, target: int) -> pa.Table:
+        """Return the table of the pairs with one of two rows, and with their ``place``."""
+        tables, start = [], 0
+        for batch in self._file.iter_batches():
+            of_source = pc.equal(batch["source_row"], source)
+            mask = pc.or_(of_source, pc.equal(batch["target_row"], target))
+            places = pa.array(np.flatnonzero(mask) + start)
+            tables.append(pa.table(batch).filter(mask).append_column("place", places))
+            start += len(batch)
+        empty = self._file.schema_arrow.empty_table().append_column("place", pa.array([], "int64"))
+        return pa.concat_tables([empty, *tables])
+
+    @cached_property
+    def _file(self) -> pq.ParquetFile:
+        return pq.ParquetFile(open_artefact(self._folder).checked(self._name))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """A finished run: what ``run.json`` says, its pairs, best first, and both corpora.
-
-    ``chosen`` are the pairs as they were chosen by their margins, which are their scores, before
-    words and filters were looked at; ``rejected`` those that filters rejected, and ``reasons`` the
-    names of these.
-    """
+    """A finished run: what ``run.json`` says, its pairs, best first, and both corpora."""
 
     directory: Place
     summary: dict[str, Any]
-    chosen: Pairs
-    pairs: Pairs
-    rejected: Pairs
-    reasons: list[str]
     source: Side
     target: Side
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of the run."""
+        options: dict[str, Any] = self.summary["options"]
+        return options
+
+    @property
+    def score_name(self) -> str:
+        """What the scores of its pairs are, by which they are ordered and a threshold decides."""
+        return "aligned score" if self.options["align"] else "margin"
+
+    @cached_property
+    def chosen(self) -> PairFile:
+        """The pairs as chosen by their margins, before words and filters were looked at."""
+        return PairFile(WorkFolder(self.directory).pairs, PAIRS)
+
+    @cached_property
+    def output(self) -> PairFile:
+        """The pairs of the output."""
+        return PairFile(self._last, PAIRS)
+
+    @cached_property
+    def rejected(self) -> PairFile | None:
+        """The pairs that filters rejected, with each one's ``reason``; None without filters."""
+        return PairFile(self._last, REJECTED) if "filters" in self.summary else None
+
+    @property
+    def pairs(self) -> Pairs:
+        """All pairs of the output, best first."""
+        return self.output.pairs
+
+    @property
+    def margins(self) -> NDArray[np.float64]:
+        """The margins of the pairs: float64 (P,)."""
+        return self.pairs.margin if isinstance(self.pairs, AlignedPairs) else self.pairs.score
 
     @cached_property
     def texts(self) -> tuple[list[str], list[str]]:
         """The sources and the targets of all pairs."""
-        return (
-            [self.source.text(row) for row in self.pairs.source.tolist()],
-            [self.target.text(row) for row in self.pairs.target.tolist()],
-        )
+        return self.source.texts(self.pairs.source), self.target.texts(self.pairs.target)
 
     @cached_property
     def lists(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """How many neighbour lists of the other side each row of either file is in."""
         return (
-            occurrences(self.target.neighbours.ids, int(self.source.rows[-1]) + 1),
-            occurrences(self.source.neighbours.ids, int(self.target.rows[-1]) + 1),
+            occurrences(self.target.neighbours.ids, int(self.source.searched[-1]) + 1),
+            occurrences(self.source.neighbours.ids, int(self.target.searched[-1]) + 1),
         )
 
     @cached_property
@@ -119,93 +132,38 @@ class Run:
         )
 
     def candidates(self) -> Candidates:
-        """The pairs as ``eval.metrics.bucc`` scores them."""
+        """Return the pairs as ``eval.metrics.bucc`` scores them."""
         return Candidates(
             scores=self.pairs.score,
-            sources=[self.source.all_ids(row) for row in self.pairs.source.tolist()],
-            targets=[self.target.all_ids(row) for row in self.pairs.target.tolist()],
+            sources=self.source.all_ids(self.pairs.source),
+            targets=self.target.all_ids(self.pairs.target),
         )
+
+    @property
+    def _last(self) -> Place:
+        """The artefact of the last stage that chose among the pairs."""
+        work = WorkFolder(self.directory)
+        if "filters" in self.summary:
+            return work.filtered
+        return work.aligned if self.options["align"] else work.pairs
 
 
 def open_run(directory: Place) -> Run:
-    """Read a finished run.
+    """Open a finished run; little is read before it is asked for.
 
     Raises:
-        ValueError: there is none, or something in it is damaged.
+        ValueError: there is none, or it was cleaned.
     """
-    import pyarrow.parquet as pq
-
-    path = directory / "run.json"
-    if not path.is_file():
+    work = WorkFolder(directory)
+    if not work.summary.is_file():
         raise ValueError(
-            f"{directory}: no finished run in it; make one with mine-corpus ... --work-dir DIR"
+            f"{directory}: no finished run in it; make one with adit mine ... --work-dir DIR"
         )
-    summary = json.loads(path.read_text(encoding="utf-8"))
-    source, target = (_side(directory, name, summary["options"]) for name in SIDES)
-    chosen = pairs_of(pq.read_table(open_artefact(directory / "pairs").file("pairs.parquet")))
-    pairs, rejected, reasons = _kept(directory, summary)
-    return Run(
-        directory=directory,
-        summary=summary,
-        chosen=chosen,
-        pairs=pairs,
-        rejected=rejected,
-        reasons=reasons,
-        source=source,
-        target=target,
-    )
-
-
-def _side(directory: Place, name: str, options: dict[str, Any]) -> Side:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    corpus = open_artefact(directory / "sentences" / name)
-    shards = range(len(corpus.facts["shards"]))
-    columns = ["row", "id", "text"]
-    sentences = pa.concat_tables(
-        [pq.read_table(corpus.file(f"{shard:05d}.parquet"), columns=columns) for shard in shards]
-    )
-    embedded = [open_artefact(directory / "embeddings" / name / f"{shard:05d}") for shard in shards]
-
-    def joined(artefacts: list[Artefact], file: str) -> NDArray[Any]:
-        return np.concatenate([np.load(artefact.file(file)) for artefact in artefacts])
-
-    def nearest(scope: str) -> Neighbours:
-        suffix = "-documents" if scope == "document" else ""
-        names = [f"{shard:05d}{suffix}" for shard in shards]
-        found = [open_artefact(directory / "neighbours" / name / part) for part in names]
-        ids, cosines = (joined(found, f"{name}.{kind}.npy") for kind in ("ids", "cosines"))
-        return Neighbours(ids=ids, cosines=cosines)
-
-    return Side(
-        rows=sentences["row"].to_numpy(),
-        ids=sentences["id"].to_pylist(),
-        texts=sentences["text"].to_pylist(),
-        repeats=_repeats(pq.read_table(corpus.file("duplicates.parquet"))),
-        searched=joined(embedded, "rows.npy"),
-        neighbours=nearest(options["scope"]),
-        means=nearest(options["margin_scope"] or options["scope"]).means(),
-        embedded=embedded,
-    )
-
-
-def _repeats(table: pa.Table) -> dict[int, list[str]]:
-    repeats: defaultdict[int, list[str]] = defaultdict(list)
-    for row, name in zip(table["first_row"].to_pylist(), table["id"].to_pylist(), strict=True):
-        repeats[row].append(name)
-    return dict(repeats)
-
-
-def _kept(directory: Place, summary: dict[str, Any]) -> tuple[Pairs, Pairs, list[str]]:
-    """The pairs, those that filters rejected, and the reasons of these."""
-    import pyarrow.parquet as pq
-
-    filtered = "filters" in summary
-    last = "filtered" if filtered else "aligned" if summary["options"]["align"] else "pairs"
-    artefact = open_artefact(directory / last)
-    kept = pq.read_table(artefact.file("pairs.parquet"))
-    if not filtered:
-        return pairs_of(kept), pairs_of(kept.slice(0, 0)), []
-    rejected = pq.read_table(artefact.file("rejected.parquet"))
-    return pairs_of(kept), pairs_of(rejected), rejected["reason"].to_pylist()
+    summary = json.loads(work.summary.read_text(encoding="utf-8"))
+    if not work.pairs.is_dir():
+        raise ValueError(
+            f"{directory}: adit clean removed what this needs of the run that was there; "
+            "give the run's command again"
+        )
+    source, target = (Side(work, name, summary["options"]) for name in SIDES)
+    return Run(directory=directory, summary=summary, source=source, target=target)

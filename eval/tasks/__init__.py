@@ -1,1 +1,54 @@
-"""What encoders are measured by, a module for each task."""
+"""The evaluation tasks of ``eval-encoder``: a module and a line in ``TASKS`` for each.
+
+A task's module has two functions (``TaskModule``). Modules are imported when their task is asked
+for, so that ``eval-encoder --help`` is quick.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, cast
+
+
+class TaskModule(Protocol):
+    """What a module of a task defines."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the task's own options, and say in ``parser.description`` what it measures."""
+        ...
+
+    def run(self, args: argparse.Namespace, show: Callable[[str], None]) -> dict[str, Any]:
+        """Measure the encoder ``args.encoder`` and return the record that ``--json`` prints.
+
+        Every line for people goes to ``show`` as soon as it is ready.
+
+        Raises:
+            ValueError: data or an option is wrong; all is checked before anything is encoded.
+        """
+        ...
+
+
+class Task(NamedTuple):
+    """Where a task is, and its line in the list of tasks."""
+
+    module: str
+    help: str
+
+    def load(self) -> TaskModule:
+        """Import the task's module."""
+        return cast("TaskModule", importlib.import_module(f"eval.tasks.{self.module}"))
+
+
+TASKS = {
+    "bucc": Task("bucc", "mine comparable corpora with gold pairs: F1"),
+    "tatoeba": Task("tatoeba", "find translations by similarity search: error rate"),
+    "xsim": Task("xsim", "the same by margin, among aligned texts: error rate"),
+    "xsim++": Task("xsim_pp", "the same among English sentences and falsified copies of them"),
+    "retrieval": Task("retrieval", "is the translation among the 1, 5, 10 nearest?"),
+    "sts": Task("sts", "correlation of human and vector similarity: Pearson's r"),
+    "align": Task("align", "align documents with their translations: F1"),
+    "fdr": Task("fdr", "are thresholds chosen without gold what they claim to be?"),
+    "filters": Task("filters", "effect of filters and of a second score on F1"),
+}

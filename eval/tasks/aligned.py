@@ -1,17 +1,18 @@
-"""What tasks on aligned texts have in common: the texts, the encoder, most of a signature."""
+"""What tasks on aligned texts share: options, the texts, the encoder, most of a signature."""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eval.data.aligned import AlignedTexts, english_of, load_aligned
+from encoder import load_encoder
+from eval.data.aligned import AlignedTexts, aligned_files, english_of, load_aligned
 from eval.data.textfiles import fingerprint
 from eval.metrics.bootstrap import SIGNED
 from eval.output import signature
-from miner.commandline import product_version
+from eval.tasks.arguments import add_directory, add_languages, chosen_languages
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,37 +35,45 @@ class Loaded:
         return [language for language in self.data.languages if language != self.english]
 
     def vectors(self, language: str) -> NDArray[np.float32]:
-        """The sentences of a language, encoded: float32 (N, D)."""
+        """Encode the sentences of a language: float32 (N, D)."""
         return self.encode(self.data.texts[language], language)
 
     def encode(self, sentences: Sequence[str], language: str) -> NDArray[np.float32]:
-        """Sentences of a language, encoded: float32 (N, D)."""
+        """Encode sentences of a language: float32 (N, D)."""
         return self.encoder.for_language(language).encode(sentences)
 
     def signature(self, task: str, **fields: object) -> str:
-        """A signature with what all tasks on aligned texts have in common."""
-        common = {
-            "languages": ",".join(self.data.languages),
-            "sentences": len(self.data.texts[self.english]),
-            "sha256": fingerprint(*self.data.files.values()),
-            "encoder": self.encoder.name,
-        }
-        rest = {"interval": SIGNED, "v": product_version()}
-        return signature(task, common | fields | rest)
+        """Sign with what all tasks on aligned texts have in common."""
+        return signature(
+            task,
+            languages=",".join(self.data.languages),
+            sentences=len(self.data.texts[self.english]),
+            sha256=fingerprint(*self.data.files.values()),
+            encoder=self.encoder.name,
+            **fields,
+            interval=SIGNED,
+        )
 
 
-def load(directory: Path, languages: Sequence[str] | None, encoder_spec: str) -> Loaded:
-    """Texts of ``languages`` (None: all) and of English, and the encoder.
+def add_aligned_data(parser: argparse.ArgumentParser) -> None:
+    """Add the options that ``load`` takes its texts from."""
+    layouts = "xx.txt, newstest2019-ref.xxx.txt or xxx_Yyyy.devtest for each language"
+    add_directory(parser, holds=layouts)
+    add_languages(parser, named="languages as the files name them, besides English")
+
+
+def load(args: argparse.Namespace) -> Loaded:
+    """Load the texts of the languages asked for and of English, and the encoder.
 
     Raises:
         ValueError: data is missing or malformed, there is no such encoder, or nothing but English.
     """
-    from encoder import load_encoder
-
-    known = load_aligned(directory)
-    english = english_of(known.languages, directory)
-    asked = known.languages if languages is None else languages
-    data = load_aligned(directory, [*asked, english])
+    known = list(aligned_files(args.directory))
+    english = english_of(known, args.directory)
+    data = load_aligned(args.directory, [*chosen_languages(args, known), english])
     if data.languages == [english]:
-        raise ValueError(f"{directory}: nothing to find {english!r} sentences from but themselves")
-    return Loaded(data=data, english=english, encoder=load_encoder(encoder_spec))
+        raise ValueError(
+            f"{args.directory}: nothing to find {english!r} sentences from but themselves; "
+            "give another language with --lang"
+        )
+    return Loaded(data=data, english=english, encoder=load_encoder(args.encoder))

@@ -1,26 +1,22 @@
-"""eval-encoder bucc without its command line: mine language pairs, tune, test, report."""
+"""Mine language pairs with gold: the F1 at a threshold chosen on another split."""
 
 from __future__ import annotations
 
+import argparse
 import functools
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eval.data.datasets import bucc_files, bucc_pairs, bucc_splits, load_bucc
+import numpy as np
+
+from encoder import load_encoder
+from eval.data.bucc import bucc_files, bucc_splits, load_bucc
 from eval.data.textfiles import fingerprint, write_text
-from eval.metrics.bootstrap import SIGNED
-from eval.output import (
-    BUCC_HEADER,
-    bucc_mean,
-    bucc_mean_interval,
-    bucc_mean_row,
-    bucc_record,
-    bucc_row,
-    signature,
-)
+from eval.metrics.bootstrap import SIGNED, interval
+from eval.output import Record, Table, print_note, score_record, signature
+from eval.tasks.arguments import add_bucc_data, chosen_pairs, positive
 from eval.tasks.mined_splits import (
     SplitResult,
     choose_splits,
@@ -29,154 +25,172 @@ from eval.tasks.mined_splits import (
     scored_texts,
     tune_and_test,
 )
-from miner.commandline import product_version
+from miner.margin import MARGINS
+from miner.mining import mine
+from miner.selection import RETRIEVALS
 
 if TYPE_CHECKING:
     from encoder import Encoder
-    from eval.tasks.mined_splits import Mine
 
-    Tell = Callable[[str], None]
-
-
-@dataclass(frozen=True, kw_only=True)
-class BuccOptions:
-    """What to mine and how; None stands for every pair, and for the usual splits."""
-
-    directory: Path
-    pairs: tuple[str, ...] | None
-    tune: str | None
-    test: str | None
-    encoder: str
-    k: int
-    margin: str
-    retrieval: str
-    align: bool
-    output_dir: Path | None
+ROLES = ("tune", "test")
+TABLE = Table(
+    "pair",
+    [
+        *("role", "split", "source", "target", "gold", "P", "R", "F1", "95% interval"),
+        *("threshold", "oracle F1", "seconds"),
+    ],
+)
 
 
-def run_bucc(options: BuccOptions, *, tell: Tell, note: Tell) -> dict[str, object]:
-    """Run the task; the report as a record for JSON.
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the task."""
+    parser.description = (
+        "Mine two splits of each language pair; the threshold with the best F1 on the first is "
+        "applied to the second. 'oracle F1' is the best any threshold could reach."
+    )
+    add_bucc_data(parser)
+    add = parser.add_argument
+    add("--tune", metavar="SPLIT", help="choose the threshold on it (default: training)")
+    add("--test", metavar="SPLIT", help="apply the threshold to it (default: sample)")
+    add("-k", type=positive, default=4, metavar="K", help="neighbourhood size (default: 4)")
+    add("--margin", choices=MARGINS, default="ratio", help="margin function (default: ratio)")
+    add("--retrieval", choices=RETRIEVALS, default="max", help="selection (default: max)")
+    add("--align", action="store_true", help="score pairs by their words, too, as mine-corpus does")
+    add(
+        "--output-dir",
+        type=Path,
+        metavar="DIR",
+        help="write here the mined pairs, those above the threshold as ids, and report.json",
+    )
 
-    Args:
-        options: what to do.
-        tell: called with each line of the table as it is ready.
-        note: called with remarks that are no part of the result.
 
-    Raises:
-        ValueError: data or an option is wrong; options are checked before anything is encoded.
-    """
-    pairs = bucc_pairs(options.directory) if options.pairs is None else options.pairs
-    plan = {pair: _plan(options, pair, note) for pair in pairs}
-    if options.output_dir is not None:
-        options.output_dir.mkdir(parents=True, exist_ok=True)
-    encoder, mine = _load(options)
-    tuned: list[SplitResult] = []
-    tested: list[SplitResult] = []
-    signatures: dict[str, str] = {}
-    tell(BUCC_HEADER)
-    for pair, splits in plan.items():
-        results = _tune_and_test(options, pair, splits, encoder=encoder, mine=mine)
-        for role, result, column in zip(("tune", "test"), results, (tuned, tested), strict=True):
-            tell(bucc_row(role, result))
-            signatures[f"{pair} {role}"] = _sign(options, result, splits[0], encoder.name)
-            column.append(result)
-    if len(plan) > 1:
-        tell(bucc_mean_row("tune", tuned))
-        tell(bucc_mean_row("test", tested))
-    for signed in signatures.values():
-        tell(signed)
-    record = _record(tuned, tested, signatures)
-    if options.output_dir is not None:
-        write_text(options.output_dir / "report.json", json.dumps(record, indent=2) + "\n")
+def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
+    """Mine each pair's splits and score them."""
+    splits = {pair: _splits(args, pair) for pair in chosen_pairs(args)}
+    if args.output_dir is not None:
+        args.output_dir.mkdir(parents=True, exist_ok=True)
+    encoder = load_encoder(args.encoder)
+    mining = {"k": args.k, "margin": args.margin, "retrieval": args.retrieval}
+    results: dict[str, list[SplitResult]] = {role: [] for role in ROLES}
+    pairs: dict[str, Record] = {}
+    show(TABLE.header)
+    for pair, (tune, test) in splits.items():
+        both = _tune_and_test(args, pair, (tune, test), encoder=encoder, mining=mining)
+        pairs[pair] = {}
+        for role, result in zip(ROLES, both, strict=True):
+            show(_row(role, result))
+            threshold = "optimized" if result.mined.data.split == tune else f"optimized-on-{tune}"
+            fields = {**mining, "align": "yes" if args.align else "no", "threshold": threshold}
+            signed = _signature(result, encoder.name, fields)
+            pairs[pair][role] = {**_record(result), "signature": signed}
+            results[role].append(result)
+    means = {role: _mean(results[role]) for role in ROLES}
+    if len(pairs) > 1:
+        for role, mean in means.items():
+            show(_mean_row(role, mean))
+    for recorded in pairs.values():
+        for role in ROLES:
+            show(recorded[role]["signature"])
+    record = {"task": "bucc", "pairs": pairs, "mean": means}
+    if args.output_dir is not None:
+        write_text(args.output_dir / "report.json", json.dumps(record, indent=2) + "\n")
     return record
 
 
-def _load(options: BuccOptions) -> tuple[Encoder, Mine]:
-    """The encoder, and the miner with its options, which are checked here."""
-    from encoder import load_encoder
-    from miner.margin import MARGINS
-    from miner.mining import mine
-    from miner.selection import RETRIEVALS
-
-    for name, value, known in (
-        ("margin", options.margin, MARGINS),
-        ("retrieval", options.retrieval, RETRIEVALS),
-    ):
-        if value not in known:
-            raise ValueError(f"{name} {value!r} is unknown; choose one of {', '.join(known)}")
-    configured = functools.partial(
-        mine, k=options.k, margin=options.margin, retrieval=options.retrieval
-    )
-    return load_encoder(options.encoder), configured
-
-
-def _plan(options: BuccOptions, pair: str, note: Tell) -> tuple[str, str]:
-    """The splits to tune and to test ``pair`` on."""
-    available = bucc_splits(options.directory, pair)
-    tune, test, remark = choose_splits(available, tune=options.tune, test=options.test)
+def _splits(args: argparse.Namespace, pair: str) -> tuple[str, str]:
+    """Return the splits to tune and to test ``pair`` on."""
+    available = bucc_splits(args.directory, pair)
+    tune, test, remark = choose_splits(available, tune=args.tune, test=args.test)
     for split in (tune, test):
-        bucc_files(options.directory, pair, split)  # now, not after an hour of encoding
+        bucc_files(args.directory, pair, split)  # now, not after an hour of encoding
     if remark is not None:
-        note(f"{pair} is {remark}")
+        print_note("eval-encoder", f"{pair} is {remark}")
     return tune, test
 
 
 def _tune_and_test(
-    options: BuccOptions, pair: str, splits: tuple[str, str], *, encoder: Encoder, mine: Mine
+    args: argparse.Namespace,
+    pair: str,
+    splits: tuple[str, str],
+    *,
+    encoder: Encoder,
+    mining: Record,
 ) -> tuple[SplitResult, SplitResult]:
-    loaded = {split: load_bucc(options.directory, pair, split) for split in splits}
     mined = {
-        split: mine_split(data, encoder=encoder, mine=mine, align=options.align)
-        for split, data in loaded.items()
+        split: mine_split(
+            load_bucc(args.directory, pair, split),
+            encoder=encoder,
+            mine=functools.partial(mine, **mining),
+            align=args.align,
+        )
+        for split in dict.fromkeys(splits)
     }
-    tune, test = splits
-    results = tune_and_test(mined[tune], mined[test])
-    if options.output_dir is not None:
+    results = tune_and_test(*(mined[split] for split in splits))
+    if args.output_dir is not None:
         for result in results:
-            stem = options.output_dir / f"{pair}.{result.mined.data.split}"
-            write_text(stem.with_name(f"{stem.name}.tsv"), scored_texts(result.mined))
-            write_text(stem.with_name(f"{stem.name}.extracted"), extracted_ids(result))
+            stem = f"{pair}.{result.mined.data.split}"
+            write_text(args.output_dir / f"{stem}.tsv", scored_texts(result.mined))
+            write_text(args.output_dir / f"{stem}.extracted", extracted_ids(result))
     return results
 
 
-def _sign(options: BuccOptions, result: SplitResult, tuned_on: str, encoder: str) -> str:
-    data = result.mined.data
-    return signature(
-        "bucc",
-        {
-            "pair": data.pair,
-            "split": data.split,
-            "gold": len(data.gold),
-            "gold_sha256": fingerprint(data.files.gold),
-            "source_sha256": fingerprint(data.files.source),
-            "target_sha256": fingerprint(data.files.target),
-            "encoder": encoder,
-            "k": options.k,
-            "margin": options.margin,
-            "retrieval": options.retrieval,
-            "align": "yes" if options.align else "no",
-            "threshold": "optimized" if data.split == tuned_on else f"optimized-on-{tuned_on}",
-            "ties": "grouped",
-            "repeats": "any",
-            "compat": "none",
-            "interval": SIGNED,
-            "v": product_version(),
-        },
+def _row(role: str, result: SplitResult) -> str:
+    data, score = result.mined.data, result.score
+    return TABLE.row(
+        *(data.pair, role, data.split, len(data.source), len(data.target), score.gold),
+        *(score.precision, score.recall, score.f1, interval(result.f1_samples)),
+        *(f"{score.threshold:.6f}", result.oracle.f1, f"{result.mined.seconds:.1f}"),
     )
 
 
-def _record(
-    tuned: list[SplitResult], tested: list[SplitResult], signatures: dict[str, str]
-) -> dict[str, object]:
-    pairs = {}
-    for tune, test in zip(tuned, tested, strict=True):
-        pair = tune.mined.data.pair
-        pairs[pair] = {
-            role: {**bucc_record(result), "signature": signatures[f"{pair} {role}"]}
-            for role, result in (("tune", tune), ("test", test))
-        }
-    mean = {
-        role: {**bucc_mean(results), "f1_interval": bucc_mean_interval(results)}
-        for role, results in (("tune", tuned), ("test", tested))
+def _mean_row(role: str, mean: Record) -> str:
+    cells = (mean[name] for name in ("precision", "recall", "f1", "f1_interval"))
+    rest = (mean["oracle_f1"], f"{mean['seconds']:.1f}")
+    return TABLE.row("mean", role, *[None] * 4, *cells, None, *rest)
+
+
+def _mean(results: Sequence[SplitResult]) -> Record:
+    """Return the means over the pairs, each counting the same; pairs are resampled on their own."""
+    columns = {
+        "precision": [result.score.precision for result in results],
+        "recall": [result.score.recall for result in results],
+        "f1": [result.score.f1 for result in results],
+        "oracle_f1": [result.oracle.f1 for result in results],
+        "seconds": [result.mined.seconds for result in results],
     }
-    return {"task": "bucc", "pairs": pairs, "mean": mean}
+    means = {name: sum(values) / len(values) for name, values in columns.items()}
+    samples = np.mean([result.f1_samples for result in results], axis=0)
+    return {**means, "f1_interval": interval(samples)}
+
+
+def _record(result: SplitResult) -> Record:
+    data = result.mined.data
+    return {
+        "split": data.split,
+        "source_sentences": len(data.source),
+        "target_sentences": len(data.target),
+        **score_record(result.score),
+        "f1_interval": interval(result.f1_samples),
+        "oracle_f1": result.oracle.f1,
+        "oracle_threshold": score_record(result.oracle)["threshold"],
+        "seconds": result.mined.seconds,
+    }
+
+
+def _signature(result: SplitResult, encoder: str, fields: Record) -> str:
+    data = result.mined.data
+    return signature(
+        "bucc",
+        pair=data.pair,
+        split=data.split,
+        gold=len(data.gold),
+        gold_sha256=fingerprint(data.files.gold),
+        source_sha256=fingerprint(data.files.source),
+        target_sha256=fingerprint(data.files.target),
+        encoder=encoder,
+        **fields,
+        ties="grouped",
+        repeats="any",
+        compat="none",
+        interval=SIGNED,
+    )

@@ -1,33 +1,45 @@
-"""eval-encoder fdr without its command line: thresholds without gold, held against gold."""
+"""Are thresholds chosen without gold as good as they claim to be? Measured where there is gold.
+
+Thresholds are chosen by decoys (``miner.fdr``), and beside them the recall is estimated by planted
+pairs. Axes: ``P`` mined pairs, ``D`` decoys.
+"""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from eval.data.datasets import BuccSplit, bucc_pairs, load_bucc
+from encoder import load_encoder
+from encoder.words import WordEncoder
+from eval.data.bucc import BuccSplit, load_bucc
 from eval.data.textfiles import fingerprint
-from eval.output import score_record, signature
-from eval.table import Table
-from eval.tasks.fdr_thresholds import Choice, best, choose, decoy_scores, planted_scores
+from eval.metrics.bootstrap import Interval, interval
+from eval.metrics.bucc import BuccScore, best_score, score_at
+from eval.output import Record, Table, score_record, signature
+from eval.tasks import fdr_by_words
+from eval.tasks.arguments import add_bucc_data, chosen_pairs
 from eval.tasks.mined_splits import MinedSplit, mine_split
-from miner.commandline import product_version
-from miner.fdr import TAIL
+from miner.fdr import TAIL, AddedPairs, Null, mine_added, threshold_at
 from miner.knn.core.rescore import unit_rows
+from miner.knn.exact import search_both
 from miner.mining import mine
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from encoder import Encoder
+    from miner.arrays import Pairs
 
     Matrix = NDArray[np.float32]
+    FloatArray = NDArray[np.float64]
 
 WANTED = (0.01, 0.05, 0.1, 0.2)
 K = 4
+RESAMPLES = 200
 TABLE = Table(
     "pair",
     [
@@ -37,114 +49,223 @@ TABLE = Table(
 )
 
 
-def run_fdr(
-    directory: Path,
-    *,
-    pairs: Sequence[str] | None,
-    split: str,
-    decoys: str,
-    encoder_spec: str,
-    tell: Callable[[str], None],
-) -> dict[str, object]:
-    """Run the task; the report as a record for JSON.
+@dataclass(frozen=True, kw_only=True)
+class ChosenThreshold:
+    """A threshold for a wanted FDR, what was estimated of it and what gold says.
 
-    Args:
-        directory: BUCC layout.
-        pairs: language pairs; None for all.
-        split: the split that is mined.
-        decoys: the split whose sentences are decoys and whose gold pairs are planted; the two
-            splits must share no sentence.
-        encoder_spec: for ``encoder.load_encoder``.
-        tell: called with each line of the table as it is ready.
-
-    Raises:
-        ValueError: data is missing or malformed.
+    ``interval`` is that of the estimated FDR at the threshold, from resampled decoys;
+    ``recall`` is estimated from planted pairs, ``planted_fdr`` too: 1 less the share of pairs that
+    a recall of so many true pairs explains.
     """
-    from encoder import load_encoder
 
-    names = bucc_pairs(directory) if pairs is None else list(dict.fromkeys(pairs))
-    data = {name: [load_bucc(directory, name, part) for part in (split, decoys)] for name in names}
-    encoder = load_encoder(encoder_spec)
-    tell(TABLE.header)
-    chosen: dict[str, list[Choice]] = {}
-    record: dict[str, object] = {}
+    wanted: float
+    interval: Interval
+    recall: float
+    planted_fdr: float
+    score: BuccScore
+
+    @property
+    def fdr(self) -> float:
+        """The share of wrong pairs, by gold."""
+        return 1 - self.score.precision if self.score.extracted else 0.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the task."""
+    parser.description = (
+        "Choose thresholds for 1, 5, 10 and 20% wrong pairs by decoys, without gold, and show what "
+        "gold says of them, beside the threshold with the best F1. With an encoder of words, do "
+        "the same with scores by words, by decoys and from the scores alone."
+    )
+    add_bucc_data(parser)
+    add = parser.add_argument
+    add("--split", default="training", help="the split that is mined (default: training)")
+    add(
+        "--decoys",
+        default="sample",
+        metavar="SPLIT",
+        help="its sentences are the decoys, its gold pairs are planted; the two splits must share "
+        "no sentence (default: sample)",
+    )
+
+
+def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
+    """Choose and judge thresholds for every pair."""
+    splits = args.split, args.decoys
+    names = chosen_pairs(args)
+    data = {name: [load_bucc(args.directory, name, split) for split in splits] for name in names}
+    encoder = load_encoder(args.encoder)
+    show(TABLE.header)
+    thresholds: list[list[ChosenThreshold]] = []
+    by_words: list[list[fdr_by_words.WordThreshold]] = []
+    word_lines: list[str] = []
+    record: Record = {}
     for name, (real, other) in data.items():
-        mined, choices = _measure(real, other, encoder)
-        chosen[name] = choices
-        tuned = best(mined)
-        for choice in choices:
-            score = choice.score
-            tell(
-                TABLE.row(
-                    *(name, choice.wanted, choice.interval, _fdr(choice), score.extracted),
-                    *(score.recall, choice.recall, choice.planted_fdr),
-                    *(score.f1, tuned.f1, tuned.recall),
-                )
-            )
+        vectors = [
+            (encoded(encoder, split.source.texts), encoded(encoder, split.target.texts))
+            for split in (real, other)
+        ]
+        decoys = decoy_pairs(*vectors)
+        mined, chosen = _measure(real, other, encoder, vectors[0], decoys)
+        best = best_score(mined.judgements)
+        for one in chosen:
+            show(_row(name, one, best))
+        thresholds.append(chosen)
         record[name] = {
-            "thresholds": [_choice_record(choice) for choice in choices],
-            "best": score_record(tuned),
+            "thresholds": [_record(one) for one in chosen],
+            "best": score_record(best),
         }
-    for wanted, together in zip(WANTED, zip(*chosen.values(), strict=True), strict=True):
-        rates = [_fdr(choice) for choice in together]
-        recalls = [choice.score.recall for choice in together]
-        tell(TABLE.row("mean", wanted, None, float(np.mean(rates)), None, float(np.mean(recalls))))
-        tell(TABLE.row("highest", wanted, None, max(rates)))
-    files = [file for real, other in data.values() for file in (*_files(real), *_files(other))]
+        if isinstance(encoder, WordEncoder):
+            words, best = fdr_by_words.measure(
+                real, other, encoder=encoder, mine=_mine, decoys=decoys, wanted=WANTED
+            )
+            by_words.append(words)
+            word_lines += [fdr_by_words.row(name, one, best) for one in words]
+            record[name]["by words"] = {
+                "thresholds": [one.record() for one in words],
+                "best": score_record(best),
+            }
+    for wanted, together in zip(WANTED, zip(*thresholds, strict=True), strict=True):
+        rates = [one.fdr for one in together]
+        recall = float(np.mean([one.score.recall for one in together]))
+        show(TABLE.row("mean", wanted, None, float(np.mean(rates)), None, recall))
+        show(TABLE.row("highest", wanted, None, max(rates)))
+    if by_words:
+        for line in (fdr_by_words.TABLE.header, *word_lines, *fdr_by_words.summary(by_words)):
+            show(line)
+    files = [file for both in data.values() for split in both for file in split.files.all]
     signed = signature(
         "fdr",
-        {
-            "pairs": ",".join(names),
-            "split": split,
-            "decoys": decoys,
-            "sha256": fingerprint(*files),
-            "encoder": encoder.name,
-            "k": K,
-            "margin": "ratio",
-            "tail": TAIL,
-            "v": product_version(),
-        },
+        pairs=",".join(names),
+        split=args.split,
+        decoys=args.decoys,
+        sha256=fingerprint(*files),
+        encoder=encoder.name,
+        k=K,
+        margin="ratio",
+        tail=TAIL,
     )
-    tell(signed)
+    show(signed)
     return {"task": "fdr", "pairs": record, "signature": signed}
 
 
-def _measure(
-    real: BuccSplit, other: BuccSplit, encoder: Encoder
-) -> tuple[MinedSplit, list[Choice]]:
-    mined = mine_split(real, encoder=encoder, mine=lambda x, y: mine(x, y, k=K))
-    own = _vectors(encoder, real.source.texts), _vectors(encoder, real.target.texts)
-    theirs = _vectors(encoder, other.source.texts), _vectors(encoder, other.target.texts)
-    decoys = decoy_scores(own, theirs, k=K)
-    source = dict(zip(other.source.ids, other.source.texts, strict=True))
-    target = dict(zip(other.target.ids, other.target.texts, strict=True))
-    known = sorted(other.gold)
-    planted = (
-        _vectors(encoder, [source[one] for one, _ in known]),
-        _vectors(encoder, [target[one] for _, one in known]),
+def _row(name: str, chosen: ChosenThreshold, best: BuccScore) -> str:
+    score = chosen.score
+    return TABLE.row(
+        *(name, chosen.wanted, chosen.interval, chosen.fdr, score.extracted),
+        *(score.recall, chosen.recall, chosen.planted_fdr),
+        *(score.f1, best.f1, best.recall),
     )
-    found = planted_scores(own, planted, k=K)
-    return mined, [choose(mined, decoys, found, fdr=wanted) for wanted in WANTED]
 
 
-def _vectors(encoder: Encoder, texts: Sequence[str]) -> Matrix:
+def _record(chosen: ChosenThreshold) -> Record:
+    return {
+        "wanted": chosen.wanted,
+        "interval": chosen.interval,
+        "fdr": chosen.fdr,
+        "planted_recall": chosen.recall,
+        "planted_fdr": chosen.planted_fdr,
+        **score_record(chosen.score),
+    }
+
+
+def encoded(encoder: Encoder, texts: Sequence[str]) -> Matrix:
+    """Unit rows of some sentences."""
     return unit_rows(encoder.encode(texts))
 
 
-def _files(data: BuccSplit) -> tuple[Path, Path, Path]:
-    return data.files.source, data.files.target, data.files.gold
+def _mine(source: Matrix, target: Matrix) -> Pairs:
+    return mine(source, target, k=K)
 
 
-def _fdr(choice: Choice) -> float:
-    return 1 - choice.score.precision if choice.score.extracted else 0.0
+def _measure(
+    real: BuccSplit,
+    other: BuccSplit,
+    encoder: Encoder,
+    own: tuple[Matrix, Matrix],
+    decoys: Sequence[AddedPairs],
+) -> tuple[MinedSplit, list[ChosenThreshold]]:
+    mined = mine_split(real, encoder=encoder, mine=_mine)
+    source = dict(zip(other.source.ids, other.source.texts, strict=True))
+    target = dict(zip(other.target.ids, other.target.texts, strict=True))
+    known = sorted(other.gold)
+    planted = planted_scores(
+        own,
+        (
+            encoded(encoder, [source[one] for one, _ in known]),
+            encoded(encoder, [target[one] for _, one in known]),
+        ),
+    )
+    scores = np.concatenate([pairs.scores for pairs in decoys])
+    return mined, [choose(mined, scores, planted, fdr=wanted) for wanted in WANTED]
 
 
-def _choice_record(choice: Choice) -> dict[str, object]:
-    return {
-        "wanted": choice.wanted,
-        "interval": choice.interval,
-        "fdr": _fdr(choice),
-        "planted_recall": choice.recall,
-        "planted_fdr": choice.planted_fdr,
-        **score_record(choice.score),
-    }
+def decoy_pairs(real: tuple[Matrix, Matrix], decoys: tuple[Matrix, Matrix]) -> list[AddedPairs]:
+    """Mine for decoys of either side, source first, among the real sentences of the other.
+
+    All are unit rows; the real ones are mined as ``miner.mining.mine`` does by default.
+    """
+    forward, backward = search_both(*real, k=K)
+    pairs = _mine(*real)
+    mined = []
+    for queries, base, others, rows in (
+        (decoys[0], real[1], backward, pairs.target),
+        (decoys[1], real[0], forward, pairs.source),
+    ):
+        taken = np.full(len(base), -np.inf)
+        taken[rows] = pairs.score
+        found, _ = search_both(queries, base, k=K)
+        mined.append(mine_added(found, others, taken))
+    return mined
+
+
+def planted_scores(real: tuple[Matrix, Matrix], planted: tuple[Matrix, Matrix]) -> FloatArray:
+    """Mine planted pairs, row i of both sides, with the real sentences.
+
+    Returns the score of each, ascending, -inf where it is not mined: float64 (planted pairs,).
+    """
+    both = (np.concatenate([own, more]) for own, more in zip(real, planted, strict=True))
+    pairs = _mine(*both)
+    row = pairs.source - len(real[0])
+    right = (row >= 0) & (row == pairs.target - len(real[1]))
+    scores = np.full(len(planted[0]), -np.inf)
+    scores[row[right]] = pairs.score[right]
+    return np.sort(scores)
+
+
+def choose(
+    mined: MinedSplit, decoys: FloatArray, planted: FloatArray, *, fdr: float
+) -> ChosenThreshold:
+    """Choose the threshold for a wanted FDR by decoys; judge it by planted pairs and by gold."""
+    scores = mined.judgements.scores
+    threshold = threshold_at(scores, Null.fitted(decoys), fdr=fdr)
+    score = score_at(mined.judgements, threshold)
+    recall = float((planted > threshold).mean())
+    return ChosenThreshold(
+        wanted=fdr,
+        interval=_interval(decoys, threshold, pairs=len(scores), kept=score.extracted),
+        recall=recall,
+        planted_fdr=1 - min(1.0, _true_pairs(scores, planted) * recall / max(1, score.extracted)),
+        score=score,
+    )
+
+
+def _interval(decoys: FloatArray, threshold: float, *, pairs: int, kept: int) -> Interval:
+    random = np.random.default_rng(RESAMPLES)
+    thresholds = np.array([threshold])
+    rates = [
+        float(Null.fitted(random.choice(decoys, len(decoys))).above(thresholds)[0]) * pairs
+        for _ in range(RESAMPLES)
+    ]
+    low, high = interval(np.array(rates) / max(1, kept))
+    return min(1.0, low), min(1.0, high)
+
+
+def _true_pairs(scores: FloatArray, planted: FloatArray) -> float:
+    """Estimate how many true pairs there are, found or not, by the planted ones.
+
+    Above the median of the planted scores nearly all pairs are right, and half of the planted ones
+    are there: so half of the true ones are.
+    """
+    middle = planted[len(planted) // 2]
+    return float((scores > middle).sum() / (planted > middle).mean())

@@ -1,22 +1,22 @@
-"""eval-encoder filters without its command line: what rules and the second score do to F1."""
+"""What filters and a second score do to F1, with thresholds chosen on another split."""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from encoder import load_encoder
 from encoder.words import WordEncoder
-from eval.data.datasets import BuccSplit, bucc_pairs, load_bucc
+from eval.data.bucc import BuccSplit, load_bucc
 from eval.data.textfiles import fingerprint
 from eval.metrics.bucc import Candidates, judge, rank
-from eval.output import signature
-from eval.table import Table
+from eval.output import Record, Table, signature
+from eval.tasks.arguments import add_bucc_data, chosen_pairs
 from eval.tasks.mined_splits import MinedSplit, SplitResult, mine_split, mined_texts, tune_and_test
-from miner.commandline import product_version
 from miner.filters import FILTERS, Suspects, check_filters, occurrences, usual_ratio
 from miner.knn.core.rescore import unit_rows
 from miner.knn.exact import search_both
@@ -59,66 +59,49 @@ class Split:
     aligned: Scores | None
 
 
-def run_filters(
-    directory: Path,
-    *,
-    pairs: Sequence[str] | None,
-    tune: str,
-    test: str,
-    encoder_spec: str,
-    tell: Callable[[str], None],
-) -> dict[str, object]:
-    """Run the task; the report as a record for JSON.
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the task."""
+    parser.description = (
+        "F1 with thresholds chosen on one split and applied to another: of the margin, of it "
+        "without what each filter rejects, and of a logistic model trained on the first."
+    )
+    add_bucc_data(parser)
+    add = parser.add_argument
+    add("--tune", default="sample", metavar="SPLIT", help="choose thresholds (default: sample)")
+    add("--test", default="training", metavar="SPLIT", help="apply them (default: training)")
 
-    Args:
-        directory: BUCC layout.
-        pairs: language pairs; None for all.
-        tune: the split that thresholds are chosen on, and all of which together train the model.
-        test: the split that is reported.
-        encoder_spec: for ``encoder.load_encoder``.
-        tell: called with each line of the table as it is ready.
 
-    Raises:
-        ValueError: data is missing or malformed, or a language is unknown to the filter.
-    """
-    from encoder import load_encoder
-
-    names = bucc_pairs(directory) if pairs is None else list(dict.fromkeys(pairs))
+def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
+    """Measure every variant on all pairs; all splits of ``args.tune`` together train the model."""
+    names = chosen_pairs(args)
     for name in names:
         check_filters(tuple(FILTERS), _languages(name))
-    data = {name: [load_bucc(directory, name, part) for part in (tune, test)] for name in names}
-    encoder = load_encoder(encoder_spec)
-    splits = [[_mined(part, encoder) for part in parts] for parts in data.values()]
+    parts = args.tune, args.test
+    data = {name: [load_bucc(args.directory, name, part) for part in parts] for name in names}
+    encoder = load_encoder(args.encoder)
+    splits = [[_mined(part, encoder) for part in both] for both in data.values()]
     table = Table("rule", [*names, "mean F1", "best F1", "rejected", "right"])
-    tell(table.header)
-    record = {}
+    show(table.header)
+    rules: Record = {}
     for variant, (filters, scoring) in VARIANTS.items():
         if scoring == ALIGN and not isinstance(encoder, WordEncoder):
             continue
-        record[variant] = told = _told(names, splits, filters, scoring)
-        tell(table.row(variant, *told["f1"].values(), *list(told.values())[2:]))
-    files = [
-        file
-        for parts in data.values()
-        for part in parts
-        for file in (part.files.source, part.files.target, part.files.gold)
-    ]
+        rules[variant] = measured = _measured(names, splits, filters, scoring)
+        show(table.row(variant, *measured["f1"].values(), *list(measured.values())[2:]))
+    files = (file for both in data.values() for split in both for file in split.files.all)
     signed = signature(
         "filters",
-        {
-            "pairs": ",".join(names),
-            "tune": tune,
-            "test": test,
-            "sha256": fingerprint(*files),
-            "encoder": encoder.name,
-            "k": K,
-            "margin": "ratio",
-            "features": ",".join(FEATURES),
-            "v": product_version(),
-        },
+        pairs=",".join(names),
+        tune=args.tune,
+        test=args.test,
+        sha256=fingerprint(*files),
+        encoder=encoder.name,
+        k=K,
+        margin="ratio",
+        features=",".join(FEATURES),
     )
-    tell(signed)
-    return {"task": "filters", "rules": record, "signature": signed}
+    show(signed)
+    return {"task": "filters", "rules": rules, "signature": signed}
 
 
 def _languages(pair: str) -> tuple[str, str]:
@@ -157,13 +140,13 @@ def _mined(data: BuccSplit, encoder: Encoder) -> Split:
     )
 
 
-def _told(
+def _measured(
     names: Sequence[str],
     splits: Sequence[Sequence[Split]],
     filters: Sequence[str],
     scoring: str,
-) -> dict[str, Any]:
-    """What a variant does: F1 of each pair with the other split's threshold, and with the best.
+) -> Record:
+    """Measure a variant: F1 of each pair with the other split's threshold, and with the best.
 
     Of the tested splits, ``rejected`` counts the mined pairs that filters reject, and ``right``
     those of them that gold says are right.
@@ -182,7 +165,7 @@ def _told(
 
 
 def _scoring(tuned: Sequence[Split], filters: Sequence[str], scoring: str) -> Score:
-    """What scores the pairs of a split; a model is trained on those that are tuned on."""
+    """Return the score of a split's pairs; a model is trained on the splits tuned on."""
     if scoring == MODEL:
         model = _trained(tuned, filters)
         return lambda split: model.scores(split.features)
@@ -192,7 +175,7 @@ def _scoring(tuned: Sequence[Split], filters: Sequence[str], scoring: str) -> Sc
 
 
 def _result(tune: Split, test: Split, filters: Sequence[str], score: Score) -> SplitResult:
-    """The tested split, with the threshold of the other one."""
+    """Score the tested split with the threshold of the other one."""
     return tune_and_test(*(_judged(split, filters, score) for split in (tune, test)))[1]
 
 

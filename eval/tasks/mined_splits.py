@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from encoder.words import WordEncoder
-from eval.data.datasets import BuccSplit
+from eval.data.bucc import BuccSplit
 from eval.data.sentences import Sentences, text_key
 from eval.metrics.bootstrap import resampled
 from eval.metrics.bucc import (

@@ -1,7 +1,8 @@
-"""eval-encoder retrieval without its command line: P@N among aligned texts."""
+"""Translation retrieval among aligned texts: P@1, P@5 and P@10."""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -9,8 +10,9 @@ import numpy as np
 
 from eval.metrics.bootstrap import interval, mean_samples
 from eval.metrics.retrieval import DEPTHS, translation_ranks
-from eval.table import Table
-from eval.tasks.aligned import Loaded
+from eval.output import Record, Table
+from eval.tasks.aligned import add_aligned_data, load
+from eval.tasks.arguments import ALL, positive
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,23 +21,26 @@ NAMES = tuple(f"P@{depth}" for depth in DEPTHS)
 TABLE = Table("pair", ["sentences", *NAMES, "95% of P@1"])
 
 
-def run_retrieval(
-    loaded: Loaded, *, others: int | None, tell: Callable[[str], None]
-) -> dict[str, object]:
-    """P@1, 5 and 10 from each language into English and back; the report as a record for JSON.
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the task."""
+    parser.description = "P@1, P@5 and P@10 of each translation among it and other sentences."
+    add_aligned_data(parser)
+    parser.add_argument(
+        "--others",
+        type=lambda text: None if text == ALL else positive(text),
+        default=999,
+        metavar="K",
+        help="number of other sentences drawn for each, or all (default: 999)",
+    )
 
-    Args:
-        loaded: texts and encoder.
-        others: how many other sentences a translation is looked for among; None for all.
-        tell: called with each line of the table as it is ready.
 
-    Raises:
-        ValueError: there are not that many other sentences.
-    """
-    tell(TABLE.header)
+def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
+    """Retrieve from each language into English and back."""
+    loaded = load(args)
+    show(TABLE.header)
     english = loaded.vectors(loaded.english)
-    results: dict[str, dict[str, object]] = {}
-    shares: list[NDArray[np.float64]] = []
+    results: dict[str, Record] = {}
+    shares: list[list[float]] = []
     samples: list[NDArray[np.float64]] = []
     for language in loaded.others:
         vectors = loaded.vectors(language)
@@ -43,21 +48,16 @@ def run_retrieval(
             (vectors, english, f"{language}-{loaded.english}"),
             (english, vectors, f"{loaded.english}-{language}"),
         ):
-            ranks = translation_ranks(source, target, others=others)
-            shares.append(np.array([float((ranks <= depth).mean()) for depth in DEPTHS]))
+            ranks = translation_ranks(source, target, others=args.others)
+            shares.append([float((ranks <= depth).mean()) for depth in DEPTHS])
             samples.append(mean_samples(ranks == 1, stream=0))
-            by_depth = dict(zip(NAMES, shares[-1].tolist(), strict=True))
+            by_depth = dict(zip(NAMES, shares[-1], strict=True))
             results[pair] = {**by_depth, "interval": interval(samples[-1])}
-            tell(TABLE.row(pair, len(ranks), *by_depth.values(), interval(samples[-1])))
+            show(TABLE.row(pair, len(ranks), *results[pair].values()))
     mean = dict(zip(NAMES, np.mean(shares, axis=0).tolist(), strict=True))
-    mean_interval = interval(np.mean(samples, axis=0))
-    tell(TABLE.row("mean", None, *mean.values(), mean_interval))
-    drawn = "all" if others is None else others
-    signed = loaded.signature("retrieval", others=drawn, similarity="cosine")
-    tell(signed)
-    return {
-        "task": "retrieval",
-        "pairs": results,
-        "mean": {**mean, "interval": mean_interval},
-        "signature": signed,
-    }
+    mean["interval"] = interval(np.mean(samples, axis=0))
+    show(TABLE.row("mean", None, *mean.values()))
+    others = ALL if args.others is None else args.others
+    signed = loaded.signature("retrieval", others=others, similarity="cosine")
+    show(signed)
+    return {"task": "retrieval", "pairs": results, "mean": mean, "signature": signed}

@@ -1,55 +1,53 @@
-"""eval-encoder sts without its command line: Pearson's r for each file."""
+"""Semantic textual similarity: Pearson's r between people's scores and the vectors'."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import argparse
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
+from encoder import load_encoder
+from eval.data.scored_pairs import read_scored_pairs
 from eval.data.textfiles import fingerprint
 from eval.metrics.bootstrap import SIGNED, interval, resampled
-from eval.metrics.sts import angular_similarity, moments, pearson, read_scored_pairs
-from eval.output import signature
-from eval.table import Table
-from miner.commandline import product_version
+from eval.metrics.sts import angular_similarity, moments, pearson
+from eval.output import Record, Table, signature
 
 TABLE = Table("pairs", ["100 r", "95% interval", "file"])
 
 
-def run_sts(
-    paths: Sequence[Path], *, encoder_spec: str, tell: Callable[[str], None]
-) -> dict[str, object]:
-    """Run the task; the report as a record for JSON.
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the task."""
+    parser.description = "Pearson's r between people's scores and angular similarity."
+    parser.add_argument(
+        "files", nargs="+", type=Path, metavar="FILE", help="SCORE TAB sentence TAB sentence lines"
+    )
 
-    Raises:
-        ValueError: a file is malformed, or the encoder is not there.
-    """
-    from encoder import load_encoder
 
-    read = {path: read_scored_pairs(path) for path in paths}
-    encoder = load_encoder(encoder_spec)
-    tell(TABLE.header)
-    results: dict[str, dict[str, object]] = {}
-    for stream, (path, (scores, first, second)) in enumerate(read.items()):
+def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
+    """Correlate in each file."""
+    texts = {path: read_scored_pairs(path) for path in args.files}
+    encoder = load_encoder(args.encoder)
+    show(TABLE.header)
+    results: dict[str, Record] = {}
+    for stream, (path, (scores, first, second)) in enumerate(texts.items()):
         similarity = angular_similarity(encoder.encode(first), encoder.encode(second))
         units = moments(scores, similarity)
         r = float(pearson(units.sum(axis=0)[None])[0])
         between = interval(resampled(units, pearson, stream=stream))
         results[str(path)] = {"pairs": len(scores), "pearson": r, "interval": between}
-        tell(TABLE.row(str(len(scores)), r, between, f"  {path.name}"))
+        show(TABLE.row(str(len(scores)), r, between, f"  {path.name}"))
     mean = float(np.mean([result["pearson"] for result in results.values()]))
     if len(results) > 1:
-        tell(TABLE.row("mean", mean))
+        show(TABLE.row("mean", mean))
     signed = signature(
         "sts",
-        {
-            "sha256": fingerprint(*paths),
-            "encoder": encoder.name,
-            "similarity": "angular",
-            "interval": SIGNED,
-            "v": product_version(),
-        },
+        sha256=fingerprint(*args.files),
+        encoder=encoder.name,
+        similarity="angular",
+        interval=SIGNED,
     )
-    tell(signed)
+    show(signed)
     return {"task": "sts", "files": results, "mean": mean, "signature": signed}

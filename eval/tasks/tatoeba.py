@@ -1,20 +1,25 @@
-"""eval-encoder tatoeba without its command line: similarity search by language, and the means."""
+"""Similarity search by cosine between sentences and their English translations: error rates."""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from eval.data.datasets import ISO_639_1, ISO_639_3, load_tatoeba, tatoeba_languages
-from eval.data.published import TATOEBA_SOURCE, tatoeba_rate
+from encoder import load_encoder
+from eval.data.languages import iso_639_1
+from eval.data.tatoeba import (
+    PUBLISHED_SOURCE,
+    load_tatoeba,
+    published_error,
+    tatoeba_languages,
+)
 from eval.metrics.bootstrap import SIGNED, interval, mean_samples
 from eval.metrics.similarity import SearchErrors, search_errors
-from eval.output import signature
-from eval.table import Table
-from miner.commandline import product_version
+from eval.output import Record, Table, signature
+from eval.tasks.arguments import add_directory, add_languages, chosen_languages
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,70 +29,57 @@ if TYPE_CHECKING:
 TABLE = Table("language", ["sentences", "xx->en", "en->xx", "mean", "95% interval", "LASER"])
 
 
-def run_tatoeba(
-    directory: Path,
-    *,
-    languages: Sequence[str] | None,
-    encoder_spec: str,
-    tell: Callable[[str], None],
-) -> dict[str, object]:
-    """Run the task; the report as a record for JSON.
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the task."""
+    parser.description = (
+        "Error rate of nearest-neighbour search by cosine, both ways, beside LASER's."
+    )
+    add_directory(parser, holds="tatoeba.xxx-eng.xxx and .eng")
+    add_languages(parser, named="ISO 639-3 or 639-1 codes")
 
-    Args:
-        directory: holds ``tatoeba.xxx-eng.xxx`` and ``.eng``.
-        languages: ISO 639-3 or 639-1 codes; None for every language in ``directory``.
-        encoder_spec: for ``encoder.load_encoder``.
-        tell: called with each line of the table as it is ready.
 
-    Raises:
-        ValueError: data is missing or malformed; all is loaded before anything is encoded.
-    """
-    from encoder import load_encoder
-
-    names = tatoeba_languages(directory) if languages is None else list(dict.fromkeys(languages))
-    texts = {name: load_tatoeba(directory, name) for name in names}
-    encoder = load_encoder(encoder_spec)
-    tell(TABLE.header)
-    results: dict[str, SearchErrors] = {}
-    published: dict[str, float | None] = {}
+def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
+    """Search in every language, beside LASER's published error rates."""
+    names = chosen_languages(args, tatoeba_languages(args.directory))
+    texts = {name: load_tatoeba(args.directory, name) for name in names}
+    encoder = load_encoder(args.encoder)
+    show(TABLE.header)
+    results: dict[str, Record] = {}
     samples: list[NDArray[np.float64]] = []
     for name, (foreign, english) in texts.items():
         errors = language_errors(encoder, name, foreign, english)
-        samples.append(error_samples(errors, stream=len(samples)))
-        results[name] = errors
-        published[name] = tatoeba_rate(ISO_639_3.get(name, name), errors)
-        tell(TABLE.row(name, *_cells(errors), interval(samples[-1]), published[name]))
-    mean = _mean(list(results.values()))
-    mean_interval = interval(np.mean(samples, axis=0))
-    theirs = _mean_published(list(published.values()))
+        samples.append(_error_samples(errors, stream=len(samples)))
+        results[name] = {
+            "sentences": errors.sentences,
+            "xx_en": errors.forward_rate,
+            "en_xx": errors.backward_rate,
+            "mean": errors.rate,
+            "interval": interval(samples[-1]),
+            "published": published_error(name, sentences=errors.sentences),
+        }
+        show(TABLE.row(name, *results[name].values()))
+    mean = {
+        **{name: _mean(results, name) for name in ("xx_en", "en_xx", "mean")},
+        "interval": interval(np.mean(samples, axis=0)),
+        "published": _mean(results, "published"),
+    }
     if len(results) > 1:
-        tell(TABLE.row("mean", None, *mean.values(), mean_interval, theirs))
+        show(TABLE.row("mean", None, *mean.values()))
     signed = signature(
         "tatoeba",
-        {
-            "languages": ",".join(names),
-            "sentences": sum(errors.sentences for errors in results.values()),
-            "encoder": encoder.name,
-            "similarity": "cosine",
-            "interval": SIGNED,
-            "v": product_version(),
-        },
+        languages=",".join(names),
+        sentences=sum(len(foreign) for foreign, _ in texts.values()),
+        encoder=encoder.name,
+        similarity="cosine",
+        interval=SIGNED,
     )
-    tell(signed)
-    tell(f"LASER: {TATOEBA_SOURCE}")
+    show(signed)
+    show(f"LASER: {PUBLISHED_SOURCE}")
     return {
         "task": "tatoeba",
-        "languages": {
-            name: {
-                "sentences": errors.sentences,
-                **_mean([errors]),
-                "interval": interval(sampled),
-                "published": published[name],
-            }
-            for (name, errors), sampled in zip(results.items(), samples, strict=True)
-        },
-        "mean": {**mean, "interval": mean_interval, "published": theirs},
-        "published_source": TATOEBA_SOURCE,
+        "languages": results,
+        "mean": mean,
+        "published_source": PUBLISHED_SOURCE,
         "signature": signed,
     }
 
@@ -95,34 +87,23 @@ def run_tatoeba(
 def language_errors(
     encoder: Encoder, language: str, foreign: Sequence[str], english: Sequence[str]
 ) -> SearchErrors:
-    """Errors of the search by cosine between sentences of a language and their translations.
+    """Search by cosine between sentences of a language and their translations.
 
     Raises:
         ValueError: there are no sentences.
     """
     return search_errors(
-        encoder.for_language(ISO_639_1.get(language, language)).encode(foreign),
+        encoder.for_language(iso_639_1(language)).encode(foreign),
         encoder.for_language("en").encode(english),
     )
 
 
-def error_samples(errors: SearchErrors, *, stream: int) -> NDArray[np.float64]:
-    """Resampled mean error rates; the unit is a pair, with its errors of both directions."""
+def _error_samples(errors: SearchErrors, *, stream: int) -> NDArray[np.float64]:
+    """Resample the mean error rate; the unit is a pair, with its errors of both directions."""
     return mean_samples((errors.forward.astype(np.float64) + errors.backward) / 2, stream=stream)
 
 
-def _cells(errors: SearchErrors) -> tuple[int, float, float, float]:
-    return errors.sentences, errors.forward_rate, errors.backward_rate, errors.rate
-
-
-def _mean(results: Sequence[SearchErrors]) -> dict[str, float]:
-    """Mean error rates over the languages, each counting the same; fractions from 0 to 1."""
-    columns = zip(*(_cells(errors)[1:] for errors in results), strict=True)
-    names = ("xx_en", "en_xx", "mean")
-    return {name: sum(values) / len(values) for name, values in zip(names, columns, strict=True)}
-
-
-def _mean_published(rates: Sequence[float | None]) -> float | None:
-    """The mean, where every language has a figure."""
-    known = [rate for rate in rates if rate is not None]
-    return sum(known) / len(known) if len(known) == len(rates) else None
+def _mean(results: dict[str, Record], name: str) -> float | None:
+    """Return the mean over the languages, where every language has the figure."""
+    values = [result[name] for result in results.values()]
+    return None if None in values else sum(values) / len(values)

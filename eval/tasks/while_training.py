@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from encoder.training.measures import Measure
-from eval.data.datasets import (
-    ISO_639_3,
-    bucc_pairs,
-    bucc_splits,
-    load_bucc,
-    load_tatoeba,
-    tatoeba_languages,
-)
+from eval.data.bucc import bucc_pairs, bucc_splits, load_bucc
+from eval.data.languages import iso_639_3
+from eval.data.tatoeba import load_tatoeba, tatoeba_languages
 from eval.metrics.bucc import best_score
 from eval.tasks.mined_splits import choose_splits, mine_split
 from eval.tasks.tatoeba import language_errors
@@ -23,18 +19,22 @@ from miner.mining import mine
 if TYPE_CHECKING:
     from encoder import Encoder
 
+logger = logging.getLogger(__name__)
+
 
 def tatoeba_error(directory: Path, pairs: Collection[str]) -> Measure:
-    """The error rate of ``eval-encoder tatoeba`` in the languages of the language pairs.
+    """Measure the error rate of ``eval-encoder tatoeba`` in the languages of the language pairs.
 
     Raises:
         ValueError: there are no sentences of any of them in ``directory``, or malformed ones.
     """
     there = tatoeba_languages(directory)
-    languages = [name for name in sorted(_languages(pairs)) if ISO_639_3.get(name, name) in there]
+    languages = [name for name in sorted(_languages(pairs)) if iso_639_3(name) in there]
     texts = {name: load_tatoeba(directory, name) for name in languages}
     if not texts:
         raise ValueError(f"{directory}: no sentences of the languages of {', '.join(pairs)}")
+    if missing := sorted(_languages(pairs) - {*languages, "en"}):  # English is the other side
+        logger.warning("%s: no sentences of %s; not measured", directory, ", ".join(missing))
 
     def take(encoder: Encoder) -> Mapping[str, float]:
         return {name: language_errors(encoder, name, *both).rate for name, both in texts.items()}
@@ -43,7 +43,7 @@ def tatoeba_error(directory: Path, pairs: Collection[str]) -> Measure:
 
 
 def bucc_f1(directory: Path, pairs: Collection[str]) -> Measure:
-    """The F1 that ``eval-encoder bucc`` tells of the split that thresholds are chosen on.
+    """Measure the F1 that ``eval-encoder bucc`` reports of the split that thresholds are chosen on.
 
     It is measured on every language pair in ``directory`` of which both languages are in ``pairs``.
 

@@ -10,7 +10,6 @@ side, searched with the same centroids, merge to what the whole finds.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -31,8 +30,9 @@ from miner.knn.core.codes import (
 )
 from miner.knn.core.passes import Tile, fallback_search, generate_candidates, loops_for, verify
 from miner.knn.core.rescore import check_search, unit_rows
-from miner.knn.core.threads import blocks, in_threads
 from miner.knn.core.tuning import choose
+from miner.knn.method import PROBES
+from miner.threads import blocks, in_threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 POINTS, ROUNDS = 64, 3
 # A cell with this many times the mean load is split; even cells are the cheapest for their number.
 CROWDED = 2.0
-PROBES = 5
 # Rows and columns of a tile: most cells are one, so that what they share is fetched once.
 TILE = 2048
 
@@ -59,34 +58,6 @@ def default_cells(rows: int) -> int:
     hold nothing above its floor, and training is 7 * POINTS * cells * cells products.
     """
     return 1 << max(0, round(math.log2(max(1.0, 2 * math.sqrt(rows)))))
-
-
-@dataclass(frozen=True, kw_only=True)
-class CellSpec:
-    """``cells[COUNT][:probes=P]``: so many cells, None for the default, and P of them a row."""
-
-    count: int | None
-    probes: int
-
-
-def names_cells(text: str) -> bool:
-    """Whether this asks for a cell join, rightly or not."""
-    return text.startswith("cells")
-
-
-def parse_cells(text: str) -> CellSpec:
-    """What ``cells``, ``cells4096`` or ``cells4096:probes=8`` asks for.
-
-    Raises:
-        ValueError: none of these.
-    """
-    match = re.fullmatch(r"cells([1-9]\d{0,8})?(?::probes=([1-9]\d{0,4}))?", text)
-    if not match:
-        raise ValueError(
-            f"index {text!r} is no cell join; write 'cells', 'cells4096' or 'cells4096:probes=8'"
-        )
-    count, probes = match.groups()
-    return CellSpec(count=int(count) if count else None, probes=int(probes or PROBES))
 
 
 def train_cells(sample: Matrix, count: int) -> Matrix:

@@ -21,10 +21,10 @@ from miner.knn.core.candidates import Candidates
 from miner.knn.core.codes import Codes, Precision, encode_both
 from miner.knn.core.passes import Tile, fallback_search, generate_candidates, loops_for, verify
 from miner.knn.core.rescore import check_search
-from miner.knn.core.threads import blocks
 from miner.knn.core.tuning import choose
 from miner.knn.duplicates import Distinct, expand, find_distinct
 from miner.knn.gpu.cuda import ROUNDING, DeviceError, generate_on_devices, usable_devices
+from miner.threads import blocks
 
 if TYPE_CHECKING:
     import torch

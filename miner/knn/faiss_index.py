@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from miner.arrays import NO_NEIGHBOUR, Neighbours
+from miner.knn.method import IndexSpec
 
 if TYPE_CHECKING:
     import faiss
@@ -39,28 +39,6 @@ LEAST_CELLS = 256  # what is trained but not by k-means (PCA, SQ) gets as many p
 
 ANY_DIM = 1024 * 75  # divisible by the subvectors of most product quantisers
 PARAMETER = re.compile(r"(?!ht=)\w+=([1-9][0-9]{0,8})")  # ht: of polysemous codes, see below
-
-
-@dataclass(frozen=True, kw_only=True)
-class IndexSpec:
-    """``FACTORY`` or ``FACTORY:NAME=NUMBER,...``: a FAISS factory string and FAISS's parameters.
-
-    ``build`` are the parameters that change the index, ``search`` those that change only what is
-    found in it; both in the syntax of FAISS's ``ParameterSpace``, empty for the defaults.
-    """
-
-    factory: str
-    build: str
-    search: str
-
-
-def parse_index(text: str) -> IndexSpec:
-    """Take an index apart that ``check_index`` lets pass."""
-    factory, _, parameters = text.partition(":")
-    given = [parameter for parameter in parameters.split(",") if parameter]
-    build = [parameter for parameter in given if "efConstruction" in parameter]
-    search = [parameter for parameter in given if parameter not in build]
-    return IndexSpec(factory=factory, build=",".join(build), search=",".join(search))
 
 
 def check_index(text: str) -> None:

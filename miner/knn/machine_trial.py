@@ -17,6 +17,7 @@ from miner.knn.core.rescore import unit_rows
 from miner.knn.core.tuning import choose, product_rates
 from miner.knn.cost_model import SPARE, Machine
 from miner.knn.duplicates import find_distinct
+from miner.threads import on_one_thread, thread_count
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,8 +33,10 @@ WANTED = 4  # of a tile by each list, while the time of insertions is taken
 
 def measure_machine(*, dim: int, k: int) -> Machine:
     """Time the steps of a search of random vectors of ``dim`` numbers, each on one thread."""
-    import torch
+    return on_one_thread(lambda: _measure(dim, k))
 
+
+def _measure(dim: int, k: int) -> Machine:
     random = np.random.default_rng(0)
     loops = loops_for(COMPILE_FROM)
     usable = [
@@ -43,28 +46,23 @@ def measure_machine(*, dim: int, k: int) -> Machine:
     ]
     kept = {precision: max(KEPT[precision], k + SPARE) for precision in usable}
     products, tests, insertions = {}, {}, []
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        x, y = (unit_rows(random.standard_normal((ROWS, dim))) for _ in range(2))
-        for precision in usable:
-            left, right = encode_both(x[:TILE_ROWS], y[:TILE_COLUMNS], precision)
-            seconds = _soonest(lambda: product(left.numbers, right.numbers))  # noqa: B023
-            products[precision] = 2 * TILE_ROWS * TILE_COLUMNS * dim / seconds
-            test, insertion = _taking(loops, left, right, kept[precision])
-            tests[precision] = test
-            insertions.append(insertion)
-        return Machine(
-            threads=threads,
-            products=products,
-            tests=tests,
-            kept=kept,
-            insertion=float(np.mean(insertions)),
-            fetch=_fetching(loops, x, y, k),
-            preparation=_preparing(x, y, k),
-        )
-    finally:
-        torch.set_num_threads(threads)
+    x, y = (unit_rows(random.standard_normal((ROWS, dim))) for _ in range(2))
+    for precision in usable:
+        left, right = encode_both(x[:TILE_ROWS], y[:TILE_COLUMNS], precision)
+        seconds = _soonest(lambda: product(left.numbers, right.numbers))  # noqa: B023
+        products[precision] = 2 * TILE_ROWS * TILE_COLUMNS * dim / seconds
+        test, insertion = _taking(loops, left, right, kept[precision])
+        tests[precision] = test
+        insertions.append(insertion)
+    return Machine(
+        threads=thread_count(),
+        products=products,
+        tests=tests,
+        kept=kept,
+        insertion=float(np.mean(insertions)),
+        fetch=_fetching(loops, x, y, k),
+        preparation=_preparing(x, y, k),
+    )
 
 
 def _soonest(work: Callable[[], object]) -> float:

@@ -59,6 +59,15 @@ class Artefact:
         """
         return _local(self.folder, name, self.files[name])
 
+    def checked(self, name: str) -> Path:
+        """Return the path of one of its files after comparing its content with the seal.
+
+        Raises:
+            ArtefactError: the file is missing or damaged.
+        """
+        _check_files(self.folder, {name: self.files[name]})
+        return self.file(name)
+
 
 def content_key(stage: str, **decides: object) -> str:
     """Hash of all that decides what a stage writes; values must be JSON."""
@@ -121,15 +130,14 @@ def write_array(path: Path, values: NDArray[Any]) -> None:
 
 
 def open_artefact(folder: Place) -> Artefact:
-    """The artefact sealed in ``folder``, whatever for.
+    """Return the artefact sealed in ``folder``, whatever for; its files are not looked at.
 
     Raises:
-        ArtefactError: nothing is sealed there, or a file of it was damaged.
+        ArtefactError: nothing is sealed there.
     """
     found = _read_seal(folder / SEAL)
     if found is None:
         raise ArtefactError(f"{folder}: holds nothing finished; run mine-corpus with --work-dir")
-    _check_files(folder, found["files"])
     return _artefact(folder, found)
 
 

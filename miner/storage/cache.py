@@ -11,6 +11,7 @@ import hashlib
 import os
 import secrets
 import shutil
+import stat
 import tempfile
 import time
 from collections.abc import Iterator
@@ -27,16 +28,28 @@ USED_SECONDS = 600.0
 
 
 def cache_folder() -> Path:
-    """The folder, which is made if need be.
+    """Return the folder, which is made if need be: one's own, that nobody else can write to.
+
+    In a shared folder for temporary files anybody can make something of its name first.
 
     Raises:
-        PermissionError: it is another user's.
+        PermissionError: it is a link, no folder, another user's, or open to others.
     """
     given = os.environ.get(FOLDER)
     folder = Path(given or Path(tempfile.gettempdir()) / f"adit-{os.getuid()}")
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if folder.stat().st_uid != os.getuid():
-        raise PermissionError(f"{folder}: belongs to another user; set {FOLDER} to one of yours")
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700, parents=True)
+    state = folder.lstat()
+    if not stat.S_ISDIR(state.st_mode):
+        raise PermissionError(
+            f"{folder}: is a link or no folder; set {FOLDER} to a folder of yours"
+        )
+    if state.st_uid != os.getuid():
+        raise PermissionError(
+            f"{folder}: belongs to another user; set {FOLDER} to a folder of yours"
+        )
+    if stat.S_IMODE(state.st_mode) & 0o077:
+        raise PermissionError(f"{folder}: is open to others; run chmod 700 {folder}")
     return folder
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from miner.arrays import Direction, Pairs
+from miner.arrays import AlignedPairs, Direction, Pairs
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -15,13 +16,26 @@ if TYPE_CHECKING:
 _DIRECTIONS = ("", *(direction.name.lower() for direction in Direction))
 
 
-def numbers_schema() -> pa.Schema:
-    """The Arrow schema of the numbers of pairs."""
+def aligned_fields() -> dict[str, pa.DataType]:
+    """Return what stands after the score of aligned pairs, by name."""
+    import pyarrow as pa
+
+    return {
+        "margin": pa.float64(),
+        "coverage": pa.float64(),
+        "imbalance": pa.float64(),
+        "unmatched": pa.int32(),
+    }
+
+
+def numbers_schema(*, aligned: bool = False) -> pa.Schema:
+    """Return the Arrow schema of the numbers of pairs."""
     import pyarrow as pa
 
     return pa.schema(
         {
             "score": pa.float64(),
+            **(aligned_fields() if aligned else {}),
             "source_row": pa.int64(),
             "target_row": pa.int64(),
             "cosine": pa.float32(),
@@ -34,27 +48,28 @@ def numbers_schema() -> pa.Schema:
 
 
 def table_of(pairs: Pairs) -> pa.Table:
-    """A table of ``numbers_schema`` with the pairs in their order."""
+    """Return a table of ``numbers_schema`` with the pairs in their order."""
     import pyarrow as pa
 
+    aligned = isinstance(pairs, AlignedPairs)
     columns = [
-        *(pairs.score, pairs.source, pairs.target, pairs.cosine),
+        pairs.score,
+        *([getattr(pairs, name) for name in aligned_fields()] if aligned else []),
+        *(pairs.source, pairs.target, pairs.cosine),
         *(pairs.source_mean, pairs.target_mean, pairs.rank),
         pa.array(_DIRECTIONS).take(pa.array(pairs.direction)),
     ]
-    return pa.table(columns, schema=numbers_schema())
+    return pa.table(columns, schema=numbers_schema(aligned=aligned))
 
 
 def pairs_of(table: pa.Table) -> Pairs:
-    """The pairs of a table that has the columns of ``numbers_schema``, in its order."""
+    """Return the pairs of a table that has the columns of ``numbers_schema``, in its order.
+
+    They are ``AlignedPairs`` where the table has what those have.
+    """
     directions = [_DIRECTIONS.index(name) for name in table["direction"].to_pylist()]
-    return Pairs(
-        source=table["source_row"].to_numpy(),
-        target=table["target_row"].to_numpy(),
-        score=table["score"].to_numpy(),
-        cosine=table["cosine"].to_numpy(),
-        source_mean=table["source_mean"].to_numpy(),
-        target_mean=table["target_mean"].to_numpy(),
-        rank=table["rank"].to_numpy(),
-        direction=np.array(directions, dtype=np.int8),
-    )
+    kind = AlignedPairs if "margin" in table.schema.names else Pairs
+    columns = {field.name: field.name for field in fields(kind)}
+    columns |= {"source": "source_row", "target": "target_row"}
+    numbers = {name: table[column].to_numpy() for name, column in columns.items()}
+    return kind(**numbers | {"direction": np.array(directions, dtype=np.int8)})

@@ -1,109 +1,71 @@
-"""The arguments of mine-corpus and embed-corpus; nothing heavy is loaded for their ``--help``."""
+"""The arguments of mine and embed; nothing heavy is loaded for their ``--help``.
+
+Defaults are those of ``pipelines.options``, choices those of ``miner.choices``.
+"""
 
 from __future__ import annotations
 
 import argparse
-import math
 from pathlib import Path
 
 from encoder import ENCODERS
 from encoder import PRECISIONS as ENCODER_PRECISIONS
-from miner.commandline import product_version
+from miner.choices import FILTERS, MARGINS, RETRIEVALS, SEARCH_PRECISIONS
+from miner.commandline import add_common_options
 from miner.storage.corpus.formats import INPUT_FORMATS
+from miner.storage.layout import SCOPES
 from miner.storage.places import place
-from pipelines.options import PRECISIONS, SCOPES
-
-# The names in miner.margin, miner.selection and miner.filters, which would load NumPy for --help.
-MARGINS = ("ratio", "distance", "absolute", "csls")
-RETRIEVALS = ("max", "intersect", "forward", "backward")
-FILTERS = ("short", "length", "copied", "numbers", "hub", "language")
+from pipelines.options import CorpusOptions, MiningOptions
 
 
-def mine_parser() -> argparse.ArgumentParser:
-    """The parser of mine-corpus."""
+def mine_parser(prog: str) -> argparse.ArgumentParser:
+    """Return the parser of ``adit mine``."""
     parser = argparse.ArgumentParser(
-        prog="mine-corpus",
+        prog=prog,
         description="Mine the sentence pairs of two corpora that are translations of each other.",
         epilog="SRC and TGT hold one sentence a line, or records with id, document and text; "
-        ".gz, .xz, .zst and .bz2 are decompressed. Bad input is told in one line, with status 2. "
-        "mine-corpus status DIR tells how far the run in a work folder is, mine-corpus clean DIR "
-        "empties that of a finished one; mine-corpus report, why, calibrate and rescore "
-        "tell of the pairs of a finished run. Each has a --help.",
+        ".gz, .xz, .zst and .bz2 are decompressed. Invalid input exits with status 2 and a "
+        "one-line error. 'adit status', 'report', 'why', 'calibrate' and 'rescore' read the "
+        "work folder (--work-dir) of a run.",
     )
     parser.add_argument(
-        "source", type=place, metavar="SRC", help="source corpus: a file, or a folder of files"
+        "source", type=place, metavar="SRC", help="source corpus: a file or a folder of files"
     )
-    parser.add_argument("target", type=place, metavar="TGT", help="target corpus")
+    parser.add_argument("target", type=place, metavar="TGT", help="target corpus, likewise")
     parser.add_argument(
         *("-o", "--output"),
         type=place,
         required=True,
         metavar="OUT",
-        help="pairs, best first: .tsv (score, source, target), .jsonl or .parquet (every field)",
+        help="pairs, best first: .tsv (score, source, target), .jsonl or .parquet (every field), "
+        ".tmx, .dataset (a folder for Hugging Face's datasets), or a name with %% such as pairs.%% "
+        "for two files of lines, by language; text also with .gz or .zst",
     )
     _add_input_options(parser)
     _add_vector_options(parser)
     _add_mining_options(parser)
     _add_document_options(parser)
-    parser.add_argument(
-        "--work-dir",
-        type=place,
-        metavar="DIR",
-        help="keep sentences, vectors, indexes and neighbours here; what is there already and "
-        "still fits is used again (default: a temporary folder beside OUT)",
-    )
-    _add_worker_options(parser)
-    parser.add_argument(
-        "--memory",
-        metavar="SIZE",
-        help="hold no more than SIZE, such as 800M or 6G (powers of 1024), in memory; refused if "
-        "that cannot do. No result depends on it (default: shards for half of the machine's)",
-    )
-    parser.add_argument(
-        "--plan",
-        action="store_true",
-        help="tell what the run would take in time, memory and disk; run and write nothing",
-    )
+    _add_run_options(parser)
     add_common_options(parser)
     return parser
-
-
-def _add_worker_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("workers (no result depends on them)").add_argument
-    add(
-        "--shards",
-        type=int,
-        metavar="N",
-        help="cut each side into N shards, or more where memory asks for it (default: 1 for each "
-        "worker); one to which only something was added keeps those it has",
-    )
-    add(
-        "--workers", type=int, default=1, metavar="N", help="processes on this machine (default: 1)"
-    )
-    add(
-        "--runner",
-        metavar="NAME",
-        help="run on another engine by Beam's runner of that name, such as FlinkRunner; Beam's own "
-        "options come last, after --",
-    )
 
 
 def _add_input_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("input")
     add = group.add_argument
-    add("--src-lang", metavar="XX", help="language of SRC (ISO 639): LASER's prepare text by it")
+    add("--src-lang", metavar="XX", help="language of SRC (ISO 639), for LASER's preprocessing")
     add("--tgt-lang", metavar="XX", help="language of TGT")
     _add_input_format(group)
     add(
         "--max-rejected",
         type=int,
         metavar="N",
-        help="end the run if more than N lines of both sides have to be left out (default: any)",
+        help="stop if more than N lines of both sides are unusable (default: no limit)",
     )
     add(
         "--keep-duplicates",
         action="store_true",
-        help="search every line; else the first of equal sentences stands for all of them",
+        help="search every line (default: the first of equal sentences stands for all of them)",
     )
 
 
@@ -111,76 +73,86 @@ def _add_input_format(group: argparse._ArgumentGroup | argparse.ArgumentParser) 
     group.add_argument(
         "--input-format",
         choices=INPUT_FORMATS,
-        default="auto",
-        help="default: by suffix and content; tsv is id, text or id, doc, text without a header",
+        default=CorpusOptions.input_format,
+        help="tsv is id, text or id, doc, text without a header (default: by suffix and content)",
+    )
+
+
+def _add_encoder(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
+    default = MiningOptions.encoder
+    group.add_argument(
+        "--encoder", default=default, metavar="SPEC", help=f"{ENCODERS} (default: {default})"
     )
 
 
 def _add_vector_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("vectors").add_argument
-    add("--encoder", default="mini", metavar="SPEC", help=f"{ENCODERS}; default: mini")
+    group = parser.add_argument_group("vectors")
+    _add_encoder(group)
     for side, corpus in (("src", "SRC"), ("tgt", "TGT")):
-        add(
+        group.add_argument(
             f"--{side}-embeddings",
             type=place,
             metavar="FILE",
-            help=f"vectors of all lines of {corpus}: .npy, or raw float32 or float16 with --dim",
+            help=f"precomputed vectors of all lines of {corpus}: .npy, or raw float32 or float16 "
+            "with --dim",
         )
-    add("--dim", type=int, metavar="D", help="dimensions of raw embeddings")
+    group.add_argument("--dim", type=int, metavar="D", help="dimensions of raw embeddings")
 
 
 def _add_mining_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("mining").add_argument
-    add("-k", type=int, default=4, metavar="K", help="neighbourhood size (default: 4)")
+    default = MiningOptions
+    add("-k", type=int, default=default.k, metavar="K", help=f"neighbours (default: {default.k})")
     add(
         "--margin",
         choices=MARGINS,
-        default="ratio",
-        help="how a cosine is measured against both neighbourhoods (default: ratio)",
+        default=default.margin,
+        help=f"how a cosine is compared with those of the neighbours (default: {default.margin})",
     )
     add(
         "--retrieval",
         choices=RETRIEVALS,
-        default="max",
-        help="max: best first, one to one (default); forward, backward: the best for each "
-        "sentence of that side; intersect: best for both",
+        default=default.retrieval,
+        help="max: best first, one to one; forward, backward: the best for each sentence of SRC or "
+        f"TGT; intersect: the best for both (default: {default.retrieval})",
     )
     add(
         "--threshold",
         type=float,
-        default=-math.inf,
+        default=default.threshold,
         metavar="T",
-        help="keep pairs that score strictly above T (default: all)",
+        help="keep pairs that score above T (default: all)",
     )
     add(
         "--align",
         action="store_true",
-        help="hold the words of each mined pair against each other: the score is the margin and "
-        "how well they match, which tells translations from sentences on the same subject "
-        "(needs an encoder with word vectors, such as mini)",
+        help="score pairs by how well their words match, too, separating translations from "
+        "same-topic sentences; needs an encoder with word vectors, such as mini",
     )
+    add("--top", type=int, metavar="N", help="write the N best pairs (default: all)")
     add(
         "--filters",
         type=_names,
-        default=(),
+        default=default.filters,
         metavar="NAMES",
-        help=f"reject pairs by rules, such as length, or length,copied, and write them with the "
-        f"reason beside OUT; of {', '.join(FILTERS)} (default: none; length is what raised F1)",
+        help="reject pairs and write them, with the reason, beside OUT; one or more, with commas, "
+        f"of {', '.join(FILTERS)} (default: none)",
     )
     add(
         "--index",
-        default="auto",
+        default=default.index,
         metavar="INDEX",
-        help="exact; cells, a join of k-means cells that finds most neighbours, or such as "
-        "cells4096:probes=8; a FAISS factory string, and FAISS's parameters after a colon, such as "
-        "IVF4096,Flat:nprobe=64; or auto (default): exact up to 10^12 similarities, then cells",
+        help="exact; cells, a join of k-means cells that finds most neighbours, such as "
+        "cells4096:probes=8; a FAISS factory string with parameters after a colon, such as "
+        f"IVF4096,Flat:nprobe=64; auto: exact up to 10^12 similarities, then cells (default: "
+        f"{default.index})",
     )
     add(
-        "--precision",
-        choices=PRECISIONS,
-        default="auto",
-        help="of the exact search's products: no result depends on it, its time does "
-        "(default: what is soonest done here)",
+        "--search-precision",
+        choices=SEARCH_PRECISIONS,
+        default=default.search_precision,
+        help="precision of the exact search's first pass; affects speed, never results "
+        f"(default: {default.search_precision}, the fastest here)",
     )
 
 
@@ -193,16 +165,15 @@ def _add_document_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--scope",
         choices=SCOPES,
-        default=SCOPES[0],
-        help="document: search each sentence in the documents paired with its own "
-        "(default: corpus)",
+        default=MiningOptions.scope,
+        help="document: search each sentence only in the documents paired with its own "
+        f"(default: {MiningOptions.scope})",
     )
     add(
         "--document-pairs",
         type=place,
         metavar="FILE",
-        help="for --scope document: ids of a source and a target document a line, with a tab "
-        "between them",
+        help="for --scope document: SOURCE_DOCUMENT TAB TARGET_DOCUMENT lines",
     )
     add(
         "--margin-scope",
@@ -211,13 +182,55 @@ def _add_document_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def embed_parser() -> argparse.ArgumentParser:
-    """The parser of embed-corpus."""
+def _add_run_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("the run (affects time and memory, never results)").add_argument
+    add(
+        "--work-dir",
+        type=place,
+        metavar="DIR",
+        help="keep sentences, vectors and neighbours in DIR, where the same command resumes and a "
+        "later one reuses them (default: a temporary folder beside OUT)",
+    )
+    add(
+        "--memory",
+        metavar="SIZE",
+        help="hold at most SIZE in memory, such as 800M or 6G (powers of 1024); fails at once if "
+        "the run cannot fit (default: half of the machine's)",
+    )
+    add(
+        "--workers",
+        type=int,
+        default=MiningOptions.workers,
+        metavar="N",
+        help=f"processes on this machine (default: {MiningOptions.workers})",
+    )
+    add(
+        "--runner",
+        metavar="NAME",
+        help="run on another engine by Beam's runner of that name, such as FlinkRunner; Beam's own "
+        "options come last, after --",
+    )
+    add(
+        "--shards",
+        type=int,
+        metavar="N",
+        help="cut each side into at least N shards (default: one for each worker, more where "
+        "memory asks for it)",
+    )
+    add(
+        "--plan",
+        action="store_true",
+        help="estimate the run's time, memory and disk; run and write nothing",
+    )
+
+
+def embed_parser(prog: str) -> argparse.ArgumentParser:
+    """Return the parser of ``adit embed``."""
     parser = argparse.ArgumentParser(
-        prog="embed-corpus",
+        prog=prog,
         description="Encode every line of a corpus; row i of the output belongs to line i.",
         epilog="Lines that hold no sentence (blank, undecodable, too long) get the zero vector, "
-        "so that rows and lines never shift; mine-corpus leaves them out.",
+        "so that rows and lines never shift; adit mine leaves them out.",
     )
     parser.add_argument("corpus", type=place, metavar="IN", help="the corpus")
     parser.add_argument(
@@ -228,31 +241,28 @@ def embed_parser() -> argparse.ArgumentParser:
         help=".npy, or any other suffix for headerless row-major floats",
     )
     add = parser.add_argument
-    add("--encoder", default="mini", metavar="SPEC", help=f"{ENCODERS}; default: mini")
-    add("--lang", metavar="XX", help="language of IN (ISO 639): LASER's prepare text by it")
+    _add_encoder(parser)
+    add("--lang", metavar="XX", help="language of IN (ISO 639), for LASER's preprocessing")
     add("--vocab", type=Path, metavar="FILE", help="a LASER encoder's .cvocab, .spm or .fcodes")
     add(
         "--pretokenized",
         action="store_true",
         help="lines are a LASER encoder's subword tokens; a blank one is a sentence, too",
     )
-    add("--no-normalize", action="store_true", help="vectors as the network makes them")
+    add("--no-normalize", action="store_true", help="keep the lengths that the network gives")
     _add_input_format(parser)
-    add("--dtype", choices=("float32", "float16"), default="float32", help="default: float32")
+    add(
+        "--dtype",
+        choices=("float32", "float16"),
+        default="float32",
+        help="of the output (default: float32)",
+    )
     add(
         "--precision",
         choices=ENCODER_PRECISIONS,
         default="float32",
         help="of a network's products; auto is the fastest with cosines of at least 0.9995 to "
-        "float32's (default: float32; mine-corpus takes auto)",
+        "float32's (default: float32; adit mine uses auto)",
     )
     add_common_options(parser)
     return parser
-
-
-def add_common_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that every command has."""
-    volume = parser.add_mutually_exclusive_group()
-    volume.add_argument("-q", "--quiet", action="store_true", help="tell nothing but errors")
-    volume.add_argument("-v", "--verbose", action="store_true", help="tell more")
-    parser.add_argument("--version", action="version", version=f"Adit {product_version()}")

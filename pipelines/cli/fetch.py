@@ -1,35 +1,37 @@
-"""The command line fetch-laser."""
+"""Run ``adit fetch``."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from encoder.laser.download import PUBLISHER, fetch_laser
-from miner.commandline import product_version, run_command
+from miner.commandline import add_version, run_command
 
 
-def fetch_laser_command(argv: list[str] | None = None) -> int:
-    """Run ``fetch-laser``; the exit status."""
-    parser = _parser()
+def fetch_laser_command(argv: Sequence[str] | None = None, prog: str = "fetch-laser") -> int:
+    """Run ``adit fetch``; return the exit status."""
+    parser = fetch_parser(prog)
     args = parser.parse_args(argv)
     return run_command(lambda: _fetch(args), parser.prog)
 
 
-def _parser() -> argparse.ArgumentParser:
+def fetch_parser(prog: str) -> argparse.ArgumentParser:
+    """Return the parser of ``adit fetch``."""
     parser = argparse.ArgumentParser(
-        prog="fetch-laser",
-        description="Fetch the encoder that LASER has for a language, LASER3's or else LASER2, and "
-        "print what --encoder takes.",
-        epilog="What is there already is checked and kept; a download that broke off goes on.",
+        prog=prog,
+        description="Fetch LASER's encoder for a language, LASER3's or else LASER2, and print "
+        "what --encoder takes.",
+        epilog="Files that are there are checked and kept; a partial download resumes.",
     )
     add = parser.add_argument
     add("language", metavar="XX", help="ISO 639 (de, wol) or FLORES code (kas_Deva)")
     add("-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the files")
     add("--url", default=PUBLISHER, metavar="URL", help=f"a mirror (default: {PUBLISHER})")
-    add("--offline", action="store_true", help="fetch nothing; check what is there")
-    add("--version", action="version", version=f"%(prog)s {product_version()}")
+    add("--offline", action="store_true", help="fetch nothing; check the files that are there")
+    add_version(parser)
     return parser
 
 

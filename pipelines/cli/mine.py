@@ -1,4 +1,4 @@
-"""The command lines mine-corpus and embed-corpus.
+"""Run ``adit mine`` and ``adit embed``.
 
 What is heavy (Beam, torch, pyarrow) is imported when there is work to do, so ``--help`` is quick.
 """
@@ -10,33 +10,34 @@ import logging
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 
-from eval.cli.runs import COMMANDS as RUN_COMMANDS
-from eval.cli.runs import run_subcommand
 from miner.commandline import run_command
 from miner.storage.places import Place
 from miner.storage.remote import RemotePath
 from pipelines import progress
 from pipelines.cli.arguments import embed_parser, mine_parser
-from pipelines.cli.workdir import COMMANDS as WORK_COMMANDS
-from pipelines.cli.workdir import work_command
+from pipelines.cli.main import WORK_FOLDER_COMMANDS, run
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.resources.memory import parse_size
 
 logger = logging.getLogger(__name__)
 
 
-def mine_corpus(argv: list[str] | None = None) -> int:
-    """Run ``mine-corpus``, or one of its commands for a run that was; the exit status."""
+def mine_corpus(argv: Sequence[str] | None = None, prog: str = "mine-corpus") -> int:
+    """Run ``adit mine``; return the exit status.
+
+    As ``mine-corpus``, it also runs the commands for a work folder, such as ``mine-corpus status``.
+    """
     argv = sys.argv[1:] if argv is None else argv
-    if argv and argv[0] in WORK_COMMANDS:
-        return work_command(argv)
-    if argv and argv[0] in RUN_COMMANDS:
-        return run_subcommand(argv)
-    parser = mine_parser()
+    if prog == "mine-corpus" and argv and argv[0] in WORK_FOLDER_COMMANDS:
+        if not Path(argv[0]).exists():
+            return run(argv[0], argv[1:], f"{prog} {argv[0]}")
+        return run_command(lambda: _refuse(argv[0]), prog)
+    parser = mine_parser(prog)
     own, beam_options = _split(argv)
     args = parser.parse_args(own, argparse.Namespace(beam_options=beam_options))
     if beam_options and args.runner is None:
@@ -44,23 +45,31 @@ def mine_corpus(argv: list[str] | None = None) -> int:
     return run_command(lambda: _mine(args), parser.prog)
 
 
-def _split(argv: list[str]) -> tuple[list[str], list[str]]:
-    """Our own arguments, and those after ``--``, which are Beam's."""
+def _refuse(name: str) -> int:
+    raise ValueError(
+        f"{name} is a command and a file or folder here, too; write ./{name} for the corpus, or "
+        f"'adit {name}' for the command"
+    )
+
+
+def _split(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """Return our own arguments, and those after ``--``, which are Beam's."""
     end = argv.index("--") if "--" in argv else len(argv)
     return argv[:end], argv[end + 1 :]
 
 
-def embed_corpus(argv: list[str] | None = None) -> int:
-    """Run ``embed-corpus``; the exit status."""
-    parser = embed_parser()
+def embed_corpus(argv: Sequence[str] | None = None, prog: str = "embed-corpus") -> int:
+    """Run ``adit embed``; return the exit status."""
+    parser = embed_parser(prog)
     args = parser.parse_args(argv)
     return run_command(lambda: _embed(args), parser.prog)
 
 
 def _mine(args: argparse.Namespace) -> int:
+    from miner.storage.corpus.filesets import describe_folder
     from pipelines.resources.memory import peak_bytes
     from pipelines.run.mining import mine_corpus as run
-    from pipelines.stages.summary import describe, read_summary
+    from pipelines.stages.summary import describe, next_steps, read_summary
 
     monitor = start_telling(args)
     if args.plan:
@@ -68,6 +77,9 @@ def _mine(args: argparse.Namespace) -> int:
 
         sys.stdout.write(plan_run(_mining_options(args, _planned_work_dir(args))) + "\n")
         return 0
+    for corpus in (args.source, args.target):
+        if corpus.is_dir():
+            logger.info(describe_folder(corpus))
     with _work_dir(args) as work_dir:
         options = _mining_options(args, work_dir)
         try:
@@ -78,6 +90,7 @@ def _mine(args: argparse.Namespace) -> int:
     if not args.quiet:
         peak = max(peak_bytes(), monitor.peak_bytes)
         sys.stderr.write(describe(summary, monitor.seconds, peak) + "\n")
+        sys.stderr.write(next_steps(options.threshold, args.work_dir) + "\n")
     return 0
 
 
@@ -92,9 +105,10 @@ def _work_dir(args: argparse.Namespace) -> Iterator[Place]:
     if args.work_dir is not None:
         yield args.work_dir
         return
-    from miner.storage.pairs import check_output
+    from miner.storage.pairs import Origin, check_output
 
-    check_output(args.output)  # so that the temporary folder beside it can be made
+    origin = Origin(languages=(args.src_lang, args.tgt_lang))
+    check_output(args.output, origin)  # so that the temporary folder beside it can be made
     is_remote = isinstance(args.output, RemotePath)
     if is_remote and args.runner is not None:
         raise ValueError(
@@ -111,44 +125,19 @@ def _planned_work_dir(args: argparse.Namespace) -> Place:
 
 
 def _mining_options(args: argparse.Namespace, work_dir: Place) -> MiningOptions:
-    source, target = (
-        CorpusOptions(
-            path=path,
-            language=language,
+    """Return the options of the arguments, which have the names of the fields."""
+    given = {**vars(args), "work_dir": work_dir, "beam_options": tuple(args.beam_options)}
+    given["memory"] = None if args.memory is None else parse_size(args.memory)
+    for side, short in (("source", "src"), ("target", "tgt")):
+        given[side] = CorpusOptions(
+            path=given[side],
+            language=given[f"{short}_lang"],
             input_format=args.input_format,
-            embeddings=embeddings,
+            embeddings=given[f"{short}_embeddings"],
             dim=args.dim,
         )
-        for path, language, embeddings in (
-            (args.source, args.src_lang, args.src_embeddings),
-            (args.target, args.tgt_lang, args.tgt_embeddings),
-        )
-    )
-    return MiningOptions(
-        source=source,
-        target=target,
-        output=args.output,
-        work_dir=work_dir,
-        encoder=args.encoder,
-        k=args.k,
-        margin=args.margin,
-        retrieval=args.retrieval,
-        threshold=args.threshold,
-        align=args.align,
-        index=args.index,
-        precision=args.precision,
-        scope=args.scope,
-        margin_scope=args.margin_scope,
-        document_pairs=args.document_pairs,
-        memory=None if args.memory is None else parse_size(args.memory),
-        keep_duplicates=args.keep_duplicates,
-        max_rejected=args.max_rejected,
-        shards=args.shards,
-        workers=args.workers,
-        runner=args.runner,
-        beam_options=tuple(args.beam_options),
-        filters=args.filters,
-    )
+    names = [field.name for field in fields(MiningOptions)]
+    return MiningOptions(**{name: given[name] for name in names if name in given})
 
 
 def start_telling(args: argparse.Namespace) -> progress.Monitor:

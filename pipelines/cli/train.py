@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from miner.commandline import run_command
-from pipelines.cli.arguments import add_common_options
+from miner.commandline import add_common_options, run_command
 from pipelines.cli.mine import start_telling
 
 if TYPE_CHECKING:
@@ -26,16 +25,17 @@ ARCHITECTURES = {
 MEASURES = ("held_out_error", "tatoeba_error", "bucc_f1")
 
 
-def train_encoder(argv: list[str] | None = None) -> int:
-    """Run ``train-encoder``; the exit status."""
-    parser = _parser()
+def train_encoder(argv: Sequence[str] | None = None, prog: str = "train-encoder") -> int:
+    """Run ``adit train``; return the exit status."""
+    parser = train_parser(prog)
     args = parser.parse_args(argv)
     return run_command(lambda: _run(args), parser.prog)
 
 
-def _parser() -> argparse.ArgumentParser:
+def train_parser(prog: str) -> argparse.ArgumentParser:
+    """Return the parser of ``adit train``."""
     parser = argparse.ArgumentParser(
-        prog="train-encoder",
+        prog=prog,
         description="Train a multilingual sentence encoder on parallel text.",
         fromfile_prefix_chars="@",
         epilog="Parallel text is XX-YY.tsv.xz (source, TAB, target, TAB, corpus), XX-YY.parquet "

@@ -1,4 +1,4 @@
-"""``mine-corpus status DIR`` and ``mine-corpus clean DIR``: looking after a work folder."""
+"""Run ``adit status DIR`` and ``adit clean DIR``, which look after a work folder."""
 
 from __future__ import annotations
 
@@ -8,31 +8,34 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from miner.commandline import run_command
+from miner.commandline import add_version, run_command
+from miner.storage.layout import ARTEFACTS
 from miner.storage.places import Place, place, remove_tree, tree_files
-from pipelines.options import ARTEFACTS
 from pipelines.run.failures import FAILURE
 from pipelines.run.ledger import FOLDER, LAST, StageState, read_stages
 from pipelines.run.locking import is_locked
 
 
-def work_command(argv: Sequence[str]) -> int:
-    """Run ``status`` or ``clean``, the first of the arguments; the exit status."""
-    name, *arguments = argv
-    parser = work_parser(name)
-    args = parser.parse_args(arguments)
-    return run_command(lambda: COMMANDS[name](args.work_dir), parser.prog)
+def status(argv: Sequence[str] | None, prog: str) -> int:
+    """Run ``adit status``; return the exit status."""
+    return _run(_status, argv, prog)
 
 
-def work_parser(name: str) -> argparse.ArgumentParser:
-    """The parser of one of ``COMMANDS``."""
-    parser = argparse.ArgumentParser(prog=f"mine-corpus {name}", description=COMMANDS[name].__doc__)
+def clean(argv: Sequence[str] | None, prog: str) -> int:
+    """Run ``adit clean``; return the exit status."""
+    return _run(_clean, argv, prog)
+
+
+def _run(command: Callable[[Place], int], argv: Sequence[str] | None, prog: str) -> int:
+    parser = argparse.ArgumentParser(prog=prog, description=command.__doc__)
     parser.add_argument("work_dir", type=place, metavar="DIR", help="the --work-dir of the run")
-    return parser
+    add_version(parser)
+    args = parser.parse_args(argv)
+    return run_command(lambda: command(args.work_dir), parser.prog)
 
 
 def _status(work_dir: Place) -> int:
-    """Tell how far the run in a work folder is: stages, rates and time left."""
+    """Show how far the run in a work folder is: stages, rates and time left."""
     stages = _stages(work_dir)
     failure = work_dir / FAILURE
     if is_locked(work_dir):
@@ -60,7 +63,7 @@ def _describe(stage: StageState) -> str:
 
 
 def _clean(work_dir: Place) -> int:
-    """Remove what a finished run has no more use for; its account and what it rejected stay."""
+    """Remove what a finished run needs no more; its summary and what it rejected stay."""
     stages = _stages(work_dir)
     if is_locked(work_dir):
         raise ValueError(f"{work_dir}: a run is at work there; wait until it has finished")
@@ -88,6 +91,3 @@ def _stages(work_dir: Place) -> list[StageState]:
 
 def _is_finished(stages: Sequence[StageState]) -> bool:
     return any(stage.name == LAST and stage.done for stage in stages)
-
-
-COMMANDS: dict[str, Callable[[Place], int]] = {"status": _status, "clean": _clean}

@@ -15,7 +15,9 @@ from miner.knn.cost_model import (
     exact_cost,
     index_cost,
 )
-from pipelines.options import DOCUMENT, SOURCE, TARGET, MiningOptions, check_options
+from miner.knn.method import CorpusMethod, auto_method
+from miner.storage.layout import DOCUMENT, SOURCE, TARGET
+from pipelines.options import MiningOptions, check_options
 from pipelines.resources.fitting import Fit, SideSize, fit_run, measure_side
 from pipelines.resources.memory import show_size
 from pipelines.stages.tiles import strip_sizes
@@ -30,7 +32,6 @@ def plan_run(options: MiningOptions) -> str:
         ValueError, OSError: what the run would refuse.
     """
     from miner.knn.machine_trial import measure_machine
-    from pipelines.stages.index import auto_method
 
     check_options(options)
     if options.scope == DOCUMENT:
@@ -51,9 +52,7 @@ def plan_run(options: MiningOptions) -> str:
     start = time.perf_counter()
     machine = measure_machine(dim=problem.dim, k=options.k)
     seconds = time.perf_counter() - start
-    method = options.index
-    if method == "auto":
-        method = auto_method(problem.sources, problem.targets)
+    method = options.method or auto_method(problem.sources, problem.targets)
     lines = [
         *(_describe_side(options, side, size) for side, size in sizes.items()),
         _describe_method(options, method),
@@ -76,7 +75,7 @@ def _describe_side(options: MiningOptions, side: str, size: SideSize) -> str:
     )
 
 
-def _describe_method(options: MiningOptions, method: str) -> str:
+def _describe_method(options: MiningOptions, method: CorpusMethod) -> str:
     why = "what --index auto comes to here" if options.index == "auto" else "as --index says"
     return f"search: {method} ({why}), {options.k} neighbours of every line in both directions"
 
@@ -126,9 +125,11 @@ def _pairs(options: MiningOptions, sizes: Mapping[str, SideSize]) -> int:
     return {"forward": rows[0], "backward": rows[1]}.get(options.retrieval, min(rows))
 
 
-def _costs(options: MiningOptions, problem: Problem, machine: Machine, method: str) -> list[Cost]:
+def _costs(
+    options: MiningOptions, problem: Problem, machine: Machine, method: CorpusMethod
+) -> list[Cost]:
     """Exact, cells, and the inverted file that was chosen, or that FAISS's guidelines would."""
-    inverted = re.fullmatch(r"IVF(\d+),Flat", method)
+    inverted = re.fullmatch(r"IVF(\d+),Flat", str(method))
     cells = int(inverted[1]) if inverted else default_cells(max(problem.sources, problem.targets))
     return [
         exact_cost(problem, machine, options.product_precision),
@@ -137,16 +138,16 @@ def _costs(options: MiningOptions, problem: Problem, machine: Machine, method: s
     ]
 
 
-def _table(costs: Sequence[Cost], method: str, problem: Problem) -> list[str]:
+def _table(costs: Sequence[Cost], method: CorpusMethod, problem: Problem) -> list[str]:
     rows = [("method", "operations", "time", "finds")]
     for cost in costs:
         finds = "every neighbour" if cost.method == "exact" else "most"
-        chosen = " <- chosen" if cost.method.split(" ")[0].rstrip(",") == method else ""
+        chosen = " <- chosen" if cost.method.split(" ")[0].rstrip(",") == str(method) else ""
         rows.append(
             (cost.method, f"{cost.operations:.1e}", show_time(cost.seconds), finds + chosen)
         )
     if not any("chosen" in row[3] for row in rows):
-        rows.append((method, "?", "?", "not estimated <- chosen"))
+        rows.append((str(method), "?", "?", "not estimated <- chosen"))
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     return [
         f"  {row[0]:<{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:>{widths[2]}}  {row[3]}"

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from miner.knn.cost_model import Problem, rows_per_shard, tile_bytes
 from miner.score_ranges import MIN_RANGE, RANGE_BYTES
 from miner.storage.corpus.repeats import BLOCK, BLOCK_BYTES
-from pipelines.options import SOURCE, TARGET, CorpusOptions, MiningOptions
+from miner.storage.layout import SOURCE, TARGET
+from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.resources.memory import (
     allowed_bytes,
     peak_bytes,
@@ -148,7 +149,7 @@ def _with_shards(options: MiningOptions, dim: int, room: int, least: int) -> Min
 
 
 def _threads() -> int:
-    from miner.knn.core.threads import thread_count
+    from miner.threads import thread_count
 
     return thread_count()
 

@@ -18,7 +18,8 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.metrics.metric import Metrics
 
-from pipelines.options import SOURCE, TARGET, MiningOptions
+from miner.storage.layout import SOURCE, TARGET
+from pipelines.options import MiningOptions
 from pipelines.references import Shard
 from pipelines.resources.memory import peak_bytes, release
 from pipelines.run.failures import note_failure

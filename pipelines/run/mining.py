@@ -20,6 +20,7 @@ from encoder import BUNDLED
 from miner.storage import cache
 from miner.storage.atomic import TEMPORARY
 from miner.storage.remote import RemotePath
+from miner.threads import thread_count
 from pipelines import progress
 from pipelines.options import CorpusOptions, MiningOptions, check_options
 from pipelines.resources.fitting import fit_shards
@@ -158,7 +159,7 @@ def _threads_for(options: MiningOptions) -> Iterator[None]:
     if options.workers == 1 or name in os.environ:
         yield
         return
-    os.environ[name] = str(max(1, (os.cpu_count() or 1) // options.workers))
+    os.environ[name] = str(max(1, thread_count() // options.workers))
     try:
         yield
     finally:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from miner.storage.artefacts import Draft, content_key, produce
-from pipelines.options import SOURCE, TARGET, MiningOptions
+from miner.storage.layout import SOURCE, TARGET
+from pipelines.options import MiningOptions
 from pipelines.stages.encode import encoder_of_process, word_encoder
 from pipelines.stages.export import completed_pairs
 from pipelines.stages.select import PAIRS, Choice, range_pairs
@@ -26,6 +27,8 @@ def align_pairs(options: MiningOptions, choice: Choice) -> Choice:
     """
     if not options.align:
         return choice
+    from miner.storage.pair_numbers import numbers_schema
+
     encoder = word_encoder(options)
     folder = options.work_dir / "aligned"
     key = content_key(
@@ -34,6 +37,7 @@ def align_pairs(options: MiningOptions, choice: Choice) -> Choice:
         sentences=[found.embedded.shard.digest for found in choice.shards],
         maker=encoder_of_process(options.encoder).name,
         threshold=repr(options.threshold),
+        numbers=numbers_schema(aligned=True).names,
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
@@ -51,7 +55,7 @@ def _rescore(
     from miner.arrays import Direction
     from miner.score_ranges import merge_in_ranges, sort_pairs
     from miner.storage.pair_numbers import numbers_schema, pairs_of, table_of
-    from miner.word_match import align_texts, aligned_scores, usual_log_ratio
+    from miner.word_match import align_texts, aligned_pairs, usual_log_ratio
 
     files: list[Sorted] = []
     usual, kept = None, 0
@@ -60,12 +64,12 @@ def _rescore(
         found, pairs = align_texts(encoder.words, *texts), pairs_of(table)
         if usual is None:
             usual = usual_log_ratio(found)
-        scores = aligned_scores(pairs.score, found, usual=usual)
         path = scratch / f"{len(files):05d}.npy"
-        files.append(sort_pairs(path, replace(pairs, score=scores), Direction.BOTH))
+        aligned = aligned_pairs(pairs, found, usual=usual)
+        files.append(sort_pairs(path, aligned, Direction.BOTH))
     with (
         draft.file(PAIRS) as path,
-        pq.ParquetWriter(path, numbers_schema()) as writer,
+        pq.ParquetWriter(path, numbers_schema(aligned=True)) as writer,
     ):
         for part in merge_in_ranges(files, size=range_pairs(options), threshold=options.threshold):
             writer.write_table(table_of(part))

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from miner.knn.method import CellSpec
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
+from miner.storage.layout import SOURCE, TARGET
 from pipelines import progress
-from pipelines.options import SOURCE, TARGET, MiningOptions
+from pipelines.options import MiningOptions
 from pipelines.stages.encode import VECTORS, EmbeddedShard, SideVectors
 
 if TYPE_CHECKING:
@@ -17,7 +19,9 @@ if TYPE_CHECKING:
 CENTROIDS, CELLS = "centroids.npy", "cells.npy"
 
 
-def trained_cells(options: MiningOptions, method: str, shards: Sequence[EmbeddedShard]) -> Artefact:
+def trained_cells(
+    options: MiningOptions, spec: CellSpec, shards: Sequence[EmbeddedShard]
+) -> Artefact:
     """Train the cells on vectors at an even stride through both sides; seals ``indexes/cells``.
 
     Neither the sample nor its order depends on how the sides are cut into shards.
@@ -25,13 +29,13 @@ def trained_cells(options: MiningOptions, method: str, shards: Sequence[Embedded
     Raises:
         ValueError: more cells than sentences.
     """
-    from miner.knn.cells import default_cells, parse_cells
+    from miner.knn.cells import default_cells
 
     sides = [
         SideVectors([shard for shard in shards if shard.shard.side == side])
         for side in (SOURCE, TARGET)
     ]
-    count = parse_cells(method).count or default_cells(max(len(side) for side in sides))
+    count = spec.count or default_cells(max(len(side) for side in sides))
     key = content_key(
         "cells", vectors=[shard.vectors.files[VECTORS] for shard in shards], count=count
     )
@@ -64,20 +68,17 @@ def _sample(sides: Sequence[SideVectors], size: int) -> NDArray[np.float32]:
 
 
 def assigned_cells(
-    options: MiningOptions, method: str, embedded: EmbeddedShard, cells: Artefact
+    options: MiningOptions, spec: CellSpec, embedded: EmbeddedShard, cells: Artefact
 ) -> Artefact:
     """Find the nearest cells of a shard's vectors; seals ``indexes/SIDE/INDEX``.
 
     ``cells.npy`` is int32 (n, probes); the fact ``cells`` is how many there are.
     """
-    from miner.knn.cells import parse_cells
-
-    probes = parse_cells(method).probes
     key = content_key(
         "assign",
         cells=cells.files[CENTROIDS],
         vectors=embedded.vectors.files[VECTORS],
-        probes=probes,
+        probes=spec.probes,
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
@@ -87,7 +88,7 @@ def assigned_cells(
 
         centroids = np.load(cells.file(CENTROIDS))
         with progress.stage("index", len(embedded), "sentences", embedded.shard.name) as meter:
-            nearest = nearest_cells(embedded.unit_vectors(), centroids, probes=probes)
+            nearest = nearest_cells(embedded.unit_vectors(), centroids, probes=spec.probes)
             meter.advance(len(embedded))
         draft.array(CELLS, nearest.astype(np.int32))
         return {"cells": len(centroids)}

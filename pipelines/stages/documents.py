@@ -9,8 +9,9 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from miner.storage.corpus.document_pairs import read_document_pairs
+from miner.storage.layout import SOURCE
 from miner.storage.places import Place, file_state
-from pipelines.options import SOURCE, MiningOptions
+from pipelines.options import MiningOptions
 
 if TYPE_CHECKING:
     import numpy as np

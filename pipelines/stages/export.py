@@ -6,11 +6,13 @@ As many pairs as memory has room for are completed in one pass over both corpora
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from miner.storage.layout import SOURCE, TARGET
 from pipelines import progress
-from pipelines.options import SOURCE, TARGET, MiningOptions
+from pipelines.options import MiningOptions
 from pipelines.references import Shard
 from pipelines.resources.memory import spare_bytes
 from pipelines.stages.read import DUPLICATES
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 EXPORT_ROWS = 32_768  # pairs handed on at a time; miner.filters.RATIO_PAIRS needs as many
 READ_ROWS = 32_768  # sentences read at a time
+MAX_PAIRS = sys.maxsize
 # Of what a pass collects there are for some time several copies, and some pairs are longer.
 COPIES = 6
 PAIR_BYTES = 200  # what is known of a pair without its texts
@@ -32,17 +35,22 @@ def export_pairs(options: MiningOptions, choice: Choice) -> Choice:
     """Write the chosen pairs to ``options.output``, and those that filters rejected beside it."""
     from miner.storage.pairs import write_pairs
 
-    write_pairs(options.output, completed_pairs(options, choice, PAIRS, "export"))
+    about: dict[str, Any] = {"origin": options.origin, "aligned": options.align}
+    pairs = completed_pairs(options, choice, PAIRS, "export", limit=options.top or MAX_PAIRS)
+    write_pairs(options.output, pairs, **about)
     if options.filters:
         rejected = completed_pairs(options, choice, REJECTED, "export rejected")
-        write_pairs(options.rejected_output, rejected, reasons=True)
+        write_pairs(options.rejected_output, rejected, **about, reasons=True)
     return choice
 
 
 def completed_pairs(
-    options: MiningOptions, choice: Choice, name: str, stage: str
+    options: MiningOptions, choice: Choice, name: str, stage: str, *, limit: int = MAX_PAIRS
 ) -> Iterator[pa.Table]:
-    """The pairs in a file of ``choice.pairs`` with their sentences, ``EXPORT_ROWS`` at a time."""
+    """Pairs in a file of ``choice.pairs`` with their sentences, ``EXPORT_ROWS`` at a time.
+
+    At most the first ``limit`` of them.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -51,9 +59,13 @@ def completed_pairs(
     rows = _rows_of_a_pass(options, sides[SOURCE], sides[TARGET])
     with (
         pq.ParquetFile(choice.pairs.file(name)) as pairs,
-        progress.stage(stage, pairs.metadata.num_rows, "pairs") as meter,
+        progress.stage(stage, min(pairs.metadata.num_rows, limit), "pairs") as meter,
     ):
-        for batch in pairs.iter_batches(batch_size=rows):
+        for whole in pairs.iter_batches(batch_size=rows):
+            batch = whole.slice(0, limit)
+            limit -= len(batch)
+            if not len(batch):
+                break
             sentences = {side: _Sentences(sides[side], batch[f"{side}_row"]) for side in sides}
             for start in range(0, len(batch), EXPORT_ROWS):
                 table = pa.Table.from_batches([batch.slice(start, EXPORT_ROWS)])

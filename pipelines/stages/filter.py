@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from miner.storage.artefacts import Draft, content_key, produce
-from pipelines.options import SOURCE, TARGET, MiningOptions
+from miner.storage.layout import SOURCE, TARGET
+from pipelines.options import MiningOptions
 from pipelines.stages.export import completed_pairs
 from pipelines.stages.merge import ShardNeighbours
 from pipelines.stages.select import PAIRS, REJECTED, Choice

@@ -11,9 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from miner.knn.method import CellSpec, CorpusMethod, Exact, IndexSpec, auto_method
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
+from miner.storage.layout import CORPUS, SOURCE, TARGET
 from pipelines import progress
-from pipelines.options import CORPUS, SOURCE, TARGET, MiningOptions
+from pipelines.options import MiningOptions
 from pipelines.references import whole_side
 from pipelines.stages.cells import assigned_cells, trained_cells
 from pipelines.stages.encode import VECTORS, EmbeddedShard, SideVectors, dropped
@@ -24,22 +26,18 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Past this many similarities (a million sentences a side) exact search takes hours on a laptop.
-EXACT_SIMILARITIES = 10**12
-EXACT, CELLS = "exact", "cells"
-
 TRAINED, FILLED = "trained.faiss", "index.faiss"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """All shards of a side, and how they are searched: ``exact``, by ``cells`` or a FAISS index.
+    """All shards of a side, and how the whole other side is searched.
 
     ``cells`` are the centroids of a cell join.
     """
 
     name: str
-    method: str
+    method: CorpusMethod
     shards: Sequence[EmbeddedShard]
     cells: Artefact | None
 
@@ -49,7 +47,7 @@ class UnindexedShard:
     """A shard and its side's trained, empty index or the centroids of cells, if it has any."""
 
     embedded: EmbeddedShard
-    method: str
+    method: CorpusMethod
     trained: Artefact | None
 
 
@@ -61,7 +59,7 @@ class SearchableShard:
     """
 
     embedded: EmbeddedShard
-    method: str
+    method: CorpusMethod
     index: Artefact | None
 
 
@@ -72,7 +70,6 @@ def plan_sides(options: MiningOptions, shards: Sequence[EmbeddedShard]) -> list[
         ValueError: no vector of a side can be mined, too much was rejected, or the sides have
             other dimensions.
     """
-    from miner.knn.cells import names_cells
     from miner.knn.core.rescore import check_search
 
     sides = {
@@ -86,7 +83,7 @@ def plan_sides(options: MiningOptions, shards: Sequence[EmbeddedShard]) -> list[
     check_search(*(embedded[0].stored_vectors() for embedded in sides.values()), k=options.k)
     method = _choose_method(options, sides)
     every = [shard for embedded in sides.values() for shard in embedded]
-    cells = trained_cells(options, method, every) if names_cells(method) else None
+    cells = trained_cells(options, method, every) if isinstance(method, CellSpec) else None
     return [Side(name=name, method=method, shards=sides[name], cells=cells) for name in sides]
 
 
@@ -100,28 +97,18 @@ def _check_usable(corpus: object, shards: Sequence[EmbeddedShard]) -> None:
         )
 
 
-def _choose_method(options: MiningOptions, sides: Mapping[str, Sequence[EmbeddedShard]]) -> str:
+def _choose_method(
+    options: MiningOptions, sides: Mapping[str, Sequence[EmbeddedShard]]
+) -> CorpusMethod:
     if CORPUS not in options.scopes:
-        return EXACT
-    if options.index != "auto":
-        return options.index
+        return Exact()
+    if options.method is not None:
+        return options.method
     rows = {name: len(SideVectors(shards)) for name, shards in sides.items()}
     method = auto_method(rows[SOURCE], rows[TARGET])
-    if method != EXACT:
+    if not isinstance(method, Exact):
         logger.info("index auto: %s x %s sentences: %s", *rows.values(), method)
     return method
-
-
-def auto_method(sources: int, targets: int) -> str:
-    """What ``--index auto`` is for so many sentences."""
-    return EXACT if sources * targets <= EXACT_SIMILARITIES else CELLS
-
-
-def is_indexed(method: str) -> bool:
-    """Whether a FAISS index is searched, and not tiles."""
-    from miner.knn.cells import names_cells
-
-    return method != EXACT and not names_cells(method)
 
 
 def train_side(options: MiningOptions, side: Side) -> list[UnindexedShard]:
@@ -130,18 +117,17 @@ def train_side(options: MiningOptions, side: Side) -> list[UnindexedShard]:
     Raises:
         ValueError: the index cannot be trained on this side.
     """
-    trained = _trained(options, side) if is_indexed(side.method) else side.cells
+    method = side.method
+    trained = _trained(options, side, method) if isinstance(method, IndexSpec) else side.cells
     return [
         UnindexedShard(embedded=embedded, method=side.method, trained=trained)
         for embedded in side.shards
     ]
 
 
-def _trained(options: MiningOptions, side: Side) -> Artefact:
-    from miner.knn.faiss_index import parse_index
+def _trained(options: MiningOptions, side: Side, spec: IndexSpec) -> Artefact:
     from miner.storage.vectors.indexes import save_index
 
-    spec = parse_index(side.method)
     key = content_key(
         "train",
         vectors=[embedded.vectors.files[VECTORS] for embedded in side.shards],
@@ -150,14 +136,14 @@ def _trained(options: MiningOptions, side: Side) -> Artefact:
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        index, sample = _train(side)
+        index, sample = _train(side, spec)
         save_index(draft, TRAINED, index)
         return {"factory": spec.factory, "sample": sample}
 
     return produce(options.work_dir / "indexes" / side.name / "trained", key=key, write=write)
 
 
-def _train(side: Side) -> tuple[faiss.Index, int]:
+def _train(side: Side, spec: IndexSpec) -> tuple[faiss.Index, int]:
     """The trained index, and on how many vectors."""
     import numpy as np
 
@@ -165,12 +151,11 @@ def _train(side: Side) -> tuple[faiss.Index, int]:
         FEWEST_POINTS,
         cells_of,
         empty_index,
-        parse_index,
         train_index,
         training_points,
     )
 
-    spec, vectors = parse_index(side.method), SideVectors(side.shards)
+    vectors = SideVectors(side.shards)
     index = empty_index(spec, vectors.dim)
     count = training_points(index, len(vectors))
     if not count:
@@ -200,10 +185,10 @@ def fill_index(options: MiningOptions, shard: UnindexedShard) -> SearchableShard
     embedded, trained = shard.embedded, shard.trained
     if trained is None:
         index = None
-    elif is_indexed(shard.method):
-        index = _filled(options, embedded, trained)
-    else:
+    elif isinstance(shard.method, CellSpec):
         index = assigned_cells(options, shard.method, embedded, trained)
+    else:
+        index = _filled(options, embedded, trained)
     return SearchableShard(embedded=embedded, method=shard.method, index=index)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from miner.knn.method import IndexSpec
 from miner.storage.artefacts import content_key
 from pipelines import progress
 from pipelines.options import MiningOptions
@@ -39,8 +40,6 @@ class Lookup:
 
 def lookup_key(options: MiningOptions, lookups: Sequence[Lookup]) -> str:
     """The key of what ``look_up`` finds."""
-    from miner.knn.faiss_index import parse_index
-
     first, others = lookups[0], _in_order(lookups)
     return content_key(
         "look up",
@@ -49,7 +48,7 @@ def lookup_key(options: MiningOptions, lookups: Sequence[Lookup]) -> str:
             [*(other.embedded.vectors.files[name] for name in (ROWS, VECTORS)), _digest(other)]
             for other in others
         ],
-        search=parse_index(first.other.method).search,
+        search=_spec(first.other).search,
         k=options.k,
     )
 
@@ -75,6 +74,11 @@ def look_up(options: MiningOptions, lookups: Sequence[Lookup]) -> Neighbours:
 def _in_order(lookups: Sequence[Lookup]) -> list[SearchableShard]:
     others = [lookup.other for lookup in lookups]
     return sorted(others, key=lambda other: other.embedded.shard.index)
+
+
+def _spec(other: SearchableShard) -> IndexSpec:
+    assert isinstance(other.method, IndexSpec), "looked up in a shard without an index"
+    return other.method
 
 
 def _digest(other: SearchableShard) -> str:
@@ -109,13 +113,13 @@ def _search(
     queries: Matrix, other: SearchableShard, *, count: int, meter: progress.Meter
 ) -> Neighbours:
     """Return the candidates of one shard's index; ids are positions in that shard."""
-    from miner.knn.faiss_index import parse_index, search_index, set_breadth
+    from miner.knn.faiss_index import search_index, set_breadth
     from miner.knn.gpu.faiss_gpu import on_gpus
     from miner.storage.vectors.indexes import map_index
 
     assert other.index is not None
     index = map_index(other.index.file(FILLED))
-    set_breadth(index, parse_index(other.method))
+    set_breadth(index, _spec(other))
     index = on_gpus(index, queries[:1], count=count)
     found = _nothing(len(queries), count)
     for start in range(0, len(queries), QUERIES):

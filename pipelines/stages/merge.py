@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
-from pipelines.options import CORPUS, DOCUMENT, SOURCE, TARGET, MiningOptions
+from miner.storage.layout import CORPUS, DOCUMENT, SOURCE, TARGET
+from pipelines.options import MiningOptions
 from pipelines.references import check_whole, whole_side
 from pipelines.stages.encode import EmbeddedShard
 from pipelines.stages.index_search import Lookup, look_up, lookup_key

@@ -26,11 +26,12 @@ from miner.storage.corpus.sentences import (
     sentences_table,
     unique_sentences,
 )
+from miner.storage.layout import DOCUMENT
 from miner.storage.places import Place
 from miner.storage.remote import PlaceError
 from miner.storage.streams import split_compression
 from pipelines import progress
-from pipelines.options import DOCUMENT, MiningOptions
+from pipelines.options import MiningOptions
 from pipelines.references import Shard, shard_file
 from pipelines.stages.cut import HASH_BYTES, remember_cut, shard_sizes
 from pipelines.stages.documents import check_documents

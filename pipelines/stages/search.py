@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from miner.knn.method import IndexSpec
 from miner.storage.artefacts import Artefact, Draft, content_key, produce, write_array
+from miner.storage.layout import CORPUS, DOCUMENT, SOURCE, TARGET
 from pipelines import progress
-from pipelines.options import CORPUS, DOCUMENT, SOURCE, TARGET, MiningOptions
+from pipelines.options import MiningOptions
 from pipelines.references import whole_side
 from pipelines.stages.cells import CELLS, load_cells
 from pipelines.stages.documents import document_pairs, paired_rows
 from pipelines.stages.encode import ROWS, VECTORS, EmbeddedShard
-from pipelines.stages.index import SearchableShard, is_indexed
+from pipelines.stages.index import SearchableShard
 from pipelines.stages.index_search import Lookup
 from pipelines.stages.merge import Partial, list_name, load_list, merged, save_list, scope_suffix
 from pipelines.stages.recall import is_measured
@@ -81,7 +83,7 @@ def search_tile(options: MiningOptions, tile: Tile) -> list[Partial] | list[Look
     """
     method = tile.sources[0].method
     both = (tile.sources, tile.targets), (tile.targets, tile.sources)
-    if tile.scope == CORPUS and is_indexed(method):
+    if tile.scope == CORPUS and isinstance(method, IndexSpec):
         return [
             Lookup(embedded=searchable.embedded, other=other)
             for own, others in both

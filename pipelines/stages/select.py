@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
+from miner.storage.layout import SOURCE, TARGET
 from pipelines import progress
-from pipelines.options import SOURCE, TARGET, MiningOptions
+from pipelines.options import MiningOptions
 from pipelines.references import whole_side
 from pipelines.resources.memory import spare_bytes
 from pipelines.stages.encode import ROWS

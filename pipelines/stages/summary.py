@@ -5,13 +5,15 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from miner.commandline import product_version
 from miner.storage.atomic import atomic_file
+from miner.storage.layout import SOURCE, TARGET
 from miner.storage.places import Place
-from pipelines.options import SOURCE, TARGET, MiningOptions
+from pipelines.options import MiningOptions
 from pipelines.stages.encode import dropped, encoder_of_process
 from pipelines.stages.select import Choice
 
@@ -28,6 +30,8 @@ def write_summary(options: MiningOptions, choice: Choice) -> Choice:
         **{side: _side(options, choice, side) for side in (SOURCE, TARGET)},
         **choice.pairs.facts,
     }
+    if options.top is not None:
+        summary["pairs"] = min(summary["pairs"], options.top)
     if options.threshold == -math.inf:  # which JSON cannot write
         summary["options"]["threshold"] = None
     with atomic_file(options.work_dir / SUMMARY) as path:
@@ -87,14 +91,31 @@ def describe(summary: Mapping[str, Any], seconds: Mapping[str, float], peak_byte
     return "\n".join(lines)
 
 
+def next_steps(threshold: float, work_dir: Place | None) -> str:
+    """Return what a run's pairs do and do not say, and the commands that say more."""
+    if threshold == -math.inf:
+        meaning = "threshold: none, so sentences without a translation are paired, too"
+    else:
+        meaning = f"threshold: {threshold:g}"
+    folder = "DIR" if work_dir is None else shlex.quote(str(work_dir))
+    keep = "repeat with --work-dir DIR, then " if work_dir is None else ""
+    return (
+        f"{meaning}; scores are not probabilities: the share of wrong pairs depends on the text\n"
+        f"next: {keep}'adit report {folder} -o report.html' to look at them, 'adit calibrate "
+        f"{folder} --decoys-src FILE --fdr 0.05 -o good.jsonl' to keep pairs "
+        "of which an estimated 5% are wrong"
+    )
+
+
 def _describe_side(side: str, told: Mapping[str, Any]) -> str:
     left_out = {**told["rejected"], **told["dropped"]}
+    unit = "sentence" if told["read"] == 1 else "sentences"
     reasons = [
         f"{count:,} {reason}" + _first_line(told["first_rejected"].get(reason))
         for reason, count in left_out.items()
     ]
     return (
-        f"{side}: {told['read']:,} sentences read, {sum(left_out.values()):,} dropped"
+        f"{side}: {told['read']:,} {unit} read, {sum(left_out.values()):,} dropped"
         + (f" ({'; '.join(reasons)})" if reasons else "")
         + f", {told['duplicates']:,} repeated, {told['searched']:,} searched"
         + (f"; {told['recall']:.1%} of their neighbours found" if "recall" in told else "")

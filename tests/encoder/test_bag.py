@@ -1,17 +1,17 @@
 """The weighted bag against its definition, and the independence of every row from the others."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
-import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import encoder.bag
-from encoder.bag import BagEncoder, embed_bags
+from encoder.bag import BagEncoder
 from encoder.features import Features
 from encoder.tokenizer import Tokenizer
-from tests.encoder.test_tokenizer import lists_of, tokens_of
+from tests.encoder.test_tokenizer import lists_of
 
 DIM = 24
 
@@ -44,14 +44,6 @@ def oracle_bags(table: NDArray[np.float32], lists: list[list[int]]) -> NDArray[n
         for token in tokens:
             bags[row] += table[token]
     return bags
-
-
-@given(lists=st.lists(st.lists(st.integers(0, 6), max_size=9), max_size=6))
-def test_embed_bags_sums_the_rows(lists: list[list[int]]) -> None:
-    table = np.random.default_rng(0).standard_normal((7, 5), dtype=np.float32)
-    bags = embed_bags(torch.from_numpy(table), tokens_of(lists))
-    assert bags.shape == (len(lists), 5)
-    np.testing.assert_allclose(bags.numpy(), oracle_bags(table, lists), atol=1e-5)
 
 
 def test_encode_is_the_sum_at_unit_length(
@@ -97,6 +89,12 @@ def test_no_sentences_at_all(bag: BagEncoder) -> None:
     assert (vectors.shape, vectors.dtype) == ((0, DIM), np.float32)
 
 
+def test_one_sentence_is_not_its_characters(bag: BagEncoder) -> None:
+    assert bag.encode("abde").tobytes() == bag.encode(["abde"])[0].tobytes()
+    assert bag.words("abde").offsets.tolist() == [0, 1]
+    assert bag.words("abde").vectors.tobytes() == bag.words(["abde"]).vectors.tobytes()
+
+
 def test_the_vectors_are_the_callers_own(bag: BagEncoder) -> None:
     first = bag.encode(["abde"])
     kept = first.copy()
@@ -134,3 +132,18 @@ def test_words_are_those_between_spaces(bag: BagEncoder, tokenizer: Tokenizer) -
     assert len(tokenizer.encode(["gihu"]).ids) > 1
     single = bag.encode(["gihu"])
     np.testing.assert_allclose(words.vectors[1], single[0], atol=1e-6)
+
+
+def test_the_bundled_encoder_needs_no_torch_and_for_few_sentences_no_numba() -> None:
+    code = """
+import sys
+from encoder import load_encoder, rows
+bag = load_encoder("mini")
+few = bag.encode(["The bridge is closed.", ""])
+assert not {"torch", "numba", "pyarrow"} & sys.modules.keys()
+rows.COMPILED_FROM = 0
+assert few.tobytes() == bag.encode(["The bridge is closed.", ""]).tobytes()
+assert len(bag.words(["The bridge is closed."]).weights) >= 4
+assert "torch" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -9,9 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from safetensors.numpy import save
 
@@ -19,15 +16,13 @@ from encoder import load_encoder
 from encoder.bag import BagEncoder
 from encoder.checkpoint import (
     CONFIG,
-    LARGEST,
     TOKENIZER,
     WEIGHTS,
     _checksum,
     load_bag_encoder,
-    pack_rows,
     save_encoder,
-    unpack_rows,
 )
+from encoder.rows import pack
 from encoder.tokenizer import Tokenizer
 from tests.encoder.conftest import VOCABULARY
 
@@ -79,44 +74,8 @@ def refusal(folder: Path) -> str:
     return line
 
 
-@given(
-    table=arrays(
-        np.float32,
-        st.tuples(st.integers(1, 5), st.integers(1, 5)),
-        elements=st.floats(-1e6, 1e6, width=32),
-    )
-)
-def test_packed_numbers_are_off_by_no_more_than_the_row_allows(table: NDArray[np.float32]) -> None:
-    packed, scales = pack_rows(table)
-    rows, dim = table.shape
-    assert (packed.dtype, scales.dtype) == (np.uint8, np.float32)
-    assert (packed.shape, scales.shape) == ((rows, (dim + 1) // 2), (rows,))
-    stored = unpack_rows(packed, scales, dim=dim)
-    assert (stored.dtype, stored.shape) == (np.float32, table.shape)
-    errors = np.square(stored.astype(np.float64) - table).sum(axis=1)
-    # What scaling by the largest number alone is off by, half a step each.
-    steps = np.abs(table).max(axis=1).astype(np.float64) / LARGEST
-    assert (errors <= dim * (steps / 2) ** 2 * 1.0001 + 1e-30).all()
-
-
-def test_a_row_is_cut_off_where_the_others_gain_by_it() -> None:
-    row = np.random.default_rng(5).standard_normal((1, 400), dtype=np.float32)
-    stored = unpack_rows(*pack_rows(row), dim=400)
-    whole = np.rint(row / np.abs(row).max() * LARGEST) * np.abs(row).max() / LARGEST
-    assert np.square(stored - row).sum() < 0.8 * np.square(whole - row).sum()
-    assert np.abs(stored).max() < np.abs(row).max()
-
-
-def test_packed_numbers_are_as_they_were() -> None:
-    """Read otherwise, encoders that are saved would be nonsense."""
-    packed = np.array([[0x1F, 0x89], [0x88, 0x88]], dtype=np.uint8)
-    stored = unpack_rows(packed, np.array([0.5, 2], dtype=np.float32), dim=3)
-    assert stored.tolist() == [[-3.5, 3.5, 0], [0, 0, 0]]
-
-
 def test_what_is_saved_is_loaded(folder: Path, tokenizer: Tokenizer, sentences: list[str]) -> None:
-    stored = unpack_rows(*pack_rows(random_table(1)), dim=DIM)
-    in_memory = BagEncoder(name="x", tokenizer=tokenizer, table=stored)
+    in_memory = BagEncoder(name="x", tokenizer=tokenizer, table=pack(random_table(1)))
     loaded = load_bag_encoder(folder, name="x")
     assert loaded.dim == DIM
     assert loaded.encode(sentences).tobytes() == in_memory.encode(sentences).tobytes()
@@ -131,8 +90,7 @@ def test_ngrams_are_saved_and_loaded(
     table = np.random.default_rng(4).standard_normal((VOCABULARY + 20, DIM), dtype=np.float32)
     folder = tmp_path / "ngrams"
     save_encoder(folder, table=table, ngram_rows=20, tokenizer_model=tokenizer.model, facts={})
-    stored = unpack_rows(*pack_rows(table), dim=DIM)
-    in_memory = BagEncoder(name="x", tokenizer=tokenizer, table=stored, ngram_rows=20)
+    in_memory = BagEncoder(name="x", tokenizer=tokenizer, table=pack(table), ngram_rows=20)
     loaded = load_bag_encoder(folder, name="x")
     assert loaded.encode(sentences).tobytes() == in_memory.encode(sentences).tobytes()
     for rows in (19, 21, 0):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from encoder import precision
+from encoder import precision, torch_private
 from encoder.laser.bilstm import BiLSTM
 from encoder.laser.int8 import Int8BiLSTM
 from encoder.laser.steps import lstm_step, quantize_rows
@@ -37,13 +37,13 @@ def vectors(network: precision.Ready, tokens: Tokens) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("bidirectional", [True, False])
-@pytest.mark.parametrize("kind", ["int8", "bf16"])
+@pytest.mark.parametrize("kind", ["int8", "bfloat16"])
 def test_directions_are_nearly_those_of_float32(kind: str, bidirectional: bool) -> None:
     network, tokens = bilstm(bidirectional=bidirectional), sample()
     expected = vectors(ready(network, "float32", tokens), tokens)
     found = vectors(ready(network, kind, tokens), tokens)
     assert (found != expected).any()
-    assert torch.cosine_similarity(found, expected).min() >= precision.LEAST_COSINE
+    assert torch.cosine_similarity(found, expected).min() >= precision.MIN_COSINE
 
 
 def test_int8_vectors_do_not_depend_on_the_batch() -> None:
@@ -59,29 +59,29 @@ def test_int8_vectors_do_not_depend_on_the_batch() -> None:
 
 def test_auto_takes_the_first_that_is_near_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     network, tokens = bilstm(), sample()
-    monkeypatch.setattr(precision, "_fast_here", lambda network, device: ["int8", "bf16"])
+    monkeypatch.setattr(precision, "_fast_here", lambda network, device: ["int8", "bfloat16"])
     assert ready(network, "auto", tokens).precision == "int8"
     cosines = {}
     exact = vectors(ready(network, "float32", tokens), tokens)
-    for kind in ("int8", "bf16"):
+    for kind in ("int8", "bfloat16"):
         found = vectors(ready(network, kind, tokens), tokens)
         cosines[kind] = torch.cosine_similarity(found, exact).min().item()
-    assert cosines["int8"] < cosines["bf16"]
-    monkeypatch.setattr(precision, "LEAST_COSINE", (cosines["int8"] + cosines["bf16"]) / 2)
-    assert ready(network, "auto", tokens).precision == "bf16"
-    monkeypatch.setattr(precision, "LEAST_COSINE", 1.01)
+    assert cosines["int8"] < cosines["bfloat16"]
+    monkeypatch.setattr(precision, "MIN_COSINE", (cosines["int8"] + cosines["bfloat16"]) / 2)
+    assert ready(network, "auto", tokens).precision == "bfloat16"
+    monkeypatch.setattr(precision, "MIN_COSINE", 1.01)
     assert ready(network, "auto", tokens).precision == "float32"
 
 
 def test_what_is_fast_depends_on_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     network, cpu = bilstm(), torch.device("cpu")
-    monkeypatch.setattr(torch.cpu, "_is_vnni_supported", lambda: True)
-    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
+    monkeypatch.setattr(torch_private, "has_int8_products", lambda: True)
+    monkeypatch.setattr(torch_private, "has_bfloat16_products", lambda: False)
     assert precision._fast_here(network, cpu) == ["int8"]
     assert precision._fast_here(torch.nn.Linear(1, 1), cpu) == []
-    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True)
-    assert precision._fast_here(torch.nn.Linear(1, 1), cpu) == ["bf16"]
-    assert precision._fast_here(network, torch.device("cuda")) == ["bf16"]
+    monkeypatch.setattr(torch_private, "has_bfloat16_products", lambda: True)
+    assert precision._fast_here(torch.nn.Linear(1, 1), cpu) == ["bfloat16"]
+    assert precision._fast_here(network, torch.device("cuda")) == ["bfloat16"]
 
 
 @pytest.mark.parametrize("scale", [1e-20, 1.0, 1e20])

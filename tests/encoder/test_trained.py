@@ -44,8 +44,8 @@ def test_what_is_loaded_encodes_as_what_was_trained(
 
 def test_a_precision_is_part_of_the_name(tmp_path: Path, tokenizer: Tokenizer) -> None:
     save(tmp_path / "enc", tokenizer, "bilstm")
-    names = {load_encoder(str(tmp_path / "enc"), precision=p).name for p in ("float32", "bf16")}
-    assert {name.rpartition("-")[2] for name in names} == {"float32", "bf16"}
+    names = {load_encoder(str(tmp_path / "enc"), precision=p).name for p in ("float32", "bfloat16")}
+    assert {name.rpartition("-")[2] for name in names} == {"float32", "bfloat16"}
 
 
 @given(st.lists(st.text(max_size=9), max_size=6))

@@ -1,6 +1,7 @@
 """A small world: sentences of numbers, which two languages spell differently."""
 
-from collections.abc import Sequence
+import importlib
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from eval.tasks import TASKS
 from pipelines.cli.mine import mine_corpus
 
 
@@ -49,6 +51,16 @@ def write_numbers(folder: Path, pair: str, split: str, *, first: int) -> None:
     write_split(folder, pair, split, source=foreign, target=english, gold=gold)
 
 
+def use_encoder(monkeypatch: pytest.MonkeyPatch, load: Callable[[str], object]) -> None:
+    """Let all tasks load their encoder by ``load``."""
+    for module in [
+        importlib.import_module("eval.tasks.aligned"),
+        *(t.load() for t in TASKS.values()),
+    ]:
+        if hasattr(module, "load_encoder"):
+            monkeypatch.setattr(module, "load_encoder", load)
+
+
 @pytest.fixture
 def number_encoder(monkeypatch: pytest.MonkeyPatch) -> NumberEncoder:
     """The encoder that ``load_encoder`` gives for ``numbers``; other specs are refused."""
@@ -59,7 +71,7 @@ def number_encoder(monkeypatch: pytest.MonkeyPatch) -> NumberEncoder:
             raise ValueError(f"no encoder {spec!r}")
         return instance
 
-    monkeypatch.setattr("encoder.load_encoder", load, raising=False)
+    use_encoder(monkeypatch, load)
     return instance
 
 

@@ -6,12 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from miner.fdr import (
-    FEWEST_DECOYS,
+    MIN_DECOYS,
     Null,
+    copied,
     false_discovery_rates,
     mine_added,
+    nearly_copied,
     probabilities,
     threshold_at,
+    usable_decoys,
     wrong_pairs,
 )
 from miner.knn.core.rescore import unit_rows
@@ -78,9 +81,9 @@ def test_below_the_tail_decoys_are_counted() -> None:
 
 def test_too_few_decoys() -> None:
     with pytest.raises(ValueError, match="pairs were mined for 99 decoys; at least 100 are needed"):
-        Null.fitted(exponential(FEWEST_DECOYS - 1, seed=1))
+        Null.fitted(exponential(MIN_DECOYS - 1, seed=1))
     with pytest.raises(ValueError, match="the scores of the decoys do not differ"):
-        Null.fitted(np.ones(FEWEST_DECOYS))
+        Null.fitted(np.ones(MIN_DECOYS))
 
 
 def world(*, right: int, wrong: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -160,3 +163,27 @@ def test_probabilities_are_calibrated() -> None:
     for low, high in ((0.0, 0.1), (0.3, 0.7), (0.9, 1.0)):
         part = (found >= low) & (found <= high)
         assert found[part].mean() == pytest.approx(truth[part].mean(), abs=0.08)
+
+
+def test_decoys_that_the_run_has_are_found_however_they_are_written() -> None:
+    texts = ["The cat, it sat.", "STRASSE 5", "...", "\uff21\uff22 1", "Other"]
+    decoys = ["the CAT it  sat", "Stra\u00dfe: 5!", " ... ", "ab1", "the cat", "?", ""]
+    assert copied(decoys, iter(texts)).tolist() == [True, True, True, True, False, False, False]
+
+
+def test_decoys_that_are_nearly_in_the_run() -> None:
+    random = np.random.default_rng(0)
+    side, noise, others = (unit_rows(random.standard_normal((40, 64))) for _ in range(3))
+    near = unit_rows(side[::-1] + 0.2 * noise)
+    assert nearly_copied(near, side).all()
+    assert not nearly_copied(others, side).any()
+
+
+def test_few_copies_are_left_out_and_many_are_refused() -> None:
+    decoys = [f"line {number}" for number in range(500)]
+    copies = np.zeros(500, dtype=bool)
+    copies[[7, 9, 11, 13, 15]] = True
+    assert usable_decoys(copies, decoys).tolist() == (~copies).tolist()
+    copies[3] = True
+    with pytest.raises(ValueError, match=r"^6 of 500 decoys .*'line 3'"):
+        usable_decoys(copies, decoys)

@@ -8,6 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from miner.arrays import Direction, Pairs
+from miner.score_ranges import merge_in_ranges, sort_pairs
+from miner.storage.pair_numbers import pairs_of, table_of
 from miner.word_match import (
     COVERAGE,
     IMBALANCE,
@@ -15,6 +18,7 @@ from miner.word_match import (
     UNMATCHED_NUMBERS,
     Alignment,
     align_texts,
+    aligned_pairs,
     aligned_scores,
     match_words,
     usual_log_ratio,
@@ -141,3 +145,32 @@ def test_the_score_is_its_formula():
 def test_the_usual_ratio_is_the_median(ratios, usual):
     found = aligned(np.zeros(len(ratios)), np.array(ratios))
     assert usual_log_ratio(found) == usual
+
+
+def test_what_a_score_is_made_of_goes_with_its_pair(tmp_path):
+    """Through the sort on disk, and through the table that pairs are stored in."""
+    random = np.random.default_rng(0)
+    margins = random.random(50)
+    pairs = Pairs(
+        **{name: np.arange(50) for name in ("source", "target")},
+        score=margins,
+        **{name: random.random(50) for name in ("source_mean", "target_mean")},
+        cosine=random.random(50, dtype=np.float32),
+        rank=np.ones(50, dtype=np.int32),
+        direction=np.full(50, 3, dtype=np.int8),
+    )
+    found = aligned(random.random(50), random.random(50), random.integers(3, size=50) * 1.0)
+    made = aligned_pairs(pairs, found, usual=0.1)
+    assert made.score.tolist() == aligned_scores(margins, found, usual=0.1).tolist()
+    files = [sort_pairs(tmp_path / "a.npy", made, Direction.BOTH)]
+    merged = next(merge_in_ranges(files, size=1000))
+    read = pairs_of(table_of(merged))
+    assert merged.source.tolist() == np.argsort(-made.score).tolist()
+    for one in (merged, read):
+        assert one.margin.tolist() == margins[one.source].tolist()
+        assert one.coverage.tolist() == found.coverage[one.source].tolist()
+        assert one.imbalance.tolist() == abs(found.log_ratio - 0.1)[one.source].tolist()
+        assert one.unmatched.tolist() == found.unmatched_numbers[one.source].tolist()
+    assert table_of(merged).schema.names[:5] == [
+        *("score", "margin", "coverage", "imbalance", "unmatched")
+    ]

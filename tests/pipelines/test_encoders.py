@@ -92,6 +92,7 @@ def test_mining_with_sentence_transformers(tmp_path: Path, monkeypatch: pytest.M
     assert vectors.shape == (4, 16)
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
     assert encoder.encode([]).shape == (0, 16)
+    np.testing.assert_array_equal(encoder.encode(SENTENCES[1]), encoder.encode(SENTENCES[1:2])[0])
     out = tmp_path / "pairs.jsonl"
     arguments = [*corpora(tmp_path), "-o", str(out), "-k", "2", "--encoder", f"st:{model}"]
     assert mine_corpus(arguments) == 0
@@ -99,6 +100,22 @@ def test_mining_with_sentence_transformers(tmp_path: Path, monkeypatch: pytest.M
     assert {(sentence, sentence) for sentence in SENTENCES[:2]} <= same
     with pytest.raises(ValueError, match="cannot be loaded"):
         load_encoder(f"st:{tmp_path / 'nosuch'}")
+
+
+def test_a_hub_that_cannot_be_reached_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("sentence_transformers")
+    from huggingface_hub import HfApi
+
+    asked = []
+
+    def unreachable(hub: HfApi, name: str, **options: object) -> None:
+        asked.append(name)
+        raise ConnectionError("no route to the hub")
+
+    monkeypatch.setattr(HfApi, "model_info", unreachable)
+    with pytest.raises(ValueError, match=r"^encoder 'st:no/such' .*: no route to the hub$"):
+        load_encoder("st:no/such")
+    assert asked == ["no/such"]
 
 
 def make_sentence_transformer(folder: Path) -> Path:
@@ -124,9 +141,3 @@ def make_sentence_transformer(folder: Path) -> Path:
     BertModel(config).save_pretrained(base)
     SentenceTransformer(str(base)).save(str(folder))  # with mean pooling
     return folder
-
-
-def test_the_extra_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "sentence_transformers", None)
-    with pytest.raises(ValueError, match=r"pip install 'bitext-adit\[st\]'"):
-        load_encoder("st:LaBSE")

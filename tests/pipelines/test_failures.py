@@ -98,7 +98,7 @@ def test_a_run_that_was_interrupted_goes_on(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def interrupt(*_: object) -> None:
+    def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     run += ["--work-dir", str(world.path("work"))]

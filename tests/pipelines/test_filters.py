@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from eval.cli.runs import run_subcommand
 from eval.runs.store import open_run
 from miner.filters import FILTERS, Suspects, usual_ratio
 from miner.knn.core.rescore import unit_rows
 from miner.knn.exact import search_both
+from pipelines.cli.main import adit
 from pipelines.cli.mine import mine_corpus
 from pipelines.run.mining import mine_corpus as mine_in_graph
 from tests.pipelines.worlds import (
@@ -107,15 +107,16 @@ def test_a_finished_run_knows_what_was_rejected(
     odd.mine("out.jsonl", "--work-dir", str(work), "--filters", "length")
     run = open_run(work)
     rejected = read_jsonl(odd.path("out.rejected.jsonl"))
-    assert run.rejected.score.tolist() == [pair["score"] for pair in rejected]
+    assert run.rejected is not None
+    assert run.rejected.pairs.score.tolist() == [pair["score"] for pair in rejected]
     assert len(run.pairs) == len(read_jsonl(odd.path("out.jsonl")))
     first = rejected[0]
-    assert run_subcommand(["why", str(work), first["source_id"], first["target_id"]]) == 0
+    assert adit(["why", str(work), first["source_id"], first["target_id"]]) == 0
     assert capsys.readouterr().out.startswith("not mined: rejected by the filter length\n")
     page = odd.path("report.html")
-    assert run_subcommand(["report", str(work), "-o", str(page)]) == 0
+    assert adit(["report", str(work), "-o", str(page)]) == 0
     text = page.read_text(encoding="utf-8")
-    assert f"Filters rejected <b>{len(rejected)}</b> pairs (length {len(rejected)})" in text
+    assert f"filters rejected <b>{len(rejected)}</b> pairs (length {len(rejected)})" in text
 
 
 def test_the_end_of_a_run_tells_of_them(odd: World, capsys: pytest.CaptureFixture[str]) -> None:

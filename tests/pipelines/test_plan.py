@@ -105,7 +105,9 @@ def test_precision_changes_neither_results_nor_artefacts(world: World, precision
     work_dir = ("--work-dir", str(world.path("work")))
     expected = world.mine("auto.jsonl", *work_dir).read_bytes()
     seals = {path: path.stat().st_mtime_ns for path in world.path("work").rglob("seal.json")}
-    assert world.mine("one.jsonl", *work_dir, "--precision", precision).read_bytes() == expected
+    assert (
+        world.mine("one.jsonl", *work_dir, "--search-precision", precision).read_bytes() == expected
+    )
     for path, time in seals.items():
         assert path.stat().st_mtime_ns == time
-    assert world.mine("two.jsonl", "--precision", precision).read_bytes() == expected
+    assert world.mine("two.jsonl", "--search-precision", precision).read_bytes() == expected

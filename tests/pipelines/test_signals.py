@@ -35,11 +35,11 @@ if where == "search":
     pipelines.stages.search._search = wait
 else:
     really_write = miner.storage.pairs.write_pairs
-    def write_pairs(path, batches):
+    def write_pairs(path, batches, **about):
         def half():
             yield next(batches)
             wait()
-        really_write(path, half())
+        really_write(path, half(), **about)
     miner.storage.pairs.write_pairs = write_pairs
 sys.exit(mine_corpus(sys.argv[1:]))
 """

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from miner.arrays import Direction, Pairs
 from miner.mining import mine
+from miner.storage.layout import SOURCE, TARGET
 from pipelines.cli.mine import mine_corpus
-from pipelines.options import SOURCE, TARGET, CorpusOptions, MiningOptions
+from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.stages.encode import embed_shard
 from pipelines.stages.index import fill_index, plan_sides, train_side
 from pipelines.stages.merge import ShardNeighbours, find_neighbours

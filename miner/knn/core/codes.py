@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from miner.knn.core.threads import blocks, in_threads
+from miner.threads import blocks, in_threads
 
 if TYPE_CHECKING:
     import torch

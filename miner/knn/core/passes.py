@@ -19,8 +19,9 @@ import numpy as np
 from miner.arrays import Neighbours
 from miner.knn.core import plain
 from miner.knn.core.candidates import Candidates
+from miner.knn.core.claims import Claims
 from miner.knn.core.codes import Codes, product
-from miner.knn.core.threads import Claims, blocks, in_threads
+from miner.threads import blocks, in_threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

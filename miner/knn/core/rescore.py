@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from miner.arrays import NO_NEIGHBOUR, Neighbours
-from miner.knn.core.threads import in_threads
+from miner.threads import in_threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

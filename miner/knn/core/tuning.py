@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from miner.knn.core.codes import INT8_MOST_DIMENSIONS, PRECISIONS, Precision, encode_both, product
+from miner.threads import on_one_thread
 
 if TYPE_CHECKING:
     import torch
@@ -53,24 +54,21 @@ def product_rates() -> dict[Precision, float]:
 
     Measured once in a process, in some 50 milliseconds. Precisions that fail here are left out.
     """
-    import torch
+    return on_one_thread(_measure_products)
 
+
+def _measure_products() -> dict[Precision, float]:
     random = np.random.default_rng(0)
     x, y = (random.standard_normal((rows, DIM), dtype=np.float32) for rows in (ROWS, COLUMNS))
     rates: dict[Precision, float] = {}
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        for precision in PRECISIONS:
-            try:
-                left, right = encode_both(x, y, precision)
-                seconds = min(_seconds(left.numbers, right.numbers) for _ in range(REPEATS))
-            except (RuntimeError, AttributeError, ValueError) as error:  # of other builds of torch
-                logger.debug("no %s products here: %s", precision, error)
-                continue
-            rates[precision] = 2 * ROWS * COLUMNS * DIM / seconds
-    finally:
-        torch.set_num_threads(threads)
+    for precision in PRECISIONS:
+        try:
+            left, right = encode_both(x, y, precision)
+            seconds = min(_seconds(left.numbers, right.numbers) for _ in range(REPEATS))
+        except (RuntimeError, AttributeError, ValueError) as error:  # of other builds of torch
+            logger.debug("no %s products here: %s", precision, error)
+            continue
+        rates[precision] = 2 * ROWS * COLUMNS * DIM / seconds
     told = ", ".join(f"{precision} {rate / 1e9:.0f}" for precision, rate in rates.items())
     logger.debug("products of one thread, 10^9 operations a second: %s", told)
     return rates

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
@@ -10,9 +11,41 @@ from miner.storage.corpus.reader import open_corpus
 from miner.storage.corpus.records import CorpusError, Records, Rejection
 from miner.storage.places import Place
 
+SHOWN = 5  # names in a line
+
+# Files that come with a corpus, and are none of it.
+ABOUT = re.compile(r"(readme|licen[cs]e|copying|notice)(\.(md|txt|rst|html))?", re.IGNORECASE)
+
+
+def folder_files(folder: Place) -> tuple[list[Place], list[Place]]:
+    """Return what of a folder is the corpus, and what is not; both by name.
+
+    Sub-folders, hidden files and files about the corpus, such as README.md, are no part of it.
+    """
+    entries: list[Place] = sorted(folder.iterdir(), key=lambda entry: entry.name)
+    taken = [
+        entry
+        for entry in entries
+        if not entry.name.startswith(".") and not ABOUT.fullmatch(entry.name) and entry.is_file()
+    ]
+    return taken, [entry for entry in entries if entry not in taken]
+
+
+def describe_folder(folder: Place) -> str:
+    """Return a line that names what of a folder is read, and what is left out."""
+    taken, left_out = folder_files(folder)
+    names = [entry.name + ("/" if entry.is_dir() else "") for entry in left_out]
+    line = f"{folder}: reads {_named([entry.name for entry in taken])}"
+    return line + (f"; leaves out {_named(names)}" if names else "")
+
+
+def _named(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
+    return f"{len(names):,} ({shown})"
+
 
 def corpus_files(path: Place, *, input_format: str = "auto") -> list[Place]:
-    """The files of a corpus: ``path`` itself, or those in this folder that are not hidden.
+    """The files of a corpus: ``path`` itself, or those of this folder (``folder_files``).
 
     They are in order of the id of their first records, shorter ids first, then of their names. So
     records that have ids of their own come in the same order whatever their files are called.
@@ -22,14 +55,14 @@ def corpus_files(path: Place, *, input_format: str = "auto") -> list[Place]:
     """
     if not path.is_dir():
         return [path]
-    files = [file for file in path.iterdir() if file.is_file() and not file.name.startswith(".")]
+    files, _ = folder_files(path)
     if not files:
-        raise CorpusError(f"{path}: there is no file in this folder; put the corpus's files there")
+        raise CorpusError(f"{path}: no file of a corpus in this folder; put its files there")
 
     def place(file: Place) -> tuple[bool, int, str, str]:
         try:
             first = next(open_corpus(file, input_format=input_format)).ids[0]
-        except CorpusError:  # told by whoever reads it
+        except CorpusError:  # reported by whoever reads it
             return True, 0, "", file.name
         return False, len(first), first, file.name
 

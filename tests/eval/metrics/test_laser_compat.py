@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from eval.data.candidates import read_scored_texts
-from eval.data.sentences import Sentences, read_gold, read_split_sentences
+from eval.data.sentences import read_gold, read_split_sentences
 from eval.metrics import laser_compat
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "bucc_py"
 
 
-def sentences(*rows: tuple[str, str]) -> Sentences:
-    return Sentences(ids=[row[0] for row in rows], texts=[row[1] for row in rows])
+def unique_ids(*rows: tuple[str, str]) -> dict[str, str]:
+    return laser_compat.unique_ids([row[1] for row in rows], [row[0] for row in rows])
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,8 @@ def golden_scores() -> dict[tuple[str, str], float]:
         read_split_sentences(GOLDEN / f"texts.{side}", GOLDEN / f"ids.{side}")
         for side in ("de", "en")
     )
-    return laser_compat.score_by_ids(read_scored_texts(GOLDEN / "candidates.tsv"), *sides)
+    ids = (laser_compat.unique_ids(side.texts, side.ids) for side in sides)
+    return laser_compat.score_by_ids(read_scored_texts(GOLDEN / "candidates.tsv"), *ids)
 
 
 def as_lines(pairs: list[tuple[str, str]]) -> str:
@@ -44,25 +45,25 @@ def test_golden_at_a_given_threshold(golden_scores: dict[tuple[str, str], float]
 
 
 def test_a_repeated_sentence_has_no_id() -> None:
-    side = sentences(("1", "a"), ("2", "b"), ("3", " a "), ("4", "a"))
-    assert laser_compat.unique_sentence_ids(side) == {"b": "2"}
+    side = unique_ids(("1", "a"), ("2", "b"), ("3", " a "), ("4", "a"))
+    assert side == {"b": "2"}
 
 
 def test_texts_are_compared_stripped() -> None:
-    side = sentences(("1", " a\u3000"), ("2", "b  c"))
+    side = unique_ids(("1", " a\u3000"), ("2", "b  c"))
     scores = laser_compat.score_by_ids([(1.0, "a", "b  c "), (2.0, "a", "b c")], side, side)
     assert scores == {("1", "2"): 1.0}
 
 
 def test_the_best_score_counts_at_the_place_of_the_first() -> None:
-    side = sentences(("1", "a"), ("2", "b"))
+    side = unique_ids(("1", "a"), ("2", "b"))
     rows = [(1.0, "a", "a"), (1.5, "b", "b"), (2.0, "a", "a"), (1.7, "a", "a")]
     scores = laser_compat.score_by_ids(rows, side, side)
     assert list(scores.items()) == [(("1", "1"), 2.0), (("2", "2"), 1.5)]
 
 
 def test_a_negative_score_is_kept() -> None:
-    side = sentences(("1", "a"))
+    side = unique_ids(("1", "a"))
     assert laser_compat.score_by_ids([(-1.0, "a", "a")], side, side) == {("1", "1"): -1.0}
 
 

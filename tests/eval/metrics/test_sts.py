@@ -1,12 +1,11 @@
 """Pearson's r of angular similarity, by the definitions."""
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from eval.metrics.sts import angular_similarity, moments, pearson, read_scored_pairs
+from eval.metrics.sts import angular_similarity, moments, pearson
 
 
 def test_angles() -> None:
@@ -34,27 +33,3 @@ def test_pearson() -> None:
 
 def test_what_does_not_vary_has_none() -> None:
     assert pearson(moments(np.ones(3), np.arange(3.0)).sum(axis=0)[None]).tolist() == [0.0]
-
-
-def test_reading(tmp_path: Path) -> None:
-    path = tmp_path / "pairs.tsv"
-    path.write_text("4.5\tA man.\tEin Mann.\n0\tx\ty\n")
-    scores, first, second = read_scored_pairs(path)
-    assert (scores.tolist(), first, second) == ([4.5, 0.0], ["A man.", "x"], ["Ein Mann.", "y"])
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "0 different scores; at least 2 are needed"),
-        ("1\ta\tb\n1\tc\td\n", "1 different scores; at least 2"),
-        ("1\ta\tb\nx\tc\td\n", "line 2: expected SCORE TAB sentence TAB sentence, not 'x"),
-        ("nan\ta\tb\n", "line 1: expected SCORE"),
-        ("1\ta\n", "line 1: expected SCORE"),
-    ],
-)
-def test_bad_files(tmp_path: Path, text: str, message: str) -> None:
-    path = tmp_path / "pairs.tsv"
-    path.write_text(text)
-    with pytest.raises(ValueError, match=message):
-        read_scored_pairs(path)

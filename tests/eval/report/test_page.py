@@ -9,19 +9,19 @@ import re
 import shutil
 import statistics
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from eval.cli.runs import run_subcommand
 from eval.report.page import render
-from eval.runs.store import Run, Side, open_run
-from miner.arrays import Neighbours, Pairs
+from eval.runs.store import open_run
 from miner.fdr import Null, probabilities, threshold_at
+from miner.storage.layout import SIDES
+from pipelines.cli.main import adit
 from tests.eval.conftest import HEBREW
+from tests.eval.made_run import make_run, random_pairs
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 
@@ -30,7 +30,7 @@ BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 def page(finished_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "report.html"
     arguments = [finished_run / "work", "-o", path, "--gold", finished_run / "gold"]
-    assert run_subcommand(["report", *map(str, arguments)]) == 0
+    assert adit(["report", *map(str, arguments)]) == 0
     return path
 
 
@@ -120,9 +120,9 @@ def test_texts_are_no_markup(page: Path) -> None:
 
 def test_nothing_to_report(finished_run: Path) -> None:
     run = open_run(finished_run / "work")
-    none = replace(run, pairs=run.pairs.take(np.empty(0, dtype=np.int64)))
+    run.output.pairs = run.pairs.take(np.empty(0, dtype=np.int64))
     with pytest.raises(ValueError, match="the run chose no pair; there is nothing to report"):
-        render(none)
+        render(run)
 
 
 @pytest.fixture(scope="module")
@@ -204,61 +204,30 @@ def test_on_a_phone(browser: Any, page: Path, scheme: str) -> None:
     tab.close()
 
 
-def large_run(rows: int) -> Run:
-    """A run of which every sentence is in a pair, each of 120 characters that differ."""
-    random = np.random.default_rng(7)
-    letters = np.array(list("abcdefghijklmnopqrstuvwxyz     "))
-    sides = []
-    for name in ("source", "target"):
-        texts = ["".join(row) for row in letters[random.integers(len(letters), size=(rows, 120))]]
-        ids = random.integers(rows, size=(rows, 4))
-        cosines = np.sort(random.random((rows, 4), dtype=np.float32))[:, ::-1]
-        sides.append(
-            Side(
-                rows=np.arange(rows),
-                ids=[f"{name}-{row}" for row in range(rows)],
-                texts=texts,
-                repeats={},
-                searched=np.arange(rows),
-                neighbours=Neighbours(ids=ids, cosines=cosines),
-                means=cosines.mean(axis=1, dtype=np.float64),
-                embedded=[],
-            )
-        )
-    told = {"path": "x", "read": rows, "rejected": {}, "dropped": {}, "duplicates": 0}
-    told |= {"searched": rows}
-    options = {"k": 4, "margin": "ratio", "retrieval": "max", "threshold": None, "index": "exact"}
-    summary = {"source": told, "target": told, "options": options, "pairs": rows}
-    summary |= {"candidates": 4 * rows, "encoder": "none", "version": "0"}
-    numbers = np.sort(random.random(rows))[::-1]
-    pairs = Pairs(
-        source=np.arange(rows),
-        target=random.permutation(rows),
-        score=numbers,
-        cosine=numbers.astype(np.float32),
-        source_mean=numbers,
-        target_mean=numbers,
-        rank=np.ones(rows, dtype=np.int32),
-        direction=np.full(rows, 3, dtype=np.int8),
-    )
-    return Run(
-        directory=Path(),
-        summary=summary,
-        chosen=pairs,
-        pairs=pairs,
-        rejected=pairs.take(np.arange(0)),
-        reasons=[],
-        source=sides[0],
-        target=sides[1],
-    )
-
-
 def test_50_000_pairs(browser: Any, tmp_path: Path) -> None:
     """Random letters, which cannot be packed as well as language can."""
-    path = tmp_path / "report.html"
-    path.write_text(render(large_run(50_000)), encoding="utf-8")
+    random, path = np.random.default_rng(7), tmp_path / "report.html"
+    letters = np.array(list("abcdefghijklmnopqrstuvwxyz     "))
+    texts = {
+        side: ["".join(row) for row in letters[random.integers(len(letters), size=(50_000, 120))]]
+        for side in SIDES
+    }
+    run = open_run(make_run(tmp_path / "work", texts, random_pairs(50_000), shards=2))
+    path.write_text(render(run), encoding="utf-8")
     assert path.stat().st_size < 15_000_000
     tab, said = opened(browser, path)
     assert tab.text_content("#shown") == "1 to 50 of 50000 pairs"
+    assert said == []
+    tab.close()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_long_word_does_not_widen_the_page(browser: Any, tmp_path: Path, width: int) -> None:
+    texts = {side: ["x" * 3000, "a b", f"{side} {'y' * 400} z"] for side in SIDES}
+    run = open_run(make_run(tmp_path / "work", texts, random_pairs(3), shards=1))
+    path = tmp_path / "report.html"
+    path.write_text(render(run), encoding="utf-8")
+    tab, said = opened(browser, path, viewport={"width": width, "height": 800})
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
     assert said == []
     tab.close()

@@ -9,13 +9,13 @@ import pytest
 
 from encoder import load_encoder
 from encoder.words import WordEncoder
-from eval.cli.runs import run_subcommand
-from eval.runs.calibration import describe, fit_null
+from eval.runs.calibration import fit_null, thresholds
 from eval.runs.store import open_run
 from miner.fdr import Null, false_discovery_rates, probabilities, threshold_at
 from miner.knn.core.rescore import unit_rows
 from miner.mining import mine
 from miner.word_match import align_texts, aligned_scores
+from pipelines.cli.main import adit
 
 Captured = pytest.CaptureFixture[str]
 
@@ -50,7 +50,9 @@ def test_the_null_is_of_the_decoys_that_would_be_mined(
         [side.text(row) for row in side.searched.tolist()] for side in (run.source, run.target)
     ]
     source, target, queries = (unit_rows(encode(part)) for part in (*texts, lines))
-    taken = dict(zip(run.chosen.target.tolist(), run.chosen.score.tolist(), strict=True))
+    taken = dict(
+        zip(run.chosen.pairs.target.tolist(), run.chosen.pairs.score.tolist(), strict=True)
+    )
     expected = []
     for line, query in zip(lines[:40], queries, strict=False):
         pairs = mine(np.concatenate([source, query[None]]), target, retrieval="forward")
@@ -74,7 +76,7 @@ def test_calibrated_pairs(
 ) -> None:
     out = tmp_path / "pairs.jsonl"
     arguments = ["calibrate", str(finished_run / "work"), "--decoys-src", str(decoys)]
-    assert run_subcommand([*arguments, "-o", str(out)]) == 0
+    assert adit([*arguments, "-o", str(out)]) == 0
     told = capsys.readouterr().out.splitlines()
     run = open_run(finished_run / "work")
     null = fit_null(run, decoys, None)
@@ -104,7 +106,7 @@ def test_calibrated_pairs(
         ]
     assert told[5] == f"{len(records)} of {len(records)} pairs written"
 
-    assert run_subcommand([*arguments, "-o", str(out), "--fdr", "0.2"]) == 0
+    assert adit([*arguments, "-o", str(out), "--fdr", "0.2"]) == 0
     kept = out.read_text(encoding="utf-8").splitlines()
     threshold = threshold_at(run.pairs.score, null, fdr=0.2)
     assert 0 < len(kept) == (run.pairs.score > threshold).sum()
@@ -113,10 +115,10 @@ def test_calibrated_pairs(
 def test_the_report_shows_the_estimates(finished_run: Path, decoys: Path, tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     arguments = [finished_run / "work", "-o", page, "--decoys-src", decoys]
-    assert run_subcommand(["report", *map(str, arguments)]) == 0
+    assert adit(["report", *map(str, arguments)]) == 0
     text = re.sub(r"<td [^>]*>", "<td>", page.read_text(encoding="utf-8"))
     run = open_run(finished_run / "work")
-    for wanted, threshold, kept, right in describe(run.pairs.score, fit_null(run, decoys, None)):
+    for wanted, threshold, kept, right in thresholds(run.pairs.score, fit_null(run, decoys, None)):
         row = f"<td>{wanted:.0%}</td><td>{threshold:.4f}</td><td>{kept:,}</td><td>{right:,.0f}</td>"
         assert (row in text) == (kept > 0)
 
@@ -142,16 +144,43 @@ def test_bad_input(
     monkeypatch.chdir(tmp_path)
     Path("few").write_text("One penguin.\n")
     arguments = [str(decoys) if argument == "D" else argument for argument in arguments]
-    assert run_subcommand(["calibrate", str(finished_run / "work"), *arguments]) == 2
+    assert adit(["calibrate", str(finished_run / "work"), *arguments]) == 2
     error = capsys.readouterr().err
-    assert error.startswith("mine-corpus calibrate: error: ")
+    assert error.startswith("adit calibrate: error: ")
     assert message in error
     assert [path.name for path in tmp_path.iterdir()] == ["few"]
 
 
+def test_an_encoder_that_was_changed_is_refused(finished_run: Path, decoys: Path) -> None:
+    run = open_run(finished_run / "work")
+    name = run.summary["encoder"]
+    run.summary["encoder"] = "mini@0123456789ab"
+    with pytest.raises(ValueError, match=rf"{name}, but the run used mini@0123456789ab"):
+        fit_null(run, decoys, None)
+
+
+@pytest.mark.parametrize("change", ["copies", "near-copies"])
+def test_sentences_of_the_run_are_no_decoys(
+    finished_run: Path, decoys: Path, tmp_path: Path, change: str, capsys: Captured
+) -> None:
+    corpus = (finished_run / "corpus.de").read_text(encoding="utf-8").splitlines()
+    own = sorted((line.partition("\t")[2] for line in corpus), key=len)[-30:]
+    if change == "copies":
+        own = [text.upper().replace(" ", "  ") + "!" for text in own]
+    else:
+        own = [" ".join([*text.split()[:4], *text.split()[5:]]) for text in own]
+    mixed = tmp_path / "decoys"
+    mixed.write_text("\n".join([*own, *decoys.read_text().splitlines()]), encoding="utf-8")
+    out = tmp_path / "pairs.jsonl"
+    arguments = [finished_run / "work", "--decoys-src", mixed, "-o", out]
+    assert adit(["calibrate", *map(str, arguments)]) == 2
+    assert re.search(r"\d\d of 28\d decoys are sentences of the run", capsys.readouterr().err)
+    assert not out.exists()
+
+
 def test_a_share_is_between_0_and_1(capsys: Captured) -> None:
     with pytest.raises(SystemExit):
-        run_subcommand(["calibrate", ".", "-o", "x.jsonl", "--fdr", "5"])
+        adit(["calibrate", ".", "-o", "x.jsonl", "--fdr", "5"])
     assert "expected a share between 0 and 1, not '5'" in capsys.readouterr().err
 
 

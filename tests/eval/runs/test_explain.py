@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eval.cli.runs import run_subcommand
 from eval.runs.explain import explain
 from eval.runs.store import Run, open_run
+from pipelines.cli.main import adit
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +28,8 @@ def test_margins_by_the_vectors(run: Run) -> None:
         means = np.mean(sorted(cosines[row])[-4:]), np.mean(sorted(cosines[:, column])[-4:])
         assert (told.source_mean, told.target_mean) == pytest.approx(means, abs=1e-5)
         assert told.cosine == pytest.approx(float(cosines[row, column]), abs=1e-5)
-        assert told.score == pytest.approx(told.cosine / np.mean(means), abs=1e-4)
-        assert told.verdict.startswith(f"mined: pair {place + 1} of {len(run.pairs)}, ")
+        assert told.margin == pytest.approx(told.cosine / np.mean(means), abs=1e-4)
+        assert told.verdict.startswith(f"mined: pair {place + 1} of {len(run.pairs)} by ")
         assert len(told.targets) == len(told.sources) == 4
 
 
@@ -40,7 +40,7 @@ def test_every_pair_of_neighbours_has_a_true_verdict(run: Run) -> None:
     for row, source in enumerate(run.source.searched.tolist()[:150]):
         for target in run.source.neighbours.ids[row].tolist():
             told = explain(run, source, target)
-            assert told.score is not None
+            assert told.margin is not None
             if partner.get(source) == target:
                 assert told.verdict.startswith("mined: ")
             elif source in partner or target in taken:
@@ -50,7 +50,7 @@ def test_every_pair_of_neighbours_has_a_true_verdict(run: Run) -> None:
                 ):
                     assert (f"its {name} was paired with {other!r}" in told.verdict) == has
             else:
-                best = max(told.targets, key=lambda one: one.score)
+                best = max(told.targets, key=lambda one: one.margin)
                 assert best.row != target
                 assert repr(run.target.id(best.row)) in told.verdict
             kinds.add(told.verdict.split()[2])
@@ -66,17 +66,18 @@ def test_strangers_are_never_scored(run: Run) -> None:
         not in run.target.neighbours.ids[run.target.searched.tolist().index(target)]
     )
     told = explain(run, int(run.source.searched[0]), far)
-    assert (told.score, told.cosine) == (None, None)
+    assert (told.margin, told.cosine) == (None, None)
     assert told.verdict == "not mined: neither is among the 4 nearest of the other"
 
 
 def test_command(finished_run: Path, run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     source, target = int(run.pairs.source[3]), int(run.pairs.target[3])
     names = run.source.id(source), run.target.id(target)
-    assert run_subcommand(["why", str(finished_run / "work"), *names]) == 0
+    assert adit(["why", str(finished_run / "work"), *names]) == 0
     out = capsys.readouterr().out
-    assert out.startswith(f"mined: pair 4 of {len(run.pairs)}, with the score ")
-    assert f"score {run.pairs.score[3]:.4f} (ratio margin)" in out
+    assert out.startswith(f"mined: pair 4 of {len(run.pairs)} by the margin ")
+    assert f"margin {run.pairs.score[3]:.4f} (ratio)" in out
+    assert "aligned" not in out
     assert run.source.text(source) in out
     starred = [line for line in out.splitlines() if line.startswith("  *")]
     assert [names[1] in starred[0], names[0] in starred[1], len(starred)] == [True, True, 2]
@@ -86,35 +87,46 @@ def test_a_repeated_sentence_has_several_ids(
     finished_run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = [str(finished_run / "work"), "de-again", "en-again"]
-    assert run_subcommand(["why", *arguments]) == 0
+    assert adit(["why", *arguments]) == 0
     assert "de-000000001  " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("ids", "message"),
     [
-        (("nobody", "en-again"), "no source sentence 'nobody'; the first is 'de-000000001'"),
-        (("de-again", "nobody"), "no target sentence 'nobody'; the first is 'en-000000001'"),
+        (("nobody", "en-again"), "no source sentence 'nobody'; its ids are such as 'de-000000001'"),
+        (("de-again", "nobody"), "no target sentence 'nobody'; its ids are such as 'en-000000001'"),
         (("de-none", "en-again"), "'de-none' has no vector; it was not searched"),
     ],
 )
 def test_bad_ids(
     finished_run: Path, capsys: pytest.CaptureFixture[str], ids: tuple[str, str], message: str
 ) -> None:
-    assert run_subcommand(["why", str(finished_run / "work"), *ids]) == 2
+    assert adit(["why", str(finished_run / "work"), *ids]) == 2
     assert message in capsys.readouterr().err
 
 
-def test_an_aligned_run(aligned_run: Path) -> None:
+def test_an_aligned_run(aligned_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Pairs are chosen by margins; what is kept of them, and its score, is a matter of words."""
     run = open_run(aligned_run)
-    chosen = zip(run.chosen.source.tolist(), run.chosen.target.tolist(), strict=True)
-    verdicts = [explain(run, source, target).verdict for source, target in chosen]
-    assert 0 < len(run.pairs) < len(verdicts)
-    mined = [verdict for verdict in verdicts if verdict.startswith("mined: pair ")]
-    assert sorted(mined) == sorted(
-        f"mined: pair {place} of {len(run.pairs)}, with the score {score:.4f}"
+    chosen = zip(run.chosen.pairs.source.tolist(), run.chosen.pairs.target.tolist(), strict=True)
+    found = [explain(run, source, target) for source, target in chosen]
+    mined = [one for one in found if one.verdict.startswith("mined: pair ")]
+    assert 0 < len(run.pairs) == len(mined) < len(found)
+    assert sorted(one.verdict for one in mined) == sorted(
+        f"mined: pair {place} of {len(run.pairs)} by the aligned score {score:.4f}"
         for place, score in enumerate(run.pairs.score.tolist(), start=1)
     )
-    missed = verdicts.count("not mined: its score is not above the threshold 3.0")
-    assert len(mined) + missed == len(verdicts)
+    for one in mined:
+        assert one.aligned is not None
+        assert one.aligned["margin"] == pytest.approx(one.margin)
+        assert f"aligned score {one.aligned['score']:.4f}" in one.verdict
+    missed = [one for one in found if one.aligned is None]
+    assert {one.verdict for one in missed} == {
+        "not mined: its aligned score is not above the threshold 3.0"
+    }
+    ids = run.source.id(mined[0].source), run.target.id(mined[0].target)
+    assert adit(["why", str(aligned_run), *ids]) == 0
+    out = capsys.readouterr().out
+    assert f"margin {mined[0].margin:.4f} (ratio)" in out
+    assert f"coverage {mined[0].aligned['coverage']:.4f}" in out  # type: ignore[index]

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eval.cli.runs import run_subcommand
 from eval.data.sentences import read_gold
-from eval.report.gold import Gold
+from eval.runs.gold import Gold
 from eval.runs.rescoring import FOLDS, compare, rescore
 from eval.runs.store import open_run
 from miner.rescoring import Rescorer, features
+from pipelines.cli.main import adit
 
 Captured = pytest.CaptureFixture[str]
 
@@ -45,7 +45,7 @@ def test_how_many_known_pairs_are_at_the_top(finished_run: Path) -> None:
 def test_command(finished_run: Path, tmp_path: Path, capsys: Captured) -> None:
     out = tmp_path / "out.jsonl"
     arguments = [finished_run / "work", "--known", finished_run / "gold", "-o", out]
-    assert run_subcommand(["rescore", *map(str, arguments)]) == 0
+    assert adit(["rescore", *map(str, arguments)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["kept", "pairs", "known", "by", "margin", "by", "second", "score"]
     assert [line.split()[0] for line in lines[1:]] == ["1%", "2%", "5%", "10%", "20%", "50%"]
@@ -63,14 +63,14 @@ def test_nothing_is_known(finished_run: Path, tmp_path: Path, capsys: Captured) 
     known.write_text("a\tb\n")
     out = tmp_path / "out.jsonl"
     arguments = [finished_run / "work", "--known", known, "-o", out]
-    assert run_subcommand(["rescore", *map(str, arguments)]) == 2
+    assert adit(["rescore", *map(str, arguments)]) == 2
     assert "a model needs right pairs and wrong ones" in capsys.readouterr().err
     assert not out.exists()
 
 
 @pytest.mark.parametrize("command", [["rescore", "--known", "x"], ["calibrate"]])
 def test_output_is_json_lines(command: list[str], tmp_path: Path, capsys: Captured) -> None:
-    assert run_subcommand([*command, str(tmp_path), "-o", "out.tsv"]) == 2
+    assert adit([*command, str(tmp_path), "-o", "out.tsv"]) == 2
     assert "out.tsv: these pairs are written as JSON lines; name it .jsonl" in (
         capsys.readouterr().err
     )

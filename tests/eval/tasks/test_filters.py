@@ -13,7 +13,7 @@ from encoder.words import Words
 from eval.cli.encoder import eval_encoder
 from miner.filters import FILTERS
 from miner.mining import mine
-from tests.eval.conftest import NumberEncoder, write_split
+from tests.eval.conftest import NumberEncoder, use_encoder, write_split
 
 Captured = pytest.CaptureFixture[str]
 Mined = list[tuple[float, bool, str, str]]
@@ -138,7 +138,7 @@ def test_words_score_as_in_bucc(
     folder: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     encoder = WordEncoder()
-    monkeypatch.setattr("encoder.load_encoder", lambda spec: encoder)
+    use_encoder(monkeypatch, lambda spec: encoder)
     told = report(folder, capsys)["rules"]["align"]
     arguments = ["bucc", str(folder), "--tune", "sample", "--test", "training", "--json", "--align"]
     assert eval_encoder([*arguments, "--encoder", "numbers"]) == 0

@@ -9,7 +9,7 @@ import pytest
 
 from encoder import load_encoder
 from encoder.words import WordEncoder
-from eval.data.datasets import BuccFiles, BuccSplit, load_bucc
+from eval.data.bucc import BuccFiles, BuccSplit, load_bucc
 from eval.data.sentences import Sentences
 from eval.metrics.bootstrap import RESAMPLES
 from eval.metrics.bucc import Candidates, judge

@@ -114,3 +114,12 @@ def test_sets_that_are_not_there(
     expected = f"train-encoder: error: {line.replace('ROOT', str(folder))}"
     assert capsys.readouterr().err.startswith(expected)
     assert not (tmp_path / "enc").exists()
+
+
+def test_languages_that_are_not_measured_are_named(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert tatoeba_error(folder / "tatoeba", ["xx-en"]).parts == ["xx"]
+    assert not caplog.messages
+    assert tatoeba_error(folder / "tatoeba", ["xx-en", "qq-en", "qp-xx"]).parts == ["xx"]
+    assert len(caplog.messages) == 1 and " qp, qq;" in caplog.messages[0]

@@ -8,19 +8,16 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from miner import threads
 from miner.arrays import Neighbours
 from miner.knn import cells
 from miner.knn.cells import (
-    PROBES,
-    CellSpec,
     default_cells,
-    names_cells,
     nearest_cells,
-    parse_cells,
     search_cells,
     train_cells,
 )
-from miner.knn.core import codes, compiled, passes, plain, threads
+from miner.knn.core import codes, compiled, passes, plain
 from miner.knn.core.codes import PRECISIONS
 from miner.knn.core.rescore import merge, unit_rows
 from miner.knn.core.tuning import Tuning
@@ -347,45 +344,6 @@ def test_more_cells_than_rows_are_refused(count):
     error = rf"^{count} cells cannot be made of 5 sentences; choose fewer, or 'exact'$"
     with pytest.raises(ValueError, match=error):
         train_cells(random_units(5, 8), count)
-
-
-@pytest.mark.parametrize(
-    ("text", "count", "probes"),
-    [
-        ("cells", None, PROBES),
-        ("cells1", 1, PROBES),
-        ("cells4096", 4096, PROBES),
-        ("cells:probes=3", None, 3),
-        ("cells4096:probes=8", 4096, 8),
-        ("cells10:probes=10000", 10, 10000),
-    ],
-)
-def test_what_cells_are_asked_for(text, count, probes):
-    assert names_cells(text)
-    assert parse_cells(text) == CellSpec(count=count, probes=probes)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("cells0", "cells-4", "cells04", "cells 4", "cells4 ", "cells4\n", "cells1.5", "cellsIVF"),
-        *("cells:", "cells4:", "cells4:probes", "cells4:probes=", "cells4:probes=0", "cells4:8"),
-        *("cells4:nprobe=8", "cells4:probes=8,", "cells4:probes=8:probes=8", "cells,Flat"),
-        *("cells9999999999", "cells4:probes=100000"),
-    ],
-)
-def test_what_is_no_cell_join_though_it_is_called_so(text):
-    assert names_cells(text)
-    with pytest.raises(ValueError) as error:
-        parse_cells(text)
-    assert str(error.value) == (
-        f"index {text!r} is no cell join; write 'cells', 'cells4096' or 'cells4096:probes=8'"
-    )
-
-
-@pytest.mark.parametrize("text", ["exact", "auto", "Flat", "IVF4,Flat", "Cells", " cells", ""])
-def test_what_asks_for_no_cells(text):
-    assert not names_cells(text)
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,12 @@ from miner.knn.faiss_index import (
     cells_of,
     check_index,
     empty_index,
-    parse_index,
     search_index,
     set_breadth,
     train_index,
     training_points,
 )
+from miner.knn.method import parse_method
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -45,7 +45,7 @@ def exactly(sides):
 
 def built(base, text):
     """The index of ``text``, trained on all of ``base`` and filled with it."""
-    spec = parse_index(text)
+    spec = parse_method(text)
     index = empty_index(spec, base.shape[1])
     if training_points(index, len(base)):
         train_index(index, base, factory=spec.factory)
@@ -106,13 +106,6 @@ def test_parameters_go_before_our_breadth(sides):
     outer = built(source, "PCA16,IVF16,SQ8:nprobe=5")
     assert faiss.try_extract_index_ivf(outer).nprobe == 5
     assert built(source, "IVF4,Flat,RFlat:k_factor_rf=2").k_factor == 2
-
-
-def test_what_decides_the_index_and_what_the_search():
-    spec = parse_index("IVF64_HNSW8,Flat:nprobe=3,quantizer_efConstruction=80")
-    assert spec.factory == "IVF64_HNSW8,Flat"
-    assert (spec.build, spec.search) == ("quantizer_efConstruction=80", "nprobe=3")
-    assert parse_index("Flat").build == parse_index("Flat").search == ""
 
 
 def test_what_the_index_does_not_find_is_masked(sides):
@@ -201,7 +194,7 @@ def test_an_index_that_cannot_be_built(sides, text, rows, message):
 
 def test_how_many_vectors_train_an_index():
     def points(text, rows, dim=64):
-        return training_points(empty_index(parse_index(text), dim), rows)
+        return training_points(empty_index(parse_method(text), dim), rows)
 
     assert points("Flat", 10**9) == points("HNSW32", 10**9) == 0
     assert points("IVF4096,Flat", 10**9) == MOST_POINTS * 4096
@@ -214,8 +207,8 @@ def test_how_many_vectors_train_an_index():
 
 
 def test_the_cells_of_nested_indexes():
-    assert cells_of(empty_index(parse_index("OPQ8,IVF1024,PQ8"), 64)) == 1024
-    assert cells_of(empty_index(parse_index("HNSW8_PQ8"), 64)) == 256
-    assert cells_of(empty_index(parse_index("PCA8,IVF32,Flat,RFlat"), 64)) == 32
-    assert cells_of(empty_index(parse_index("PQ8x12"), 64)) == 4096
-    assert cells_of(empty_index(parse_index("HNSW8"), 64)) == 0
+    assert cells_of(empty_index(parse_method("OPQ8,IVF1024,PQ8"), 64)) == 1024
+    assert cells_of(empty_index(parse_method("HNSW8_PQ8"), 64)) == 256
+    assert cells_of(empty_index(parse_method("PCA8,IVF32,Flat,RFlat"), 64)) == 32
+    assert cells_of(empty_index(parse_method("PQ8x12"), 64)) == 4096
+    assert cells_of(empty_index(parse_method("HNSW8"), 64)) == 0

@@ -105,3 +105,35 @@ def test_the_folder_is_for_this_user_alone(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("ADIT_CACHE", str(folder))
     with pytest.raises(PermissionError, match="belongs to another user; set ADIT_CACHE"):
         cache.cache_folder()
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o770, 0o777])
+def test_a_folder_that_others_can_enter_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int
+) -> None:
+    folder = tmp_path / "open"
+    folder.mkdir()
+    folder.chmod(mode)
+    monkeypatch.setenv("ADIT_CACHE", str(folder))
+    with pytest.raises(PermissionError, match="chmod 700"):
+        cache.cache_folder()
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["link to a folder", "link to nothing", "file"])
+def test_what_was_planted_under_the_folder_s_name_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.delenv("ADIT_CACHE", raising=False)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    own = tmp_path / "own"
+    own.mkdir(mode=0o700)
+    planted = tmp_path / f"adit-{os.getuid()}"
+    if kind == "file":
+        planted.touch()
+    else:
+        planted.symlink_to(own if kind == "link to a folder" else tmp_path / "nothing")
+    with pytest.raises(PermissionError, match="is a link or no folder"):
+        cache.cache_folder()
+    assert list(own.iterdir()) == []
+    assert not (tmp_path / "nothing").exists()

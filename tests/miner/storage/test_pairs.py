@@ -1,6 +1,7 @@
 import errno
 import json
 import os
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,9 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from miner.storage import pairs
-from miner.storage.pairs import OutputError, check_output, pairs_schema, write_pairs
+from miner.storage.pairs import Origin, OutputError, pairs_schema
+from miner.storage.writers import batches, parquet
 
-SUFFIXES = list(pairs.OUTPUT_SUFFIXES)
+SUFFIXES = [".tsv", ".jsonl", ".parquet", ".tmx", ".tsv.gz", ".jsonl.zst"]
+ORIGIN = Origin(languages=("de", "en"))
+write_pairs = partial(pairs.write_pairs, origin=ORIGIN)
+check_output = partial(pairs.check_output, origin=ORIGIN)
 BREAKS = "\t\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029"
 
 
@@ -54,6 +59,13 @@ def test_schema_is_the_published_one():
         "  child 0, item: string\ntarget_duplicates: list<item: string>\n"
         "  child 0, item: string"
     )
+
+
+def test_aligned_pairs_have_what_their_score_is_made_of_beside_it():
+    names = pairs_schema(aligned=True, reasons=True).names
+    assert names[:6] == ["score", "margin", "coverage", "imbalance", "unmatched", "source_id"]
+    assert names[-1] == "reason"
+    assert [name for name in names if name in pairs_schema().names] == pairs_schema().names
 
 
 def test_tsv(tmp_path):
@@ -117,7 +129,7 @@ def test_parquet(tmp_path):
 def test_every_format_says_the_same(tmp_path_factory, source, target, score):
     folder = tmp_path_factory.mktemp("pairs")
     row = record(source_text=source, target_text=target, score=score)
-    for suffix in SUFFIXES:
+    for suffix in SUFFIXES[:3]:
         write_pairs(folder / f"out{suffix}", [table(row)])
     assert pq.read_table(folder / "out.parquet").to_pylist() == [row]
     (line,) = (folder / "out.jsonl").read_text(encoding="utf-8").splitlines()
@@ -131,8 +143,8 @@ def test_every_format_says_the_same(tmp_path_factory, source, target, score):
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_bytes_do_not_depend_on_the_batches(tmp_path, monkeypatch, suffix):
-    monkeypatch.setattr(pairs, "_TEXT_ROWS", 16)
-    monkeypatch.setattr(pairs, "_ROW_GROUP_ROWS", 16)
+    monkeypatch.setattr(batches, "TEXT_ROWS", 16)
+    monkeypatch.setattr(parquet, "ROW_GROUP_ROWS", 16)
     whole = table(*[record(number) for number in range(100)])
     written = set()
     for sizes in ([100], [1] * 100, [0, 15, 1, 0, 17, 67], [33, 67]):
@@ -154,8 +166,8 @@ def test_record_batches_and_other_types_of_the_same_columns(tmp_path, suffix):
     other = plain.set_column(13, "direction", plain["direction"].dictionary_encode())
     other = other.set_column(5, "source_text", plain["source_text"].cast(pa.large_string()))
     other = other.select(reversed(plain.schema.names))
-    for name, batches in (("a", [plain]), ("b", other.to_batches())):
-        assert write_pairs(tmp_path / f"{name}{suffix}", batches) == 2
+    for name, parts in (("a", [plain]), ("b", other.to_batches())):
+        assert write_pairs(tmp_path / f"{name}{suffix}", parts) == 2
     assert (tmp_path / f"a{suffix}").read_bytes() == (tmp_path / f"b{suffix}").read_bytes()
 
 
@@ -165,24 +177,24 @@ def test_no_pairs(tmp_path, suffix):
     assert write_pairs(path, []) == 0
     if suffix == ".parquet":
         assert pq.read_table(path) == pairs_schema().empty_table()
-    else:
+    elif suffix in (".tsv", ".jsonl"):
         assert path.read_bytes() == b""
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
 def test_failure_keeps_what_was_there(tmp_path, monkeypatch, suffix, error):
-    monkeypatch.setattr(pairs, "_TEXT_ROWS", 1)
-    monkeypatch.setattr(pairs, "_ROW_GROUP_ROWS", 1)
+    monkeypatch.setattr(batches, "TEXT_ROWS", 1)
+    monkeypatch.setattr(parquet, "ROW_GROUP_ROWS", 1)
     path = tmp_path / f"out{suffix}"
     path.write_text("old")
 
-    def batches():
+    def failing():
         yield table(record())
         raise error
 
     with pytest.raises(error):
-        write_pairs(path, batches())
+        write_pairs(path, failing())
     assert path.read_text() == "old"
     assert names(tmp_path) == [path.name]
 
@@ -203,7 +215,7 @@ def test_full_disk(tmp_path, monkeypatch, suffix):
     assert names(tmp_path) == [path.name]
 
 
-@pytest.mark.parametrize("name", ["out", "out.txt", "out.tsv.gz", "out.tmx", ".tsv"])
+@pytest.mark.parametrize("name", ["out", "out.txt", "out.tsv.xz", "out.parquet.gz", "out.gz"])
 def test_unknown_suffix(tmp_path, name):
     for call in (check_output, lambda path: write_pairs(path, [])):
         with pytest.raises(ValueError, match=r"use one of \.tsv, \.jsonl, \.parquet"):

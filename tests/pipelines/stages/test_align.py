@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from encoder import load_encoder
@@ -44,11 +45,21 @@ def test_the_scores_are_their_definition(corpora: Corpora, tmp_path: Path) -> No
     found = [align_texts(words, [pair["source_text"]], [pair["target_text"]]) for pair in pairs]
     usual = float(np.median([one.log_ratio[0] for one in found[:1000]]))
     for pair, one in zip(pairs, found, strict=True):
-        pair["score"] = float(aligned_scores(np.array([pair["score"]]), one, usual=usual)[0])
+        pair |= {
+            "score": float(aligned_scores(np.array([pair["score"]]), one, usual=usual)[0]),
+            "margin": pair["score"],
+            "coverage": float(one.coverage[0]),
+            "imbalance": abs(float(one.log_ratio[0]) - usual),
+            "unmatched": int(one.unmatched_numbers[0]),
+        }
     pairs.sort(key=lambda pair: (-pair["score"], pair["source_row"], pair["target_row"]))
     out = tmp_path / "out.jsonl"
     assert mine_corpus([*command, "-o", str(out), "--align"]) == 0
-    assert read_jsonl(out) == pairs
+    found_pairs = read_jsonl(out)
+    assert found_pairs == pairs
+    assert list(found_pairs[0])[:5] == ["score", "margin", "coverage", "imbalance", "unmatched"]
+    assert mine_corpus([*command, "-o", str(out.with_suffix(".parquet")), "--align"]) == 0
+    assert pq.read_table(out.with_suffix(".parquet")).to_pylist() == pairs
     summary = json.loads((plain.parent / "work" / "run.json").read_text(encoding="utf-8"))
     assert (summary["usual_log_ratio"], summary["pairs"]) == (usual, len(pairs))
 
@@ -77,7 +88,7 @@ def test_a_run_that_failed_while_it_aligned_goes_on(
 ) -> None:
     command, plain = corpora
     work = plain.parent / "work"
-    aligned = [*command, "--align", "--margin", "distance", "-o"]
+    aligned = [*command, "--align", "--retrieval", "intersect", "-o"]
     assert mine_corpus([*aligned, str(tmp_path / "out.tsv")]) == 0
     (work / "aligned" / "seal.json").unlink()
     kept = {name: content for name, content in snapshot(work).items() if name.startswith("pairs/")}
@@ -106,6 +117,22 @@ def test_nothing_is_made_again(corpora: Corpora, tmp_path: Path) -> None:
     assert snapshot(work / "aligned") == before
     assert not list(work.glob("*/scratch"))
     assert (tmp_path / "out.tsv").read_bytes() == first
+
+
+def test_rejected_pairs_have_what_their_score_is_made_of(corpora: Corpora, tmp_path: Path) -> None:
+    command, _ = corpora
+    out = tmp_path / "out.jsonl"
+    assert mine_corpus([*command, "-o", str(out), "--align", "--filters", "length"]) == 0
+    kept, rejected = read_jsonl(out), read_jsonl(tmp_path / "out.rejected.jsonl")
+    assert rejected
+    assert {tuple(pair) for pair in rejected} == {(*kept[0], "reason")}
+
+
+@pytest.mark.parametrize("margin", ["distance", "absolute"])
+def test_a_margin_that_the_weights_were_not_fitted_to(
+    refused: Refused, run: list[str], margin: str
+) -> None:
+    assert "--margin ratio" in refused([*run, "--align", "--margin", margin])
 
 
 def test_given_vectors_have_no_words(refused: Refused, run: list[str]) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from miner.arrays import Neighbours
-from pipelines.options import SOURCE, TARGET
+from miner.storage.layout import SOURCE, TARGET
 from pipelines.stages import recall
 from pipelines.stages.encode import EmbeddedShard, embed_shard
 from pipelines.stages.read import read_side

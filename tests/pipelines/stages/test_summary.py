@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from pipelines import progress
 from pipelines.cli.mine import mine_corpus
-from pipelines.stages.summary import describe
+from pipelines.stages.summary import describe, next_steps
 from tests.pipelines.worlds import World, read_jsonl
 
 
@@ -59,7 +60,26 @@ def test_everything_is_accounted_for(messy: World, capsys: pytest.CaptureFixture
         f"pairs: {told['pairs']} of {told['candidates']} candidates\n"
         "time: read "
     ) in error
-    assert error.endswith(" GiB\n")
+    closing = error[error.index(" GiB\n") :]
+    assert "threshold: none" in closing
+    assert f"adit report {work_dir} -o" in closing
+    assert f"adit calibrate {work_dir} --decoys-src" in closing
+
+
+def test_the_next_steps_can_be_typed() -> None:
+    told = next_steps(1.25, Path("a run"))
+    assert "threshold: 1.25;" in told
+    assert "adit report 'a run' -o" in told
+    assert "repeat with --work-dir DIR" in next_steps(1.25, None)
+    assert "repeat" not in told
+
+
+def test_one_sentence_is_no_sentences() -> None:
+    side = {"rejected": {}, "dropped": {}, "first_rejected": {}, "duplicates": 0, "searched": 1}
+    summary = {"source": side | {"read": 1}, "target": side | {"read": 2}}
+    lines = describe(summary | {"pairs": 1, "candidates": 1}, {}, 0).splitlines()
+    assert "1 sentence read" in lines[0]
+    assert "2 sentences read" in lines[1]
 
 
 def test_the_account_does_not_depend_on_what_was_there_already(messy: World) -> None:

@@ -1,8 +1,7 @@
-"""Loaders for the evaluation sets: the BUCC layout and the Tatoeba similarity search.
+"""Load data in the layout of the BUCC task.
 
-BUCC layout: ``DIR/xx-en/xx-en.SPLIT.xx`` and ``.en`` hold ``ID TAB sentence`` lines,
-``xx-en.SPLIT.gold`` holds ``xxID TAB enID``. Tatoeba: line i of ``tatoeba.xxx-eng.xxx`` translates
-line i of ``tatoeba.xxx-eng.eng``.
+``DIR/xx-en/xx-en.SPLIT.xx`` and ``.en`` hold ``ID TAB sentence`` lines, ``xx-en.SPLIT.gold`` holds
+``xxID TAB enID`` lines.
 """
 
 from __future__ import annotations
@@ -13,27 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval.data.sentences import Sentences, check_gold, read_gold, read_sentences
-from eval.data.textfiles import read_lines
 
 if TYPE_CHECKING:
     from eval.metrics.bucc import IdPair
-
-# Tatoeba names its files by ISO 639-3; these may be asked for by ISO 639-1 too.
-ISO_639_3 = {
-    "cs": "ces",
-    "de": "deu",
-    "en": "eng",
-    "es": "spa",
-    "fr": "fra",
-    "it": "ita",
-    "ja": "jpn",
-    "nl": "nld",
-    "pt": "por",
-    "ru": "rus",
-    "tr": "tur",
-    "zh": "cmn",
-}
-ISO_639_1 = {longer: shorter for shorter, longer in ISO_639_3.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +24,11 @@ class BuccFiles:
     source: Path
     target: Path
     gold: Path
+
+    @property
+    def all(self) -> tuple[Path, Path, Path]:
+        """Both sides, then gold."""
+        return self.source, self.target, self.gold
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +44,7 @@ class BuccSplit:
 
 
 def bucc_pairs(directory: Path) -> list[str]:
-    """The language pairs (``de-en``) with a complete split in ``directory``, sorted.
+    """Return the language pairs (``de-en``) with a complete split in ``directory``, sorted.
 
     ``directory`` holds a folder for each pair, or is such a folder itself.
 
@@ -78,7 +64,7 @@ def bucc_pairs(directory: Path) -> list[str]:
 
 
 def bucc_splits(directory: Path, pair: str) -> list[str]:
-    """The splits of ``pair`` that have both texts and gold, sorted.
+    """Return the splits of ``pair`` that have both texts and gold, sorted.
 
     Raises:
         ValueError: there is no such pair.
@@ -92,7 +78,7 @@ def bucc_splits(directory: Path, pair: str) -> list[str]:
 
 
 def bucc_files(directory: Path, pair: str, split: str) -> BuccFiles:
-    """The files of one split.
+    """Return the files of one split.
 
     Raises:
         ValueError: there is no such pair or split; the message names those there are.
@@ -122,47 +108,6 @@ def load_bucc(directory: Path, pair: str, split: str) -> BuccSplit:
     gold = read_gold(files.gold)
     check_gold(gold, source=source, target=target, path=files.gold)
     return BuccSplit(pair=pair, split=split, source=source, target=target, gold=gold, files=files)
-
-
-def tatoeba_languages(directory: Path) -> list[str]:
-    """The ISO 639-3 codes that ``directory`` has files for, sorted.
-
-    Raises:
-        ValueError: there is none.
-    """
-    if not directory.is_dir():
-        raise ValueError(f"{directory}: not a directory")
-    found = (re.fullmatch(r"tatoeba\.(\w+)-eng\.\1", entry.name) for entry in directory.iterdir())
-    codes = sorted(match[1] for match in found if match)
-    if not codes:
-        raise ValueError(f"{directory}: no Tatoeba data; expected tatoeba.xxx-eng.xxx and .eng")
-    return codes
-
-
-def load_tatoeba(directory: Path, language: str) -> tuple[list[str], list[str]]:
-    """The sentences of ``language`` and their English translations, line by line.
-
-    Args:
-        directory: holds ``tatoeba.xxx-eng.xxx`` and ``tatoeba.xxx-eng.eng``.
-        language: ISO 639-3 code, or ISO 639-1 for those in ``ISO_639_3``.
-
-    Raises:
-        ValueError: no such language, no sentence, or numbers of lines that differ.
-    """
-    code = ISO_639_3.get(language, language)
-    codes = tatoeba_languages(directory)
-    if code not in codes:
-        raise ValueError(f"{directory}: no language {language!r}; it has {', '.join(codes)}")
-    path = directory / f"tatoeba.{code}-eng.{code}"
-    foreign, english = read_lines(path), read_lines(path.with_suffix(".eng"))
-    if len(foreign) != len(english):
-        raise ValueError(
-            f"{path} has {len(foreign)} lines but its English side has {len(english)}; "
-            "line i of one must translate line i of the other"
-        )
-    if not foreign:
-        raise ValueError(f"{path}: empty")
-    return foreign, english
 
 
 def _pair_folder(directory: Path, pair: str) -> Path:

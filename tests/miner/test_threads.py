@@ -1,3 +1,6 @@
+import contextlib
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -6,22 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from miner.knn.core import threads
-from miner.knn.core.threads import Claims, in_threads, thread_count
+from miner import threads
+from miner.knn.core.claims import Claims
+from miner.threads import ahead, in_threads, on_one_thread, thread_count
 
 
 @pytest.fixture(params=[1, 2, 5])
 def count(request, monkeypatch):
     monkeypatch.setattr(threads, "thread_count", lambda: request.param)
     return request.param
-
-
-def threads_of_a_new_thread():
-    found = []
-    thread = threading.Thread(target=lambda: found.append(torch.get_num_threads()))
-    thread.start()
-    thread.join()
-    return found[0]
 
 
 @pytest.mark.parametrize("items", [0, 1, 3, 2000])
@@ -100,27 +96,96 @@ def test_an_interrupt_ends_the_work(monkeypatch):
     assert 0 < len(done) < 50_000
 
 
+@pytest.fixture
+def host(monkeypatch):
+    """A host whose torch has 3 threads, and what its other threads see while we work."""
+    before, seen, done = torch.get_num_threads(), [], threading.Event()
+    torch.set_num_threads(3)
+
+    def look():
+        torch.ones(1)
+        seen.append(torch.get_num_threads())
+
+    def watch():  # in a thread that used torch before we did, and in others begun meanwhile
+        while not done.wait(0.0005):
+            look()
+            other = threading.Thread(target=look)
+            other.start()
+            other.join()
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    yield seen
+    done.set()
+    watcher.join()
+    torch.set_num_threads(before)
+
+
 def fail(item):
     raise ValueError("no")
 
 
-@pytest.mark.parametrize("work", [lambda item: None, fail])
-def test_torch_has_as_many_threads_as_before(work):
-    """One while it works; in the caller's thread and in new ones as many as before."""
-    before = thread_count()
+@pytest.mark.parametrize("count", [1, 4])
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_host_keeps_its_threads(host, count, fails):
     inside = []
-    torch.set_num_threads(3)
-    try:
-        in_threads(lambda item: inside.append(torch.get_num_threads()), range(3))
-        try:
-            in_threads(work, range(3))
-        except ValueError:
-            assert work is fail
-        assert inside == [1, 1, 1]
-        assert thread_count() == 3
-        assert threads_of_a_new_thread() == 3
-    finally:
-        torch.set_num_threads(before)
+
+    def work(item):
+        torch.ones(50, 50) @ torch.ones(50, 50)
+        inside.append(torch.get_num_threads())
+        time.sleep(0.002)
+        if fails and item > 20:
+            raise ValueError("no")
+
+    with contextlib.suppress(ValueError):
+        in_threads(work, range(40), count=count)
+    if count == 1:
+        assert set(inside) == {3}  # the caller's thread, with all it has
+    else:
+        assert set(inside) == {1}
+    inside.append(on_one_thread(torch.get_num_threads))
+    assert inside[-1] == 1
+    time.sleep(0.005)
+    assert set(host) == {3}
+    assert torch.get_num_threads() == 3
+
+
+@pytest.mark.parametrize(
+    ("given", "cores", "expected"),
+    [
+        (None, {0, 2, 5}, 3),
+        ("", {1}, 1),
+        ("7", {0, 1}, 7),
+        ("4,2", {0, 1}, 4),
+        ("0", {0, 1}, 2),
+        ("many", {0, 1}, 2),
+    ],
+)
+def test_how_many_threads(monkeypatch, given, cores, expected):
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: cores, raising=False)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if given is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", given)
+    assert thread_count() == expected
+
+
+def test_one_item_ahead():
+    begun = []
+    mapped = ahead(lambda item: (begun.append(item), 10 * item)[1], iter(range(5)))
+    assert next(mapped) == 0
+    assert len(begun) <= 2
+    assert list(mapped) == [10, 20, 30, 40]
+
+
+def test_torch_is_not_loaded_for_its_threads():
+    code = """
+import sys
+from miner.threads import in_threads, on_one_thread
+in_threads(print, range(3), count=2)
+on_one_thread(lambda: None)
+assert not {"torch", "numpy"} & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
 
 
 def test_a_row_is_changed_by_one_thread_at_a_time(monkeypatch):

@@ -1,0 +1,93 @@
+"""Sums of rows, compiled by Numba; ``encoder.rows`` has the same without it, for few tokens.
+
+They are compiled when first called (some seconds) and kept in Numba's cache on disk. They release
+the interpreter's lock.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+F = np.float32
+ZERO, FOUR, LOWER = F(8), np.uint8(4), np.uint8(15)  # the code of 0; bits of a code, and a mask
+AHEAD = 16  # rows are fetched so many tokens before they are added: half the time of a sum
+LINE_BYTES = 64  # what a processor fetches at once
+
+_compile = njit(nogil=True, cache=True, error_model="numpy")
+
+
+@intrinsic
+def _fetch(context: Any, array: Any, row: Any, column: Any) -> Any:
+    """Ask the processor for an element of a matrix that is needed soon."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = signature.args[0]
+        matrix = context.make_array(kind)(context, builder, arguments[0])
+        place = cgutils.get_item_pointer(context, builder, kind, matrix, arguments[1:])
+        address, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        prefetch = cgutils.get_or_insert_function(
+            builder.module,
+            ir.FunctionType(ir.VoidType(), [address, number, number, number]),
+            "llvm.prefetch.p0i8",
+        )
+        # To read, to keep close, as data.
+        builder.call(prefetch, [builder.bitcast(place, address), number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.uintp, types.uintp), build
+
+
+@_compile
+def _fetch_row(table: Any, row: Any) -> None:
+    step = LINE_BYTES // table.itemsize
+    for column in range(0, table.shape[1] + step, step):  # one more, as rows begin within lines
+        _fetch(table, row, column)  # type: ignore[call-arg]
+
+
+@_compile
+def _add(total: Any, row: Any) -> None:
+    for place in range(len(total)):
+        total[place] += row[place]
+
+
+@_compile
+def sum_floats(table: Any, ids: Any, offsets: Any, sums: Any) -> None:
+    """Write the sums of rows of float32 (V, D) to ``sums`` (S, D)."""
+    for owner in range(len(sums)):
+        total = sums[owner]
+        total[:] = 0
+        for place in range(offsets[owner], offsets[owner + 1]):
+            _fetch_row(table, np.uint32(ids[min(place + AHEAD, len(ids) - 1)]))
+            _add(total, table[np.uint32(ids[place])])
+
+
+@_compile
+def _add_packed(upper: Any, lower: Any, codes: Any, scale: Any) -> None:
+    for place in range(len(codes)):
+        code = codes[place]  # numbers of 32 bits, not Numba's 64, for vector instructions
+        upper[place] += (F(np.int32(code >> FOUR)) - ZERO) * scale
+        lower[place] += (F(np.int32(code & LOWER)) - ZERO) * scale
+
+
+@_compile
+def sum_packed(codes: Any, scales: Any, ids: Any, offsets: Any, sums: Any) -> None:
+    """Write the sums of rows of an ``encoder.rows.PackedTable`` to ``sums``, float32 (S, D)."""
+    upper, lower = np.empty(codes.shape[1], F), np.empty(codes.shape[1], F)
+    column = scales.reshape(-1, 1)
+    for owner in range(len(sums)):
+        upper[:] = 0
+        lower[:] = 0
+        for place in range(offsets[owner], offsets[owner + 1]):
+            soon = np.uint32(ids[min(place + AHEAD, len(ids) - 1)])
+            _fetch_row(codes, soon)
+            _fetch(column, soon, 0)  # type: ignore[call-arg]
+            row = np.uint32(ids[place])
+            _add_packed(upper, lower, codes[row], scales[row])
+        sums[owner, ::2] = upper
+        sums[owner, 1::2] = lower[: sums.shape[1] // 2]

@@ -1,0 +1,76 @@
+"""What the command lines of ``eval.cli.runs`` do once they are parsed."""
+
+from __future__ import annotations
+
+import argparse
+
+from eval.data.sentences import read_gold
+from eval.data.textfiles import write_text
+from eval.output import Table, print_line
+from eval.report.page import render
+from eval.runs.calibration import fit_null, thresholds, write_calibrated
+from eval.runs.explain import describe, explain
+from eval.runs.gold import Gold
+from eval.runs.pairs import check_jsonl
+from eval.runs.rescoring import compare, write_rescored
+from eval.runs.rescoring import rescore as second_scores
+from eval.runs.store import open_run
+
+
+def report(args: argparse.Namespace) -> int:
+    """Write a page about a run."""
+    run = open_run(args.directory)
+    decoys = args.decoys_src, args.decoys_tgt
+    page = render(
+        run,
+        gold=Gold.of(run, read_gold(args.gold)) if args.gold else None,
+        null=fit_null(run, *decoys) if any(decoys) else None,
+    )
+    write_text(args.output, page)
+    return 0
+
+
+def why(args: argparse.Namespace) -> int:
+    """Print why a pair was mined or not."""
+    run = open_run(args.directory)
+    rows = []
+    for side, given in ((run.source, args.source_id), (run.target, args.target_id)):
+        (row,) = side.rows_of([given])
+        if row is None:
+            raise ValueError(
+                f"{args.directory}: no {side.name} sentence {given!r}; its ids are such as "
+                f"{side.first_id!r}"
+            )
+        rows.append(row)
+    print_line(describe(run, explain(run, *rows)))
+    return 0
+
+
+def calibrate(args: argparse.Namespace) -> int:
+    """Print thresholds by decoys, and write the pairs with their probabilities."""
+    check_jsonl(args.output)
+    if args.decoys_src is None and args.decoys_tgt is None:
+        raise ValueError("give decoys for at least one side: --decoys-src or --decoys-tgt")
+    run = open_run(args.directory)
+    null = fit_null(run, args.decoys_src, args.decoys_tgt)
+    table = Table("wrong", [f"{run.score_name} above", "pairs", "right"])
+    print_line(table.header)
+    for wanted, threshold, kept, right in thresholds(run.pairs.score, null):
+        print_line(table.row(f"{wanted:.0%}", f"{threshold:.4f}", kept, f"{right:.0f}"))
+    kept = write_calibrated(run, null, args.output, fdr=args.fdr)
+    print_line(f"{kept} of {len(run.pairs)} pairs written")
+    return 0
+
+
+def rescore(args: argparse.Namespace) -> int:
+    """Print how both scores rank the known pairs, and write the pairs by the second."""
+    check_jsonl(args.output)
+    run = open_run(args.directory)
+    gold = Gold.of(run, read_gold(args.known))
+    rescored = second_scores(run, gold)
+    table = Table("kept", ["pairs", f"known by {run.score_name}", "by second score"])
+    print_line(table.header)
+    for share, *counts in compare(run, gold, rescored):
+        print_line(table.row(f"{share:.0%}", *counts))
+    write_rescored(run, rescored, args.output)
+    return 0

@@ -1,0 +1,219 @@
+"""One corpus of a finished run, of which only what is asked for is read.
+
+Sentences come from the row groups that hold them, arrays are mapped into memory. A file is compared
+with its seal (SHA-256) when it is first read, and files that nothing is read from are not.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from eval.metrics.bucc import Ids
+from miner.arrays import Neighbours
+from miner.storage.artefacts import Artefact, open_artefact
+from miner.storage.layout import (
+    DUPLICATES,
+    ROWS,
+    VECTORS,
+    WorkFolder,
+    list_files,
+    shard_file,
+    shard_name,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+KEPT_GROUPS = 32  # row groups of sentences in memory
+
+
+class Side:
+    """The unique sentences of a corpus by row of the file, and what was searched of them.
+
+    Rows that have a vector are *searched*; a position is a row's place among them.
+    """
+
+    def __init__(self, work: WorkFolder, name: str, options: Mapping[str, Any]) -> None:
+        self.name = name
+        self._corpus = open_artefact(work.sentences(name))
+        shards = [shard_name(name, index) for index in range(len(self._corpus.facts["shards"]))]
+        self._embedded = [open_artefact(work.embeddings(shard)) for shard in shards]
+        self._scope = options["scope"]
+        self._margin_scope = options["margin_scope"] or self._scope
+        self._lists = {
+            scope: [open_artefact(work.neighbours(shard, scope)) for shard in shards]
+            for scope in {self._scope, self._margin_scope}
+        }
+        self._group = lru_cache(maxsize=KEPT_GROUPS)(self._read_group)
+
+    def text(self, row: int) -> str:
+        """Return the sentence at a row of the file."""
+        return self.texts([row])[0]
+
+    def id(self, row: int) -> str:
+        """Return the id of the sentence at a row."""
+        return self.ids([row])[0]
+
+    def texts(self, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
+        """Return the sentences at rows, in their order."""
+        return self._column("text", rows)
+
+    def ids(self, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
+        """Return the ids of the sentences at rows, in their order."""
+        return self._column("id", rows)
+
+    def all_texts(self) -> Iterator[str]:
+        """Yield every sentence, by row."""
+        for file in self._files:
+            for batch in file.iter_batches(columns=["text"]):
+                yield from batch["text"].to_pylist()
+
+    def all_ids(self, rows: Sequence[int] | NDArray[np.int64]) -> list[Ids]:
+        """Return each row's id and those of its repetitions."""
+        return [
+            (first, *self._repeats.get(row, ()))
+            for row, first in zip(np.asarray(rows).tolist(), self.ids(rows), strict=True)
+        ]
+
+    def rows_of(self, ids: Sequence[str]) -> list[int | None]:
+        """Return the row of the sentence that each id names or repeats, None where none does."""
+        found: dict[str, int] = {}
+        wanted = pa.array(ids, pa.string())
+        files = [*((file, "row") for file in self._files), (self._duplicates, "first_row")]
+        for file, column in files:
+            for batch in file.iter_batches(columns=[column, "id"]):
+                known = batch.filter(pc.is_in(batch["id"], value_set=wanted))
+                found |= zip(known["id"].to_pylist(), known[column].to_pylist(), strict=True)
+        return [found.get(name) for name in ids]
+
+    @property
+    def first_id(self) -> str:
+        """The id of the first sentence."""
+        return str(self._group(0, 0)["id"][0])
+
+    @cached_property
+    def searched(self) -> NDArray[np.int64]:
+        """The rows that have a vector: int64 (N,), ascending."""
+        return self._rows.all()
+
+    def positions(self, rows: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the positions of rows, -1 of those that were not searched."""
+        wanted = np.asarray(rows, dtype=np.int64)
+        found = np.full(len(wanted), -1)
+        for start, part in zip(self._rows.starts.tolist(), self._rows.parts, strict=False):
+            if len(part):
+                places = np.minimum(np.searchsorted(part, wanted), len(part) - 1)
+                hits = part[places] == wanted
+                found[hits] = start + places[hits]
+        return found
+
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        """The candidates of each searched row in the other corpus, by row: N rows."""
+        ids, cosines = self._nearest[self._scope]
+        return Neighbours(ids=ids.all(), cosines=cosines.all())
+
+    def neighbours_at(self, positions: Sequence[int] | NDArray[np.int64]) -> Neighbours:
+        """Return the candidates of some positions, at least one."""
+        ids, cosines = self._nearest[self._scope]
+        return Neighbours(ids=ids.take(positions), cosines=cosines.take(positions))
+
+    def means_at(self, positions: Sequence[int] | NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return what margins are measured against at some positions, at least one: float64."""
+        ids, cosines = self._nearest[self._margin_scope]
+        return Neighbours(ids=ids.take(positions), cosines=cosines.take(positions)).means()
+
+    def vectors(self) -> NDArray[np.float32]:
+        """Return the vectors of the searched rows: float32 (N, D)."""
+        return _sharded(self._embedded, VECTORS).all().astype(np.float32)
+
+    @cached_property
+    def _rows(self) -> Sharded:
+        return _sharded(self._embedded, ROWS)
+
+    @cached_property
+    def _nearest(self) -> dict[str, tuple[Sharded, Sharded]]:
+        """Ids and cosines by scope."""
+        ids, cosines = list_files(self.name)
+        return {
+            scope: (_sharded(lists, ids), _sharded(lists, cosines))
+            for scope, lists in self._lists.items()
+        }
+
+    @cached_property
+    def _files(self) -> list[pq.ParquetFile]:
+        shards = range(len(self._corpus.facts["shards"]))
+        return [pq.ParquetFile(self._corpus.checked(shard_file(index))) for index in shards]
+
+    @cached_property
+    def _duplicates(self) -> pq.ParquetFile:
+        return pq.ParquetFile(self._corpus.checked(DUPLICATES))
+
+    @cached_property
+    def _repeats(self) -> dict[int, list[str]]:
+        repeats: defaultdict[int, list[str]] = defaultdict(list)
+        table = self._duplicates.read(columns=["first_row", "id"])
+        for row, name in zip(table["first_row"].to_pylist(), table["id"].to_pylist(), strict=True):
+            repeats[row].append(name)
+        return dict(repeats)
+
+    @cached_property
+    def _groups(self) -> list[tuple[int, int, int]]:
+        """First row, shard and number of each row group, ascending."""
+        return [
+            (file.metadata.row_group(group).column(0).statistics.min, shard, group)
+            for shard, file in enumerate(self._files)
+            for group in range(file.num_row_groups)
+        ]
+
+    def _read_group(self, shard: int, group: int) -> pa.Table:
+        return self._files[shard].read_row_group(group, columns=["row", "id", "text"])
+
+    def _column(self, name: str, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
+        wanted = np.asarray(rows, dtype=np.int64)
+        order = np.argsort(wanted, kind="stable")
+        firsts = [first for first, _, _ in self._groups]
+        bounds = np.searchsorted(wanted[order], [*firsts, np.iinfo(np.int64).max])
+        values = np.empty(len(wanted), dtype=object)
+        for (_, shard, group), start, end in zip(
+            self._groups, bounds[:-1], bounds[1:], strict=True
+        ):
+            if start < end:
+                table, places = self._group(shard, group), order[start:end]
+                found = np.searchsorted(table["row"].to_numpy(), wanted[places])
+                values[places] = table[name].take(found).to_pylist()
+        return list(values)
+
+
+class Sharded:
+    """The rows of an array that lie in the files of several shards, mapped into memory."""
+
+    def __init__(self, parts: Sequence[NDArray[Any]]) -> None:
+        self.parts = parts
+        self.starts = np.cumsum([0, *map(len, parts)])
+
+    def all(self) -> NDArray[Any]:
+        """Return all rows, in memory where there are several shards."""
+        return self.parts[0] if len(self.parts) == 1 else np.concatenate(self.parts)
+
+    def take(self, positions: Sequence[int] | NDArray[np.int64]) -> NDArray[Any]:
+        """Return the rows at some positions, at least one."""
+        shards = np.searchsorted(self.starts, positions, side="right") - 1
+        return np.stack(
+            [
+                self.parts[shard][position - self.starts[shard]]
+                for shard, position in zip(shards, positions, strict=True)
+            ]
+        )
+
+
+def _sharded(artefacts: Sequence[Artefact], file: str) -> Sharded:
+    return Sharded([np.load(artefact.checked(file), mmap_mode="r") for artefact in artefacts])

@@ -1,0 +1,103 @@
+"""Monotone alignment of documents and their translations: P, R and F1 against gold."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from encoder import Encoder, load_encoder
+from encoder.words import WordEncoder
+from eval.data.beads import Bead, check_beads, read_beads
+from eval.data.textfiles import fingerprint, read_lines
+from eval.metrics.beads import score_beads
+from eval.output import Record, Show, Table, signature
+from eval.tasks.arguments import add_directory
+
+TABLE = Table("documents", ["source", "target", "gold", "P", "R", "F1", "lax P", "lax R", "lax F1"])
+GOLD = re.compile(r"(?P<name>.+)\.(?P<source>[a-z]{2})(?P<target>[a-z]{2})")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Documents:
+    """A document, its translation, and the gold alignment: files by what they are called.
+
+    ``languages`` are those of the source and of the target.
+    """
+
+    gold: Path
+    languages: tuple[str, str]
+
+    @property
+    def sides(self) -> tuple[Path, Path]:
+        """The files of the source and of the target, a sentence a line."""
+        source, target = (self.gold.with_suffix(f".{language}") for language in self.languages)
+        return source, target
+
+
+def find_documents(directory: Path) -> list[Documents]:
+    """Every ``NAME.xxyy`` in the folder that has a ``NAME.xx`` and a ``NAME.yy`` beside it.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if not directory.is_dir():
+        raise ValueError(f"{directory}: not a directory")
+    named = ((path, GOLD.fullmatch(path.name)) for path in sorted(directory.iterdir()))
+    found = [
+        Documents(gold=path, languages=(match["source"], match["target"]))
+        for path, match in named
+        if match
+    ]
+    found = [documents for documents in found if all(path.is_file() for path in documents.sides)]
+    if not found:
+        raise ValueError(
+            f"{directory}: no documents with gold; expected NAME.xx, NAME.yy and the alignment "
+            "NAME.xxyy"
+        )
+    return found
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the task."""
+    parser.description = (
+        "Precision, recall and F1 of the alignment of documents with their translations. Strict: "
+        "the same sentences on both sides as in gold; lax: a sentence pair in common."
+    )
+    add_directory(parser, holds="NAME.xx, NAME.yy and the gold alignment NAME.xxyy")
+
+
+def run(args: argparse.Namespace, show: Show) -> Record:
+    """Align the documents and score it."""
+    every = find_documents(args.directory)
+    texts = [tuple(read_lines(path) for path in documents.sides) for documents in every]
+    golds = [read_beads(documents.gold) for documents in every]
+    for documents, sides, gold in zip(every, texts, golds, strict=True):
+        check_beads(gold, *map(len, sides), path=documents.gold)
+    encoder = load_encoder(args.encoder)
+    show(TABLE.header)
+    results: dict[str, Record] = {}
+    for documents, sides, gold in zip(every, texts, golds, strict=True):
+        found = _aligned(sides, documents.languages, encoder)
+        strict, lax = (score.record() for score in score_beads(found, gold))
+        counts = {"source": len(sides[0]), "target": len(sides[1]), "gold": len(gold)}
+        show(TABLE.row(documents.gold.name, *counts.values(), *strict.values(), *lax.values()))
+        results[documents.gold.name] = {**counts, "strict": strict, "lax": lax}
+    files = (path for documents in every for path in (*documents.sides, documents.gold))
+    signed = signature("align", sha256=fingerprint(*files), encoder=encoder.name)
+    show(signed)
+    return {"task": "align", "documents": results, "signature": signed}
+
+
+def _aligned(sides: Sequence[list[str]], languages: Sequence[str], encoder: Encoder) -> list[Bead]:
+    from miner.monotone.align import align  # loads Numba
+    from miner.monotone.blocks import text_blocks
+
+    is_bag = isinstance(encoder, WordEncoder)
+    source, target = (
+        text_blocks(texts, encoder.for_language(language).encode, is_bag=is_bag)
+        for texts, language in zip(sides, languages, strict=True)
+    )
+    return align(source, target).beads()

@@ -1,0 +1,56 @@
+"""Command-line options that several tasks have."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from eval.data.bucc import bucc_pairs
+
+# Those of the bundled encoder, English apart.
+LANGUAGES = ("de", "fr", "es", "ru", "zh", "cs", "it", "pt", "nl", "tr", "ja")
+ALL = "all"
+
+
+def add_directory(parser: argparse.ArgumentParser, *, holds: str) -> None:
+    """Add ``directory``, the folder of a task's data."""
+    parser.add_argument("directory", type=Path, metavar="DIR", help=f"holds {holds}")
+
+
+def add_bucc_data(parser: argparse.ArgumentParser) -> None:
+    """Add ``directory`` and ``pair`` of tasks on data in the BUCC layout."""
+    add_directory(parser, holds="xx-en/xx-en.SPLIT.xx, .en and .gold")
+    parser.add_argument(
+        "--pair", action="append", metavar="xx-en", help="may be repeated (default: all)"
+    )
+
+
+def chosen_pairs(args: argparse.Namespace) -> list[str]:
+    """Return the language pairs that ``add_bucc_data`` was asked for."""
+    if args.pair in (None, [ALL]):
+        return bucc_pairs(args.directory)
+    return list(dict.fromkeys(args.pair))
+
+
+def add_languages(parser: argparse.ArgumentParser, *, named: str) -> None:
+    """Add ``lang``."""
+    parser.add_argument(
+        "--lang",
+        nargs="+",
+        metavar="XX",
+        default=LANGUAGES,
+        help=f"{named}, or all (default: {' '.join(LANGUAGES)})",
+    )
+
+
+def chosen_languages(args: argparse.Namespace, known: Sequence[str]) -> list[str]:
+    """Return the languages that ``add_languages`` was asked for, of those known."""
+    return list(known if list(args.lang) == [ALL] else dict.fromkeys(args.lang))
+
+
+def positive(text: str) -> int:
+    """Parse a whole number above 0."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number above 0, not {text!r}")
+    return int(text)

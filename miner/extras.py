@@ -1,0 +1,32 @@
+"""The extras of the distribution: which of them installs a module that the base does without."""
+
+from __future__ import annotations
+
+DISTRIBUTION = "bitext-adit"
+
+# The extra by the module that is imported; pyproject.toml has what each of them installs.
+EXTRAS = {
+    "MeCab": "laser",
+    "apache_beam": "beam",
+    "faiss": "faiss",
+    "huggingface_hub": "st",
+    "ipadic": "laser",
+    "jieba": "laser",
+    "matplotlib": "plot",
+    "py3langid": "language",
+    "regex": "laser",
+    "sacremoses": "laser",
+    "sentence_transformers": "st",
+    "torch": "torch",
+    "transliterate": "laser",
+}
+
+
+def how_to_install(error: ModuleNotFoundError) -> str | None:
+    """Return the line that names the missing module and its extra; None for any other module."""
+    module = (error.name or "").partition(".")[0]
+    extra = EXTRAS.get(module)
+    if extra is None:
+        return None
+    or_gpu = f" (on NVIDIA GPUs: '{DISTRIBUTION}[gpu]')" if extra == "faiss" else ""
+    return f"{module} is not installed; run: pip install '{DISTRIBUTION}[{extra}]'{or_gpu}"

@@ -1,0 +1,98 @@
+"""How a search is done: each method a type, parsed once from what ``--index`` is given."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TypeAlias
+
+# Past this many similarities (a million sentences a side) exact search takes hours on a laptop.
+EXACT_SIMILARITIES = 10**12
+PROBES = 5
+AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Compare every row with every row of the other side."""
+
+    def __str__(self) -> str:
+        return "exact"
+
+
+@dataclass(frozen=True)
+class PairedDocuments:
+    """Compare the rows of documents that are paired."""
+
+    def __str__(self) -> str:
+        return "documents"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellSpec:
+    """Compare rows that share a cell: ``cells[COUNT][:probes=P]``.
+
+    There are ``count`` cells, None for the default, and each row is in ``probes`` of them.
+    """
+
+    count: int | None = None
+    probes: int = PROBES
+
+    def __str__(self) -> str:
+        probes = "" if self.probes == PROBES else f":probes={self.probes}"
+        return f"cells{self.count or ''}{probes}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexSpec:
+    """Ask FAISS indexes: ``FACTORY`` or ``FACTORY:NAME=NUMBER,...``.
+
+    ``build`` are the parameters that change the index, ``search`` those that change only what is
+    found in it; both in the syntax of FAISS's ``ParameterSpace``, empty for the defaults.
+    """
+
+    factory: str
+    build: str = ""
+    search: str = ""
+
+    def __str__(self) -> str:
+        parameters = ",".join(part for part in (self.build, self.search) if part)
+        return f"{self.factory}:{parameters}" if parameters else self.factory
+
+
+CorpusMethod: TypeAlias = Exact | CellSpec | IndexSpec
+Method: TypeAlias = CorpusMethod | PairedDocuments
+
+
+def parse_method(text: str) -> CorpusMethod:
+    """Return the method that ``exact``, ``cells...`` or a FAISS factory string asks for.
+
+    Whether FAISS knows the string is for ``miner.knn.faiss_index.check_index`` to say.
+
+    Raises:
+        ValueError: a cell join that there is not.
+    """
+    if text == "exact":
+        return Exact()
+    if text.startswith("cells"):
+        return _parse_cells(text)
+    factory, _, parameters = text.partition(":")
+    given = [parameter for parameter in parameters.split(",") if parameter]
+    build = [parameter for parameter in given if "efConstruction" in parameter]
+    search = [parameter for parameter in given if parameter not in build]
+    return IndexSpec(factory=factory, build=",".join(build), search=",".join(search))
+
+
+def _parse_cells(text: str) -> CellSpec:
+    match = re.fullmatch(r"cells([1-9]\d{0,8})?(?::probes=([1-9]\d{0,4}))?", text)
+    if not match:
+        raise ValueError(
+            f"index {text!r} is no cell join; write 'cells', 'cells4096' or 'cells4096:probes=8'"
+        )
+    count, probes = match.groups()
+    return CellSpec(count=int(count) if count else None, probes=int(probes or PROBES))
+
+
+def auto_method(sources: int, targets: int) -> CorpusMethod:
+    """Return the method that suits so many sentences: exact, while it takes hours at most."""
+    return Exact() if sources * targets <= EXACT_SIMILARITIES else CellSpec()

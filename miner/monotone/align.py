@@ -1,0 +1,185 @@
+"""Monotone alignment of a document and its translation, from coarse to fine.
+
+After Thompson & Koehn 2019, "Vecalign: Improved Sentence Alignment in Linear Time and Space":
+dynamic programming over the vectors of blocks of sentences, whose distances are divided by those
+of random blocks, on documents that are halved until they are short; each alignment bounds the
+next finer one. What is added here is the ratio of lengths, as in Gale & Church 1993, and that long
+sentences count more than short ones. Axes: ``N`` source and ``M`` target sentences, ``B`` beads.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from miner.monotone.blocks import Blocks
+from miner.monotone.path import cheapest_path, dissimilarity
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Matrix = NDArray[np.float32]
+    FloatArray = NDArray[np.float64]
+    IntArray = NDArray[np.int64]
+
+LENGTH_WEIGHT = 0.8  # of the ratio of lengths against the vectors' distance
+GAP_QUANTILE = 0.2  # what a gap costs among random 1-1 beads; the paper's
+SAMPLED_BEADS = 10_000
+FULL_CELLS = 1 << 18  # a table of so many cells is searched in full: 512 x 512 sentences
+MARGIN = 15  # cells on either side of a coarser path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alignment:
+    """B beads in order, which hold every sentence of both documents once.
+
+    Bead b has the source sentences ``source[b]`` to ``source[b + 1] - 1`` and the target's
+    likewise: int64 (B + 1,). One side of it may be empty. ``costs``, float64 (B,), are low where
+    both sides are alike.
+    """
+
+    source: IntArray
+    target: IntArray
+    costs: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.costs)
+
+    def beads(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """The positions of the source and of the target sentences of each bead."""
+        sides = (
+            [tuple(range(*span)) for span in itertools.pairwise(side.tolist())]
+            for side in (self.source, self.target)
+        )
+        return list(zip(*sides, strict=True))
+
+
+def align(source: Blocks, target: Blocks) -> Alignment:
+    """Align two documents; time and memory grow with N + M.
+
+    Raises:
+        ValueError: a document has no sentence, or their vectors differ in dimensions.
+    """
+    _check(source, target)
+    levels = [(source, target)]
+    while len(levels[-1][0]) * len(levels[-1][1]) > FULL_CELLS:
+        levels.append((levels[-1][0].halved(), levels[-1][1].halved()))
+    found = _align(*levels[-1])
+    found = _refined(*levels.pop(), found.source, found.target)
+    for finer, other in reversed(levels):
+        rows, columns = np.minimum(2 * found.source, len(finer)), 2 * found.target
+        found = _refined(finer, other, rows, np.minimum(columns, len(other)))
+    return found
+
+
+def _check(source: Blocks, target: Blocks) -> None:
+    if not len(source) or not len(target):
+        raise ValueError("a document without sentences cannot be aligned")
+    dims = source.vectors.shape[2], target.vectors.shape[2]
+    if dims[0] != dims[1]:
+        raise ValueError(
+            f"vectors of {dims[0]} and {dims[1]} dimensions; encode both documents with one encoder"
+        )
+
+
+def _refined(source: Blocks, target: Blocks, rows: IntArray, columns: IntArray) -> Alignment:
+    """Align near a path that was found before, whose beads tell the ratio of lengths."""
+    ratio = _length_ratio(_sums(source.lengths)[rows], _sums(target.lengths)[columns])
+    band = _band(rows, columns, len(source), len(target))
+    return _align(source, target, band=band, ratio=ratio, weight=LENGTH_WEIGHT)
+
+
+def _align(
+    source: Blocks,
+    target: Blocks,
+    *,
+    band: tuple[IntArray, IntArray] | None = None,
+    ratio: float = 1.0,
+    weight: float = 0.0,
+) -> Alignment:
+    """Align within a band, or in the whole table.
+
+    ``ratio`` is that of a source sentence's length to its translation's.
+    """
+    if band is None:
+        rows = len(source) + 1
+        band = np.zeros(rows, dtype=np.int64), np.full(rows, len(target) + 1)
+    own, other = source.lengths, target.lengths * ratio
+    usual = max(1.0, (own.sum() + other.sum()) / (len(own) + len(other)))
+    ends = _sums(own / usual), _sums(other / usual)
+    noises = _noise(source, target), _noise(target, source)
+    path, costs = cheapest_path(
+        source.vectors,
+        target.vectors,
+        *noises,
+        *ends,
+        _beads(source.sizes, target.sizes),
+        _gap(source, target, noises, ends, weight),
+        weight,
+        *band,
+    )
+    start = np.zeros((1, 2), dtype=np.int64)
+    boundaries = np.concatenate([start, path])
+    return Alignment(source=boundaries[:, 0], target=boundaries[:, 1], costs=costs)
+
+
+def _beads(source_sizes: int, target_sizes: int) -> IntArray:
+    """Sizes of the beads, (K, 2): gaps first, then those of at most A + 1 sentences."""
+    most = max(source_sizes, target_sizes) + 1
+    sizes = itertools.product(range(1, source_sizes + 1), range(1, target_sizes + 1))
+    return np.array([(1, 0), (0, 1), *(pair for pair in sizes if sum(pair) <= most)])
+
+
+def _noise(blocks: Blocks, others: Blocks) -> Matrix:
+    """Mean of 1 - cosine between each block and all of the other document: float32 (A, N)."""
+    mean = others.vectors.sum(axis=(0, 1)) / max(1, others.count)
+    noise: Matrix = 1 - blocks.vectors @ mean
+    return noise
+
+
+def _gap(
+    source: Blocks,
+    target: Blocks,
+    noises: tuple[Matrix, Matrix],
+    ends: tuple[FloatArray, FloatArray],
+    weight: float,
+) -> float:
+    """What a sentence of the usual length costs that nothing is aligned with."""
+    draw = np.random.default_rng(0)
+    rows = draw.integers(len(source), size=SAMPLED_BEADS)
+    columns = draw.integers(len(target), size=SAMPLED_BEADS)
+    costs = dissimilarity(
+        np.einsum("sd,sd->s", source.vectors[0, rows], target.vectors[0, columns]),
+        noises[0][0, rows] + noises[1][0, columns],
+        np.diff(ends[0])[rows],
+        np.diff(ends[1])[columns],
+        weight,
+    )
+    return float(np.quantile(costs, GAP_QUANTILE))
+
+
+def _length_ratio(source: FloatArray, target: FloatArray) -> float:
+    """The median ratio of a bead's source text to its target text, from lengths before each."""
+    lengths = np.diff(source), np.diff(target)
+    matched = (lengths[0] > 0) & (lengths[1] > 0)
+    if not matched.any():
+        return 1.0
+    return float(np.median(lengths[0][matched] / lengths[1][matched]))
+
+
+def _band(rows: IntArray, columns: IntArray, source: int, target: int) -> tuple[IntArray, IntArray]:
+    """The columns of each row that are within ``MARGIN`` cells of a path, and of the next beads."""
+    row = np.arange(source + 1)
+    before = np.searchsorted(rows, row - MARGIN, side="left") - 1
+    after = np.searchsorted(rows, row + MARGIN, side="right")
+    low = columns[np.maximum(before, 0)] - MARGIN
+    high = columns[np.minimum(after, len(columns) - 1)] + MARGIN + 1
+    return np.maximum(low, 0), np.minimum(high, target + 1)
+
+
+def _sums(lengths: FloatArray) -> FloatArray:
+    """The sum of the lengths before each sentence and of all: (N + 1,)."""
+    return np.concatenate([[0.0], np.cumsum(lengths)])

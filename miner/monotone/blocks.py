@@ -1,0 +1,128 @@
+"""A document as the aligner sees it: vectors and lengths of its blocks of consecutive sentences.
+
+Axes: ``A`` sizes of blocks, ``N`` sentences, ``D`` dimensions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Matrix = NDArray[np.float32]
+
+
+# Han, kana and their punctuation have no spaces between sentences; Hangul has.
+_UNSPACED = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]")
+
+
+class Encode(Protocol):
+    """What makes vectors of texts, float32 (S, D): of unit length, or sums."""
+
+    def __call__(self, sentences: Sequence[str], *, normalize: bool) -> Matrix:
+        """Make them."""
+        ...
+
+
+MAX_BLOCK = 5  # sentences merged on one side: beads are 1-1 to 1-5 and 5-1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blocks:
+    """The blocks of a document's N sentences.
+
+    ``vectors[a - 1, i]`` is the unit vector of sentences i to i + a - 1, float32 (A, N, D); rows
+    of blocks that would end past the document are zero. ``lengths`` are the sentences' lengths in
+    characters, float64 (N,).
+    """
+
+    vectors: Matrix
+    lengths: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @property
+    def sizes(self) -> int:
+        """A, the number of sizes."""
+        return len(self.vectors)
+
+    @property
+    def count(self) -> int:
+        """How many blocks of all sizes there are."""
+        return sum(max(0, len(self) - size) for size in range(self.sizes))
+
+    def halved(self) -> Blocks:
+        """The document with every two sentences as one, in blocks of size 1.
+
+        A vector is the sum of both sentences' unit vectors, at unit length.
+        """
+        even = np.arange(0, len(self), 2)
+        return Blocks(
+            vectors=_unit(np.add.reduceat(self.vectors[0], even, axis=0))[None],
+            lengths=np.add.reduceat(self.lengths, even),
+        )
+
+
+def merged_blocks(sums: Matrix, lengths: NDArray[np.float64], *, sizes: int = MAX_BLOCK) -> Blocks:
+    """Make blocks whose vectors are sums of their sentences', which a bag of words makes exact.
+
+    Args:
+        sums: the sentences' vectors as the encoder makes them, not normalised, float32 (N, D).
+        lengths: characters of each sentence, float64 (N,).
+        sizes: sentences in the largest block.
+    """
+    vectors = np.zeros((sizes, *sums.shape), dtype=np.float32)
+    block = np.zeros_like(sums)
+    for size in range(1, min(sizes, len(sums)) + 1):
+        block = block[: len(sums) - size + 1] + sums[size - 1 :]
+        vectors[size - 1, : len(block)] = _unit(block)
+    return Blocks(vectors=vectors, lengths=lengths)
+
+
+def text_blocks(
+    texts: Sequence[str], encode: Encode, *, is_bag: bool, sizes: int = MAX_BLOCK
+) -> Blocks:
+    """Make the blocks of a document's sentences.
+
+    Args:
+        texts: the N sentences.
+        encode: texts to vectors, float32 (S, D), as ``encoder.Encoder.encode`` does.
+        is_bag: the vector of two texts with a space between them is the sum of theirs, so each
+            sentence is encoded once. Else each block is encoded as one text, which takes ``sizes``
+            times as long.
+        sizes: sentences in the largest block.
+    """
+    lengths = np.array([len(text.strip()) for text in texts], dtype=np.float64)
+    if is_bag:
+        return merged_blocks(encode(texts, normalize=False), lengths, sizes=sizes)
+    first = encode(texts, normalize=True)
+    vectors = np.zeros((sizes, *first.shape), dtype=np.float32)
+    vectors[0] = first
+    for size in range(2, min(sizes, len(texts)) + 1):
+        starts = range(len(texts) - size + 1)
+        merged = [joined(texts[start : start + size]) for start in starts]
+        vectors[size - 1, : len(merged)] = encode(merged, normalize=True)
+    return Blocks(vectors=vectors, lengths=lengths)
+
+
+def joined(texts: Sequence[str]) -> str:
+    """The sentences as one text: with a space between two, but for Chinese and Japanese."""
+    parts: list[str] = []
+    for text in texts:
+        if parts and text and not (_UNSPACED.match(parts[-1][-1:]) or _UNSPACED.match(text)):
+            parts.append(" ")
+        parts.append(text)
+    return "".join(parts)
+
+
+def _unit(vectors: Matrix) -> Matrix:
+    lengths: Matrix = np.linalg.norm(vectors, axis=1, keepdims=True)
+    lengths[lengths == 0] = 1
+    return vectors / lengths

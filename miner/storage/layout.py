@@ -1,0 +1,149 @@
+"""The layout of a work folder: where each artefact lies, and how its files are called.
+
+    sentences/SIDE/             NNNNN.parquet (a shard's sentences), duplicates, rejected, inputs
+    embeddings/SIDE/NNNNN/      rows.npy, vectors.npy, dropped.parquet; batches/ while it is made
+    indexes/cells/              centroids.npy
+    indexes/SIDE/trained/       trained.faiss
+    indexes/SIDE/NNNNN/         index.faiss, or cells.npy
+    tiles/NNNNN-NNNNN/          SIDE.NNNNN.ids.npy and .cosines.npy of each shard in the tile
+    neighbours/SIDE/NNNNN/      SIDE.ids.npy and SIDE.cosines.npy
+    pairs/ aligned/ filtered/   pairs.parquet; rejected.parquet, where filters are used
+    rejected/SIDE.parquet       what was left out of a side
+    progress/                   what the run has done so far
+    run.json                    counts of everything, and the options
+
+Folders of artefacts hold a ``seal.json``, too (``miner.storage.artefacts``). ``NNNNN`` is the index
+of a shard; a tile is named after the first shards of both its groups. What was found in paired
+documents lies in ``tiles/NNNNN-NNNNN-documents`` and ``neighbours/SIDE/NNNNN-documents``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from miner.storage.places import Place
+
+SOURCE, TARGET = SIDES = ("source", "target")
+
+# Where a search, or a margin, looks: the whole other side, or documents paired with one's own.
+CORPUS, DOCUMENT = SCOPES = ("corpus", "document")
+
+# What ``clean`` removes, and what else no output may lie in.
+ARTEFACTS = (
+    *("sentences", "embeddings", "indexes", "tiles", "neighbours"),
+    *("pairs", "aligned", "filtered"),
+)
+OWN_FOLDERS = (*ARTEFACTS, "progress", "rejected")
+
+DUPLICATES, REJECTED, INPUTS = "duplicates.parquet", "rejected.parquet", "inputs.json"
+ROWS, VECTORS, DROPPED = "rows.npy", "vectors.npy", "dropped.parquet"
+CENTROIDS, CELLS = "centroids.npy", "cells.npy"
+TRAINED, FILLED = "trained.faiss", "index.faiss"
+PAIRS = "pairs.parquet"
+
+
+def shard_file(index: int) -> str:
+    """Return the name of a shard's sentences in the artefact of its side."""
+    return f"{index:05d}.parquet"
+
+
+def shard_name(side: str, index: int) -> str:
+    """Return the place of a shard in the folders of the stages after reading."""
+    return f"{side}/{index:05d}"
+
+
+def list_name(side: str, index: int) -> str:
+    """Return how a shard's list of neighbours is called in a tile."""
+    return f"{side}.{index:05d}"
+
+
+def list_files(name: str) -> tuple[str, str]:
+    """Return the files of a list of neighbours: ids and cosines."""
+    return f"{name}.ids.npy", f"{name}.cosines.npy"
+
+
+@dataclass(frozen=True)
+class WorkFolder:
+    """The places in a work folder."""
+
+    root: Place
+
+    def sentences(self, side: str) -> Place:
+        """Return the artefact of a side's sentences."""
+        return self.root / "sentences" / side
+
+    def cut(self, side: str) -> Place:
+        """Return the file that remembers how a side was cut into shards."""
+        return self.root / "sentences" / f"{side}.cut.json"
+
+    def embeddings(self, shard: str) -> Place:
+        """Return the artefact of a shard's vectors."""
+        return self.root / "embeddings" / shard
+
+    def batches(self, shard: str) -> Place:
+        """Return the folder of what is encoded of a shard so far."""
+        return self.embeddings(shard) / "batches"
+
+    @property
+    def cells(self) -> Place:
+        """The artefact of a cell join's centroids."""
+        return self.root / "indexes" / "cells"
+
+    def trained(self, side: str) -> Place:
+        """Return the artefact of a side's trained index."""
+        return self.root / "indexes" / side / "trained"
+
+    def index(self, shard: str) -> Place:
+        """Return the artefact of a shard's index, or of its rows' cells."""
+        return self.root / "indexes" / shard
+
+    @property
+    def groups(self) -> Place:
+        """The file that remembers how shards were put into groups."""
+        return self.root / "tiles" / "groups.json"
+
+    def tile(self, source: int, target: int, scope: str) -> Place:
+        """Return the artefact of a tile whose groups begin with these shards."""
+        return self.root / "tiles" / f"{source:05d}-{target:05d}{_suffix(scope)}"
+
+    def neighbours(self, shard: str, scope: str) -> Place:
+        """Return the artefact of a shard's neighbours."""
+        return self.root / "neighbours" / f"{shard}{_suffix(scope)}"
+
+    @property
+    def pairs(self) -> Place:
+        """The artefact of the pairs as they were chosen."""
+        return self.root / "pairs"
+
+    @property
+    def aligned(self) -> Place:
+        """The artefact of the pairs as their words score them."""
+        return self.root / "aligned"
+
+    @property
+    def filtered(self) -> Place:
+        """The artefact of the pairs that filters let pass, and of those that they reject."""
+        return self.root / "filtered"
+
+    def rejected(self, side: str) -> Place:
+        """Return the file of what was left out of a side."""
+        return self.root / "rejected" / f"{side}.parquet"
+
+    @property
+    def progress(self) -> Place:
+        """The folder of what the run has done so far."""
+        return self.root / "progress"
+
+    @property
+    def summary(self) -> Place:
+        """The file of the finished run's counts and options."""
+        return self.root / "run.json"
+
+    @property
+    def lock(self) -> Place:
+        """The file that keeps a second run out."""
+        return self.root / ".lock"
+
+
+def _suffix(scope: str) -> str:
+    return "-documents" if scope == DOCUMENT else ""

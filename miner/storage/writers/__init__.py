@@ -1,0 +1,139 @@
+"""The formats that pairs are written in: a module and a line in ``FORMATS`` for each.
+
+The end of an output's name chooses the format. Text may be compressed: ``pairs.tsv.gz`` or
+``.zst``. A name with a ``%`` and no other ending, such as ``pairs.%`` or ``pairs.%.txt.gz``, stands
+for two files, in which the languages take the place of the ``%``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, NamedTuple, Protocol, cast
+
+from miner.storage.places import AnyPath, Place
+from miner.storage.remote import RemotePath
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Batches = Iterable["pa.Table | pa.RecordBatch"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """Where pairs come from: the languages of source and target, and the encoder."""
+
+    languages: tuple[str | None, str | None] = (None, None)
+    encoder: str = "unknown"
+
+
+class Writer(Protocol):
+    """What a module of a format defines."""
+
+    def write(
+        self, files: Sequence[IO[bytes]], batches: Batches, schema: pa.Schema, origin: Origin
+    ) -> int:
+        """Write the pairs in the order they come to the files of an output; return how many.
+
+        The bytes do not depend on how the pairs are cut into batches.
+        """
+        ...
+
+
+class Format(NamedTuple):
+    """The module of a format, and what an output of it is made of.
+
+    ``files`` are the names in a folder; without them, it is one file, or two of a ``%``.
+    """
+
+    module: str
+    compresses: bool = False
+    names_languages: bool = False
+    files: tuple[str, ...] = ()
+
+    def load(self) -> Writer:
+        """Import the module."""
+        return cast("Writer", importlib.import_module(f"miner.storage.writers.{self.module}"))
+
+
+LINES = "%"
+FORMATS = {
+    ".tsv": Format("tsv", compresses=True),
+    ".jsonl": Format("jsonl", compresses=True),
+    ".parquet": Format("parquet"),
+    ".tmx": Format("tmx", compresses=True, names_languages=True),
+    ".dataset": Format("dataset", files=("pairs.parquet", "README.md")),
+    LINES: Format("lines", compresses=True),
+}
+COMPRESSIONS = (".gz", ".zst")
+_ENDINGS = "|".join(re.escape(name) for name in FORMATS if name != LINES)
+_NAME = re.compile(rf"(.*?)({_ENDINGS})(\.gz|\.zst)?", re.IGNORECASE | re.DOTALL)
+_LINES_NAME = re.compile(r"([^%]*?)(\.?%.*?)(\.gz|\.zst)?", re.IGNORECASE | re.DOTALL)
+
+
+class Output(NamedTuple):
+    """An output by the parts of its name."""
+
+    path: Place
+    stem: str
+    ending: str
+    compression: str
+
+    @classmethod
+    def named(cls, path: AnyPath) -> Output:
+        """The output at a path.
+
+        Raises:
+            ValueError: its name has the ending of no format.
+        """
+        place = path if isinstance(path, RemotePath) else Path(path)
+        parts = _NAME.fullmatch(place.name) or _LINES_NAME.fullmatch(place.name)
+        if parts is None or (parts[3] and not _format(parts[2]).compresses):
+            known = ", ".join(name for name in FORMATS if name != LINES)
+            raise ValueError(
+                f"{path}: the ending names no format of pairs; use one of {known}, or a name with "
+                f"{LINES} such as pairs.{LINES} for two files of lines (text also with "
+                f"{' or '.join(COMPRESSIONS)})"
+            )
+        return cls(place, parts[1], parts[2], (parts[3] or "").lower())
+
+    @property
+    def format(self) -> Format:
+        """Its format."""
+        return _format(self.ending)
+
+    @property
+    def rejected(self) -> Place:
+        """Where what was rejected is written: beside it, in the same format."""
+        return self.path.parent / f"{self.stem}.rejected{self.ending}{self.compression}"
+
+    def files(self, origin: Origin) -> list[Place]:
+        """Every file of it.
+
+        Raises:
+            ValueError: languages that the format names are not known.
+        """
+        languages = origin.languages
+        if self.format.names_languages and None in languages:
+            raise ValueError(
+                f"{self.path}: names the languages of its sentences; give --src-lang and --tgt-lang"
+            )
+        if self.format.files:
+            return [self.path / name for name in self.format.files]
+        if self.format.module != "lines":
+            return [self.path]
+        sides = languages[0] or "src", languages[1] or "tgt"
+        if sides[0] == sides[1]:
+            raise ValueError(
+                f"{self.path}: both files would be named by {sides[0]}; give two languages by "
+                "--src-lang and --tgt-lang"
+            )
+        return [self.path.parent / self.path.name.replace(LINES, side) for side in sides]
+
+
+def _format(ending: str) -> Format:
+    return FORMATS.get(ending.lower(), FORMATS[LINES])

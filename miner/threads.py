@@ -1,0 +1,130 @@
+"""How many threads there are, and work in them, for functions that release the interpreter's lock.
+
+The number of threads that a library computes a product with belongs to the process, which may be
+a host that others compute in, too. It is never changed here: only those that OpenMP and MKL keep
+for each thread are set, in threads that end with the work. OpenBLAS keeps one for all threads, so
+commands, whose process is their own, set it as they start (``miner.commandline``).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+# Numbers of threads that are kept for each thread, by the functions that set them.
+_OF_A_THREAD = "omp_set_num_threads", "MKL_Set_Num_Threads_Local"
+
+
+def thread_count() -> int:
+    """Return the number of threads to work in: OMP_NUM_THREADS, or the processors of the process.
+
+    Those are the ones that its affinity allows, which may be fewer than the machine has.
+    """
+    given = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    if given.isdigit() and int(given) > 0:
+        return int(given)
+    if hasattr(os, "sched_getaffinity"):  # not on macOS
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def blocks(rows: int, size: int) -> list[slice]:
+    """Return slices of at most ``size`` rows that make up all."""
+    return [slice(start, min(start + size, rows)) for start in range(0, rows, size)]
+
+
+def in_threads(
+    work: Callable[[Item], None], items: Iterable[Item], *, count: int | None = None
+) -> None:
+    """Call ``work`` on each item; the first error stops all threads and is raised.
+
+    Items are drawn one at a time, so there may be millions. Where there are several threads,
+    ``work`` computes products in one each: side by side they need no barriers, which is a fifth
+    faster than one product in all threads. A single thread is the caller's, with all it has.
+
+    Args:
+        work: to be done.
+        items: what it is done to, in any order.
+        count: of threads; ``thread_count`` unless given.
+    """
+    count = thread_count() if count is None else count
+    if count == 1:
+        for item in items:
+            work(item)
+        return
+    left = iter(items)
+    lock = threading.Lock()
+    errors: list[BaseException] = []
+    stop = threading.Event()
+
+    def draw() -> None:
+        try:
+            _compute_in_one_thread()
+            while not stop.is_set():
+                with lock:
+                    item = next(left, stop)
+                if item is stop:
+                    return
+                work(item)  # type: ignore[arg-type]  # not the sentinel
+        except BaseException as error:  # raised again below, in the caller's thread
+            errors.append(error)
+            stop.set()
+
+    _run([threading.Thread(target=draw, daemon=True) for _ in range(count)], stop)
+    if errors:
+        raise errors[0]
+
+
+def _run(threads: list[threading.Thread], stop: threading.Event) -> None:
+    for thread in threads:
+        thread.start()
+    try:
+        for thread in threads:
+            thread.join()
+    finally:  # an interrupt ends the others' work, too
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def on_one_thread(work: Callable[[], Result]) -> Result:
+    """Return what ``work`` does in a thread of its own, which computes products alone."""
+    with ThreadPoolExecutor(1, initializer=_compute_in_one_thread) as pool:
+        return pool.submit(work).result()
+
+
+def ahead(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    """Do ``map`` in a thread of its own, one item ahead of the caller."""
+    with ThreadPoolExecutor(1) as pool:
+        pending = None
+        for item in items:
+            ready, pending = pending, pool.submit(work, item)
+            if ready is not None:
+                yield ready.result()
+        if pending is not None:
+            yield pending.result()
+
+
+def _compute_in_one_thread() -> None:
+    """Have NumPy and torch, where they are loaded, compute this thread's products in it alone."""
+    if torch := sys.modules.get("torch._C"):
+        torch.get_num_threads()  # or it would set this thread's numbers later, when first used
+        _set_to_one(torch.__file__)
+    if numpy := sys.modules.get("numpy._core._multiarray_umath"):
+        _set_to_one(numpy.__file__)
+
+
+def _set_to_one(path: str | None) -> None:
+    """Set this thread's numbers in the libraries that the one at ``path`` has loaded."""
+    library = ctypes.CDLL(path)
+    for name in _OF_A_THREAD:
+        if function := getattr(library, name, None):
+            function(1)

@@ -1,0 +1,62 @@
+"""The command ``adit``: the list of its subcommands, each loaded when it is called."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from miner.commandline import add_version
+
+# Name: (what it does, the function that runs it as ``function(arguments, prog)``).
+COMMANDS: dict[str, tuple[str, str]] = {
+    "mine": ("mine two corpora for translation pairs", "pipelines.cli.mine:mine_corpus"),
+    "align": (
+        "align a document with its translation",
+        "pipelines.cli.align_documents:align_documents",
+    ),
+    "embed": ("encode the lines of a corpus as vectors", "pipelines.cli.mine:embed_corpus"),
+    "score": ("score mined pairs against gold pairs", "eval.cli.bucc_score:bucc_score"),
+    "evaluate": ("measure an encoder on data with known answers", "eval.cli.encoder:eval_encoder"),
+    "train": ("train an encoder on parallel text", "pipelines.cli.train:train_encoder"),
+    "fetch": ("fetch LASER's encoder for a language", "pipelines.cli.fetch:fetch_laser_command"),
+    "status": ("show how far the run in a work folder is", "pipelines.cli.workdir:status"),
+    "clean": ("empty the work folder of a finished run", "pipelines.cli.workdir:clean"),
+    "report": ("write a web page about a finished run", "eval.cli.runs:report"),
+    "why": ("show why a pair was mined or not", "eval.cli.runs:why"),
+    "calibrate": ("estimate without gold how many pairs are wrong", "eval.cli.runs:calibrate"),
+    "rescore": ("learn a second score from known pairs", "eval.cli.runs:rescore"),
+}
+
+# Those for the work folder of a run; mine-corpus has them, too.
+WORK_FOLDER_COMMANDS = ("status", "clean", "report", "why", "calibrate", "rescore")
+
+
+def adit(argv: Sequence[str] | None = None) -> int:
+    """Run ``adit COMMAND ...``; return the exit status."""
+    argv = sys.argv[1:] if argv is None else argv
+    name = _parser().parse_args(argv[:1]).command
+    return run(name, argv[1:], f"adit {name}")
+
+
+def run(name: str, arguments: Sequence[str], prog: str) -> int:
+    """Run one of ``COMMANDS`` under the name that its help and errors show."""
+    module, _, function = COMMANDS[name][1].partition(":")
+    status: int = getattr(import_module(module), function)(arguments, prog)
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    width = max(map(len, COMMANDS))
+    commands = [f"  {name:<{width}}  {summary}" for name, (summary, _) in COMMANDS.items()]
+    parser = argparse.ArgumentParser(
+        prog="adit",
+        usage="adit [-h] [--version] COMMAND ...",
+        description="Find translations of each other in two monolingual corpora.",
+        epilog="\n".join(["commands:", *commands, "", "'adit COMMAND --help' lists its options."]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_version(parser)
+    parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help="one of those below")
+    return parser

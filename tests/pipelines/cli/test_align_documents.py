@@ -1,0 +1,76 @@
+"""align-documents: two files in, an alignment out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from miner.monotone.blocks import joined
+from pipelines.cli.align_documents import align_documents
+
+GERMAN = [
+    "Der Hund schläft.",
+    "Es regnet, und wir bleiben heute zu Hause.",
+    "Das Museum öffnet um neun Uhr.",
+    "Es schließt um fünf.",
+    "Meine Schwester wohnt in Berlin.",
+]
+ENGLISH = [
+    "The dog is asleep.",
+    "It is raining.",
+    "We are staying at home today.",
+    "The museum opens at nine o'clock and closes at five.",
+    "My sister lives in Berlin.",
+]
+GOLD = ["[0]:[0]", "[1]:[1, 2]", "[2, 3]:[3]", "[4]:[4]"]
+
+
+@pytest.fixture
+def documents(tmp_path: Path) -> list[str]:
+    paths = [tmp_path / "a.de", tmp_path / "a.en"]
+    for path, lines in zip(paths, (GERMAN, ENGLISH), strict=True):
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return [str(path) for path in paths]
+
+
+def test_lines_are_vecaligns(documents: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert align_documents(documents) == 0
+    lines = [line.rpartition(":") for line in capsys.readouterr().out.splitlines()]
+    assert [bead for bead, _, _ in lines] == GOLD
+    assert all(0 < float(cost) < 3 for _, _, cost in lines)
+
+
+def test_json_lines_have_ids_and_merged_texts(documents: list[str], tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    assert align_documents([*documents, "-o", str(out)]) == 0
+    merged = json.loads(out.read_text(encoding="utf-8").splitlines()[2])
+    assert (merged["source_ids"], merged["target_ids"]) == (["3", "4"], ["4"])
+    assert merged["source_text"] == " ".join(GERMAN[2:4])
+    assert merged["target_text"] == ENGLISH[3]
+
+
+def test_lines_without_a_sentence_keep_their_numbers(
+    documents: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(documents[0]).write_bytes("\n".join([GERMAN[0], "", *GERMAN[1:]]).encode() + b"\n\xff")
+    assert align_documents(documents) == 0
+    out = capsys.readouterr().out
+    assert "[2]:[1, 2]" in out
+    assert "[6]:[]" in out
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"), [(["a.", "b"], "a. b"), (["你好。", "世界"], "你好。世界"), ([], "")]
+)
+def test_joined(texts: list[str], expected: str) -> None:
+    assert joined(texts) == expected
+
+
+def test_a_missing_file_is_named(
+    documents: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert align_documents([documents[0], str(tmp_path / "none.en")]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "none.en" in line

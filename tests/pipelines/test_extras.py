@@ -1,0 +1,63 @@
+"""What an extra installs and is not there is named in one line, before any work is done."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from miner.extras import EXTRAS
+
+# What each command needs, by its arguments; corpora are a.txt and b.txt.
+MINE = ["a.txt", "b.txt", "-o", "out.tsv"]
+CASES = {
+    "faiss": ("pipelines.cli.mine:mine_corpus", [*MINE, "--index", "IVF4,Flat"]),
+    "laser": ("pipelines.cli.mine:mine_corpus", [*MINE, "--encoder", "laser:laser2.pt"]),
+    "st": ("pipelines.cli.mine:embed_corpus", ["a.txt", "-o", "a.npy", "--encoder", "st:LaBSE"]),
+    "language": (
+        "pipelines.cli.mine:mine_corpus",
+        [*MINE, "--filters", "language", "--src-lang", "de", "--tgt-lang", "en"],
+    ),
+    "torch": ("pipelines.cli.train:train_encoder", ["data", "-o", "encoder"]),
+}
+CODE = """
+import contextlib, importlib, io, json, sys
+modules, cases = json.loads(sys.argv[1])
+sys.modules.update(dict.fromkeys(modules))
+lines = {}
+for extra, (command, arguments) in cases.items():
+    module, _, function = command.partition(":")
+    with contextlib.redirect_stderr(io.StringIO()) as err:
+        status = getattr(importlib.import_module(module), function)(arguments)
+    lines[extra] = (status, err.getvalue())
+print(json.dumps(lines))
+"""
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]]:
+    """Status and stderr of each case, in one interpreter that has the base alone."""
+    folder = tmp_path_factory.mktemp("base")
+    for name in ("a.txt", "b.txt"):
+        (folder / name).write_text("".join(f"{name} {row}\n" for row in range(9)), "utf-8")
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-c", CODE, json.dumps([list(EXTRAS), CASES])]
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, env={"PYTHONPATH": str(root)}
+    )
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in folder.iterdir()) == ["a.txt", "b.txt"]
+    outcomes: dict[str, tuple[int, str]] = json.loads(done.stdout)
+    return outcomes
+
+
+@pytest.mark.parametrize("extra", CASES)
+def test_the_extra_is_named(extra: str, outcomes: dict[str, tuple[int, str]]) -> None:
+    status, err = outcomes[extra]
+    assert status == 2
+    assert err.endswith("\n")
+    assert err.count("\n") == 1
+    assert f"pip install 'bitext-adit[{extra}]'" in err

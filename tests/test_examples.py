@@ -1,0 +1,91 @@
+"""The tutorial, the Python of the documentation and the examples are run."""
+
+import os
+import re
+import runpy
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipelines.cli.main import adit
+
+ROOT = Path(__file__).parents[1]
+SAMPLE = ROOT / "eval" / "assets" / "sample"
+
+
+def indented(page: Path) -> list[str]:
+    return re.findall(r"^    (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+
+
+def python_blocks(page: Path) -> list[str]:
+    text = page.read_text(encoding="utf-8")
+    return re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def test_the_tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every command is run, in order; nothing but its output lies between two of them."""
+    monkeypatch.chdir(tmp_path)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
+    for line in indented(ROOT / "docs" / "tutorial.md"):
+        program, _, rest = line.partition(" ")
+        if program == "adit":
+            assert adit(shlex.split(rest)) == 0, line
+        elif program in ("cp", "head"):
+            subprocess.run(["bash", "-c", line], check=True, env=environment, capture_output=True)
+    good = (tmp_path / "good.jsonl").read_text(encoding="utf-8").splitlines()
+    assert 100 < len(good) < 200
+    for name in ("pairs.jsonl", "report.html", "distance.jsonl", "aligned.jsonl", "vectors.tsv"):
+        assert (tmp_path / name).stat().st_size > 0
+    assert not (tmp_path / "large.jsonl").exists()
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/library.md"])
+def test_the_python_of_a_page(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is run from top to bottom, and finds the pairs that a reader would."""
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for block in python_blocks(ROOT / page):
+        exec(compile(block, page, "exec"), names)
+    found = {tuple(line.split("\t")[1:]) for line in capsys.readouterr().out.splitlines()}
+    assert ("Der Hund schläft.", "The dog is asleep.") in found
+    assert ("Es regnet.", "It is raining.") in found
+
+
+def run_example(name: str, *arguments: object) -> None:
+    runpy.run_path(str(ROOT / "examples" / name))["main"](*map(str, arguments))
+
+
+def test_the_examples(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    vectors = np.eye(4, dtype=np.float32)
+    np.save("x.npy", vectors)
+    np.save("y.npy", vectors[::-1])
+    run_example("mine_vectors.py", "x.npy", "y.npy")
+    rows = {tuple(line.split("\t")[1:]) for line in capsys.readouterr().out.splitlines()}
+    assert rows == {("0", "3"), ("1", "2"), ("2", "1"), ("3", "0")}
+
+    Path("x.en").write_text("It is raining.\nThe dog is asleep.\nI like tea.\n", "utf-8")
+    run_example("search_translations.py", "x.en", "Der Hund schläft.")
+    query, best, *_ = capsys.readouterr().out.splitlines()
+    assert query == "Der Hund schläft."
+    assert best.endswith("The dog is asleep.")
+
+    corpora = [SAMPLE / "de-en" / f"de-en.training.{language}" for language in ("de", "en")]
+    with pytest.raises(SystemExit) as stop:
+        run_example("mine_with_threshold.py", *corpora, SAMPLE / "zh-en" / "zh-en.training.en")
+    assert stop.value.code == 0
+    assert 100 < Path("good.jsonl").read_text(encoding="utf-8").count("\n") < 200
+
+
+def test_every_example_is_run() -> None:
+    text = Path(__file__).read_text(encoding="utf-8")
+    assert all(f'"{path.name}"' in text for path in (ROOT / "examples").glob("*.py"))
