@@ -22,16 +22,18 @@ SOUNDS = "pksjtlmn" + string.digits  # classes of consonants
 _CYRILLIC = (
     "а a б b в v г g д d е e ж zh з z и i к k л l м m н n о o п p р r с s т t у u ф f х kh ц ts "
     "ч ch ш sh щ shch ы y э e ю yu я ya і i є e ґ g ј j љ lj њ nj ћ c ђ dj џ dz ѕ dz "
-    "ә a ғ g қ k ң n ө o ұ u ү u һ h ҳ h ҷ j ҡ k ҙ z ҫ s җ j"
+    "ә a ғ g қ k ң n ө o ұ u ү u һ h ҳ h ҷ j ҡ k ҙ z ҫ s җ j ъ a"
 )
 _GREEK = (
     "α a β v γ g δ d ε e ζ z η i θ th ι i κ k λ l μ m ν n ξ x ο o π p ρ r σ s ς s τ t υ y φ f χ ch "
     "ψ ps ω o"
 )
 _ARMENIAN = "ծ ts ց ts ձ dz ջ j ճ ch խ kh ո o ւ u ը e և ev"  # others: by their names
-_GEORGIAN = "ც ts წ ts ძ dz ჯ j ხ kh ჟ zh"
+_GEORGIAN = "ც ts წ ts ძ dz ჯ j ხ kh ჟ zh ფ p ქ k"
 _LATIN = "ß ss æ ae ø o œ oe ł l đ d ð d þ th ı i ə a ŋ n"
-_ARABIC = "چ ch ک k ة a ى a"
+_ARABIC = "چ ch ة a ى a ع a ۆ o ۇ u ۈ u ە a"
+_KHMER = "អ a"
+_SILENT = "ьءٰฯๆ็"
 
 # The sound of a letter in its Unicode name, by script; of the consonant and its vowel the former.
 _NAMES = re.compile(
@@ -43,7 +45,7 @@ _NAMES = re.compile(
     r"|.* SIGN (?:ANUSVARA|CANDRABINDU|NIKAHIT)(?P<nasal>)$"
     r"|GURMUKHI (?:TIPPI|SIGN BINDI)(?P<tippi>)$"
     r"|SINHALA LETTER (?:.* )?(?P<sinhala>[^AEIOU ]+|[AEIOU]+)[A-Z]*$"
-    r"|.* (?:LETTER|CHARACTER)(?: FINAL| FARSI| SMALL| INDEPENDENT VOWEL)*"
+    r"|.* (?:LETTER|CHARACTER)(?: FINAL| FARSI| SMALL| CHILLU| CANDRA| KHANDA| INDEPENDENT VOWEL)*"
     r" (?!MAI |THANTHAKHAT)(?P<letter>[^AEIOU ]+|[AEIOU]+)"
 )
 _NASAL = {"nasal": "n", "tippi": "n"}
@@ -59,30 +61,36 @@ def _named(character: str) -> str:
     return re.sub(r"(.)\1+", r"\1", sound)
 
 
+def _table(*alphabets: str) -> dict[int, str]:
+    pairs = " ".join(alphabets).split()
+    return {ord(letter): latin for letter, latin in zip(pairs[::2], pairs[1::2], strict=True)}
+
+
+_TABLE = {
+    **_table(_CYRILLIC, _GREEK, _ARMENIAN, _GEORGIAN, _LATIN, _ARABIC, _KHMER, ),
+    **{ord(letter): letter for letter in LETTERS},
+    **dict.fromkeys(map(ord, _SILENT), ""),
+}
+
+
 class _Spellings(dict[int, str]):
     """The letters of each character, found when it is first asked for."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
         digit = unicodedata.digit(character, None)
-        parts = unicodedata.normalize("NFKD", character)
+        base, *marks = unicodedata.normalize("NFKD", character)
         if digit is not None:
             found = str(digit)
-        elif parts[0] in LETTERS or ord(parts[0]) in self:  # a letter with accents
-            found = "".join(part if part in LETTERS else self.get(ord(part), "") for part in parts)
+        elif ord(base) in _TABLE:  # a letter with accents, or several letters in one
+            found = "".join(_TABLE.get(ord(part), "") for part in [base, *marks])
         else:
-            found = "" if code < 128 else _named(character)
+            found = _named(character) if code >= 128 else ""
         self[code] = "".join(letter for letter in found if letter in LETTERS)
         return self[code]
 
 
-def _table(*alphabets: str) -> dict[int, str]:
-    pairs = " ".join(alphabets).split()
-    return {ord(letter): latin for letter, latin in zip(pairs[::2], pairs[1::2], strict=True)}
-
-
-_SPELLINGS = _Spellings(_table(_CYRILLIC, _GREEK, _ARMENIAN, _GEORGIAN, _LATIN, _ARABIC))
-_SPELLINGS[ord("\n")] = "\n"
+_SPELLINGS = _Spellings({**_TABLE, ord("\n"): "\n"})
 _CLASSES = str.maketrans(
     {letter: name for name in "pksjtlmn" for letter in name}
     | dict.fromkeys("bf", "p")
