@@ -27,11 +27,13 @@ class Encoder(Protocol):
     """Encodes sentences of any language into one space.
 
     ``name`` identifies the weights and how sentences are prepared (two encoders with equal names
-    give equal vectors); ``dim`` is the number of dimensions D.
+    give equal vectors); ``dim`` is the number of dimensions D, ``precision`` that of its products,
+    never ``auto``: with it, another process loads the same.
     """
 
     name: str
     dim: int
+    precision: Precision
 
     def encode(self, sentences: Sequence[str], *, normalize: bool = True) -> NDArray[np.float32]:
         """Encode S sentences: float32 (S, D), of unit length, or as long as the network makes them.

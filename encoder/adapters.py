@@ -27,8 +27,16 @@ HUB_TIMEOUT = 5  # seconds
 class SentenceTransformerEncoder(BaseEncoder):
     """Encodes with a model of sentence-transformers; satisfies ``encoder.Encoder``."""
 
-    def __init__(self, model: Any, *, name: str, prompt: str | None) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        model: Any,  # noqa: ANN401
+        *,
+        name: str,
+        prompt: str | None,
+        precision: Precision,
+    ) -> None:
         self.name = name
+        self.precision = precision
         self.dim = len(model.encode("", convert_to_numpy=True))
         self._model = model
         self._prompt = prompt
@@ -68,7 +76,10 @@ def load_sentence_transformer(place: str, *, precision: Precision) -> SentenceTr
     prompt = E5_PROMPT if E5.search(Path(place).name) else None
     short = f"{Path(place).name}@{_digest(model)[:12]}"
     return SentenceTransformerEncoder(
-        model, name=short + ("-bfloat16" if precision == "bfloat16" else ""), prompt=prompt
+        model,
+        name=short + ("-bfloat16" if precision == "bfloat16" else ""),
+        prompt=prompt,
+        precision="bfloat16" if precision == "bfloat16" else "float32",
     )
 
 

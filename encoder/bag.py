@@ -20,6 +20,7 @@ from encoder.words import Words
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from encoder import Precision
     from encoder.tokenizer import Tokenizer, Tokens
 
 CHUNK_SENTENCES = 16_384  # bounds the memory of one call: ids, pieces and vectors of this many
@@ -49,6 +50,7 @@ class BagEncoder(BaseEncoder):
             )
         self.name = name
         self.dim = table.shape[1]
+        self.precision: Precision = "float32"
         self._tokenizer = tokenizer
         self._features = Features(tokenizer.pieces(), ngram_rows)
         self._table = table

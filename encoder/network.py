@@ -20,6 +20,7 @@ from miner.threads import ahead, in_threads
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from encoder import Precision
     from encoder.tokenizer import Tokens
 
 CHUNK_SENTENCES = 4096  # tokenised and sorted by length together; the next ones meanwhile
@@ -45,6 +46,7 @@ class Network(Protocol):
     """A ready network. ``embed`` maps ids int64 (B, T) to vectors float (B, D)."""
 
     dim: int
+    precision: Precision
     device: torch.device
     ragged: bool  # whether sentences may be of several lengths
 
@@ -62,6 +64,7 @@ class NetworkEncoder(BaseEncoder):
     def __init__(self, *, name: str, tokenizer: SentenceTokenizer, network: Network) -> None:
         self.name = name
         self.dim = network.dim
+        self.precision = network.precision
         self._tokenizer = tokenizer
         self._network = network
 

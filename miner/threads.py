@@ -24,13 +24,13 @@ _OF_A_THREAD = "omp_set_num_threads", "MKL_Set_Num_Threads_Local"
 
 
 def thread_count() -> int:
-    """Return the number of threads to work in: OMP_NUM_THREADS, or the processors of the process.
-
-    Those are the ones that its affinity allows, which may be fewer than the machine has.
-    """
+    """Return the number of threads to work in: OMP_NUM_THREADS, or a thread for each core."""
     given = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
-    if given.isdigit() and int(given) > 0:
-        return int(given)
+    return int(given) if given.isdigit() and int(given) > 0 else usable_cores()
+
+
+def usable_cores() -> int:
+    """Return how many cores the affinity of this process allows; the machine may have more."""
     if hasattr(os, "sched_getaffinity"):  # not on macOS
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -94,13 +94,21 @@ def match_words(source: Words, target: Words) -> tuple[FloatArray, FloatArray]:
 
 
 def align_texts(
-    words: Callable[[Sequence[str]], Words], source: Sequence[str], target: Sequence[str]
+    words: Callable[[Sequence[str]], Words],
+    source: Sequence[str],
+    target: Sequence[str],
+    *,
+    progress: Callable[[int], object] = lambda pairs: None,
 ) -> Alignment:
-    """Hold P pairs of sentences against each other, whose words ``words`` gives."""
-    parts = [
-        match_words(words(source[start : start + TEXTS]), words(target[start : start + TEXTS]))
-        for start in range(0, max(1, len(source)), TEXTS)
-    ]
+    """Hold P pairs of sentences against each other, whose words ``words`` gives.
+
+    ``progress`` is called with the number of pairs done since the last call.
+    """
+    parts = []
+    for start in range(0, max(1, len(source)), TEXTS):
+        texts = source[start : start + TEXTS], target[start : start + TEXTS]
+        parts.append(match_words(words(texts[0]), words(texts[1])))
+        progress(len(texts[0]))
     coverage, log_ratio = map(np.concatenate, zip(*parts, strict=True))
     _, unmatched = shared_and_unmatched_numbers(source, target)
     return Alignment(coverage=coverage, log_ratio=log_ratio, unmatched_numbers=unmatched)

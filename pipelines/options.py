@@ -14,7 +14,8 @@ from miner.storage.places import Place, lies_in, same_file
 from miner.storage.writers import Origin, Output
 
 if TYPE_CHECKING:
-    from miner.knn.core.codes import Precision
+    from encoder import Precision
+    from miner.knn.core.codes import Precision as SearchPrecision
 
 ROWS_PER_SHARD = 1 << 18  # 262,144 float32 vectors of 384 dimensions are 400 MB
 
@@ -52,6 +53,7 @@ class MiningOptions:
     align: bool = False
     top: int | None = None
     index: str = "auto"
+    precision: Precision = "auto"
     search_precision: str = "auto"
     scope: str = CORPUS
     margin_scope: str | None = None
@@ -117,9 +119,13 @@ class MiningOptions:
         return None if self.index == AUTO else parse_method(self.index)
 
     @property
-    def product_precision(self) -> Precision | None:
+    def product_precision(self) -> SearchPrecision | None:
         """What ``miner.knn.exact.search_both`` calls ``precision``."""
-        return None if self.search_precision == "auto" else cast("Precision", self.search_precision)
+        return (
+            None
+            if self.search_precision == "auto"
+            else cast("SearchPrecision", self.search_precision)
+        )
 
 
 def check_options(options: MiningOptions) -> None:

@@ -1,31 +1,47 @@
-"""References to shards of sentences, which are what the graph's stages hand on."""
+"""References: what the stages hand on to one another. The data lies in sealed artefacts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from miner.arrays import Neighbours
+from miner.knn.core.rescore import unit_rows
+from miner.knn.method import CorpusMethod, Method, PairedDocuments
 from miner.storage.artefacts import Artefact
+from miner.storage.layout import (
+    CORPUS,
+    DOCUMENT,
+    ROWS,
+    VECTORS,
+    list_files,
+    list_name,
+    shard_file,
+    shard_name,
+)
 
 if TYPE_CHECKING:
-    import numpy as np
-    import pyarrow as pa
     from numpy.typing import NDArray
+
+    Vectors = NDArray[np.floating]
+
+BLOCK_NUMBERS = 1 << 22  # of stored vectors at a time: with their copies about 64 MB
 
 Reference = TypeVar("Reference")
 
 
-def shard_file(index: int) -> str:
-    """The name of a shard's sentences in its side's artefact."""
-    return f"{index:05d}.parquet"
-
-
 @dataclass(frozen=True, kw_only=True)
 class Shard:
-    """A run of consecutive sentences of one side: file ``index`` of that side's read artefact.
+    """Consecutive sentences of one side: file ``index`` of that side's artefact, ``rows`` of them.
 
-    ``rows`` sentences are in it.
+    The metadata of ``corpus`` are of the whole side; its files are only those that a shard needs.
     """
 
     side: str
@@ -36,44 +52,247 @@ class Shard:
     @property
     def name(self) -> str:
         """``side/index``: its place in the folders of the later stages."""
-        return f"{self.side}/{self.index:05d}"
+        return shard_name(self.side, self.index)
 
     @property
     def digest(self) -> str:
         """SHA-256 of its sentences file."""
         return self.corpus.files[shard_file(self.index)]
 
-    def read(self, columns: list[str]) -> pa.Table:
-        """Columns of its sentences: ``row``, ``id``, ``doc``, ``text``."""
-        import pyarrow.parquet as pq
+    @property
+    def _file(self) -> Path:
+        return self.corpus.file(shard_file(self.index))
 
-        return pq.read_table(self.corpus.file(shard_file(self.index)), columns=columns)
+    def read(self, columns: list[str]) -> pa.Table:
+        """Read columns of its sentences: ``row``, ``id``, ``doc``, ``text``."""
+        return pq.read_table(self._file, columns=columns)
 
     def batches(self, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
-        """The same, at most ``rows`` sentences at a time."""
-        import pyarrow.parquet as pq
-
-        with pq.ParquetFile(self.corpus.file(shard_file(self.index))) as file:
+        """Read the same, at most ``rows`` sentences at a time."""
+        with pq.ParquetFile(self._file) as file:
             yield from file.iter_batches(batch_size=rows, columns=columns)
 
     def text_bytes(self) -> int:
-        """About how many bytes its sentences take in memory."""
-        import pyarrow.parquet as pq
-
-        metadata = pq.read_metadata(self.corpus.file(shard_file(self.index)))
+        """Return about how many bytes its sentences take in memory."""
+        metadata = pq.read_metadata(self._file)
         groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
         return sum(group.total_byte_size for group in groups)
 
     def row_ids(self) -> NDArray[np.int64]:
-        """The rows of its sentences in the corpus, ascending."""
+        """Return the rows of its sentences in the corpus, ascending."""
         rows: NDArray[np.int64] = self.read(["row"])["row"].to_numpy()
         return rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbeddedShard:
+    """A shard and its sealed vectors: ``rows.npy`` int64 (n,) and ``vectors.npy`` (n, D).
+
+    ``dropped.parquet`` has the rows without a vector, and why.
+    """
+
+    shard: Shard
+    vectors: Artefact
+
+    def __len__(self) -> int:
+        return self.shard.rows - sum(self.vectors.facts["dropped"].values())
+
+    def row_ids(self) -> NDArray[np.int64]:
+        """Return the rows of the sentences that have a vector, ascending."""
+        rows: NDArray[np.int64] = np.load(self.vectors.file(ROWS))
+        return rows
+
+    def docs(self) -> pa.Array:
+        """Return the documents of those sentences."""
+        sentences = self.shard.read(["row", "doc"])
+        has_vector = np.isin(sentences["row"].to_numpy(), self.row_ids())
+        return sentences["doc"].combine_chunks().filter(pa.array(has_vector))
+
+    def unit_vectors(self) -> NDArray[np.float32]:
+        """Return their vectors as unit rows.
+
+        The file is mapped anew for each block, for what was read of a mapping stays in memory.
+        """
+        rows, dim = self.stored_vectors().shape
+        units = np.empty((rows, dim), dtype=np.float32)
+        size = max(1, BLOCK_NUMBERS // dim)
+        for start in range(0, rows, size):
+            block = slice(start, start + size)
+            units[block] = unit_rows(self.stored_vectors()[block])
+        return units
+
+    def stored_vectors(self) -> Vectors:
+        """Map their vectors into memory as they are on disk."""
+        vectors: Vectors = np.load(self.vectors.file(VECTORS), mmap_mode="r")
+        return vectors
+
+
+class SideVectors:
+    """The vectors of a whole side, numbered through its shards whatever these are.
+
+    ``starts[i]`` is the position of shard i's first vector; the last entry is their number.
+    """
+
+    def __init__(self, shards: Sequence[EmbeddedShard]) -> None:
+        self._shards = shards
+        self.starts = [0, *accumulate(len(embedded) for embedded in shards)]
+
+    def __len__(self) -> int:
+        return self.starts[-1]
+
+    @property
+    def dim(self) -> int:
+        """Dimensions of each vector."""
+        return int(self._shards[0].stored_vectors().shape[1])
+
+    def take(self, positions: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Read the vectors at ascending positions (P,) from disk: unit rows (P, D)."""
+        units = np.empty((len(positions), self.dim), dtype=np.float32)
+        bounds = np.searchsorted(positions, self.starts)
+        for embedded, start, first, last in zip(
+            self._shards, self.starts, bounds, bounds[1:], strict=False
+        ):
+            if first < last:
+                stored = embedded.stored_vectors()
+                units[first:last] = unit_rows(stored[positions[first:last] - start])
+        return units
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbeddedSide:
+    """All shards of a side, and how the whole other side is searched.
+
+    ``cells`` are the centroids of a cell join.
+    """
+
+    name: str
+    method: CorpusMethod
+    shards: Sequence[EmbeddedShard]
+    cells: Artefact | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnindexedShard:
+    """A shard and its side's trained, empty index or the centroids of cells, if it has any."""
+
+    embedded: EmbeddedShard
+    method: CorpusMethod
+    trained: Artefact | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchableShard:
+    """A shard that can be searched: through its index or by cells, or exactly where it has none.
+
+    The ids in the index are positions in the shard's vectors; ``cells.npy`` has the cells of each.
+    """
+
+    embedded: EmbeddedShard
+    method: CorpusMethod
+    index: Artefact | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchTile:
+    """A group of source shards and one of target shards, to be searched against each other.
+
+    ``part`` says which tile of how many, such as ``2/6``; empty for a single one.
+    """
+
+    sources: Sequence[SearchableShard]
+    targets: Sequence[SearchableShard]
+    method: Method
+    part: str
+
+    @property
+    def scope(self) -> str:
+        """Which of ``SCOPES`` is searched."""
+        return DOCUMENT if isinstance(self.method, PairedDocuments) else CORPUS
+
+    @property
+    def first(self) -> tuple[int, int]:
+        """The indices of the first shards of both groups, which its folder is named after."""
+        return self.sources[0].embedded.shard.index, self.targets[0].embedded.shard.index
+
+    @property
+    def name(self) -> str:
+        """A name that no other tile has."""
+        return f"{self.scope} {self.first}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TileNeighbours:
+    """A shard's neighbours from one tile: its files ``SIDE.INDEX.ids.npy`` and ``...cosines.npy``.
+
+    They are in the shards ``others`` of the ``of`` that the other side has. ``measured`` are those
+    that the recall of an approximate search is measured against; empty where it is not.
+    """
+
+    embedded: EmbeddedShard
+    others: range
+    of: int
+    measured: Sequence[EmbeddedShard]
+    scope: str
+    tile: Artefact
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexLookup:
+    """A shard whose neighbours are to be looked up in the index of a shard of the other side."""
+
+    embedded: EmbeddedShard
+    other: SearchableShard
+
+
+FoundPart: TypeAlias = TileNeighbours | IndexLookup
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShardNeighbours:
+    """A shard's neighbours on the other side by scope, sealed: ids are rows of the corpus."""
+
+    embedded: EmbeddedShard
+    neighbours: Mapping[str, Artefact]
+
+    def load(self, scope: str) -> Neighbours:
+        """Load the neighbours of the rows of ``embedded.row_ids()``."""
+        return load_list(self.neighbours[scope].file, self.embedded.shard.side)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChosenPairs:
+    """The chosen pairs, sealed as rows and scores, best first, and what they were chosen from."""
+
+    pairs: Artefact
+    shards: Sequence[ShardNeighbours]
+
+    def of_side(self, side: str) -> list[ShardNeighbours]:
+        """Return the neighbours of a side's shards."""
+        return [found for found in self.shards if found.embedded.shard.side == side]
+
+
+def tile_list(embedded: EmbeddedShard) -> str:
+    """Return how a shard's list is called in the tiles that it was in."""
+    return list_name(embedded.shard.side, embedded.shard.index)
+
+
+def save_list(save: Callable[[str, NDArray], None], name: str, neighbours: Neighbours) -> None:
+    """Save a list of neighbours by a function that saves arrays by name."""
+    ids, cosines = list_files(name)
+    save(ids, neighbours.ids)
+    save(cosines, neighbours.cosines)
+
+
+def load_list(file: Callable[[str], Path], name: str) -> Neighbours:
+    """Load a list of neighbours; the function says where its files are."""
+    ids, cosines = (np.load(file(part)) for part in list_files(name))
+    return Neighbours(ids=ids, cosines=cosines)
 
 
 def whole_side(
     references: Iterable[Reference], side: str, shard_of: Callable[[Reference], Shard]
 ) -> list[Reference]:
-    """The references to a side's shards, one to each, in the order of these.
+    """Return the references to a side's shards, one to each, in the order of these.
 
     Raises:
         ValueError: there are more or fewer; the runner has repeated or lost some.

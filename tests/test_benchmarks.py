@@ -4,27 +4,43 @@ import lzma
 import os
 import random
 import re
+import runpy
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from encoder import BUNDLED, load_encoder
 
 ROOT = Path(__file__).parents[1]
+Run = Callable[..., str]
 
 
-def run(script: str, *arguments: object) -> str:
-    command = [sys.executable, ROOT / "benchmarks" / script, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+    """Runs a script in this process, which has the libraries; returns what it prints."""
+
+    def call(script: str, *arguments: object) -> str:
+        monkeypatch.syspath_prepend(ROOT / "benchmarks")
+        monkeypatch.setattr(sys, "argv", [script, *map(str, arguments)])
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            runpy.run_path(str(ROOT / "benchmarks" / script), run_name="__main__")
+        assert not stop.value.code
+        return capfd.readouterr().out
+
+    return call
 
 
-def test_mine() -> None:
+def test_mine(run: Run) -> None:
     out = run("mine.py", "--rows", 300, "--dim", 32)
     assert "the same pairs: True" in out
     assert re.search(r"reference +[\d.]+ s +[\d.]+ times ours", out)
 
 
-def test_pipeline(tmp_path: Path) -> None:
+def test_pipeline(run: Run, tmp_path: Path) -> None:
     assert load_encoder(BUNDLED).dim > 0
     words = random.Random(3)
     with lzma.open(tmp_path / "de-en.tsv.xz", "wt", encoding="utf-8") as file:
@@ -36,7 +52,8 @@ def test_pipeline(tmp_path: Path) -> None:
     assert re.search(r"100 x 100 sentences, \d+ pairs: [\d.]+ s and [\d.]+ GiB", out)
 
 
-def test_resident(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_resident(run: Run, tmp_path: Path) -> None:
     for name in ("x.de", "x.en"):
         (tmp_path / name).write_text("".join(f"{name} {row}\n" for row in range(80)), "utf-8")
     options = ("--rows", 60, "--shard", 30, "--workers", 2)
@@ -54,24 +71,24 @@ def test_gpu() -> None:
     assert done.stderr == "no usable CUDA device on this machine: nothing to measure\n"
 
 
-def test_plan() -> None:
+def test_plan(run: Run) -> None:
     out = run("plan.py", "--rows", 300, "--dim", 32)
     assert re.search(r"300 rows a side, float32 : estimated +[\d.]+ s, measured", out)
 
 
-def test_search() -> None:
+def test_search(run: Run) -> None:
     out = run("search.py", "--rows", 300, "--dim", 16, "--kind", "clustered", "repeated")
     assert out.count("top-1 agreement 1.000000, recall@4 1.000000") == 4
     assert re.search(r"IndexFlatIP x2 +[\d.]+ s +[\d.]+ times ours", out)
 
 
-def test_cells() -> None:
+def test_cells(run: Run) -> None:
     out = run("cells.py", "--rows", 2000, "--dim", 16)
     assert re.search(r"2,000 +exact +[\d.]+ +1\.00 +[\d.]+ +1\.0000 +[\d.]+", out)
     assert re.search(r"2,000 +cells +[\d.]+ +[\d.]+ +[\d.]+ +0\.9\d+ +[\d.]+", out)
 
 
-def test_encode(tmp_path: Path) -> None:
+def test_encode(run: Run, tmp_path: Path) -> None:
     (tmp_path / "x.txt").write_text("Der Hund schläft.\nEs regnet heute in Berlin.\n", "utf-8")
     sizes = ("--sentences", 4, "--of-laser", 2, "--precisions", "float32", "int8")
     out = run("encode.py", tmp_path / "x.txt", *sizes)

@@ -71,12 +71,12 @@ def _encoder(run: Run) -> Encoder:
         ValueError: the run had none, or it has been changed since.
     """
     used, spec = run.summary["encoder"], run.options["encoder"]
-    if used == "given":
+    if used == "precomputed":
         raise ValueError(
             f"{run.directory}: its embeddings were precomputed; decoys can be encoded only for a "
             "run with --encoder"
         )
-    encoder = load_encoder(spec, precision="auto")
+    encoder = load_encoder(spec, precision=run.options["precision"])
     if encoder.name != used:
         raise ValueError(
             f"{spec} is now the encoder {encoder.name}, but the run used {used}, so scores cannot "

@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 
 from miner.storage.remote import COPY_BYTES, RemotePath
@@ -26,6 +27,8 @@ DIGEST_LENGTH = 64  # of the names of files that were fetched; others are being 
 # A file that was asked for since then is about to be opened, or read: it stays.
 USED_SECONDS = 600.0
 
+_folder_of_run: ContextVar[Path | None] = ContextVar("_folder_of_run", default=None)
+
 
 def cache_folder() -> Path:
     """Return the folder, which is made if need be: one's own, that nobody else can write to.
@@ -35,6 +38,9 @@ def cache_folder() -> Path:
     Raises:
         PermissionError: it is a link, no folder, another user's, or open to others.
     """
+    of_run = _folder_of_run.get()
+    if of_run is not None:
+        return of_run
     given = os.environ.get(FOLDER)
     folder = Path(given or Path(tempfile.gettempdir()) / f"adit-{os.getuid()}")
     with suppress(FileExistsError):
@@ -51,6 +57,18 @@ def cache_folder() -> Path:
     if stat.S_IMODE(state.st_mode) & 0o077:
         raise PermissionError(f"{folder}: is open to others; run chmod 700 {folder}")
     return folder
+
+
+@contextmanager
+def folder_of_run() -> Iterator[Path]:
+    """Keep what this thread fetches in a folder of its own, which goes at the end of the block."""
+    place = cache_folder() if os.environ.get(FOLDER) else None
+    with tempfile.TemporaryDirectory(prefix="adit-", dir=place) as folder:
+        token = _folder_of_run.set(Path(folder))
+        try:
+            yield Path(folder)
+        finally:
+            _folder_of_run.reset(token)
 
 
 @contextmanager

@@ -87,7 +87,16 @@ def _add_encoder(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> No
 
 def _add_vector_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("vectors")
+    add = group.add_argument
+    add = group.add_argument
     _add_encoder(group)
+    add(
+        "--precision",
+        choices=ENCODER_PRECISIONS,
+        default=MiningOptions.precision,
+        help="precision of the encoder's products; auto is the fastest here with cosines of at "
+        f"least 0.9995 to float32's (default: {MiningOptions.precision})",
+    )
     for side, corpus in (("src", "SRC"), ("tgt", "TGT")):
         group.add_argument(
             f"--{side}-embeddings",

@@ -71,7 +71,7 @@ def _mine(args: argparse.Namespace) -> int:
     from pipelines.run.mining import mine_corpus as run
     from pipelines.stages.summary import describe, next_steps, read_summary
 
-    monitor = start_telling(args)
+    monitor = set_up_logging(args)
     if args.plan:
         from pipelines.resources.estimate import plan_run
 
@@ -83,7 +83,7 @@ def _mine(args: argparse.Namespace) -> int:
     with _work_dir(args) as work_dir:
         options = _mining_options(args, work_dir)
         try:
-            run(options)
+            run(options, monitor)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(_after_interrupt(args)) from None
         summary = read_summary(options.work_dir)
@@ -140,7 +140,7 @@ def _mining_options(args: argparse.Namespace, work_dir: Place) -> MiningOptions:
     return MiningOptions(**{name: given[name] for name in names if name in given})
 
 
-def start_telling(args: argparse.Namespace) -> progress.Monitor:
+def set_up_logging(args: argparse.Namespace) -> progress.Monitor:
     """Set up our own log lines, the libraries' only where asked for, and a monitor of progress."""
     level = logging.ERROR if args.quiet else logging.DEBUG if args.verbose else logging.INFO
     progress.log_to_stderr(level)
@@ -149,21 +149,20 @@ def start_telling(args: argparse.Namespace) -> progress.Monitor:
     logging.getLogger("apache_beam").setLevel(others)
     logging.getLogger().setLevel(others)
     threading.excepthook = _log_thread
-    monitor = progress.Monitor(bars=sys.stderr.isatty() and not args.quiet)
-    progress.install(monitor)
-    return monitor
+    bars = sys.stderr.isatty() and not args.quiet
+    return progress.Monitor(progress.Bar if bars else progress.LogLines)
 
 
 def _log_thread(ended: threading.ExceptHookArgs) -> None:
-    """Beam's threads fail with the workers they serve; why these ended is told elsewhere."""
+    """Log at debug level how Beam's threads fail with the workers they serve."""
     logger.debug("a thread of the runner failed", exc_info=ended.exc_value)
 
 
 def _embed(args: argparse.Namespace) -> int:
     from pipelines.run.embed_file import embed_file
 
-    start_telling(args)
-    told = embed_file(
+    monitor = set_up_logging(args)
+    line = embed_file(
         args.corpus,
         args.output,
         encoder=args.encoder,
@@ -174,7 +173,8 @@ def _embed(args: argparse.Namespace) -> int:
         pretokenized=args.pretokenized,
         normalize=not args.no_normalize,
         precision=args.precision,
+        monitor=monitor,
     )
     if not args.quiet:
-        sys.stderr.write(told + "\n")
+        sys.stderr.write(line + "\n")
     return 0

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from miner.commandline import add_common_options, run_command
-from pipelines.cli.mine import start_telling
+from pipelines.cli.mine import set_up_logging
 
 if TYPE_CHECKING:
     from encoder.training.measures import Measure
@@ -220,9 +220,8 @@ def _train(args: argparse.Namespace) -> int:
     from encoder import load_encoder
     from encoder.training.recipe import Recipe
     from encoder.training.recipe import train_encoder as train
-    from pipelines import progress
 
-    start_telling(args)
+    monitor = set_up_logging(args)
     if (args.teacher is None) == (args.objective == "distillation"):
         raise ValueError("--objective distillation and --teacher ENCODER need one another")
     options = _options(args)  # first, for these errors are told at once
@@ -240,7 +239,7 @@ def _train(args: argparse.Namespace) -> int:
     )
     measures = _measures(args, files)
     teacher = load_encoder(args.teacher, precision="auto") if args.teacher else None
-    with progress.stage("train", args.steps, "steps") as meter:
+    with monitor.stage("train", args.steps, "steps") as meter:
         best = train(
             recipe,
             args.output,

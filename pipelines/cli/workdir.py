@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Callable, Sequence
 
 from miner.commandline import add_version, run_command
-from miner.storage.layout import ARTEFACTS
+from miner.storage.layout import ARTEFACTS, WorkFolder
 from miner.storage.places import Place, place, remove_tree, tree_files
-from pipelines.run.failures import FAILURE
-from pipelines.run.ledger import FOLDER, LAST, StageState, read_stages
+from pipelines.run.ledger import StageState, first_failure, read_stages
 from pipelines.run.locking import is_locked
 
 
@@ -37,13 +35,13 @@ def _run(command: Callable[[Place], int], argv: Sequence[str] | None, prog: str)
 def _status(work_dir: Place) -> int:
     """Show how far the run in a work folder is: stages, rates and time left."""
     stages = _stages(work_dir)
-    failure = work_dir / FAILURE
+    folder = WorkFolder(work_dir)
     if is_locked(work_dir):
         state = "at work"
     elif _is_finished(stages):
-        state = "finished"
-    elif failure.exists():
-        state = f"failed: {json.loads(failure.read_text(encoding='utf-8'))}"
+        state = "finished" if folder.pairs.is_dir() else "finished, and emptied by clean"
+    elif failure := first_failure(folder):
+        state = f"failed: {failure.line}"
     else:
         state = "stopped; the same command goes on"
     lines = [f"{work_dir}: {state}", *(_describe(stage) for stage in stages)]
@@ -53,17 +51,17 @@ def _status(work_dir: Place) -> int:
 
 def _describe(stage: StageState) -> str:
     total = "?" if stage.expected is None else f"{stage.expected:,}"
-    told = f"  {stage.name:<16} {stage.done:>7,} of {total:>7} done"
+    line = f"  {stage.name:<16} {stage.done:>7,} of {total:>7} done"
     passed = time.time() - stage.since
     if not stage.done or stage.done == stage.expected:
-        return told + (f" in {stage.seconds:,.1f} s of work" if stage.done else "")
+        return line + (f" in {stage.seconds:,.1f} s of work" if stage.done else "")
     rate = stage.done / max(passed, 1e-3)
     left = "" if stage.expected is None else f", {(stage.expected - stage.done) / rate:,.0f} s left"
-    return f"{told}, {60 * rate:,.3g} a minute{left}"
+    return f"{line}, {60 * rate:,.3g} a minute{left}"
 
 
 def _clean(work_dir: Place) -> int:
-    """Remove what a finished run needs no more; its summary and what it rejected stay."""
+    """Remove what a finished run needs no more; its summary, ledger and what it rejected stay."""
     stages = _stages(work_dir)
     if is_locked(work_dir):
         raise ValueError(f"{work_dir}: a run is at work there; wait until it has finished")
@@ -73,7 +71,7 @@ def _clean(work_dir: Place) -> int:
             "again, or remove the folder"
         )
     freed = 0
-    for folder in (*ARTEFACTS, FOLDER):
+    for folder in ARTEFACTS:
         freed += sum(size for _, size in tree_files(work_dir / folder))
         remove_tree(work_dir / folder)
     sys.stdout.write(f"{work_dir}: {freed / 1e6:,.1f} MB removed\n")
@@ -83,11 +81,11 @@ def _clean(work_dir: Place) -> int:
 def _stages(work_dir: Place) -> list[StageState]:
     if not work_dir.is_dir():
         raise NotADirectoryError(f"{work_dir}: there is no such folder")
-    stages = read_stages(work_dir)
+    stages = read_stages(WorkFolder(work_dir))
     if not stages:
         raise ValueError(f"{work_dir}: no run was there; give the --work-dir of one")
     return stages
 
 
 def _is_finished(stages: Sequence[StageState]) -> bool:
-    return any(stage.name == LAST and stage.done for stage in stages)
+    return stages[-1].done > 0

@@ -15,12 +15,21 @@ from miner.knn.cost_model import (
     exact_cost,
     index_cost,
 )
-from miner.knn.method import CorpusMethod, auto_method
-from miner.storage.layout import DOCUMENT, SOURCE, TARGET
+from miner.knn.machine_trial import measure_machine
+from miner.knn.method import CellSpec, CorpusMethod, auto_method
+from miner.storage.layout import DOCUMENT, SIDES, SOURCE, TARGET
+from pipelines.context import RunContext
 from pipelines.options import MiningOptions, check_options
-from pipelines.resources.fitting import Fit, SideSize, fit_run, measure_side
+from pipelines.resources.fitting import (
+    MAX_TRIED,
+    Fit,
+    SideSize,
+    fit_run,
+    load_libraries,
+    measure_side,
+)
 from pipelines.resources.memory import show_size
-from pipelines.stages.tiles import strip_sizes
+from pipelines.stages.shard_groups import group_sizes
 
 PAIR_BYTES = 64  # of the numbers of a pair
 
@@ -31,21 +40,24 @@ def plan_run(options: MiningOptions) -> str:
     Raises:
         ValueError, OSError: what the run would refuse.
     """
-    from miner.knn.machine_trial import measure_machine
-
+    process_seconds = time.process_time()
     check_options(options)
     if options.scope == DOCUMENT:
         raise ValueError(
             "--plan: is for --scope corpus; what documents cost depends on their sizes"
         )
-    sizes = {side: measure_side(options, side) for side in (SOURCE, TARGET)}
+    run = RunContext(options)
+    start = time.perf_counter()
+    load_libraries(run, MAX_TRIED)
+    start_up = process_seconds + time.perf_counter() - start
+    sizes = {side: measure_side(run, side) for side in SIDES}
     dims = {size.dim for size in sizes.values()}
     if len(dims) > 1:
         raise ValueError(
             f"source vectors have {sizes[SOURCE].dim} dimensions, target vectors "
             f"{sizes[TARGET].dim}; embed both sides with the same encoder"
         )
-    fit = fit_run(options, sizes)
+    fit = fit_run(run, sizes)
     problem = Problem(
         sources=sizes[SOURCE].rows, targets=sizes[TARGET].rows, dim=dims.pop(), k=options.k
     )
@@ -61,7 +73,7 @@ def plan_run(options: MiningOptions) -> str:
         "",
         *_table(_costs(options, problem, machine, method), method, problem),
         "",
-        _describe_times(machine, seconds),
+        _describe_times(machine, seconds, start_up),
     ]
     return "\n".join(lines)
 
@@ -104,11 +116,11 @@ def _describe_disk(options: MiningOptions, sizes: Mapping[str, SideSize]) -> str
 
 def disk_bytes(options: MiningOptions, sizes: Mapping[str, SideSize]) -> tuple[int, int]:
     """At most about what the work folder takes, and what the output does as text."""
-    strips = {
-        side: len(strip_sizes(-(-size.rows // options.rows_per_shard)))
+    groups = {
+        side: len(group_sizes(-(-size.rows // options.rows_per_shard)))
         for side, size in sizes.items()
     }
-    others = {SOURCE: strips[TARGET], TARGET: strips[SOURCE]}
+    others = {SOURCE: groups[TARGET], TARGET: groups[SOURCE]}
     work = 0
     for side, size in sizes.items():
         sentences = size.text + 24 * size.rows
@@ -140,9 +152,10 @@ def _costs(
 
 def _table(costs: Sequence[Cost], method: CorpusMethod, problem: Problem) -> list[str]:
     rows = [("method", "operations", "time", "finds")]
+    kind = "cells" if isinstance(method, CellSpec) else str(method)
     for cost in costs:
         finds = "every neighbour" if cost.method == "exact" else "most"
-        chosen = " <- chosen" if cost.method.split(" ")[0].rstrip(",") == str(method) else ""
+        chosen = " <- chosen" if cost.method.startswith(kind) else ""
         rows.append(
             (cost.method, f"{cost.operations:.1e}", show_time(cost.seconds), finds + chosen)
         )
@@ -155,13 +168,13 @@ def _table(costs: Sequence[Cost], method: CorpusMethod, problem: Problem) -> lis
     ]
 
 
-def _describe_times(machine: Machine, seconds: float) -> str:
+def _describe_times(machine: Machine, seconds: float, start_up: float) -> str:
     threads = f"{machine.threads} {'thread' if machine.threads == 1 else 'threads'}"
     return (
         f"Times are of the search alone and estimates, for {threads}, from a trial of "
         f"{seconds:.1f} s on this machine; that of exact came within a factor of 1.5 in checks at "
         "16,384 rows a side and more. Lines that the run will leave out (repeated, blank) are "
-        "counted here, too."
+        f"counted here, too. Start-up takes about {start_up:.1f} s more."
     )
 
 

@@ -9,10 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from miner.knn.core.rescore import unit_rows
 from miner.knn.cost_model import Problem, rows_per_shard, tile_bytes
+from miner.knn.exact import search_both
+from miner.knn.method import IndexSpec
 from miner.score_ranges import MIN_RANGE, RANGE_BYTES
+from miner.storage.corpus.filesets import corpus_files, measure_files
 from miner.storage.corpus.repeats import BLOCK, BLOCK_BYTES
-from miner.storage.layout import SOURCE, TARGET
+from miner.storage.layout import SIDES, SOURCE, TARGET
+from miner.storage.vectors.embeddings import open_embeddings, peek_dim
+from pipelines.context import RunContext
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.resources.memory import (
     allowed_bytes,
@@ -32,11 +40,11 @@ BATCH_BYTES = 128 << 20
 SLACK_BYTES = 160 << 20
 # Where nothing is measured: of the libraries, about.
 LIBRARY_BYTES = 640 << 20
-LEAST_SHARD = 1 << 10  # under a bound
+MIN_SHARD = 1 << 10  # under a bound
 USUAL_SHARD = 1 << 15  # the least without one: smaller ones save little and cost time
-MOST_SHARDS = 64  # of a side: past that, reading shards again and again costs more than searching
+MAX_SHARDS = 64  # of a side: past that, reading shards again and again costs more than searching
 ENCODED_BYTES = 2  # a number, as float16
-MOST_TRIED = 256  # dimensions of the small search that loads the libraries
+MAX_TRIED = 256  # dimensions of the small search that loads the libraries
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,20 +71,17 @@ class Fit:
         return self.libraries + max(self.stages.values()) + SLACK_BYTES
 
 
-def measure_side(options: MiningOptions, side: str) -> SideSize:
-    """Look how large one side is.
+def measure_side(run: RunContext, side: str) -> SideSize:
+    """Measure one side.
 
     Raises:
         ValueError: the corpus or its embeddings cannot be used.
     """
-    from miner.storage.corpus.filesets import corpus_files, measure_files
-    from miner.storage.vectors.embeddings import open_embeddings
-
-    corpus = options.side(side)
+    corpus = run.options.side(side)
     files = corpus_files(corpus.path, input_format=corpus.input_format)
     size = measure_files(files, input_format=corpus.input_format)
     if corpus.embeddings is None:
-        dim, width = _encoder_dim(options), ENCODED_BYTES
+        dim, width = run.encoder().dim, ENCODED_BYTES
     else:
         vectors = open_embeddings(
             corpus.embeddings, rows=size.rows, dim=corpus.dim, corpus=str(corpus.path)
@@ -85,50 +90,45 @@ def measure_side(options: MiningOptions, side: str) -> SideSize:
     return SideSize(rows=size.rows, text=size.text, dim=dim, width=width)
 
 
-def _encoder_dim(options: MiningOptions) -> int:
-    from pipelines.stages.encode import encoder_of_process
-
-    return encoder_of_process(options.encoder).dim
-
-
-def fit_shards(options: MiningOptions) -> MiningOptions:
-    """The run with shards that its memory has room for.
+def fit_shards(run: RunContext) -> int:
+    """Return how many rows a shard may have for the run to fit into memory.
 
     Raises:
         ValueError: the run does not fit into ``options.memory``, or an input cannot be used.
     """
+    options = run.options
     if options.memory is not None:
-        sizes = {side: measure_side(options, side) for side in (SOURCE, TARGET)}
-        return fit_run(options, sizes).options
-    dims = [_dim_of(options, side) for side in (options.source, options.target)]
+        return fit_run(
+            run, {side: measure_side(run, side) for side in SIDES}
+        ).options.rows_per_shard
+    dims = [_dim_of(run, side) for side in (options.source, options.target)]
     known = max((dim for dim in dims if dim is not None), default=None)
     if known is None:
-        return options  # the encode stage says what is wrong with the embeddings
-    return _with_shards(options, known, allowed_bytes(options) - LIBRARY_BYTES, USUAL_SHARD)
+        return options.rows_per_shard  # the encode stage says what is wrong with the embeddings
+    return _rows_per_shard(options, known, allowed_bytes(options) - LIBRARY_BYTES, USUAL_SHARD)
 
 
-def _dim_of(options: MiningOptions, side: CorpusOptions) -> int | None:
-    from miner.storage.vectors.embeddings import peek_dim
-
+def _dim_of(run: RunContext, side: CorpusOptions) -> int | None:
     if side.embeddings is None:
-        return _encoder_dim(options)
+        return run.encoder().dim
     return side.dim or peek_dim(side.embeddings)
 
 
-def fit_run(options: MiningOptions, sizes: Mapping[str, SideSize]) -> Fit:
-    """What a run of that size takes, in shards as large as memory allows.
+def fit_run(run: RunContext, sizes: Mapping[str, SideSize]) -> Fit:
+    """Find out what a run of that size takes, in shards as large as memory allows.
 
     Raises:
         ValueError: the run does not fit into ``options.memory``.
     """
+    options = run.options
     rows = [size.rows for size in sizes.values()]
     dim = max(size.dim for size in sizes.values())
-    libraries = load_libraries(options, dim)
-    least = LEAST_SHARD
-    while least * MOST_SHARDS < max(rows) and least < options.rows_per_shard:
+    libraries = load_libraries(run, dim)
+    least = MIN_SHARD
+    while least * MAX_SHARDS < max(rows) and least < options.rows_per_shard:
         least *= 2
     room = allowed_bytes(options) - libraries - SLACK_BYTES
-    fitted = _with_shards(options, dim, room, least)
+    fitted = replace(options, rows_per_shard=_rows_per_shard(options, dim, room, least))
     fit = Fit(options=fitted, libraries=libraries, stages=_stages(fitted, sizes))
     needed = max(fit.peak, peak_bytes()) * process_count(options)
     if options.memory is not None and needed > options.memory:
@@ -141,11 +141,11 @@ def fit_run(options: MiningOptions, sizes: Mapping[str, SideSize]) -> Fit:
     return fit
 
 
-def _with_shards(options: MiningOptions, dim: int, room: int, least: int) -> MiningOptions:
+def _rows_per_shard(options: MiningOptions, dim: int, room: int, least: int) -> int:
     most = options.rows_per_shard
     least = min(least, most)
     rows = rows_per_shard(room, dim=dim, k=options.k, threads=_threads(), least=least, most=most)
-    return replace(options, rows_per_shard=rows or least)
+    return rows or least
 
 
 def _threads() -> int:
@@ -155,7 +155,7 @@ def _threads() -> int:
 
 
 def _stages(options: MiningOptions, sizes: Mapping[str, SideSize]) -> dict[str, int]:
-    """Bytes that each stage takes beyond the libraries."""
+    """Return the bytes that each stage takes beyond the libraries."""
     rows = {side: size.rows for side, size in sizes.items()}
     shard = {side: min(count, options.rows_per_shard) for side, count in rows.items()}
     dim, longer = max(size.dim for size in sizes.values()), max(rows.values())
@@ -174,21 +174,18 @@ def _stages(options: MiningOptions, sizes: Mapping[str, SideSize]) -> dict[str, 
     }
 
 
-def load_libraries(options: MiningOptions, dim: int) -> int:
-    """Load all that a run uses, by a small search; the bytes this process then holds."""
-    import numpy as np
-    import pyarrow.parquet  # noqa: F401
+def load_libraries(run: RunContext, dim: int) -> int:
+    """Load all that a run uses, by a small search; return the bytes this process then holds."""
+    import pipelines.run.steps
 
-    import pipelines.run.graph  # noqa: F401
-    from miner.knn.core.rescore import unit_rows
-    from miner.knn.exact import search_both
-
-    if options.source.embeddings is None:
-        _encoder_dim(options)
-    if options.index != "exact":
+    if not run.options.runs_inside:
+        import pipelines.run.beam  # noqa: F401
+    if run.options.source.embeddings is None:
+        run.encoder()
+    if isinstance(run.options.method, IndexSpec):
         import faiss  # noqa: F401
     # Large enough for the compiled loops to be used.
-    rows = unit_rows(np.random.default_rng(0).standard_normal((6000, min(dim, MOST_TRIED))))
+    rows = unit_rows(np.random.default_rng(0).standard_normal((6000, min(dim, MAX_TRIED))))
     search_both(rows, rows, k=1)
     del rows
     release()

@@ -13,8 +13,8 @@ from miner.storage.atomic import check_writable
 from miner.storage.corpus.reader import Rejection, open_corpus
 from miner.storage.places import Place
 from miner.storage.vectors.embeddings import write_embeddings
-from pipelines import progress
 from pipelines.options import check_files
+from pipelines.progress import Monitor
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,11 +32,12 @@ def embed_file(
     pretokenized: bool = False,
     normalize: bool = True,
     precision: Precision = "float32",
+    monitor: Monitor | None = None,
 ) -> str:
-    """Encode every record of ``corpus`` to one row of ``output``; returns a line that tells of it.
+    """Encode every record of ``corpus`` to one row of ``output``; return a line to print.
 
-    Rejected records and sentences without any token are zero rows. What is not told here is as
-    ``encoder.load_encoder`` and its encoders have it; of ``pretokenized`` lines, blank ones are
+    Rejected records and sentences without any token are zero rows. Other arguments are those of
+    ``encoder.load_encoder`` and its encoders. Of ``pretokenized`` lines, blank ones are
     sentences without tokens, which LASER's networks have a vector for.
 
     Raises:
@@ -65,6 +66,6 @@ def embed_file(
             meter.advance(len(vectors))
             yield vectors
 
-    with progress.stage("encode", rows, "sentences") as meter:
+    with (monitor or Monitor()).stage("encode", rows, "sentences") as meter:
         write_embeddings(output, blocks(), rows=rows, dim=loaded.dim, dtype=dtype)
     return f"{output}: {rows:,} x {loaded.dim} {dtype} by {loaded.name}, {zero:,} rows zero"

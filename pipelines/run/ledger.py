@@ -1,33 +1,30 @@
-"""What a run has done so far, noted in its work folder as it goes: for ``mine-corpus status``.
+"""The ledger of a run: what its stages have done so far, for ``mine-corpus status``.
 
-Each process that runs stages appends to a file of its own, so none waits for another.
+Each process that runs stages adds lines to a file of its own in the work folder, so none waits for
+another. A remote file cannot be added to, so there each has a chain of small ones: no line is
+written more than ``CHUNK`` times, however many there are.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import secrets
 import socket
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from miner.storage.atomic import atomic_file
+from miner.storage.layout import WorkFolder
 from miner.storage.places import Place, remove_tree, tree_files
 from miner.storage.remote import RemotePath
 
-FOLDER = "progress"
 BEGUN = "begun.json"
-# The stages that take one element each for what an earlier stage made; others take one in all.
-FED_BY = {
-    "embed_shard": "read_side",
-    "train_side": "plan_sides",
-    "fill_index": "train_side",
-    "search_tile": "plan_tiles",
-    "find_neighbours": "read_side",
-}
-FIRST, SIDES, LAST = "read_side", 2, "export_pairs"
+CHUNK = 32  # lines of a remote file: on average, each is written 16 times
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,70 +41,120 @@ class StageState:
     since: float
 
 
-def begin(work_dir: Place, stages: Sequence[str]) -> None:
-    """Forget what earlier runs have done; a run of these stages begins."""
-    remove_tree(work_dir / FOLDER)
-    (work_dir / FOLDER).mkdir(parents=True)
-    with atomic_file(work_dir / FOLDER / BEGUN) as path:
-        path.write_text(json.dumps({"stages": stages, "at": time.time()}), encoding="utf-8")
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """The error that ended a stage, ``at`` in seconds since 1970.
+
+    ``line`` says what went wrong. It is the user's to mend where ``is_users``, else a defect.
+    """
+
+    at: float
+    line: str
+    is_users: bool
 
 
-def note_done(work_dir: Place, stage: str, *, made: int, seconds: float) -> None:
-    """Note that a stage has done an element, and how many it made of it."""
-    line = json.dumps([stage, made, seconds, time.time() - seconds])
-    path = work_dir / FOLDER / f"{socket.gethostname()}-{os.getpid()}.jsonl"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _append(path, line + "\n")
+class Ledger:
+    """Notes what stages do in one process."""
+
+    def __init__(self, folder: WorkFolder) -> None:
+        self._folder = folder.progress
+        self._name = f"{socket.gethostname()}-{os.getpid()}"
+        self._token = secrets.token_hex(4)
+        self._writing = threading.Lock()
+        self._lines: list[str] = []
+        self._full = 0
+
+    def note_done(self, stage: str, *, made: int, seconds: float) -> None:
+        """Note that a stage has done an element, and how many references it made of it."""
+        since = time.time() - seconds
+        self._add({"stage": stage, "made": made, "seconds": seconds, "since": since})
+
+    def note_failed(self, stage: str, error: BaseException) -> None:
+        """Note what has ended a stage, unless it was interrupted."""
+        if not isinstance(error, Exception):
+            return
+        is_users = isinstance(error, (ValueError, OSError, MemoryError))
+        with suppress(OSError):  # a full disk may be what has ended it
+            self._add(
+                {"stage": stage, "failed": _line(error), "user": is_users, "since": time.time()}
+            )
+
+    def _add(self, note: Mapping[str, Any]) -> None:
+        line = json.dumps(note) + "\n"
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with self._writing:
+            if not isinstance(self._folder, RemotePath):
+                with (self._folder / f"{self._name}.jsonl").open("a", encoding="utf-8") as file:
+                    file.write(line)
+                return
+            self._lines.append(line)
+            path = self._folder / f"{self._name}-{self._token}-{self._full:06d}.jsonl"
+            with atomic_file(path) as temporary:
+                temporary.write_text("".join(self._lines), encoding="utf-8")
+            if len(self._lines) == CHUNK:
+                self._lines, self._full = [], self._full + 1
 
 
-_appending = threading.Lock()
+def begin(folder: WorkFolder, elements: Mapping[str, int | str]) -> None:
+    """Forget what earlier runs have done; a run of these stages begins.
+
+    ``elements`` are how many each takes: a number, or the name of the stage that makes them.
+    """
+    remove_tree(folder.progress)
+    folder.progress.mkdir(parents=True)
+    with atomic_file(folder.progress / BEGUN) as path:
+        path.write_text(json.dumps({"elements": elements, "at": time.time()}), encoding="utf-8")
 
 
-def _append(path: Place, text: str) -> None:
-    """Add to a file that is this process's own; a remote one has to be written anew."""
-    if isinstance(path, RemotePath):
-        with _appending, atomic_file(path) as temporary:
-            before = path.read_text() if path.exists() else ""
-            temporary.write_text(before + text, encoding="utf-8")
-        return
-    with path.open("a", encoding="utf-8") as file:
-        file.write(text)
-
-
-def read_stages(work_dir: Place) -> list[StageState]:
-    """How far each stage of the last run in ``work_dir`` is; none if there was no run."""
-    begun = work_dir / FOLDER / BEGUN
+def read_stages(folder: WorkFolder) -> list[StageState]:
+    """Return how far each stage of the last run in a work folder is; none if there was no run."""
+    begun = folder.progress / BEGUN
     if not begun.exists():
         return []
-    lines = list(_lines(work_dir))
+    notes = [note for note in _notes(folder.progress) if "made" in note]
     states: dict[str, StageState] = {}
     made: dict[str, int] = {}
-    for name in json.loads(begun.read_text(encoding="utf-8"))["stages"]:
-        own = [line for line in lines if line[0] == name]
-        made[name] = sum(line[1] for line in own)
+    for name, source in json.loads(begun.read_text(encoding="utf-8"))["elements"].items():
+        own = [note for note in notes if note["stage"] == name]
+        made[name] = sum(note["made"] for note in own)
+        if isinstance(source, str):
+            feeding = states[source]
+            expected = made[source] if feeding.done == feeding.expected else None
+        else:
+            expected = source
         states[name] = StageState(
             name=name,
             done=len(own),
-            expected=_expected(name, states, made),
-            seconds=sum(line[2] for line in own),
-            since=min((line[3] for line in own), default=0.0),
+            expected=expected,
+            seconds=sum(note["seconds"] for note in own),
+            since=min((note["since"] for note in own), default=0.0),
         )
     return list(states.values())
 
 
-def _expected(name: str, states: dict[str, StageState], made: dict[str, int]) -> int | None:
-    if name not in FED_BY:
-        return SIDES if name == FIRST else 1
-    feeding = states[FED_BY[name]]
-    return made[feeding.name] if feeding.done == feeding.expected else None
+def first_failure(folder: WorkFolder) -> Failure | None:
+    """Return the first error of the last run in a work folder, if it has failed."""
+    failed = [
+        Failure(at=note["since"], line=note["failed"], is_users=note["user"])
+        for note in _notes(folder.progress)
+        if "failed" in note
+    ]
+    return min(failed, key=lambda failure: failure.at, default=None)
 
 
-def _lines(work_dir: Place) -> Iterator[tuple[str, int, float, float]]:
-    noted = [path for path, _ in tree_files(work_dir / FOLDER) if path.suffix == ".jsonl"]
-    for path in sorted(noted, key=str):
+def _notes(folder: Place) -> Iterator[dict[str, Any]]:
+    files = [path for path, _ in tree_files(folder) if path.suffix == ".jsonl"]
+    for path in sorted(files, key=str):
         for line in path.read_text(encoding="utf-8").split("\n"):
-            try:
-                stage, made, seconds, since = json.loads(line)
-            except ValueError:  # one that is being written, or the end of the file
-                continue
-            yield stage, made, seconds, since
+            with suppress(ValueError):  # a line that is being written, or the end of the file
+                yield json.loads(line)
+
+
+def _line(error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return f"out of memory: {error}"
+    if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
+        return f"{os.fsdecode(error.filename)}: {error.strerror}"
+    if isinstance(error, (ValueError, OSError)):
+        return str(error)
+    return f"{type(error).__name__}: {error}"

@@ -6,24 +6,27 @@ says who is at work, as long as it is renewed. That stops mistakes, not two runs
 
 from __future__ import annotations
 
+import contextvars
 import fcntl
 import json
 import logging
 import os
+import random
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TextIO
 
 from miner.storage.atomic import atomic_file
+from miner.storage.layout import WorkFolder
 from miner.storage.places import Place
 from miner.storage.remote import RemotePath
 
 logger = logging.getLogger(__name__)
 
-LOCK = ".lock"
 RENEWED_SECONDS = 20.0
 STALE_SECONDS = 90.0
 
@@ -35,17 +38,19 @@ def sole_run(work_dir: Place) -> Iterator[None]:
     Raises:
         ValueError: one is at work there.
     """
-    with _renewed(work_dir) if isinstance(work_dir, RemotePath) else _flocked(work_dir):
+    path = WorkFolder(work_dir).lock
+    with _renewed(path) if isinstance(path, RemotePath) else _flocked(path):
         yield
 
 
 def is_locked(work_dir: Place) -> bool:
-    """Whether a run is at work in the folder."""
-    if isinstance(work_dir, RemotePath):
-        return _is_held(work_dir / LOCK)
+    """Return whether a run is at work in the folder, without hindering one that starts."""
+    path = WorkFolder(work_dir).lock
+    if isinstance(path, RemotePath):
+        return _is_held(path)
     try:
-        with (work_dir / LOCK).open("r") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with path.open("r") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     except OSError:  # no run was there, or the file system has no locks
@@ -54,10 +59,11 @@ def is_locked(work_dir: Place) -> bool:
 
 
 @contextmanager
-def _flocked(work_dir: Path) -> Iterator[None]:
-    with (work_dir / LOCK).open("w") as lock:
+def _flocked(path: Path) -> Iterator[None]:
+    work_dir = path.parent
+    with path.open("w") as lock:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _take(lock)
         except BlockingIOError:
             raise ValueError(
                 f"--work-dir {work_dir}: another run is at work there; wait, or name another folder"
@@ -67,13 +73,32 @@ def _flocked(work_dir: Path) -> Iterator[None]:
         yield
 
 
+def _take(lock: TextIO) -> None:
+    """Take the lock for this run alone.
+
+    Who only asks whether it is taken shares it for a moment, and is waited for; a run never does.
+
+    Raises:
+        BlockingIOError: a run has it.
+    """
+    while True:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            fcntl.flock(lock, fcntl.LOCK_UN)
+            time.sleep(random.uniform(0.001, 0.01))
+        else:
+            return
+
+
 @contextmanager
-def _renewed(work_dir: RemotePath) -> Iterator[None]:
-    lock, ended = work_dir / LOCK, threading.Event()
+def _renewed(lock: RemotePath) -> Iterator[None]:
+    ended = threading.Event()
     if _is_held(lock):
         raise ValueError(
-            f"--work-dir {work_dir}: another run is at work there; wait, name another folder, or "
-            f"remove {lock} if there is none"
+            f"--work-dir {lock.parent}: another run is at work there; wait, name another folder, "
+            f"or remove {lock} if there is none"
         )
     _hold(lock)
 
@@ -82,7 +107,9 @@ def _renewed(work_dir: RemotePath) -> Iterator[None]:
             with suppress(OSError):
                 _hold(lock)
 
-    thread = threading.Thread(target=renew, daemon=True)
+    # The lock is written by way of the folder of the run that this thread belongs to.
+    context = contextvars.copy_context()
+    thread = threading.Thread(target=context.run, args=[renew], daemon=True)
     thread.start()
     try:
         yield

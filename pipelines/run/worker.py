@@ -1,4 +1,4 @@
-"""A worker process on this machine: Beam's own, telling of its stages as a single process would.
+"""A worker process on this machine: Beam's own, logging its stages as a single process would.
 
     python -m pipelines.run.worker LEVEL RUNNING
 
@@ -25,8 +25,7 @@ def main() -> None:
     threading.Thread(target=_end_with, args=[os.getppid(), Path(sys.argv[2])], daemon=True).start()
     progress.log_to_stderr(int(sys.argv[1]))
     handler = logging.getLogger().handlers[0]
-    handler.addFilter(lambda record: record.name.partition(".")[0] in progress.ROOMS)
-    progress.install(progress.Monitor(bars=False))
+    handler.addFilter(lambda record: record.name.partition(".")[0] in progress.PACKAGES)
     sys.stderr = open(os.devnull, "w", encoding="utf-8")  # Beam prints what it also sends
     from apache_beam.runners.worker import sdk_worker_main
 

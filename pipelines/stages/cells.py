@@ -5,23 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from miner.knn.cells import POINTS, default_cells, nearest_cells, train_cells
 from miner.knn.method import CellSpec
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
-from miner.storage.layout import SOURCE, TARGET
-from pipelines import progress
-from pipelines.options import MiningOptions
-from pipelines.stages.encode import VECTORS, EmbeddedShard, SideVectors
+from miner.storage.layout import CELLS, CENTROIDS, SIDES, VECTORS
+from pipelines.context import RunContext
+from pipelines.references import EmbeddedShard, SideVectors
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
-CENTROIDS, CELLS = "centroids.npy", "cells.npy"
 
-
-def trained_cells(
-    options: MiningOptions, spec: CellSpec, shards: Sequence[EmbeddedShard]
-) -> Artefact:
+def trained_cells(run: RunContext, spec: CellSpec, shards: Sequence[EmbeddedShard]) -> Artefact:
     """Train the cells on vectors at an even stride through both sides; seals ``indexes/cells``.
 
     Neither the sample nor its order depends on how the sides are cut into shards.
@@ -29,34 +26,25 @@ def trained_cells(
     Raises:
         ValueError: more cells than sentences.
     """
-    from miner.knn.cells import default_cells
-
-    sides = [
-        SideVectors([shard for shard in shards if shard.shard.side == side])
-        for side in (SOURCE, TARGET)
-    ]
+    sides = [SideVectors([shard for shard in shards if shard.shard.side == side]) for side in SIDES]
     count = spec.count or default_cells(max(len(side) for side in sides))
     key = content_key(
         "cells", vectors=[shard.vectors.files[VECTORS] for shard in shards], count=count
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        from miner.knn.cells import POINTS, train_cells
-
         sample = _sample(sides, POINTS * count)
-        with progress.stage("train", len(sample), "sentences", "cells") as meter:
+        with run.monitor.stage("train", len(sample), "sentences", "cells") as meter:
             centroids = train_cells(sample, count)
             meter.advance(len(sample))
         draft.array(CENTROIDS, centroids)
         return {"cells": len(centroids), "sample": len(sample)}
 
-    return produce(options.work_dir / "indexes" / "cells", key=key, write=write)
+    return produce(run.folder.cells, key=key, write=write)
 
 
 def _sample(sides: Sequence[SideVectors], size: int) -> NDArray[np.float32]:
-    """At most ``size`` vectors, each side's share by its number."""
-    import numpy as np
-
+    """Return at most ``size`` vectors, each side's share by its number."""
     total = sum(len(side) for side in sides)
     shares = [min(len(side), -(-size * len(side) // total)) for side in sides]
     return np.concatenate(
@@ -68,7 +56,7 @@ def _sample(sides: Sequence[SideVectors], size: int) -> NDArray[np.float32]:
 
 
 def assigned_cells(
-    options: MiningOptions, spec: CellSpec, embedded: EmbeddedShard, cells: Artefact
+    run: RunContext, spec: CellSpec, embedded: EmbeddedShard, cells: Artefact
 ) -> Artefact:
     """Find the nearest cells of a shard's vectors; seals ``indexes/SIDE/INDEX``.
 
@@ -82,23 +70,17 @@ def assigned_cells(
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        import numpy as np
-
-        from miner.knn.cells import nearest_cells
-
         centroids = np.load(cells.file(CENTROIDS))
-        with progress.stage("index", len(embedded), "sentences", embedded.shard.name) as meter:
+        with run.monitor.stage("index", len(embedded), "sentences", embedded.shard.name) as meter:
             nearest = nearest_cells(embedded.unit_vectors(), centroids, probes=spec.probes)
             meter.advance(len(embedded))
         draft.array(CELLS, nearest.astype(np.int32))
         return {"cells": len(centroids)}
 
-    return produce(options.work_dir / "indexes" / embedded.shard.name, key=key, write=write)
+    return produce(run.folder.index(embedded.shard.name), key=key, write=write)
 
 
 def load_cells(assigned: Artefact) -> NDArray[np.int32]:
-    """The nearest cells of a shard's vectors."""
-    import numpy as np
-
+    """Load the nearest cells of a shard's vectors."""
     cells: NDArray[np.int32] = np.load(assigned.file(CELLS))
     return cells

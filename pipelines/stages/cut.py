@@ -14,20 +14,21 @@ from typing import Any
 
 from miner.storage.atomic import atomic_file
 from miner.storage.places import Place
-from pipelines.options import MiningOptions
+from pipelines.context import RunContext
 
 HASH_BYTES = 1 << 20
 
 
 def shard_sizes(
-    options: MiningOptions, side: str, files: Sequence[Place], count_kept: Callable[[], int]
+    run: RunContext, side: str, files: Sequence[Place], count_kept: Callable[[], int]
 ) -> Iterator[int]:
-    """How many sentences each shard is to have, one after the other without end.
+    """Yield how many sentences each shard is to have, one after the other without end.
 
     ``count_kept`` counts the sentences of the side; it is called only if the cut depends on it.
     """
+    options = run.options
     most = options.rows_per_shard
-    before = _cut_before(options, side, files)
+    before = _cut_before(run, side, files)
     if before:
         return chain(before, repeat(min(most, max(before)) if options.shards else most))
     shards = options.shards or options.workers
@@ -40,23 +41,23 @@ def shard_sizes(
 
 
 def remember_cut(
-    options: MiningOptions, side: str, files: Sequence[Place], digests: Sequence[str], sizes: list
+    run: RunContext, side: str, files: Sequence[Place], digests: Sequence[str], sizes: list
 ) -> None:
     """Note how the side was cut, for when it has grown."""
     inputs = [[file.stat().st_size, digest] for file, digest in zip(files, digests, strict=True)]
-    cut = {"asked": _asked(options, side), "inputs": inputs, "sizes": sizes}
-    with atomic_file(_path(options, side)) as temporary:
+    cut = {"asked": _asked(run, side), "inputs": inputs, "sizes": sizes}
+    with atomic_file(run.folder.cut(side)) as temporary:
         temporary.write_text(json.dumps(cut), encoding="utf-8")
 
 
-def _cut_before(options: MiningOptions, side: str, files: Sequence[Place]) -> list[int]:
-    """The sizes of the shards that there are, if the corpus begins with all that is in them."""
-    path = _path(options, side)
+def _cut_before(run: RunContext, side: str, files: Sequence[Place]) -> list[int]:
+    """Return the sizes of the shards that there are, if the corpus begins with all of them."""
+    path = run.folder.cut(side)
     if not path.exists():
         return []
     cut: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     inputs: list[tuple[int, str]] = cut["inputs"]
-    if cut["asked"] != _asked(options, side) or len(inputs) > len(files):
+    if cut["asked"] != _asked(run, side) or len(inputs) > len(files):
         return []
     begun = zip(files, inputs, strict=False)
     if all(digest_of_beginning(file, size) == digest for file, (size, digest) in begun):
@@ -66,7 +67,7 @@ def _cut_before(options: MiningOptions, side: str, files: Sequence[Place]) -> li
 
 
 def digest_of_beginning(path: Place, size: int) -> str:
-    """SHA-256 of a file's first ``size`` bytes, or of all that it has; "" if it cannot be read."""
+    """Return the SHA-256 of a file's first ``size`` bytes, or of all; "" if it cannot be read."""
     digest = hashlib.sha256()
     try:
         with path.open("rb") as stream:
@@ -78,12 +79,8 @@ def digest_of_beginning(path: Place, size: int) -> str:
     return digest.hexdigest()
 
 
-def _asked(options: MiningOptions, side: str) -> list[object]:
-    """What makes for another cut of the same corpus."""
-    corpus = options.side(side)
+def _asked(run: RunContext, side: str) -> list[object]:
+    """Return what makes for another cut of the same corpus."""
+    options, corpus = run.options, run.options.side(side)
     shards, rows = options.shards, options.rows_per_shard
     return [shards, rows, options.keep_duplicates, options.scope, corpus.input_format]
-
-
-def _path(options: MiningOptions, side: str) -> Place:
-    return options.work_dir / "sentences" / f"{side}.cut.json"

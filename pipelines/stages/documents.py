@@ -1,4 +1,4 @@
-"""Which rows of two shards ``--scope document`` compares: those of the documents in its list."""
+"""The rows that ``--scope document`` compares: those of the documents in its list."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from miner.storage.corpus.document_pairs import read_document_pairs
 from miner.storage.layout import SOURCE
 from miner.storage.places import Place, file_state
 from pipelines.options import MiningOptions
+from pipelines.references import EmbeddedShard, Shard
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
-
-    from pipelines.references import Shard
-    from pipelines.stages.encode import EmbeddedShard
 
     Positions = NDArray[np.int64]
 
@@ -34,7 +35,7 @@ class DocumentPairs:
 
 
 def document_pairs(options: MiningOptions) -> DocumentPairs:
-    """The list of document pairs, read once in each process.
+    """Return the list of document pairs, read once in each process.
 
     Raises:
         CorpusError: it cannot be read.
@@ -57,9 +58,6 @@ def check_documents(options: MiningOptions, side: str, shards: Sequence[Shard]) 
     Raises:
         ValueError: that is so.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     targets = document_pairs(options).targets
     listed = targets if side == SOURCE else {name for names in targets.values() for name in names}
     wanted = pa.array(listed, pa.string())
@@ -75,7 +73,7 @@ def check_documents(options: MiningOptions, side: str, shards: Sequence[Shard]) 
 def paired_rows(
     options: MiningOptions, source: EmbeddedShard, target: EmbeddedShard
 ) -> list[tuple[Positions, Positions]]:
-    """For each pair of documents that both shards have: the positions of their vectors."""
+    """Return the positions of their vectors for each pair of documents that both shards have."""
     own, others = _by_document(source), _by_document(target)
     targets = document_pairs(options).targets
     return [
@@ -87,8 +85,6 @@ def paired_rows(
 
 
 def _by_document(embedded: EmbeddedShard) -> dict[str, Positions]:
-    import numpy as np
-
     docs = embedded.docs().dictionary_encode()
     indices = docs.indices.to_numpy()
     order = np.argsort(indices, kind="stable")

@@ -9,20 +9,21 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from encoder import Encoder
 from miner.storage.artefacts import Artefact, Draft, content_key, find, produce
 from miner.storage.places import Place
 from pipelines.references import Shard
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 logger = logging.getLogger(__name__)
 
 BATCH = "vectors.npy"
 ENCODE_ROWS = 8192  # sentences of a batch
-WORTH_SEALING = 0.5  # seconds that a batch took: writing it costs some tenth of that
+WORTH_SEALING = 0.5  # seconds that a batch took: writing it costs about a tenth of that
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +35,7 @@ class Block:
 
 
 def encoded_blocks(encoder: Encoder, shard: Shard, folder: Place) -> Iterator[Block]:
-    """The shard's sentences as float16 blocks, in order.
+    """Yield the vectors of the shard's sentences as float16 blocks, in order.
 
     Each that took long is an artefact in ``folder`` until the whole is sealed.
     """
@@ -59,8 +60,6 @@ def _save(block: Block, draft: Draft) -> Mapping[str, Any]:
 
 
 def _load(sealed: Artefact) -> Block:
-    import numpy as np
-
     failed = {int(position): why for position, why in sealed.facts["failed"].items()}
     return Block(vectors=np.load(sealed.file(BATCH)), failed=failed)
 
@@ -70,8 +69,6 @@ def encode_block(encoder: Encoder, texts: Sequence[str]) -> Block:
 
     So only the sentences that it cannot encode are lost, and a batch that was too large is not.
     """
-    import numpy as np
-
     try:
         return Block(vectors=encoder.encode(texts).astype(np.float16), failed={})
     except MemoryError:

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from miner.storage.layout import SOURCE, TARGET
-from pipelines import progress
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from miner.storage.layout import DUPLICATES, PAIRS, REJECTED, SIDES
+from miner.storage.pairs import write_pairs
+from pipelines.context import RunContext
 from pipelines.options import MiningOptions
-from pipelines.references import Shard
+from pipelines.progress import Meter
+from pipelines.references import ChosenPairs, Shard
 from pipelines.resources.memory import spare_bytes
-from pipelines.stages.read import DUPLICATES
-from pipelines.stages.select import PAIRS, REJECTED, Choice
 
 if TYPE_CHECKING:
-    import numpy as np
-    import pyarrow as pa
     from numpy.typing import NDArray
 
 EXPORT_ROWS = 32_768  # pairs handed on at a time; miner.filters.RATIO_PAIRS needs as many
@@ -31,36 +34,45 @@ COPIES = 6
 PAIR_BYTES = 200  # what is known of a pair without its texts
 
 
-def export_pairs(options: MiningOptions, choice: Choice) -> Choice:
+def export_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Write the chosen pairs to ``options.output``, and those that filters rejected beside it."""
-    from miner.storage.pairs import write_pairs
-
+    options = run.options
     about: dict[str, Any] = {"origin": options.origin, "aligned": options.align}
-    pairs = completed_pairs(options, choice, PAIRS, "export", limit=options.top or MAX_PAIRS)
-    write_pairs(options.output, pairs, **about)
+    limit = options.top or MAX_PAIRS
+    with pair_meter(run, chosen, PAIRS, "export", limit=limit) as meter:
+        pairs = _counted(completed_pairs(run, chosen, PAIRS, limit=limit), meter)
+        write_pairs(options.output, pairs, **about)
     if options.filters:
-        rejected = completed_pairs(options, choice, REJECTED, "export rejected")
-        write_pairs(options.rejected_output, rejected, **about, reasons=True)
-    return choice
+        with pair_meter(run, chosen, REJECTED, "export rejected") as meter:
+            rejected = _counted(completed_pairs(run, chosen, REJECTED), meter)
+            write_pairs(options.rejected_output, rejected, **about, reasons=True)
+    return chosen
+
+
+def pair_meter(
+    run: RunContext, chosen: ChosenPairs, name: str, stage: str, *, limit: int = MAX_PAIRS
+) -> AbstractContextManager[Meter]:
+    """Follow a stage that goes through the first ``limit`` pairs in a file of ``chosen.pairs``."""
+    rows = pq.read_metadata(chosen.pairs.file(name)).num_rows
+    return run.monitor.stage(stage, min(rows, limit), "pairs")
+
+
+def _counted(tables: Iterator[pa.Table], meter: Meter) -> Iterator[pa.Table]:
+    for table in tables:
+        yield table
+        meter.advance(len(table))
 
 
 def completed_pairs(
-    options: MiningOptions, choice: Choice, name: str, stage: str, *, limit: int = MAX_PAIRS
+    run: RunContext, chosen: ChosenPairs, name: str, *, limit: int = MAX_PAIRS
 ) -> Iterator[pa.Table]:
-    """Pairs in a file of ``choice.pairs`` with their sentences, ``EXPORT_ROWS`` at a time.
+    """Yield the first ``limit`` pairs in a file of ``chosen.pairs`` with their sentences.
 
-    At most the first ``limit`` of them.
+    They come in blocks of ``EXPORT_ROWS`` pairs, or what is left.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    shards = [found.embedded.shard for found in choice.shards]
-    sides = {side: [shard for shard in shards if shard.side == side] for side in (SOURCE, TARGET)}
-    rows = _rows_of_a_pass(options, sides[SOURCE], sides[TARGET])
-    with (
-        pq.ParquetFile(choice.pairs.file(name)) as pairs,
-        progress.stage(stage, min(pairs.metadata.num_rows, limit), "pairs") as meter,
-    ):
+    sides = {side: [found.embedded.shard for found in chosen.of_side(side)] for side in SIDES}
+    rows = _rows_of_a_pass(run.options, *sides.values())
+    with pq.ParquetFile(chosen.pairs.file(name)) as pairs:
         for whole in pairs.iter_batches(batch_size=rows):
             batch = whole.slice(0, limit)
             limit -= len(batch)
@@ -70,14 +82,13 @@ def completed_pairs(
             for start in range(0, len(batch), EXPORT_ROWS):
                 table = pa.Table.from_batches([batch.slice(start, EXPORT_ROWS)])
                 for side, found in sentences.items():
-                    for name, column in found.part(start, len(table)).items():
-                        table = table.append_column(f"{side}_{name}", column)
-                meter.advance(len(table))
+                    for column, values in found.part(start, len(table)).items():
+                        table = table.append_column(f"{side}_{column}", values)
                 yield table
 
 
 def _rows_of_a_pass(options: MiningOptions, *sides: Sequence[Shard]) -> int:
-    """How many pairs are completed at a time."""
+    """Return how many pairs are completed at a time."""
     pair = PAIR_BYTES + sum(
         sum(shard.text_bytes() for shard in shards) / max(1, sum(shard.rows for shard in shards))
         for shards in sides
@@ -89,9 +100,6 @@ class _Sentences:
     """One side's sentences of some pairs: those at ``rows``, in that order."""
 
     def __init__(self, shards: Sequence[Shard], rows: pa.Array) -> None:
-        import numpy as np
-        import pyarrow as pa
-
         self._wanted = rows.to_numpy()
         sorted_rows, self._places = np.unique(self._wanted, return_inverse=True)
         pieces = [piece for shard in shards for piece in _fetch(shard, sorted_rows)]
@@ -100,10 +108,6 @@ class _Sentences:
 
     def _repeated(self, shard: Shard, rows: NDArray[np.int64]) -> None:
         """Collect the ids of what repeats the sentences at ``rows`` (ascending)."""
-        import numpy as np
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         columns = ["first_row", "id"]
         with pq.ParquetFile(shard.corpus.file(DUPLICATES)) as file:
             repeats = [
@@ -121,10 +125,7 @@ class _Sentences:
         self._repeated_ids = table["id"].take(pa.array(by_first))
 
     def part(self, start: int, length: int) -> dict[str, pa.Array]:
-        """Columns ``id``, ``doc``, ``text`` and ``duplicates`` of some of them."""
-        import numpy as np
-        import pyarrow as pa
-
+        """Return columns ``id``, ``doc``, ``text`` and ``duplicates`` of some of them."""
         block = slice(start, start + length)
         rows = self._wanted[block]
         found = self._table.take(pa.array(self._places[block]))
@@ -138,10 +139,7 @@ class _Sentences:
 
 
 def _fetch(shard: Shard, rows: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
-    """Those sentences of a shard whose rows are among ``rows`` (ascending), in order."""
-    import numpy as np
-    import pyarrow as pa
-
+    """Yield those sentences of a shard whose rows are among ``rows`` (ascending), in order."""
     for batch in shard.batches(["row", "id", "doc", "text"], READ_ROWS):
         own = batch["row"].to_numpy()
         first, last = np.searchsorted(rows, [own[0], own[-1] + 1])
@@ -149,9 +147,7 @@ def _fetch(shard: Shard, rows: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
 
 
 def _large(table: pa.Table) -> pa.Table:
-    """With 64-bit offsets into its strings: taking rows of a column past 2 GiB needs them."""
-    import pyarrow as pa
-
+    """Return it with 64-bit offsets into its strings, as taking rows past 2 GiB needs them."""
     strings = [
         pa.field(field.name, pa.large_string()) if field.type == pa.string() else field
         for field in table.schema

@@ -3,55 +3,55 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from miner.filters import Suspects, occurrences, reasons, usual_ratio
 from miner.storage.artefacts import Draft, content_key, produce
-from miner.storage.layout import SOURCE, TARGET
-from pipelines.options import MiningOptions
-from pipelines.stages.export import completed_pairs
-from pipelines.stages.merge import ShardNeighbours
-from pipelines.stages.select import PAIRS, REJECTED, Choice
+from miner.storage.layout import PAIRS, REJECTED, SIDES, SOURCE, TARGET
+from pipelines.context import RunContext
+from pipelines.references import ChosenPairs
+from pipelines.stages.export import completed_pairs, pair_meter
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
-def filter_pairs(options: MiningOptions, choice: Choice) -> Choice:
+def filter_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Part the chosen pairs into those kept and those rejected; seals ``filtered``.
 
-    The first block of pairs says what ratio of lengths is usual. Without filters the choice stays
-    as it is.
+    The first block of pairs says what ratio of lengths is usual. Without filters the pairs stay
+    as they are.
     """
+    options = run.options
     if not options.filters:
-        return choice
-    shards, scope = [found.embedded.shard for found in choice.shards], options.scope
+        return chosen
+    shards, scope = [found.embedded.shard for found in chosen.shards], options.scope
     key = content_key(
         "filter",
-        pairs=choice.pairs.files[PAIRS],
-        neighbours=[sorted(found.neighbours[scope].files.items()) for found in choice.shards],
+        pairs=chosen.pairs.files[PAIRS],
+        neighbours=[sorted(found.neighbours[scope].files.items()) for found in chosen.shards],
         sentences=[shard.digest for shard in shards],
         filters=options.filters,
         languages=options.languages,
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        return _part(options, choice, draft)
+        return _part(run, chosen, draft)
 
-    return replace(choice, pairs=produce(options.work_dir / "filtered", key=key, write=write))
+    return replace(chosen, pairs=produce(run.folder.filtered, key=key, write=write))
 
 
-def _part(options: MiningOptions, choice: Choice, draft: Draft) -> Mapping[str, Any]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-
-    from miner.filters import Suspects, reasons, usual_ratio
-
-    schema = pq.read_schema(choice.pairs.file(PAIRS))
-    lists = _lists(choice, options.scope) if "hub" in options.filters else {}
+def _part(run: RunContext, chosen: ChosenPairs, draft: Draft) -> Mapping[str, Any]:
+    options = run.options
+    schema = pq.read_schema(chosen.pairs.file(PAIRS))
+    lists = _lists(chosen, options.scope) if "hub" in options.filters else {}
     counts: Counter[str] = Counter()
     ratio = None
     with (
@@ -59,9 +59,10 @@ def _part(options: MiningOptions, choice: Choice, draft: Draft) -> Mapping[str, 
         draft.file(REJECTED) as rejected_path,
         pq.ParquetWriter(kept_path, schema) as kept,
         pq.ParquetWriter(rejected_path, schema.append(pa.field("reason", pa.string()))) as rejected,
+        pair_meter(run, chosen, PAIRS, "filter") as meter,
     ):
-        for table in completed_pairs(options, choice, PAIRS, "filter"):
-            source, target = (table[f"{side}_text"].to_pylist() for side in (SOURCE, TARGET))
+        for table in completed_pairs(run, chosen, PAIRS):
+            source, target = (table[f"{side}_text"].to_pylist() for side in SIDES)
             if ratio is None:
                 ratio = usual_ratio(source, target)
             suspects = Suspects(
@@ -78,23 +79,16 @@ def _part(options: MiningOptions, choice: Choice, draft: Draft) -> Mapping[str, 
             )
             kept.write_table(judged.filter(pc.field("reason") == "").select(schema.names))
             rejected.write_table(judged.filter(pc.field("reason") != ""))
+            meter.advance(len(table))
     kept_pairs = counts.pop("", 0)
-    return {**choice.pairs.facts, "pairs": kept_pairs, "filters": dict(counts)}
+    return {**chosen.pairs.facts, "pairs": kept_pairs, "filters": dict(counts)}
 
 
-def _lists(choice: Choice, scope: str) -> dict[str, NDArray[np.int64]]:
-    """How many neighbour lists of the other side each row of a side is in."""
-    import numpy as np
-
-    from miner.filters import occurrences
-
+def _lists(chosen: ChosenPairs, scope: str) -> dict[str, NDArray[np.int64]]:
+    """Count the neighbour lists of the other side that each row of a side is in."""
     counts = {}
     for side, other in ((SOURCE, TARGET), (TARGET, SOURCE)):
-        rows = next(_of_side(choice, side)).embedded.shard.corpus.facts["read"]
-        lists = [occurrences(found.load(scope).ids, rows) for found in _of_side(choice, other)]
+        rows = chosen.of_side(side)[0].embedded.shard.corpus.facts["read"]
+        lists = [occurrences(found.load(scope).ids, rows) for found in chosen.of_side(other)]
         counts[side] = np.sum(lists, axis=0)
     return counts
-
-
-def _of_side(choice: Choice, side: str) -> Iterator[ShardNeighbours]:
-    return (found for found in choice.shards if found.embedded.shard.side == side)

@@ -8,17 +8,35 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from miner.knn.core.rescore import check_search
+from miner.knn.faiss_index import (
+    FEWEST_POINTS,
+    add_rows,
+    cells_of,
+    empty_index,
+    train_index,
+    training_points,
+)
 from miner.knn.method import CellSpec, CorpusMethod, Exact, IndexSpec, auto_method
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
-from miner.storage.layout import CORPUS, SOURCE, TARGET
-from pipelines import progress
+from miner.storage.layout import CORPUS, FILLED, SIDES, SOURCE, TARGET, TRAINED, VECTORS
+from miner.storage.vectors.indexes import load_index, save_index
+from pipelines.context import RunContext
 from pipelines.options import MiningOptions
-from pipelines.references import whole_side
+from pipelines.references import (
+    EmbeddedShard,
+    EmbeddedSide,
+    SearchableShard,
+    SideVectors,
+    UnindexedShard,
+    whole_side,
+)
 from pipelines.stages.cells import assigned_cells, trained_cells
-from pipelines.stages.encode import VECTORS, EmbeddedShard, SideVectors, dropped
+from pipelines.stages.encode import dropped
 from pipelines.stages.rejected import check_rejected, collect_rejected
 
 if TYPE_CHECKING:
@@ -26,65 +44,28 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-TRAINED, FILLED = "trained.faiss", "index.faiss"
 
-
-@dataclass(frozen=True, kw_only=True)
-class Side:
-    """All shards of a side, and how the whole other side is searched.
-
-    ``cells`` are the centroids of a cell join.
-    """
-
-    name: str
-    method: CorpusMethod
-    shards: Sequence[EmbeddedShard]
-    cells: Artefact | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class UnindexedShard:
-    """A shard and its side's trained, empty index or the centroids of cells, if it has any."""
-
-    embedded: EmbeddedShard
-    method: CorpusMethod
-    trained: Artefact | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class SearchableShard:
-    """A shard that can be searched: through its index or by cells, or exactly where it has none.
-
-    The ids in the index are positions in the shard's vectors; ``cells.npy`` has the cells of each.
-    """
-
-    embedded: EmbeddedShard
-    method: CorpusMethod
-    index: Artefact | None
-
-
-def plan_sides(options: MiningOptions, shards: Sequence[EmbeddedShard]) -> list[Side]:
-    """Both sides, what was left out of them, and how to search them.
+def prepare_sides(run: RunContext, shards: Sequence[EmbeddedShard]) -> list[EmbeddedSide]:
+    """Account for what was left out of both sides, and choose how to search them.
 
     Raises:
         ValueError: no vector of a side can be mined, too much was rejected, or the sides have
             other dimensions.
     """
-    from miner.knn.core.rescore import check_search
-
-    sides = {
-        name: whole_side(shards, name, lambda embedded: embedded.shard) for name in (SOURCE, TARGET)
-    }
+    options = run.options
+    sides = {name: whole_side(shards, name, lambda embedded: embedded.shard) for name in SIDES}
     check_rejected(
-        options, [collect_rejected(options, name, embedded) for name, embedded in sides.items()]
+        options, [collect_rejected(run, name, embedded) for name, embedded in sides.items()]
     )
     for name, embedded in sides.items():
         _check_usable(options.side(name).path, embedded)
     check_search(*(embedded[0].stored_vectors() for embedded in sides.values()), k=options.k)
     method = _choose_method(options, sides)
     every = [shard for embedded in sides.values() for shard in embedded]
-    cells = trained_cells(options, method, every) if isinstance(method, CellSpec) else None
-    return [Side(name=name, method=method, shards=sides[name], cells=cells) for name in sides]
+    cells = trained_cells(run, method, every) if isinstance(method, CellSpec) else None
+    return [
+        EmbeddedSide(name=name, method=method, shards=sides[name], cells=cells) for name in sides
+    ]
 
 
 def _check_usable(corpus: object, shards: Sequence[EmbeddedShard]) -> None:
@@ -111,23 +92,21 @@ def _choose_method(
     return method
 
 
-def train_side(options: MiningOptions, side: Side) -> list[UnindexedShard]:
+def train_side(run: RunContext, side: EmbeddedSide) -> list[UnindexedShard]:
     """Train a side's index on vectors at an even stride through the side; seals ``trained``.
 
     Raises:
         ValueError: the index cannot be trained on this side.
     """
     method = side.method
-    trained = _trained(options, side, method) if isinstance(method, IndexSpec) else side.cells
+    trained = _trained(run, side, method) if isinstance(method, IndexSpec) else side.cells
     return [
         UnindexedShard(embedded=embedded, method=side.method, trained=trained)
         for embedded in side.shards
     ]
 
 
-def _trained(options: MiningOptions, side: Side, spec: IndexSpec) -> Artefact:
-    from miner.storage.vectors.indexes import save_index
-
+def _trained(run: RunContext, side: EmbeddedSide, spec: IndexSpec) -> Artefact:
     key = content_key(
         "train",
         vectors=[embedded.vectors.files[VECTORS] for embedded in side.shards],
@@ -136,31 +115,21 @@ def _trained(options: MiningOptions, side: Side, spec: IndexSpec) -> Artefact:
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        index, sample = _train(side, spec)
+        index, sample = _train(run, side, spec)
         save_index(draft, TRAINED, index)
         return {"factory": spec.factory, "sample": sample}
 
-    return produce(options.work_dir / "indexes" / side.name / "trained", key=key, write=write)
+    return produce(run.folder.trained(side.name), key=key, write=write)
 
 
-def _train(side: Side, spec: IndexSpec) -> tuple[faiss.Index, int]:
-    """The trained index, and on how many vectors."""
-    import numpy as np
-
-    from miner.knn.faiss_index import (
-        FEWEST_POINTS,
-        cells_of,
-        empty_index,
-        train_index,
-        training_points,
-    )
-
+def _train(run: RunContext, side: EmbeddedSide, spec: IndexSpec) -> tuple[faiss.Index, int]:
+    """Return the trained index, and on how many vectors it was trained."""
     vectors = SideVectors(side.shards)
     index = empty_index(spec, vectors.dim)
     count = training_points(index, len(vectors))
     if not count:
         return index, 0
-    with progress.stage("train", count, "sentences", side.name) as meter:
+    with run.monitor.stage("train", count, "sentences", side.name) as meter:
         sample = vectors.take(np.arange(count) * len(vectors) // count)
         train_index(index, sample, factory=spec.factory)
         meter.advance(count)
@@ -174,7 +143,7 @@ def _train(side: Side, spec: IndexSpec) -> tuple[faiss.Index, int]:
     return index, count
 
 
-def fill_index(options: MiningOptions, shard: UnindexedShard) -> SearchableShard:
+def fill_index(run: RunContext, shard: UnindexedShard) -> SearchableShard:
     """Add a shard's vectors to its side's trained index, or find their cells.
 
     Seals ``indexes/SIDE/INDEX``.
@@ -186,27 +155,24 @@ def fill_index(options: MiningOptions, shard: UnindexedShard) -> SearchableShard
     if trained is None:
         index = None
     elif isinstance(shard.method, CellSpec):
-        index = assigned_cells(options, shard.method, embedded, trained)
+        index = assigned_cells(run, shard.method, embedded, trained)
     else:
-        index = _filled(options, embedded, trained)
+        index = _filled(run, embedded, trained)
     return SearchableShard(embedded=embedded, method=shard.method, index=index)
 
 
-def _filled(options: MiningOptions, embedded: EmbeddedShard, trained: Artefact) -> Artefact:
+def _filled(run: RunContext, embedded: EmbeddedShard, trained: Artefact) -> Artefact:
     key = content_key(
         "fill", trained=trained.files[TRAINED], vectors=embedded.vectors.files[VECTORS]
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        from miner.knn.faiss_index import add_rows
-        from miner.storage.vectors.indexes import load_index, save_index
-
         vectors = embedded.unit_vectors()
         index = load_index(trained.file(TRAINED))
-        with progress.stage("index", len(vectors), "sentences", embedded.shard.name) as meter:
+        with run.monitor.stage("index", len(vectors), "sentences", embedded.shard.name) as meter:
             add_rows(index, vectors, factory=trained.facts["factory"])
             meter.advance(len(vectors))
         save_index(draft, FILLED, index)
         return {"rows": len(vectors)}
 
-    return produce(options.work_dir / "indexes" / embedded.shard.name, key=key, write=write)
+    return produce(run.folder.index(embedded.shard.name), key=key, write=write)

@@ -8,21 +8,24 @@ rescored, at the end: indexes with compressed codes would else find more in more
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from miner.arrays import NO_NEIGHBOUR, Neighbours
+from miner.knn.core.rescore import merge, rescore
+from miner.knn.faiss_index import CANDIDATES_PER_NEIGHBOUR, search_index, set_breadth
+from miner.knn.gpu.faiss_gpu import on_gpus
 from miner.knn.method import IndexSpec
 from miner.storage.artefacts import content_key
-from pipelines import progress
-from pipelines.options import MiningOptions
-from pipelines.stages.encode import ROWS, VECTORS, EmbeddedShard, SideVectors
-from pipelines.stages.index import FILLED, SearchableShard
+from miner.storage.layout import FILLED, ROWS, VECTORS
+from miner.storage.vectors.indexes import map_index
+from pipelines.context import RunContext
+from pipelines.progress import Meter
+from pipelines.references import IndexLookup, SearchableShard, SideVectors
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
-
-    from miner.arrays import Neighbours
 
     Matrix = NDArray[np.float32]
 
@@ -30,16 +33,8 @@ QUERIES = 1 << 14  # searched at a time; between them progress is reported
 RESCORED = 1 << 12  # queries whose candidates' vectors are in memory: at most 100 MB at 384 dims
 
 
-@dataclass(frozen=True, kw_only=True)
-class Lookup:
-    """A shard whose neighbours are to be looked up in the index of a shard of the other side."""
-
-    embedded: EmbeddedShard
-    other: SearchableShard
-
-
-def lookup_key(options: MiningOptions, lookups: Sequence[Lookup]) -> str:
-    """The key of what ``look_up`` finds."""
+def lookup_key(run: RunContext, lookups: Sequence[IndexLookup]) -> str:
+    """Return the key of what ``look_up`` finds."""
     first, others = lookups[0], _in_order(lookups)
     return content_key(
         "look up",
@@ -49,29 +44,25 @@ def lookup_key(options: MiningOptions, lookups: Sequence[Lookup]) -> str:
             for other in others
         ],
         search=_spec(first.other).search,
-        k=options.k,
+        k=run.options.k,
     )
 
 
-def look_up(options: MiningOptions, lookups: Sequence[Lookup]) -> Neighbours:
-    """The neighbours of one shard's rows in all shards of the other side; ids are rows of it."""
-    import numpy as np
-
-    from miner.arrays import NO_NEIGHBOUR, Neighbours
-
+def look_up(run: RunContext, lookups: Sequence[IndexLookup]) -> Neighbours:
+    """Find the neighbours of one shard's rows in the whole other side; ids are rows of it."""
     others = _in_order(lookups)
     queries = lookups[0].embedded.unit_vectors()
     base = SideVectors([other.embedded for other in others])
     part = lookups[0].embedded.shard.name
-    with progress.stage("search", len(queries) * len(base), "similarities", part) as meter:
-        candidates = _candidates(queries, others, base, k=options.k, meter=meter)
-        found = _rescore(queries, base, candidates, k=min(options.k, len(base)))
+    with run.monitor.stage("search", len(queries) * len(base), "similarities", part) as meter:
+        candidates = _candidates(queries, others, base, k=run.options.k, meter=meter)
+        found = _rescore(queries, base, candidates, k=min(run.options.k, len(base)))
     rows = np.concatenate([other.embedded.row_ids() for other in others])
     ids = np.where(found.ids == NO_NEIGHBOUR, NO_NEIGHBOUR, rows[found.ids])
     return Neighbours(ids=ids, cosines=found.cosines)
 
 
-def _in_order(lookups: Sequence[Lookup]) -> list[SearchableShard]:
+def _in_order(lookups: Sequence[IndexLookup]) -> list[SearchableShard]:
     others = [lookup.other for lookup in lookups]
     return sorted(others, key=lambda other: other.embedded.shard.index)
 
@@ -92,13 +83,9 @@ def _candidates(
     base: SideVectors,
     *,
     k: int,
-    meter: progress.Meter,
+    meter: Meter,
 ) -> Neighbours:
-    """The best candidates by the indexes' own products; ids are positions in ``base``."""
-    from miner.arrays import NO_NEIGHBOUR
-    from miner.knn.core.rescore import merge
-    from miner.knn.faiss_index import CANDIDATES_PER_NEIGHBOUR
-
+    """Return the best candidates by the indexes' own products; ids are positions in ``base``."""
     count = min(k * CANDIDATES_PER_NEIGHBOUR, len(base))
     best = _nothing(len(queries), count)
     for other, start, stop in zip(others, base.starts, base.starts[1:], strict=False):
@@ -109,14 +96,8 @@ def _candidates(
     return best
 
 
-def _search(
-    queries: Matrix, other: SearchableShard, *, count: int, meter: progress.Meter
-) -> Neighbours:
+def _search(queries: Matrix, other: SearchableShard, *, count: int, meter: Meter) -> Neighbours:
     """Return the candidates of one shard's index; ids are positions in that shard."""
-    from miner.knn.faiss_index import search_index, set_breadth
-    from miner.knn.gpu.faiss_gpu import on_gpus
-    from miner.storage.vectors.indexes import map_index
-
     assert other.index is not None
     index = map_index(other.index.file(FILLED))
     set_breadth(index, _spec(other))
@@ -132,11 +113,6 @@ def _search(
 
 def _rescore(queries: Matrix, base: SideVectors, candidates: Neighbours, *, k: int) -> Neighbours:
     """Return the exact best of the candidates; reads the candidates' vectors from disk."""
-    import numpy as np
-
-    from miner.arrays import NO_NEIGHBOUR
-    from miner.knn.core.rescore import rescore
-
     found = _nothing(len(queries), k)
     for start in range(0, len(queries), RESCORED):
         block = slice(start, start + RESCORED)
@@ -152,9 +128,6 @@ def _rescore(queries: Matrix, base: SideVectors, candidates: Neighbours, *, k: i
 
 
 def _nothing(rows: int, count: int) -> Neighbours:
-    import numpy as np
-
-    from miner.arrays import NO_NEIGHBOUR, Neighbours
 
     return Neighbours(
         ids=np.full((rows, count), NO_NEIGHBOUR),

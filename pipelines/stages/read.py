@@ -10,7 +10,10 @@ from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from miner.storage.corpus.filesets import CorpusReader, corpus_files, place_of
@@ -26,32 +29,26 @@ from miner.storage.corpus.sentences import (
     sentences_table,
     unique_sentences,
 )
-from miner.storage.layout import DOCUMENT
+from miner.storage.layout import DOCUMENT, DUPLICATES, INPUTS, REJECTED, shard_file
 from miner.storage.places import Place
 from miner.storage.remote import PlaceError
 from miner.storage.streams import split_compression
-from pipelines import progress
-from pipelines.options import MiningOptions
-from pipelines.references import Shard, shard_file
+from pipelines.context import RunContext
+from pipelines.references import Shard
 from pipelines.stages.cut import HASH_BYTES, remember_cut, shard_sizes
 from pipelines.stages.documents import check_documents
 
-if TYPE_CHECKING:
-    import pyarrow as pa
 
-DUPLICATES, REJECTED, INPUTS = "duplicates.parquet", "rejected.parquet", "inputs.json"
-
-
-def read_side(options: MiningOptions, side: str) -> list[Shard]:
+def read_side(run: RunContext, side: str) -> list[Shard]:
     """Read, clean, deduplicate and cut one side; seals ``sentences/SIDE``.
 
-    A shard's facts are of its whole side: ``read``, ``unique``, ``duplicates``, ``rejected`` and
+    A shard's metadata is of its whole side: ``read``, ``unique``, ``duplicates``, ``rejected`` and
     ``first_rejected`` (by reason) and ``shards``, their number.
 
     Raises:
         ValueError: the corpus cannot be read, or no sentence of it can be mined.
     """
-    corpus = options.side(side)
+    options, corpus = run.options, run.options.side(side)
     files = corpus_files(corpus.path, input_format=corpus.input_format)
     prints = [_fingerprint(file) for file in files]
     digests = [digest for digest, _ in prints]
@@ -68,10 +65,10 @@ def read_side(options: MiningOptions, side: str) -> list[Shard]:
 
     def write(draft: Draft) -> Mapping[str, Any]:
         total = sum(known) if len(known) == len(files) else None
-        return _write_side(options, side, files, total, draft)
+        return _write_side(run, side, files, total, draft)
 
-    artefact = produce(options.work_dir / "sentences" / side, key=key, write=write)
-    remember_cut(options, side, files, digests, artefact.facts["shards"])
+    artefact = produce(run.folder.sentences(side), key=key, write=write)
+    remember_cut(run, side, files, digests, artefact.facts["shards"])
     shards = [
         Shard(side=side, index=index, rows=rows, corpus=_part(artefact, index))
         for index, rows in enumerate(artefact.facts["shards"])
@@ -82,7 +79,7 @@ def read_side(options: MiningOptions, side: str) -> list[Shard]:
 
 
 def _part(corpus: Artefact, index: int) -> Artefact:
-    """The artefact with only what a shard needs, so that references stay small."""
+    """Return the artefact with only what a shard needs, so that references stay small."""
     names = shard_file(index), DUPLICATES, REJECTED, INPUTS
     files = {name: corpus.files[name] for name in names}
     sizes = corpus.facts["shards"]
@@ -91,7 +88,7 @@ def _part(corpus: Artefact, index: int) -> Artefact:
 
 
 def _fingerprint(path: Place) -> tuple[str, int | None]:
-    """SHA-256 of a file's bytes, and its number of lines unless it is compressed or Parquet."""
+    """Return a file's SHA-256, and its number of lines unless it is compressed or Parquet."""
     suffix, compression = split_compression(path)
     digest, lines = hashlib.sha256(), 0
     try:
@@ -107,11 +104,10 @@ def _fingerprint(path: Place) -> tuple[str, int | None]:
 
 
 def _write_side(
-    options: MiningOptions, side: str, files: Sequence[Place], lines: int | None, draft: Draft
+    run: RunContext, side: str, files: Sequence[Place], lines: int | None, draft: Draft
 ) -> Mapping[str, Any]:
-    import pyarrow.parquet as pq
-
-    reader = CorpusReader(files, input_format=options.side(side).input_format)
+    corpus = run.options.side(side)
+    reader = CorpusReader(files, input_format=corpus.input_format)
     names = [file.name for file in files]
     counts = CorpusCounts()
     with (
@@ -119,9 +115,9 @@ def _write_side(
         draft.file(REJECTED) as rejected_path,
         pq.ParquetWriter(duplicates_path, duplicates_schema()) as duplicates,
         pq.ParquetWriter(rejected_path, placed_schema()) as rejected,
-        progress.stage("read", lines, "lines") as meter,
+        run.monitor.stage("read", lines, "lines") as meter,
         draft.scratch() as scratch,
-        _repeats(options, reader, scratch) as repeats,
+        _repeats(run, reader, scratch) as repeats,
     ):
 
         def count_kept() -> int:
@@ -134,18 +130,18 @@ def _write_side(
             for sentences in unique_sentences(reader, repeats):
                 duplicates.write_table(duplicates_table(sentences))
                 if sentences.rejected:
-                    told = rejected_table(sentences)
-                    rejected.write_table(with_places(told, names, reader.starts))
+                    left_out = rejected_table(sentences)
+                    rejected.write_table(with_places(left_out, names, reader.starts))
                 counts += CorpusCounts.of(sentences)
                 meter.advance(sentences.read)
                 yield sentences_table(sentences)
 
-        sizes = shard_sizes(options, side, files, count_kept)
+        sizes = shard_sizes(run, side, files, count_kept)
         shards = _write_shards(kept_tables(), sizes, draft)
     if not counts.kept:
         why = ", ".join(f"{count} {reason}" for reason, count in counts.rejected.items())
         raise CorpusError(
-            f"{options.side(side).path}: none of its {counts.read} sentences can be mined ({why})"
+            f"{corpus.path}: none of its {counts.read} sentences can be mined ({why})"
         )
     with draft.file(INPUTS) as path:
         path.write_text(json.dumps([names, reader.starts]), encoding="utf-8")
@@ -159,17 +155,15 @@ def _write_side(
 
 
 def _repeats(
-    options: MiningOptions, reader: CorpusReader, scratch: Path
+    run: RunContext, reader: CorpusReader, scratch: Path
 ) -> AbstractContextManager[Repeats | None]:
-    if options.keep_duplicates:
+    if run.options.keep_duplicates:
         return nullcontext()
-    return find_repeats(reader, scratch, within_documents=options.scope == DOCUMENT)
+    return find_repeats(reader, scratch, within_documents=run.options.scope == DOCUMENT)
 
 
 def _write_shards(tables: Iterable[pa.Table], sizes: Iterator[int], draft: Draft) -> list[int]:
-    """Write the sentences into shards of those sizes; the sizes that they got."""
-    import pyarrow.parquet as pq
-
+    """Write the sentences into shards of those sizes; return the sizes that they got."""
     shards: list[int] = []
     for index, pieces in groupby(_cut(tables, sizes), key=itemgetter(0)):
         shards.append(0)
@@ -184,7 +178,7 @@ def _write_shards(tables: Iterable[pa.Table], sizes: Iterator[int], draft: Draft
 
 
 def _cut(tables: Iterable[pa.Table], sizes: Iterator[int]) -> Iterator[tuple[int, pa.Table]]:
-    """The same rows in pieces, none empty, each with the shard it belongs to."""
+    """Yield the same rows in pieces, none empty, each with the shard it belongs to."""
     index, room = -1, 0
     for table in tables:
         while len(table):
@@ -197,16 +191,12 @@ def _cut(tables: Iterable[pa.Table], sizes: Iterator[int]) -> Iterator[tuple[int
 
 
 def placed_schema() -> pa.Schema:
-    """The Arrow schema of what was rejected: file, line in it from 1, row, why, text."""
-    import pyarrow as pa
-
+    """Return the Arrow schema of what was rejected: file, line in it from 1, row, why, text."""
     return pa.schema([("file", pa.string()), ("line", pa.int64()), *rejected_schema()])
 
 
 def with_places(rejected: pa.Table, files: Sequence[str], starts: Sequence[int]) -> pa.Table:
-    """A table of ``rejected_schema`` with the places of its rows: of ``placed_schema``."""
-    import pyarrow as pa
-
+    """Return a table of ``rejected_schema`` with the places of its rows: of ``placed_schema``."""
     places = [place_of(row, files, starts) for row in rejected["row"].to_pylist()]
     names, lines = ([place[part] for place in places] for part in (0, 1))
     return pa.table([names, lines, *rejected.columns], schema=placed_schema())

@@ -1,40 +1,35 @@
-"""How much an approximate search found: measured, on a few rows that are searched exactly, too."""
+"""The recall of an approximate search: measured on a few rows that are searched exactly, too."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
-from pipelines.stages.encode import EmbeddedShard
+import numpy as np
 
-if TYPE_CHECKING:
-    from miner.arrays import Neighbours
+from miner.arrays import Neighbours
+from miner.knn.core.rescore import merge
+from miner.knn.exact import search_both
+from pipelines.references import EmbeddedShard
 
 SAMPLE = 256  # rows of a shard: their exact search costs 256 M products, and reads all of M
-MOST_SHARDS = 16  # of a side that are measured
+MAX_SHARDS = 16  # of a side that are measured
 
 
 def is_measured(embedded: EmbeddedShard) -> bool:
-    """Whether recall is measured on rows of this shard: on all, or some at an even stride."""
+    """Return whether recall is measured on rows of this shard: every one, or each n-th."""
     shard = embedded.shard
-    stride = -(-shard.corpus.facts["shards"] // MOST_SHARDS)
+    stride = -(-shard.corpus.facts["shards"] // MAX_SHARDS)
     return shard.index % stride == 0
 
 
 def measure_recall(
     embedded: EmbeddedShard, others: Sequence[EmbeddedShard], found: Neighbours, *, k: int
 ) -> Mapping[str, int]:
-    """Of the true neighbours of some rows of a shard: how many there are, how many were found.
+    """Count the true neighbours of some rows of a shard, and those of them that were found.
 
     A found neighbour counts if it is as near as the last true one: which of equally near ones is
     taken makes no difference to a margin.
     """
-    import numpy as np
-
-    from miner.arrays import Neighbours
-    from miner.knn.core.rescore import merge
-    from miner.knn.exact import search_both
-
     rows = embedded.unit_vectors()
     places = np.arange(min(SAMPLE, len(rows))) * len(rows) // max(1, min(SAMPLE, len(rows)))
     exact = Neighbours.none(len(places), 0)

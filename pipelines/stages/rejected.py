@@ -1,36 +1,36 @@
-"""What was left out, for people to look at: ``rejected/SIDE.parquet`` in the work folder."""
+"""Sentences that were left out, for people to look at: ``rejected/SIDE.parquet``."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from miner.storage.atomic import atomic_file
+from miner.storage.layout import DROPPED, INPUTS, REJECTED
+from pipelines.context import RunContext
 from pipelines.options import MiningOptions
-from pipelines.stages.encode import DROPPED, EmbeddedShard, dropped
-from pipelines.stages.read import INPUTS, REJECTED, placed_schema, with_places
+from pipelines.references import EmbeddedShard
+from pipelines.stages.encode import dropped
+from pipelines.stages.read import placed_schema, with_places
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-FOLDER = "rejected"
 READ_ROWS = 32_768
 
 
-def collect_rejected(options: MiningOptions, side: str, shards: Sequence[EmbeddedShard]) -> int:
-    """Write what reading and encoding left out of a side, each with its place; returns how many.
+def collect_rejected(run: RunContext, side: str, shards: Sequence[EmbeddedShard]) -> int:
+    """Write what reading and encoding left out of a side, each with its place; return how many.
 
     The columns are ``file``, ``line`` in it (from 1), ``row``, ``why`` and ``text``.
     """
-    import pyarrow.parquet as pq
-
     corpus = shards[0].shard.corpus
-    folder = options.work_dir / FOLDER
-    folder.mkdir(exist_ok=True)
+    path = run.folder.rejected(side)
+    path.parent.mkdir(exist_ok=True)
     with (
-        atomic_file(folder / f"{side}.parquet") as path,
-        pq.ParquetWriter(path, placed_schema()) as writer,
+        atomic_file(path) as temporary,
+        pq.ParquetWriter(temporary, placed_schema()) as writer,
         pq.ParquetFile(corpus.file(REJECTED)) as read,
     ):
         for batch in read.iter_batches():
@@ -43,10 +43,7 @@ def collect_rejected(options: MiningOptions, side: str, shards: Sequence[Embedde
 
 
 def _dropped_texts(embedded: EmbeddedShard) -> Iterator[pa.Table]:
-    """Rows, reasons and texts of a shard's sentences without a vector, of ``rejected_schema``."""
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-
+    """Yield a shard's sentences without a vector as tables of ``rejected_schema``."""
     if not embedded.vectors.facts["dropped"]:
         return
     lost = pq.read_table(embedded.vectors.file(DROPPED))
@@ -57,7 +54,7 @@ def _dropped_texts(embedded: EmbeddedShard) -> Iterator[pa.Table]:
 
 
 def check_rejected(options: MiningOptions, counts: Sequence[int]) -> None:
-    """Hold the number of what was rejected on each side against ``--max-rejected``.
+    """Compare the number of what was rejected on each side with ``--max-rejected``.
 
     Raises:
         ValueError: it is larger.
@@ -66,5 +63,5 @@ def check_rejected(options: MiningOptions, counts: Sequence[int]) -> None:
     if most is not None and total > most:
         raise ValueError(
             f"--max-rejected {most}: {total:,} sentences were rejected (source {counts[0]:,}, "
-            f"target {counts[1]:,}); with --work-dir DIR they are told in DIR/{FOLDER}"
+            f"target {counts[1]:,}); with --work-dir DIR, DIR/rejected lists them"
         )

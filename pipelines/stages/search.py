@@ -3,96 +3,83 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from miner.knn.method import IndexSpec
+import numpy as np
+
+from miner.arrays import NO_NEIGHBOUR, Neighbours
+from miner.knn.cells import join_cells
+from miner.knn.documents import search_documents
+from miner.knn.exact import search_both
+from miner.knn.method import CellSpec, IndexSpec, PairedDocuments
 from miner.storage.artefacts import Artefact, Draft, content_key, produce, write_array
-from miner.storage.layout import CORPUS, DOCUMENT, SOURCE, TARGET
-from pipelines import progress
-from pipelines.options import MiningOptions
-from pipelines.references import whole_side
-from pipelines.stages.cells import CELLS, load_cells
+from miner.storage.layout import CELLS, DOCUMENT, ROWS, SIDES, VECTORS
+from pipelines.context import RunContext
+from pipelines.references import (
+    EmbeddedShard,
+    IndexLookup,
+    SearchableShard,
+    SearchTile,
+    TileNeighbours,
+    load_list,
+    save_list,
+    tile_list,
+    whole_side,
+)
+from pipelines.stages.cells import load_cells
 from pipelines.stages.documents import document_pairs, paired_rows
-from pipelines.stages.encode import ROWS, VECTORS, EmbeddedShard
-from pipelines.stages.index import SearchableShard
-from pipelines.stages.index_search import Lookup
-from pipelines.stages.merge import Partial, list_name, load_list, merged, save_list, scope_suffix
+from pipelines.stages.merge import merged
 from pipelines.stages.recall import is_measured
-from pipelines.stages.tiles import cut_strips
+from pipelines.stages.shard_groups import group_shards
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from miner.arrays import Neighbours
 
-
-@dataclass(frozen=True, kw_only=True)
-class Tile:
-    """Strips of shards to be searched against each other: all rows, or those of paired documents.
-
-    ``scope`` is one of ``pipelines.options.SCOPES``. ``part`` says which tile of how many, such as
-    ``2/6``; empty for a single one.
-    """
-
-    sources: Sequence[SearchableShard]
-    targets: Sequence[SearchableShard]
-    scope: str
-    part: str
-
-    @property
-    def name(self) -> str:
-        """Its place in the folder ``tiles``."""
-        source, target = (side[0].embedded.shard.index for side in (self.sources, self.targets))
-        return f"{source:05d}-{target:05d}{scope_suffix(self.scope)}"
-
-
-def plan_tiles(options: MiningOptions, shards: Sequence[SearchableShard]) -> list[Tile]:
-    """Every strip of source shards with every strip of target shards, in each scope."""
+def cut_tiles(run: RunContext, shards: Sequence[SearchableShard]) -> list[SearchTile]:
+    """Cut the search into tiles: every source group by every target group, in each scope."""
     sides = {
         side: whole_side(shards, side, lambda searchable: searchable.embedded.shard)
-        for side in (SOURCE, TARGET)
+        for side in SIDES
     }
-    cut = cut_strips(options, {side: len(found) for side, found in sides.items()})
-    strips = [
-        [[found[index] for index in strip] for strip in cut[side]] for side, found in sides.items()
+    cut = group_shards(run, {side: len(found) for side, found in sides.items()})
+    groups = [
+        [[found[index] for index in group] for group in cut[side]] for side, found in sides.items()
     ]
     tiles = [
-        (scope, sources, targets)
-        for scope in options.scopes
-        for sources, targets in itertools.product(*strips)
+        (PairedDocuments() if scope == DOCUMENT else shards[0].method, sources, targets)
+        for scope in run.options.scopes
+        for sources, targets in itertools.product(*groups)
     ]
     return [
-        Tile(
+        SearchTile(
             sources=sources,
             targets=targets,
-            scope=scope,
+            method=method,
             part=f"{number}/{len(tiles)}" if len(tiles) > 1 else "",
         )
-        for number, (scope, sources, targets) in enumerate(tiles, start=1)
+        for number, (method, sources, targets) in enumerate(tiles, start=1)
     ]
 
 
-def search_tile(options: MiningOptions, tile: Tile) -> list[Partial] | list[Lookup]:
-    """Both directions of one tile, exactly or by cell join; ids are rows of the corpora.
+def search_tile(run: RunContext, tile: SearchTile) -> list[TileNeighbours] | list[IndexLookup]:
+    """Search both directions of one tile, exactly or by cell join; ids are rows of the corpora.
 
     Indexes have nothing to do at once. What is to be looked up in them is handed on, to be done
     for all tiles of a row or column together.
     """
-    method = tile.sources[0].method
     both = (tile.sources, tile.targets), (tile.targets, tile.sources)
-    if tile.scope == CORPUS and isinstance(method, IndexSpec):
+    if isinstance(tile.method, IndexSpec):
         return [
-            Lookup(embedded=searchable.embedded, other=other)
+            IndexLookup(embedded=searchable.embedded, other=other)
             for own, others in both
             for searchable in own
             for other in others
         ]
-    artefact = _searched(options, tile)
+    artefact = _searched(run, tile)
     return [
-        Partial(
+        TileNeighbours(
             embedded=searchable.embedded,
             others=range(first := others[0].embedded.shard.index, first + len(others)),
             of=others[0].embedded.shard.corpus.facts["shards"],
@@ -107,49 +94,51 @@ def search_tile(options: MiningOptions, tile: Tile) -> list[Partial] | list[Look
     ]
 
 
-def _searched(options: MiningOptions, tile: Tile) -> Artefact:
+def _searched(run: RunContext, tile: SearchTile) -> Artefact:
     key = content_key(
         "search",
         sources=[_content(tile, searchable) for searchable in tile.sources],
         targets=[_content(tile, searchable) for searchable in tile.targets],
-        k=options.k,
-        **_documents_key(options, tile),
+        k=run.options.k,
+        **_documents_key(run, tile),
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        _search_strips(options, tile, draft)
-        return {"approximate": _cells(tile, tile.sources[0]) is not None}
+        _search_groups(run, tile, draft)
+        return {"approximate": isinstance(tile.method, CellSpec)}
 
-    return produce(options.work_dir / "tiles" / tile.name, key=key, write=write)
-
-
-def _content(tile: Tile, searchable: SearchableShard) -> list[str]:
-    """What decides on the neighbours that are found of a shard and in it."""
-    vectors, cells = searchable.embedded.vectors, _cells(tile, searchable)
-    found = [vectors.files[name] for name in (ROWS, VECTORS)]
-    return [*found, cells.files[CELLS]] if cells else found
+    return produce(run.folder.tile(*tile.first, tile.scope), key=key, write=write)
 
 
-def _cells(tile: Tile, searchable: SearchableShard) -> Artefact | None:
-    """The cells of a shard's vectors, if it is searched by them."""
-    return searchable.index if tile.scope == CORPUS else None
+def _content(tile: SearchTile, searchable: SearchableShard) -> list[str]:
+    """Return what decides on the neighbours that are found of a shard and in it."""
+    found = [searchable.embedded.vectors.files[name] for name in (ROWS, VECTORS)]
+    if isinstance(tile.method, CellSpec):
+        found.append(_cells(searchable).files[CELLS])
+    return found
 
 
-def _documents_key(options: MiningOptions, tile: Tile) -> Mapping[str, object]:
-    if tile.scope == CORPUS:
+def _cells(searchable: SearchableShard) -> Artefact:
+    assert searchable.index is not None, "a cell join needs the cells of every shard"
+    return searchable.index
+
+
+def _documents_key(run: RunContext, tile: SearchTile) -> Mapping[str, object]:
+    if not isinstance(tile.method, PairedDocuments):
         return {}
     shards = [searchable.embedded.shard for searchable in (*tile.sources, *tile.targets)]
     return {
         "sentences": [shard.digest for shard in shards],
-        "documents": document_pairs(options).digest,
+        "documents": document_pairs(run.options).digest,
     }
 
 
-def _search_strips(options: MiningOptions, tile: Tile, draft: Draft) -> None:
-    """Search shard by shard, and write the neighbours of each shard in all of the other strip.
+def _search_groups(run: RunContext, tile: SearchTile, draft: Draft) -> None:
+    """Search shard by shard, and write the neighbours of each shard in all of the other group.
 
     Two shards are in memory at a time; the lists of targets wait on disk for further sources.
     """
+    k = run.options.k
     with draft.scratch() as scratch:
 
         def wait(name: str, values: NDArray[Any]) -> None:
@@ -158,62 +147,60 @@ def _search_strips(options: MiningOptions, tile: Tile, draft: Draft) -> None:
         for source in tile.sources:
             forward: list[Neighbours] = []
             for target in tile.targets:
-                found, backward = _search(options, tile, source, target)
-                forward = [merged([*forward, _with_rows(found, target.embedded)], k=options.k)]
+                found, backward = _search(run, tile, source, target)
+                forward = [merged([*forward, _with_rows(found, target.embedded)], k=k)]
                 parts = [_with_rows(backward, source.embedded)]
                 if source is not tile.sources[0]:
-                    parts.insert(0, load_list(scratch.joinpath, list_name(target.embedded)))
-                save_list(wait, list_name(target.embedded), merged(parts, k=options.k))
-            save_list(draft.array, list_name(source.embedded), forward[0])
+                    parts.insert(0, load_list(scratch.joinpath, tile_list(target.embedded)))
+                save_list(wait, tile_list(target.embedded), merged(parts, k=k))
+            save_list(draft.array, tile_list(source.embedded), forward[0])
         for target in tile.targets:
-            name = list_name(target.embedded)
+            name = tile_list(target.embedded)
             save_list(draft.array, name, load_list(scratch.joinpath, name))
 
 
 def _search(
-    options: MiningOptions, tile: Tile, source: SearchableShard, target: SearchableShard
+    run: RunContext, tile: SearchTile, source: SearchableShard, target: SearchableShard
 ) -> tuple[Neighbours, Neighbours]:
-    """Both directions of two shards; ids are positions in them."""
-    if tile.scope == DOCUMENT:
-        return _search_documents(options, tile.part, source.embedded, target.embedded)
-    from miner.knn.cells import join_cells
-    from miner.knn.exact import search_both
-
+    """Search both directions of two shards; ids are positions in them."""
+    if isinstance(tile.method, PairedDocuments):
+        return _search_documents(run, tile.part, source.embedded, target.embedded)
+    options = run.options
     vectors = source.embedded.unit_vectors(), target.embedded.unit_vectors()
-    cells = _cells(tile, source), _cells(tile, target)
     total = len(vectors[0]) * len(vectors[1])
-    with progress.stage("search", total, "similarities", tile.part) as meter:
-        search: Callable[..., tuple[Neighbours, Neighbours]] = partial(search_both, *vectors)
-        if cells[0] is not None and cells[1] is not None:
-            nearest = [load_cells(found) for found in cells if found is not None]
-            search = partial(join_cells, *vectors, *nearest, count=cells[0].facts["cells"])
-        return search(k=options.k, precision=options.product_precision, progress=meter.advance)
+    with run.monitor.stage("search", total, "similarities", tile.part) as meter:
+        if isinstance(tile.method, CellSpec):
+            nearest = load_cells(_cells(source)), load_cells(_cells(target))
+            return join_cells(
+                *vectors,
+                *nearest,
+                count=_cells(source).facts["cells"],
+                k=options.k,
+                precision=options.product_precision,
+                progress=meter.advance,
+            )
+        return search_both(
+            *vectors, k=options.k, precision=options.product_precision, progress=meter.advance
+        )
 
 
 def _search_documents(
-    options: MiningOptions, part: str, source: EmbeddedShard, target: EmbeddedShard
+    run: RunContext, part: str, source: EmbeddedShard, target: EmbeddedShard
 ) -> tuple[Neighbours, Neighbours]:
-    """No neighbours of any row, and hardly any work, where the shards have no document pair."""
-    from miner.arrays import Neighbours
-    from miner.knn.documents import search_documents
-
-    documents = paired_rows(options, source, target)
+    """Find no neighbours, at hardly any cost, where the shards have no document pair."""
+    documents = paired_rows(run.options, source, target)
     if not documents:
         return Neighbours.none(len(source), 0), Neighbours.none(len(target), 0)
     total = sum(len(rows) * len(columns) for rows, columns in documents)
-    with progress.stage("search", total, "similarities", part) as meter:
+    with run.monitor.stage("search", total, "similarities", part) as meter:
         return search_documents(
             *(source.unit_vectors(), target.unit_vectors(), documents),
-            k=options.k,
+            k=run.options.k,
             progress=meter.advance,
         )
 
 
 def _with_rows(neighbours: Neighbours, other: EmbeddedShard) -> Neighbours:
-    """The same neighbours, their positions in the other shard replaced by rows of its corpus."""
-    import numpy as np
-
-    from miner.arrays import NO_NEIGHBOUR, Neighbours
-
+    """Replace the neighbours' positions in the other shard by rows of its corpus."""
     rows = np.append(other.row_ids(), NO_NEIGHBOUR)  # so that -1 stays -1
     return Neighbours(ids=rows[neighbours.ids], cosines=neighbours.cosines)

@@ -3,41 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from miner.storage.artefacts import Artefact, Draft, content_key, produce
-from miner.storage.layout import SOURCE, TARGET
-from pipelines import progress
+import pyarrow.parquet as pq
+
+from miner.arrays import Direction
+from miner.best_pairs import BestPairs, Part, best_pairs
+from miner.score_ranges import MIN_RANGE, RANGE_BYTES, Sorted, select_in_ranges, sort_pairs
+from miner.storage.artefacts import Draft, content_key, produce
+from miner.storage.layout import PAIRS, ROWS, SIDES
+from miner.storage.pair_numbers import numbers_schema, table_of
+from pipelines.context import RunContext
 from pipelines.options import MiningOptions
-from pipelines.references import whole_side
+from pipelines.references import ChosenPairs, ShardNeighbours, whole_side
 from pipelines.resources.memory import spare_bytes
-from pipelines.stages.encode import ROWS
-from pipelines.stages.merge import ShardNeighbours
-
-if TYPE_CHECKING:
-    from miner.best_pairs import BestPairs, Part
-    from miner.score_ranges import Sorted
-
-PAIRS = "pairs.parquet"
-REJECTED = "rejected.parquet"  # only where filters are asked for
 
 
-@dataclass(frozen=True, kw_only=True)
-class Choice:
-    """The chosen pairs, sealed as rows and scores, best first, and what they were chosen from."""
-
-    pairs: Artefact
-    shards: Sequence[ShardNeighbours]
-
-
-def select_pairs(options: MiningOptions, shards: Sequence[ShardNeighbours]) -> Choice:
+def select_pairs(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPairs:
     """Score all candidates and choose among them; seals ``pairs``."""
+    options = run.options
     sources, targets = (
-        whole_side(shards, side, lambda found: found.embedded.shard) for side in (SOURCE, TARGET)
+        whole_side(shards, side, lambda found: found.embedded.shard) for side in SIDES
     )
-    folder = options.work_dir / "pairs"
     key = content_key(
         "select",
         neighbours=[
@@ -52,35 +40,29 @@ def select_pairs(options: MiningOptions, shards: Sequence[ShardNeighbours]) -> C
 
     def write(draft: Draft) -> Mapping[str, Any]:
         with draft.scratch() as scratch:
-            return _select(options, sources, targets, scratch, draft)
+            return _select(run, sources, targets, scratch, draft)
 
-    pairs = produce(folder, key=key, write=write)
-    return Choice(pairs=pairs, shards=[*sources, *targets])
+    pairs = produce(run.folder.pairs, key=key, write=write)
+    return ChosenPairs(pairs=pairs, shards=[*sources, *targets])
 
 
 def range_pairs(options: MiningOptions) -> int:
     """Return how many pairs a range of scores may have."""
-    from miner.score_ranges import MIN_RANGE, RANGE_BYTES
-
     return max(MIN_RANGE, spare_bytes(options) // RANGE_BYTES)
 
 
 def _select(
-    options: MiningOptions,
+    run: RunContext,
     sources: Sequence[ShardNeighbours],
     targets: Sequence[ShardNeighbours],
     scratch: Path,
     draft: Draft,
 ) -> Mapping[str, Any]:
-    import pyarrow.parquet as pq
-
-    from miner.score_ranges import select_in_ranges, sort_pairs
-    from miner.storage.pair_numbers import numbers_schema, table_of
-
+    options = run.options
     files: list[Sorted] = []
     candidates = pairs = 0
     with (
-        progress.stage("select", None, "candidates") as meter,
+        run.monitor.stage("select", None, "candidates") as meter,
         draft.file(PAIRS) as path,
         pq.ParquetWriter(path, numbers_schema()) as writer,
     ):
@@ -102,10 +84,7 @@ def _select(
 def _best_pairs(
     options: MiningOptions, sources: Sequence[ShardNeighbours], targets: Sequence[ShardNeighbours]
 ) -> Iterator[BestPairs]:
-    """The best pairs of each shard's rows; two shards are in memory at a time."""
-    from miner.arrays import Direction
-    from miner.best_pairs import best_pairs
-
+    """Yield the best pairs of each shard's rows; two shards are in memory at a time."""
     for side, own, others in (
         (Direction.FORWARD, sources, targets),
         (Direction.BACKWARD, targets, sources),
@@ -116,8 +95,6 @@ def _best_pairs(
 
 
 def _part(options: MiningOptions, found: ShardNeighbours) -> Part:
-    from miner.best_pairs import Part
-
     candidates, means = options.scopes[0], options.scopes[-1]
     return Part(
         ids=found.embedded.row_ids(),

@@ -1,4 +1,4 @@
-"""What a run came to: counts of everything that went in, and how to repeat it."""
+"""The summary of a run: counts of everything that went in, and how to repeat it."""
 
 from __future__ import annotations
 
@@ -11,43 +11,43 @@ from typing import Any
 
 from miner.commandline import product_version
 from miner.storage.atomic import atomic_file
-from miner.storage.layout import SOURCE, TARGET
+from miner.storage.layout import SIDES, WorkFolder
 from miner.storage.places import Place
-from pipelines.options import MiningOptions
-from pipelines.stages.encode import dropped, encoder_of_process
-from pipelines.stages.select import Choice
-
-SUMMARY = "run.json"
+from pipelines.context import RunContext
+from pipelines.references import ChosenPairs
+from pipelines.stages.encode import dropped
 
 
-def write_summary(options: MiningOptions, choice: Choice) -> Choice:
+def write_summary(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Write ``run.json`` into the work directory."""
-    encoder = "given" if options.source.embeddings else encoder_of_process(options.encoder).name
+    options = run.options
+    encoder = "precomputed" if options.source.embeddings else run.encoder().name
     summary = {
         "version": product_version(),
         "encoder": encoder,
         "options": json.loads(json.dumps(dataclasses.asdict(options), default=str)),
-        **{side: _side(options, choice, side) for side in (SOURCE, TARGET)},
-        **choice.pairs.facts,
+        **{side: _side(run, chosen, side) for side in SIDES},
+        **chosen.pairs.facts,
     }
     if options.top is not None:
         summary["pairs"] = min(summary["pairs"], options.top)
     if options.threshold == -math.inf:  # which JSON cannot write
         summary["options"]["threshold"] = None
-    with atomic_file(options.work_dir / SUMMARY) as path:
+    with atomic_file(run.folder.summary) as path:
         # A file name that is not UTF-8 holds half characters; as backslash escapes they are JSON.
         text = json.dumps(summary, indent=1, ensure_ascii=False) + "\n"
         path.write_text(text, encoding="utf-8", errors="backslashreplace")
-    return choice
+    return chosen
 
 
-def _side(options: MiningOptions, choice: Choice, side: str) -> dict[str, Any]:
-    """One side's account: read = unique + duplicates + rejected; unique = searched + dropped."""
-    shards = [found.embedded for found in choice.shards if found.embedded.shard.side == side]
+def _side(run: RunContext, chosen: ChosenPairs, side: str) -> dict[str, Any]:
+    """Count a side: read = unique + duplicates + rejected, and unique = searched + dropped."""
+    found = chosen.of_side(side)
+    shards = [each.embedded for each in found]
     without_vector = dropped(shards)
     facts = shards[0].shard.corpus.facts
     return {
-        "path": str(options.side(side).path),
+        "path": str(run.options.side(side).path),
         "read": facts["read"],
         "rejected": facts["rejected"],
         "first_rejected": facts["first_rejected"],
@@ -55,33 +55,26 @@ def _side(options: MiningOptions, choice: Choice, side: str) -> dict[str, Any]:
         "unique": facts["unique"],
         "dropped": without_vector,
         "searched": facts["unique"] - without_vector.total(),
-        **_recall(
-            [
-                artefact.facts
-                for found in choice.shards
-                if found.embedded in shards
-                for artefact in found.neighbours.values()
-            ]
-        ),
+        **_recall([artefact.facts for each in found for artefact in each.neighbours.values()]),
     }
 
 
 def _recall(facts: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Of the true neighbours of some rows, the share that an approximate search found."""
+    """Return the share of some rows' true neighbours that an approximate search found."""
     wanted = sum(fact.get("recall_wanted", 0) for fact in facts)
     found = sum(fact.get("recall_found", 0) for fact in facts)
     return {"recall": found / wanted} if wanted else {}
 
 
 def read_summary(work_dir: Place) -> dict[str, Any]:
-    """The summary of the finished run in ``work_dir``."""
-    summary: dict[str, Any] = json.loads((work_dir / SUMMARY).read_text(encoding="utf-8"))
+    """Read the summary of the finished run in ``work_dir``."""
+    summary: dict[str, Any] = json.loads(WorkFolder(work_dir).summary.read_text(encoding="utf-8"))
     return summary
 
 
 def describe(summary: Mapping[str, Any], seconds: Mapping[str, float], peak_bytes: int) -> str:
-    """The closing lines of a run, for people."""
-    lines = [_describe_side(side, summary[side]) for side in (SOURCE, TARGET)]
+    """Return the closing lines of a run, for people."""
+    lines = [_describe_side(side, summary[side]) for side in SIDES]
     lines.append(f"pairs: {summary['pairs']:,} of {summary['candidates']:,} candidates")
     stages = ", ".join(f"{name} {spent:.1f} s" for name, spent in seconds.items())
     if filters := summary.get("filters"):
@@ -107,18 +100,18 @@ def next_steps(threshold: float, work_dir: Place | None) -> str:
     )
 
 
-def _describe_side(side: str, told: Mapping[str, Any]) -> str:
-    left_out = {**told["rejected"], **told["dropped"]}
-    unit = "sentence" if told["read"] == 1 else "sentences"
+def _describe_side(side: str, account: Mapping[str, Any]) -> str:
+    left_out = {**account["rejected"], **account["dropped"]}
+    unit = "sentence" if account["read"] == 1 else "sentences"
     reasons = [
-        f"{count:,} {reason}" + _first_line(told["first_rejected"].get(reason))
+        f"{count:,} {reason}" + _first_line(account["first_rejected"].get(reason))
         for reason, count in left_out.items()
     ]
     return (
-        f"{side}: {told['read']:,} {unit} read, {sum(left_out.values()):,} dropped"
+        f"{side}: {account['read']:,} {unit} read, {sum(left_out.values()):,} dropped"
         + (f" ({'; '.join(reasons)})" if reasons else "")
-        + f", {told['duplicates']:,} repeated, {told['searched']:,} searched"
-        + (f"; {told['recall']:.1%} of their neighbours found" if "recall" in told else "")
+        + f", {account['duplicates']:,} repeated, {account['searched']:,} searched"
+        + (f"; {account['recall']:.1%} of their neighbours found" if "recall" in account else "")
     )
 
 

@@ -14,7 +14,6 @@ import pytest
 
 from encoder.checkpoint import save_encoder
 from encoder.tokenizer import Tokenizer, train_tokenizer
-from pipelines import progress
 from pipelines.cli.mine import mine_corpus
 from tests.pipelines.worlds import World, make_world, one_line, snapshot
 
@@ -27,7 +26,7 @@ LOGGERS = (None, "apache_beam", "encoder", "miner", "pipelines")
 
 @pytest.fixture(autouse=True)
 def process_as_it_was() -> Iterator[None]:
-    """Undo what a command line may do to its process: signals, log levels, the monitor, threads."""
+    """Undo what a command line may do to its process: signals, log levels, threads."""
     handler, threads = signal.getsignal(signal.SIGTERM), threading.excepthook
     levels = [logging.getLogger(name).level for name in LOGGERS]
     yield
@@ -35,7 +34,6 @@ def process_as_it_was() -> Iterator[None]:
     signal.signal(signal.SIGTERM, handler)
     for name, level in zip(LOGGERS, levels, strict=True):
         logging.getLogger(name).setLevel(level)
-    progress.install(None)
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,13 @@ import resource
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pipelines.cli.mine import embed_corpus, mine_corpus
+from pipelines.run.steps import STEPS, Each
 from tests.pipelines.conftest import OLD, Refused
 from tests.pipelines.worlds import World, one_line, snapshot
 
@@ -85,8 +87,11 @@ def test_a_run_that_ends_within_a_stage_leaves_nothing(
     def fail(*_: object) -> None:
         raise error
 
-    fail.__name__ = stage
-    monkeypatch.setattr(f"pipelines.run.graph.{stage}", fail)
+    steps = [
+        replace(step, stage=fail) if isinstance(step, Each) and step.name == stage else step
+        for step in STEPS
+    ]
+    monkeypatch.setattr("pipelines.run.mining.STEPS", steps)
     line = refused(run)
     interrupted = f"interrupted; {world.path('out.jsonl')} was not written (with --work-dir"
     assert (interrupted if isinstance(error, KeyboardInterrupt) else "out of memory: 9 TiB") in line
@@ -103,13 +108,15 @@ def test_a_run_that_was_interrupted_goes_on(
 
     run += ["--work-dir", str(world.path("work"))]
     with monkeypatch.context() as patch:
-        patch.setattr("miner.storage.pairs.write_pairs", interrupt)
+        patch.setattr("pipelines.stages.export.write_pairs", interrupt)
         assert mine_corpus([*run, "-q"]) == 2
     work_dir, out = world.path("work"), world.path("out.jsonl")
     expected = f"interrupted; {out} was not written; the same command goes on from {work_dir}\n"
     assert capsys.readouterr().err == f"mine-corpus: error: {expected}"
     assert out.read_bytes() == OLD
-    monkeypatch.setattr("miner.knn.exact.search_both", lambda *_, **__: pytest.fail("again"))
+    monkeypatch.setattr(
+        "pipelines.stages.search.search_both", lambda *_, **__: pytest.fail("again")
+    )
     assert mine_corpus([*run, "-q"]) == 0
     assert out.read_bytes() != OLD
 
@@ -120,7 +127,7 @@ def test_a_defect_keeps_the_place_where_it_happened(
     def defective(*_: object, **__: object) -> None:
         raise KeyError("a defect")
 
-    monkeypatch.setattr("miner.knn.exact.search_both", defective)
+    monkeypatch.setattr("pipelines.stages.search.search_both", defective)
     before = snapshot(world.folder)
     with pytest.raises(KeyError, match=r"^'a defect'$") as caught:
         mine_corpus([*run, "-q"])

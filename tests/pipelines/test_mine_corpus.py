@@ -72,8 +72,8 @@ def test_every_margin_with_every_retrieval(world: World) -> None:
     work_dir = world.path("work")
     neighbours = search_eagerly(world.options("out.jsonl", work_dir))
     for margin, retrieval in itertools.product(MARGINS, RETRIEVALS):
-        options = world.options("out.jsonl", work_dir, margin=margin, retrieval=retrieval)
-        export_pairs(options, select_pairs(options, neighbours))
+        run = world.run("out.jsonl", work_dir, margin=margin, retrieval=retrieval)
+        export_pairs(run, select_pairs(run, neighbours))
         expected = mined_in_memory(world, margin=margin, retrieval=retrieval)
         records = records_of(expected, world.source, world.target)
         assert read_jsonl(world.path("out.jsonl")) == records, (margin, retrieval)

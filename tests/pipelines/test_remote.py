@@ -87,7 +87,7 @@ def test_the_whole_graph_gives_the_same_bytes(
 
     with monkeypatch.context() as patch:
         patch.setattr(BagEncoder, "encode", refuse)
-        patch.setattr("miner.knn.exact.search_both", refuse)
+        patch.setattr("pipelines.stages.search.search_both", refuse)
         assert mine_corpus(run) == 0
     assert output(s3) == local.output
 
@@ -104,14 +104,16 @@ def test_the_whole_graph_gives_the_same_bytes(
     assert mine_corpus(["report", work_dir, "-o", s3.uri("page.html")]) == 0
     assert b"</html>" in s3.path("page.html").read_bytes()
     assert mine_corpus(["clean", work_dir]) == 0
-    assert {name.partition("/")[0] for name in s3.names("work")} == {"rejected", "run.json"}
+    assert {name.partition("/")[0] for name in s3.names("work")} == {
+        *("progress", "rejected", "run.json"),
+    }
 
 
 def test_worker_processes_share_what_is_fetched(run: list[str], local: Local, s3: S3) -> None:
     assert mine_corpus([*run, "--workers", "2"]) == 0
     assert output(s3) == local.output
     noted = [name for name in s3.names("work/progress") if name.endswith(".jsonl")]
-    assert len(noted) == 2
+    assert len({name.rpartition("-")[0] for name in noted}) == 2
 
 
 def test_an_interrupted_run_goes_on(
@@ -241,7 +243,7 @@ def test_given_vectors_are_read_from_there(
     world: World, s3: S3, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = world.mine("local.jsonl").read_bytes()
-    monkeypatch.setattr("pipelines.stages.encode.ENCODE_NUMBERS", 7 * 16)
+    monkeypatch.setattr("pipelines.stages.encode.BLOCK_NUMBERS", 7 * 16)
     np.load(world.path("tgt.npy")).tofile(world.path("tgt.raw"))
     vectors = [s3.put(name, world.path(name)) for name in ("src.npy", "tgt.raw")]
     named = zip(("--src-embeddings", "--tgt-embeddings"), vectors, strict=True)

@@ -151,7 +151,7 @@ def test_a_runner_that_loses_or_repeats_elements_is_found_out(
     tmp_path: Path, handed_on: list[int]
 ) -> None:
     world = make_world(tmp_path)
-    shards = read_side(world.options("x.tsv", tmp_path / "work", shards=3), "source")
+    shards = read_side(world.run("x.tsv", tmp_path / "work", shards=3), "source")
 
     def itself(shard: Shard) -> Shard:
         return shard
@@ -165,7 +165,7 @@ def test_accelerators_are_for_the_workers_that_encode(world: World) -> None:
     from apache_beam import Pipeline
     from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 
-    from pipelines.run.graph import build
+    from pipelines.run.beam import build
 
     pipeline = Pipeline(runner=FnApiRunner())
     build(

@@ -71,8 +71,8 @@ def test_as_many_shards_as_were_asked_for(
 def test_as_many_shards_as_there_can_be(
     tied: World, shards: int, rows_per_shard: int, sizes: list[int], tmp_path: Path
 ) -> None:
-    options = tied.options("x.tsv", tmp_path, shards=shards, rows_per_shard=rows_per_shard)
-    assert [shard.rows for shard in read_side(options, "source")] == sizes
+    run = tied.run("x.tsv", tmp_path, shards=shards, rows_per_shard=rows_per_shard)
+    assert [shard.rows for shard in read_side(run, "source")] == sizes
 
 
 def test_the_order_of_files_that_hold_ids_is_irrelevant(tied: World, tmp_path: Path) -> None:

@@ -14,13 +14,15 @@ from miner.arrays import Direction, Pairs
 from miner.mining import mine
 from miner.storage.layout import SOURCE, TARGET
 from pipelines.cli.mine import mine_corpus
+from pipelines.context import RunContext
 from pipelines.options import CorpusOptions, MiningOptions
+from pipelines.references import ChosenPairs, ShardNeighbours
 from pipelines.stages.encode import embed_shard
-from pipelines.stages.index import fill_index, plan_sides, train_side
-from pipelines.stages.merge import ShardNeighbours, find_neighbours
+from pipelines.stages.index import fill_index, prepare_sides, train_side
+from pipelines.stages.merge import find_neighbours
 from pipelines.stages.read import read_side
-from pipelines.stages.search import plan_tiles, search_tile
-from pipelines.stages.select import Choice, select_pairs
+from pipelines.stages.search import cut_tiles, search_tile
+from pipelines.stages.select import select_pairs
 
 DIM = 16
 
@@ -69,6 +71,10 @@ class World:
         }
         run = {**sides, "output": self.path(output), "work_dir": work_dir, **more}
         return MiningOptions(**run)  # type: ignore[arg-type]
+
+    def run(self, output: str, work_dir: Path, **more: object) -> RunContext:
+        """The same run for stages."""
+        return RunContext(self.options(output, work_dir, **more))
 
 
 def make_world(
@@ -163,27 +169,28 @@ def snapshot(folder: Path) -> dict[str, bytes | None]:
 
 
 def search_eagerly(options: MiningOptions, *, step: int = 1) -> list[ShardNeighbours]:
-    """The graph up to the neighbours, without Beam; ``step`` -1 hands all things on backwards."""
+    """The graph up to the neighbours, stage by stage; ``step`` -1 hands all things on backwards."""
+    run = RunContext(options)
     embedded = [
-        embed_shard(options, shard)
+        embed_shard(run, shard)
         for side in (SOURCE, TARGET)[::step]
-        for shard in read_side(options, side)[::step]
+        for shard in read_side(run, side)[::step]
     ]
     searchable = [
-        fill_index(options, shard)
-        for side in plan_sides(options, embedded)[::step]
-        for shard in train_side(options, side)[::step]
+        fill_index(run, shard)
+        for side in prepare_sides(run, embedded)[::step]
+        for shard in train_side(run, side)[::step]
     ]
     by_shard: dict[str, list] = {}
-    for tile in plan_tiles(options, searchable)[::step]:
-        for part in search_tile(options, tile)[::step]:
+    for tile in cut_tiles(run, searchable)[::step]:
+        for part in search_tile(run, tile)[::step]:
             by_shard.setdefault(part.embedded.shard.name, []).append(part)
-    return [find_neighbours(options, parts) for parts in by_shard.values()]
+    return [find_neighbours(run, parts) for parts in by_shard.values()]
 
 
-def select_eagerly(options: MiningOptions, *, step: int = 1) -> Choice:
-    """The graph up to the chosen pairs, without Beam."""
-    return select_pairs(options, search_eagerly(options, step=step))
+def select_eagerly(options: MiningOptions, *, step: int = 1) -> ChosenPairs:
+    """The graph up to the chosen pairs, stage by stage."""
+    return select_pairs(RunContext(options), search_eagerly(options, step=step))
 
 
 def one_line(error: str, program: str) -> str:

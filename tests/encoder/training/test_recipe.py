@@ -18,7 +18,6 @@ from encoder.training.measures import retrieval_error
 from encoder.training.options import TrainingOptions
 from encoder.training.reading import ParallelText
 from encoder.training.recipe import Recipe, train_encoder
-from pipelines import progress
 from pipelines.cli.train import train_encoder as command
 from tests.encoder.training.language import made_up_pairs, write_pairs
 
@@ -50,7 +49,6 @@ def process_state() -> Iterator[None]:
     handler = signal.getsignal(signal.SIGTERM)
     yield
     signal.signal(signal.SIGTERM, handler)
-    progress.install(None)
     for logger, level in zip(loggers, levels, strict=True):
         logger.setLevel(level)
 

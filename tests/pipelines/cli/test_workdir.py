@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from miner.storage.layout import WorkFolder
 from pipelines.cli.mine import mine_corpus
-from pipelines.run import ledger, locking
-from pipelines.run.graph import STAGES
+from pipelines.run import ledger
+from pipelines.run.steps import STEPS, Each
 from tests.pipelines.worlds import World, one_line
 
 
@@ -40,7 +41,7 @@ def test_status_of_a_finished_run(finished: Path, capsys: pytest.CaptureFixture[
     assert counts["embed_shard"] == ["6", "of", "6"]
     assert counts["search_tile"] == ["9", "of", "9"]
     assert counts["export_pairs"] == ["1", "of", "1"]
-    assert list(counts) == [stage.__name__ for stage in STAGES]
+    assert list(counts) == [step.name for step in STEPS if isinstance(step, Each)]
 
 
 def test_status_of_a_run_in_the_middle(
@@ -83,7 +84,10 @@ def test_clean_leaves_the_account(
     assert line.startswith(f"{finished}: ")
     assert line.endswith(" MB removed")
     left = {str(path.relative_to(finished)) for path in finished.rglob("*") if path.is_file()}
-    assert left == {".lock", "run.json", "rejected/source.parquet", "rejected/target.parquet"}
+    assert {name for name in left if not name.startswith("progress/")} == {
+        *(".lock", "run.json", "rejected/source.parquet", "rejected/target.parquet"),
+    }
+    assert told("status", finished, capsys)[0] == f"{finished}: finished, and emptied by clean"
     world.mine("out.jsonl", "--work-dir", str(finished))
     assert world.path("out.jsonl").read_bytes() == out
 
@@ -91,7 +95,7 @@ def test_clean_leaves_the_account(
 def test_what_is_no_work_folder_or_in_use(
     finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with (finished / locking.LOCK).open("w") as lock:
+    with (finished / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert "a run is at work there" in refused("clean", finished, capsys)
         assert told("status", finished, capsys)[0] == f"{finished}: at work"
@@ -103,6 +107,6 @@ def test_what_is_no_work_folder_or_in_use(
 
 def test_a_line_that_is_half_written_is_left_out(finished: Path) -> None:
     (path,) = (finished / "progress").glob("*.jsonl")
-    before = ledger.read_stages(finished)
-    path.write_text(path.read_text(encoding="utf-8") + '["export_pa', encoding="utf-8")
-    assert ledger.read_stages(finished) == before
+    before = ledger.read_stages(WorkFolder(finished))
+    path.write_text(path.read_text(encoding="utf-8") + '{"stage": "export_pa', encoding="utf-8")
+    assert ledger.read_stages(WorkFolder(finished)) == before

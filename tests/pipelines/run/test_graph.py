@@ -11,9 +11,10 @@ import pytest
 from apache_beam.pipeline import AppliedPTransform
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 
-from pipelines.run import graph
 from pipelines.run import mining as run
-from pipelines.run.graph import Stage, build
+from pipelines.run.beam import build
+from pipelines.run.executor import StageRunner
+from pipelines.run.steps import STEPS, Each
 from tests.pipelines.worlds import World
 
 PRIMITIVES = (beam.Create, beam.ParDo, beam.GroupByKey)
@@ -39,12 +40,12 @@ def test_only_create_pardo_and_group_by_key(world: World) -> None:
         assert not node.side_inputs, f"{node.full_label} has side inputs"
     stages = [node.full_label for node in found if isinstance(node.transform, beam.ParDo)]
     assert [label for label in stages if "/" not in label] == [
-        *("read_side", "embed_shard", "plan_sides", "train_side", "fill_index"),
-        *("plan_tiles", "search_tile", "find_neighbours"),
+        *("read_side", "embed_shard", "prepare_sides", "train_side", "fill_index"),
+        *("cut_tiles", "search_tile", "find_neighbours"),
         *("select_pairs", "align_pairs", "filter_pairs", "write_summary", "export_pairs"),
     ]
     assert [label for label in stages if "/" not in label] == [
-        stage.__name__ for stage in graph.STAGES
+        step.name for step in STEPS if isinstance(step, Each)
     ]
 
 
@@ -53,24 +54,23 @@ def test_elements_are_small_however_large_the_corpus(
     world: World, monkeypatch: pytest.MonkeyPatch, index: str
 ) -> None:
     sizes: dict[str, list[int]] = {}
-    really_process = Stage.process
+    really_call = StageRunner.__call__
 
-    def process(stage: Stage, element: object) -> Iterator[object]:
-        for result in really_process(stage, element):
-            name = stage._function.__name__
-            sizes.setdefault(name, []).append(len(pickle.dumps(result)))
-            yield result
+    def call(runner: StageRunner, step: Each, element: object) -> list:
+        made = really_call(runner, step, element)
+        sizes.setdefault(step.name, []).extend(len(pickle.dumps(result)) for result in made)
+        return made
 
-    monkeypatch.setattr(graph.Stage, "process", process)
+    monkeypatch.setattr(StageRunner, "__call__", call)
     options = world.options("out.tsv", world.path("work"), rows_per_shard=6, index=index)
     run.mine_corpus(options)
     assert {name: len(found) for name, found in sizes.items()} == {
         "read_side": 7 + 9,
         "embed_shard": 7 + 9,
-        "plan_sides": 2,
+        "prepare_sides": 2,
         "train_side": 7 + 9,
         "fill_index": 7 + 9,
-        "plan_tiles": 7 * 9,
+        "cut_tiles": 7 * 9,
         "search_tile": 2 * 7 * 9,
         "find_neighbours": 7 + 9,
         "select_pairs": 1,
@@ -87,7 +87,7 @@ def test_elements_are_small_however_large_the_corpus(
 def test_a_reference_does_not_name_the_other_shards(world: World) -> None:
     from pipelines.stages.read import read_side
 
-    shards = read_side(world.options("out.tsv", world.path("work"), rows_per_shard=1), "target")
+    shards = read_side(world.run("out.tsv", world.path("work"), rows_per_shard=1), "target")
     assert len(shards) == 50
     assert {len(shard.corpus.files) for shard in shards} == {4}
     assert len({shard.digest for shard in shards}) == 50

@@ -11,10 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from encoder import load_encoder
-from miner import score_ranges
 from miner.word_match import align_texts, aligned_scores
 from pipelines.cli.mine import mine_corpus
-from pipelines.stages import encode as embedding
+from pipelines.stages import align
 from tests.pipelines.conftest import SAMPLE, Refused
 from tests.pipelines.worlds import read_jsonl, snapshot
 
@@ -97,7 +96,7 @@ def test_a_run_that_failed_while_it_aligned_goes_on(
         def full(*_: object, **__: object) -> None:
             raise OSError(28, "No space left on device", "ranges")
 
-        patched.setattr(score_ranges, "merge_in_ranges", full)
+        patched.setattr(align, "merge_in_ranges", full)
         assert mine_corpus([*aligned, str(tmp_path / "again.tsv")]) == 2
     assert not (tmp_path / "again.tsv").exists()
     assert mine_corpus([*aligned, str(tmp_path / "again.tsv")]) == 0
@@ -145,9 +144,9 @@ def test_an_encoder_without_words(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    sentences = SimpleNamespace(name="sentences", dim=4, encode=None)
+    sentences = SimpleNamespace(name="sentences", dim=4, precision="float32", encode=None)
     sentences.for_language = lambda language: sentences
-    monkeypatch.setattr(embedding, "_load_once", lambda spec: sentences)
+    monkeypatch.setattr("pipelines.context.load_encoder", lambda *_, **__: sentences)
     command, _ = corpora
     arguments = [*command, "--encoder", "other", "--align", "-o", str(tmp_path / "out.tsv")]
     assert mine_corpus(arguments) == 2

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from miner.knn import faiss_index
 from pipelines.cli.mine import mine_corpus
+from pipelines.references import SideVectors
 from pipelines.run.mining import mine_corpus as run
-from pipelines.stages import index as indexing
+from pipelines.stages import index
 from pipelines.stages import index_search as lookup
-from pipelines.stages.encode import SideVectors, embed_shard
+from pipelines.stages.encode import embed_shard
 from pipelines.stages.read import read_side
 from tests.pipelines.worlds import World, make_world, one_line, read_pairs, search_eagerly
 
@@ -55,8 +56,8 @@ class Builds:
             self.filled.append(len(rows))
             add(index, rows, factory=factory)
 
-        monkeypatch.setattr(faiss_index, "train_index", train_index)
-        monkeypatch.setattr(faiss_index, "add_rows", add_rows)
+        monkeypatch.setattr(index, "train_index", train_index)
+        monkeypatch.setattr(index, "add_rows", add_rows)
 
     def take(self) -> tuple[int, int]:
         """How many were trained and filled since the last call."""
@@ -252,8 +253,8 @@ def test_blocks_of_queries_do_not_change_what_is_found(
 
 def test_a_query_for_which_nothing_is_proposed(world: World, tmp_path: Path) -> None:
     """All cells that it probes may be empty."""
-    options = world.options("out.tsv", tmp_path / "work")
-    shards = [embed_shard(options, shard) for shard in read_side(options, "target")]
+    context = world.run("out.tsv", tmp_path / "work")
+    shards = [embed_shard(context, shard) for shard in read_side(context, "target")]
     base = SideVectors(shards)
     queries = shards[0].unit_vectors()[:3]
     proposed = lookup._nothing(3, 8)
@@ -280,7 +281,7 @@ def test_k_may_be_larger_than_the_other_side(tmp_path: Path) -> None:
 def test_auto_is_a_cell_join_past_exact_search(
     large: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(indexing, "EXACT_SIMILARITIES", 1000)
+    monkeypatch.setattr("miner.knn.method.EXACT_SIMILARITIES", 1000)
     with caplog.at_level(logging.INFO, logger="pipelines"):
         run(large.options("out.tsv", large.path("auto")))
     assert "index auto: 340 x 380 sentences: cells" in [

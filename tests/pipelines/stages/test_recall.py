@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from miner.arrays import Neighbours
 from miner.storage.layout import SOURCE, TARGET
+from pipelines.references import EmbeddedShard
 from pipelines.stages import recall
-from pipelines.stages.encode import EmbeddedShard, embed_shard
+from pipelines.stages.encode import embed_shard
 from pipelines.stages.read import read_side
 from pipelines.stages.recall import measure_recall
 from tests.miner import oracle
@@ -29,10 +30,9 @@ def embedded(
     """The shards of both sides."""
     np.save(world.path("src.npy"), world.source_vectors)
     np.save(world.path("tgt.npy"), world.target_vectors)
-    options = world.options("out.tsv", work_dir, rows_per_shard=rows_per_shard)
+    run = world.run("out.tsv", work_dir, rows_per_shard=rows_per_shard)
     source, target = (
-        [embed_shard(options, shard) for shard in read_side(options, side)]
-        for side in (SOURCE, TARGET)
+        [embed_shard(run, shard) for shard in read_side(run, side)] for side in (SOURCE, TARGET)
     )
     return source, target
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from encoder.bag import BagEncoder
 from pipelines.cli.mine import mine_corpus
 from pipelines.options import CorpusOptions, MiningOptions
-from pipelines.run.graph import build
+from pipelines.run.beam import build
 from pipelines.stages.encode_batches import encode_block
 from pipelines.stages.summary import read_summary
 from tests.pipelines.conftest import Refused

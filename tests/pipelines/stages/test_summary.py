@@ -48,7 +48,7 @@ def test_everything_is_accounted_for(messy: World, capsys: pytest.CaptureFixture
     assert side["read"] == side["unique"] + side["duplicates"] + sum(side["rejected"].values())
     assert told["pairs"] == len(read_jsonl(out)) > 0
     assert told["candidates"] > told["pairs"]
-    assert told["encoder"] == "given"
+    assert told["encoder"] == "precomputed"
     assert told["options"]["source"]["language"] == "de"
     assert (told["options"]["k"], told["options"]["threshold"]) == (2, None)
 
@@ -122,11 +122,10 @@ def test_progress_is_logged_every_ten_seconds(
 ) -> None:
     now = 0.0
     monkeypatch.setattr("pipelines.progress.time.monotonic", lambda: now)
-    monitor = progress.Monitor(bars=False)
-    progress.install(monitor)
+    monitor = progress.Monitor()
     with (
         caplog.at_level(logging.INFO, logger="pipelines"),
-        progress.stage("search", 10_000, "similarities") as meter,
+        monitor.stage("search", 10_000, "similarities") as meter,
     ):
         for now in (4.0, 9.0, 12.0, 21.0, 23.0):  # noqa: B007 - read by the clock above
             meter.advance(1000)
@@ -144,10 +143,9 @@ def test_the_rate_is_that_of_the_work_that_was_done_here(
     """After 100 seconds of preparation, and 600 steps of an earlier run."""
     now = 0.0
     monkeypatch.setattr("pipelines.progress.time.monotonic", lambda: now)
-    progress.install(progress.Monitor(bars=False))
     with (
         caplog.at_level(logging.INFO, logger="pipelines"),
-        progress.stage("train", 1000, "steps") as meter,
+        progress.Monitor().stage("train", 1000, "steps") as meter,
     ):
         now = 100.0
         meter.begin(600)
@@ -157,14 +155,3 @@ def test_the_rate_is_that_of_the_work_that_was_done_here(
         "train: 620 of 1,000 steps, 2/s, 190 s left",
         "train: 20 steps in 10.0 s",
     ]
-
-
-def test_without_a_monitor_progress_goes_nowhere(caplog: pytest.LogCaptureFixture) -> None:
-    progress.install(None)
-    with (
-        caplog.at_level(logging.DEBUG, logger="pipelines"),
-        progress.stage("read", None, "lines") as meter,
-    ):
-        meter.advance(5)
-        meter.close()
-    assert not caplog.records

@@ -1,4 +1,4 @@
-"""Strips of shards: few lists on disk however many shards there are, and the same bytes."""
+"""Groups of shards: few lists on disk however many shards there are, and the same bytes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.references import check_whole
-from pipelines.stages.tiles import MOST_STRIPS, strip_sizes
+from pipelines.stages.shard_groups import MAX_GROUPS, group_sizes
 from tests.pipelines.worlds import World, make_world
 
 
@@ -25,15 +25,15 @@ from tests.pipelines.worlds import World, make_world
         (20, [2] * 16 + [1], [1] * 20),  # it is another one
     ],
 )
-def test_the_shards_of_strips(shards: int, before: list[int], expected: list[int]) -> None:
-    assert strip_sizes(shards, before) == expected
+def test_the_shards_of_groups(shards: int, before: list[int], expected: list[int]) -> None:
+    assert group_sizes(shards, before) == expected
 
 
 @pytest.mark.parametrize("shards", [1, 31, 33, 64, 65, 1000, 3815])
-def test_strips_are_few(shards: int) -> None:
-    sizes = strip_sizes(shards)
+def test_groups_are_few(shards: int) -> None:
+    sizes = group_sizes(shards)
     assert sum(sizes) == shards
-    assert len(sizes) <= MOST_STRIPS
+    assert len(sizes) <= MAX_GROUPS
 
 
 @pytest.fixture(scope="module")
@@ -50,17 +50,17 @@ def tied(tmp_path_factory: pytest.TempPathFactory) -> World:
     ("index", "shards"),
     [("exact", 1), ("cells8:probes=3", 1), ("IVF4,Flat", 5)],  # IVF goes by shards among ties
 )
-def test_strips_change_no_byte_and_bound_the_lists(
+def test_groups_change_no_byte_and_bound_the_lists(
     tied: World, index: str, shards: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = tied.mine("whole.jsonl", "--index", index, "--shards", str(shards))
     expected = whole.read_bytes()
-    monkeypatch.setattr("pipelines.stages.tiles.MOST_STRIPS", 2)
-    name = f"strips-{index[:5]}"
+    monkeypatch.setattr("pipelines.stages.shard_groups.MAX_GROUPS", 2)
+    name = f"groups-{index[:5]}"
     options = ("--index", index, "--shards", "5", "--work-dir", str(tied.path(name)))
-    assert tied.mine("strips.jsonl", *options).read_bytes() == expected
+    assert tied.mine("groups.jsonl", *options).read_bytes() == expected
     tiles = tied.path(name) / "tiles"
-    assert json.loads((tiles / "strips.json").read_bytes()) == {
+    assert json.loads((tiles / "groups.json").read_bytes()) == {
         "source": [3, 2],
         "target": [3, 2],
     }
@@ -70,11 +70,11 @@ def test_strips_change_no_byte_and_bound_the_lists(
         f"{source:05d}-{target:05d}" for source in (0, 3) for target in (0, 3)
     ]
     lists = [*tiles.glob("*/*.ids.npy")]
-    assert len(lists) == 2 * 5 + 2 * 5  # of each shard with each strip of the other side
+    assert len(lists) == 2 * 5 + 2 * 5  # of each shard with each group of the other side
     assert not [*tiles.glob("*/scratch")]
 
 
-def test_documents_in_strips(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documents_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     world = make_world(tmp_path, sources=60, targets=60, pairs=20)
     for short, lines in (("src", world.source), ("tgt", world.target)):
         rows = "".join(f"{row}\td{row % 6}\t{text}\n" for row, text in enumerate(lines))
@@ -83,12 +83,12 @@ def test_documents_in_strips(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     options = ["--scope", "document", "--document-pairs", str(world.path("pairs.tsv"))]
     options += ["--margin-scope", "corpus", "--input-format", "tsv"]
     expected = world.mine("whole.jsonl", *options).read_bytes()
-    monkeypatch.setattr("pipelines.stages.tiles.MOST_STRIPS", 2)
-    assert world.mine("strips.jsonl", *options, "--shards", "5").read_bytes() == expected
+    monkeypatch.setattr("pipelines.stages.shard_groups.MAX_GROUPS", 2)
+    assert world.mine("groups.jsonl", *options, "--shards", "5").read_bytes() == expected
 
 
 def test_recall_is_measured_on_some_shards(tied: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipelines.stages.recall.MOST_SHARDS", 2)
+    monkeypatch.setattr("pipelines.stages.recall.MAX_SHARDS", 2)
     work_dir = tied.path("measured")
     options = ("--index", "cells8:probes=3", "--shards", "5", "--work-dir", str(work_dir))
     tied.mine("measured.jsonl", *options)

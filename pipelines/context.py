@@ -1,0 +1,61 @@
+"""What the stages of a run share within one process."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+from encoder import Encoder, load_encoder
+from encoder.words import WordEncoder
+from miner.storage.layout import WorkFolder
+from pipelines.options import MiningOptions
+from pipelines.progress import Monitor
+
+
+class RunContext:
+    """A run as its stages see it: its options, the places in its work folder, encoder, progress.
+
+    Several runs may be at work in one process, each with a context of its own.
+    """
+
+    def __init__(self, options: MiningOptions, monitor: Monitor | None = None) -> None:
+        self.options = options
+        self.folder = WorkFolder(options.work_dir)
+        self.monitor = monitor or Monitor()
+        self._loading = threading.Lock()
+        self._loaded: Encoder | None = None
+        self._prepared: dict[str | None, Encoder] = {}
+
+    def fixed(self, **changes: object) -> RunContext:
+        """Return the same run with some options decided, and the encoder that was loaded."""
+        context = RunContext(replace(self.options, **changes), self.monitor)  # type: ignore[arg-type]
+        context._loaded = self._loaded
+        return context
+
+    def encoder(self, language: str | None = None) -> Encoder:
+        """Return the run's encoder with what it does to a language; it is loaded once.
+
+        Raises:
+            ValueError: there is no such encoder, or it cannot run in the precision asked for.
+        """
+        with self._loading:
+            if self._loaded is None:
+                options = self.options
+                self._loaded = load_encoder(options.encoder, precision=options.precision)
+            if language not in self._prepared:
+                self._prepared[language] = self._loaded.for_language(language)
+            return self._prepared[language]
+
+    def word_encoder(self) -> WordEncoder:
+        """Return the run's encoder.
+
+        Raises:
+            ValueError: it has no vectors of words.
+        """
+        encoder = self.encoder()
+        if not isinstance(encoder, WordEncoder):
+            raise ValueError(
+                f"--align: the encoder {self.options.encoder} has no vectors of words; choose "
+                "mini, or a folder that train-encoder made of a bag"
+            )
+        return encoder

@@ -1,0 +1,265 @@
+"""The steps of a run, interpreted by Apache Beam: on worker processes here, or on an engine.
+
+Only Create, ParDo and GroupByKey are used, in one line without side inputs or second outputs: every
+runner has them.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import shlex
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.metrics.cells import DistributionResult
+from apache_beam.metrics.metric import Metrics
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
+from apache_beam.runners.runner import PipelineResult, PipelineRunner, create_runner
+from apache_beam.transforms.environments import Environment, SubprocessSDKEnvironment
+
+from encoder import BUNDLED
+from miner.storage import cache
+from miner.threads import usable_cores
+from pipelines.context import RunContext
+from pipelines.options import CorpusOptions, MiningOptions
+from pipelines.progress import Monitor
+from pipelines.resources.memory import peak_bytes
+from pipelines.run.executor import StageRunner
+from pipelines.run.steps import START, STEPS, Each, Spread, Step
+
+MIN_SHOWN = 0.05  # seconds
+ENDING_SECONDS = 10.0  # that workers which were interrupted get
+THREADS = "OMP_NUM_THREADS"
+
+
+def submit(run: RunContext, own: Path) -> None:
+    """Run the steps on Beam as the options say.
+
+    ``own`` is a folder on this machine for this run alone.
+    """
+    options = _absolute(run.options)
+    runner, beam_options, hints = _engine(options, own)
+    pipeline = beam.Pipeline(runner=runner, options=beam_options)
+    build(pipeline, options, hints)
+    if options.workers == 1:
+        result = pipeline.run()
+        result.wait_until_finish()
+    else:
+        result = _run_with_workers(pipeline, _running(own))
+    _note_workers(run.monitor, result)
+
+
+def build(
+    pipeline: beam.Pipeline, options: MiningOptions, hints: Mapping[str, str] | None = None
+) -> None:
+    """Add the steps of a run to ``pipeline``.
+
+    ``hints`` are Beam's resource hints for the workers that encode; the others need no accelerator.
+    """
+    run_id = secrets.token_hex(8)
+    references = pipeline | beam.Create(START)
+    for step in STEPS:
+        references = references | step.name >> _transform(step, options, run_id, hints or {})
+
+
+def _transform(
+    step: Step, options: MiningOptions, run_id: str, hints: Mapping[str, str]
+) -> beam.PTransform:
+    if isinstance(step, Each):
+        stage = beam.ParDo(Stage(step, options, run_id))
+        return stage.with_resource_hints(**hints) if step.encodes else stage
+    return _Spread(step.key) if isinstance(step, Spread) else _Gather(step.key)
+
+
+class Stage(beam.DoFn):
+    """Calls a stage's function on each element.
+
+    Beam's counters ``stages`` are the elements done, ``sentences`` what became of those read. Its
+    distributions are the ``milliseconds`` of each element and the ``peak bytes`` of a worker.
+    """
+
+    def __init__(self, step: Each, options: MiningOptions, run_id: str) -> None:
+        self._step = step
+        self._options = options
+        self._run_id = run_id
+        self._done = Metrics.counter("stages", step.name)
+        self._milliseconds = Metrics.distribution("milliseconds", step.name)
+        self._peak = Metrics.distribution("memory", "peak bytes")
+
+    def process(self, element: object) -> Iterator[object]:
+        """Run the stage on one reference, or on all those of a group."""
+        start = time.perf_counter()
+        made = _of_worker(self._run_id, self._options)(self._step, element)
+        self._done.inc()
+        self._milliseconds.update(round(1000 * (time.perf_counter() - start)))
+        self._peak.update(peak_bytes())
+        if self._step.account:
+            account = self._step.account(made if self._step.many else made[0])
+            for name, count in account.items():
+                Metrics.counter("sentences", name).inc(count)
+        yield from made
+
+
+# The run that this worker process is at: all its threads share an encoder.
+_current: dict[str, StageRunner] = {}
+_starting = threading.Lock()
+
+
+def _of_worker(run_id: str, options: MiningOptions) -> StageRunner:
+    """Return what calls this run's stages in this process, made for the first of its elements."""
+    with _starting:
+        if run_id not in _current:
+            _current.clear()
+            _current[run_id] = StageRunner(RunContext(options))
+        return _current[run_id]
+
+
+class _Gather(beam.PTransform):
+    """Groups references by a key into lists."""
+
+    def __init__(self, key: Callable[[Any], str]) -> None:
+        super().__init__()
+        self._key = key
+
+    def expand(self, references: beam.pvalue.PCollection) -> beam.pvalue.PCollection:
+        key = self._key
+        return (
+            references
+            | beam.Map(lambda reference: (key(reference), reference))
+            | beam.GroupByKey()
+            | beam.Map(lambda group: list(group[1]))
+        )
+
+
+class _Spread(_Gather):
+    """Hands each reference to any worker: without it, one stage's worker does the next one's."""
+
+    def expand(self, references: beam.pvalue.PCollection) -> beam.pvalue.PCollection:
+        return super().expand(references) | beam.FlatMap(lambda group: group)
+
+
+def _engine(
+    options: MiningOptions, own: Path
+) -> tuple[PipelineRunner, PipelineOptions, Mapping[str, str]]:
+    """Return the runner, its options, and the resource hints for the workers that encode."""
+    flags = [f"--direct_num_workers={options.workers}", *options.beam_options]
+    name = options.runner or "DirectRunner"
+    try:
+        # The direct runner by its own name: "DirectRunner" would first try to download another one.
+        local = name == "DirectRunner"
+        runner = FnApiRunner(_workers_here(options, own)) if local else create_runner(name)
+    except ImportError as error:
+        raise ValueError(f"--runner {options.runner}: {error}") from error
+    beam_options = PipelineOptions(flags)
+    known = beam_options.get_all_options().keys()
+    unknown = beam_options.get_all_options(retain_unknown_options=True).keys() - known
+    if unknown:
+        names = ", ".join(f"--{name}" for name in sorted(unknown))
+        raise ValueError(f"{names}: no option of Beam's for --runner {options.runner}")
+    standard = beam_options.view_as(StandardOptions)
+    hints = dict(_hint(hint) for hint in standard.resource_hints)
+    standard.resource_hints = []  # Beam would give them to all workers
+    return runner, beam_options, hints
+
+
+def _hint(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ValueError(f"--resource_hint {text}: is not NAME=VALUE, such as min_ram=16GB")
+    return name, value
+
+
+def _running(own: Path) -> Path:
+    """Return the file that the worker processes on this machine go on with as long as it exists."""
+    return own / "running"
+
+
+def _workers_here(options: MiningOptions, own: Path) -> Environment | None:
+    """Return what starts worker processes on this machine; None for the runner's own process.
+
+    They share its cores and the copies of remote files.
+    """
+    if options.workers == 1:
+        return None
+    threads = os.environ.get(THREADS, str(max(1, usable_cores() // options.workers)))
+    level = logging.getLogger("pipelines").getEffectiveLevel()
+    command = [
+        *("env", f"{THREADS}={threads}", f"{cache.FOLDER}={own}"),
+        *(sys.executable, "-m", "pipelines.run.worker", str(level), str(_running(own))),
+    ]
+    # A terminal's interrupt is for this process, which ends its workers.
+    shell = f"trap '' INT; exec {shlex.join(command)}"
+    return SubprocessSDKEnvironment.from_command_string(shell)
+
+
+def _run_with_workers(pipeline: beam.Pipeline, running: Path) -> PipelineResult:
+    """Run on worker processes, which end when this function does, an interrupt included.
+
+    Beam runs in a thread: interrupted, it would wait for its workers, and not always let them go.
+    """
+    results: list[PipelineResult] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            result = pipeline.run()
+            result.wait_until_finish()
+            results.append(result)
+        except BaseException as error:  # raised again below, in the caller's thread
+            errors.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    running.touch()
+    try:
+        thread.start()
+        thread.join()
+    finally:
+        running.unlink(missing_ok=True)
+        thread.join(ENDING_SECONDS)
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def _note_workers(monitor: Monitor, result: PipelineResult) -> None:
+    """Hand what the workers measured to the run's monitor, if the runner knows it."""
+    try:
+        distributions = result.metrics().query()["distributions"]
+    except NotImplementedError:  # Dask
+        return
+    by_kind: dict[str, dict[str, DistributionResult]] = {"milliseconds": {}, "memory": {}}
+    for found in distributions:
+        name = found.key.metric
+        by_kind.setdefault(name.namespace, {})[name.name] = found.committed
+    took = {name: (found.sum or 0) / 1000 for name, found in by_kind["milliseconds"].items()}
+    monitor.seconds.update({name: spent for name, spent in took.items() if spent >= MIN_SHOWN})
+    peaks = [peak.max or 0 for peak in by_kind["memory"].values()]
+    monitor.peak_bytes = max(peaks, default=0)
+
+
+def _absolute(options: MiningOptions) -> MiningOptions:
+    """Return the same paths for processes with other working folders."""
+
+    def absolute(side: CorpusOptions) -> CorpusOptions:
+        embeddings = side.embeddings and side.embeddings.absolute()
+        return replace(side, path=side.path.absolute(), embeddings=embeddings)
+
+    is_folder = options.encoder != BUNDLED and Path(options.encoder).is_dir()
+    return replace(
+        options,
+        source=absolute(options.source),
+        target=absolute(options.target),
+        output=options.output.absolute(),
+        work_dir=options.work_dir.absolute(),
+        document_pairs=options.document_pairs and options.document_pairs.absolute(),
+        encoder=str(Path(options.encoder).absolute()) if is_folder else options.encoder,
+    )

@@ -1,0 +1,48 @@
+"""The steps of a run, done one after the other in this process, without an engine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from pipelines.context import RunContext
+from pipelines.resources.memory import release
+from pipelines.run.ledger import Ledger
+from pipelines.run.steps import Each, Gather, Step
+
+
+class StageRunner:
+    """Calls stages' functions in this process, and notes in the ledger what they have done."""
+
+    def __init__(self, run: RunContext) -> None:
+        self._run = run
+        self._ledger = Ledger(run.folder)
+
+    def __call__(self, step: Each, element: object) -> list[Any]:
+        """Return what a stage makes of one reference, or of the list of a group."""
+        start = time.perf_counter()
+        try:
+            result = step.stage(self._run, element)
+        except BaseException as error:
+            self._ledger.note_failed(step.name, error)
+            raise
+        made = result if step.many else [result]
+        self._ledger.note_done(step.name, made=len(made), seconds=time.perf_counter() - start)
+        release()
+        return made
+
+
+def execute(run: RunContext, steps: Sequence[Step], references: Sequence[Any]) -> list[Any]:
+    """Interpret the steps in this process; return the references that the last one makes."""
+    call = StageRunner(run)
+    found = list(references)
+    for step in steps:
+        if isinstance(step, Each):
+            found = [made for element in found for made in call(step, element)]
+        elif isinstance(step, Gather):
+            groups: dict[str, list[Any]] = {}
+            for reference in found:
+                groups.setdefault(step.key(reference), []).append(reference)
+            found = list(groups.values())
+    return found

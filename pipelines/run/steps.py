@@ -1,0 +1,140 @@
+"""The mining graph, as data: the steps that lead from two corpora to an output.
+
+    sides -> read -> encode -> train, fill indexes -> all tiles -> search -> merge
+          -> select -> align -> filter -> summary -> export
+
+Elements are small references to sealed artefacts, never sentences or vectors, so next to nothing
+is moved. ``pipelines.run.executor`` interprets the steps in this process, ``pipelines.run.beam`` on
+Beam's engines; both call the same functions and make the same artefacts. References that an engine
+lost are missed by the next stage that gathers (``pipelines.references.whole_side``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from miner.storage.layout import SIDES
+from pipelines.context import RunContext
+from pipelines.references import EmbeddedShard, FoundPart, SearchTile, Shard, UnindexedShard
+from pipelines.stages.align import align_pairs
+from pipelines.stages.encode import embed_shard
+from pipelines.stages.export import export_pairs
+from pipelines.stages.filter import filter_pairs
+from pipelines.stages.index import fill_index, prepare_sides, train_side
+from pipelines.stages.merge import find_neighbours
+from pipelines.stages.read import read_side
+from pipelines.stages.search import cut_tiles, search_tile
+from pipelines.stages.select import select_pairs
+from pipelines.stages.summary import write_summary
+
+Account: TypeAlias = Callable[[Any], Mapping[str, int]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Each:
+    """Call a stage's function on each reference; what it returns goes on.
+
+    Where it makes ``many``, it returns a list, each item of which goes on by itself. ``account``
+    counts what became of the sentences that were read; ``encodes`` says that accelerators help.
+    """
+
+    stage: Callable[[RunContext, Any], Any]
+    many: bool = False
+    encodes: bool = False
+    account: Account | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        return self.stage.__name__
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gather:
+    """Put the references of each key into a list; without a key, all of them.
+
+    There are as many lists as the stage ``as_many_as`` makes references.
+    """
+
+    name: str
+    key: Callable[[Any], str] = lambda reference: ""
+    as_many_as: Callable[..., object] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spread:
+    """Hand each reference, by its key, to any worker; else one stage's does the next one's."""
+
+    name: str
+    key: Callable[[Any], str]
+
+
+Step: TypeAlias = Each | Gather | Spread
+
+
+def _shard(shard: Shard) -> str:
+    return shard.name
+
+
+def _unindexed(shard: UnindexedShard) -> str:
+    return shard.embedded.shard.name
+
+
+def _tile(tile: SearchTile) -> str:
+    return tile.name
+
+
+def _part(part: FoundPart) -> str:
+    return part.embedded.shard.name
+
+
+def _account_of_reading(shards: Sequence[Shard]) -> Mapping[str, int]:
+    facts = shards[0].corpus.facts
+    kept = {name: facts[name] for name in ("read", "unique", "duplicates")}
+    return kept | {f"rejected: {why}": count for why, count in facts["rejected"].items()}
+
+
+def _account_of_encoding(embedded: EmbeddedShard) -> Mapping[str, int]:
+    counts = embedded.vectors.facts["dropped"]
+    return {f"rejected: {why}": count for why, count in counts.items()}
+
+
+START = SIDES
+
+STEPS: tuple[Step, ...] = (
+    Each(stage=read_side, many=True, account=_account_of_reading),
+    Spread(name="spread shards", key=_shard),
+    Each(stage=embed_shard, encodes=True, account=_account_of_encoding),
+    Gather(name="all shards"),
+    Each(stage=prepare_sides, many=True),
+    Each(stage=train_side, many=True),
+    Spread(name="spread sides", key=_unindexed),
+    Each(stage=fill_index),
+    Gather(name="all indexes"),
+    Each(stage=cut_tiles, many=True),
+    Spread(name="spread tiles", key=_tile),
+    Each(stage=search_tile, many=True),
+    Gather(name="by shard", key=_part, as_many_as=read_side),
+    Each(stage=find_neighbours),
+    Gather(name="all neighbours"),
+    Each(stage=select_pairs),
+    Each(stage=align_pairs),
+    Each(stage=filter_pairs),
+    Each(stage=write_summary),
+    Each(stage=export_pairs),
+)
+
+
+def sources_of_elements(steps: Sequence[Step]) -> dict[str, int | str]:
+    """Return, for each stage, how many elements it takes: a number, or as many as a stage makes."""
+    found: dict[str, int | str] = {}
+    feed: int | str = len(START)
+    for step in steps:
+        if isinstance(step, Gather):
+            feed = step.as_many_as.__name__ if step.as_many_as else 1
+        elif isinstance(step, Each):
+            found[step.name] = feed
+            feed = step.name if step.many else feed
+    return found

@@ -1,0 +1,90 @@
+"""The ledger: what was done, what failed first, and what writing it costs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from miner.storage.layout import WorkFolder
+from miner.storage.remote import RemotePath
+from pipelines.run import ledger
+from pipelines.run.ledger import Ledger, begin, first_failure, read_stages
+from pipelines.run.steps import STEPS, sources_of_elements
+
+
+def test_how_many_elements_each_stage_takes() -> None:
+    assert sources_of_elements(STEPS) == {
+        "read_side": 2,
+        "embed_shard": "read_side",
+        "prepare_sides": 1,
+        "train_side": "prepare_sides",
+        "fill_index": "train_side",
+        "cut_tiles": 1,
+        "search_tile": "cut_tiles",
+        "find_neighbours": "read_side",
+        **dict.fromkeys(
+            ["select_pairs", "align_pairs", "filter_pairs", "write_summary", "export_pairs"], 1
+        ),
+    }
+
+
+def test_expectations_follow_from_what_was_made(tmp_path: Path) -> None:
+    folder = WorkFolder(tmp_path)
+    begin(folder, {"read": 2, "embed": "read", "select": 1})
+    notes = Ledger(folder), Ledger(folder)
+    notes[0].note_done("read", made=3, seconds=0.5)
+    assert [(state.done, state.expected) for state in read_stages(folder)] == [
+        *((1, 2), (0, None), (0, 1)),
+    ]
+    notes[1].note_done("read", made=4, seconds=0.25)
+    notes[0].note_done("embed", made=1, seconds=1)
+    assert [(state.done, state.expected) for state in read_stages(folder)] == [
+        *((2, 2), (1, 7), (0, 1)),
+    ]
+    assert read_stages(folder)[0].seconds == 0.75
+
+
+def test_the_first_failure_is_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = WorkFolder(tmp_path)
+    begin(folder, {"read": 2})
+    assert first_failure(folder) is None
+    one, other = Ledger(folder), Ledger(folder)
+    one._name, other._name = "b", "a"  # their files are read in another order
+    for second, (noting, error) in enumerate(
+        [(one, OSError(28, "No space left", "x")), (other, KeyError("y")), (one, ValueError("z"))]
+    ):
+        monkeypatch.setattr("time.time", lambda second=second: 100.0 + second)
+        noting.note_failed("read", error)
+    other.note_failed("read", KeyboardInterrupt())
+    failure = first_failure(folder)
+    assert failure is not None
+    assert (failure.at, failure.line, failure.is_users) == (100.0, "x: No space left", True)
+    begin(folder, {"read": 2})
+    assert first_failure(folder) is None
+
+
+def test_a_remote_ledger_writes_in_proportion_to_its_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    objects: dict[str, str] = {}
+    written = 0
+
+    def receive(place: RemotePath, local: Path) -> None:
+        nonlocal written
+        objects[place.name] = local.read_text(encoding="utf-8")
+        written += len(objects[place.name])
+
+    (tmp_path / "cache").mkdir(mode=0o700)
+    monkeypatch.setenv("ADIT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(RemotePath, "receive", receive)
+    monkeypatch.setattr(RemotePath, "mkdir", lambda *_, **__: None)
+    notes = Ledger(WorkFolder(RemotePath.from_uri("s3://bucket/work")))
+    for number in range(2000):
+        notes.note_done("search_tile", made=number, seconds=0.5)
+    lines = [json.loads(line) for content in objects.values() for line in content.splitlines()]
+    assert sorted(line["made"] for line in lines) == list(range(2000))
+    assert len(objects) == -(-2000 // ledger.CHUNK)
+    held = sum(map(len, objects.values()))
+    assert written < held * ledger.CHUNK  # rewriting all for each line would be 1,000 times that
