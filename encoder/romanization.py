@@ -67,7 +67,15 @@ def _table(*alphabets: str) -> dict[int, str]:
 
 
 _TABLE = {
-    **_table(_CYRILLIC, _GREEK, _ARMENIAN, _GEORGIAN, _LATIN, _ARABIC, _KHMER, ),
+    **_table(
+        _CYRILLIC,
+        _GREEK,
+        _ARMENIAN,
+        _GEORGIAN,
+        _LATIN,
+        _ARABIC,
+        _KHMER,
+    ),
     **{ord(letter): letter for letter in LETTERS},
     **dict.fromkeys(map(ord, _SILENT), ""),
 }
@@ -79,11 +87,11 @@ class _Spellings(dict[int, str]):
     def __missing__(self, code: int) -> str:
         character = chr(code)
         digit = unicodedata.digit(character, None)
-        base, *marks = unicodedata.normalize("NFKD", character)
+        parts = unicodedata.normalize("NFKD", character)
         if digit is not None:
             found = str(digit)
-        elif ord(base) in _TABLE:  # a letter with accents, or several letters in one
-            found = "".join(_TABLE.get(ord(part), "") for part in [base, *marks])
+        elif ord(parts[0]) in _TABLE:  # a letter with accents, or several letters in one
+            found = "".join(_TABLE.get(ord(part), "") for part in parts)
         else:
             found = _named(character) if code >= 128 else ""
         self[code] = "".join(letter for letter in found if letter in LETTERS)

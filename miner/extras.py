@@ -13,7 +13,6 @@ EXTRAS = {
     "ipadic": "laser",
     "jieba": "laser",
     "matplotlib": "plot",
-    "py3langid": "language",
     "regex": "laser",
     "sacremoses": "laser",
     "sentence_transformers": "st",

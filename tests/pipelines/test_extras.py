@@ -17,10 +17,6 @@ CASES = {
     "faiss": ("pipelines.cli.mine:mine_corpus", [*MINE, "--index", "IVF4,Flat"]),
     "laser": ("pipelines.cli.mine:mine_corpus", [*MINE, "--encoder", "laser:laser2.pt"]),
     "st": ("pipelines.cli.mine:embed_corpus", ["a.txt", "-o", "a.npy", "--encoder", "st:LaBSE"]),
-    "language": (
-        "pipelines.cli.mine:mine_corpus",
-        [*MINE, "--filters", "language", "--src-lang", "de", "--tgt-lang", "en"],
-    ),
     "torch": ("pipelines.cli.train:train_encoder", ["data", "-o", "encoder"]),
 }
 CODE = """
