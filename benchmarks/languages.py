@@ -2,8 +2,8 @@
 
 python benchmarks/languages.py encoder/assets/mini --ntrex DIR --tatoeba DIR --train DATA
 
-The search error of a language is that of NTREX by ratio margin where it is there, else of Tatoeba, else
-of the pairs that training held out, both by cosine and both ways.
+The search error of a language is that of NTREX by ratio margin where it is there, else of Tatoeba,
+else of the pairs that training held out, both by cosine and both ways.
 """
 
 from __future__ import annotations

@@ -12,12 +12,16 @@ EXTRAS = {
     "huggingface_hub": "st",
     "ipadic": "laser",
     "jieba": "laser",
+    "lxml": "documents",
     "matplotlib": "plot",
+    "mwparserfromhell": "documents",
     "regex": "laser",
     "sacremoses": "laser",
     "sentence_transformers": "st",
     "torch": "torch",
+    "trafilatura": "documents",
     "transliterate": "laser",
+    "warcio": "documents",
 }
 
 

@@ -14,6 +14,12 @@ from tests.test_rooms import SCRIPTS
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
+# Folders of a run, and files of others.
+ELSEWHERE = {
+    *("tiles/", "indexes/", "sentences/", "embeddings/", "neighbours/", "pairs/", "aligned/"),
+    *("filtered/", "rejected/", "bucc.py", "score.py"),
+}
+
 
 class UnderstoodError(Exception):
     """A command has parsed its arguments, and would begin to work."""
@@ -54,3 +60,18 @@ def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
         if "://" not in target:
             assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_files_named_are_there(page: Path) -> None:
+    """A file may be named by the end of its path, such as ``core/passes.py``."""
+    folders = ["benchmarks", "encoder", "eval", "examples", "miner", "pipelines", "tests"]
+    files = {
+        f"/{path.relative_to(ROOT)}" for folder in folders for path in (ROOT / folder).rglob("*")
+    }
+    files |= {f"/{path.name}" for path in ROOT.iterdir()}
+    named = re.findall(r"`([\w./]*\w+\.py|(?:\w+/)+)`", page.read_text(encoding="utf-8"))
+    gone = [
+        name for name in named if not any(file.endswith(f"/{name.strip('/')}") for file in files)
+    ]
+    assert [name for name in gone if name not in ELSEWHERE] == []

@@ -20,6 +20,8 @@ MAY_IMPORT: dict[str, set[str]] = {
 # Modules of other packages that a package may import.
 ALSO = {"encoder": {"miner.threads"}}
 NO_PACKAGE = {"tests", "benchmarks"}
+# Of eval: each part imports from those before it only.
+EVAL_FLOORS = ({"metrics"}, {"data", "output"}, {"runs", "tasks", "scoring"}, {"report"}, {"cli"})
 HEAVY = ("torch", "apache_beam", "faiss", "numba", "pyarrow", "numpy")
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 SCRIPTS: dict[str, str] = PYPROJECT["project"]["scripts"]
@@ -91,6 +93,46 @@ def test_a_package_imports_only_those_it_may(package: str) -> None:
 )
 def test_the_check_sees_every_kind_of_import(package: str, code: str, expected: list[str]) -> None:
     assert forbidden_imports(package, code) == expected
+
+
+def eval_floor(part: str) -> int:
+    (found,) = [place for place, parts in enumerate(EVAL_FLOORS) if part in parts]
+    return found
+
+
+def not_below(part: str, code: str) -> list[str]:
+    """The imports from eval that are neither of the same package nor from a floor below."""
+    parts = [name.split(".") for name in imported_modules(code) if name.startswith("eval.")]
+    return [
+        ".".join(names)
+        for names in parts
+        if names[1] != part and eval_floor(names[1]) >= eval_floor(part)
+    ]
+
+
+def test_eval_imports_from_floors_below_only() -> None:
+    found = {}
+    for path in (ROOT / "eval").rglob("*.py"):
+        part = path.relative_to(ROOT / "eval").parts[0].removesuffix(".py")
+        if part != "__init__":
+            found[str(path.relative_to(ROOT / "eval"))] = not_below(
+                part, path.read_text(encoding="utf-8")
+            )
+    assert len(found) > 30
+    assert {name: imports for name, imports in found.items() if imports} == {}
+
+
+@pytest.mark.parametrize(
+    ("part", "code", "expected"),
+    [
+        ("metrics", "from eval.data.bucc import load_bucc", ["eval.data.bucc"]),
+        ("runs", "def late():\n    from eval.tasks.bucc import run", ["eval.tasks.bucc"]),
+        ("report", "from eval.runs.store import Run\nfrom eval.report.charts import Chart", []),
+        ("data", "from eval.output import Table", ["eval.output"]),
+    ],
+)
+def test_the_check_sees_imports_from_above(part: str, code: str, expected: list[str]) -> None:
+    assert not_below(part, code) == expected
 
 
 @pytest.mark.parametrize("package", MAY_IMPORT)

@@ -11,9 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from eval.data.textfiles import read_lines
-
-Bead = tuple[tuple[int, ...], tuple[int, ...]]
-"""Positions of the source and of the target sentences, ascending."""
+from eval.metrics.beads import Bead
 
 _LINE = re.compile(r"\[([\d, ]*)\]:\[([\d, ]*)\](?::\S*)?")
 

@@ -16,9 +16,10 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from eval.data.beads import Bead
-
     Counts = NDArray[np.float64]
+
+Bead = tuple[tuple[int, ...], tuple[int, ...]]
+"""Positions of the source and of the target sentences, ascending."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,12 +36,12 @@ class BeadScore:
         return 2 * self.precision * self.recall / both if both else 0.0
 
     def record(self) -> dict[str, float]:
-        """For JSON."""
+        """Return the score for JSON."""
         return {"precision": self.precision, "recall": self.recall, "f1": self.f1}
 
 
 def judge_beads(found: Collection[Bead], gold: Collection[Bead]) -> Counts:
-    """Whether each different bead of ``found`` is right: 1 or 0, strict and lax, (B, 2)."""
+    """Return whether each different bead of ``found`` is right: 1 or 0, strict and lax, (B, 2)."""
     known = set(gold)
     partners: dict[int, set[int]] = {}
     for source, target in gold:
@@ -55,7 +56,7 @@ def judge_beads(found: Collection[Bead], gold: Collection[Bead]) -> Counts:
 
 
 def score_beads(found: Iterable[Bead], gold: Iterable[Bead]) -> tuple[BeadScore, BeadScore]:
-    """The strict and the lax score of an alignment."""
+    """Return the strict and the lax score of an alignment."""
     found, gold = list(found), list(gold)
     precision = _shares(judge_beads(found, gold))
     recall = _shares(judge_beads(_two_sided(gold), _two_sided(found)))

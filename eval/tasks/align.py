@@ -10,9 +10,9 @@ from pathlib import Path
 
 from encoder import Encoder, load_encoder
 from encoder.words import WordEncoder
-from eval.data.beads import Bead, check_beads, read_beads
+from eval.data.beads import check_beads, read_beads
 from eval.data.textfiles import fingerprint, read_lines
-from eval.metrics.beads import score_beads
+from eval.metrics.beads import Bead, score_beads
 from eval.output import Record, Show, Table, signature
 from eval.tasks.arguments import add_directory
 
@@ -38,7 +38,7 @@ class Documents:
 
 
 def find_documents(directory: Path) -> list[Documents]:
-    """Every ``NAME.xxyy`` in the folder that has a ``NAME.xx`` and a ``NAME.yy`` beside it.
+    """Find every ``NAME.xxyy`` in the folder that has a ``NAME.xx`` and a ``NAME.yy`` beside it.
 
     Raises:
         ValueError: there is none.

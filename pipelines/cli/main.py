@@ -22,6 +22,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "train": ("train an encoder on parallel text", "pipelines.cli.train:train_encoder"),
     "encoders": ("list encoders and the languages they cover", "pipelines.cli.encoders:encoders"),
     "fetch": ("fetch LASER's encoder for a language", "pipelines.cli.fetch:fetch_laser_command"),
+    "split": (
+        "split raw documents into sentences",
+        "pipelines.cli.split_documents:split_documents_command",
+    ),
     "status": ("show how far the run in a work folder is", "pipelines.cli.workdir:status"),
     "clean": ("empty the work folder of a finished run", "pipelines.cli.workdir:clean"),
     "report": ("write a web page about a finished run", "eval.cli.runs:report"),

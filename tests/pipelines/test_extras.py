@@ -15,6 +15,7 @@ from miner.extras import EXTRAS
 MINE = ["a.txt", "b.txt", "-o", "out.tsv"]
 CASES = {
     "faiss": ("pipelines.cli.mine:mine_corpus", [*MINE, "--index", "IVF4,Flat"]),
+    "beam": ("pipelines.cli.mine:mine_corpus", [*MINE, "--workers", "2"]),
     "laser": ("pipelines.cli.mine:mine_corpus", [*MINE, "--encoder", "laser:laser2.pt"]),
     "st": ("pipelines.cli.mine:embed_corpus", ["a.txt", "-o", "a.npy", "--encoder", "st:LaBSE"]),
     "torch": ("pipelines.cli.train:train_encoder", ["data", "-o", "encoder"]),

@@ -13,7 +13,6 @@ from eval.runs.calibration import fit_null, thresholds
 from eval.runs.store import open_run
 from miner.fdr import Null, false_discovery_rates, probabilities, threshold_at
 from miner.knn.core.rescore import unit_rows
-from miner.mining import mine
 from miner.word_match import align_texts, aligned_scores
 from pipelines.cli.main import adit
 
@@ -53,22 +52,23 @@ def test_the_null_is_of_the_decoys_that_would_be_mined(
     taken = dict(
         zip(run.chosen.pairs.target.tolist(), run.chosen.pairs.score.tolist(), strict=True)
     )
-    expected = []
-    for line, query in zip(lines[:40], queries, strict=False):
-        pairs = mine(np.concatenate([source, query[None]]), target, retrieval="forward")
-        (place,) = np.flatnonzero(pairs.source == len(source))
-        row = int(run.target.searched[pairs.target[place]])
-        if pairs.score[place] > taken.get(row, -np.inf):
-            score = float(pairs.score[place])
+    near, expected = np.sort(source @ target.T, axis=0)[-4:], []
+    for line, query in zip(lines, queries, strict=True):
+        cosines = target @ query
+        best = np.argsort(-cosines)[:4]
+        means = [np.sort([*near[:, place], cosines[place]])[-4:].mean() for place in best]
+        margins = cosines[best] / ((cosines[best].mean() + np.array(means)) / 2)
+        row, score = int(run.target.searched[best[margins.argmax()]]), float(margins.max())
+        if score > taken.get(row, -np.inf):
             if folder == "aligned":
                 one = align_texts(encoder.words, [line], [run.target.text(row)])
                 usual = run.summary["usual_log_ratio"]
                 score = float(aligned_scores(np.array([score]), one, usual=usual)[0])
             expected.append(score)
-    assert len(expected) > 5
-    # The run's vectors are kept in float16.
+    assert len(null.scores) == pytest.approx(len(expected), abs=2)
+    # The run's vectors are kept in float16, which may turn an order round.
     nearest = [np.abs(null.scores - score).min() for score in expected]
-    assert max(nearest) < 2e-3
+    assert np.quantile(nearest, 0.98) < 2e-3
 
 
 def test_calibrated_pairs(

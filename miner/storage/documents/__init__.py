@@ -1,0 +1,1 @@
+"""Raw documents to sentences: pages, articles, books; archives and dumps of them."""

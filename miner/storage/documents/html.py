@@ -1,0 +1,33 @@
+"""Web pages: the text of a page without menus, by trafilatura."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import trafilatura
+
+from miner.storage.documents.records import MAX_BYTES, Broken, Document, checked
+from miner.storage.documents.text import read_bytes
+from miner.storage.places import AnyPath
+
+
+def read(path: AnyPath, name: str) -> Iterator[Document]:
+    """Yield the file's document.
+
+    Raises:
+        CorpusError: it cannot be read.
+    """
+    yield page(name, read_bytes(path))
+
+
+def page(name: str, html: bytes) -> Document:
+    """Return the document of a page; a paragraph a line, in the encoding that the page names."""
+    if len(html) > MAX_BYTES:
+        return Document(name=name, broken=Broken.TOO_LONG)
+    try:
+        text = trafilatura.extract(
+            html, include_comments=False, include_formatting=False, favor_recall=True
+        )
+    except (ValueError, RecursionError):
+        return Document(name=name, broken=Broken.MALFORMED)
+    return checked(name, (text or "").replace("\n", "\n\n"))

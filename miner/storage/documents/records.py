@@ -1,0 +1,53 @@
+"""What reading documents gives: one after the other, whole or with the reason why not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+# A longer document is counted and left out, so that memory is bounded by what one may take.
+MAX_BYTES = 8 << 20
+
+
+class Broken(StrEnum):
+    """Why a document is left out; the value is what reports say."""
+
+    EMPTY = "without text"
+    TOO_LONG = "too long"
+    UNDECODABLE = "undecodable"
+    MALFORMED = "malformed"
+    UNREADABLE = "unreadable file"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A document: paragraphs in plain text, or else why there are none.
+
+    ``name`` is its id: the file's place in its folder, a page's URL, an article's title.
+    """
+
+    name: str
+    text: str = ""
+    broken: Broken | None = None
+
+
+def decoded(name: str, data: bytes) -> Document:
+    """Return the document of bytes in UTF-8; a byte order mark is no part of it."""
+    if len(data) > MAX_BYTES:
+        return Document(name=name, broken=Broken.TOO_LONG)
+    try:
+        return checked(name, data.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        return Document(name=name, broken=Broken.UNDECODABLE)
+
+
+def checked(name: str, text: str) -> Document:
+    """Return the document, or why this text is none: empty, or with half characters (JSON)."""
+    if not text or text.isspace():
+        return Document(name=name, broken=Broken.EMPTY)
+    try:
+        (name + text).encode()
+    except UnicodeEncodeError:
+        name = name.encode(errors="backslashreplace").decode()
+        return Document(name=name, broken=Broken.UNDECODABLE)
+    return Document(name=name, text=text)

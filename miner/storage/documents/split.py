@@ -1,0 +1,123 @@
+"""Files of documents to a corpus of sentences, one file after the other, in bounded memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from miner.storage.corpus.filesets import ABOUT
+from miner.storage.corpus.records import CorpusError
+from miner.storage.documents.formats import FORMATS, reader_of
+from miner.storage.documents.records import Broken, Document
+from miner.storage.documents.sentences import document_sentences
+from miner.storage.places import Place
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BATCH_ROWS = 8192
+
+
+@dataclass(kw_only=True)
+class SplitCounts:
+    """What became of documents: ``documents`` = those split + all of ``broken``."""
+
+    documents: int = 0
+    sentences: int = 0
+    broken: Counter[Broken] = field(default_factory=Counter)
+
+    def describe(self) -> str:
+        """Return a line for people."""
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.broken.items())
+        left_out = f"; left out: {reasons}" if reasons else ""
+        return f"{self.documents:,} documents, {self.sentences:,} sentences{left_out}"
+
+
+def document_files(path: Place) -> list[tuple[str, Place]]:
+    """Return the files of documents at a place with their names: itself, or all below a folder.
+
+    Hidden files and folders, files about the corpus, such as README.md, and those of unknown
+    suffixes are left out.
+
+    Raises:
+        CorpusError: there is none.
+    """
+    if path.is_dir():
+        files = list(_below(path, ""))
+    else:
+        files = [(path.name, path)] if reader_of(path) else []
+    if not files:
+        known = " ".join(FORMATS)
+        raise CorpusError(f"{path}: no documents; give files that end in one of {known}")
+    return files
+
+
+def _below(folder: Place, prefix: str) -> Iterator[tuple[str, Place]]:
+    entries: list[Place] = sorted(folder.iterdir(), key=lambda entry: entry.name)
+    for entry in entries:
+        if entry.name.startswith(".") or ABOUT.fullmatch(entry.name):
+            continue
+        if entry.is_dir():
+            yield from _below(entry, f"{prefix}{entry.name}/")
+        elif reader_of(entry):
+            yield prefix + entry.name, entry
+
+
+def read_documents(files: Sequence[tuple[str, Place]]) -> Iterator[Document]:
+    """Yield the documents of files; of several, one that is damaged is a broken document.
+
+    Raises:
+        CorpusError: the only file is damaged.
+        ModuleNotFoundError: a library that the format needs is not installed.
+    """
+    for name, path in files:
+        reader = reader_of(path)
+        assert reader is not None
+        try:
+            yield from reader(path, name)
+        except CorpusError:
+            if len(files) == 1:
+                raise
+            yield Document(name=name, broken=Broken.UNREADABLE)
+
+
+def split_documents(
+    documents: Iterator[Document], counts: SplitCounts, *, language: str | None = None
+) -> Iterator[pa.Table]:
+    """Yield the sentences in tables of ``split_schema``, and count.
+
+    The id of a sentence is its document's name and where it is in the document's text, in
+    characters: ``guide.txt#char=120,188`` (RFC 5147).
+    """
+    rows: list[tuple[str, str, str]] = []
+    for document in documents:
+        counts.documents += 1
+        if document.broken:
+            counts.broken[document.broken] += 1
+            continue
+        for sentence in document_sentences(document, language):
+            place = f"{document.name}#char={sentence.start},{sentence.end}"
+            rows.append((place, document.name, sentence.text))
+            if len(rows) == BATCH_ROWS:
+                counts.sentences += len(rows)
+                yield _table(rows)
+                rows.clear()
+    counts.sentences += len(rows)
+    if rows:
+        yield _table(rows)
+
+
+def split_schema() -> pa.Schema:
+    """The Arrow schema of sentences: id, doc, text."""
+    import pyarrow as pa
+
+    return pa.schema({"id": pa.string(), "doc": pa.string(), "text": pa.string()})
+
+
+def _table(rows: Sequence[tuple[str, str, str]]) -> pa.Table:
+    import pyarrow as pa
+
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    return pa.table(columns, schema=split_schema())

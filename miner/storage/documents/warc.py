@@ -1,0 +1,66 @@
+"""Web archives: the pages of WARC files, and the texts of WET files."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any
+
+from warcio.archiveiterator import ArchiveIterator
+from warcio.exceptions import ArchiveLoadFailed
+
+from miner.storage.corpus.records import CorpusError
+from miner.storage.documents.html import page
+from miner.storage.documents.records import MAX_BYTES, Document, decoded
+from miner.storage.places import AnyPath
+from miner.storage.streams import read_chunks
+
+_PAGES = ("text/html", "application/xhtml+xml")
+
+
+def read(path: AnyPath, name: str) -> Iterator[Document]:
+    """Yield a document for each page (WARC: a response in HTML) or text (WET) of the archive.
+
+    Raises:
+        CorpusError: the archive is damaged.
+    """
+    stream = io.BufferedReader(ChunkStream(read_chunks(path)))
+    try:
+        for record in ArchiveIterator(stream):
+            yield from _documents(record)
+    except ArchiveLoadFailed as error:
+        raise CorpusError(f"{path}: is a damaged web archive ({error}); fetch it again") from error
+
+
+def _documents(record: Any) -> Iterator[Document]:  # noqa: ANN401 - warcio has no types
+    url = record.rec_headers.get_header("WARC-Target-URI") or ""
+    if record.rec_type == "conversion":
+        yield decoded(url, record.content_stream().read(MAX_BYTES + 1))
+    elif record.rec_type == "response" and record.http_headers is not None:
+        kind = (record.http_headers.get_header("Content-Type") or "").partition(";")[0]
+        if kind.strip().lower() in _PAGES and record.http_headers.get_statuscode() == "200":
+            yield page(url, record.content_stream().read(MAX_BYTES + 1))
+
+
+class ChunkStream(io.RawIOBase):
+    """A stream of the bytes of chunks, which are read when they are asked for."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+        self._rest = memoryview(b"")
+
+    def readable(self) -> bool:
+        """Return that it is."""
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        """Fill the buffer as far as the chunk at hand goes."""
+        target = memoryview(buffer).cast("B")
+        while not self._rest:
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                return 0
+            self._rest = memoryview(chunk)
+        count = min(len(target), len(self._rest))
+        target[:count], self._rest = self._rest[:count], self._rest[count:]
+        return count

@@ -1,0 +1,50 @@
+"""XML dumps of MediaWiki: the articles, without markup."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+import mwparserfromhell
+from lxml import etree
+
+from miner.storage.corpus.records import CorpusError
+from miner.storage.documents.records import Broken, Document, checked
+from miner.storage.documents.warc import ChunkStream
+from miner.storage.places import AnyPath
+from miner.storage.streams import read_chunks
+
+ARTICLES = "0"  # the name space of what is neither talk nor help
+
+
+def read(path: AnyPath, name: str) -> Iterator[Document]:
+    """Yield a document for each article that is no redirection.
+
+    Entities that the file defines are not expanded, and nothing is fetched.
+
+    Raises:
+        CorpusError: the file is no XML.
+    """
+    stream = io.BufferedReader(ChunkStream(read_chunks(path)))
+    pages = etree.iterparse(
+        stream, tag="{*}page", resolve_entities=False, no_network=True, load_dtd=False
+    )
+    try:
+        for _, page in pages:
+            title, text = page.findtext("{*}title") or "", page.findtext("{*}revision/{*}text")
+            is_article = page.findtext("{*}ns", ARTICLES) == ARTICLES
+            if is_article and page.find("{*}redirect") is None:
+                yield _article(title, text or "")
+            page.clear()
+            while page.getprevious() is not None:  # or the tree grows with the file
+                del page.getparent()[0]
+    except etree.XMLSyntaxError as error:
+        raise CorpusError(f"{path}: is not a whole XML file ({error}); fetch it again") from error
+
+
+def _article(title: str, text: str) -> Document:
+    try:
+        plain = mwparserfromhell.parse(text).strip_code()
+    except RecursionError:
+        return Document(name=title, broken=Broken.MALFORMED)
+    return checked(title, plain.replace("\n", "\n\n"))

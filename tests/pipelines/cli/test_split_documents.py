@@ -1,0 +1,47 @@
+"""adit split: documents in, a corpus of sentences out, which is mined like any other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from miner.storage.corpus.reader import open_corpus
+from pipelines.cli.main import adit
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "a.txt").write_text("It rains. It pours.\n\nAm 1. Mai war Ruhe.")
+    (folder / "b.txt").write_bytes(b"\xff")
+    return folder
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_a_corpus(
+    folder: Path, tmp_path: Path, suffix: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / f"out{suffix}"
+    assert adit(["split", str(folder), "-o", str(out)]) == 0
+    (records,) = open_corpus(out)
+    assert records.texts == ["It rains.", "It pours.", "Am 1. Mai war Ruhe."]
+    assert records.docs == ["a.txt"] * 3
+    assert records.ids == [f"a.txt#char={place}" for place in ("0,9", "10,19", "21,40")]
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "2 documents, 3 sentences" in line
+    assert "1 undecodable" in line
+
+
+def test_bad_input(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "a.txt").unlink()
+    for arguments in (
+        [str(folder), "-o", str(tmp_path / "out.jsonl")],
+        [str(folder), "-o", str(tmp_path / "out.txt")],
+        [str(tmp_path / "none"), "-o", str(tmp_path / "out.jsonl")],
+    ):
+        assert adit(["split", *arguments]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith("adit split: error: ")
+    assert not list(tmp_path.glob("out*"))
