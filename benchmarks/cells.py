@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from miner.arrays import Neighbours
-from miner.knn.cells import POINTS, default_cells, search_cells, train_cells
-from miner.knn.exact import search_both
-from miner.knn.method import PROBES
+from miner.knn.cells import join_cells, nearest_cells, train_cells
+from miner.knn.exact import search_unit_rows
+from miner.knn.method import POINTS, PROBES, default_cells
 from miner.selection import candidate_pairs, select
 from worlds import PLANTED, load_sides, make_sides
 
@@ -34,19 +34,26 @@ def find(
 ) -> None:
     """Search in a process of its own; tells seconds, peak bytes, and what was found."""
     x, y = load_sides(vectors, rows) if vectors else make_sides("clustered", rows, dim)
-    search_both(x[:8192], y[:8192], k=K)  # compiles
-    search_cells(x[:8192], y[:8192], x[:16], k=K)
+    search_unit_rows(x[:8192], y[:8192], k=K)  # compiles
+    join(x[:8192], y[:8192], x[:16], probes)
     start = time.perf_counter()
     if method == "exact":
-        found = search_both(x, y, k=K)
+        found = search_unit_rows(x, y, k=K)
     else:
         cells = default_cells(rows)
         step = max(1, 2 * rows // (POINTS * cells))
         centroids = train_cells(np.concatenate([x[::step], y[::step]]), cells)
-        found = search_cells(x, y, centroids, k=K, probes=probes)
+        found = join(x, y, centroids, probes)
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     tell.put((seconds, peak, [(side.ids, side.cosines) for side in found]))
+
+
+def join(
+    x: np.ndarray, y: np.ndarray, centroids: np.ndarray, probes: int
+) -> tuple[Neighbours, Neighbours]:
+    cells = [nearest_cells(side, centroids, probes=probes) for side in (x, y)]
+    return join_cells(x, y, cells[0], cells[1], count=len(centroids), k=K)
 
 
 def best_f1(found: tuple[Neighbours, Neighbours], gold_every: int) -> float:

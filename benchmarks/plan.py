@@ -16,7 +16,7 @@ import numpy as np
 
 from miner.knn.core.rescore import unit_rows
 from miner.knn.cost_model import Problem, exact_cost
-from miner.knn.exact import search_both
+from miner.knn.exact import search_unit_rows
 from miner.knn.machine_trial import measure_machine
 
 K = 4
@@ -36,7 +36,7 @@ def main() -> int:
         problem = Problem(sources=rows, targets=rows, dim=args.dim, k=K)
         for precision in machine.products:
             start = time.perf_counter()
-            search_both(*(unit_rows(side) for side in sides), k=K, precision=precision)
+            search_unit_rows(*(unit_rows(side) for side in sides), k=K, precision=precision)
             measured = time.perf_counter() - start
             estimated = exact_cost(problem, machine, precision).seconds
             print(

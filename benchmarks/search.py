@@ -18,13 +18,13 @@ import time
 
 import faiss
 import numpy as np
-import torch
 
-from miner.knn.core.codes import encode_both, product
+from miner.knn.core.codes import encode_both
 from miner.knn.core.passes import TILE_COLUMNS, TILE_ROWS, blocks
+from miner.knn.core.products import product
 from miner.knn.core.tuning import product_rates
-from miner.knn.exact import search_both
-from miner.threads import in_threads
+from miner.knn.exact import search_unit_rows
+from miner.threads import in_threads, thread_count
 from worlds import load_sides, make_sides
 
 K = 4
@@ -57,12 +57,12 @@ def measure(name: str, x: np.ndarray, y: np.ndarray) -> None:
     rates = {precision: product_rate(x, y, precision) for precision in product_rates()}
     told = ", ".join(f"{precision} {rate / 1e9:.0f}" for precision, rate in rates.items())
     print(f"  bare product   {told} GFLOP/s")
-    search_both(x[:8192], y[:8192], k=K)  # compiles
+    search_unit_rows(x[:8192], y[:8192], k=K)  # compiles
     start = time.perf_counter()
-    ours = search_both(x, y, k=K)
+    ours = search_unit_rows(x, y, k=K)
     seconds = time.perf_counter() - start
     print(
-        f"  search_both    {seconds:7.2f} s  {operations / seconds / 1e9:.0f} GFLOP/s, "
+        f"  search_unit_rows    {seconds:7.2f} s  {operations / seconds / 1e9:.0f} GFLOP/s, "
         f"{operations / seconds / max(rates.values()):.0%} of the fastest product"
     )
     start = time.perf_counter()
@@ -85,7 +85,7 @@ def main() -> int:
     parser.add_argument("--kind", nargs="+", choices=kinds, default=["random"])
     parser.add_argument("--vectors", nargs=2, metavar=("SRC", "TGT"), help=".npy files")
     args = parser.parse_args()
-    print(f"{torch.get_num_threads()} threads, {platform.machine()}")
+    print(f"{thread_count()} threads, {platform.machine()}")
     if args.vectors:
         measure("given", *load_sides(args.vectors, args.rows))
         return 0

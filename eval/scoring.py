@@ -1,4 +1,4 @@
-"""bucc-score without its command line: a pairs file and gold in, figures and extraction out."""
+"""Score a file of pairs against gold, and extract those above a threshold."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def _read_gold(options: ScoringOptions, sides: Sides | None) -> frozenset[IdPair
 
 
 def _stranger_ids(ranked: Candidates, gold: frozenset[IdPair]) -> str | None:
-    """A remark if gold and candidates share no id on a side, which looks like the wrong file."""
+    """Return a remark if gold and candidates share no id on a side: the wrong file, probably."""
     for side, column, known in (("source", 0, ranked.sources), ("target", 1, ranked.targets)):
         ids = {identifier for same in known for identifier in same}
         if ids and ids.isdisjoint(pair[column] for pair in gold):

@@ -103,29 +103,6 @@ def _look_up(
         rank_there[block][row, place] = np.where(listed.any(axis=1), listed.argmax(axis=1) + 1, 0)
 
 
-def choosable_pairs(
-    forward: Neighbours,
-    backward: Neighbours,
-    *,
-    source_ids: NDArray[np.int64],
-    target_ids: NDArray[np.int64],
-    margin: str = "ratio",
-) -> tuple[Pairs, int]:
-    """Those candidates that ``select`` may choose, and how many candidates there are.
-
-    They are the best, with ties, of each source's own list and of each target's. So ``select``
-    gives the same of them as of all candidates, and but for ties there are at most N + M of them,
-    not K (N + M). Arguments and order are those of ``miner.selection.candidate_pairs``; a pair's
-    cosine must be the same in both lists, as exact ones are.
-    """
-    sources = Part(ids=source_ids, lists=forward, means=forward.means())
-    targets = Part(ids=target_ids, lists=backward, means=backward.means())
-    ours = best_pairs(sources, [targets], side=Direction.FORWARD, margin=margin)
-    theirs = best_pairs(targets, [sources], side=Direction.BACKWARD, margin=margin)
-    pairs, _ = joined(ours.pairs, theirs.pairs)
-    return pairs, ours.candidates + theirs.candidates
-
-
 def joined(ours: Pairs, theirs: Pairs) -> tuple[Pairs, NDArray[np.int8]]:
     """The best pairs of sources and of targets, each once, in order of source, then target.
 

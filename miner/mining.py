@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from miner.arrays import Pairs
-from miner.knn.core.rescore import unit_rows
 from miner.knn.exact import search_both
 from miner.margin import check_margin
 from miner.selection import candidate_pairs, check_retrieval, select
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike
 
 
 def mine(
-    source: NDArray[np.floating],
-    target: NDArray[np.floating],
+    source: ArrayLike,
+    target: ArrayLike,
     *,
     k: int = 4,
     margin: str = "ratio",
@@ -28,8 +27,9 @@ def mine(
     """Mine translation pairs from two sets of sentence vectors held in memory.
 
     Args:
-        source: float (N, D); rows need not be unit vectors, but must be finite and not zero.
-        target: float (M, D).
+        source: vectors of any scale, (N, D): what ``numpy.asarray`` makes real numbers of. No row
+            may be zero or not finite; a side without rows gives no pairs.
+        target: vectors (M, D).
         k: neighbourhood size.
         margin: ``ratio``, ``distance``, ``absolute`` or ``csls``.
         retrieval: ``max``, ``intersect``, ``forward`` or ``backward``.
@@ -39,26 +39,17 @@ def mine(
         Pairs, best first; ids are row positions.
 
     Raises:
-        ValueError: an unknown margin or retrieval, k below 1, dimensions that differ, or rows
-            that are zero or not finite.
+        ValueError: an unknown margin or retrieval, k below 1, dimensions that differ, vectors that
+            are not two-dimensional or not real, or rows that are zero or not finite.
     """
     check_margin(margin)
     check_retrieval(retrieval)
-    for side, vectors in (("source", source), ("target", target)):
-        # Not the norms: of large or small numbers they overflow or vanish.
-        largest = np.abs(vectors).max(axis=1, initial=0)
-        bad = np.flatnonzero(~(np.isfinite(largest) & (largest > 0)))
-        if len(bad):
-            raise ValueError(
-                f"{side} row {bad[0]} is zero or not finite ({len(bad)} such rows); "
-                "leave those sentences out"
-            )
-    forward, backward = search_both(unit_rows(source), unit_rows(target), k=k)
+    forward, backward = search_both(source, target, k=k)
     candidates = candidate_pairs(
         forward,
         backward,
-        source_ids=np.arange(len(source)),
-        target_ids=np.arange(len(target)),
+        source_ids=np.arange(len(forward)),
+        target_ids=np.arange(len(backward)),
         margin=margin,
     )
     return select(candidates, retrieval=retrieval, threshold=threshold)

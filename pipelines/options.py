@@ -1,4 +1,4 @@
-"""What a mining run is asked to do: made once, by the command line or a caller."""
+"""The options of a mining run: made once, by the command line or a caller."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ class MiningOptions:
     beam_options: tuple[str, ...] = ()
 
     def side(self, name: str) -> CorpusOptions:
-        """The options of the side called ``source`` or ``target``."""
+        """Return the options of the side called ``source`` or ``target``."""
         return self.source if name == SOURCE else self.target
 
     @property
     def scopes(self) -> tuple[str, ...]:
-        """What is searched: for candidates, and then for margins if that is something else."""
+        """The scopes to search: for candidates, and for margins if that is another."""
         return tuple(dict.fromkeys([self.scope, self.margin_scope or self.scope]))
 
     @property
@@ -84,7 +84,7 @@ class MiningOptions:
 
     @property
     def margin_threshold(self) -> float:
-        """The threshold as far as it is one of margins."""
+        """The threshold where it is one of margins; none where words change the scores."""
         return -math.inf if self.align else self.threshold
 
     @property
@@ -104,23 +104,23 @@ class MiningOptions:
 
     @property
     def origin(self) -> Origin:
-        """What outputs say of where their pairs come from."""
+        """The origin of the pairs, for the outputs that name it."""
         encoder = "precomputed embeddings" if self.source.embeddings else self.encoder
         return Origin(languages=self.languages, encoder=encoder)
 
     @property
     def languages(self) -> tuple[str | None, str | None]:
-        """Those of both sides."""
+        """The languages of both sides."""
         return self.source.language, self.target.language
 
     @property
     def method(self) -> CorpusMethod | None:
-        """How the whole other side is searched; None if that depends on the sides' sizes."""
+        """The way to search the whole other side; None if it depends on the sides' sizes."""
         return None if self.index == AUTO else parse_method(self.index)
 
     @property
     def product_precision(self) -> SearchPrecision | None:
-        """What ``miner.knn.exact.search_both`` calls ``precision``."""
+        """The ``precision`` of ``miner.knn.exact.search_both``: None for the fastest here."""
         return (
             None
             if self.search_precision == "auto"
@@ -132,7 +132,7 @@ def check_options(options: MiningOptions) -> None:
     """Refuse what cannot be run, before anything is read at length.
 
     Raises:
-        ValueError: one line that says what, where and how to mend it.
+        ValueError: one line with the cause, the place and the remedy.
     """
     from miner.filters import check_filters
     from miner.margin import check_margin

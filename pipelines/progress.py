@@ -1,4 +1,4 @@
-"""What a run shows while it works: bars on a terminal, log lines elsewhere, seconds per stage."""
+"""The progress of a run: bars on a terminal, log lines elsewhere, seconds of each stage."""
 
 from __future__ import annotations
 

@@ -83,18 +83,18 @@ def sample_batches(
     *,
     batch_size: int,
     count: Callable[[TokenPairs], NDArray[np.int64]] = count_pairs,
-    temperature: float,
+    exponent: float,
     seed: int,
 ) -> Iterator[tuple[TokenPairs, NDArray[np.int64]]]:
     """Endless batches, each from one language pair: the pair and its row numbers.
 
     A language pair is drawn with probability proportional to (sum of its weights) **
-    ``temperature``. Within it every pass is a fresh shuffle that keeps a sentence pair with
+    ``exponent``. Within it every pass is a fresh shuffle that keeps a sentence pair with
     probability equal to its weight, so that nothing is repeated before its pass is over. A batch
     is as many sentence pairs as count for at most ``batch_size``, but at least one.
     """
     generator = np.random.default_rng(seed)
-    sizes = np.array([float(p.weight.sum()) for p in pairs]) ** temperature
+    sizes = np.array([float(p.weight.sum()) for p in pairs]) ** exponent
     counts = [count(p) for p in pairs]
     queues = [np.empty(0, dtype=np.int64) for _ in pairs]
     while True:

@@ -12,7 +12,8 @@ from torch import nn
 from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
-from encoder.training.models import WIDTH, pad
+from encoder.training.architectures.bilstm import WIDTH
+from encoder.training.architectures.network import pad
 
 if TYPE_CHECKING:
     from encoder.tokenizer import Tokens

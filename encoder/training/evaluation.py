@@ -17,7 +17,7 @@ from encoder.training.state import State, save_state
 
 if TYPE_CHECKING:
     from encoder import Encoder
-    from encoder.training.finishing import Save
+    from encoder.training.architectures.model import Save
     from encoder.training.loop import Training
     from encoder.training.measures import Measure
 

@@ -20,13 +20,14 @@ from encoder.training.data import (
     count_tokens,
     sample_batches,
 )
-from encoder.training.options import TrainingOptions, learning_rate_at
+from encoder.training.rowadam import RowAdam
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from encoder.training.models import Model
-    from encoder.training.tasks import Task
+    from encoder.training.architectures.model import Model
+    from encoder.training.options import TrainingOptions
+    from encoder.training.tasks.task import Task
 
 
 class Training:
@@ -59,7 +60,7 @@ class Training:
         total = 0.0
         for pairs, rows in batches:
             sides = [
-                drop_tokens(side.take(rows), options.token_dropout, generator)
+                drop_tokens(side.take(rows), options.architecture.token_dropout, generator)
                 for side in (pairs.source, pairs.target)
             ]
             own = parallel.share(len(rows))
@@ -71,7 +72,7 @@ class Training:
         parallel.average_gradients(self._modules.parameters())
         for optimizer in self._optimizers:
             for group in optimizer.param_groups:
-                group["lr"] = learning_rate_at(self.step, options)
+                group["lr"] = options.learning_rate_at(self.step)
             optimizer.step()
             optimizer.zero_grad()
         self.step += 1
@@ -79,7 +80,7 @@ class Training:
         if not math.isfinite(mean):
             raise ValueError(
                 f"step {self.step}: the loss is {mean}, and training cannot go on; begin anew with "
-                f"a learning rate below {options.learning_rate}, or in float32"
+                f"a learning rate below {options.architecture.learning_rate}, or in float32"
             )
         return mean
 
@@ -124,8 +125,6 @@ class Training:
 
 def _optimizers(modules: nn.Module) -> list[torch.optim.Optimizer]:
     """Adam (Kingma & Ba 2015); of a bag's table only the rows and moments that a batch touches."""
-    from encoder.training.rowadam import RowAdam
-
     named = dict(modules.named_parameters())
     sparse = [parameter for name, parameter in named.items() if name == "model.table"]
     dense = [parameter for name, parameter in named.items() if name != "model.table"]
@@ -149,9 +148,9 @@ def train(
     """Train up to the last step; ``on_step(loss)`` is called after each."""
     batches = sample_batches(
         pairs,
-        batch_size=options.batch_size,
-        count=count_tokens if options.objective == "translation" else count_pairs,
-        temperature=options.temperature,
+        batch_size=options.objective.batch_size,
+        count=count_tokens if options.objective.in_tokens else count_pairs,
+        exponent=options.language_exponent,
         seed=options.seed,
     )
     done = training.step * options.accumulate
@@ -166,12 +165,12 @@ def check_shares(options: TrainingOptions) -> None:
     Raises:
         ValueError: it cannot.
     """
-    count, size = parallel.processes(), options.batch_size
-    if options.objective == "translation" and size < count * (1 + LONGEST):
+    count, size = parallel.processes(), options.objective.batch_size
+    if options.objective.in_tokens and size < count * (1 + LONGEST):
         raise ValueError(
             f"batch_size {size}: {count} processes need {count * (1 + LONGEST)} tokens or more"
         )
-    if options.objective != "translation" and size % count:
+    if not options.objective.in_tokens and size % count:
         raise ValueError(f"batch_size {size}: expected a multiple of the {count} processes")
 
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from encoder.training.options import HELD_OUT_ERROR
+
 if TYPE_CHECKING:
     from encoder import Encoder
     from encoder.training.reading import ParallelText
-
-HELD_OUT_ERROR = "held_out_error"
 
 
 @dataclass(frozen=True, kw_only=True)

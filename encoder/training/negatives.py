@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from encoder.tokenizer import Tokens
+    from encoder.training.architectures.model import Model
     from encoder.training.data import TokenPairs
-    from encoder.training.models import Model
 
 BLOCK = 8192  # pairs among which each one's negatives are looked for
 CHUNK = 1024  # sentences that are embedded at once

@@ -1,93 +1,299 @@
-"""What decides the weights, given the token pairs."""
+"""What decides a training: the data, the architecture, the objective, and their numbers.
+
+The options of ``train-encoder`` are made of these fields: an option is one with a help text, and a
+default is written here alone. Nothing heavy is loaded. An architecture or an objective is a class
+of options here, its module in ``architectures`` or ``tasks``, and its line in the table there.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields
+from pathlib import Path
+from typing import Any, ClassVar
 
-ARCHITECTURES = ("bag", "bilstm", "transformer")
-OBJECTIVES = ("ranking", "translation", "distillation")
-PRECISIONS = ("float32", "bfloat16")
+HELD_OUT_ERROR = "held_out_error"
+MEASURES = (HELD_OUT_ERROR, "tatoeba_error", "bucc_f1")
+
+INFINITE = math.inf
+
+
+def option(
+    default: Any,  # noqa: ANN401
+    text: str = "",
+    *,
+    within: tuple[float, float] = (-INFINITE, INFINITE),
+    choices: Sequence[str] = (),
+) -> Any:  # noqa: ANN401
+    """Make a field with its help, and the values that it can have."""
+    metadata = {"help": text, "within": within, "choices": tuple(choices)}
+    return field(default=default, metadata=metadata)
+
+
+def same(inherited: type, name: str, default: Any) -> Any:  # noqa: ANN401
+    """Make a field that differs from the inherited one in its default."""
+    (found,) = (one for one in fields(inherited) if one.name == name)
+    return field(default=default, metadata=found.metadata)
+
+
+class Checked:
+    """A dataclass whose fields are within their ranges and choices, or a ValueError is raised."""
+
+    def __post_init__(self) -> None:
+        for one in fields(self):  # type: ignore[arg-type]  # subclasses are dataclasses
+            value = getattr(self, one.name)
+            lowest, highest = one.metadata.get("within", (-INFINITE, INFINITE))
+            choices = one.metadata.get("choices", ())
+            if isinstance(value, int | float) and not lowest <= value <= highest:
+                limits = f"{lowest} or more" if highest == INFINITE else f"{lowest} to {highest}"
+                raise ValueError(f"{one.name} {value}: expected {limits}")
+            if choices and value not in choices:
+                raise ValueError(f"{one.name} {value}: choose one of {', '.join(choices)}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingOptions:
+class ArchitectureOptions(Checked):
+    """What all architectures have."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+
+    dim: int = option(384, "dimensions", within=(1, INFINITE))
+    learning_rate: float = option(2e-3, "Adam's, at its highest", within=(0, 1))
+    token_dropout: float = option(0.0, "share of subwords left out at random", within=(0, 0.99))
+    ngram_rows: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class BagOptions(ArchitectureOptions):
+    """The weighted bag, see ``encoder.bag``."""
+
+    name = "bag"
+    summary = "sum of subword vectors"
+
+    token_dropout: float = same(ArchitectureOptions, "token_dropout", 0.1)
+    ngram_rows: int = option(
+        0, "vectors that n-grams of letters share; 0 for no n-grams", within=(0, INFINITE)
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class BiLSTMOptions(ArchitectureOptions):
+    """LASER's network, see ``encoder.laser.bilstm``."""
+
+    name = "bilstm"
+    summary = "LASER's, with max pooling"
+
+    dim: int = same(ArchitectureOptions, "dim", 1024)
+    learning_rate: float = same(ArchitectureOptions, "learning_rate", 1e-3)
+    layers: int = option(1, "layers", within=(1, 5))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerOptions(ArchitectureOptions):
+    """A dual encoder's transformer, see ``encoder.trained``."""
+
+    name = "transformer"
+    summary = "with mean pooling"
+
+    dim: int = same(ArchitectureOptions, "dim", 512)
+    learning_rate: float = same(ArchitectureOptions, "learning_rate", 5e-4)
+    layers: int = same(BiLSTMOptions, "layers", 3)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObjectiveOptions(Checked):
+    """What all objectives have.
+
+    A batch is measured in sentence pairs, or ``in_tokens``; the learning rate falls to zero at the
+    last step, or stays ``constant``. With ``teacher`` there must be an encoder to learn from.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    in_tokens: ClassVar[bool] = False
+    constant: ClassVar[bool] = False
+    teacher: ClassVar[bool] = False
+
+    batch_size: int = option(
+        1024,
+        "pairs, each ranked against all others in the batch; for translation, tokens",
+        within=(2, INFINITE),  # a pair is ranked against the others
+    )
+    whitening: float = option(
+        0.0, "how far directions of a bag's large variance are scaled down, 0 to 1", within=(0, 1)
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankingOptions(ObjectiveOptions):
+    """Of ``encoder.training.tasks.ranking``."""
+
+    name = "ranking"
+    summary = "translations are nearer than the rest of the batch"
+
+    whitening: float = same(ObjectiveOptions, "whitening", 0.1)
+    hard_negatives: int = option(
+        0, "wrong translations for each pair, mined as training goes on", within=(0, 100)
+    )
+    margin: float = option(0.2, "subtracted from the cosine of true pairs", within=(0, 1))
+    scale: float = option(
+        20.0,
+        "inverse temperature of the softmax",
+        within=(0, 40),  # above it the float32 softmax of the objective underflows
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslationOptions(ObjectiveOptions):
+    """Of ``encoder.training.tasks.translation``."""
+
+    name = "translation"
+    summary = "LASER's, a decoder translates from the vector"
+    in_tokens = True
+    constant = True  # Artetxe & Schwenk 2019, section 3.2
+
+    batch_size: int = same(ObjectiveOptions, "batch_size", 8000)
+    targets: tuple[str, ...] = option(("en", "es"), "languages that are translated to")
+    decoder_dim: int = option(2048, "of the decoder", within=(1, INFINITE))
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistillationOptions(ObjectiveOptions):
+    """Of ``encoder.training.tasks.distillation``."""
+
+    name = "distillation"
+    summary = "match a teacher"
+    teacher = True
+
+
+ARCHITECTURES: dict[str, type[ArchitectureOptions]] = {
+    kind.name: kind for kind in (BagOptions, BiLSTMOptions, TransformerOptions)
+}
+OBJECTIVES: dict[str, type[ObjectiveOptions]] = {
+    kind.name: kind for kind in (RankingOptions, TranslationOptions, DistillationOptions)
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingOptions(Checked):
     """What decides the weights, given the token pairs.
 
-    ``batch_size`` is in sentence pairs, with the objective ``translation`` in tokens; a step takes
-    ``accumulate`` batches. Of batches of more than ``at_once`` sentences, a network keeps no
-    activations, which bounds memory and takes longer. ``ngram_rows`` concerns the bag
-    (``encoder.features``), ``layers``, ``dropout`` (of activations) and ``decoder_dim`` concern
-    networks, ``targets`` and ``decoder_dim`` the objective ``translation``, and ``hard_negatives``
-    (for each pair), ``scale`` and ``margin`` the objective ``ranking``.
+    A step takes ``accumulate`` batches. Of batches of more than ``at_once`` sentences, a network
+    keeps no activations, which bounds memory and takes longer.
 
     Raises:
         ValueError: a value is out of its range.
     """
 
-    architecture: str = "bag"
-    objective: str = "ranking"
-    dim: int = 384
-    ngram_rows: int = 0
-    layers: int = 1
-    steps: int = 40_000
-    batch_size: int = 1024
-    accumulate: int = 1
-    at_once: int = 2048
-    learning_rate: float = 2e-3
-    warmup_steps: int = 200
-    scale: float = 20.0
-    margin: float = 0.2
-    hard_negatives: int = 0
-    targets: tuple[str, ...] = ("en", "es")
-    decoder_dim: int = 2048
-    temperature: float = 0.5
-    token_dropout: float = 0.1
-    dropout: float = 0.1
-    precision: str = "float32"
-    seed: int = 1
+    architecture: ArchitectureOptions = field(default_factory=BagOptions)
+    objective: ObjectiveOptions = field(default_factory=RankingOptions)
+    steps: int = option(40_000, "updates of the weights", within=(1, INFINITE))
+    language_exponent: float = option(
+        0.5,
+        "power of its size with which a language pair is drawn: 1 as often as it has pairs, "
+        "0 all alike",
+        within=(0, 1),
+    )
+    accumulate: int = option(1, "batches in a step, each ranked by itself", within=(1, INFINITE))
+    at_once: int = option(
+        2048,
+        "sentences; of a larger batch, a network's activations are computed twice, not kept: "
+        "slower, in bounded memory, with the same loss",
+        within=(1, INFINITE),
+    )
+    warmup_steps: int = option(200, within=(1, INFINITE))
+    dropout: float = option(
+        0.1, "share of a network's activations left out at random", within=(0, 0.99)
+    )
+    precision: str = option(
+        "float32",
+        "of products; bfloat16 is faster where the processor has it",
+        choices=("float32", "bfloat16"),
+    )
+    seed: int = option(1, "of all that is random", within=(0, 2**63 - 1))
+
+    def flat(self) -> dict[str, Any]:
+        """Return all values by name, those of the architecture and the objective included."""
+        return {
+            **dataclasses.asdict(self),
+            **dataclasses.asdict(self.architecture),
+            **dataclasses.asdict(self.objective),
+            "architecture": self.architecture.name,
+            "objective": self.objective.name,
+        }
+
+    def learning_rate_at(self, step: int) -> float:
+        """Return the rate after linear warm-up, and in linear decay to zero if it decays."""
+        warm = min(1.0, (step + 1) / self.warmup_steps)
+        left = 1.0 if self.objective.constant else 1 - step / self.steps
+        return self.architecture.learning_rate * warm * left
+
+
+def training_options(
+    architecture: str = BagOptions.name,
+    objective: str = RankingOptions.name,
+    **given: Any,  # noqa: ANN401
+) -> TrainingOptions:
+    """Make options of values by name, as ``TrainingOptions.flat`` has them; others have defaults.
+
+    Raises:
+        ValueError: a value is out of its range, or no option of the architecture or the objective.
+    """
+    parts = [
+        _chosen("architecture", architecture, ARCHITECTURES),
+        _chosen("objective", objective, OBJECTIVES),
+        TrainingOptions,
+    ]
+    taken = [{name: given.pop(name) for name in offered(part) & given.keys()} for part in parts]
+    for name in given:
+        raise ValueError(
+            f"{name} is no option of architecture {architecture} with objective {objective}; "
+            "leave it out"
+        )
+    return TrainingOptions(
+        architecture=parts[0](**taken[0]), objective=parts[1](**taken[1]), **taken[2]
+    )
+
+
+def _chosen(name: str, value: str, choices: Mapping[str, type]) -> type:
+    if value not in choices:
+        raise ValueError(f"{name} {value}: choose one of {', '.join(choices)}")
+    return choices[value]
+
+
+def offered(part: type) -> dict[str, Field]:
+    """Return the fields that are options, by name."""
+    return {one.name: one for one in fields(part) if "within" in one.metadata}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe(Checked):
+    """What an encoder is made of.
+
+    ``files`` has the files of each language pair, see ``reading.find_parallel_text``.
+    ``corpus_weights`` maps a corpus's name to the probability that a pass uses a pair of it;
+    corpora that are not named weigh 1. ``best_by`` names the measure of which the best encoder is
+    saved.
+    """
+
+    files: Mapping[str, tuple[Path, ...]]
+    exclude: frozenset[str] = frozenset()
+    corpus_weights: Mapping[str, float] = field(default_factory=dict)
+    vocabulary_size: int = option(48_000, "subwords", within=(1, INFINITE))
+    evaluate_every: int = option(
+        5_000, "steps between evaluations, at which OUT is written", within=(1, INFINITE)
+    )
+    held_out: int = option(
+        500, "pairs of each language pair kept for evaluation", within=(1, INFINITE)
+    )
+    best_by: str = HELD_OUT_ERROR
+    options: TrainingOptions = field(default_factory=TrainingOptions)
 
     def __post_init__(self) -> None:
-        within = {
-            "dim": (1, math.inf),
-            "ngram_rows": (0, math.inf),
-            "layers": (1, 5),
-            "steps": (1, math.inf),
-            "batch_size": (2, math.inf),  # a pair is ranked against the others
-            "accumulate": (1, math.inf),
-            "at_once": (1, math.inf),
-            "learning_rate": (0, 1),
-            "warmup_steps": (1, math.inf),
-            "scale": (0, 40),  # above it the float32 softmax of the objective underflows
-            "margin": (0, 1),
-            "hard_negatives": (0, 100),
-            "decoder_dim": (1, math.inf),
-            "temperature": (0, 1),
-            "token_dropout": (0, 0.99),
-            "dropout": (0, 0.99),
-            "seed": (0, 2**63 - 1),
-        }
-        for name, (lowest, highest) in within.items():
-            value = getattr(self, name)
-            if not lowest <= value <= highest:
-                limits = f"{lowest} or more" if highest == math.inf else f"{lowest} to {highest}"
-                raise ValueError(f"{name} {value}: expected {limits}")
-        for name, choices in (
-            ("architecture", ARCHITECTURES),
-            ("objective", OBJECTIVES),
-            ("precision", PRECISIONS),
-        ):
-            if getattr(self, name) not in choices:
-                raise ValueError(
-                    f"{name} {getattr(self, name)}: choose one of {', '.join(choices)}"
-                )
-
-
-def learning_rate_at(step: int, options: TrainingOptions) -> float:
-    """Linear warm-up, then linear decay to zero at the last step.
-
-    It stays constant for the objective ``translation`` (Artetxe & Schwenk 2019, section 3.2).
-    """
-    warm = min(1.0, (step + 1) / options.warmup_steps)
-    left = 1.0 if options.objective == "translation" else 1 - step / options.steps
-    return options.learning_rate * warm * left
+        super().__post_init__()
+        for name, weight in self.corpus_weights.items():
+            if not 0 <= weight <= 1:
+                raise ValueError(f"weight {weight} of corpus {name}: expected 0 to 1")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import os
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,59 +16,26 @@ import torch
 from encoder.features import Features
 from encoder.tokenizer import Tokenizer, train_tokenizer
 from encoder.training import parallel
+from encoder.training.architectures import make_model
 from encoder.training.data import hold_out, pair_weights, tokenize_pairs
 from encoder.training.evaluation import PROGRESS, STATE, Keeper
-from encoder.training.finishing import finished
 from encoder.training.loop import Training, check_shares, train
-from encoder.training.measures import HELD_OUT_ERROR, Measure, held_out_error
-from encoder.training.models import make_model
-from encoder.training.options import TrainingOptions
+from encoder.training.measures import Measure, held_out_error
 from encoder.training.reading import ParallelText, read_parallel_text
 from encoder.training.state import State, load_state
-from encoder.training.tasks import Distillation, Ranking, Task, Translation
+from encoder.training.tasks import Setting, make_task
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from encoder import Encoder
+    from encoder.training.options import Recipe
 
 logger = logging.getLogger(__name__)
 
 # Source sentences of each language pair that the vocabulary is made from, and the whitening.
 VOCABULARY_SENTENCES = 80_000
 WHITENING_SENTENCES = 2_000
-
-
-@dataclass(frozen=True, kw_only=True)
-class Recipe:
-    """What an encoder is made of.
-
-    ``files`` has the files of each language pair, see ``reading.find_parallel_text``.
-    ``corpus_weights`` maps a corpus's name to the probability that a pass uses a pair of it;
-    corpora that are not named weigh 1. ``whitening`` is the power of that of what is saved;
-    ``held_out`` pairs of each language pair are kept for evaluation; ``best_by`` names the measure
-    of which the best encoder is saved.
-    """
-
-    files: Mapping[str, tuple[Path, ...]]
-    exclude: frozenset[str] = frozenset()
-    corpus_weights: Mapping[str, float] = field(default_factory=dict)
-    vocabulary_size: int = 48_000
-    whitening: float = 0.1
-    held_out: int = 500
-    evaluate_every: int = 5_000
-    best_by: str = HELD_OUT_ERROR
-    options: TrainingOptions = field(default_factory=TrainingOptions)
-
-    def __post_init__(self) -> None:
-        for name in ("vocabulary_size", "held_out", "evaluate_every"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} {getattr(self, name)}: expected 1 or more")
-        if not 0 <= self.whitening <= 1:
-            raise ValueError(f"whitening {self.whitening}: expected 0 to 1")
-        for name, weight in self.corpus_weights.items():
-            if not 0 <= weight <= 1:
-                raise ValueError(f"weight {weight} of corpus {name}: expected 0 to 1")
 
 
 def train_encoder(
@@ -117,16 +82,25 @@ def train_encoder(
         for some in (texts, held_out)
     )
     torch.manual_seed(options.seed)
-    features = Features(tokenizer.pieces(), options.ngram_rows)
-    model = make_model(options, features)
-    task = _task(options, texts, teacher, vocabulary=len(tokenizer), dim=model.dim)
+    model = make_model(options, Features(tokenizer.pieces(), options.architecture.ngram_rows))
+    task = make_task(
+        Setting(
+            options=options,
+            vocabulary=len(tokenizer),
+            dim=model.dim,
+            texts=texts,
+            teacher=teacher,
+        )
+    )
     training = Training(model, task, options)
     if state.step:
         training.restore(state.tensors, state.step)
         task.prepare(model, pairs)
         logger.info("going on after step %d", state.step)
     sample = list(sample_sentences(recipe, texts, WHITENING_SENTENCES))
-    finish = partial(finished, model, tokenizer, options, sample=sample, power=recipe.whitening)
+    finish = partial(
+        model.finished, tokenizer, sample=sample, whitening=options.objective.whitening
+    )
     facts = _facts(recipe, texts, identity)
     keeper = Keeper(output, state, measures=measures, best_by=best_by, finish=finish, facts=facts)
     losses: list[float] = []
@@ -154,30 +128,6 @@ def _chosen(measures: Sequence[Measure], name: str) -> Measure:
     raise ValueError(f"the best encoder cannot be chosen by {name}; measured are {known}")
 
 
-def _task(
-    options: TrainingOptions,
-    texts: list[ParallelText],
-    teacher: Encoder | None,
-    *,
-    vocabulary: int,
-    dim: int,
-) -> Task:
-    if options.objective == "ranking":
-        return Ranking(options)
-    if options.objective == "translation":
-        names = [text.name for text in texts]
-        return Translation(options, vocabulary=vocabulary, dim=dim, names=names)
-    if teacher is None:
-        raise ValueError("distillation needs a teacher, an encoder to learn from")
-    if teacher.dim != dim:
-        raise ValueError(
-            f"the teacher's vectors have {teacher.dim} dimensions and the student's {dim}; "
-            f"give the student {teacher.dim}"
-        )
-    logger.info("encoding all sentences with the teacher")
-    return Distillation(teacher, texts)
-
-
 def _state(
     recipe: Recipe, texts: list[ParallelText], identity: dict[str, Any], path: Path
 ) -> State:
@@ -201,7 +151,7 @@ def _identity(
     own = {name: value for name, value in vars(recipe).items() if name not in ("files", "options")}
     return {
         **own,
-        **dataclasses.asdict(recipe.options),
+        **recipe.options.flat(),
         "exclude": sorted(recipe.exclude),
         "text": {text.name: text.digest() for text in texts},
         "teacher": None if teacher is None else teacher.name,
@@ -266,9 +216,9 @@ def _facts(
         "pairs": {text.name: text.corpus_sizes() for text in texts},
         "excluded": sorted(recipe.exclude),
         "corpus_weights": dict(recipe.corpus_weights),
-        "whitening": recipe.whitening,
+        "whitening": recipe.options.objective.whitening,
         "teacher": identity["teacher"],
-        "options": dataclasses.asdict(recipe.options),
+        "options": recipe.options.flat(),
         "threads": torch.get_num_threads(),
         "machine": platform.machine(),
         "torch": torch.__version__,

@@ -33,7 +33,7 @@ def score_parser(prog: str) -> argparse.ArgumentParser:
         "scores stand or fall together; a repeated sentence stands for all its ids.",
     )
     add = parser.add_argument
-    add("pairs", type=Path, metavar="PAIRS", help="output of mine-corpus: .tsv, .jsonl or .parquet")
+    add("pairs", type=Path, metavar="PAIRS", help="mined pairs: .tsv, .jsonl or .parquet")
     add("--gold", type=Path, metavar="FILE", help="SOURCE_ID TAB TARGET_ID lines")
     for name, side in (("src", "source"), ("tgt", "target")):
         group = parser.add_argument_group(f"{side} sentences (needed where PAIRS is .tsv)")
@@ -74,7 +74,7 @@ def _threshold(text: str) -> float:
 def _side(
     parser: argparse.ArgumentParser, args: argparse.Namespace, name: str
 ) -> tuple[Path, Path | None] | None:
-    """Where one side's sentences are: (lines with ids, None), (texts, ids), or None."""
+    """Return one side's files: (lines with ids, None), (texts, ids), or None."""
     joined, texts, ids = (getattr(args, name + part) for part in ("", "_texts", "_ids"))
     if joined is not None and texts is None and ids is None:
         return joined, None

@@ -26,12 +26,12 @@ class AlignedTexts:
 
     @property
     def languages(self) -> list[str]:
-        """In the order asked for."""
+        """The languages, in the order asked for."""
         return list(self.texts)
 
 
 def aligned_files(directory: Path) -> dict[str, Path]:
-    """The file of each language in ``directory``, sorted by language.
+    """Find the file of each language in ``directory``, sorted by language.
 
     Raises:
         ValueError: there is none, or two of one language.
@@ -56,7 +56,7 @@ def aligned_files(directory: Path) -> dict[str, Path]:
 
 
 def english_of(languages: Sequence[str], directory: Path) -> str:
-    """What English is called among ``languages``.
+    """Return what English is called among ``languages``.
 
     Raises:
         ValueError: it is not among them.
@@ -70,7 +70,7 @@ def english_of(languages: Sequence[str], directory: Path) -> str:
 
 
 def load_aligned(directory: Path, languages: Sequence[str] | None = None) -> AlignedTexts:
-    """The texts of ``languages``, or of all there are.
+    """Load the texts of ``languages``, or of all there are.
 
     Raises:
         ValueError: a language is missing, a text is empty, or numbers of lines differ.

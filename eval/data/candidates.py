@@ -75,7 +75,7 @@ def read_records(path: Path) -> Candidates:
         return _candidates(_json_records(path), path)
     if path.suffix == ".parquet":
         return _candidates(_parquet_records(path), path)
-    raise ValueError(f"{path}: cannot tell its format; expected a name in .tsv, .jsonl or .parquet")
+    raise ValueError(f"{path}: unknown format; give a name in .tsv, .jsonl or .parquet")
 
 
 def _json_records(path: Path) -> Iterable[Mapping[str, object]]:

@@ -1,9 +1,9 @@
 """English sentences changed a little so that they mean something else: what mining must not take.
 
 The idea of xSIM++ (Chen et al. 2023, "xSIM++: An Improved Proxy to Bitext Mining Performance for
-Low-Resource Languages"): a search that has to tell a translation from copies with another number,
-another name or the opposite meaning shows more than one among unrelated sentences. The rules here
-are our own, so figures are not comparable with published ones.
+Low-Resource Languages"): a search that has to separate a translation from copies with another
+number, another name or the opposite meaning shows more than one among unrelated sentences. The
+rules here are our own, so figures are not comparable with published ones.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class HardNegative:
 
 
 def hard_negatives(sentences: Sequence[str], *, seed: int = 0) -> list[HardNegative]:
-    """Up to ``VARIANTS`` changed copies of each English sentence and kind.
+    """Make up to ``VARIANTS`` changed copies of each English sentence and kind.
 
     They are ordered by sentence, then kind; none equals any of the sentences or another copy of its
     own sentence. What a sentence becomes depends on it, its row, ``seed`` and the names that occur
@@ -96,7 +96,7 @@ def hard_negatives(sentences: Sequence[str], *, seed: int = 0) -> list[HardNegat
 
 
 def _numbers(sentence: str, names: Pool, random: np.random.Generator) -> Iterator[str]:
-    """One number at a time, replaced by another of as many digits or by another number word."""
+    """Replace one number at a time by another of as many digits or by another number word."""
     for match in _DIGITS.finditer(sentence):
         yield _with(sentence, match, _other_digits(match[0], random))
     for match in _NUMBER_WORD.finditer(sentence):
@@ -106,7 +106,7 @@ def _numbers(sentence: str, names: Pool, random: np.random.Generator) -> Iterato
 
 
 def _other_digits(digits: str, random: np.random.Generator) -> str:
-    """As many digits, with the same zeros in front and at the end, that are not the same number."""
+    """Draw another number of as many digits, with the same zeros in front and at the end."""
     core = digits.strip("0") or "0"
     while True:
         first = str(random.integers(1, 10))
@@ -116,7 +116,7 @@ def _other_digits(digits: str, random: np.random.Generator) -> str:
 
 
 def _entities(sentence: str, names: Pool, random: np.random.Generator) -> Iterator[str]:
-    """One name at a time, replaced by one of another sentence."""
+    """Replace one name at a time by one of another sentence."""
     own = {match[0] for match in _names_in(sentence)}
     others = [name for name in names if name not in own]
     if not others:
@@ -126,7 +126,7 @@ def _entities(sentence: str, names: Pool, random: np.random.Generator) -> Iterat
 
 
 def _negations(sentence: str, names: Pool, random: np.random.Generator) -> Iterator[str]:
-    """A ``not`` put in or left out, or a word turned into its opposite."""
+    """Put in or leave out a ``not``, or turn a word into its opposite."""
     for match in _NOT.finditer(sentence):
         yield _with(sentence, match, "")
     for match in _AUXILIARY.finditer(sentence):

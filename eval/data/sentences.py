@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def text_key(text: str) -> str:
-    """What two texts must share to count as the same sentence: all but the white space."""
+    """Return what two texts must share to be the same sentence: all but the white space."""
     return " ".join(text.split())
 
 
@@ -31,7 +31,7 @@ class Sentences:
         return len(self.ids)
 
     def ids_by_text(self) -> dict[str, Ids]:
-        """Every distinct ``text_key``, in order of first occurrence, with all ids that have it."""
+        """Map every ``text_key``, in order of first occurrence, to all ids that have it."""
         ids: defaultdict[str, list[str]] = defaultdict(list)
         for identifier, text in zip(self.ids, self.texts, strict=True):
             ids[text_key(text)].append(identifier)

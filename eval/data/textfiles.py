@@ -10,7 +10,7 @@ from miner.storage.places import Place
 
 
 def read_lines(path: Place) -> list[str]:
-    r"""The lines of a UTF-8 file, without a byte order mark, line ends or a CR before them.
+    r"""Read the lines of a UTF-8 file, without a byte order mark, line ends or a CR before them.
 
     Only ``\n`` ends a line: U+2028, U+0085 and their like occur inside sentences. An end of line
     at the end of the file opens no further line.
@@ -32,7 +32,7 @@ def read_lines(path: Place) -> list[str]:
 
 
 def fingerprint(*paths: Path) -> str:
-    """The first 8 digits of what ``cat PATHS | sha256sum`` prints."""
+    """Return the first 8 digits of what ``cat PATHS | sha256sum`` prints."""
     digest = hashlib.sha256()
     for path in paths:
         digest.update(path.read_bytes())

@@ -27,7 +27,7 @@ Interval = tuple[float, float]
 def resampled(
     units: FloatArray, statistic: Callable[[FloatArray], FloatArray], *, stream: int = 0
 ) -> FloatArray:
-    """The statistic of R resamples of the units with replacement: float64 (R,).
+    """Compute the statistic of R resamples of the units with replacement: float64 (R,).
 
     Args:
         units: float64 (U, C), U at least 1.
@@ -43,12 +43,12 @@ def resampled(
 
 
 def interval(samples: FloatArray) -> Interval:
-    """The 95 % interval: percentiles 2.5 and 97.5 of resampled figures."""
+    """Return the 95 % interval: percentiles 2.5 and 97.5 of resampled figures."""
     low, high = np.percentile(samples, (2.5, 97.5))
     return float(low), float(high)
 
 
 def mean_samples(values: NDArray[np.float64] | NDArray[np.bool_], *, stream: int = 0) -> FloatArray:
-    """Resampled means of U values."""
+    """Resample the mean of U values: float64 (R,)."""
     units = values.astype(np.float64)[:, None]
     return resampled(units, lambda sums: sums[:, 0] / len(units), stream=stream)

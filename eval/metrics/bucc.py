@@ -1,14 +1,14 @@
 """Scoring mined pairs against gold: precision, recall and F1, at a threshold or at the best one.
 
 The task is that of the BUCC workshops (Zweigenbaum, Sharoff & Rapp 2017, 2018): two lists of
-sentences with ids, some of them translations of each other; a system proposes scored id pairs.
+sentences with ids, some of them translations of each other; a system returns scored id pairs.
 
 Three rules differ from the scripts in circulation, because those make a figure depend on accident:
 
 * A threshold cannot part equal scores, so candidates with the same score stand or fall together.
 * A sentence that occurs more than once has several ids. A candidate stands for all of them, and is
   correct if any combination is gold.
-* A gold pair is found once, however many candidates propose it, and an id pair proposed twice
+* A gold pair is found once, however many candidates have it, and an id pair that comes twice
   counts once, with its best score.
 
 Axes: ``P`` candidates, ``U`` distinct scores.
@@ -33,7 +33,7 @@ Ids = tuple[str, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Candidates:
-    """P proposed pairs.
+    """P candidate pairs.
 
     ``scores`` is float64 (P,). ``sources[p]`` and ``targets[p]`` hold every id of the candidate's
     two texts; the first of each names the candidate.
@@ -59,7 +59,7 @@ class Candidates:
         return len(self.scores)
 
     def name(self, position: int) -> IdPair:
-        """The id pair that the candidate at ``position`` is counted and written as."""
+        """Return the id pair that the candidate at ``position`` is counted and written as."""
         return self.sources[position][0], self.targets[position][0]
 
 
@@ -112,7 +112,7 @@ class BuccScore:
 
 
 def rank(candidates: Candidates) -> Candidates:
-    """Best first, ties in the order given; an id pair that comes again is dropped."""
+    """Sort best first, ties in the order given; an id pair that comes again is dropped."""
     seen: set[IdPair] = set()
     kept: list[int] = []
     for position in np.argsort(-candidates.scores, kind="stable").tolist():
@@ -154,7 +154,7 @@ def judge(ranked: Candidates, gold: Collection[IdPair]) -> Judgements:
 
 
 def score_at(judgements: Judgements, threshold: float) -> BuccScore:
-    """The score of the candidates strictly above ``threshold``."""
+    """Score the candidates strictly above ``threshold``."""
     extracted = int(np.searchsorted(-judgements.scores, -threshold, side="left"))
     return BuccScore(
         threshold=threshold,
@@ -166,7 +166,7 @@ def score_at(judgements: Judgements, threshold: float) -> BuccScore:
 
 
 def best_score(judgements: Judgements) -> BuccScore:
-    """The score at the threshold with the best F1; of several, at the highest.
+    """Score at the threshold with the best F1; of several, at the highest.
 
     The threshold is halfway between the last score kept and the first one dropped, just below the
     last where all are kept, and inf (keep nothing) where no candidate is correct.
@@ -187,7 +187,7 @@ def best_score(judgements: Judgements) -> BuccScore:
 
 
 def threshold_between(kept: float, dropped: float) -> float:
-    """A threshold that keeps ``kept`` and drops ``dropped``, under a strict comparison.
+    """Return a threshold that keeps ``kept`` and drops ``dropped``, under a strict comparison.
 
     Args:
         kept: the lowest score kept, above -inf.
@@ -200,6 +200,6 @@ def threshold_between(kept: float, dropped: float) -> float:
 
 
 def extracted_pairs(ranked: Candidates, threshold: float) -> list[IdPair]:
-    """The id pairs scoring strictly above ``threshold``, best first, each by its first ids."""
+    """Return the id pairs strictly above ``threshold``, best first, each by its first ids."""
     keep = int(np.searchsorted(-ranked.scores, -threshold, side="left"))
     return [ranked.name(position) for position in range(keep)]

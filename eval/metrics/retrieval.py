@@ -23,7 +23,7 @@ BLOCK_ROWS = 1024
 def translation_ranks(
     source: Matrix, target: Matrix, *, others: int | None, seed: int = 0
 ) -> NDArray[np.int64]:
-    """The place, from 1, of each source's translation among it and some other targets: int64 (N,).
+    """Rank each source's translation among it and other targets: int64 (N,), from 1.
 
     Row i of one side translates row i of the other. A target as near as the translation stands
     before it if its row is smaller. A zero row is near to nothing: it, and what it translates, come
@@ -34,7 +34,7 @@ def translation_ranks(
         target: float32 (N, D), unit or zero rows.
         others: how many other targets are drawn, without replacement, for each source; None takes
             them all.
-        seed: of the draws; each source's own draw hangs on it and on its row alone.
+        seed: of the draws; each source's own draw depends on it and on its row alone.
 
     Raises:
         ValueError: there are not that many others.
@@ -56,7 +56,7 @@ def translation_ranks(
 
 
 def _others(row: int, rows: int, others: int | None, seed: int) -> NDArray[np.int64]:
-    """Rows but ``row``: so many drawn, or all."""
+    """Draw ``others`` rows but ``row``, or return them all."""
     if others is None:
         drawn: NDArray[np.int64] = np.delete(np.arange(rows), row)
         return drawn

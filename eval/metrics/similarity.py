@@ -15,7 +15,7 @@ import numpy as np
 
 from miner.arrays import NO_NEIGHBOUR, Neighbours
 from miner.knn.core.rescore import unit_rows
-from miner.knn.exact import search_both
+from miner.knn.exact import search_unit_rows
 from miner.margin import margin_scores
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class SearchErrors:
 
 
 def search_errors(source: Matrix, target: Matrix, *, margin: str = "absolute") -> SearchErrors:
-    """Errors of margin-best search, both ways; row i of one side translates row i of the other.
+    """Search by margin, both ways, and compare; row i of one side translates row i of the other.
 
     A zero row (a sentence of which nothing was left to encode) is near to nothing: an error.
 
@@ -84,7 +84,7 @@ def search_errors(source: Matrix, target: Matrix, *, margin: str = "absolute") -
 
 
 def wrong(found: Positions) -> NDArray[np.bool_]:
-    """Which of N found positions are not their own: bool (N,)."""
+    """Return which of N found positions are not their own: bool (N,)."""
     missed: NDArray[np.bool_] = found != np.arange(len(found))
     return missed
 
@@ -92,7 +92,7 @@ def wrong(found: Positions) -> NDArray[np.bool_]:
 def nearest(
     source: Matrix, target: Matrix, *, k: int = NEIGHBOURS
 ) -> tuple[Neighbours, Neighbours]:
-    """The k nearest on the other side by cosine, both ways: N rows and M rows; ids are positions.
+    """Find the k nearest on the other side by cosine, both ways: N and M rows; ids are positions.
 
     Zero rows have no neighbours (-1) and are nobody's.
 
@@ -105,7 +105,7 @@ def nearest(
     forward = Neighbours.none(len(source), min(k, len(columns)))
     backward = Neighbours.none(len(target), min(k, len(rows)))
     if len(rows) and len(columns):
-        both = search_both(unit_rows(source[rows]), unit_rows(target[columns]), k=k)
+        both = search_unit_rows(unit_rows(source[rows]), unit_rows(target[columns]), k=k)
         for whole, part, own, other in zip(
             (forward, backward), both, (rows, columns), (columns, rows), strict=True
         ):
@@ -114,7 +114,7 @@ def nearest(
 
 
 def best_by_margin(queries: Neighbours, others: Neighbours, *, margin: str) -> Positions:
-    """Of each row's neighbours the one with the best margin: positions, int64 (N,), -1 for none.
+    """Choose each row's neighbour with the best margin: positions, int64 (N,), -1 for none.
 
     Of equally good ones the nearer counts, then the first.
 

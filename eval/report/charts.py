@@ -34,7 +34,7 @@ class Chart:
         self._axes(labels)
 
     def bars(self, counts: Sequence[float], *, css: str) -> None:
-        """Bars side by side over the whole width."""
+        """Draw bars side by side over the whole width."""
         low, high = self._x
         step = (high - low) / len(counts)
         base = self._at(low, self._y[0])[1]
@@ -47,18 +47,18 @@ class Chart:
             )
 
     def line(self, points: Points, *, css: str) -> None:
-        """A line through points."""
+        """Draw a line through points."""
         path = " ".join("{:.1f},{:.1f}".format(*self._at(x, y)) for x, y in points)
         self._marks.append(f'<polyline class="{css}" points="{path}"/>')
 
     def dots(self, points: Points, *, css: str) -> None:
-        """A dot for each point."""
+        """Draw a dot for each point."""
         for x, y in points:
             across, down = self._at(x, y)
             self._marks.append(f'<circle class="{css}" cx="{across:.1f}" cy="{down:.1f}" r="1.6"/>')
 
     def upright(self, x: float, *, css: str, label: str) -> None:
-        """A vertical line with a label at its head."""
+        """Draw a vertical line with a label at its head."""
         across, _ = self._at(x, 0)
         self._marks.append(
             f'<line class="{css}" x1="{across:.1f}" x2="{across:.1f}" y1="{TOP}" '
@@ -67,7 +67,7 @@ class Chart:
         )
 
     def svg(self) -> str:
-        """The whole chart."""
+        """Return the whole chart."""
         title = escape(self._title)
         return (
             f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{title}">'
@@ -102,7 +102,7 @@ class Chart:
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """The round numbers from ``low`` to ``high``, at most ``TICKS`` + 1: multiples of 1, 2 or 5."""
+    """Return at most ``TICKS`` + 1 round numbers from ``low`` to ``high``: of 1, 2 or 5."""
     rough = (high - low) / TICKS
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * (1 - 1e-9))

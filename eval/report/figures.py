@@ -38,7 +38,7 @@ def histogram(scores: FloatArray, *, low: float, high: float, bins: int = BINS) 
 
 
 def spread(scores: FloatArray) -> tuple[float, float]:
-    """The scores that a chart goes from and to: the least and the largest, never the same."""
+    """Return the scores that a chart goes from and to, which are never the same."""
     low, high = float(scores.min()), float(scores.max())
     return (low, high) if low < high else (low - 0.5, high + 0.5)
 
@@ -54,7 +54,7 @@ class Curve:
 
 
 def gold_curve(judgements: Judgements) -> Curve:
-    """Precision, recall and F1 at thresholds between the least and the largest score."""
+    """Compute precision, recall and F1 at thresholds between the least and the largest score."""
     low, high = spread(judgements.scores)
     thresholds = np.linspace(low, high, CURVE_POINTS, endpoint=False).tolist()
     scores = [score_at(judgements, threshold) for threshold in thresholds]
@@ -67,7 +67,7 @@ def gold_curve(judgements: Judgements) -> Curve:
 
 
 def hubs(lists: NDArray[np.int64], *, most: int) -> list[tuple[int, int]]:
-    """The rows that most lists hold, and how many: largest first, ties by row, ``most`` at most.
+    """Return at most ``most`` rows that most lists hold, and how many: largest first, ties by row.
 
     ``lists`` is from ``miner.filters.occurrences``.
     """
@@ -76,6 +76,6 @@ def hubs(lists: NDArray[np.int64], *, most: int) -> list[tuple[int, int]]:
 
 
 def decile_ranks(pairs: int) -> list[int]:
-    """A position in the middle of each tenth of so many pairs, without repetition."""
+    """Return a position in the middle of each tenth of ``pairs``, without repetition."""
     middles = [int((decile + 0.5) / DECILES * pairs) for decile in range(DECILES)]
     return sorted({min(rank, pairs - 1) for rank in middles}) if pairs else []

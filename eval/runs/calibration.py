@@ -22,7 +22,6 @@ from miner.fdr import (
     threshold_at,
     usable_decoys,
 )
-from miner.knn.core.rescore import unit_rows
 from miner.knn.exact import search_both
 from miner.storage.places import Place
 from miner.word_match import align_texts, aligned_scores
@@ -91,9 +90,9 @@ def _scores(run: Run, path: Place, encoder: Encoder, own: Side, base: Side) -> N
     vectors = encoder.encode(texts)
     usable = np.any(vectors, axis=1)
     copies = copied(texts, own.all_texts())
-    copies[usable] |= nearly_copied(unit_rows(vectors[usable]), unit_rows(own.vectors()))
+    copies[usable] |= nearly_copied(vectors[usable], own.vectors())
     rows = np.flatnonzero(usable & usable_decoys(copies, texts))
-    found, _ = search_both(unit_rows(vectors[rows]), unit_rows(base.vectors()), k=run.options["k"])
+    found, _ = search_both(vectors[rows], base.vectors(), k=run.options["k"])
     pairs = mine_added(found, base.neighbours, _taken(run, base), margin=run.options["margin"])
     if not run.options["align"]:
         return pairs.scores

@@ -25,7 +25,7 @@ from eval.tasks.arguments import add_bucc_data, chosen_pairs
 from eval.tasks.mined_splits import MinedSplit, mine_split
 from miner.fdr import TAIL, AddedPairs, Null, mine_added, threshold_at
 from miner.knn.core.rescore import unit_rows
-from miner.knn.exact import search_both
+from miner.knn.exact import search_unit_rows
 from miner.mining import mine
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def decoy_pairs(real: tuple[Matrix, Matrix], decoys: tuple[Matrix, Matrix]) -> l
 
     All are unit rows; the real ones are mined as ``miner.mining.mine`` does by default.
     """
-    forward, backward = search_both(*real, k=K)
+    forward, backward = search_unit_rows(*real, k=K)
     pairs = _mine(*real)
     mined = []
     for queries, base, others, rows in (
@@ -214,7 +214,7 @@ def decoy_pairs(real: tuple[Matrix, Matrix], decoys: tuple[Matrix, Matrix]) -> l
     ):
         taken = np.full(len(base), -np.inf)
         taken[rows] = pairs.score
-        found, _ = search_both(queries, base, k=K)
+        found, _ = search_unit_rows(queries, base, k=K)
         mined.append(mine_added(found, others, taken))
     return mined
 

@@ -56,7 +56,7 @@ class WordThreshold:
         return 1 - self.score.precision if self.score.extracted else 0.0
 
     def record(self) -> Record:
-        """What ``--json`` prints."""
+        """Return what ``--json`` prints."""
         judged = {} if self.score is None else score_record(self.score)
         chosen = {"by": self.by, "wanted": self.wanted, "interval": self.interval}
         return {**chosen, "fdr": self.fdr, **judged}
@@ -115,7 +115,7 @@ def _decoy_scores(
     mine: Mine,
     decoys: Sequence[AddedPairs],
 ) -> FloatArray:
-    """The decoys' pairs scored by words, as the real pairs are."""
+    """Score the decoys' pairs by words, as the real pairs are."""
     assert isinstance(encoder, WordEncoder)
     by_margin = mine_split(real, encoder=encoder, mine=mine)
     best = [texts[:USUAL_PAIRS] for texts in mined_texts(by_margin)]
@@ -136,7 +136,7 @@ def _decoy_scores(
 
 
 def row(name: str, chosen: WordThreshold, best: BuccScore) -> str:
-    """A line of the table."""
+    """Return a line of the table."""
     score = chosen.score
     figures = (None, None) if score is None else (score.extracted, score.recall)
     return TABLE.row(

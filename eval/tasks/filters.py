@@ -19,7 +19,7 @@ from eval.tasks.arguments import add_bucc_data, chosen_pairs
 from eval.tasks.mined_splits import MinedSplit, SplitResult, mine_split, mined_texts, tune_and_test
 from miner.filters import FILTERS, Suspects, check_filters, occurrences, usual_ratio
 from miner.knn.core.rescore import unit_rows
-from miner.knn.exact import search_both
+from miner.knn.exact import search_unit_rows
 from miner.mining import mine
 from miner.rescoring import FEATURES, Rescorer, features
 from miner.word_match import align_texts, aligned_scores, usual_log_ratio
@@ -114,7 +114,7 @@ def _mined(data: BuccSplit, encoder: Encoder) -> Split:
 
     def mine_and_count(source: NDArray[np.float32], target: NDArray[np.float32]) -> Pairs:
         pairs = mine(source, target, k=K)
-        forward, backward = search_both(unit_rows(source), unit_rows(target), k=K)
+        forward, backward = search_unit_rows(unit_rows(source), unit_rows(target), k=K)
         lists.append(occurrences(backward.ids, len(source))[pairs.source])
         lists.append(occurrences(forward.ids, len(target))[pairs.target])
         return pairs

@@ -1,4 +1,4 @@
-"""What an encoder is worth: mining with it and searching with it, on data with known answers."""
+"""Mine splits of data in the BUCC layout with an encoder, and judge the pairs by gold."""
 
 from __future__ import annotations
 
@@ -148,9 +148,9 @@ def tune_and_test(tune: MinedSplit, test: MinedSplit) -> tuple[SplitResult, Spli
 def choose_splits(
     available: Collection[str], *, tune: str | None, test: str | None
 ) -> tuple[str, str, str | None]:
-    """The splits to tune and to test on, and a remark if they are not the usual ones.
+    """Choose the splits to tune and to test on, with a remark if they are not the usual ones.
 
-    A split that was asked for (not None) is taken as it is; loading it tells if it is missing.
+    A split that was asked for (not None) is taken as it is; loading it fails if it is missing.
     """
     usual = tune or DEFAULT_TUNE, test or DEFAULT_TEST
     tune = tune or _first_of((DEFAULT_TUNE,), available, but=usual[1]) or usual[1]
@@ -169,7 +169,7 @@ def _first_of(preferred: tuple[str, ...], available: Collection[str], *, but: st
 
 
 def _f1(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """``BuccScore.f1`` of each row of sums."""
+    """Compute ``BuccScore.f1`` of each row of sums."""
     extracted, correct, found, gold = sums.T
     below = correct * gold + found * extracted
     f1: NDArray[np.float64] = 2 * correct * found / np.maximum(below, 1)
@@ -177,13 +177,13 @@ def _f1(sums: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def scored_texts(mined: MinedSplit) -> str:
-    """The candidates as a PAIRS ``.tsv``: score, source text, target text; tabs become spaces."""
+    """Return the candidates as a PAIRS ``.tsv``: score and both texts; tabs become spaces."""
     lines = zip(mined.ranked.scores.tolist(), *mined_texts(mined), strict=True)
     return "".join(f"{score!r}\t{source}\t{target}\n" for score, source, target in lines)
 
 
 def mined_texts(mined: MinedSplit) -> tuple[list[str], list[str]]:
-    """The sources and the targets of the candidates, without tabs and repeated spaces."""
+    """Return the sources and the targets of the candidates, without tabs and repeated spaces."""
     return (
         _texts(mined.data.source, mined.ranked.sources),
         _texts(mined.data.target, mined.ranked.targets),
@@ -196,13 +196,13 @@ def _texts(sentences: Sentences, ids: Sequence[Ids]) -> list[str]:
 
 
 def extracted_ids(result: SplitResult) -> str:
-    """The pairs above the threshold as the BUCC tasks want them: ``source id TAB target id``."""
+    """Return the pairs above the threshold as the BUCC tasks want them: ids, tab between."""
     pairs = extracted_pairs(result.mined.ranked, result.score.threshold)
     return "".join(f"{source}\t{target}\n" for source, target in pairs)
 
 
 def _encode_side(sentences: Sentences, encoder: Encoder, what: str) -> tuple[list[Ids], Vectors]:
-    """Ids and vectors of the distinct sentences that have a vector."""
+    """Return ids and vectors of the distinct sentences that have a vector."""
     ids_by_text = sentences.ids_by_text()
     vectors = encoder.encode(list(ids_by_text))
     rows = np.flatnonzero(np.any(vectors, axis=1))

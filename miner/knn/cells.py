@@ -9,29 +9,21 @@ side, searched with the same centroids, merge to what the whole finds.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from miner.knn.core import passes
 from miner.knn.core.candidates import Candidates
-from miner.knn.core.codes import (
-    Codes,
-    Precision,
-    encode_both,
-    product,
-    round_to_int8,
-    type_of_integers,
-)
-from miner.knn.core.passes import Tile, fallback_search, generate_candidates, loops_for, verify
+from miner.knn.core.codes import Codes, Precision, encode_both, round_to_int8
+from miner.knn.core.passes import Tile, fallback_search, generate_candidates, loops, verify
+from miner.knn.core.products import product, type_of_integers
 from miner.knn.core.rescore import check_search, unit_rows
 from miner.knn.core.tuning import choose
-from miner.knn.method import PROBES
+from miner.knn.method import ROUNDS
 from miner.threads import blocks, in_threads
 
 if TYPE_CHECKING:
@@ -41,27 +33,14 @@ if TYPE_CHECKING:
 
     Matrix = NDArray[np.float32]
 
-# Points for each cell that k-means is trained on, and its rounds; more move recall by less than the
-# choice of seed does.
-POINTS, ROUNDS = 64, 3
 # A cell with this many times the mean load is split; even cells are the cheapest for their number.
 CROWDED = 2.0
 # Rows and columns of a tile: most cells are one, so that what they share is fetched once.
 TILE = 2048
 
 
-def default_cells(rows: int) -> int:
-    """How many cells suit a larger side of so many rows: a power of two near 2 sqrt(rows).
-
-    Assignment costs cells * (N + M) products and the join p * p * N * M / cells: equal at
-    p * sqrt(rows / 2). A product there costs twice as much as here, where most of a row's cells
-    hold nothing above its floor, and training is 7 * POINTS * cells * cells products.
-    """
-    return 1 << max(0, round(math.log2(max(1.0, 2 * math.sqrt(rows)))))
-
-
 def train_cells(sample: Matrix, count: int) -> Matrix:
-    """About ``count`` centroids, unit rows (C, D), of a sample of both sides (S, D), unit rows.
+    """Return about ``count`` centroids (C, D) of a sample of both sides (S, D), all unit rows.
 
     Raises:
         ValueError: fewer rows than cells.
@@ -90,38 +69,28 @@ def _k_means(sample: Matrix, centroids: Matrix) -> Matrix:
     """Spherical k-means (S, D) from the given centroids, unit rows (C, D)."""
     for _ in range(ROUNDS):
         nearest = nearest_cells(sample, centroids, probes=1)[:, 0]
-        means = _sums(sample, nearest, len(centroids))
+        means = np.zeros_like(centroids)
+        loops().add_rows(sample, nearest, means)
         empty = ~means.any(axis=1)  # no rows, or rows that cancel out
         means[empty] = centroids[empty]
         centroids = unit_rows(means)
     return centroids
 
 
-def _sums(rows: Matrix, cells: NDArray[np.int64], count: int) -> Matrix:
-    import torch
-
-    sums = torch.zeros((count, rows.shape[1]))
-    sums.index_add_(0, torch.from_numpy(cells), torch.from_numpy(rows))
-    return sums.numpy()
-
-
 def nearest_cells(rows: Matrix, centroids: Matrix, *, probes: int) -> NDArray[np.int64]:
-    """The cells of each row, (N, p), nearest first: by products of int8 codes.
+    """Return the cells of each row, (N, p), nearest first: by products of int8 codes.
 
     A row's cells depend on the row and the centroids alone: integers sum exactly, and the one
     rounding, by the centroid's step, is of one product. Costs N * C products.
     """
-    import torch
-
-    integers = type_of_integers(rows.shape[1])
-    codes, steps = round_to_int8(torch.from_numpy(centroids))
-    codes, scale = codes.to(integers), steps[:, 0].numpy()
-    loops = loops_for(len(rows) * len(centroids))
+    integers = type_of_integers(rows.shape[1], 2 * len(rows) * centroids.size)
+    numbers, steps = round_to_int8(centroids)
+    codes, scale = numbers.astype(integers), steps[:, 0]
     cells = np.empty((len(rows), min(probes, len(centroids))), dtype=np.int64)
 
     def assign(block: slice) -> None:
-        own, _ = round_to_int8(torch.from_numpy(rows[block]))
-        loops.largest(product(own.to(integers), codes), scale, cells[block])
+        own, _ = round_to_int8(rows[block])
+        loops().largest(product(own.astype(integers), codes), scale, cells[block])
 
     size = max(1, passes.TILE_ROWS * passes.TILE_COLUMNS // len(centroids))
     in_threads(assign, blocks(len(rows), size))
@@ -172,36 +141,6 @@ class _Order:
         )
 
 
-def search_cells(
-    source: Matrix,
-    target: Matrix,
-    centroids: Matrix,
-    *,
-    k: int,
-    probes: int = PROBES,
-    precision: Precision | None = None,
-    progress: Callable[[int], None] = lambda products: None,
-) -> tuple[Neighbours, Neighbours]:
-    """Put both sides into their ``probes`` nearest cells of ``centroids`` (C, D), and join them.
-
-    All else is as ``join_cells`` has it.
-
-    Raises:
-        ValueError: probes below 1, or what ``join_cells`` refuses.
-    """
-    check_search(source, target, k=k)
-    if probes < 1:
-        raise ValueError(f"probes is {probes}; a sentence lies in at least 1 cell")
-    cells = [nearest_cells(rows, centroids, probes=probes) for rows in (source, target)]
-    return join_cells(
-        *(source, target, cells[0], cells[1]),
-        count=len(centroids),
-        k=k,
-        precision=precision,
-        progress=progress,
-    )
-
-
 def join_cells(
     source: Matrix,
     target: Matrix,
@@ -213,7 +152,7 @@ def join_cells(
     precision: Precision | None = None,
     progress: Callable[[int], None] = lambda products: None,
 ) -> tuple[Neighbours, Neighbours]:
-    """The k nearest of the rows of the other side that share a cell, for both sides.
+    """Find the k nearest of the rows of the other side that share a cell, for both sides.
 
     Args:
         source: rows as ``miner.knn.core.rescore.unit_rows`` makes them, float32 (N, D).
@@ -244,22 +183,20 @@ def join_cells(
         codes.part(order.rows)
         for codes, order in zip(encode_both(source, target, tuned.precision), orders, strict=True)
     )
-    loops = loops_for(pairs)
     forward, backward = generate_candidates(
-        *(loops, left, right, chain(*(_tiles(*cells) for cells in passes_of_cells))),
+        *(left, right, chain(*(_tiles(*cells) for cells in passes_of_cells))),
         kept=tuned.kept,
         repeated=True,
         progress=lambda products: progress(round(products * share)),
     )
     sources, targets = (source, left, orders[0]), (target, right, orders[1])
     return (
-        _complete(loops, sources, targets, forward, k=min(k, len(target))),
-        _complete(loops, targets, sources, backward, k=min(k, len(source))),
+        _complete(sources, targets, forward, k=min(k, len(target))),
+        _complete(targets, sources, backward, k=min(k, len(source))),
     )
 
 
 def _complete(
-    loops: ModuleType,
     queries: tuple[Matrix, Codes, _Order],
     base: tuple[Matrix, Codes, _Order],
     candidates: Candidates,
@@ -268,9 +205,9 @@ def _complete(
 ) -> Neighbours:
     """Rescore the candidates; search again, in their cells, for rows that may miss some."""
     (rows, codes, order), (others, other_codes, other_order) = queries, base
-    neighbours, incomplete = verify(loops, rows, others, candidates.part(order.place), k=k)
+    neighbours, incomplete = verify(rows, others, candidates.part(order.place), k=k)
     tiles = _tiles(order.cells, other_order.cells, only=order.place[incomplete])
-    fallback_search(loops, (rows, codes), (others, other_codes), neighbours, tiles)
+    fallback_search((rows, codes), (others, other_codes), neighbours, tiles)
     return neighbours
 
 

@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from miner.knn.cells import POINTS, ROUNDS, default_cells
-from miner.knn.method import PROBES
+from miner.knn.method import POINTS, PROBES, ROUNDS, default_cells
 
 if TYPE_CHECKING:
     from miner.knn.core.codes import Precision

@@ -12,17 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from miner.arrays import Neighbours
-from miner.knn.core.rescore import best, check_search, merge
-from miner.knn.exact import search_both
+from miner.knn.core.rescore import check_search, merge
+from miner.knn.exact import search_unit_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Matrix = NDArray[np.float32]
     Positions = NDArray[np.int64]
-
-# Up to so many similarities a table of all of them is sooner sorted than searched.
-TABLE = 1 << 16
 
 
 def search_documents(
@@ -54,24 +51,11 @@ def search_documents(
     forward = Neighbours.none(len(source), min(k, len(target)))
     backward = Neighbours.none(len(target), min(k, len(source)))
     for rows, columns in documents:
-        ahead, back = _search(source[rows], target[columns], k)
+        ahead, back = search_unit_rows(source[rows], target[columns], k=k)
         _enter(forward, rows, columns, ahead)
         _enter(backward, columns, rows, back)
         progress(len(rows) * len(columns))
     return forward, backward
-
-
-def _search(source: Matrix, target: Matrix, k: int) -> tuple[Neighbours, Neighbours]:
-    if len(source) * len(target) > TABLE:
-        return search_both(source, target, k=k)
-    # Exact: see miner.knn.core.rescore.
-    table = (source.astype(np.float64) @ target.astype(np.float64).T).astype(np.float32)
-    return _best_of_rows(table, k), _best_of_rows(table.T, k)
-
-
-def _best_of_rows(table: Matrix, k: int) -> Neighbours:
-    ids = np.broadcast_to(np.arange(table.shape[1]), table.shape)
-    return best(Neighbours(ids=ids, cosines=table), k=k)
 
 
 def _enter(

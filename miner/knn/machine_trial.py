@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from miner.arrays import Neighbours
 from miner.knn.core.candidates import Candidates
-from miner.knn.core.codes import INT8_MOST_DIMENSIONS, Codes, Precision, encode_both, product
-from miner.knn.core.passes import COMPILE_FROM, TILE_COLUMNS, TILE_ROWS, loops_for
+from miner.knn.core.codes import Codes, Precision, encode_both
+from miner.knn.core.passes import TILE_COLUMNS, TILE_ROWS, loops
+from miner.knn.core.products import INT8_MAX_DIMENSIONS, numbers_of, product
 from miner.knn.core.rescore import unit_rows
 from miner.knn.core.tuning import choose, product_rates
 from miner.knn.cost_model import SPARE, Machine
@@ -38,11 +38,10 @@ def measure_machine(*, dim: int, k: int) -> Machine:
 
 def _measure(dim: int, k: int) -> Machine:
     random = np.random.default_rng(0)
-    loops = loops_for(COMPILE_FROM)
     usable = [
         precision
         for precision in product_rates()
-        if precision != "int8" or dim < INT8_MOST_DIMENSIONS
+        if precision != "int8" or dim < INT8_MAX_DIMENSIONS
     ]
     kept = {precision: max(KEPT[precision], k + SPARE) for precision in usable}
     products, tests, insertions = {}, {}, []
@@ -51,7 +50,7 @@ def _measure(dim: int, k: int) -> Machine:
         left, right = encode_both(x[:TILE_ROWS], y[:TILE_COLUMNS], precision)
         seconds = _soonest(lambda: product(left.numbers, right.numbers))  # noqa: B023
         products[precision] = 2 * TILE_ROWS * TILE_COLUMNS * dim / seconds
-        test, insertion = _taking(loops, left, right, kept[precision])
+        test, insertion = _taking(left, right, kept[precision])
         tests[precision] = test
         insertions.append(insertion)
     return Machine(
@@ -60,7 +59,7 @@ def _measure(dim: int, k: int) -> Machine:
         tests=tests,
         kept=kept,
         insertion=float(np.mean(insertions)),
-        fetch=_fetching(loops, x, y, k),
+        fetch=_fetching(x, y, k),
         preparation=_preparing(x, y, k),
     )
 
@@ -76,10 +75,10 @@ def _soonest(work: Callable[[], object]) -> float:
     return min(times)
 
 
-def _taking(loops: ModuleType, left: Codes, right: Codes, kept: int) -> tuple[float, float]:
+def _taking(left: Codes, right: Codes, kept: int) -> tuple[float, float]:
     """Seconds of testing one similarity that no candidate list wants, and of inserting one."""
     tile = product(left.numbers, right.numbers)
-    bounds = tile.float().numpy() * left.scale[:, None] * right.scale
+    bounds = numbers_of(tile) * left.scale[:, None] * right.scale
     bounds += left.bias[:, None] + right.bias
 
     def take(floors: tuple[Matrix, Matrix]) -> float:
@@ -90,7 +89,7 @@ def _taking(loops: ModuleType, left: Codes, right: Codes, kept: int) -> tuple[fl
             candidates.bounds[:], candidates.floor[:] = floor[:, None], floor
             lists.append(candidates)
         start = time.perf_counter()
-        loops.take(tile, left, right, *lists, repeated=False)
+        loops().take(tile, left, right, *lists, repeated=False)
         return time.perf_counter() - start
 
     full = np.full(len(left), 2, dtype=np.float32), np.full(len(right), 2, dtype=np.float32)
@@ -98,7 +97,7 @@ def _taking(loops: ModuleType, left: Codes, right: Codes, kept: int) -> tuple[fl
     some = _best_but(bounds, WANTED, axis=1), _best_but(bounds, WANTED, axis=0)
     inserted = WANTED * (len(left) + len(right))
     none, few = (min(take(floors) for _ in range(1 + REPEATS)) for floors in (full, some))
-    return none / tile.numel(), max(0.0, few - none) / inserted
+    return none / tile.size, max(0.0, few - none) / inserted
 
 
 def _best_but(bounds: Matrix, place: int, *, axis: int) -> Matrix:
@@ -106,7 +105,7 @@ def _best_but(bounds: Matrix, place: int, *, axis: int) -> Matrix:
     return np.asarray(np.partition(bounds, -place, axis=axis).take(-place, axis=axis))
 
 
-def _fetching(loops: ModuleType, x: Matrix, y: Matrix, k: int) -> float:
+def _fetching(x: Matrix, y: Matrix, k: int) -> float:
     """Seconds of rescoring one candidate."""
     random = np.random.default_rng(1)
     queries = x[:TILE_ROWS]
@@ -115,7 +114,7 @@ def _fetching(loops: ModuleType, x: Matrix, y: Matrix, k: int) -> float:
     candidates.ids[:] = random.integers(len(y), size=candidates.ids.shape)
 
     def verify() -> None:
-        loops.verify(queries, y, candidates, Neighbours.none(len(queries), k))
+        loops().verify(queries, y, candidates, Neighbours.none(len(queries), k))
 
     return _soonest(verify) / candidates.ids.size
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -9,6 +10,9 @@ from typing import TypeAlias
 # Past this many similarities (a million sentences a side) exact search takes hours on a laptop.
 EXACT_SIMILARITIES = 10**12
 PROBES = 5
+# Points for each cell that k-means is trained on, and its rounds; more move recall by less than the
+# choice of seed does.
+POINTS, ROUNDS = 64, 3
 AUTO = "auto"
 
 
@@ -96,3 +100,13 @@ def _parse_cells(text: str) -> CellSpec:
 def auto_method(sources: int, targets: int) -> CorpusMethod:
     """Return the method that suits so many sentences: exact, while it takes hours at most."""
     return Exact() if sources * targets <= EXACT_SIMILARITIES else CellSpec()
+
+
+def default_cells(rows: int) -> int:
+    """Return how many cells suit a larger side of so many rows: a power of two near 2 sqrt(rows).
+
+    Assignment costs cells * (N + M) products and the join p * p * N * M / cells: equal at
+    p * sqrt(rows / 2). A product there costs twice as much as here, where most of a row's cells
+    hold nothing above its floor, and training is 7 * POINTS * cells * cells products.
+    """
+    return 1 << max(0, round(math.log2(max(1.0, 2 * math.sqrt(rows)))))

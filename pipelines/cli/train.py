@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import Field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from encoder.training.options import (
+    ARCHITECTURES,
+    MEASURES,
+    OBJECTIVES,
+    ArchitectureOptions,
+    ObjectiveOptions,
+    Recipe,
+    TrainingOptions,
+    offered,
+    training_options,
+)
 from miner.commandline import add_common_options, run_command
 from pipelines.cli.mine import set_up_logging
 
 if TYPE_CHECKING:
     from encoder.training.measures import Measure
-    from encoder.training.options import TrainingOptions
-
-
-# Dimensions, layers and learning rate of each architecture, unless they are given.
-ARCHITECTURES = {
-    "bag": (384, 1, 2e-3),
-    "bilstm": (1024, 1, 1e-3),
-    "transformer": (512, 3, 5e-4),
-}
-MEASURES = ("held_out_error", "tatoeba_error", "bucc_f1")
 
 
 def train_encoder(argv: Sequence[str] | None = None, prog: str = "train-encoder") -> int:
@@ -62,116 +64,34 @@ def train_parser(prog: str) -> argparse.ArgumentParser:
         metavar="NAME=W",
         help="use each pair of corpus NAME with probability W (0 to 1) in a pass; repeatable",
     )
-    _add_model_options(parser)
+    _add_training_options(parser)
     _add_evaluation_options(parser)
     add_common_options(parser)
     return parser
 
 
-def _add_model_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("model and objective")
-    group.add_argument(
-        "--architecture",
-        choices=tuple(ARCHITECTURES),
-        default="bag",
-        help="bag: sum of subword vectors; bilstm: LASER's, with max pooling; transformer: with "
-        "mean pooling (default: bag)",
-    )
-    group.add_argument(
-        "--objective",
-        choices=("ranking", "translation", "distillation"),
-        default="ranking",
-        help="ranking: translations are nearer than the rest of the batch; translation: LASER's, "
-        "a decoder translates from the vector; distillation: match a teacher (default: ranking)",
-    )
+def _add_training_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("architecture")
+    _add_choice(group, "architecture", ARCHITECTURES)
+    _add_fields(group, ARCHITECTURES)
+    group = parser.add_argument_group("objective")
+    _add_choice(group, "objective", OBJECTIVES)
     group.add_argument(
         "--teacher", metavar="ENCODER", help="what distillation matches; named as in --encoder"
     )
-    group.add_argument(
-        "--targets",
-        default="en,es",
-        metavar="XX,...",
-        help="languages that the objective translation translates to (default: en,es)",
-    )
-    _add_numbers(
-        group,
-        ("vocabulary-size", int, 48_000, "subwords"),
-        ("ngram-rows", int, 0, "vectors that a bag's n-grams of letters share; 0 for no n-grams"),
-        ("dim", int, None, "dimensions (default: 384, bilstm 1024, transformer 512)"),
-        ("layers", int, None, "of a network (default: bilstm 1, transformer 3)"),
-        ("decoder-dim", int, 2048, "of the decoder of the objective translation"),
-        ("hard-negatives", int, 0, "wrong translations for each pair, mined as training goes on"),
-        ("margin", float, 0.2, "subtracted from the cosine of true pairs"),
-        ("scale", float, 20.0, "inverse temperature of the softmax"),
-        (
-            "whitening",
-            float,
-            None,
-            "how far directions of a bag's large variance are scaled down, "
-            "0 to 1 (default: ranking 0.1, else 0)",
-        ),
-    )
+    _add_fields(group, OBJECTIVES)
     group = parser.add_argument_group("training")
-    _add_numbers(
-        group,
-        ("steps", int, 40_000, "updates of the weights"),
-        (
-            "batch-size",
-            int,
-            None,
-            "pairs, each ranked against all others in the batch; or, for "
-            "the objective translation, tokens (default: 1024, translation 8000)",
-        ),
-        (
-            "temperature",
-            float,
-            0.5,
-            "power of its size with which a language pair is drawn: 1 as often as it has pairs, "
-            "0 all alike",
-        ),
-        ("accumulate", int, 1, "batches in a step, each ranked by itself"),
-        (
-            "at-once",
-            int,
-            2048,
-            "sentences; of a larger batch, a network's activations are computed twice, not kept: "
-            "slower, in bounded memory, with the same loss",
-        ),
-        (
-            "learning-rate",
-            float,
-            None,
-            "Adam's, at its highest (default: 2e-3, bilstm 1e-3, transformer 5e-4)",
-        ),
-        (
-            "token-dropout",
-            float,
-            None,
-            "share of subwords left out at random (default: bag 0.1, networks 0)",
-        ),
-        ("dropout", float, 0.1, "share of a network's activations left out at random"),
-        ("seed", int, 1, "of all that is random"),
-    )
-    group.add_argument(
-        "--precision",
-        choices=("float32", "bfloat16"),
-        default="float32",
-        help="of products; bfloat16 is faster where the processor has it (default: float32)",
-    )
+    _add_fields(group, {"": TrainingOptions})
 
 
 def _add_evaluation_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("evaluation on the way")
-    _add_numbers(
-        group,
-        ("evaluate-every", int, 5_000, "steps between evaluations, at which OUT is written"),
-        ("held-out", int, 500, "pairs of each language pair kept for evaluation"),
-    )
+    group = parser.add_argument_group("vocabulary and evaluation on the way")
+    _add_fields(group, {"": Recipe})
     group.add_argument(
         "--tatoeba",
         type=Path,
         metavar="DIR",
-        help="measure the error rate of eval-encoder tatoeba, in the languages that are trained",
+        help="measure the error rate of eval-encoder tatoeba, in the languages of the training",
     )
     group.add_argument(
         "--bucc",
@@ -182,19 +102,59 @@ def _add_evaluation_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--best-by",
         choices=MEASURES,
-        default=MEASURES[0],
+        default=Recipe.best_by,
         help="OUT is the encoder with the least error or the highest F1 of this kind, mean over "
-        f"the languages (default: {MEASURES[0]})",
+        f"the languages (default: {Recipe.best_by})",
     )
 
 
-def _add_numbers(
-    group: argparse._ArgumentGroup, *options: tuple[str, type, float | None, str]
+def _add_choice(
+    group: argparse._ArgumentGroup,
+    name: str,
+    kinds: Mapping[str, type[ArchitectureOptions]] | Mapping[str, type[ObjectiveOptions]],
 ) -> None:
-    """Add options by name, type, default and meaning, which tells a default that depends."""
-    for name, kind, default, meaning in options:
-        told = meaning if default is None else f"{meaning} (default: {default})"
-        group.add_argument(f"--{name}", type=kind, default=default, help=told)
+    """Add an option for one of several kinds; the first is the default."""
+    summaries = "; ".join(f"{kind}: {options.summary}" for kind, options in kinds.items())
+    group.add_argument(
+        f"--{name}",
+        choices=tuple(kinds),
+        default=next(iter(kinds)),
+        help=f"{summaries} (default: {next(iter(kinds))})",
+    )
+
+
+def _add_fields(group: argparse._ArgumentGroup, kinds: Mapping[str, type]) -> None:
+    """Add an option for each field that has a help text; one that is not given is not in the args.
+
+    A help text names the kinds that have the field, if not all, and their defaults.
+    """
+    found: dict[str, dict[str, Field]] = {}
+    for kind, options in kinds.items():
+        for name, one in offered(options).items():
+            if one.metadata["help"]:
+                found.setdefault(name, {})[kind] = one
+    for name, each in found.items():
+        first = next(iter(each.values()))
+        shown = {kind: _shown(one.default) for kind, one in each.items()}
+        default = _shown(first.default)
+        if len(set(shown.values())) > 1:
+            default = ", ".join(f"{kind} {value}" for kind, value in shown.items())
+        only = "" if len(each) == len(kinds) else f"of {', '.join(each)}; "
+        group.add_argument(
+            f"--{name.replace('_', '-')}",
+            type=_names if isinstance(first.default, tuple) else type(first.default),
+            choices=first.metadata["choices"] or None,
+            default=argparse.SUPPRESS,
+            help=f"{first.metadata['help']} ({only}default: {default})",
+        )
+
+
+def _shown(value: Any) -> str:  # noqa: ANN401
+    return ",".join(value) if isinstance(value, tuple) else str(value)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split(","))
 
 
 def _corpus_weight(text: str) -> tuple[str, float]:
@@ -218,28 +178,15 @@ def _run(args: argparse.Namespace) -> int:
 
 def _train(args: argparse.Namespace) -> int:
     from encoder import load_encoder
-    from encoder.training.recipe import Recipe
     from encoder.training.recipe import train_encoder as train
 
     monitor = set_up_logging(args)
-    if (args.teacher is None) == (args.objective == "distillation"):
+    if (args.teacher is None) == OBJECTIVES[args.objective].teacher:
         raise ValueError("--objective distillation and --teacher ENCODER need one another")
-    options = _options(args)  # first, for these errors are told at once
-    files = _files(args.data, args.pairs)
-    recipe = Recipe(
-        files=files,
-        exclude=frozenset(filter(None, args.exclude.split(","))),
-        corpus_weights=dict(args.corpus_weight),
-        vocabulary_size=args.vocabulary_size,
-        whitening=_given(args.whitening, 0.1 if args.objective == "ranking" else 0.0),
-        held_out=args.held_out,
-        evaluate_every=args.evaluate_every,
-        best_by=args.best_by,
-        options=options,
-    )
-    measures = _measures(args, files)
+    recipe = _recipe(args)
+    measures = _measures(args, recipe.files)
     teacher = load_encoder(args.teacher, precision="auto") if args.teacher else None
-    with monitor.stage("train", args.steps, "steps") as meter:
+    with monitor.stage("train", recipe.options.steps, "steps") as meter:
         best = train(
             recipe,
             args.output,
@@ -254,8 +201,26 @@ def _train(args: argparse.Namespace) -> int:
     return 0
 
 
+def _recipe(args: argparse.Namespace) -> Recipe:
+    """Make a recipe of the arguments; the options first, as their errors are found at once."""
+    known = {"architecture", "objective"}.union(
+        *(offered(kind) for kind in (*ARCHITECTURES.values(), *OBJECTIVES.values())),
+        offered(TrainingOptions),
+    )
+    given = vars(args)
+    options = training_options(**{name: given[name] for name in known & given.keys()})
+    return Recipe(
+        files=_files(args.data, args.pairs),
+        exclude=frozenset(filter(None, args.exclude.split(","))),
+        corpus_weights=dict(args.corpus_weight),
+        best_by=args.best_by,
+        options=options,
+        **{name: given[name] for name in offered(Recipe).keys() & given.keys()},
+    )
+
+
 def _measures(args: argparse.Namespace, pairs: Collection[str]) -> list[Measure]:
-    """What is measured beside the held-out error.
+    """Return what is measured beside the held-out error.
 
     Raises:
         ValueError: there is no data in a folder for any of the language pairs, or it is malformed.
@@ -269,40 +234,8 @@ def _measures(args: argparse.Namespace, pairs: Collection[str]) -> list[Measure]
     return [measure(place, pairs) for place, measure in places.values() if place is not None]
 
 
-def _options(args: argparse.Namespace) -> TrainingOptions:
-    from encoder.training.options import TrainingOptions
-
-    dim, layers, learning_rate = ARCHITECTURES[args.architecture]
-    return TrainingOptions(
-        architecture=args.architecture,
-        objective=args.objective,
-        dim=_given(args.dim, dim),
-        ngram_rows=args.ngram_rows,
-        layers=_given(args.layers, layers),
-        steps=args.steps,
-        batch_size=_given(args.batch_size, 8000 if args.objective == "translation" else 1024),
-        temperature=args.temperature,
-        accumulate=args.accumulate,
-        at_once=args.at_once,
-        learning_rate=_given(args.learning_rate, learning_rate),
-        scale=args.scale,
-        margin=args.margin,
-        hard_negatives=args.hard_negatives,
-        targets=tuple(args.targets.split(",")),
-        decoder_dim=args.decoder_dim,
-        token_dropout=_given(args.token_dropout, 0.1 if args.architecture == "bag" else 0.0),
-        dropout=args.dropout,
-        precision=args.precision,
-        seed=args.seed,
-    )
-
-
-def _given(value: Any, default: Any) -> Any:  # noqa: ANN401
-    return default if value is None else value
-
-
 def _files(data: Path, pairs: str | None) -> dict[str, tuple[Path, ...]]:
-    """The files of the language pairs asked for, by language pair.
+    """Return the files of the language pairs asked for, by language pair.
 
     Raises:
         ValueError: one of them, or any at all, is missing.

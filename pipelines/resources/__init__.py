@@ -1,1 +1,1 @@
-"""What a run needs in memory, time and disk, and how it is made to fit."""
+"""The memory, time and disk that a run needs, and how it is made to fit."""

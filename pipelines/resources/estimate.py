@@ -1,4 +1,4 @@
-"""``--plan``: what a run would take, told before anything runs."""
+"""``--plan``: the time, memory and disk that a run would take, estimated before anything runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 
-from miner.knn.cells import default_cells
 from miner.knn.cost_model import (
     Cost,
     Machine,
@@ -16,7 +15,7 @@ from miner.knn.cost_model import (
     index_cost,
 )
 from miner.knn.machine_trial import measure_machine
-from miner.knn.method import CellSpec, CorpusMethod, auto_method
+from miner.knn.method import CellSpec, CorpusMethod, auto_method, default_cells
 from miner.storage.layout import DOCUMENT, SIDES, SOURCE, TARGET
 from pipelines.context import RunContext
 from pipelines.options import MiningOptions, check_options
@@ -97,9 +96,9 @@ def _describe_memory(fit: Fit, sizes: Mapping[str, SideSize]) -> str:
     tiles = [-(-size.rows // rows) for size in sizes.values()]
     stage = max(fit.stages, key=fit.stages.__getitem__)
     bound = fit.options.memory
-    told = f"of the {show_size(bound)} allowed" if bound else "without a bound (--memory)"
+    limit = f"of the {show_size(bound)} allowed" if bound else "without a bound (--memory)"
     return (
-        f"memory: at most about {show_size(fit.peak)} {told}: {show_size(fit.libraries)} for "
+        f"memory: at most about {show_size(fit.peak)} {limit}: {show_size(fit.libraries)} for "
         f"libraries, and {show_size(fit.stages[stage])} for the largest stage, {stage}; "
         f"{tiles[0]} x {tiles[1]} {'tile' if tiles == [1, 1] else 'tiles'} of up to "
         f"{rows:,} lines a side"
@@ -115,7 +114,7 @@ def _describe_disk(options: MiningOptions, sizes: Mapping[str, SideSize]) -> str
 
 
 def disk_bytes(options: MiningOptions, sizes: Mapping[str, SideSize]) -> tuple[int, int]:
-    """At most about what the work folder takes, and what the output does as text."""
+    """Estimate the most bytes that the work folder takes, and that the output does as text."""
     groups = {
         side: len(group_sizes(-(-size.rows // options.rows_per_shard)))
         for side, size in sizes.items()
@@ -179,7 +178,7 @@ def _describe_times(machine: Machine, seconds: float, start_up: float) -> str:
 
 
 def show_time(seconds: float) -> str:
-    """A time for people, to two digits."""
+    """Return a time for people, to two digits."""
     for unit, length in (("days", 86400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * length:
             return (

@@ -13,7 +13,7 @@ import numpy as np
 
 from miner.knn.core.rescore import unit_rows
 from miner.knn.cost_model import Problem, rows_per_shard, tile_bytes
-from miner.knn.exact import search_both
+from miner.knn.exact import search_unit_rows
 from miner.knn.method import IndexSpec
 from miner.score_ranges import MIN_RANGE, RANGE_BYTES
 from miner.storage.corpus.filesets import corpus_files, measure_files
@@ -67,7 +67,7 @@ class Fit:
 
     @property
     def peak(self) -> int:
-        """At most what the run should hold."""
+        """The most that the run should hold."""
         return self.libraries + max(self.stages.values()) + SLACK_BYTES
 
 
@@ -186,7 +186,7 @@ def load_libraries(run: RunContext, dim: int) -> int:
         import faiss  # noqa: F401
     # Large enough for the compiled loops to be used.
     rows = unit_rows(np.random.default_rng(0).standard_normal((6000, min(dim, MAX_TRIED))))
-    search_both(rows, rows, k=1)
+    search_unit_rows(rows, rows, k=1)
     del rows
     release()
     return resident_bytes()

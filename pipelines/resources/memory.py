@@ -16,11 +16,11 @@ from pipelines.options import MiningOptions
 
 UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
-LEAST_ASSUMED = 1 << 30  # where the machine does not tell
+ASSUMED_BYTES = 1 << 30  # where the machine does not say
 
 
 def parse_size(text: str) -> int:
-    """Bytes of a size such as ``6G``, ``800M`` or ``1.5GiB``: units are powers of 1024.
+    """Return the bytes of a size such as ``6G``, ``800M`` or ``1.5GiB``: units are powers of 1024.
 
     Raises:
         ValueError: it is no size, or not above zero.
@@ -33,7 +33,7 @@ def parse_size(text: str) -> int:
 
 
 def show_size(size: float) -> str:
-    """A size for people: ``1.5 GiB``; rounded up, so that what is said to do will do."""
+    """Return a size for people: ``1.5 GiB``; rounded up, so that it suffices."""
     for unit, bits in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
         if size >= 1 << bits:
             value = size / (1 << bits)
@@ -44,11 +44,11 @@ def show_size(size: float) -> str:
 
 
 def physical_bytes() -> int:
-    """The machine's memory, or what a container allows of it."""
+    """Return the machine's memory, or what a container allows of it."""
     try:
         physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
-        return LEAST_ASSUMED
+        return ASSUMED_BYTES
     try:
         return min(physical, int(CONTAINER_LIMIT.read_text(encoding="ascii")))
     except (OSError, ValueError):  # no container, or "max"
@@ -56,17 +56,17 @@ def physical_bytes() -> int:
 
 
 def process_count(options: MiningOptions) -> int:
-    """How many processes of a run share a machine's memory: its workers, and who leads them."""
+    """Return how many processes of a run share a machine: its workers, and who leads them."""
     return options.workers + 1 if options.workers > 1 else 1
 
 
 def allowed_bytes(options: MiningOptions) -> int:
-    """What a process may hold: its share of the given bound, or of half of the machine's memory."""
+    """Return what a process may hold: its share of the bound, or of half of the machine."""
     return (options.memory or physical_bytes() // 2) // process_count(options)
 
 
 def resident_bytes() -> int:
-    """What this process holds now; its peak so far where the system does not tell."""
+    """Return what this process holds now; its peak so far where the system does not say."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     except OSError:
@@ -75,7 +75,7 @@ def resident_bytes() -> int:
 
 
 def peak_bytes() -> int:
-    """The largest resident set of this process so far.
+    """Return the largest resident set of this process so far.
 
     Linux counts the parent's into what ``getrusage`` says of a child; its ``VmHWM`` is our own.
     """
@@ -91,7 +91,7 @@ def peak_bytes() -> int:
 
 
 def spare_bytes(options: MiningOptions) -> int:
-    """What the run may take now, beyond what it holds."""
+    """Return what the run may take now, beyond what it holds."""
     return max(0, allowed_bytes(options) - resident_bytes())
 
 

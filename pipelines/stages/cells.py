@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from miner.knn.cells import POINTS, default_cells, nearest_cells, train_cells
-from miner.knn.method import CellSpec
+from miner.knn.cells import nearest_cells, train_cells
+from miner.knn.method import POINTS, CellSpec, default_cells
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from miner.storage.layout import CELLS, CENTROIDS, SIDES, VECTORS
 from pipelines.context import RunContext

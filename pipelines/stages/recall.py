@@ -8,7 +8,7 @@ import numpy as np
 
 from miner.arrays import Neighbours
 from miner.knn.core.rescore import merge
-from miner.knn.exact import search_both
+from miner.knn.exact import search_unit_rows
 from pipelines.references import EmbeddedShard
 
 SAMPLE = 256  # rows of a shard: their exact search costs 256 M products, and reads all of M
@@ -36,7 +36,7 @@ def measure_recall(
     start = 0
     for other in others:
         base = other.unit_vectors()
-        near, _ = search_both(rows[places], base, k=k)
+        near, _ = search_unit_rows(rows[places], base, k=k)
         near.ids[:] += start
         start += len(base)
         exact = merge([exact, near], k=k)

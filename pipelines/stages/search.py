@@ -11,7 +11,7 @@ import numpy as np
 from miner.arrays import NO_NEIGHBOUR, Neighbours
 from miner.knn.cells import join_cells
 from miner.knn.documents import search_documents
-from miner.knn.exact import search_both
+from miner.knn.exact import search_unit_rows
 from miner.knn.method import CellSpec, IndexSpec, PairedDocuments
 from miner.storage.artefacts import Artefact, Draft, content_key, produce, write_array
 from miner.storage.layout import CELLS, DOCUMENT, ROWS, SIDES, VECTORS
@@ -179,7 +179,7 @@ def _search(
                 precision=options.product_precision,
                 progress=meter.advance,
             )
-        return search_both(
+        return search_unit_rows(
             *vectors, k=options.k, precision=options.product_precision, progress=meter.advance
         )
 

@@ -13,17 +13,19 @@ from encoder import load_encoder
 from encoder.checkpoint import CONFIG, WEIGHTS
 from encoder.tokenizer import Tokenizer
 from encoder.trained import EndingTokenizer, save_network
-from encoder.training.models import Network
-from encoder.training.options import TrainingOptions
+from encoder.training.architectures import make_model
+from encoder.training.architectures.model import Model
+from encoder.training.options import training_options
+from tests.encoder.test_features import one_word_each
 from tests.encoder.test_tokenizer import lists_of
 
 ARCHITECTURES = ("bilstm", "transformer")
 
 
-def save(folder: Path, tokenizer: Tokenizer, architecture: str, *, pieces: int = 0) -> Network:
+def save(folder: Path, tokenizer: Tokenizer, architecture: str, *, pieces: int = 0) -> Model:
     torch.manual_seed(0)
-    options = TrainingOptions(architecture=architecture, dim=16)
-    model = Network(options, pieces or len(tokenizer)).eval()
+    options = training_options(architecture=architecture, dim=16)
+    model = make_model(options, one_word_each(pieces or len(tokenizer))).eval()
     save_network(folder, architecture, model.network, tokenizer_model=tokenizer.model, facts={})
     return model
 

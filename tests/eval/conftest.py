@@ -121,3 +121,19 @@ def aligned_run(finished_run: Path) -> Path:
     more = ["--align", "--threshold", "3", "--work-dir", str(work)]
     assert mine_corpus([*corpora, "-q", "-o", str(finished_run / "aligned.jsonl"), *more]) == 0
     return work
+
+
+@pytest.fixture(scope="session")
+def decoys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """German sentences of nothing that the sample is about."""
+    things = "Pinguin Trompete Gletscher Briefmarke Vulkan Teppich Zahnarzt Gurke".split()
+    verbs = "sammelt verkauft malt vergisst".split()
+    lines = [
+        f"Ein {one} {verb} im Keller jeden {other} aus Papier."
+        for one in things
+        for other in things
+        for verb in verbs
+    ]
+    path = tmp_path_factory.mktemp("decoys") / "decoys.de"
+    path.write_text("\n".join(["", *lines, "\u200b"]) + "\n", encoding="utf-8")
+    return path

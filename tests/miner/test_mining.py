@@ -123,7 +123,7 @@ def test_rows_without_a_direction_are_refused(side, value):
     ],
 )
 def test_options_are_checked_before_any_work(options, message, monkeypatch):
-    monkeypatch.setattr("miner.knn.exact.generate_candidates", None)
+    monkeypatch.setattr("miner.knn.exact.search_table", None)
     with pytest.raises(ValueError, match=message):
         mine(random_vectors(3), random_vectors(3), **options)
 

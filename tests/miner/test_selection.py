@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from miner.arrays import Direction, Neighbours, Pairs
-from miner.best_pairs import Part, best_pairs, choosable_pairs
+from miner.best_pairs import Part, best_pairs, joined
 from miner.margin import MARGINS
 from miner.score_ranges import merge_in_ranges, select_in_ranges, sort_pairs
 from miner.selection import RETRIEVALS, candidate_pairs, check_retrieval, select
@@ -33,6 +33,15 @@ def candidates_of(table, *, k, margin="ratio", source_ids=None, target_ids=None)
         target_ids=np.arange(columns) if target_ids is None else target_ids,
         margin=margin,
     )
+
+
+def best_of_lists(forward, backward, *, source_ids, target_ids, margin="ratio"):
+    """The pairs that may be chosen, and how many candidates there are."""
+    sources = Part(ids=source_ids, lists=forward, means=forward.means())
+    targets = Part(ids=target_ids, lists=backward, means=backward.means())
+    ours = best_pairs(sources, [targets], side=Direction.FORWARD, margin=margin)
+    theirs = best_pairs(targets, [sources], side=Direction.BACKWARD, margin=margin)
+    return joined(ours.pairs, theirs.pairs)[0], ours.candidates + theirs.candidates
 
 
 def edges_of(pairs):
@@ -91,7 +100,7 @@ def test_candidates_equal_the_oracle(margin, sides, k):
 @pytest.mark.parametrize("retrieval", RETRIEVALS)
 @settings(max_examples=40)
 @given(sides=two_sides(), k=st.integers(1, 5), block=st.sampled_from([1, 30, 1 << 18]))
-def test_choosable_pairs_are_as_good_as_all(margin, retrieval, sides, k, block):
+def test_the_best_of_lists_are_as_good_as_all(margin, retrieval, sides, k, block):
     table = oracle.cosines(*sides)
     forward, backward = neighbours(table, k), neighbours(table.T, k)
     ids = {name: np.arange(len(side)) * 3 + 5 for name, side in zip("st", sides, strict=True)}
@@ -103,7 +112,7 @@ def test_choosable_pairs_are_as_good_as_all(margin, retrieval, sides, k, block):
     everything = candidate_pairs(*lists, **given)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("miner.best_pairs.BLOCK_NUMBERS", block)
-        some, count = choosable_pairs(*lists, **given)
+        some, count = best_of_lists(*lists, **given)
     assert count == len(everything)
     assert set(edges_of(some)) <= set(edges_of(everything))
     assert edges_of(select(some, retrieval=retrieval)) == edges_of(
@@ -269,7 +278,7 @@ def test_no_neighbour_proposes_nothing():
     )
     assert (found.source.tolist(), found.target.tolist()) == ([0], [1])
     assert found.score.tolist() == [0.25]
-    some, count = choosable_pairs(
+    some, count = best_of_lists(
         forward, backward, source_ids=np.arange(2), target_ids=np.arange(2), margin="distance"
     )
     assert (edges_of(some), count) == (edges_of(found), 1)
@@ -344,7 +353,7 @@ def test_an_empty_side_gives_no_pairs(retrieval, rows, columns):
     assert len(select(candidates_of(table, k=4), retrieval=retrieval)) == 0
     lists = neighbours(table, 4), neighbours(table.T, 4)
     ids = {"source_ids": np.arange(rows), "target_ids": np.arange(columns)}
-    some, count = choosable_pairs(*lists, **ids)
+    some, count = best_of_lists(*lists, **ids)
     assert (len(select(some, retrieval=retrieval)), count) == (0, 0)
 
 

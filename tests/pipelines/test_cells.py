@@ -14,6 +14,7 @@ from pipelines.cli.mine import mine_corpus
 from pipelines.context import RunContext
 from pipelines.run.mining import mine_corpus as run
 from pipelines.stages import cells as joining
+from pipelines.stages import search as searching
 from pipelines.stages.summary import write_summary
 from tests.pipelines.conftest import Refused
 from tests.pipelines.worlds import World, make_world, one_line, search_eagerly, select_eagerly
@@ -41,8 +42,8 @@ class Calls:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._calls: list[str] = []
-        for name in ("train_cells", "join_cells"):
-            monkeypatch.setattr(cells, name, self._noting(name))
+        for module, name in ((joining, "train_cells"), (searching, "join_cells")):
+            monkeypatch.setattr(module, name, self._noting(name))
 
     def _noting(self, name: str) -> Callable[..., object]:
         really = getattr(cells, name)
@@ -141,8 +142,8 @@ def test_the_sample_is_an_even_stride_over_both_sides(
         samples.append(sample)
         return train(sample, count)
 
-    monkeypatch.setattr(cells, "train_cells", noting)
-    monkeypatch.setattr(cells, "POINTS", 5)
+    monkeypatch.setattr(joining, "train_cells", noting)
+    monkeypatch.setattr(joining, "POINTS", 5)
     for rows in (1000, 22):
         options = {"index": "cells8", "rows_per_shard": rows}
         search_eagerly(large.options("out.tsv", tmp_path / str(rows), **options))

@@ -1,16 +1,18 @@
 """What the command lines repeat, in order to start without loading it, is what they start."""
 
+from pathlib import Path
 from typing import get_args
 
-from encoder.training import options
-from encoder.training.options import TrainingOptions
-from encoder.training.recipe import Recipe
+import pytest
+
+from encoder.training.options import BiLSTMOptions, Recipe, TranslationOptions
 from miner import choices
 from miner.filters import FILTERS
 from miner.knn.core.codes import Precision
 from miner.margin import MARGINS
 from miner.selection import RETRIEVALS
-from pipelines.cli.train import _options, train_parser
+from pipelines.cli.train import _recipe, train_parser
+from tests.encoder.training.language import write_pairs
 
 
 def test_the_names_offered_are_those_there_are() -> None:
@@ -20,13 +22,19 @@ def test_the_names_offered_are_those_there_are() -> None:
     assert set(choices.SEARCH_PRECISIONS) == {"auto", *get_args(Precision)}
 
 
-def test_the_defaults_of_training_are_those_of_the_library() -> None:
-    args = train_parser("").parse_args(["data", "-o", "out"])
-    assert _options(args) == TrainingOptions()
-    recipe = Recipe(files={})
-    for name in ("vocabulary_size", "held_out", "evaluate_every"):
-        assert getattr(args, name) == getattr(recipe, name), name
-    offered = {action.dest: action.choices for action in train_parser("")._actions}
-    assert offered["architecture"] == options.ARCHITECTURES
-    assert offered["objective"] == options.OBJECTIVES
-    assert offered["precision"] == options.PRECISIONS
+def test_the_defaults_of_training_are_those_of_the_library(tmp_path: Path) -> None:
+    write_pairs(tmp_path / "xx-yy.tsv.xz", [("a", "b")])
+    command = [str(tmp_path), "-o", "out"]
+    recipe = _recipe(train_parser("").parse_args(command))
+    assert recipe == Recipe(files={"xx-yy": (tmp_path / "xx-yy.tsv.xz",)})
+    given = ["--architecture", "bilstm", "--layers", "2", "--objective", "translation"]
+    recipe = _recipe(train_parser("").parse_args([*command, *given, "--targets", "xx,yy"]))
+    assert recipe.options.architecture == BiLSTMOptions(layers=2)
+    assert recipe.options.objective == TranslationOptions(targets=("xx", "yy"))
+
+
+@pytest.mark.parametrize("given", [["--layers", "2"], ["--objective", "translation", "--scale=9"]])
+def test_options_of_another_kind_of_training_are_refused(given: list[str]) -> None:
+    name = "layers" if len(given) == 2 else "scale"
+    with pytest.raises(ValueError, match=f"^{name} is no option of architecture bag with "):
+        _recipe(train_parser("").parse_args(["data", "-o", "out", *given]))

@@ -13,7 +13,7 @@ import pytest
 from eval.runs.store import open_run
 from miner.filters import FILTERS, Suspects, usual_ratio
 from miner.knn.core.rescore import unit_rows
-from miner.knn.exact import search_both
+from miner.knn.exact import search_unit_rows
 from pipelines.cli.main import adit
 from pipelines.cli.mine import mine_corpus
 from pipelines.run.mining import mine_corpus as mine_in_graph
@@ -72,7 +72,7 @@ def test_hubs_are_counted_in_all_lists(tmp_path: Path) -> None:
     world = make_world(tmp_path, sources=70, targets=60, pairs=30)
     vectors = world.target_vectors + 9 * world.source_vectors[7]
     np.save(world.path("tgt.npy"), vectors)
-    _, backward = search_both(unit_rows(world.source_vectors), unit_rows(vectors), k=4)
+    _, backward = search_unit_rows(unit_rows(world.source_vectors), unit_rows(vectors), k=4)
     hubs = {row for row in range(70) if (backward.ids == row).sum() > 50}
     everything = read_jsonl(world.mine("all.jsonl"))
     kept = read_jsonl(world.mine("out.jsonl", "--filters", "hub"))

@@ -33,7 +33,7 @@ class Work:
 @pytest.fixture
 def work(monkeypatch: pytest.MonkeyPatch) -> Work:
     work = Work()
-    really_encode, really_search = BagEncoder.encode, exact.search_both
+    really_encode, really_search = BagEncoder.encode, exact.search_unit_rows
 
     def encode(self: BagEncoder, sentences: Sequence[str]) -> NDArray[np.float32]:
         work.sentences += len(sentences)
@@ -44,7 +44,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Work:
         return really_search(source, target, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(BagEncoder, "encode", encode)
-    monkeypatch.setattr("pipelines.stages.search.search_both", search)
+    monkeypatch.setattr("pipelines.stages.search.search_unit_rows", search)
     return work
 
 

@@ -1,4 +1,4 @@
-"""The inner loops of the exact search, compiled by Numba; ``plain`` has the same without it.
+"""The inner loops of the search, compiled by Numba.
 
 All release the interpreter's lock. They are compiled when first called (some seconds) and kept in
 Numba's cache on disk.
@@ -13,7 +13,6 @@ from numba import njit, types
 from numba.extending import overload
 
 if TYPE_CHECKING:
-    import torch
     from numpy.typing import NDArray
 
     from miner.arrays import Neighbours
@@ -159,6 +158,14 @@ def _largest(tile: Any, scale: Any, places: Any) -> None:
 
 
 @_compile
+def _add_rows(rows: Any, groups: Any, sums: Any) -> None:
+    for row in range(len(rows)):
+        total = sums[groups[row]]
+        for place in range(len(total)):
+            total[place] += rows[row, place]
+
+
+@_compile
 def _cosine(x: Any, y: Any) -> Any:
     total = 0.0
     for place in range(len(x)):
@@ -230,7 +237,7 @@ def _fallback_search(
 
 
 def take(
-    tile: torch.Tensor,
+    tile: NDArray[Any],
     rows: Codes,
     columns: Codes,
     forward: Candidates,
@@ -246,7 +253,7 @@ def take(
     for each row.
     """
     _take(
-        _numbers(tile),
+        tile,
         rows.slack,
         (rows.scale, rows.bias),
         (forward.bounds, forward.ids, forward.floor),
@@ -258,13 +265,18 @@ def take(
     )
 
 
-def largest(tile: torch.Tensor, scale: NDArray[np.float32], places: NDArray[np.int64]) -> None:
+def largest(tile: NDArray[Any], scale: NDArray[np.float32], places: NDArray[np.int64]) -> None:
     """Fill ``places`` (R, P) with the columns of the largest ``tile * scale`` of each row.
 
     The tile (R, C) holds integers, ``scale`` is (C,); products are rounded to float32 once. Largest
     first, of equals the lowest column first. Reads the tile once.
     """
-    _largest(tile.numpy(), scale, places)
+    _largest(tile, scale, places)
+
+
+def add_rows(rows: Matrix, groups: NDArray[np.int64], sums: Matrix) -> None:
+    """Add each row (N, D) to the sum (G, D) of its group (N,), one after the other."""
+    _add_rows(rows, groups, sums)
 
 
 def verify(
@@ -283,7 +295,7 @@ def verify(
 
 
 def fallback_search(
-    tile: torch.Tensor,
+    tile: NDArray[Any],
     rows: Codes,
     columns: Codes,
     queries: Matrix,
@@ -296,7 +308,7 @@ def fallback_search(
     bound reaches the row's K-th one.
     """
     _fallback_search(
-        _numbers(tile),
+        tile,
         rows.slack,
         queries,
         (rows.scale, rows.bias),
@@ -307,10 +319,3 @@ def fallback_search(
         neighbours.ids,
         neighbours.cosines,
     )
-
-
-def _numbers(tile: torch.Tensor) -> NDArray[Any]:
-    """The products as NumPy knows them; bfloat16 as its bits."""
-    import torch
-
-    return (tile.view(torch.uint16) if tile.dtype == torch.bfloat16 else tile).numpy()

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from miner.arrays import Neighbours
-from miner.knn.core import plain
 from miner.knn.core.candidates import Candidates
 from miner.knn.core.claims import Claims
-from miner.knn.core.codes import Codes, product
+from miner.knn.core.codes import Codes
+from miner.knn.core.products import product
 from miner.threads import blocks, in_threads
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ logger = logging.getLogger(__name__)
 
 # The products of a tile, 4 MiB of them, are still in the cache when they are looked at.
 TILE_ROWS, TILE_COLUMNS = 512, 2048
-# Similarities from which on loading the compiled loops (half a second) pays.
-COMPILE_FROM = 1 << 25
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,23 +43,15 @@ class Tile:
     columns: Rows
 
 
-def loops_for(similarities: int) -> ModuleType:
-    """The inner loops to use: ``compiled``, or ``plain`` for small searches and without Numba."""
-    return (similarities >= COMPILE_FROM and _compiled()) or plain
-
-
 @cache
-def _compiled() -> ModuleType | None:
-    try:
-        from miner.knn.core import compiled
-    except ImportError as error:
-        logger.warning("Numba cannot be used (%s); searches take several times as long", error)
-        return None
+def loops() -> ModuleType:
+    """Return the compiled loops, which are loaded when first used: Numba takes half a second."""
+    from miner.knn.core import compiled
+
     return compiled
 
 
 def generate_candidates(
-    loops: ModuleType,
     left: Codes,
     right: Codes,
     tiles: Iterable[Tile],
@@ -70,7 +60,7 @@ def generate_candidates(
     repeated: bool,
     progress: Callable[[int], None],
 ) -> tuple[Candidates, Candidates]:
-    """The ``kept`` candidates of each row of both codes, each tile's products computed once.
+    """Return the ``kept`` candidates of each row of both codes, each tile's products computed once.
 
     ``repeated`` says that a pair may be in several tiles.
     """
@@ -84,25 +74,25 @@ def generate_candidates(
         products = product(x.numbers, y.numbers)
         with claims.on(tile.rows, tile.columns):
             above, beside = forward.part(tile.rows), backward.part(tile.columns)
-            loops.take(products, x, y, above, beside, repeated=repeated)
+            loops().take(products, x, y, above, beside, repeated=repeated)
             forward.put(tile.rows, above)
             backward.put(tile.columns, beside)
         with counting:
-            progress(products.numel())
+            progress(products.size)
 
     in_threads(take, tiles)
     return forward, backward
 
 
 def verify(
-    loops: ModuleType, queries: Matrix, base: Matrix, candidates: Candidates, *, k: int
+    queries: Matrix, base: Matrix, candidates: Candidates, *, k: int
 ) -> tuple[Neighbours, NDArray[np.int64]]:
-    """The best k of the candidates, and the rows for which something left out may be better."""
+    """Return the best k of the candidates, and the rows that may have better ones left out."""
     neighbours = Neighbours.none(len(queries), k)
     incomplete = np.zeros(len(queries), dtype=np.bool_)
 
     def verify_block(rows: slice) -> None:
-        incomplete[rows] = loops.verify(
+        incomplete[rows] = loops().verify(
             queries[rows], base, candidates.part(rows), neighbours.part(rows)
         )
 
@@ -114,7 +104,6 @@ def verify(
 
 
 def fallback_search(
-    loops: ModuleType,
     queries: tuple[Matrix, Codes],
     base: tuple[Matrix, Codes],
     neighbours: Neighbours,
@@ -132,7 +121,7 @@ def fallback_search(
         products = product(x.numbers, y.numbers)
         with claims.on(tile.rows):
             found = neighbours.part(x.ids)
-            loops.fallback_search(products, x, y, left, right, found)
+            loops().fallback_search(products, x, y, left, right, found)
             neighbours.ids[x.ids], neighbours.cosines[x.ids] = found.ids, found.cosines
 
     in_threads(search, tiles)

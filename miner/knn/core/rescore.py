@@ -9,7 +9,7 @@ exact, whatever its order, and results do not change with tiles, shards, threads
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from miner.arrays import NO_NEIGHBOUR, Neighbours
 from miner.threads import in_threads
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
 BLOCK_BYTES = 1 << 21  # float64 vectors at a time; larger blocks fall out of the cache
 UNIT_BITS = 26  # rounding to 2**-26 moves a cosine by some 6e-9, rounding it to float32 by 2e-8
@@ -43,7 +43,32 @@ def unit_rows(vectors: NDArray[np.floating]) -> NDArray[np.float32]:
     return units
 
 
-def check_search(source: NDArray[np.float32], target: NDArray[np.float32], *, k: int) -> None:
+def checked_vectors(vectors: ArrayLike, side: str) -> NDArray[Any]:
+    """Return vectors, (N, D), as an array of real numbers whose rows have a direction.
+
+    Raises:
+        ValueError: they are not two-dimensional, no real numbers, or a row is zero or not finite.
+    """
+    rows = np.asarray(vectors)
+    if rows.ndim != 2:
+        raise ValueError(
+            f"{side} vectors have the shape {rows.shape}; give a row for each sentence: (N, D)"
+        )
+    if rows.dtype.kind not in "fiub":
+        raise ValueError(f"{side} vectors are of type {rows.dtype}; give real numbers")
+    # Not the norms: of large or small numbers they overflow or vanish.
+    ends = rows.max(axis=1, initial=0), rows.min(axis=1, initial=0)
+    largest = np.maximum(*(np.abs(end.astype(np.float64)) for end in ends))
+    bad = np.flatnonzero(~(np.isfinite(largest) & (largest > 0)))
+    if len(bad):
+        raise ValueError(
+            f"{side} row {bad[0]} is zero or not finite ({len(bad)} such rows); "
+            "leave those sentences out"
+        )
+    return rows
+
+
+def check_search(source: NDArray[Any], target: NDArray[Any], *, k: int) -> None:
     """Refuse what no search can answer.
 
     Raises:

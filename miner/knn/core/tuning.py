@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from miner.knn.core.codes import INT8_MOST_DIMENSIONS, PRECISIONS, Precision, encode_both, product
-from miner.threads import on_one_thread
+from miner.knn.core.codes import PRECISIONS, Precision, encode_both
+from miner.knn.core.products import INT8_MAX_DIMENSIONS, numbers_of, product, torch_pays
+from miner.threads import blocks, in_threads, on_one_thread
 
 if TYPE_CHECKING:
-    import torch
     from numpy.typing import NDArray
 
     Matrix = NDArray[np.float32]
@@ -32,7 +34,7 @@ REPEATS = 5
 # the share of rows for which they shall do. The others are searched again.
 TRIAL_ROWS = 128
 TRIAL_COLUMNS = 8192
-MOST_KEPT = 64
+MAX_KEPT = 64
 SHARE = 0.98
 SPARE = 4
 # Products that a row's second search comes to, in one direction: the product, and exact cosines of
@@ -50,10 +52,13 @@ class Tuning:
 
 @cache
 def product_rates() -> dict[Precision, float]:
-    """Operations a second (a multiplication and an addition are two) of one thread's products.
+    """Return operations a second (a multiply-add is two) of one thread's products.
 
-    Measured once in a process, in some 50 milliseconds. Precisions that fail here are left out.
+    Measured once in a process, in about 50 milliseconds, where torch is installed after loading it.
+    Precisions that fail here are left out.
     """
+    with suppress(ImportError):  # before the thread begins: it is to compute alone
+        import_module("miner.knn.core.torch_products")
     return on_one_thread(_measure_products)
 
 
@@ -65,7 +70,7 @@ def _measure_products() -> dict[Precision, float]:
         try:
             left, right = encode_both(x, y, precision)
             seconds = min(_seconds(left.numbers, right.numbers) for _ in range(REPEATS))
-        except (RuntimeError, AttributeError, ValueError) as error:  # of other builds of torch
+        except (RuntimeError, AttributeError, ValueError, ImportError) as error:  # of torch
             logger.debug("no %s products here: %s", precision, error)
             continue
         rates[precision] = 2 * ROWS * COLUMNS * DIM / seconds
@@ -74,14 +79,18 @@ def _measure_products() -> dict[Precision, float]:
     return rates
 
 
-def _seconds(left: torch.Tensor, right: torch.Tensor) -> float:
+def _seconds(left: NDArray[Any], right: NDArray[Any]) -> float:
     start = time.perf_counter()
     product(left, right)
     return time.perf_counter() - start
 
 
+def _rates(operations: float) -> dict[Precision, float]:
+    return product_rates() if torch_pays(operations) else {"float32": 1.0}
+
+
 def choose(source: Matrix, target: Matrix, *, k: int, precision: Precision | None) -> Tuning:
-    """The precision (unless given) and the number of candidates that make a search soonest done.
+    """Return the precision (unless given) and the candidates a row with the shortest search.
 
     A few rows of each side are searched in float32. A precision whose rounding could hide more of
     the others' rows than are kept leaves those rows to a second search. Costs TRIAL_ROWS (N + M)
@@ -90,13 +99,13 @@ def choose(source: Matrix, target: Matrix, *, k: int, precision: Precision | Non
     if len(source) == 0 or len(target) == 0:
         return Tuning(precision=precision or "float32", kept=k)
     samples = [_Sample.of(source, target, k), _Sample.of(target, source, k)]
-    rates = product_rates()
+    rates = _rates(2 * len(source) * len(target) * source.shape[1])
     chosen, least = Tuning(precision="float32", kept=k + SPARE), np.inf
     for candidate in (precision,) if precision else rates:
-        if candidate == "int8" and source.shape[1] >= INT8_MOST_DIMENSIONS and not precision:
+        if candidate == "int8" and source.shape[1] >= INT8_MAX_DIMENSIONS and not precision:
             continue
         hidden = np.concatenate([sample.hidden(candidate) for sample in samples])
-        kept = int(np.clip(np.quantile(hidden, SHARE) + 2, k + SPARE, max(MOST_KEPT, k + SPARE)))
+        kept = int(np.clip(np.quantile(hidden, SHARE) + 2, k + SPARE, max(MAX_KEPT, k + SPARE)))
         again = float((hidden >= kept).mean())
         cost = (1 + SECOND_SEARCH * again) / rates.get(candidate, 1.0)
         logger.debug("%s: %d candidates, %.0f %% again", candidate, kept, 100 * again)
@@ -119,7 +128,7 @@ class _Sample:
     @classmethod
     def of(cls, side: Matrix, other: Matrix, k: int) -> _Sample:
         rows = side[:: max(1, -(-len(side) // TRIAL_ROWS))]
-        cosines, ids = _nearest(rows, other, max(MOST_KEPT, k) + 1)
+        cosines, ids = _nearest(rows, other, max(MAX_KEPT, k) + 1)
         last = min(k, len(other)) - 1
         return cls(rows=rows, last=other[ids[:, last]], gaps=cosines[:, last, None] - cosines)
 
@@ -129,7 +138,7 @@ class _Sample:
         Bounds of near rows exceed their cosines by more than others, where rounding is relative.
         """
         left, right = encode_both(self.rows, self.last, precision)
-        products = product(left.numbers, right.numbers).diagonal().float().numpy()
+        products = numbers_of(product(left.numbers, right.numbers).diagonal())
         products *= left.scale * right.scale
         bounds = products + left.slack * np.abs(products) + left.bias + right.bias
         excess = (bounds - np.einsum("nd,nd->n", self.rows, self.last)).mean()
@@ -140,18 +149,23 @@ class _Sample:
 def _nearest(
     queries: Matrix, base: Matrix, count: int
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """The cosines and positions of each query's ``count`` nearest, or of all: in float32."""
-    import torch
+    """Return cosines and positions of each query's ``count`` nearest, or of all: in float32."""
+    found: list[tuple[NDArray[np.float32], NDArray[np.int64]]] = []
 
-    x = torch.from_numpy(queries)
-    cosines, ids = torch.empty((len(x), 0)), torch.empty((len(x), 0), dtype=torch.int64)
-    for start in range(0, len(base), TRIAL_COLUMNS):
-        tile = x @ torch.from_numpy(base[start : start + TRIAL_COLUMNS]).T
-        found = tile.topk(min(count, tile.shape[1]), dim=1)
-        cosines, ids = (
-            torch.cat([cosines, found.values], 1),
-            torch.cat([ids, found.indices + start], 1),
-        )
-        cosines, places = cosines.topk(min(count, cosines.shape[1]), dim=1)
-        ids = ids.gather(1, places)
-    return cosines.numpy(), ids.numpy()
+    def search(columns: slice) -> None:
+        cosines, places = _largest(queries @ base[columns].T, count)
+        found.append((cosines, places + columns.start))
+
+    in_threads(search, blocks(len(base), TRIAL_COLUMNS))
+    cosines, ids = (np.concatenate(parts, axis=1) for parts in zip(*found, strict=True))
+    cosines, places = _largest(cosines, count)
+    return cosines, np.take_along_axis(ids, places, axis=1)
+
+
+def _largest(table: Matrix, count: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Return the ``count`` largest numbers of each row, or all, largest first, and their places."""
+    count = min(count, table.shape[1])
+    places = np.argpartition(table, table.shape[1] - count, axis=1)[:, table.shape[1] - count :]
+    order = np.argsort(-np.take_along_axis(table, places, axis=1), axis=1)
+    places = np.take_along_axis(places, order, axis=1)
+    return np.take_along_axis(table, places, axis=1), places

@@ -12,16 +12,12 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
-from miner.knn.core import keys
+import torch
+
+from miner.knn.gpu import keys
 from miner.knn.gpu.products import product
 from miner.knn.gpu.sweep import search
-
-if TYPE_CHECKING:
-    import torch
-
-    from miner.knn.core.device_candidates import DeviceCandidates
 
 logger = logging.getLogger(__name__)
 
@@ -38,8 +34,6 @@ class DeviceError(RuntimeError):
 
 def usable_devices() -> list[torch.device]:
     """The CUDA devices that multiply bfloat16, and rightly; the log tells why others are not."""
-    import torch
-
     usable = []
     for number in range(torch.cuda.device_count()):
         device = torch.device("cuda", number)
@@ -56,8 +50,6 @@ def _fault(device: torch.device) -> str:
 
     They are integers of up to 11 bits, which float32 holds and bfloat16 does not.
     """
-    import torch
-
     x = (torch.arange(64 * 48) % 19 - 9).reshape(64, 48)
     try:
         rows = x.to(device, torch.bfloat16)
@@ -74,7 +66,7 @@ def generate_on_devices(
     kept: int,
     devices: Sequence[torch.device],
     progress: Callable[[int], None] = lambda products: None,
-) -> tuple[DeviceCandidates, DeviceCandidates]:
+) -> tuple[keys.DeviceCandidates, keys.DeviceCandidates]:
     """Candidates of each source among the targets, and of each target among the sources.
 
     They are the ``kept`` largest products of each row as the devices compute them: exact products
@@ -95,8 +87,6 @@ def generate_on_devices(
     Raises:
         DeviceError: a device failed, or has not enough memory for even a small search.
     """
-    import torch
-
     assert source.shape[1] == target.shape[1]
     assert source.dtype == target.dtype
     assert max(len(source), len(target)) <= keys.MOST_ROWS

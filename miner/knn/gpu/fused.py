@@ -17,7 +17,7 @@ import triton
 import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from miner.knn.core import keys
+from miner.knn.gpu import keys
 
 GROUP = 8  # rows of tiles whose columns are walked together: their vectors stay in the L2 cache
 # Hits in one row of a tile that are written one by one. More than ten are rare in random order; a
@@ -245,7 +245,7 @@ def _append(keys, counts, lines, others, products, wanted, capacity):
     """Write one hit into the buffer of each wanted line, if there is room; count it in any case."""
     place = tl.atomic_add(counts + lines, 1, mask=wanted, sem="relaxed")
     bits = products.to(tl.int32, bitcast=True)
-    bits = bits ^ ((bits >> 31) & 0x7FFFFFFF)  # as miner.knn.core.keys.pack orders them
+    bits = bits ^ ((bits >> 31) & 0x7FFFFFFF)  # as miner.knn.gpu.keys.pack orders them
     key = (bits.to(tl.int64) << 32) | others.to(tl.int64)
     slots = lines.to(tl.int64) * capacity + place
     tl.store(keys + slots, key, mask=wanted & (place < capacity))

@@ -13,11 +13,11 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from miner.knn.core import keys
+import torch
+
+from miner.knn.gpu import keys
 
 if TYPE_CHECKING:
-    import torch
-
     from miner.knn.gpu.fused import Hits, Tiling
 
     Found = tuple[torch.Tensor, torch.Tensor]  # keys of each row, (N, any), and column, (M, any)
@@ -82,8 +82,6 @@ def by_hits(cell: Cell, tiling: Tiling) -> Found:
 
 def product(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     """X·Yᵀ of rows in any floating dtype, summed in float32 and left so: (N, M)."""
-    import torch
-
     if x.is_cuda and x.dtype != torch.float32 and torch.__version__ >= "2.8":  # compares versions
         return torch.mm(x, y.T, out_dtype=torch.float32)
     return x.float() @ y.float().T  # as exact, but by float32's slower units
@@ -97,8 +95,6 @@ def _largest(tile: torch.Tensor, kept: int, first: int) -> torch.Tensor:
 
 def _completed(hits: Hits, x: torch.Tensor, y: torch.Tensor, kept: int, first: int) -> torch.Tensor:
     """The keys of hits; rows that had no room for all of theirs are sorted in full."""
-    import torch
-
     full = (hits.counts > hits.keys.shape[1]).nonzero().flatten()
     for rows in torch.split(full, max(1, DENSE // len(y))):
         largest = _largest(product(x[rows], y), kept, first)

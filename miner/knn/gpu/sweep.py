@@ -17,13 +17,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from miner.knn.core import keys
+import torch
+from torch.nn import functional
+
+from miner.knn.gpu import keys
 from miner.knn.gpu.products import DENSE, HITS, Cell, by_hits, by_sorting, working_tiling
 
 if TYPE_CHECKING:
     import threading
-
-    import torch
 
     from miner.knn.gpu.products import Found
 
@@ -145,8 +146,6 @@ class _Sweep:
 
     def _covered(self, rows: range, columns: range) -> bool:
         """Take in a cell unless it is too large, as is one that runs out of memory."""
-        import torch
-
         if max(len(rows), len(columns)) > self._lines:
             return False
         has_floors = min(rows.start, columns.start) >= self._kept
@@ -200,12 +199,10 @@ class _Vectors:
 
     def hold(self, lines: range) -> None:
         """Have these lines on the device, and if they were not, no others."""
-        from torch.nn.functional import pad
-
         if lines.start < self._span.start or lines.stop > self._span.stop:
             self.release()
             block = self._rows[lines.start : lines.stop].to(self._device)
-            self._block = pad(block, (0, -block.shape[1] % ALIGNED)).contiguous()
+            self._block = functional.pad(block, (0, -block.shape[1] % ALIGNED)).contiguous()
             self._span = lines
 
     def held(self, lines: range) -> torch.Tensor:
@@ -226,8 +223,6 @@ def _halves(lines: range) -> tuple[range, range]:
 
 def _free_bytes(device: torch.device) -> int:
     """Free memory of a device; a nominal 8 GiB of the host, which only tests search on."""
-    import torch
-
     if device.type != "cuda":
         return 8 << 30
     torch.cuda.empty_cache()

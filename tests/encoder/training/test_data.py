@@ -74,10 +74,10 @@ def sampled(
     batches: int,
     *,
     batch_size: int,
-    temperature: float = 0.5,
+    exponent: float = 0.5,
     seed: int = 1,
 ) -> list[tuple[str, list[int]]]:
-    endless = sample_batches(pairs, batch_size=batch_size, temperature=temperature, seed=seed)
+    endless = sample_batches(pairs, batch_size=batch_size, exponent=exponent, seed=seed)
     return [(pair.name, rows.tolist()) for pair, rows in islice(endless, batches)]
 
 
@@ -104,11 +104,11 @@ def test_weights_are_probabilities_in_a_pass() -> None:
     assert not counts[40:].any()
 
 
-@pytest.mark.parametrize(("temperature", "share"), [(0.0, 1 / 2), (0.5, 1 / 5), (1.0, 1 / 17)])
-def test_the_temperature_flattens_sizes(temperature: float, share: float) -> None:
+@pytest.mark.parametrize(("exponent", "share"), [(0.0, 1 / 2), (0.5, 1 / 5), (1.0, 1 / 17)])
+def test_the_exponent_flattens_sizes(exponent: float, share: float) -> None:
     """The second language pair weighs 16 times the first; half of its pairs weigh nothing."""
     pairs = [token_pairs([1] * 10, "small"), token_pairs([1, 0] * 160, "large")]
-    batches = sampled(pairs, 4000, batch_size=2, temperature=temperature)
+    batches = sampled(pairs, 4000, batch_size=2, exponent=exponent)
     found = sum(name == "small" for name, _ in batches) / len(batches)
     assert found == pytest.approx(share, abs=0.03)
 
@@ -141,7 +141,7 @@ def test_batches_by_tokens_are_as_full_as_they_can_be(lists: list[list[int]], si
     pairs = TokenPairs(name="xx-yy", source=tokens_of(lists), target=target, weight=weight)
     counts = [1 + len(tokens) for tokens in lists]
     assert count_tokens(pairs).tolist() == counts
-    endless = sample_batches([pairs], batch_size=size, count=count_tokens, temperature=1.0, seed=3)
+    endless = sample_batches([pairs], batch_size=size, count=count_tokens, exponent=1.0, seed=3)
     batches = [rows.tolist() for _, rows in islice(endless, 40)]
     for rows, following in pairwise(batches):
         total = sum(counts[row] for row in rows)

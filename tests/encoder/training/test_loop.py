@@ -1,7 +1,6 @@
 """The parts of the training loop against what they abbreviate."""
 
 import math
-from dataclasses import asdict
 from itertools import islice
 
 import numpy as np
@@ -11,19 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional
 
+from encoder.training.architectures.bag import Bag
 from encoder.training.data import TokenPairs, sample_batches
 from encoder.training.loop import Training, drop_tokens, train
-from encoder.training.models import Bag
-from encoder.training.options import TrainingOptions, learning_rate_at
-from encoder.training.tasks import Ranking
+from encoder.training.options import TrainingOptions, training_options
+from encoder.training.tasks.ranking import Ranking
 from tests.encoder.test_features import one_word_each
 from tests.encoder.test_tokenizer import lists_of, tokens_of
 from tests.encoder.training.test_objectives import plain
 
 
 def test_the_learning_rate_rises_and_falls() -> None:
-    options = TrainingOptions(steps=1000, warmup_steps=100, learning_rate=0.5)
-    rates = [learning_rate_at(step, options) for step in range(1000)]
+    options = training_options(steps=1000, warmup_steps=100, learning_rate=0.5)
+    rates = [options.learning_rate_at(step) for step in range(1000)]
     assert rates[0] == pytest.approx(0.5 / 100)
     assert rates[49] == pytest.approx(0.5 * 0.5 * (1 - 49 / 1000))
     assert np.argmax(rates) == 99
@@ -50,6 +49,10 @@ def test_the_share_that_is_dropped() -> None:
     assert len(left.ids) / len(tokens.ids) == pytest.approx(0.75, abs=0.02)
 
 
+# Which architecture or objective an option is of, if not of all.
+KINDS = {"layers": {"architecture": "bilstm"}, "decoder_dim": {"objective": "translation"}}
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -74,7 +77,7 @@ def test_the_share_that_is_dropped() -> None:
         ("scale", 41.0),
         ("margin", -0.1),
         ("margin", math.nan),
-        ("temperature", 1.5),
+        ("language_exponent", 1.5),
         ("token_dropout", -0.1),
         ("token_dropout", 1.0),
         ("seed", -1),
@@ -84,7 +87,7 @@ def test_the_share_that_is_dropped() -> None:
 )
 def test_options_out_of_range(name: str, value: object) -> None:
     with pytest.raises(ValueError, match=rf"^{name} {value}: (expected|choose one of) ") as caught:
-        TrainingOptions(**{name: value})
+        training_options(**(KINDS.get(name, {}) | {name: value}))
     assert "inf" not in str(caught.value).partition(":")[2]
 
 
@@ -104,12 +107,12 @@ GIVEN = {"dim": 16, "steps": 60, "batch_size": 16, "learning_rate": 0.05, "warmu
 
 def begun(options: TrainingOptions) -> Training:
     torch.manual_seed(options.seed)
-    return Training(Bag(one_word_each(45), options.dim), Ranking(options), options)
+    return Training(Bag(one_word_each(45), options.architecture.dim), Ranking(options), options)
 
 
 def trained(**changes: object) -> tuple[np.ndarray, list[float]]:
     losses: list[float] = []
-    options = TrainingOptions(**(GIVEN | changes))
+    options = training_options(**(GIVEN | changes))
     training = begun(options)
     train(training, [bijection(1), bijection(2)], options, on_step=losses.append)
     return training.model.table.detach().numpy(), losses
@@ -127,7 +130,7 @@ def test_training_lowers_the_loss_and_moves_only_what_it_saw() -> None:
 
 def test_training_is_dense_autograd_with_adam() -> None:
     """The same batches through the whole table, torch's own loss and torch's own optimiser."""
-    options = TrainingOptions(
+    options = training_options(
         dim=8, steps=12, batch_size=10, learning_rate=0.05, warmup_steps=3, token_dropout=0
     )
     pairs = [bijection(1), bijection(2)]
@@ -136,17 +139,19 @@ def test_training_is_dense_autograd_with_adam() -> None:
     train(training, pairs, options, on_step=lambda loss: None)
     found = training.model.table.detach().numpy()
     optimizer = torch.optim.SparseAdam([table], betas=(0.9, 0.99))
-    batches = sample_batches(pairs, batch_size=10, temperature=0.5, seed=options.seed)
+    batches = sample_batches(pairs, batch_size=10, exponent=0.5, seed=options.seed)
     for step, (pair, rows) in enumerate(islice(batches, 12)):
         sides = [lists_of(pair.source.take(rows)), lists_of(pair.target.take(rows))]
         vectors = [torch.stack([table[tokens].sum(dim=0) for tokens in side]) for side in sides]
-        loss = plain(*map(functional.normalize, vectors), options.scale, options.margin)
+        loss = plain(
+            *map(functional.normalize, vectors), options.objective.scale, options.objective.margin
+        )
         (gradient,) = torch.autograd.grad(loss, table)
         touched = sorted({token for side in sides for tokens in side for token in tokens})
         table.grad = torch.sparse_coo_tensor(
             torch.tensor([touched]), gradient[touched], table.shape, check_invariants=True
         )
-        optimizer.param_groups[0]["lr"] = learning_rate_at(step, options)
+        optimizer.param_groups[0]["lr"] = options.learning_rate_at(step)
         optimizer.step()
     np.testing.assert_allclose(found, table.detach().numpy(), atol=1e-4)
 
@@ -155,7 +160,7 @@ def test_the_seed_and_the_options_decide_the_table() -> None:
     table = trained()[0]
     assert trained()[0].tobytes() == table.tobytes()
     for name, value in (("seed", 2), ("token_dropout", 0.5), ("margin", 0.0), ("scale", 10.0)):
-        assert asdict(TrainingOptions())[name] != value
+        assert training_options().flat()[name] != value
         assert not np.array_equal(trained(**{name: value})[0], table)
 
 
@@ -165,10 +170,10 @@ def test_bfloat16_trains_too() -> None:
 
 
 def test_a_loss_that_is_not_finite_ends_the_training() -> None:
-    training = begun(TrainingOptions(**GIVEN))
+    training = begun(training_options(**GIVEN))
     with torch.no_grad():
         training.model.table.fill_(torch.nan)
-    batch = next(sample_batches([bijection(1)], batch_size=16, temperature=1, seed=1))
+    batch = next(sample_batches([bijection(1)], batch_size=16, exponent=1, seed=1))
     with pytest.raises(
         ValueError, match=r"^step 1: the loss is nan, .* a learning rate below 0\.05"
     ):
@@ -182,23 +187,29 @@ def test_sentences_of_which_nothing_is_left() -> None:
 
 def test_accumulated_batches_count_like_one_mean() -> None:
     """A step on two batches is dense autograd on the mean of their losses."""
-    options = TrainingOptions(
+    options = training_options(
         dim=8, steps=5, batch_size=10, accumulate=2, learning_rate=0.05, token_dropout=0
     )
     pairs = [bijection(1), bijection(2)]
     training = begun(options)
     table = torch.nn.Parameter(training.model.table.detach().clone())
-    drawn = list(islice(sample_batches(pairs, batch_size=10, temperature=0.5, seed=1), 2))
+    drawn = list(islice(sample_batches(pairs, batch_size=10, exponent=0.5, seed=1), 2))
     loss = training.advance(drawn)
     losses = []
     for pair, rows in drawn:
         sides = [lists_of(side.take(rows)) for side in (pair.source, pair.target)]
         vectors = [torch.stack([table[tokens].sum(dim=0) for tokens in side]) for side in sides]
-        losses.append(plain(*map(functional.normalize, vectors), options.scale, options.margin))
+        losses.append(
+            plain(
+                *map(functional.normalize, vectors),
+                options.objective.scale,
+                options.objective.margin,
+            )
+        )
     mean = torch.stack(losses).mean()
     mean.backward()
     assert loss == pytest.approx(mean.item(), rel=1e-5)
-    rate = learning_rate_at(0, options)
+    rate = options.learning_rate_at(0)
     moved = training.model.table.detach() - table.detach()
     expected = -rate * table.grad.sign()  # Adam's first step
     clear = table.grad.abs() > 1e-6
@@ -207,7 +218,7 @@ def test_accumulated_batches_count_like_one_mean() -> None:
 
 @pytest.mark.parametrize("step", [1, 7, 59])
 def test_what_is_restored_goes_on_as_if_undisturbed(step: int) -> None:
-    options = TrainingOptions(**GIVEN)
+    options = training_options(**GIVEN)
     pairs = [bijection(1), bijection(2)]
     whole, _ = trained()
     first = begun(options)
@@ -220,16 +231,16 @@ def test_what_is_restored_goes_on_as_if_undisturbed(step: int) -> None:
         train(first, pairs, options, on_step=stop)
     saved = {name: tensor.clone() for name, tensor in first.tensors().items()}
     torch.manual_seed(99)
-    second = Training(Bag(one_word_each(45), options.dim), Ranking(options), options)
+    second = Training(Bag(one_word_each(45), options.architecture.dim), Ranking(options), options)
     second.restore(saved, step)
     train(second, pairs, options, on_step=lambda loss: None)
     assert second.model.table.detach().numpy().tobytes() == whole.tobytes()
 
 
 def test_another_models_state_is_refused() -> None:
-    options = TrainingOptions(**GIVEN)
+    options = training_options(**GIVEN)
     training = begun(options)
-    other = Training(Bag(one_word_each(44), options.dim), Ranking(options), options)
+    other = Training(Bag(one_word_each(44), options.architecture.dim), Ranking(options), options)
     for tensors in (other.tensors(), {}):
         with pytest.raises(ValueError, match=r"^the state is that of another model$"):
             training.restore(tensors, 1)

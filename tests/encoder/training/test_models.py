@@ -10,7 +10,7 @@ from torch.nn import functional
 from encoder.bag import BagEncoder
 from encoder.features import Features
 from encoder.tokenizer import Tokenizer
-from encoder.training.models import Bag, bag_sums
+from encoder.training.architectures.bag import Bag, bag_sums
 from tests.encoder.test_tokenizer import tokens_of
 
 

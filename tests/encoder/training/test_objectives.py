@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from encoder.training.objectives import translation_ranking
+from encoder.training.tasks.ranking import translation_ranking
 
 SCALE, MARGIN = 20.0, 0.2
 

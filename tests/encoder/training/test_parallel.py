@@ -10,13 +10,22 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from encoder.training import parallel
+from encoder.training.architectures import make_model
 from encoder.training.evaluation import LOG, PROGRESS, STATE
 from encoder.training.loop import Training, check_shares, train
-from encoder.training.models import make_model
-from encoder.training.options import TrainingOptions
+from encoder.training.options import (
+    DistillationOptions,
+    Recipe,
+    TrainingOptions,
+    TranslationOptions,
+    training_options,
+)
 from encoder.training.reading import ParallelText
-from encoder.training.recipe import Recipe, train_encoder
-from encoder.training.tasks import Distillation, Ranking, Task, Translation
+from encoder.training.recipe import train_encoder
+from encoder.training.tasks import Task
+from encoder.training.tasks.distillation import Distillation
+from encoder.training.tasks.ranking import Ranking
+from encoder.training.tasks.translation import Translation
 from tests.encoder.test_features import one_word_each
 from tests.encoder.training.language import made_up_pairs, write_pairs
 from tests.encoder.training.test_tasks import token_pairs
@@ -25,9 +34,11 @@ TOGETHER = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "
 COMMAND = "import sys; from pipelines.cli.train import train_encoder; sys.exit(train_encoder())"
 COMMON = {"dim": 16, "steps": 5, "warmup_steps": 1, "learning_rate": 0.01, "dropout": 0.0}
 TRAININGS = {
-    "bag": TrainingOptions(batch_size=12, accumulate=2, hard_negatives=2, **COMMON),
-    "transformer": TrainingOptions(architecture="transformer", batch_size=12, at_once=2, **COMMON),
-    "translation": TrainingOptions(
+    "bag": training_options(batch_size=12, accumulate=2, hard_negatives=2, **COMMON),
+    "transformer": training_options(
+        architecture="transformer", layers=1, batch_size=12, at_once=2, **COMMON
+    ),
+    "translation": training_options(
         architecture="bilstm",
         objective="translation",
         targets=("xx", "yy"),
@@ -35,7 +46,7 @@ TRAININGS = {
         batch_size=300,
         **COMMON,
     ),
-    "distillation": TrainingOptions(objective="distillation", batch_size=12, **COMMON),
+    "distillation": training_options(objective="distillation", batch_size=12, **COMMON),
 }
 # Sentences of one, two or three tokens.
 PAIRS = token_pairs([[1, 2], [3], [4, 5, 6]] * 70, [[7], [8, 1, 2], [3, 4]] * 70)
@@ -52,9 +63,9 @@ class Teacher:
 
 
 def task_of(options: TrainingOptions) -> Task:
-    if options.objective == "translation":
+    if isinstance(options.objective, TranslationOptions):
         return Translation(options, vocabulary=10, dim=16, names=["xx-yy"])
-    if options.objective == "distillation":
+    if isinstance(options.objective, DistillationOptions):
         sides = {"source": ["a"] * 210, "target": ["bc"] * 210}
         return Distillation(Teacher(), [ParallelText(name="xx-yy", corpus=[""] * 210, **sides)])
     return Ranking(options)
@@ -119,7 +130,7 @@ def test_what_one_process_began_two_go_on_with(tmp_path: Path) -> None:
         vocabulary_size=300,
         held_out=50,
         evaluate_every=10,
-        options=TrainingOptions(dim=16, steps=30, batch_size=32, learning_rate=0.01),
+        options=training_options(dim=16, steps=30, batch_size=32, learning_rate=0.01),
     )
     train_encoder(recipe, tmp_path / "whole")
     steps = itertools.count(1)
@@ -143,9 +154,9 @@ def test_what_one_process_began_two_go_on_with(tmp_path: Path) -> None:
 
 def test_a_batch_that_cannot_be_shared_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallel, "processes", lambda: 3)
-    check_shares(TrainingOptions(batch_size=12))
+    check_shares(training_options(batch_size=12))
     with pytest.raises(ValueError, match=r"^batch_size 1024: expected a multiple of the 3 proc"):
-        check_shares(TrainingOptions())
+        check_shares(training_options())
     with pytest.raises(ValueError, match=r"^batch_size 300: 3 processes need 387 tokens or more"):
         check_shares(TRAININGS["translation"])
 

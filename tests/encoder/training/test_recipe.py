@@ -15,9 +15,9 @@ import encoder.training.recipe
 from encoder import load_encoder
 from encoder.checkpoint import CONFIG, TOKENIZER, WEIGHTS
 from encoder.training.measures import retrieval_error
-from encoder.training.options import TrainingOptions
+from encoder.training.options import Recipe, training_options
 from encoder.training.reading import ParallelText
-from encoder.training.recipe import Recipe, train_encoder
+from encoder.training.recipe import train_encoder
 from pipelines.cli.train import train_encoder as command
 from tests.encoder.training.language import made_up_pairs, write_pairs
 
@@ -141,7 +141,7 @@ def test_an_interrupted_training_leaves_its_last_encoder(data: Path, tmp_path: P
         vocabulary_size=300,
         held_out=50,
         evaluate_every=2,
-        options=TrainingOptions(dim=8, steps=100, batch_size=16),
+        options=training_options(dim=8, steps=100, batch_size=16),
     )
     steps, begun = itertools.count(1), []
 
@@ -189,7 +189,7 @@ BAD_OPTIONS = [
     ("--learning-rate nan", "learning_rate nan: expected 0 to 1"),
     ("--scale 100", "scale 100.0: expected 0 to 40"),
     ("--margin -1", "margin -1.0: expected 0 to 1"),
-    ("--temperature 2", "temperature 2.0: expected 0 to 1"),
+    ("--language-exponent 2", "language_exponent 2.0: expected 0 to 1"),
     ("--at-once 0", "at_once 0: expected 1 or more"),
     ("--best-by f1", "argument --best-by: invalid choice: 'f1'"),
     ("--precision float8", "argument --precision: invalid choice: 'float8'"),

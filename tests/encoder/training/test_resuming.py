@@ -14,14 +14,14 @@ import torch
 from safetensors.torch import load_file
 
 from encoder.checkpoint import WEIGHTS
+from encoder.training.architectures.bag import Bag
 from encoder.training.evaluation import CURVES, LOG, PROGRESS, STATE, Keeper
 from encoder.training.loop import Training
 from encoder.training.measures import held_out_error
-from encoder.training.models import Bag
-from encoder.training.options import TrainingOptions
+from encoder.training.options import training_options
 from encoder.training.reading import ParallelText
 from encoder.training.state import State, load_state, save_state
-from encoder.training.tasks import Ranking
+from encoder.training.tasks.ranking import Ranking
 from tests.encoder.test_features import one_word_each
 from tests.encoder.training.language import made_up_pairs, write_pairs
 
@@ -117,7 +117,7 @@ def test_without_matplotlib_there_are_no_curves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    options = TrainingOptions(dim=2)
+    options = training_options(dim=2)
     training = Training(Bag(one_word_each(4), 2), Ranking(options), options)
     measure = held_out_error([ParallelText(name="x", source=["a"], target=["A"], corpus=["c"])])
     keeper = Keeper(
@@ -207,7 +207,7 @@ def test_a_failed_write_keeps_the_state(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_the_best_encoder_is_kept_beside_the_last_state(tmp_path: Path) -> None:
     """Errors of 1/2, 0, 1/2, 0: the second and, of equal ones, the later is saved."""
-    options = TrainingOptions(dim=2)
+    options = training_options(dim=2)
     training = Training(Bag(one_word_each(4), 2), Ranking(options), options)
     saved: list[int] = []
 

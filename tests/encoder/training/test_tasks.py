@@ -9,15 +9,19 @@ import torch
 from torch.nn import functional
 
 from encoder import load_encoder
+from encoder.training.architectures import make_model
+from encoder.training.architectures.bag import Bag
+from encoder.training.architectures.model import Model
+from encoder.training.architectures.network import pad
 from encoder.training.data import TokenPairs
 from encoder.training.decoder import Decoder
 from encoder.training.evaluation import LOG, PROGRESS
 from encoder.training.loop import Training, train
-from encoder.training.models import Bag, Model, Network, make_model, pad
 from encoder.training.negatives import mine_negatives
-from encoder.training.objectives import distillation, sequence_translation, translation_ranking
-from encoder.training.options import TrainingOptions
-from encoder.training.tasks import Ranking, Translation
+from encoder.training.options import training_options
+from encoder.training.tasks.distillation import distillation
+from encoder.training.tasks.ranking import Ranking, translation_ranking
+from encoder.training.tasks.translation import Translation, sequence_translation
 from pipelines.cli.train import train_encoder
 from tests.encoder.test_features import one_word_each
 from tests.encoder.test_tokenizer import lists_of, tokens_of
@@ -108,11 +112,11 @@ LISTS = [[1, 2, 3], [], [4], [5, 6, 7, 8, 9, 1], [2, 2]]
 def test_padding_changes_no_vector(
     architecture: str, groups: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("encoder.training.models.GROUPS", groups)
-    monkeypatch.setattr("encoder.training.models.SMALLEST", 1)
+    monkeypatch.setattr("encoder.training.architectures.network.GROUPS", groups)
+    monkeypatch.setattr("encoder.training.architectures.network.SMALLEST", 1)
     torch.manual_seed(0)
-    options = TrainingOptions(architecture=architecture, dim=16, layers=2, dropout=0.5)
-    network = Network(options, 10).eval()
+    options = training_options(architecture=architecture, dim=16, layers=2, dropout=0.5)
+    network = make_model(options, one_word_each(10)).eval()
     with torch.inference_mode():
         together = network(tokens_of(LISTS))
         alone = torch.cat([network.network(torch.tensor([[*one, 10]])) for one in LISTS])
@@ -126,15 +130,15 @@ def test_activations_that_are_computed_twice_give_the_same_gradients(
     architecture: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the same dropout: of 40 sentences, 16 groups are embedded in either case."""
-    monkeypatch.setattr("encoder.training.models.SMALLEST", 1)
+    monkeypatch.setattr("encoder.training.architectures.network.SMALLEST", 1)
     pairs = numbered([token % 9 for token in range(20)], [token % 7 for token in range(20)])
     gradients, losses = [], []
     for at_once in (40, 3):
         torch.manual_seed(0)
-        options = TrainingOptions(
+        options = training_options(
             architecture=architecture, dim=16, layers=2, dropout=0.5, at_once=at_once
         )
-        network = Network(options, 10).train()
+        network = make_model(options, one_word_each(10)).train()
         loss = Ranking(options).loss(network, pairs, np.arange(20), [pairs.source, pairs.target])
         loss.backward()
         losses.append(loss.item())
@@ -149,8 +153,8 @@ def test_memory_is_bounded_by_what_is_embedded_at_once() -> None:
     pairs = numbered([token % 9 for token in range(400)], [token % 7 for token in range(400)])
     kept = []
     for at_once in (800, 50):
-        options = TrainingOptions(architecture="transformer", dim=16, layers=2, at_once=at_once)
-        network, sizes = Network(options, 10), [0]
+        options = training_options(architecture="transformer", dim=16, layers=2, at_once=at_once)
+        network, sizes = make_model(options, one_word_each(10)), [0]
 
         def note(tensor: torch.Tensor, sizes: list[int] = sizes) -> torch.Tensor:
             sizes[0] += tensor.numel()
@@ -175,7 +179,7 @@ def test_padding() -> None:
 )
 def test_dimensions_that_an_architecture_cannot_have(architecture: str, dim: int) -> None:
     with pytest.raises(ValueError, match=rf"^dim {dim}: expected "):
-        Network(TrainingOptions(architecture=architecture, dim=dim), 10)
+        make_model(training_options(architecture=architecture, dim=dim), one_word_each(10))
 
 
 def test_the_decoder_is_an_lstm_fed_one_token_at_a_time() -> None:
@@ -262,7 +266,7 @@ def test_too_few_for_negatives() -> None:
 
 
 def test_ranking_mines_when_it_is_prepared() -> None:
-    options = TrainingOptions(hard_negatives=2, dim=4)
+    options = training_options(hard_negatives=2, dim=4)
     pairs = numbered(list(range(8)), list(range(8)))
     torch.manual_seed(0)
     model, task = Bag(one_word_each(8), 4), Ranking(options)
@@ -276,7 +280,7 @@ def test_ranking_mines_when_it_is_prepared() -> None:
 @pytest.mark.parametrize("architecture", ["bilstm", "transformer", "bag"])
 def test_a_network_and_its_decoder_go_on_as_if_undisturbed(architecture: str) -> None:
     """Dropout, the decoder's weights and both optimisers' moments included."""
-    options = TrainingOptions(
+    options = training_options(
         architecture=architecture,
         objective="translation",
         targets=("xx", "yy"),
@@ -316,4 +320,6 @@ def test_a_network_and_its_decoder_go_on_as_if_undisturbed(architecture: str) ->
 
 def test_a_language_pair_without_a_target_language() -> None:
     with pytest.raises(ValueError, match=r"^de-fr: neither side is one of the target languages en"):
-        Translation(TrainingOptions(), vocabulary=5, dim=4, names=["de-en", "de-fr"])
+        Translation(
+            training_options(objective="translation"), vocabulary=5, dim=4, names=["de-en", "de-fr"]
+        )

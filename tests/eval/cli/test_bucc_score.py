@@ -174,7 +174,7 @@ def test_golden_corrected(capsys: pytest.CaptureFixture[str]) -> None:
         (["missing.jsonl", "--gold", "gold"], "missing.jsonl: No such file or directory"),
         (["pairs.jsonl", "--gold", "missing"], "missing: No such file or directory"),
         (["pairs.tsv", "--gold", "gold"], "pairs.tsv holds texts, not ids: give the sentences"),
-        (["gold", "--gold", "gold"], "gold: cannot tell its format; expected a name in .tsv, "),
+        (["gold", "--gold", "gold"], "gold: unknown format; give a name in .tsv, "),
         (["pairs.jsonl"], "without --gold only --threshold with --output has a meaning"),
         (["pairs.jsonl", "--optimize", "--output", "o"], "without --gold only --threshold with"),
         (["pairs.jsonl", "--threshold", "1"], "without --gold only --threshold with --output"),

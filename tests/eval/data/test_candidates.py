@@ -86,7 +86,7 @@ def test_wrong_types(tmp_path: Path, record: dict[str, object], message: str) ->
         ("pairs.jsonl", "[1]\n", r"pairs.jsonl line 1: expected a JSON object, not '\[1\]'"),
         ("pairs.jsonl", "{}x\n", r"pairs.jsonl line 1: not JSON \(Extra data\)"),
         ("pairs.parquet", "nonsense", "pairs.parquet: not a Parquet file"),
-        ("pairs.txt", "", "pairs.txt: cannot tell its format; expected a name in .tsv, .jsonl or"),
+        ("pairs.txt", "", "pairs.txt: unknown format; give a name in .tsv, .jsonl or"),
     ],
 )
 def test_bad_files(tmp_path: Path, name: str, content: str, message: str) -> None:

@@ -19,22 +19,6 @@ from pipelines.cli.main import adit
 Captured = pytest.CaptureFixture[str]
 
 
-@pytest.fixture(scope="module")
-def decoys(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """German sentences of nothing that the sample is about."""
-    things = "Pinguin Trompete Gletscher Briefmarke Vulkan Teppich Zahnarzt Gurke".split()
-    verbs = "sammelt verkauft malt vergisst".split()
-    lines = [
-        f"Ein {one} {verb} im Keller jeden {other} aus Papier."
-        for one in things
-        for other in things
-        for verb in verbs
-    ]
-    path = tmp_path_factory.mktemp("decoys") / "decoys.de"
-    path.write_text("\n".join(["", *lines, "\u200b"]) + "\n", encoding="utf-8")
-    return path
-
-
 @pytest.mark.parametrize("folder", ["work", "aligned"])
 def test_the_null_is_of_the_decoys_that_would_be_mined(
     finished_run: Path, aligned_run: Path, decoys: Path, folder: str

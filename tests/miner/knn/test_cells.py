@@ -12,36 +12,40 @@ from miner import threads
 from miner.arrays import Neighbours
 from miner.knn import cells
 from miner.knn.cells import (
-    default_cells,
+    join_cells,
     nearest_cells,
-    search_cells,
     train_cells,
 )
-from miner.knn.core import codes, compiled, passes, plain
+from miner.knn.core import compiled, passes, products
 from miner.knn.core.codes import PRECISIONS
 from miner.knn.core.rescore import merge, unit_rows
 from miner.knn.core.tuning import Tuning
-from miner.knn.exact import search_both
+from miner.knn.exact import search_unit_rows
+from miner.knn.method import default_cells
 from tests.miner import oracle
 from tests.miner.strategies import hard_vectors, two_sides
 
-TILES = st.sampled_from([(1, 1, 1), (3, 5, 2), (5, 12, 1), (2, 16, 4), (64, 64, 8)])
+TILES = st.sampled_from([(1, 1), (3, 5), (5, 12), (2, 16), (64, 64)])
 
 
-def set_tiles(patch, tile, verified, block):
+def set_tiles(patch, tile, verified):
     patch.setattr(cells, "TILE", tile)
     patch.setattr(passes, "TILE_ROWS", verified)
-    patch.setattr(plain, "BLOCK", block)
 
 
-def search(sides, centroids, *, k, probes, precision="float32", kept=0, loops=plain, workers=1):
-    """A join by the loops given, that keeps so many candidates, in so many threads."""
+def join(sides, centroids, *, k, probes, **options):
+    """Put both sides into their nearest cells, and join them."""
+    own = [nearest_cells(rows, centroids, probes=probes) for rows in sides]
+    return join_cells(*sides, *own, count=len(centroids), k=k, **options)
+
+
+def search(sides, centroids, *, k, probes, precision="float32", kept=0, workers=1):
+    """A join that keeps so many candidates, in so many threads."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cells, "loops_for", lambda similarities: loops)
         tuned = Tuning(precision=precision, kept=max(k, kept))
         patch.setattr(cells, "choose", lambda *_, **__: tuned)
         patch.setattr(threads, "thread_count", lambda: workers)
-        return search_cells(*sides, centroids, k=k, probes=probes)
+        return join(sides, centroids, k=k, probes=probes)
 
 
 def rounded(rows):
@@ -113,16 +117,13 @@ def joins(draw, max_rows=24):
     tiles=TILES,
     precision=st.sampled_from(PRECISIONS),
     kept=st.sampled_from([0, 1, 4, 12]),
-    loops=st.sampled_from([plain, compiled]),
 )
-def test_equals_a_full_sort_of_what_shares_a_cell(join, k, probes, tiles, precision, kept, loops):
+def test_equals_a_full_sort_of_what_shares_a_cell(join, k, probes, tiles, precision, kept):
     # Fewer candidates leave more rows incomplete: the second search has more to do.
     sides, centroids = join
     with pytest.MonkeyPatch.context() as patch:
         set_tiles(patch, *tiles)
-        found = search(
-            sides, centroids, k=k, probes=probes, precision=precision, kept=kept, loops=loops
-        )
+        found = search(sides, centroids, k=k, probes=probes, precision=precision, kept=kept)
     assert_is_best_of_cells(*sides, centroids, k=k, probes=probes, found=found)
 
 
@@ -133,12 +134,11 @@ def test_equals_a_full_sort_of_what_shares_a_cell(join, k, probes, tiles, precis
 def test_with_all_cells_probed_it_is_the_exact_search(join, k, precision, more):
     sides, centroids = join
     found = search(sides, centroids, k=k, probes=len(centroids) + more, precision=precision)
-    assert_alike(found, search_both(*sides, k=k))
+    assert_alike(found, search_unit_rows(*sides, k=k))
 
 
-@pytest.mark.parametrize("loops", [plain, compiled])
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_on_vectors_of_many_near_ties(monkeypatch, precision, loops):
+def test_on_vectors_of_many_near_ties(monkeypatch, precision):
     """Noise about a few centres: more near neighbours than candidates, in several cells."""
     random = np.random.default_rng(3)
     centres = random.standard_normal((12, 48))
@@ -147,10 +147,10 @@ def test_on_vectors_of_many_near_ties(monkeypatch, precision, loops):
         for rows in (150, 200)
     )
     centroids = np.concatenate([source[:10], target[:10]])
-    set_tiles(monkeypatch, 7, 16, 4)
+    set_tiles(monkeypatch, 7, 16)
     found = search(
         *((source, target), centroids),
-        **{"k": 4, "probes": 3, "precision": precision, "kept": 6, "loops": loops, "workers": 3},
+        **{"k": 4, "probes": 3, "precision": precision, "kept": 6, "workers": 3},
     )
     assert_is_best_of_cells(source, target, centroids, k=4, probes=3, found=found)
 
@@ -159,7 +159,7 @@ def test_as_it_is_called_in_production():
     """Nothing replaced: precision, candidates, loops and tiles as they are chosen."""
     source, target = random_units(300, 12, 1), random_units(2 * cells.TILE + 65, 12, 2)
     centroids = random_units(8, 12, 3)
-    forward, backward = search_cells(source, target, centroids, k=3, probes=2)
+    forward, backward = join((source, target), centroids, k=3, probes=2)
     own, other = (sorted_cells(rows, centroids, 2) for rows in (source, target))
     shared = (own[:, None, :, None] == other[None, :, None, :]).any(axis=(2, 3))
     table = (source.astype(np.float64) @ target.T.astype(np.float64)).astype(np.float32)
@@ -172,7 +172,7 @@ def test_fewer_than_k_share_a_cell():
     """Two cells apart: what is left of k is no neighbour."""
     x = unit_rows(np.eye(2)[[0, 0, 1]])
     y = unit_rows(np.eye(2)[[1, 0, 1, 1, 0]])
-    forward, backward = search_cells(x, y, unit_rows(np.eye(2)), k=4, probes=1)
+    forward, backward = join((x, y), unit_rows(np.eye(2)), k=4, probes=1)
     assert forward.ids.tolist() == [[1, 4, -1, -1], [1, 4, -1, -1], [0, 2, 3, -1]]
     assert np.isneginf(forward.cosines[forward.ids == -1]).all()
     # k is clipped to the 3 sources.
@@ -183,7 +183,7 @@ def test_fewer_than_k_share_a_cell():
 def test_sides_that_share_no_cell_have_no_neighbours():
     x, y = unit_rows(np.eye(2)[[0, 0]]), unit_rows(np.eye(2)[[1, 1, 1]])
     counts = []
-    found = search_cells(x, y, unit_rows(np.eye(2)), k=2, probes=1, progress=counts.append)
+    found = join((x, y), unit_rows(np.eye(2)), k=2, probes=1, progress=counts.append)
     assert [neighbours.ids.tolist() for neighbours in found] == [[[-1, -1]] * 2, [[-1, -1]] * 3]
     assert all(np.isneginf(neighbours.cosines).all() for neighbours in found)
     assert sum(counts) == 0
@@ -191,9 +191,8 @@ def test_sides_that_share_no_cell_have_no_neighbours():
 
 @pytest.mark.parametrize(("rows", "columns"), [(0, 5), (5, 0), (0, 0)])
 def test_an_empty_side_has_no_neighbours_and_is_none(rows, columns):
-    forward, backward = search_cells(
-        *(random_units(rows, 8), random_units(columns, 8), random_units(3, 8)), k=4, probes=2
-    )
+    sides = random_units(rows, 8), random_units(columns, 8)
+    forward, backward = join(sides, random_units(3, 8), k=4, probes=2)
     assert forward.ids.shape == forward.cosines.shape == (rows, min(4, columns))
     assert backward.ids.shape == backward.cosines.shape == (columns, min(4, rows))
 
@@ -225,24 +224,22 @@ def test_parts_of_a_side_merge_to_what_the_whole_finds(join, k, probes, cuts, ke
 
 @pytest.mark.parametrize("probes", [1, 2, 6, 99])
 def test_progress_sums_to_the_similarities_of_a_full_search(monkeypatch, probes):
-    set_tiles(monkeypatch, 32, 64, 8)
+    set_tiles(monkeypatch, 32, 64)
     source, target, centroids = (random_units(rows, 8, rows) for rows in (300, 400, 12))
     counts = []
-    search_cells(source, target, centroids, k=2, probes=probes, progress=counts.append)
+    join((source, target), centroids, k=2, probes=probes, progress=counts.append)
     assert len(counts) > 20
     assert sum(counts) == pytest.approx(len(source) * len(target), abs=len(counts))
 
 
 def test_errors_of_a_search():
-    x, centroids = random_units(3, 4), random_units(2, 4)
-    with pytest.raises(ValueError, match=r"^k is 0; a neighbourhood needs at least 1 sentence$"):
-        search_cells(x, x, centroids, k=0)
-    with pytest.raises(ValueError, match="source vectors have 4 dimensions, target vectors 3"):
-        search_cells(x, x[:, :3], centroids, k=1)
-    with pytest.raises(ValueError, match=r"^probes is 0; a sentence lies in at least 1 cell$"):
-        search_cells(x, x, centroids, k=1, probes=0)
+    x, cells = random_units(3, 4), np.zeros((3, 1), dtype=np.int64)
+    with pytest.raises(ValueError, match="k is 0"):
+        join_cells(x, x, cells, cells, count=1, k=0)
+    with pytest.raises(ValueError, match="4 dimensions, target vectors 3"):
+        join_cells(x, x[:, :3], cells, cells, count=1, k=1)
     with pytest.raises(ValueError, match="int4"):
-        search_cells(x, x, centroids, k=1, precision="int4")
+        join_cells(x, x, cells, cells, count=1, k=1, precision="int4")
 
 
 @settings(max_examples=20)
@@ -255,20 +252,36 @@ def test_nearest_cells(join, probes, cut):
     np.testing.assert_array_equal(np.concatenate(parts), found)
 
 
-@pytest.mark.parametrize("lack", ["missing", "wrong"])
-def test_cells_are_the_same_without_int8_products(monkeypatch, lack):
-    rows, centroids = random_units(700, 40), random_units(50, 40, 1)
+@pytest.mark.parametrize("lack", ["missing", "wrong", "torch"])
+@pytest.mark.parametrize("dim", [40, 1100])
+def test_cells_are_the_same_without_int8_products(monkeypatch, lack, dim):
+    rows, centroids = random_units(700, dim), random_units(50, dim, 1)
+    assert products.type_of_integers(dim, 0) == np.int8  # torch is loaded
     expected = nearest_cells(rows, centroids, probes=6)
-    codes.int8_is_exact.cache_clear()
+    products.int8_is_exact.cache_clear()
     if lack == "missing":
         monkeypatch.delattr(torch, "_int_mm")
-    else:
+    elif lack == "wrong":
         monkeypatch.setattr(torch, "_int_mm", lambda x, y: (x.int() @ y.int()) + 1)
+    else:
+        monkeypatch.setattr(products, "torch_pays", lambda operations: False)
     try:
-        assert codes.type_of_integers(40) == torch.float64
+        assert products.type_of_integers(dim, 0) == (np.float32 if dim == 40 else np.float64)
         np.testing.assert_array_equal(nearest_cells(rows, centroids, probes=6), expected)
     finally:
-        codes.int8_is_exact.cache_clear()
+        products.int8_is_exact.cache_clear()
+
+
+@given(cells_of_rows=st.lists(st.integers(0, 5), max_size=40), seed=st.integers(0, 2**32 - 1))
+def test_sums_of_cells(cells_of_rows, seed):
+    """One row after the other, in float32: what cells are made of depends on the last bit."""
+    rows = np.random.default_rng(seed).standard_normal((len(cells_of_rows), 9), dtype=np.float32)
+    expected = np.zeros((6, 9), dtype=np.float32)
+    for cell, row in zip(cells_of_rows, rows, strict=True):
+        expected[cell] += row
+    found = np.zeros_like(expected)
+    compiled.add_rows(rows, np.array(cells_of_rows, dtype=np.int64), found)
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_trained_cells_are_unit_rows_and_the_same_each_time():

@@ -1,3 +1,4 @@
+import subprocess
 import sys
 
 import numpy as np
@@ -6,37 +7,40 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from miner.knn import exact
-from miner.knn.core import compiled, passes, plain
+from miner import mine
+from miner.knn import exact, tiled
+from miner.knn.core import brute_force, passes, products, tuning
 from miner.knn.core.codes import PRECISIONS
 from miner.knn.core.rescore import unit_rows
 from miner.knn.core.tuning import Tuning
-from miner.knn.exact import search_both
+from miner.knn.exact import search_both, search_unit_rows
+from miner.knn.gpu import cuda
 from miner.knn.gpu.cuda import DeviceError
 from tests.miner import oracle
 from tests.miner.strategies import two_sides
 
-TILES = st.sampled_from([(1, 1, 1), (3, 5, 2), (4, 8, 2), (5, 12, 1), (2, 16, 4), (64, 64, 8)])
+TILES = st.sampled_from([(1, 1), (3, 5), (4, 8), (5, 12), (2, 16), (64, 64)])
 
 
 @pytest.fixture
 def small_tiles(monkeypatch):
-    set_tiles(monkeypatch, 7, 16, 2)
+    set_tiles(monkeypatch, 7, 16)
 
 
-def set_tiles(monkeypatch, rows, columns, block):
+def set_tiles(monkeypatch, rows, columns):
+    """Search tile by tile, however few the rows."""
+    monkeypatch.setattr(exact, "MAX_SIMILARITIES", -1)
     monkeypatch.setattr(passes, "TILE_ROWS", rows)
     monkeypatch.setattr(passes, "TILE_COLUMNS", columns)
-    monkeypatch.setattr(plain, "BLOCK", block)
 
 
-def search(sides, *, k, precision, kept, loops=plain):
-    """A search by the loops given, that keeps so many candidates."""
+def search(sides, *, k, precision, kept):
+    """A search by tiles that keeps so many candidates."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exact, "loops_for", lambda similarities: loops)
+        patch.setattr(exact, "MAX_SIMILARITIES", -1)
         tuned = Tuning(precision=precision, kept=max(k, kept))
-        patch.setattr(exact, "choose", lambda *_, **__: tuned)
-        return search_both(*sides, k=k)
+        patch.setattr(tiled, "choose", lambda *_, **__: tuned)
+        return search_unit_rows(*sides, k=k)
 
 
 def assert_is_full_sort(source, target, k, found):
@@ -59,13 +63,12 @@ def random_units(rows, dim, seed=0):
     tiles=TILES,
     precision=st.sampled_from(PRECISIONS),
     kept=st.sampled_from([0, 1, 4, 12]),
-    loops=st.sampled_from([plain, compiled]),
 )
-def test_equals_a_full_sort(sides, k, tiles, precision, kept, loops):
+def test_equals_a_full_sort(sides, k, tiles, precision, kept):
     # Fewer candidates leave more rows incomplete: the second search has more to do.
     with pytest.MonkeyPatch.context() as patch:
         set_tiles(patch, *tiles)
-        found = search(sides, k=k, precision=precision, kept=kept, loops=loops)
+        found = search(sides, k=k, precision=precision, kept=kept)
         assert_is_full_sort(*sides, k, found)
 
 
@@ -73,15 +76,16 @@ def test_equals_a_full_sort(sides, k, tiles, precision, kept, loops):
 @pytest.mark.parametrize("columns", [1, 3, 4, 5, 8, 9, 64, 100])
 def test_sizes_about_k_and_the_tiles(small_tiles, rows, columns):
     source, target = random_units(rows, 12, 1), random_units(columns, 12, 2)
-    found = search_both(source, target, k=4)
+    found = search_unit_rows(source, target, k=4)
     assert found[0].ids.shape == (rows, min(4, columns))
     assert found[1].ids.shape == (columns, min(4, rows))
     assert_is_full_sort(source, target, 4, found)
 
 
-def test_the_tiles_of_production():
+def test_the_tiles_of_production(monkeypatch):
+    monkeypatch.setattr(exact, "MAX_SIMILARITIES", -1)
     source, target = random_units(70, 8, 3), random_units(passes.TILE_COLUMNS + 65, 8, 4)
-    forward, backward = search_both(source, target, k=4)
+    forward, backward = search_unit_rows(source, target, k=4)
     table = (source.astype(np.float64) @ target.T.astype(np.float64)).astype(np.float32)
     for found, similar in ((forward, table), (backward, table.T)):
         np.testing.assert_array_equal(found.ids, np.argsort(-similar, axis=1, kind="stable")[:, :4])
@@ -95,7 +99,7 @@ def crowd(rows, dim, spread, seed):
 
 def test_equal_rows_come_in_order_of_position(small_tiles):
     rows = np.tile(random_units(1, 24), (50, 1))
-    forward, backward = search_both(rows, rows[:37], k=4)
+    forward, backward = search_unit_rows(rows, rows[:37], k=4)
     assert (forward.ids == np.arange(4)).all()
     assert (backward.ids == np.arange(4)).all()
     assert (forward.cosines == forward.cosines[0, 0]).all()
@@ -105,9 +109,9 @@ def test_more_duplicates_than_candidates_hide_behind_better_ones(small_tiles):
     """The k-th neighbour is one of 40 equal rows, of which the candidates hold but some."""
     x = random_units(3, 24)
     target = np.concatenate([np.tile(x[1], (40, 1)), x[[0, 2]]])[::-1].copy()
-    forward, _ = search_both(x[:1], target, k=4)
+    forward, _ = search_unit_rows(x[:1], target, k=4)
     assert forward.ids[0, 0] == 1
-    assert_is_full_sort(x[:1], target, 4, search_both(x[:1], target, k=4))
+    assert_is_full_sort(x[:1], target, 4, search_unit_rows(x[:1], target, k=4))
 
 
 @given(
@@ -132,19 +136,21 @@ def test_rows_that_are_repeated_many_times(sides, k, tiles, precision, data):
 @pytest.mark.parametrize("repeated", [(True, True), (True, False), (False, True)])
 def test_repeated_rows_of_either_side_are_searched_once(monkeypatch, repeated):
     searched = []
-    search = exact._search_distinct
-    monkeypatch.setattr(
-        exact,
-        "_search_distinct",
-        lambda *given: (searched.append((len(given[0]), len(given[1]))), search(*given))[1],
-    )
+    search = tiled.search_tiles
+
+    def count(source, target, **options):
+        searched.append((len(source), len(target)))
+        return search(source, target, **options)
+
+    monkeypatch.setattr(exact, "MAX_SIMILARITIES", -1)
+    monkeypatch.setattr(exact, "search_tiles", count)
     sides = tuple(
         random_units(12, 8, seed)[np.random.default_rng(seed).permutation(60) % 12]
         if many
         else random_units(50, 8, seed)
         for seed, many in enumerate(repeated)
     )
-    assert_is_full_sort(*sides, 20, search_both(*sides, k=20))
+    assert_is_full_sort(*sides, 20, search_unit_rows(*sides, k=20))
     assert searched == [tuple(12 if many else 50 for many in repeated)]
 
 
@@ -156,12 +162,11 @@ def test_what_float32_cannot_rank(small_tiles, dim):
     steps = random.permutation(60)[:, None] * 2e-8 * random.choice([-1, 1], dim)
     target = unit_rows(centre + np.linalg.norm(centre) * steps)
     source = unit_rows(centre + 0.3 * random.standard_normal((4, dim)))
-    assert_is_full_sort(source, target, 4, search_both(source, target, k=4))
+    assert_is_full_sort(source, target, 4, search_unit_rows(source, target, k=4))
 
 
-@pytest.mark.parametrize("loops", [plain, compiled])
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_on_vectors_of_many_near_ties(small_tiles, precision, loops):
+def test_on_vectors_of_many_near_ties(small_tiles, precision):
     """Noise about a few centres: more near neighbours than candidates."""
     random = np.random.default_rng(3)
     centres = random.standard_normal((20, 96))
@@ -169,41 +174,104 @@ def test_on_vectors_of_many_near_ties(small_tiles, precision, loops):
         unit_rows(centres[random.integers(20, size=rows)] + 0.05 * random.normal(size=(rows, 96)))
         for rows in (200, 300)
     )
-    assert_is_full_sort(*sides, 4, search(sides, k=4, precision=precision, kept=6, loops=loops))
+    assert_is_full_sort(*sides, 4, search(sides, k=4, precision=precision, kept=6))
 
 
-@pytest.mark.parametrize("loops", [plain, compiled])
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_most_rows_are_searched_once(monkeypatch, precision, loops):
+def test_most_rows_are_searched_once(monkeypatch, precision):
+    monkeypatch.setattr(exact, "MAX_SIMILARITIES", -1)
     again = []
-    complete = exact.verify
+    complete = tiled.verify
     monkeypatch.setattr(
-        exact, "verify", lambda *given, k: (again.append(complete(*given, k=k)), again[-1])[1]
+        tiled, "verify", lambda *given, k: (again.append(complete(*given, k=k)), again[-1])[1]
     )
-    monkeypatch.setattr(exact, "loops_for", lambda similarities: loops)
-    search_both(random_units(900, 64, 1), random_units(700, 64, 2), k=4, precision=precision)
+    search_unit_rows(random_units(900, 64, 1), random_units(700, 64, 2), k=4, precision=precision)
     assert sum(len(incomplete) for _, incomplete in again) <= 0.1 * 1600
 
 
-def test_without_numba_the_result_is_the_same(monkeypatch, caplog):
-    sides = random_units(300, 16, 1), random_units(200, 16, 2)
-    expected = search_both(*sides, k=3)
-    monkeypatch.setattr(passes, "COMPILE_FROM", 0)
-    monkeypatch.setitem(sys.modules, "miner.knn.core.compiled", None)
-    monkeypatch.delattr("miner.knn.core.compiled")
-    passes._compiled.cache_clear()
+@pytest.mark.parametrize("lack", ["torch", "int8"])
+@pytest.mark.parametrize("precision", [None, "float32"])
+def test_without_torch_or_its_private_calls_the_result_is_the_same(
+    monkeypatch, small_tiles, lack, precision
+):
+    sides = random_units(90, 16, 1), random_units(120, 16, 2)
+    tuning.product_rates.cache_clear()
+    products.int8_is_exact.cache_clear()
+    monkeypatch.setattr(products, "TORCH_FROM", 0)
+    if lack == "torch":
+        monkeypatch.setitem(sys.modules, "torch", None)
+        monkeypatch.delitem(sys.modules, "miner.knn.core.torch_products", raising=False)
+        monkeypatch.setattr(tiled, "_usable_devices", lambda: pytest.fail("no torch"))
+    else:
+        monkeypatch.delattr(torch, "_int_mm")
     try:
-        found = search_both(*sides, k=3)
+        assert_is_full_sort(*sides, 3, search_unit_rows(*sides, k=3, precision=precision))
     finally:
-        passes._compiled.cache_clear()
-    assert "Numba cannot be used" in caplog.text
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(one.ids, other.ids)
+        tuning.product_rates.cache_clear()
+        products.int8_is_exact.cache_clear()
+
+
+def test_a_precision_that_torch_computes_without_torch(monkeypatch, small_tiles):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setattr(products, "find_spec", lambda name: None)
+    monkeypatch.delitem(sys.modules, "miner.knn.core.torch_products", raising=False)
+    monkeypatch.delattr("miner.knn.core.torch_products", raising=False)
+    with pytest.raises(ModuleNotFoundError, match="torch"):
+        search_unit_rows(random_units(9, 8), random_units(9, 8), k=2, precision="bfloat16")
+
+
+@given(sides=two_sides(max_rows=30), k=st.integers(1, 40), block=st.sampled_from([1, 4, 1024]))
+def test_a_table_equals_a_full_sort(sides, k, block):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(brute_force, "BLOCK_ROWS", block)
+        patch.setattr(exact, "search_tiles", None)
+        assert_is_full_sort(*sides, k, search_unit_rows(*sides, k=k))
+
+
+def test_a_small_search_loads_neither_torch_nor_numba():
+    code = """
+import sys
+import numpy as np
+import miner
+rows = np.random.default_rng(0).standard_normal((845, 32))
+assert (miner.mine(rows, rows).source >= 0).all()
+assert not {"torch", "numba", "faiss", "pyarrow"} & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_vectors_of_any_scale_are_searched_by_their_directions():
+    random = np.random.default_rng(1)
+    x, y = 40 * random.standard_normal((30, 12)), 0.01 * random.standard_normal((40, 12))
+    found = search_both(x.tolist(), y.astype(np.float16), k=3)
+    assert_is_full_sort(unit_rows(x), unit_rows(y.astype(np.float16)), 3, found)
+    assert max(side.cosines.max() for side in found) <= 1
+
+
+@pytest.mark.parametrize(
+    ("vectors", "message"),
+    [
+        ([[1, 2], [np.nan, 1]], r"^target row 1 is zero or not finite \(1 such rows\)"),
+        ([[np.inf, 2]], "target row 0 is zero or not finite"),
+        ([[-np.inf, 2]], "target row 0 is zero or not finite"),
+        ([[0, 0], [1, 1], [0, 0]], r"target row 0 is zero or not finite \(2 such rows\)"),
+        ([1, 2], r"target vectors have the shape \(2,\)"),
+        ([], r"target vectors have the shape \(0,\)"),
+        ([[[1, 2]]], r"target vectors have the shape \(1, 1, 2\)"),
+        ([["a", "b"]], "target vectors are of type <U1; give real numbers"),
+        ([[1j, 2]], "target vectors are of type complex128"),
+        ([[1, 2, 3]], "target vectors 3"),
+    ],
+)
+def test_what_is_no_set_of_vectors_is_refused(vectors, message):
+    for search in (search_both, mine):
+        with pytest.raises(ValueError, match=message):
+            search([[1, 2]], vectors, k=1)
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(0, 5), (5, 0), (0, 0)])
 def test_an_empty_side_has_no_neighbours_and_is_none(rows, columns):
-    forward, backward = search_both(random_units(rows, 8), random_units(columns, 8), k=4)
+    forward, backward = search_unit_rows(random_units(rows, 8), random_units(columns, 8), k=4)
     assert forward.ids.shape == forward.cosines.shape == (rows, min(4, columns))
     assert backward.ids.shape == backward.cosines.shape == (columns, min(4, rows))
     assert (forward.means() == 0).all()
@@ -214,14 +282,14 @@ def test_an_empty_side_has_no_neighbours_and_is_none(rows, columns):
 def test_the_order_of_rows_decides_ties_only(sides, seed):
     source, target = sides
     order = np.random.default_rng(seed).permutation(len(target))
-    plain, _ = search_both(source, target, k=3)
-    shuffled, _ = search_both(source, target[order], k=3)
+    plain, _ = search_unit_rows(source, target, k=3)
+    shuffled, _ = search_unit_rows(source, target[order], k=3)
     np.testing.assert_array_equal(shuffled.cosines, plain.cosines)
 
 
 def test_progress_counts_every_similarity(small_tiles):
     counts = []
-    search_both(random_units(20, 4), random_units(33, 4), k=2, progress=counts.append)
+    search_unit_rows(random_units(20, 4), random_units(33, 4), k=2, progress=counts.append)
     assert sum(counts) == 20 * 33
     assert len(counts) == 3 * 3
 
@@ -229,7 +297,7 @@ def test_progress_counts_every_similarity(small_tiles):
 def test_progress_counts_repeated_rows_as_often_as_they_are(small_tiles):
     counts = []
     x, y = np.tile(random_units(20, 4), (5, 1)), np.tile(random_units(33, 4), (3, 1))
-    search_both(x, y, k=2, progress=counts.append)
+    search_unit_rows(x, y, k=2, progress=counts.append)
     assert len(counts) == 3 * 3
     assert sum(counts) == pytest.approx(len(x) * len(y), abs=len(counts))
 
@@ -237,29 +305,35 @@ def test_progress_counts_repeated_rows_as_often_as_they_are(small_tiles):
 def test_errors():
     x = random_units(3, 4)
     with pytest.raises(ValueError, match=r"^k is 0; a neighbourhood needs at least 1 sentence$"):
-        search_both(x, x, k=0)
+        search_unit_rows(x, x, k=0)
     with pytest.raises(ValueError, match="source vectors have 4 dimensions, target vectors 3"):
-        search_both(x, x[:, :3], k=1)
+        search_unit_rows(x, x[:, :3], k=1)
+
+
+def use_devices(monkeypatch, count):
+    """The processor stands in for devices."""
+    monkeypatch.setattr(exact, "MAX_SIMILARITIES", -1)
+    monkeypatch.setattr(tiled, "torch_pays", lambda operations: True)
+    monkeypatch.setattr(tiled, "_usable_devices", lambda: [torch.device("cpu")] * count)
 
 
 @pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize("kind", ["random", "crowd"])
 def test_candidates_from_devices_give_the_same(monkeypatch, count, kind):
-    """The processor stands in for devices."""
-    monkeypatch.setattr(exact, "_devices", lambda similarities: [torch.device("cpu")] * count)
+    use_devices(monkeypatch, count)
     if kind == "random":
         sides = random_units(90, 24, 1), random_units(120, 24, 2)
     else:
         sides = crowd(90, 24, 0.01, 1), crowd(120, 24, 0.01, 2)
-    assert_is_full_sort(*sides, 4, search_both(*sides, k=4))
+    assert_is_full_sort(*sides, 4, search_unit_rows(*sides, k=4))
 
 
 def test_a_device_that_fails_is_left(monkeypatch, caplog):
     def fail(*_, **__):
         raise DeviceError("cuda:0: out of memory")
 
-    monkeypatch.setattr(exact, "_devices", lambda similarities: [torch.device("cpu")])
-    monkeypatch.setattr(exact, "generate_on_devices", fail)
+    use_devices(monkeypatch, 1)
+    monkeypatch.setattr(cuda, "generate_on_devices", fail)
     sides = random_units(9, 8, 1), random_units(12, 8, 2)
-    assert_is_full_sort(*sides, 4, search_both(*sides, k=4))
+    assert_is_full_sort(*sides, 4, search_unit_rows(*sides, k=4))
     assert "cuda:0: out of memory; searching on the processor instead" in caplog.text

@@ -4,8 +4,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from miner.knn.core import codes, passes
-from miner.knn.core.codes import PRECISIONS, UNIT, encode_both, product, product_rounding
+from miner.knn.core import passes, products
+from miner.knn.core.codes import (
+    PRECISIONS,
+    UNIT,
+    encode_both,
+    product_rounding,
+    round_to_bfloat16,
+)
+from miner.knn.core.products import numbers_of, product
 from miner.knn.core.rescore import unit_rows
 from tests.miner.knn.test_exact import assert_is_full_sort, search, set_tiles
 from tests.miner.strategies import two_sides
@@ -16,16 +23,16 @@ OPERATIONS = 6
 
 @pytest.fixture
 def forget_int8():
-    codes.int8_is_exact.cache_clear()
+    products.int8_is_exact.cache_clear()
     yield
-    codes.int8_is_exact.cache_clear()
+    products.int8_is_exact.cache_clear()
 
 
 def excess(source, target, precision):
     """By how much bounds exceed cosines, computed with the worst float32 that there may be."""
     left, right = encode_both(source, target, precision)
     scale = left.scale[:, None].astype(np.float64) * right.scale
-    value = scale * product(left.numbers, right.numbers).double().numpy()
+    value = scale * numbers_of(product(left.numbers, right.numbers)).astype(np.float64)
     bound = value + np.abs(value) * left.slack + left.bias[:, None].astype(np.float64) + right.bias
     sizes = np.abs(value) * 1.01 + np.abs(left.bias)[:, None] + np.abs(right.bias)
     cosines = source.astype(np.float64) @ target.T.astype(np.float64)
@@ -110,12 +117,14 @@ def test_what_all_rows_share_costs_no_bits(precision, most):
 
 def adversary(left, right):
     """The product of codes that errs by all that it may, against the row's best and for others."""
-    x, y = left.double(), right.double()
-    products = x @ y.T
-    name = str(left.dtype).removeprefix("torch.")
-    errors = product_rounding(name, x.shape[1]) * x.norm(dim=1)[:, None] * y.norm(dim=1)
-    median = products.median(dim=1, keepdim=True).values
-    return (products - torch.where(products >= median, errors, -errors)).to(left.dtype)
+    x, y = (numbers_of(side).astype(np.float64) for side in (left, right))
+    table = x @ y.T
+    name = "bfloat16" if left.dtype == np.uint16 else "float32"
+    lengths = np.linalg.norm(x, axis=1)[:, None] * np.linalg.norm(y, axis=1)
+    errors = product_rounding(name, x.shape[1]) * lengths
+    median = np.median(table, axis=1, keepdims=True)
+    wrong = (table - np.where(table >= median, errors, -errors)).astype(np.float32)
+    return round_to_bfloat16(wrong) if name == "bfloat16" else wrong
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
@@ -125,34 +134,9 @@ def test_a_product_that_errs_by_all_it_may_changes_nothing(monkeypatch, precisio
     centre = random.standard_normal(dim)
     near = 3 * np.sqrt(product_rounding("float32", dim))
     sides = tuple(unit_rows(centre + near * random.standard_normal((n, dim))) for n in (40, 70))
-    set_tiles(monkeypatch, 7, 16, 2)
+    set_tiles(monkeypatch, 7, 16)
     monkeypatch.setattr(passes, "product", adversary)
     assert_is_full_sort(*sides, 3, search(sides, k=3, precision=precision, kept=3))
-
-
-def matmul_precision(monkeypatch):
-    torch.set_float32_matmul_precision("medium")
-
-
-def fast_math(monkeypatch):
-    monkeypatch.setenv("ONEDNN_DEFAULT_FPMATH_MODE", "BF16")
-
-
-@pytest.mark.parametrize("tell", [matmul_precision, fast_math])
-def test_float32_products_that_round_their_numbers_when_told_to(monkeypatch, tell):
-    """As oneDNN does on processors with AMX, and on Arm's."""
-    random = np.random.default_rng(5)
-    centre = random.standard_normal(64)
-    sides = tuple(unit_rows(centre + 0.05 * random.standard_normal((n, 64))) for n in (40, 300))
-    set_tiles(monkeypatch, 7, 16, 2)
-    monkeypatch.setattr(
-        passes, "product", lambda x, y: x.bfloat16().float() @ y.bfloat16().float().T
-    )
-    try:
-        tell(monkeypatch)
-        assert_is_full_sort(*sides, 3, search(sides, k=3, precision="float32", kept=3))
-    finally:
-        torch.set_float32_matmul_precision("highest")
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3, 64])
@@ -161,9 +145,23 @@ def test_int8_products_are_exact(rows, columns, dim):
     """torch._int_mm leaves products of one dimension unset."""
     random = np.random.default_rng(dim)
     x, y = (random.choice([-127, 127, 126], (n, dim)).astype(np.int8) for n in (rows, columns))
-    found = product(torch.from_numpy(x), torch.from_numpy(y))
-    assert found.dtype == torch.int32
-    np.testing.assert_array_equal(found.numpy(), x.astype(np.int32) @ y.T.astype(np.int32))
+    found = product(x, y)
+    assert found.dtype == np.int32
+    np.testing.assert_array_equal(found, x.astype(np.int32) @ y.T.astype(np.int32))
+
+
+@given(
+    numbers=st.lists(
+        st.floats(
+            width=32, allow_nan=False, allow_infinity=False, max_value=2.0**99, min_value=-(2.0**99)
+        )
+    )
+)
+def test_bfloat16_rounds_to_the_nearest_as_torch_does(numbers):
+    row = np.array([numbers], dtype=np.float32)
+    found = round_to_bfloat16(row)
+    expected = torch.from_numpy(row).to(torch.bfloat16)
+    np.testing.assert_array_equal(numbers_of(found), expected.float().numpy())
 
 
 def saturating(left, right):
@@ -189,7 +187,7 @@ def test_part():
         np.testing.assert_array_equal(part.ids, np.arange(9)[rows])
         for name in ("scale", "bias"):
             np.testing.assert_array_equal(getattr(part, name), getattr(whole, name)[rows])
-        assert torch.equal(part.numbers, whole.numbers[rows])
+        np.testing.assert_array_equal(part.numbers, whole.numbers[rows])
         assert part.slack == whole.slack
 
 

@@ -1,21 +1,20 @@
-"""The inner loops, compiled and not, against an obvious oracle and so against each other."""
+"""The inner loops against an obvious oracle."""
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from miner.arrays import Neighbours
-from miner.knn.core import compiled, plain
+from miner.knn.core import compiled
 from miner.knn.core.candidates import Candidates
-from miner.knn.core.codes import PRECISIONS, Codes, encode_both, product
+from miner.knn.core.codes import PRECISIONS, Codes, encode_both, round_to_bfloat16
+from miner.knn.core.products import numbers_of, product
 from tests.miner import oracle
 from tests.miner.strategies import two_sides
 
-LOOPS = pytest.mark.parametrize("loops", [plain, compiled])
-DTYPES = [torch.int32, torch.float32, torch.bfloat16]
-# Multiples of the compiled loops' blocks, of plain's, and neither.
+DTYPES = [np.int32, np.float32, np.uint16]  # the last are bits of bfloat16
+# Multiples of the loops' blocks, and others.
 SIDES = st.sampled_from([1, 2, 5, 31, 32, 33, 64, 65, 100, 130])
 
 
@@ -23,15 +22,24 @@ def side(rows, random, slack):
     """Scales and biases with which float32 bounds are exact in any order, and often equal."""
     return Codes(
         ids=np.arange(rows, dtype=np.int32),
-        numbers=torch.empty((rows, 1)),
+        numbers=np.empty((rows, 1), dtype=np.float32),
         scale=np.ldexp(np.float32(1), random.integers(-3, 2, rows)).astype(np.float32),
         bias=(random.integers(-8, 9, rows) / 4).astype(np.float32),
         slack=np.float32(slack),
     )
 
 
+def tile_of(integers, dtype):
+    """Small integers as a product of one of the types."""
+    if dtype == np.uint16:
+        return round_to_bfloat16(integers.astype(np.float32))
+    return integers.astype(dtype)
+
+
 def exact_bounds(tile, rows, columns):
-    value = tile.double().numpy() * rows.scale[:, None].astype(np.float64) * columns.scale
+    value = (
+        numbers_of(tile).astype(np.float64) * rows.scale[:, None].astype(np.float64) * columns.scale
+    )
     return value + np.abs(value) * rows.slack + rows.bias[:, None] + columns.bias
 
 
@@ -53,7 +61,6 @@ def assert_best(candidates, bounds):
         assert (ids[width:] == -1).all()
 
 
-@LOOPS
 @settings(max_examples=60)
 @given(
     shape=st.tuples(SIDES, SIDES),
@@ -61,64 +68,57 @@ def assert_best(candidates, bounds):
     kept=st.tuples(st.integers(1, 12), st.integers(1, 12)),
     dtype=st.sampled_from(DTYPES),
     spread=st.sampled_from([1, 7, 250]),
-    block=st.sampled_from([1, 4, plain.BLOCK]),
     repeats=st.sampled_from([0, 0, 1, 2]),
     seed=st.integers(0, 2**32 - 1),
 )
-def test_take_keeps_the_largest_bounds(
-    loops, shape, tiles, kept, dtype, spread, block, repeats, seed
-):
+def test_take_keeps_the_largest_bounds(shape, tiles, kept, dtype, spread, repeats, seed):
     random = np.random.default_rng(seed)
-    slack = 2.0**-8 if dtype == torch.bfloat16 else 0
+    slack = 2.0**-8 if dtype == np.uint16 else 0
     rows, columns = side(shape[0], random, slack), side(shape[1], random, slack)
-    whole = torch.from_numpy(random.integers(-spread, spread + 1, shape)).to(dtype)
+    whole = tile_of(random.integers(-spread, spread + 1, shape), dtype)
     forward, backward = Candidates.none(shape[0], kept[0]), Candidates.none(shape[1], kept[1])
     every = [(top, left) for top in cuts(shape[0], tiles[0]) for left in cuts(shape[1], tiles[1])]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plain, "BLOCK", block)
-        for place in random.permutation(np.repeat(np.arange(len(every)), 1 + repeats)):
-            top, left = every[place]
-            loops.take(
-                whole[top, left].contiguous(),
-                rows.part(top),
-                columns.part(left),
-                forward.part(top),
-                backward.part(left),
-                repeated=repeats > 0,
-            )
+    for place in random.permutation(np.repeat(np.arange(len(every)), 1 + repeats)):
+        top, left = every[place]
+        compiled.take(
+            np.ascontiguousarray(whole[top, left]),
+            rows.part(top),
+            columns.part(left),
+            forward.part(top),
+            backward.part(left),
+            repeated=repeats > 0,
+        )
     bounds = exact_bounds(whole, rows, columns)
     assert_best(forward, bounds)
     assert_best(backward, bounds.T)
 
 
-@LOOPS
 @pytest.mark.parametrize("order", [1, -1])
-def test_take_of_bounds_that_rise_or_fall(loops, order):
+def test_take_of_bounds_that_rise_or_fall(order):
     """All of a row's candidates are replaced in each block, or none ever is."""
-    tile = order * torch.arange(300, dtype=torch.float32).reshape(1, -1)
+    tile = order * np.arange(300, dtype=np.float32).reshape(1, -1)
     ones = side(300, np.random.default_rng(0), 0)
     ones.scale[:], ones.bias[:] = 1, 0
     forward, backward = Candidates.none(1, 12), Candidates.none(300, 1)
-    loops.take(tile, ones.part(slice(1)), ones, forward, backward, repeated=False)
-    assert_best(forward, tile.double().numpy())
+    compiled.take(tile, ones.part(slice(1)), ones, forward, backward, repeated=False)
+    assert_best(forward, numbers_of(tile).astype(np.float64))
     assert (backward.ids == 0).all()
 
 
-@LOOPS
 @settings(max_examples=60)
 @given(
     shape=st.tuples(st.integers(0, 40), SIDES),
     places=st.integers(1, 9),
-    dtype=st.sampled_from([torch.int32, torch.float64]),
+    dtype=st.sampled_from([np.int32, np.float32, np.float64]),
     spread=st.sampled_from([1, 7, 10**6]),
     seed=st.integers(0, 2**32 - 1),
 )
-def test_largest_of_each_row(loops, shape, places, dtype, spread, seed):
+def test_largest_of_each_row(shape, places, dtype, spread, seed):
     random = np.random.default_rng(seed)
     tile = random.integers(-spread, spread + 1, shape)
     scale = random.choice([0.25, 1, 0.3], shape[1]).astype(np.float32)
     found = np.empty((shape[0], min(places, shape[1])), dtype=np.int64)
-    loops.largest(torch.from_numpy(tile).to(dtype), scale, found)
+    compiled.largest(tile.astype(dtype), scale, found)
     values = tile.astype(np.float32) * scale
     np.testing.assert_array_equal(found, oracle.nearest(values, places)[0])
 
@@ -138,7 +138,6 @@ def candidates_of(table, random, *, given, kept):
     return candidates
 
 
-@LOOPS
 @settings(max_examples=60)
 @given(
     sides=two_sides(max_rows=20),
@@ -147,7 +146,7 @@ def candidates_of(table, random, *, given, kept):
     given_=st.integers(0, 12),
     seed=st.integers(0, 2**32 - 1),
 )
-def test_settle_ranks_candidates_by_exact_cosines(loops, sides, k, more, given_, seed):
+def test_verify_ranks_candidates_by_exact_cosines(sides, k, more, given_, seed):
     queries, base = sides
     table = oracle.cosines(queries, base)
     candidates = candidates_of(table, np.random.default_rng(seed), given=given_, kept=k + more)
@@ -155,7 +154,7 @@ def test_settle_ranks_candidates_by_exact_cosines(loops, sides, k, more, given_,
         ids=np.full((len(queries), k), -1, dtype=np.int64),
         cosines=np.full((len(queries), k), -np.inf, dtype=np.float32),
     )
-    incomplete = loops.verify(queries, base, candidates, found)
+    incomplete = compiled.verify(queries, base, candidates, found)
     for row, ids in enumerate(candidates.ids):
         near = sorted(ids[ids >= 0].tolist(), key=lambda y: (-table[row, y], y))[:k]
         missing = k - len(near)
@@ -164,7 +163,6 @@ def test_settle_ranks_candidates_by_exact_cosines(loops, sides, k, more, given_,
         assert incomplete[row] == (candidates.bounds[row, -1] >= found.cosines[row, -1])
 
 
-@LOOPS
 @settings(max_examples=60)
 @given(
     sides=two_sides(max_rows=40),
@@ -173,7 +171,7 @@ def test_settle_ranks_candidates_by_exact_cosines(loops, sides, k, more, given_,
     precision=st.sampled_from(PRECISIONS),
     seed=st.integers(0, 2**32 - 1),
 )
-def test_searching_on_completes_any_neighbours(loops, sides, k, width, precision, seed):
+def test_the_fallback_search_completes_any_neighbours(sides, k, width, precision, seed):
     """From whatever neighbours a row has to its nearest, each once, ties to the lower id."""
     random = np.random.default_rng(seed)
     left, right = encode_both(*sides, precision)
@@ -189,18 +187,18 @@ def test_searching_on_completes_any_neighbours(loops, sides, k, width, precision
     for columns in random.permutation(cuts(len(right), width)):
         part = right.part(columns)
         tile = product(left.numbers, part.numbers)
-        loops.fallback_search(tile, left, part, *sides, found)
+        compiled.fallback_search(tile, left, part, *sides, found)
     ids, cosines = oracle.nearest(table, k)
     np.testing.assert_array_equal(found.ids, ids)
     np.testing.assert_array_equal(found.cosines, cosines)
 
 
-def fallback_search(loops, tile, *, scale, base, ids, found):
+def fallback_search(tile, *, scale, base, ids, found):
     """One row, (1, 0), against rows (``base``, 0) named ``ids``; bounds are scaled products."""
     left, right = (
         Codes(
             ids=np.array(names, dtype=np.int32),
-            numbers=torch.zeros((len(names), 2)),
+            numbers=np.zeros((len(names), 2), dtype=np.float32),
             scale=np.full(len(names), factor, dtype=np.float32),
             bias=np.zeros(len(names), dtype=np.float32),
             slack=np.float32(0),
@@ -209,23 +207,21 @@ def fallback_search(loops, tile, *, scale, base, ids, found):
     )
     x, y = np.array([[1, 0]], dtype=np.float32), np.zeros((max(ids) + 1, 2), dtype=np.float32)
     y[ids, 0] = base
-    loops.fallback_search(tile, left, right, x, y, found)
+    compiled.fallback_search(tile, left, right, x, y, found)
 
 
-@LOOPS
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_searching_on_looks_at_what_may_be_better_only(loops, dtype):
+def test_the_fallback_search_looks_at_what_may_be_better_only(dtype):
     """An exact cosine costs a vector: none is computed where the bound is too low for it."""
     found = Neighbours(ids=np.array([[9]]), cosines=np.array([[0.5]], dtype=np.float32))
-    tile = torch.tensor([[4, 4, 1]]).to(dtype)  # the last bound, a quarter, is a lie
-    fallback_search(loops, tile, scale=0.25, base=[0.75, 0.875, 1], ids=[0, 1, 2], found=found)
+    tile = tile_of(np.array([[4, 4, 1]]), dtype)  # the last bound, a quarter, is a lie
+    fallback_search(tile, scale=0.25, base=[0.75, 0.875, 1], ids=[0, 1, 2], found=found)
     assert (found.ids.item(), found.cosines.item()) == (1, 0.875)
 
 
-@LOOPS
 @pytest.mark.parametrize(("other", "expected"), [(3, 3), (9, 7)])
-def test_a_bound_that_equals_the_last_cosine_may_hide_a_lower_id(loops, other, expected):
+def test_a_bound_that_equals_the_last_cosine_may_hide_a_lower_id(other, expected):
     found = Neighbours(ids=np.array([[7]]), cosines=np.array([[0.5]], dtype=np.float32))
-    tile = torch.tensor([[2]], dtype=torch.int32)
-    fallback_search(loops, tile, scale=0.25, base=[0.5], ids=[other], found=found)
+    tile = np.array([[2]], dtype=np.int32)
+    fallback_search(tile, scale=0.25, base=[0.5], ids=[other], found=found)
     assert (found.ids.item(), found.cosines.item()) == (expected, 0.5)

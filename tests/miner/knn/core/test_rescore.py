@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from miner.arrays import Neighbours
 from miner.knn.core import rescore as module
 from miner.knn.core.rescore import best, merge, rescore, unit_rows
-from miner.knn.exact import search_both
+from miner.knn.exact import search_unit_rows
 from tests.miner import oracle
 from tests.miner.strategies import hard_vectors, two_sides
 
@@ -96,10 +96,10 @@ def test_merged_parts_are_the_whole(sides, k, data):
     cuts = data.draw(st.lists(st.integers(0, len(target)), max_size=4).map(sorted))
     parts = []
     for start, stop in zip([0, *cuts], [*cuts, len(target)], strict=True):
-        part, _ = search_both(source, target[start:stop], k=k)
+        part, _ = search_unit_rows(source, target[start:stop], k=k)
         parts.append(Neighbours(ids=part.ids + start, cosines=part.cosines))
     merged = merge(data.draw(st.permutations(parts)), k=k)
-    whole, _ = search_both(source, target, k=k)
+    whole, _ = search_unit_rows(source, target, k=k)
     np.testing.assert_array_equal(merged.ids, whole.ids)
     np.testing.assert_array_equal(merged.cosines, whole.cosines)
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from miner.knn.core import codes
-from miner.knn.core import tuning as calibration
+from miner.knn.core import codes, products, tuning
 from miner.knn.core.codes import PRECISIONS
 from miner.knn.core.rescore import unit_rows
 from miner.knn.core.tuning import choose, product_rates
@@ -16,12 +15,12 @@ RATES = {"int8": 1.8e9, "bfloat16": 1.4e9, "float32": 1e9}
 @pytest.fixture
 def rates(monkeypatch):
     """A machine that is faster at fewer bits, though not by so much that searching twice pays."""
-    monkeypatch.setattr(calibration, "product_rates", lambda: RATES)
+    monkeypatch.setattr(tuning, "product_rates", lambda: RATES)
 
 
 @pytest.fixture
 def fresh():
-    caches = product_rates, codes.int8_is_exact
+    caches = product_rates, products.int8_is_exact
     for cached in caches:
         cached.cache_clear()
     yield
@@ -44,7 +43,7 @@ def pairs_in_crowds(rows, dim, spread, seed, crowds=4):
 def test_rows_far_apart_are_searched_in_what_is_fastest(rates):
     chosen = choose(apart(400, 256, 1), apart(500, 256, 2), k=4, precision=None)
     assert chosen.precision == "int8"
-    assert 4 < chosen.kept <= calibration.MOST_KEPT
+    assert 4 < chosen.kept <= tuning.MAX_KEPT
 
 
 def test_crowds_closer_than_int8_can_tell_are_searched_in_more_bits(rates):
@@ -66,7 +65,7 @@ def test_closer_rows_keep_more_candidates(rates):
         for spread in (2.0, 0.5, 0.05)
     ]
     assert kept == sorted(kept)
-    assert kept[0] < kept[-1] == calibration.MOST_KEPT
+    assert kept[0] < kept[-1] == tuning.MAX_KEPT
 
 
 @pytest.mark.parametrize("k", [1, 4, 100])
@@ -83,11 +82,31 @@ def test_an_empty_side(rates, sizes, precision):
     assert chosen.kept >= 4
 
 
+def test_torch_is_not_asked_where_it_does_not_pay(monkeypatch):
+    monkeypatch.setattr(tuning, "torch_pays", lambda operations: operations > 2 * 400 * 500 * 64)
+    monkeypatch.setattr(tuning, "product_rates", lambda: RATES)
+    sides = apart(400, 64, 1), apart(500, 64, 2)
+    assert choose(*sides, k=4, precision=None).precision == "float32"
+    more = np.concatenate([sides[1], apart(1, 64, 3)])
+    assert choose(sides[0], more, k=4, precision=None).precision == "int8"
+
+
+def test_nearest_is_a_sort(monkeypatch):
+    monkeypatch.setattr(tuning, "TRIAL_COLUMNS", 16)
+    rows, base = apart(9, 8, 1), apart(61, 8, 2)
+    for count in (1, 5, 40, 99):
+        cosines, ids = tuning._nearest(rows, base, count)
+        table = rows @ base.T
+        expected = np.argsort(-table, axis=1)[:, :count]
+        np.testing.assert_array_equal(ids, expected)
+        np.testing.assert_allclose(cosines, np.take_along_axis(table, ids, axis=1), atol=1e-6)
+
+
 def test_rates_are_measured_in_one_thread_and_once(fresh, monkeypatch):
     before, used = torch.get_num_threads(), []
-    product = calibration.product
+    product = tuning.product
     monkeypatch.setattr(
-        calibration,
+        tuning,
         "product",
         lambda *sides: (used.append(torch.get_num_threads()), product(*sides)),
     )
@@ -124,13 +143,13 @@ def test_int8_is_left_out_where_it_is_missing_or_wrong(fresh, monkeypatch, caplo
 
 @pytest.mark.parametrize("spread", [0.04, 1.0])
 def test_machines_that_have_float32_only(monkeypatch, spread):
-    monkeypatch.setattr(calibration, "product_rates", lambda: {"float32": 1e9})
+    monkeypatch.setattr(tuning, "product_rates", lambda: {"float32": 1e9})
     sides = (pairs_in_crowds(300, 64, spread, seed) for seed in (1, 2))
     assert choose(*sides, k=4, precision=None).precision == "float32"
 
 
 def test_int8_is_not_chosen_for_more_dimensions_than_it_can_sum(rates, monkeypatch):
-    monkeypatch.setattr(calibration, "INT8_MOST_DIMENSIONS", 64)
+    monkeypatch.setattr(tuning, "INT8_MAX_DIMENSIONS", 64)
     assert choose(apart(99, 64, 1), apart(99, 64, 2), k=4, precision=None).precision != "int8"
     assert choose(apart(99, 63, 1), apart(99, 63, 2), k=4, precision=None).precision == "int8"
 
@@ -141,10 +160,10 @@ def test_few_rows_are_left_to_a_second_search(rates, precision):
     sides = [pairs_in_crowds(1500, 256, 0.3, seed, crowds=40) for seed in (1, 2)]
     kept = choose(*sides, k=4, precision=precision).kept
     left, right = codes.encode_both(*sides, precision)
-    products = codes.product(left.numbers, right.numbers).float().numpy()
-    products *= left.scale[:, None] * right.scale
-    bounds = products + left.slack * np.abs(products) + left.bias[:, None] + right.bias
+    found = products.numbers_of(products.product(left.numbers, right.numbers))
+    found *= left.scale[:, None] * right.scale
+    bounds = found + left.slack * np.abs(found) + left.bias[:, None] + right.bias
     cosines = sides[0] @ sides[1].T
     floors, fourths = (-np.sort(-table, axis=1) for table in (bounds, cosines))
-    assert kept < calibration.MOST_KEPT
+    assert kept < tuning.MAX_KEPT
     assert (floors[:, kept - 1] >= fourths[:, 3]).mean() < 0.1

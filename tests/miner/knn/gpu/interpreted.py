@@ -14,8 +14,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from miner.knn.core import keys
-from miner.knn.gpu import fused, products, sweep
+from miner.knn.gpu import fused, keys, products, sweep
 from miner.knn.gpu.fused import TILINGS, Tiling, fault, find_hits
 from tests.miner.knn.generating import HOST, assert_complete, generate_candidates, shrink, two_sides
 

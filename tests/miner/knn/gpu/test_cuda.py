@@ -10,8 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from miner.knn.core import keys
-from miner.knn.gpu import cuda, products, sweep
+from miner.knn.gpu import cuda, keys, products, sweep
 from miner.knn.gpu.cuda import DeviceError, generate_on_devices, usable_devices
 from tests.miner.knn.generating import HOST, assert_complete, generate_candidates, shrink, two_sides
 

@@ -9,15 +9,16 @@ Axes: ``N`` rows, ``C`` candidates of each.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
 from miner.arrays import NO_NEIGHBOUR
-from miner.knn.core.device_candidates import DeviceCandidates
 
 if TYPE_CHECKING:
-    import torch
+    from numpy.typing import NDArray
 
 MOST_ROWS = 2**31 - 1  # of one side: positions are int32
 _MAGNITUDE = 2**31 - 1  # all bits but the sign
@@ -26,40 +27,43 @@ _LOW = 2**32 - 1
 EMPTY = (-0x7F800001 << 32) | (NO_NEIGHBOUR & _LOW)
 
 
+@dataclass(frozen=True, kw_only=True)
+class DeviceCandidates:
+    """Candidates of N rows among those of the other side, and what may be missing.
+
+    ``ids`` is int64 (N, C): positions, each at most once in a row, in no particular order, -1 for
+    none. ``floor`` is float32 (N,): the computed product of the row with anything that is not among
+    its candidates is at most this; -inf if nothing was left out, +inf if nothing is known.
+    """
+
+    ids: NDArray[np.int64]
+    floor: NDArray[np.float32]
+
+
 def no_candidates(rows: int, kept: int, device: torch.device) -> torch.Tensor:
     """Keys (N, C) of rows that nothing was found for yet."""
-    import torch
-
     return torch.full((rows, kept), EMPTY, dtype=torch.int64, device=device)
 
 
 def pack(products: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
     """The keys of float32 products and integer positions of the same shape."""
-    import torch
-
     high = _turned(products.contiguous().view(torch.int32)).to(torch.int64)
     return (high << 32) | positions.to(torch.int64)
 
 
 def products(keys: torch.Tensor) -> torch.Tensor:
     """The float32 products of keys; -inf of EMPTY."""
-    import torch
-
     return _turned((keys >> 32).to(torch.int32)).contiguous().view(torch.float32)
 
 
 def positions(keys: torch.Tensor) -> torch.Tensor:
     """The int64 positions of keys; -1 of EMPTY."""
-    import torch
-
     low = keys & _LOW
     return torch.where(low == _LOW, NO_NEIGHBOUR, low)
 
 
 def best(keys: list[torch.Tensor], kept: int) -> torch.Tensor:
     """The ``kept`` largest of each row's keys, or all, best first; equal products by position."""
-    import torch
-
     together = torch.cat(keys, dim=1)
     return together.topk(min(kept, together.shape[1]), dim=1).values
 

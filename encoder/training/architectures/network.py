@@ -1,0 +1,100 @@
+"""Networks in training: sentences of many lengths side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+from encoder.network import NetworkEncoder
+from encoder.precision import Ready
+from encoder.trained import EndingTokenizer, build_network, save_network
+from encoder.training.architectures.model import Model, Save
+from encoder.training.data import LONGEST
+
+if TYPE_CHECKING:
+    from encoder.tokenizer import Tokenizer, Tokens
+    from encoder.training.options import TrainingOptions
+
+# A network embeds a batch in up to so many groups of like lengths, each padded by itself, if they
+# have as many sentences.
+GROUPS, SMALLEST = 16, 32
+
+
+class Network(Model):
+    """A BiLSTM or a transformer, given sentences of many lengths side by side."""
+
+    def __init__(
+        self, architecture: str, tensors: Mapping[str, torch.Tensor], options: TrainingOptions
+    ) -> None:
+        """Take weights as ``encoder.trained.build_network`` does."""
+        super().__init__()
+        self._architecture = architecture
+        self.network = build_network(architecture, tensors, dropout=options.dropout)
+        self.network.requires_grad_(True)
+        self.dim = self.network.dim
+        self._at_once = options.at_once
+
+    def forward(self, tokens: Tokens) -> torch.Tensor:
+        """Embed the sentences, each with the token that ends it: (S, D).
+
+        Of more than ``at_once`` sentences no activations are kept: a group's are computed once
+        more when its gradient is. The loss is still one over all vectors (Gao et al. 2021,
+        "Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup").
+        """
+        order = np.argsort(np.diff(tokens.offsets), kind="stable")
+        count = max(1, min(GROUPS, len(order) // SMALLEST), -(-len(order) // self._at_once))
+        groups = np.array_split(order, count)
+        if len(order) > self._at_once and torch.is_grad_enabled():
+            vectors = [
+                checkpoint(self._embed, tokens.take(rows), use_reentrant=False) for rows in groups
+            ]
+        else:
+            vectors = [self._embed(tokens.take(rows)) for rows in groups]
+        return torch.cat(vectors)[torch.from_numpy(np.argsort(order))]
+
+    def _embed(self, tokens: Tokens) -> torch.Tensor:
+        device = self.network.embed_tokens.weight.device
+        ids, lengths = pad(tokens, end=self.network.vocabulary - 1)
+        return self.network(ids.to(device), lengths.to(device))
+
+    def finished(
+        self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float
+    ) -> tuple[NetworkEncoder, Save]:
+        """Return the encoder in float32, on the device where it is, and what saves it."""
+        self.eval()
+        device = self.network.embed_tokens.weight.device
+        ready = Ready(self.network, precision="float32", device=device)
+        ending = EndingTokenizer(tokenizer)
+
+        def save(folder: Path, metadata: Mapping[str, Any]) -> None:
+            model = tokenizer.model
+            save_network(
+                folder, self._architecture, self.network, tokenizer_model=model, facts=metadata
+            )
+
+        return NetworkEncoder(name="training", tokenizer=ending, network=ready), save
+
+
+def pad(tokens: Tokens, *, end: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Ids int64 (S, T) and lengths int64 (S,): each sentence is ended, then padded, by ``end``."""
+    lengths = np.minimum(np.diff(tokens.offsets), LONGEST)
+    ids = np.full((len(tokens), int(lengths.max(initial=0)) + 1), end, dtype=np.int64)
+    there = np.arange(ids.shape[1]) < lengths[:, None]
+    starts = tokens.offsets[:-1, None]
+    ids[there] = tokens.ids[(starts + np.arange(ids.shape[1]))[there]]
+    return torch.from_numpy(ids), torch.from_numpy(lengths + 1)
+
+
+def named(parts: dict[str, nn.Module]) -> dict[str, torch.Tensor]:
+    """Return all weights of parts by name."""
+    return {
+        f"{part}.{name}": tensor
+        for part, module in parts.items()
+        for name, tensor in module.state_dict().items()
+    }

@@ -1,0 +1,63 @@
+"""From a batch to a loss: what an objective asks of the model, and keeps beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+if TYPE_CHECKING:
+    from encoder import Encoder
+    from encoder.tokenizer import Tokens
+    from encoder.training.architectures.model import Model
+    from encoder.training.data import TokenPairs
+    from encoder.training.options import TrainingOptions
+    from encoder.training.reading import ParallelText
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What a task begins with: V subwords, D dimensions, the text, and the teacher, if any."""
+
+    options: TrainingOptions
+    vocabulary: int
+    dim: int
+    texts: Sequence[ParallelText]
+    teacher: Encoder | None
+
+
+class Task(nn.Module):
+    """An objective and what belongs to it; a module, for it may have weights of its own."""
+
+    @classmethod
+    def begin(cls, setting: Setting) -> Task:
+        """Make the task.
+
+        Raises:
+            ValueError: it cannot be done in this setting.
+        """
+        raise NotImplementedError
+
+    def loss(
+        self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]
+    ) -> torch.Tensor:
+        """Return the loss of the pairs at ``rows``, with the sentences of ``sides`` to embed.
+
+        In several processes these are a process's share of the batch, and the mean of their losses
+        is that of the whole batch.
+        """
+        raise NotImplementedError
+
+    def prepare(self, model: Model, pairs: Sequence[TokenPairs]) -> None:
+        """Get ready for more steps, after each evaluation and when a training goes on."""
+
+    def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
+        """Return further measurements of a model on held-out pairs."""
+        return {}

@@ -1,0 +1,116 @@
+"""LASER's objective: each sentence is translated into one or two target languages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from encoder.training import parallel
+from encoder.training.data import join
+from encoder.training.decoder import Decoder
+from encoder.training.options import TranslationOptions
+from encoder.training.tasks.task import Rows, Setting, Task
+
+if TYPE_CHECKING:
+    from encoder.tokenizer import Tokens
+    from encoder.training.architectures.model import Model
+    from encoder.training.data import TokenPairs
+    from encoder.training.options import TrainingOptions
+
+EVALUATED = 100  # pairs that are decoded at once in an evaluation
+
+
+class Translation(Task):
+    """LASER's objective: each sentence is translated into one or two target languages."""
+
+    def __init__(
+        self, options: TrainingOptions, *, vocabulary: int, dim: int, names: Sequence[str]
+    ) -> None:
+        """For sentence vectors of ``dim`` dimensions and the language pairs ``names``.
+
+        Raises:
+            ValueError: neither side of a language pair is a target.
+        """
+        super().__init__()
+        assert isinstance(options.objective, TranslationOptions)
+        self._targets = options.objective.targets
+        for name in names:
+            if not self._directions(name):
+                raise ValueError(
+                    f"{name}: neither side is one of the target languages "
+                    f"{', '.join(self._targets)}; leave it out, or name other targets"
+                )
+        self.decoder = Decoder(
+            vocabulary=vocabulary,
+            dim=dim,
+            languages=len(self._targets),
+            hidden=options.objective.decoder_dim,
+            dropout=options.dropout,
+        )
+
+    @classmethod
+    def begin(cls, setting: Setting) -> Translation:
+        """Make the task and its decoder."""
+        names = [text.name for text in setting.texts]
+        return cls(setting.options, vocabulary=setting.vocabulary, dim=setting.dim, names=names)
+
+    def loss(
+        self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]
+    ) -> torch.Tensor:
+        """Return the mean of ``sequence_translation`` over the directions."""
+        vectors = model(join(sides)).split(len(rows))
+        losses = []
+        for logits, tokens in self._predict(vectors, pairs, rows):
+            mean = parallel.total(len(tokens)) / parallel.processes()
+            losses.append(sequence_translation(logits, tokens) * (len(tokens) / mean))
+        return torch.stack(losses).mean()
+
+    def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
+        """Return the perplexity of all held-out translations."""
+        self.eval()
+        model.eval()
+        total, count = 0.0, 0
+        with torch.inference_mode():
+            for pairs in held_out:
+                rows = np.arange(len(pairs.weight))
+                for some in np.array_split(rows, -(-len(rows) // EVALUATED)):
+                    sides = join([side.take(some) for side in (pairs.source, pairs.target)])
+                    vectors = model(sides).split(len(some))
+                    for logits, tokens in self._predict(vectors, pairs, some):
+                        total += sequence_translation(logits, tokens).item() * len(tokens)
+                        count += len(tokens)
+        return {"perplexity": math.exp(total / count)}
+
+    def _predict(
+        self, vectors: Sequence[torch.Tensor], pairs: TokenPairs, rows: Rows
+    ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """Yield logits and tokens of each direction; ``vectors`` are those of source and target."""
+        sides = pairs.source, pairs.target
+        for side, language in self._directions(pairs.name):
+            yield self.decoder(vectors[1 - side], sides[side].take(rows), language)
+
+    def _directions(self, name: str) -> list[tuple[int, int]]:
+        """Return the sides of a language pair that are targets, with their languages' numbers."""
+        languages = name.split("-")
+        return [
+            (side, self._targets.index(language))
+            for side, language in enumerate(languages)
+            if language in self._targets
+        ]
+
+
+def sequence_translation(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+    """Mean cross entropy of the tokens of translations, in nats: the logarithm of the perplexity.
+
+    What LASER is trained by (Artetxe & Schwenk 2019, section 3.2).
+
+    Args:
+        logits: float tensor of shape (N, V), of each token given those before it.
+        tokens: int64 tensor of shape (N,), the right ones.
+    """
+    return functional.cross_entropy(logits.float(), tokens)

@@ -1,0 +1,74 @@
+"""Products of codes: of float32 by NumPy, of int8 and bfloat16 by torch where that is installed.
+
+torch computes those two up to eight times as fast as float32, but takes seconds to load; results
+are the same without it. bfloat16 numbers are held as their bits, uint16.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# Operations from which on torch pays for being loaded: some seconds of float32 products.
+TORCH_FROM = 1 << 38
+INT8_LARGEST = 127
+INT8_MAX_DIMENSIONS = 1 << 17  # 127 * 127 * D stays below 2**31
+FLOAT32_MAX_DIMENSIONS = 1040  # 127 * 127 * D stays below 2**24: float32 sums it exactly
+
+
+def product(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
+    """Return the product of codes, (R, D) by (C, D): int32 of int8, else in their type, (R, C)."""
+    if left.dtype == np.float32 or left.dtype == np.float64:
+        return np.asarray(left @ right.T)
+    from miner.knn.core import torch_products
+
+    if left.dtype == np.int8:
+        return torch_products.int8_product(left, right)
+    return torch_products.bfloat16_product(left, right)
+
+
+def numbers_of(tile: NDArray[Any]) -> NDArray[np.float32]:
+    """Return a product as float32, whatever it was computed in."""
+    if tile.dtype == np.uint16:
+        return (tile.astype(np.uint32) << 16).view(np.float32)
+    return tile.astype(np.float32)
+
+
+def torch_pays(operations: float) -> bool:
+    """Return whether torch is to be used for so many operations: loaded already, or worth it."""
+    loaded = sys.modules.get("torch") is not None
+    return loaded or (operations >= TORCH_FROM and find_spec("torch") is not None)
+
+
+@cache
+def int8_is_exact() -> bool:
+    """Return whether int8 products of the largest codes are right here.
+
+    Without VNNI instructions oneDNN sums pairs of products in 16 bits, which saturate
+    (pytorch/pytorch#136746). torch avoids it from 2.6 on, unless ONEDNN_MAX_CPU_ISA hides VNNI.
+
+    Raises:
+        RuntimeError, AttributeError: this build of torch has no int8 products.
+        ModuleNotFoundError: torch is not installed.
+    """
+    numbers = np.full((64, 64), INT8_LARGEST, dtype=np.int8)
+    numbers[::2] *= -1
+    exact = numbers.astype(np.int32) @ numbers.T.astype(np.int32)
+    return np.array_equal(product(numbers, numbers), exact)
+
+
+def type_of_integers(dim: int, operations: float) -> type[np.int8 | np.float32 | np.float64]:
+    """Return the type in which ``product`` sums D products of int8 codes without error here."""
+    try:
+        if dim < INT8_MAX_DIMENSIONS and torch_pays(operations) and int8_is_exact():
+            return np.int8
+    except (RuntimeError, AttributeError, ImportError):  # a build without int8 products
+        pass
+    return np.float32 if dim <= FLOAT32_MAX_DIMENSIONS else np.float64

@@ -1,0 +1,159 @@
+"""The exact search by tiles of the product, each computed once for both directions.
+
+Axes: ``N`` source rows, ``M`` target rows, ``D`` dimensions, ``C`` candidates kept of each row.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from miner.knn.core import passes
+from miner.knn.core.candidates import Candidates
+from miner.knn.core.codes import Codes, Precision, encode_both
+from miner.knn.core.passes import Tile, fallback_search, generate_candidates, verify
+from miner.knn.core.products import torch_pays
+from miner.knn.core.tuning import choose
+from miner.threads import blocks
+
+if TYPE_CHECKING:
+    import torch
+    from numpy.typing import NDArray
+
+    from miner.arrays import Neighbours
+    from miner.knn.gpu.keys import DeviceCandidates
+
+    Matrix = NDArray[np.float32]
+
+logger = logging.getLogger(__name__)
+
+
+def search_tiles(
+    source: Matrix,
+    target: Matrix,
+    *,
+    k: int,
+    precision: Precision | None,
+    progress: Callable[[int], None],
+) -> tuple[Neighbours, Neighbours]:
+    """Do as ``miner.knn.exact.search_unit_rows``, tile by tile of the product.
+
+    A product in low precision bounds every cosine from above, the candidates with the largest
+    bounds are rescored in float64, and a row for which something left out may be better (many equal
+    or nearly equal neighbours) is searched again by its bounds. Costs 2 * N * M * D operations in
+    the product; working memory is the codes of both sides, O((N + M) * C), and a tile for each
+    thread.
+    """
+    pays = torch_pays(2 * len(source) * len(target) * source.shape[1])
+    if pays and precision in (None, "bfloat16"):
+        from miner.knn.gpu.cuda import DeviceError  # loads torch
+
+        if devices := _usable_devices():
+            try:
+                return _search_on_devices(source, target, k, devices, progress)
+            except DeviceError as error:
+                logger.warning("%s; searching on the processor instead", error)
+    tuned = choose(source, target, k=k, precision=precision)
+    left, right = encode_both(source, target, tuned.precision)
+    forward, backward = generate_candidates(
+        *(left, right, _tiles(len(left), len(right))),
+        kept=tuned.kept,
+        repeated=False,
+        progress=progress,
+    )
+    return _complete_both((source, left), (target, right), forward, backward, k)
+
+
+@cache
+def _usable_devices() -> list[torch.device]:
+    from miner.knn.gpu.cuda import usable_devices
+
+    return usable_devices()
+
+
+def _search_on_devices(
+    source: Matrix,
+    target: Matrix,
+    k: int,
+    devices: Sequence[torch.device],
+    progress: Callable[[int], None],
+) -> tuple[Neighbours, Neighbours]:
+    """Have devices generate the candidates; all else is as on the processor.
+
+    Devices rank by products, so vectors are not centred; what was left out is bounded by the least
+    product that was kept and the largest errors of rounding.
+    """
+    from miner.knn.core.torch_products import bfloat16_rows
+    from miner.knn.gpu.cuda import generate_on_devices
+
+    kept = choose(source, target, k=k, precision="bfloat16").kept
+    left, right = encode_both(source, target, "bfloat16", centred=False)
+    found = generate_on_devices(
+        *(bfloat16_rows(codes.numbers) for codes in (left, right)),
+        kept=kept,
+        devices=devices,
+        progress=progress,
+    )
+    forward = _with_bounds(found[0], left, right, source.shape[1])
+    backward = _with_bounds(found[1], right, left, source.shape[1])
+    return _complete_both((source, left), (target, right), forward, backward, k)
+
+
+def _with_bounds(found: DeviceCandidates, queries: Codes, base: Codes, dim: int) -> Candidates:
+    """Return candidates of which nothing is known but the product that bounds all others."""
+    from miner.knn.gpu.cuda import ROUNDING
+
+    rounding = ROUNDING * dim + base.bias.max(initial=-np.inf)
+    floor = found.floor.astype(np.float64) + queries.bias + rounding
+    return Candidates(
+        bounds=np.full(found.ids.shape, np.inf, dtype=np.float32),
+        ids=found.ids.astype(np.int32),
+        floor=np.nextafter(floor.astype(np.float32), np.float32(np.inf)),
+    )
+
+
+def _complete_both(
+    sources: tuple[Matrix, Codes],
+    targets: tuple[Matrix, Codes],
+    forward: Candidates,
+    backward: Candidates,
+    k: int,
+) -> tuple[Neighbours, Neighbours]:
+    source, target = sources[0], targets[0]
+    return (
+        _complete(sources, targets, forward, k=min(k, len(target))),
+        _complete(targets, sources, backward, k=min(k, len(source))),
+    )
+
+
+def _complete(
+    queries: tuple[Matrix, Codes],
+    base: tuple[Matrix, Codes],
+    candidates: Candidates,
+    *,
+    k: int,
+) -> Neighbours:
+    """Rescore the candidates; search again for those rows whose candidates may be incomplete."""
+    neighbours, incomplete = verify(queries[0], base[0], candidates, k=k)
+    if candidates.ids.shape[1] < len(base[0]):
+        fallback_search(queries, base, neighbours, _tiles_of(incomplete, len(base[0])))
+    return neighbours
+
+
+def _tiles(rows: int, columns: int) -> Iterator[Tile]:
+    """All products, diagonally: neighbouring tiles share neither rows nor columns."""
+    tops, lefts = blocks(rows, passes.TILE_ROWS), blocks(columns, passes.TILE_COLUMNS)
+    for step in range(len(lefts)):
+        for number, top in enumerate(tops):
+            yield Tile(rows=top, columns=lefts[(number + step) % len(lefts)])
+
+
+def _tiles_of(rows: NDArray[np.int64], columns: int) -> Iterator[Tile]:
+    """The products of some rows."""
+    for left in blocks(columns, passes.TILE_COLUMNS):
+        for top in blocks(len(rows), passes.TILE_ROWS):
+            yield Tile(rows=rows[top], columns=left)
