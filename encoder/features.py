@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from encoder.romanization import LETTERS, SOUNDS, romanized, sounded
+from encoder.romanization import LETTERS, SOUNDS, romanized, romanized_from_three, sounded
 from encoder.tokenizer import SPACE, Tokens
 
 if TYPE_CHECKING:
@@ -29,7 +29,10 @@ _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ua4cf\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
 )
 
-_HANGUL = re.compile("[\uac00-\ud7a3]")  # syllables, each as telling as a Chinese character
+# Those, and syllables of Hangul, each of which says as much as a Chinese character.
+_SYLLABLES = re.compile(f"[\uac00-\ud7a3]|{_UNSPACED.pattern}")
+
+SCHEME = 4  # of features, by the number of the encoder that had it first; 3 can be read, too
 
 LETTER_SIZES = (3, 4, 5)  # letters of an n-gram, marks included
 SOUND_SIZES = (4, 5, 6)  # classes of consonants of an n-gram, marks included
@@ -49,8 +52,12 @@ class Features:
     spelling whatever stands beside it, so a word's features depend on its pieces alone.
     """
 
-    def __init__(self, pieces: Sequence[str], ngram_rows: int = 0) -> None:
-        """For what ``Tokenizer.pieces`` gives."""
+    def __init__(self, pieces: Sequence[str], ngram_rows: int = 0, *, scheme: int = SCHEME) -> None:
+        """For what ``Tokenizer.pieces`` gives.
+
+        The third scheme romanises three alphabets, has no classes of consonants, and takes Hangul
+        for letters alone.
+        """
         self.pieces = len(pieces)
         self.ngram_rows = ngram_rows
         self._begins_word = np.array(
@@ -58,14 +65,17 @@ class Features:
         )
         self._numbers = _mixed(np.arange(1, self.pieces + 1, dtype=np.uint64))
         spelt = pieces if ngram_rows else []
-        spellings = romanized("\n".join(spelt))  # all at once: 10 times as fast
+        lines = "\n".join(spelt)  # all at once: 10 times as fast
+        spellings = romanized_from_three(lines) if scheme == 3 else romanized(lines)
         self._letters = _coded(spellings, LETTERS, _MARK)
-        self._sounds = _coded(sounded(spellings), SOUNDS, _SOUND_MARK)
+        sounds = "\n" * spellings.count("\n") if scheme == 3 else sounded(spellings)
+        self._sounds = _coded(sounds, SOUNDS, _SOUND_MARK)
         texts = [piece.removeprefix(SPACE) for piece in spelt]
-        by_character = [bool(_UNSPACED.match(text) or _HANGUL.match(text)) for text in texts]
+        split = _UNSPACED if scheme == 3 else _SYLLABLES
+        by_character = [bool(split.match(text)) for text in texts]
         characters = Tokens.of(
-            [*map(ord, text)] if split else []
-            for text, split in zip(texts, by_character, strict=True)
+            [*map(ord, text)] if apart else []
+            for text, apart in zip(texts, by_character, strict=True)
         )
         ngrams = self._ngrams(characters, CHARACTER_SIZES, _CHARACTER_BASE)
         self._of_characters = _grouped([ngrams], len(characters))
@@ -89,6 +99,15 @@ class Features:
             ids=numbers.astype(np.int32), offsets=np.searchsorted(starts, tokens.offsets)
         )
         return sentences, self._rows(words.take(first))
+
+    def drop_words(self, tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:
+        """Leave out each word, with all its pieces, with probability ``rate``."""
+        starts = self._word_starts(tokens)
+        kept = np.repeat(
+            generator.random(len(starts)) >= rate, np.diff(np.append(starts, len(tokens.ids)))
+        )
+        before = np.concatenate(([0], np.cumsum(kept)))
+        return Tokens(ids=tokens.ids[kept], offsets=before[tokens.offsets])
 
     def _word_starts(self, tokens: Tokens) -> Ids:
         begins = np.zeros(len(tokens.ids) + 1, dtype=np.bool_)

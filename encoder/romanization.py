@@ -21,16 +21,17 @@ SOUNDS = "pksjtlmn" + string.digits  # classes of consonants
 
 _CYRILLIC = (
     "а a б b в v г g д d е e ж zh з z и i к k л l м m н n о o п p р r с s т t у u ф f х kh ц ts "
-    "ч ch ш sh щ shch ы y э e ю yu я ya і i є e ґ g ј j љ lj њ nj ћ c ђ dj џ dz ѕ dz "
-    "ә a ғ g қ k ң n ө o ұ u ү u һ h ҳ h ҷ j ҡ k ҙ z ҫ s җ j ъ a"
+    "ч ch ш sh щ shch ы y э e ю yu я ya і i є e ґ g ј j љ lj њ nj ћ c ђ dj џ dz ѕ dz"
 )
+_CYRILLIC_ELSEWHERE = "ә a ғ g қ k ң n ө o ұ u ү u һ h ҳ h ҷ j ҡ k ҙ z ҫ s җ j ъ a"
 _GREEK = (
     "α a β v γ g δ d ε e ζ z η i θ th ι i κ k λ l μ m ν n ξ x ο o π p ρ r σ s ς s τ t υ y φ f χ ch "
     "ψ ps ω o"
 )
 _ARMENIAN = "ծ ts ց ts ձ dz ջ j ճ ch խ kh ո o ւ u ը e և ev"  # others: by their names
 _GEORGIAN = "ც ts წ ts ძ dz ჯ j ხ kh ჟ zh ფ p ქ k"
-_LATIN = "ß ss æ ae ø o œ oe ł l đ d ð d þ th ı i ə a ŋ n"
+_LATIN = "ß ss æ ae ø o œ oe ł l đ d ð d þ th ı i"
+_LATIN_ELSEWHERE = "ə a ŋ n"
 _ARABIC = "چ ch ة a ى a ع a ۆ o ۇ u ۈ u ە a"
 _KHMER = "អ a"
 _SILENT = "ьءٰฯๆ็"
@@ -66,16 +67,11 @@ def _table(*alphabets: str) -> dict[int, str]:
     return {ord(letter): latin for letter, latin in zip(pairs[::2], pairs[1::2], strict=True)}
 
 
+_THREE_ALPHABETS = _table(_CYRILLIC, _GREEK, _LATIN)
+_OTHERS = re.compile(f"[^{LETTERS}\n]+")
 _TABLE = {
-    **_table(
-        _CYRILLIC,
-        _GREEK,
-        _ARMENIAN,
-        _GEORGIAN,
-        _LATIN,
-        _ARABIC,
-        _KHMER,
-    ),
+    **_THREE_ALPHABETS,
+    **_table(_CYRILLIC_ELSEWHERE, _LATIN_ELSEWHERE, _ARMENIAN, _GEORGIAN, _ARABIC, _KHMER),
     **{ord(letter): letter for letter in LETTERS},
     **dict.fromkeys(map(ord, _SILENT), ""),
 }
@@ -112,6 +108,12 @@ _REPEATED = re.compile(r"([a-z])\1+")
 def romanized(text: str) -> str:
     """The text's lines in ``LETTERS``; characters without a sound of their own are left out."""
     return text.lower().translate(_SPELLINGS)
+
+
+def romanized_from_three(text: str) -> str:
+    """The same as the third scheme of features has it: Cyrillic, Greek and Latin letters alone."""
+    bare = unicodedata.normalize("NFKD", text.lower())
+    return _OTHERS.sub("", bare.translate(_THREE_ALPHABETS))
 
 
 def sounded(letters: str) -> str:

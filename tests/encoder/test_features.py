@@ -97,14 +97,31 @@ def test_a_word_is_the_same_in_any_company() -> None:
 
 def test_ngrams_are_those_that_weights_were_trained_with() -> None:
     """Other rows than these would make nonsense of encoders that are saved."""
-    features = Features(["\u2581obama", "漢字"], 24_000)
-    assert lists_of(features.split(tokens_of([[0, 1]]))[1]) == GOLDEN
+    tokens = tokens_of([[0, 1]])
+    fourth = Features(["\u2581obama", "漢字"], 24_000)
+    assert lists_of(fourth.split(tokens)[1]) == GOLDEN
+    third = Features(["\u2581obama", "漢字"], 24_000, scheme=3)
+    assert lists_of(third.split(tokens)[1]) == [GOLDEN[0], GOLDEN[1][:-1]]
+
+
+def test_the_third_scheme_knows_three_alphabets() -> None:
+    features = Features(["\u2581한국", "\u2581لندن", "\u2581жизнь"], ROWS, scheme=3)
+    rows = lists_of(features.split(tokens_of([[0], [1], [2]]))[1])
+    assert sorted(map(len, rows)) == [1, 1, 1 + 5 + 4 + 3]
 
 
 GOLDEN = [
     [1, 13485, 11957, 14111],
     [0, 19061, 4641, 3632, 2763, 20130, 11149, 8223, 9682, 6946, 11515, 1567, 15195, 16944],
 ]
+
+
+def test_how_many_words_are_dropped() -> None:
+    tokens = tokens_of([[2, 5]] * 4000)
+    left = Features(PIECES).drop_words(tokens, 0.25, np.random.default_rng(1))
+    lengths = np.diff(left.offsets)
+    assert set(lengths) == {0, 2}
+    assert abs((lengths == 0).mean() - 0.25) < 0.03
 
 
 def test_rows_are_spread_evenly() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from encoder.romanization import LETTERS, SOUNDS, romanized, sounded
+from encoder.romanization import LETTERS, SOUNDS, romanized, romanized_from_three, sounded
 
 
 @pytest.mark.parametrize(
@@ -40,6 +40,10 @@ from encoder.romanization import LETTERS, SOUNDS, romanized, sounded
 )
 def test_names_as_they_are_spelt(text: str, letters: str) -> None:
     assert romanized(text) == letters
+
+
+def test_three_alphabets() -> None:
+    assert romanized_from_three("Йод ώρα 한국 لندن құс\nØl") == "iodoras\nol"
 
 
 @pytest.mark.parametrize(
