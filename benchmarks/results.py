@@ -51,7 +51,9 @@ SECTIONS = (
         "splits; the sentences of the `sample` splits, which share none with them, are the decoys. "
         "`true FDR` and `recall` are what gold says; the interval is that of the estimate. "
         "`by planted` is the recall of the `sample` gold pairs put into the corpora, and `FDR by "
-        "planted` what follows from it. The last two columns are those of the best threshold.",
+        "planted` what follows from it. The last two columns are those of the best threshold. With "
+        "`by words` the same of pairs scored by words, by the same decoys and from the scores "
+        "alone, as `--fdr` does.",
         "fdr bucc-style",
     ),
     (

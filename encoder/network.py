@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 
 CHUNK_SENTENCES = 4096  # tokenised and sorted by length together; the next ones meanwhile
 BATCH_TOKENS = {"cpu": 4096, "cuda": 65_536}
-LEAST_TOKENS = 32  # of a batch
+MIN_TOKENS = 32  # of a batch
 
 _working = threading.Lock()  # one call has all threads
 
 
 class SentenceTokenizer(Protocol):
-    """What makes token ids of sentences; every sentence has one token at least."""
+    """Makes token ids of sentences; every sentence has one token at least."""
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
         """Tokenise sentences of the language that it was made for."""
         ...
 
     def for_language(self, language: str | None) -> SentenceTokenizer:
-        """A tokeniser of the same vocabulary for another language (an ISO 639 code)."""
+        """Return a tokeniser of the same vocabulary for another language (an ISO 639 code)."""
         ...
 
 
@@ -51,7 +51,7 @@ class Network(Protocol):
     ragged: bool  # whether sentences may be of several lengths
 
     def embed(self, ids: torch.Tensor) -> torch.Tensor:
-        """Vectors of B sentences of T tokens each, on ``device``.
+        """Embed B sentences of T tokens each, on ``device``.
 
         To a ragged network they come longest first, with -1 after the end of shorter ones.
         """
@@ -107,7 +107,7 @@ def embed_tokens(network: Network, tokens: Tokens, *, out: torch.Tensor) -> None
         longest = int(lengths[rows[0]])
         # Sentences of few tokens are repeated: libraries sum the products of very few rows in
         # another order, and a vector would depend on its batch in the last digits.
-        rows = np.repeat(rows, -(-LEAST_TOKENS // (longest * len(rows))))
+        rows = np.repeat(rows, -(-MIN_TOKENS // (longest * len(rows))))
         padded = np.full((len(rows), longest), -1, dtype=np.int64)
         padded[np.arange(longest) < lengths[rows, None]] = tokens.take(rows).ids
         ids = torch.from_numpy(padded)
@@ -127,7 +127,7 @@ def embed_tokens(network: Network, tokens: Tokens, *, out: torch.Tensor) -> None
 def length_batches(
     lengths: NDArray[np.int64], size: int, *, ragged: bool
 ) -> Iterator[NDArray[np.int64]]:
-    """Rows of sentences, the longest first, of equal length unless ``ragged``.
+    """Yield rows of sentences, the longest first, of equal length unless ``ragged``.
 
     A batch has room for ``size`` tokens, ends of shorter sentences included; one longer sentence is
     a batch of its own.

@@ -34,7 +34,7 @@ class Ready:
         self._network = network.to(device)
 
     def embed(self, ids: torch.Tensor) -> torch.Tensor:
-        """Vectors (B, D) of ids (B, T)."""
+        """Embed ids (B, T) as (B, D)."""
         vectors: torch.Tensor = self._network(ids)
         return vectors
 

@@ -59,7 +59,7 @@ class PackedTable:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """V and D."""
+        """Return V and D."""
         return len(self), self.dim
 
 

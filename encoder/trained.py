@@ -38,7 +38,7 @@ SETTINGS = {
 def build_network(
     architecture: str, tensors: Mapping[str, torch.Tensor], *, dropout: float = 0.0
 ) -> BiLSTM | Transformer:
-    """The network of these weights, the last of whose tokens ends each sentence.
+    """Build the network of these weights, the last of whose tokens ends each sentence.
 
     Raises:
         ValueError: there is no such architecture, or the tensors are not its own.
@@ -57,7 +57,7 @@ class EndingTokenizer:
         self._tokenizer = tokenizer
 
     def for_language(self, language: str | None) -> EndingTokenizer:
-        """Itself: it does the same to all languages."""
+        """Return itself: it does the same to all languages."""
         return self
 
     def encode(self, sentences: Sequence[str]) -> Tokens:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Words:
     """The W words of S sentences laid end to end.
 
-    ``vectors`` are unit rows, float32 (W, D), and ``weights``, float32 (W,), tell how much a word
+    ``vectors`` are unit rows, float32 (W, D), and ``weights``, float32 (W,), are how much a word
     counts. Sentence ``i`` has those from ``offsets[i]`` to ``offsets[i + 1]``, int64 (S + 1,).
     """
 
@@ -29,5 +29,5 @@ class WordEncoder(Protocol):
     """An encoder that has vectors of words, too."""
 
     def words(self, sentences: Sequence[str]) -> Words:
-        """The words of S sentences in the space of the sentences; none where nothing is left."""
+        """Return the words of S sentences, in their space; none where nothing is left."""
         ...

@@ -41,7 +41,7 @@ class Neighbours:
         return len(self.ids)
 
     def part(self, rows: slice | NDArray[np.integer[Any]]) -> Neighbours:
-        """Those of some rows: a view of a slice, a copy of what positions name."""
+        """Return those of some rows: a view of a slice, a copy of what positions name."""
         return Neighbours(ids=self.ids[rows], cosines=self.cosines[rows])
 
     @classmethod

@@ -51,7 +51,7 @@ class BestPairs:
 def best_pairs(
     part: Part, others: Iterable[Part], *, side: Direction, margin: str = "ratio"
 ) -> BestPairs:
-    """The best pairs by score of each row's list, with ties; by row.
+    """Return the best pairs by score of each row's list, with ties; by row.
 
     Args:
         part: rows of one side.
@@ -104,7 +104,7 @@ def _look_up(
 
 
 def joined(ours: Pairs, theirs: Pairs) -> tuple[Pairs, NDArray[np.int8]]:
-    """The best pairs of sources and of targets, each once, in order of source, then target.
+    """Return the best pairs of sources and of targets, each once, in order of source, then target.
 
     Also whose best they are: int8 (P,), a ``Direction``.
     """

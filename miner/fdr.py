@@ -92,7 +92,7 @@ class AddedPairs:
 def mine_added(
     found: Neighbours, others: Neighbours, taken: FloatArray, *, margin: str = "ratio"
 ) -> AddedPairs:
-    """What would be mined for each query if it alone joined the corpus.
+    """Return what would be mined for each query if it alone joined the corpus.
 
     The neighbourhood of a row that it is compared with is that row's own, with the query in it
     where it is near enough. The best pair is mined unless that row has a better one.
@@ -154,7 +154,7 @@ class Null:
         )
 
     def above(self, thresholds: FloatArray) -> FloatArray:
-        """The share of wrong pairs that score above each threshold."""
+        """Return the share of wrong pairs that score above each threshold."""
         counted = 1 - np.searchsorted(self.scores, thresholds, side="right") / len(self.scores)
         beyond = np.maximum(0, thresholds - self.start)  # or exp overflows where it is not used
         fitted = self.share * np.exp(-beyond / self.excess)
@@ -183,7 +183,7 @@ def false_discovery_rates(scores: FloatArray, null: Null) -> FloatArray:
 
 
 def probabilities(scores: FloatArray, null: Null) -> FloatArray:
-    """Each pair's probability to be right: float64 (P,), descending as the scores do.
+    """Return each pair's probability to be right: float64 (P,), descending as the scores do.
 
     One less the local false discovery rate: the slope of the convex minorant of ``wrong_pairs``
     against rank (Grenander's estimator; Strimmer 2008), found by pooling adjacent violators.
@@ -193,7 +193,7 @@ def probabilities(scores: FloatArray, null: Null) -> FloatArray:
 
 
 def pooled(steps: FloatArray, counts: FloatArray) -> FloatArray:
-    """The share of wrong pairs in each group of pairs, ascending, from 0 to 1.
+    """Return the share of wrong pairs in each group of pairs, ascending, from 0 to 1.
 
     Args:
         steps: how many of each group are expected to be wrong; groups come best first.
@@ -215,7 +215,7 @@ def pooled(steps: FloatArray, counts: FloatArray) -> FloatArray:
 
 
 def threshold_at(scores: FloatArray, null: Null, *, fdr: float) -> float:
-    """The lowest threshold whose estimated FDR is at most ``fdr``; inf where there is none.
+    """Return the lowest threshold whose estimated FDR is at most ``fdr``; inf where there is none.
 
     Pairs score strictly above it.
 

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
     Mask = NDArray[np.bool_]
 
-FEWEST_LETTERS = 3
+MIN_LETTERS = 3
 LENGTH_ODDS = 0.7  # in powers of 2; the best on the `sample` splits, see docs/results.md
 RATIO_PAIRS = 1 << 15
 COPIED_TRIGRAMS = 0.7  # of those of both texts together
-MOST_LISTS = 50
-LEAST_CHANCE = 0.001
+MAX_LISTS = 50
+MIN_CHANCE = 0.001
 
 # Digits, with what groups them by three and what begins their fraction.
 _NUMBER = re.compile(r"\d+(?:[.,'\u00a0\u202f ]\d{3})*(?:[.,]\d+)?")
@@ -47,19 +47,19 @@ class Suspects:
     languages: tuple[str | None, str | None] = (None, None)
 
     def each(self, rule: Callable[[str, str], bool]) -> Mask:
-        """What a rule says of each pair of texts."""
+        """Return what a rule says of each pair of texts."""
         pairs = zip(self.source, self.target, strict=True)
         return np.fromiter((rule(*pair) for pair in pairs), np.bool_, count=len(self.source))
 
 
 def log_ratios(source: Sequence[str], target: Sequence[str]) -> NDArray[np.float64]:
-    """The binary logarithm of each pair's ratio of lengths in characters: float64 (P,)."""
+    """Return the binary logarithm of each pair's ratio of lengths in characters: float64 (P,)."""
     ratios = [(len(one) + 1) / (len(other) + 1) for one, other in zip(source, target, strict=True)]
     return np.log2(np.array(ratios, dtype=np.float64))
 
 
 def usual_ratio(source: Sequence[str], target: Sequence[str]) -> float:
-    """The median of ``log_ratios`` of the first pairs, the best ones; 0 of no pairs."""
+    """Return the median of ``log_ratios`` of the first pairs, the best ones; 0 of no pairs."""
     ratios = log_ratios(source[:RATIO_PAIRS], target[:RATIO_PAIRS])
     return float(np.median(ratios)) if len(ratios) else 0.0
 
@@ -73,21 +73,21 @@ def length_odds(suspects: Suspects) -> NDArray[np.float64]:
 
 
 def numbers_in(text: str) -> set[str]:
-    """The numbers written in digits, without the marks between these."""
+    """Return the numbers written in digits, without the marks between these."""
     return {re.sub(r"\D", "", match[0]) for match in _NUMBER.finditer(text)}
 
 
 def shared_and_unmatched_numbers(
     source: Sequence[str], target: Sequence[str]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """How many numbers both texts of each pair have, and how many only one: float64 (P,)."""
+    """Return how many numbers both texts of each pair have, and how many only one: float64 (P,)."""
     found = [(numbers_in(one), numbers_in(two)) for one, two in zip(source, target, strict=True)]
     shared = np.array([len(one & two) for one, two in found], dtype=np.float64)
     return shared, np.array([len(one ^ two) for one, two in found], dtype=np.float64)
 
 
 def occurrences(ids: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
-    """How many of the lists ``ids`` (N, K) hold each of the rows 0, 1, ...: int64 (rows,).
+    """Return how many of the lists ``ids`` (N, K) hold each of the rows 0, 1, ...: int64 (rows,).
 
     k-occurrence, after Radovanović, Nanopoulos & Ivanović 2010, "Hubs in Space".
     """
@@ -98,7 +98,7 @@ def occurrences(ids: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
 def short(suspects: Suspects) -> Mask:
     """Either side has hardly a letter."""
     return suspects.each(
-        lambda source, target: min(_letters(source), _letters(target)) < FEWEST_LETTERS
+        lambda source, target: min(_letters(source), _letters(target)) < MIN_LETTERS
     )
 
 
@@ -130,12 +130,12 @@ def numbers(suspects: Suspects) -> Mask:
 def hub(suspects: Suspects) -> Mask:
     """Either sentence is near to very many of the other side."""
     source, target = suspects.lists
-    return np.maximum(source, target) > MOST_LISTS
+    return np.maximum(source, target) > MAX_LISTS
 
 
 def language(suspects: Suspects) -> Mask:
     """Either side is hardly in the language that it should be in."""
-    return suspects.each(lambda *texts: min(map(_chance, texts, suspects.languages)) < LEAST_CHANCE)
+    return suspects.each(lambda *texts: min(map(_chance, texts, suspects.languages)) < MIN_CHANCE)
 
 
 FILTERS: dict[str, Callable[[Suspects], Mask]] = {
@@ -184,5 +184,5 @@ def _trigrams(text: str) -> set[str]:
 
 
 def _chance(text: str, expected: str | None) -> float:
-    """The probability that a text is in the expected language, by its identifier."""
+    """Return the probability that a text is in the expected language, by its identifier."""
     return float(dict(identifier().rank(text))[expected])

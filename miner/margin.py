@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 # A ratio to a neighbourhood that is not similar at all has no meaning as a/b: it would be infinite
 # or, below zero, turn the order round. Such a neighbourhood counts as barely similar instead.
-LEAST_RATIO_DENOMINATOR = 1e-6
+MIN_RATIO_DENOMINATOR = 1e-6
 
 
 def _ratio(a: FloatArray, b: FloatArray) -> FloatArray:
-    return a / np.maximum(b, LEAST_RATIO_DENOMINATOR)
+    return a / np.maximum(b, MIN_RATIO_DENOMINATOR)
 
 
 def _distance(a: FloatArray, b: FloatArray) -> FloatArray:

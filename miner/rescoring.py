@@ -23,13 +23,13 @@ FEATURES = (
     *("margin", "cosine", "reciprocal rank", "both directions"),
     *("length odds", "shared numbers", "other numbers"),
 )
-MOST_NUMBERS = 3  # a table has many, which say no more than some
+MAX_NUMBERS = 3  # a table has many, which say no more than some
 RIDGE = 1.0  # of standardised features; keeps weights finite where a feature parts all pairs
 STEPS = 50
 
 
 def features(pairs: Pairs, suspects: Suspects) -> FloatArray:
-    """What the model sees of P pairs: float64 (P, F), in the order of FEATURES.
+    """Return what the model sees of P pairs: float64 (P, F), in the order of FEATURES.
 
     ``suspects`` are the same pairs' texts.
     """
@@ -40,8 +40,8 @@ def features(pairs: Pairs, suspects: Suspects) -> FloatArray:
         1 / pairs.rank,
         (pairs.direction == Direction.BOTH).astype(np.float64),
         length_odds(suspects),
-        np.minimum(shared, MOST_NUMBERS),
-        np.minimum(others, MOST_NUMBERS),
+        np.minimum(shared, MAX_NUMBERS),
+        np.minimum(others, MAX_NUMBERS),
     ]
     return np.stack(columns, axis=1)
 
@@ -67,7 +67,7 @@ class Rescorer:
             ValueError: all of them are right, or none is.
         """
         if right.all() or not right.any():
-            raise ValueError("a model needs right pairs and wrong ones to tell them apart")
+            raise ValueError("a model needs both right and wrong pairs; give more known pairs")
         mean, scale = known.mean(axis=0), known.std(axis=0)
         scale[scale == 0] = 1
         inputs = np.column_stack([(known - mean) / scale, np.ones(len(known))])

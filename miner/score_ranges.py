@@ -47,7 +47,7 @@ class Sorted:
     side: Direction
 
     def records(self) -> NDArray[np.void]:
-        """All of them, mapped into memory."""
+        """Return all of them, mapped into memory."""
         records: NDArray[np.void] = np.load(self.path, mmap_mode="r")
         return records
 
@@ -70,7 +70,7 @@ def select_in_ranges(
     retrieval: str = "max",
     threshold: float = -np.inf,
 ) -> Iterator[Pairs]:
-    """What ``miner.selection.select`` chooses of the same pairs, in the same order, in parts.
+    """Yield what ``miner.selection.select`` chooses of the same pairs, in the same order, in parts.
 
     Args:
         files: the best pairs of all rows of both sides; ids are rows, from 0.
@@ -138,7 +138,7 @@ def _ranges(files: Sequence[Sorted], size: int) -> Iterator[tuple[float, float]]
 
 
 def _load(files: Sequence[Sorted], low: float, high: float) -> Pairs:
-    """The pairs of the files that score above ``low`` and not above ``high``."""
+    """Return the pairs of the files that score above ``low`` and not above ``high``."""
     parts = []
     for file in files:
         records = file.records()

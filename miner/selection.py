@@ -89,7 +89,7 @@ def _ranked(pairs: Pairs, some: Positions) -> Positions:
 
 
 def _best_of_each(pairs: Pairs, direction: Direction, *, with_ties: bool) -> Positions:
-    """Each source's best pair in its own list (FORWARD), or each target's (BACKWARD).
+    """Return each source's best pair in its own list (FORWARD), or each target's (BACKWARD).
 
     Of several equally good ones the first in order, or all of them ``with_ties``.
     """

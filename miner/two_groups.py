@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 BINS = 4096  # a group of scores is some hundred bins wide
 BODY = 0.9  # the share of wrong pairs whose scores are taken for normal
 MIN_PAIRS = 100
-# In standard deviations between the means of both groups. Public sets with known translations have
-# 4.0 to 5.6; where nearly all pairs are right, or wrong, 1.2 to 3.3 is seen (docs/thresholds.md).
+# In standard deviations between the means of both groups. The BUCC-style sets have 4.5 to 5.6;
+# parallel texts (NTREX, Tatoeba) 2.2 to 3.3; of texts without translations some have more, where
+# the second group is a few pairs only (six languages, 2026-11-22; docs/scores.md).
 MIN_SEPARATION = 3.0
 _STARTS = (0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 0.98)  # the share of wrong pairs the fit begins with
 _MAX_STEPS = 500
@@ -117,9 +118,9 @@ def fit_groups(histogram: Histogram) -> TwoGroups:
         separation = groups.separation if groups else 0.0
         raise ValueError(
             f"how many of the {pairs:,} pairs are wrong cannot be estimated: their scores do not "
-            f"fall into two groups (separation {separation:.1f}, {MIN_SEPARATION:g} is needed). "
-            "Nearly all may be right, as in parallel texts, or nearly all wrong; mine without "
-            "--fdr and look at some"
+            f"fall into two groups (separation {separation:.2f}, at least {MIN_SEPARATION:g} is "
+            "needed). Nearly all may be right, as in parallel texts, or nearly all wrong; mine "
+            "without --fdr and look at some"
         )
     return groups
 

@@ -29,7 +29,7 @@ MATCHED = 0.4
 COVERAGE, IMBALANCE, UNMATCHED_NUMBERS = 3.0, 0.25, 0.15
 FITTED_MARGIN = "ratio"  # of ``miner.margin.MARGINS``: others have another scale
 USUAL_PAIRS = 1000
-TEXTS = 2048  # pairs aligned at a time: the vectors of their words take some 100 MB
+TEXTS = 2048  # pairs aligned at a time: the vectors of their words take about 100 MB
 
 
 class Words(Protocol):

@@ -51,6 +51,7 @@ class MiningOptions:
     retrieval: str = "max"
     threshold: float = -math.inf
     align: bool = False
+    fdr: float | None = None
     top: int | None = None
     index: str = "auto"
     precision: Precision = "auto"
@@ -147,6 +148,7 @@ def check_options(options: MiningOptions) -> None:
     check_margin(options.margin)
     if options.align:
         check_fitted(options.margin)
+    _check_fdr(options)
     check_retrieval(options.retrieval)
     if options.search_precision not in SEARCH_PRECISIONS:
         raise ValueError(
@@ -173,6 +175,17 @@ def check_options(options: MiningOptions) -> None:
     for output in options.outputs:
         check_output(output, options.origin)
     _check_work_dir(options)
+
+
+def _check_fdr(options: MiningOptions) -> None:
+    if options.fdr is None:
+        return
+    if not 0 < options.fdr < 1:
+        raise ValueError(f"--fdr {options.fdr:g}: give a share between 0 and 1, such as 0.05")
+    if not options.align:
+        raise ValueError("--fdr: estimates need scores by words; give --align, too")
+    if options.threshold != -math.inf:
+        raise ValueError("--fdr chooses the threshold; leave out --threshold")
 
 
 def _check_scopes(options: MiningOptions) -> None:

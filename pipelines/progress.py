@@ -15,6 +15,7 @@ logger = logging.getLogger(__name__)
 PACKAGES = ("encoder", "miner", "pipelines")
 
 LOG_SECONDS = 10.0
+START = "start"
 STDERR = 2
 NO_SIZE = os.terminal_size((80, 24))  # for terminals that say 0, at which tqdm shows nothing
 
@@ -104,8 +105,9 @@ MakeMeter: TypeAlias = Callable[[str, int | None, str], Meter]
 
 
 class Monitor:
-    """Follows the stages of one run; ``seconds`` maps each stage to the time spent in it.
+    """Follows the stages of one run, from the time when it is made.
 
+    ``seconds`` maps each stage to the time spent in it, ``start`` to what came before all of them;
     ``peak_bytes`` is the largest resident set of a worker, where there are any.
     """
 
@@ -113,6 +115,16 @@ class Monitor:
         self.seconds: dict[str, float] = {}
         self.peak_bytes = 0
         self._meter = meter
+        self._begun = time.perf_counter()
+
+    def started(self) -> None:
+        """Note that the first stage begins."""
+        self.seconds[START] = time.perf_counter() - self._begun
+
+    def note(self, stage: str, seconds: float) -> None:
+        """Add to the time spent in a stage: that of ``read_side`` counts as ``read``."""
+        name = stage.partition("_")[0]
+        self.seconds[name] = self.seconds.get(name, 0.0) + seconds
 
     @contextmanager
     def stage(self, name: str, total: int | None, unit: str, part: str = "") -> Iterator[Meter]:
@@ -120,13 +132,11 @@ class Monitor:
 
         ``part`` says which piece it is, where there are several.
         """
-        start = time.perf_counter()
         meter = self._meter(f"{name} {part}" if part else name, total, unit)
         try:
             yield meter
         finally:
             meter.close()
-            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
 
 def log_to_stderr(level: int) -> None:

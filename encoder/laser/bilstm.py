@@ -46,7 +46,7 @@ class BiLSTM(nn.Module):
         self.lstm.dropout = self._dropout = dropout
 
     def forward(self, ids: torch.Tensor, lengths: torch.Tensor | None = None) -> torch.Tensor:
-        """Vectors (B, D) of sentences of one length; or of ``lengths`` (B,), and padded to T."""
+        """Embed sentences as (B, D), of one length; or of ``lengths`` (B,), and padded to T."""
         x = functional.dropout(self.embed_tokens(ids), self._dropout, self.training)
         if lengths is None:
             outputs, _ = self.lstm(x)

@@ -28,7 +28,7 @@ class BPE:
         self._tokens = lru_cache(maxsize=WORDS_KEPT)(self._split)
 
     def __call__(self, line: str) -> list[str]:
-        """The tokens of the words, which are between spaces."""
+        """Return the tokens of the words, which are between spaces."""
         return [token for word in line.split(" ") if word for token in self._tokens(word)]
 
     def _split(self, word: str) -> list[str]:
@@ -42,7 +42,7 @@ class BPE:
         return [token for part in parts for token in self._known(part)]
 
     def _known(self, part: str) -> list[str]:
-        """The part as a token, or where the vocabulary lacks it, those that it was merged from."""
+        """Return the part as a token, or those it was merged from where the vocabulary lacks it."""
         token = part.removesuffix(END) if part.endswith(END) else part + CONTINUES
         if token in self._vocabulary or part not in self._parts:
             return [token]
@@ -50,7 +50,7 @@ class BPE:
 
 
 def _merged(parts: list[str], first: str, second: str) -> list[str]:
-    """All pairs of ``first`` and ``second`` as one, from the left."""
+    """Join all pairs of ``first`` and ``second`` as one, from the left."""
     merged: list[str] = []
     position = 0
     while position < len(parts):

@@ -24,7 +24,7 @@ TIMEOUT_SECONDS = 60
 def fetch_laser(
     language: str, folder: Path, *, publisher: str = PUBLISHER, offline: bool = False
 ) -> Path:
-    """The checkpoint of a language's encoder in ``folder``, fetched with its subwords if missing.
+    """Return a language's checkpoint in ``folder``; fetch it with its subwords if missing.
 
     Args:
         language: see ``encoder.laser.languages.files_of``.
@@ -58,7 +58,7 @@ def fetch_laser(
 
 
 def _fetch(address: str, target: Path) -> Path:
-    """Everything at an address, in a file beside the target; what is there of it is kept."""
+    """Fetch an address into a file beside the target; keep what is there of it."""
     try:
         head = urllib.request.Request(address, method="HEAD")
         with urllib.request.urlopen(head, timeout=TIMEOUT_SECONDS) as answer:

@@ -67,7 +67,7 @@ def _run(
     out: torch.Tensor,
     place: int,
 ) -> None:
-    """One direction of one layer, 0 or 1; writes its columns of ``out``, float32 (T, B, D).
+    """Run one direction of one layer, 0 or 1; write its columns of ``out``, float32 (T, B, D).
 
     At step t only the first ``active[t]`` sentences have a token.
     """

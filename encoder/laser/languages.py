@@ -56,7 +56,7 @@ INDIVIDUAL = dict(zip(_NAMED[::2], _NAMED[1::2], strict=True))
 
 
 def files_of(language: str) -> list[str]:
-    """The checkpoint and the subwords of a language's encoder: LASER3's, else LASER2.
+    """Return the checkpoint and the subwords of a language's encoder: LASER3's, else LASER2.
 
     Args:
         language: an ISO 639-1 or 639-3 code, with a script (``kas_Deva``) where there are two.

@@ -183,7 +183,7 @@ def _check_ids(path: Path, dictionary: Mapping[str, Any], vocabulary: int) -> No
 
 
 def _beside(path: Path, suffixes: Sequence[str]) -> Path:
-    """The file of this suffix with the checkpoint's name, LASER2's, or the only one there."""
+    """Find the file of this suffix with the checkpoint's name, LASER2's, or the only one there."""
     for suffix in suffixes:
         for candidate in (path.with_suffix(suffix), path.with_name(SHARED + suffix)):
             if candidate.is_file():

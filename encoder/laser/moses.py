@@ -21,12 +21,12 @@ _GLOTTALS = ("so", "tdt")
 
 
 def remove_non_printing(line: str) -> str:
-    """``remove-non-printing-char.perl``: a space for each character of a Unicode class C*."""
+    """Do ``remove-non-printing-char.perl``: spaces for characters of the Unicode classes C*."""
     return _NON_PRINTING.sub(" ", line)
 
 
 def deescape(line: str) -> str:
-    """``deescape-special-chars.perl``: ``&quot;`` and the like become the characters."""
+    """Do ``deescape-special-chars.perl``: turn ``&quot;`` and the like into the characters."""
     return _UNESCAPE(line)
 
 
@@ -41,7 +41,7 @@ class PunctuationNormalizer:
         self._rules = [(regex.compile(pattern), replacement) for pattern, replacement in rules]
 
     def __call__(self, line: str) -> str:
-        """The line, normalised."""
+        """Normalise a line."""
         line += "\n"  # Perl keeps it, and one rule asks for a character after a quotation mark
         for pattern, replacement in self._rules:
             line = pattern.sub(replacement, line)
@@ -84,11 +84,11 @@ class PerlTokenizer(MosesTokenizer):
             self.lang, self.FR_IT_SPECIFIC_APOSTROPHE = "fr", self.FR_IT_SPECIFIC_APOSTROPHE[:3]
 
     def islower(self, text: str) -> bool:
-        """Whether a character is lower case, as Perl knows it."""
+        """Return whether a character is lower case, as Perl knows it."""
         return bool(self._LOWER.match(text))
 
     def isanyalpha(self, text: str) -> bool:
-        """Whether there is a letter, as Perl knows it."""
+        """Return whether there is a letter, as Perl knows it."""
         return bool(self._ALPHA.search(text))
 
     def handles_nonbreaking_prefixes(self, text: str) -> str:
@@ -97,6 +97,6 @@ class PerlTokenizer(MosesTokenizer):
         return split
 
     def __call__(self, line: str) -> str:
-        """The tokens of the line, between single spaces."""
+        """Return the tokens of the line, between single spaces."""
         tokens: Any = self.tokenize(line, return_str=True, escape=False)
         return str(tokens)

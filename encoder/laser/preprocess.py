@@ -17,7 +17,7 @@ SAME_AS = {"cmn": "zh", "wuu": "zh", "yue": "zh", "jpn": "ja"}
 
 
 def normalizing(language: str | None) -> Step:
-    """Steps for LASER2 and LASER3: characters and punctuation made regular, lower case.
+    """Return steps for LASER2 and LASER3: characters and punctuation made regular, lower case.
 
     ``language`` is an ISO 639 code as the Moses scripts take it; None does what ``en`` does.
     """
@@ -26,7 +26,7 @@ def normalizing(language: str | None) -> Step:
 
 
 def tokenizing(language: str | None) -> Step:
-    """Steps for LASER1: regular characters and punctuation, words between spaces, lower case.
+    """Return steps for LASER1: regular characters and punctuation, split words, lower case.
 
     Raises:
         ModuleNotFoundError: Chinese, Japanese or Greek need a package that is not installed.

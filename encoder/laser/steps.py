@@ -45,7 +45,7 @@ def quantize_row(row: Any, codes: Any) -> Any:
 
 @_compile
 def quantize_rows(rows: Any, codes: Any, scales: Any) -> None:
-    """``quantize_row`` for each row of float32 (N, K): codes int8 (N, K), scales float32 (N,)."""
+    """Quantize rows of float32 (N, K): codes int8 (N, K), scales float32 (N,)."""
     for n in range(len(rows)):
         scales[n] = quantize_row(rows[n], codes[n])
 
@@ -102,7 +102,7 @@ def lstm_step(
     out: Any,
     first: Any,
 ) -> None:
-    """One step of an LSTM for B sentences, from the integer products on.
+    """Do one step of an LSTM for B sentences, from the integer products on.
 
     ``scales`` (B,) are the input tokens'; ``input_scales``, ``hidden_scales`` and ``bias`` (G,) the
     weights'. ``from_inputs`` and ``from_hidden`` are products of codes, int32 (B, G); ``gates`` is

@@ -24,11 +24,11 @@ class WhitespaceTokenizer:
         self._vocabulary = vocabulary
 
     def for_language(self, language: str | None) -> WhitespaceTokenizer:
-        """Itself: nothing is left to do that depends on the language."""
+        """Return itself: nothing is left to do that depends on the language."""
         return self
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
-        """Ids of the tokens of each sentence."""
+        """Return the ids of the tokens of each sentence."""
         return self._vocabulary.encode(sentence.split() for sentence in sentences)
 
 
@@ -43,11 +43,11 @@ class SentencePieceTokenizer:
         self._normalize = normalizing(language)
 
     def for_language(self, language: str | None) -> SentencePieceTokenizer:
-        """The same pieces after the preprocessing of ``language``."""
+        """Return the same pieces after the preprocessing of ``language``."""
         return SentencePieceTokenizer(self._vocabulary, self._processor, language)
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
-        """Ids of the pieces of each sentence."""
+        """Return the ids of the pieces of each sentence."""
         lines = [self._normalize(sentence) for sentence in sentences]
         # As text, not as SentencePiece's ids: the vocabulary may know what the model does not.
         pieces = self._processor.encode(lines, out_type=str, num_threads=thread_count())
@@ -63,11 +63,11 @@ class BPETokenizer:
         self._words = tokenizing(language)
 
     def for_language(self, language: str | None) -> BPETokenizer:
-        """The same subwords after the preprocessing of ``language``."""
+        """Return the same subwords after the preprocessing of ``language``."""
         return BPETokenizer(self._vocabulary, self._bpe, language)
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
-        """Ids of the subwords of each sentence."""
+        """Return the ids of the subwords of each sentence."""
         return self._vocabulary.encode(self._bpe(self._words(line)) for line in sentences)
 
 

@@ -66,7 +66,7 @@ def read_torch_file(path: Path) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401  # whatever a pickle holds
-    """The value with configuration objects in it as dicts, lists and scalars."""
+    """Return the value with configuration objects in it as dicts, lists and scalars."""
     if isinstance(value, argparse.Namespace):
         return plain(vars(value))
     if isinstance(value, _Node):

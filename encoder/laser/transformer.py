@@ -99,7 +99,7 @@ class Transformer(nn.Module):
         adopt(self, weights)
 
     def forward(self, ids: torch.Tensor, lengths: torch.Tensor | None = None) -> torch.Tensor:
-        """Vectors (B, D) of sentences of one length; or of ``lengths`` (B,), and padded to T."""
+        """Embed sentences as (B, D), of one length; or of ``lengths`` (B,), and padded to T."""
         there = None
         if lengths is not None:
             there = torch.arange(ids.shape[1], device=ids.device) < lengths.unsqueeze(1)  # (B, T)
@@ -114,7 +114,7 @@ class Transformer(nn.Module):
         return self._pool(x, there)
 
     def _positions(self, length: int) -> torch.Tensor:
-        """Vectors (T, D) of positions, which fairseq numbers from ``PAD`` + 1 on."""
+        """Return vectors (T, D) of positions, which fairseq numbers from ``PAD`` + 1 on."""
         if hasattr(self, "embed_positions"):
             return self.embed_positions.weight[PAD + 1 : PAD + 1 + length]
         like = self.embed_tokens.weight
@@ -171,7 +171,7 @@ class Layer(nn.Module):
 
 
 def sinusoids(length: int, dim: int) -> torch.Tensor:
-    """Vectors of positions, as fairseq numbers and computes them: float32 (T, D)."""
+    """Return vectors of positions, as fairseq numbers and computes them: float32 (T, D)."""
     half = dim // 2
     rates = torch.exp(torch.arange(half) * (-math.log(10000) / (half - 1)))
     angles = torch.arange(PAD + 1, PAD + 1 + length).unsqueeze(1) * rates
@@ -179,7 +179,7 @@ def sinusoids(length: int, dim: int) -> torch.Tensor:
 
 
 def _capacity(weights: Mapping[str, torch.Tensor], config: Mapping[str, Any]) -> int | None:
-    """How many tokens have a position: learned positions have an end."""
+    """Return the number of tokens that have a position: learned positions have an end."""
     if "embed_positions.weight" in weights:
         return len(weights["embed_positions.weight"]) - PAD - 1
     if config.get("encoder_learned_pos"):

@@ -29,7 +29,7 @@ class Vocabulary:
         self._room = None if capacity is None else capacity - 1 - len(self._first)
 
     def encode(self, sentences: Iterable[Sequence[str]]) -> Tokens:
-        """Ids of sentences that are split into tokens already."""
+        """Return the ids of sentences that are split into tokens already."""
         known = self._ids.get
         return Tokens.of(
             [*self._first, *(known(token, UNK) for token in tokens[: self._room]), EOS]

@@ -15,7 +15,7 @@ LEGEND_ROWS = 12
 
 
 def draw_curves(history: Sequence[Mapping[str, Any]], titles: Mapping[str, str]) -> bytes:
-    """One field for each figure in the history: of ``FIGURES``, and of the measures in ``titles``.
+    """Draw a field for each figure in the history that is in ``FIGURES`` or ``titles``.
 
     Measures are drawn for each of their parts, too, in per cent. A line marks the encoder that is
     the best.

@@ -34,7 +34,7 @@ class TokenPairs:
 
 
 def join(sides: Sequence[Tokens]) -> Tokens:
-    """All sentences of all sides, one side after the other."""
+    """Join all sentences of all sides, one side after the other."""
     lengths = np.concatenate([np.diff(side.offsets) for side in sides])
     offsets = np.concatenate(([0], lengths.cumsum()))
     return Tokens(ids=np.concatenate([side.ids for side in sides]), offsets=offsets)
@@ -58,7 +58,7 @@ def tokenize_pairs(
 
 
 def pair_weights(text: ParallelText, corpus_weights: Mapping[str, float]) -> NDArray[np.float32]:
-    """The weight of each pair's corpus, float32 (P,)."""
+    """Return the weight of each pair's corpus, float32 (P,)."""
     return np.array([corpus_weights.get(name, 1.0) for name in text.corpus], dtype=np.float32)
 
 
@@ -77,12 +77,12 @@ def hold_out(text: ParallelText, count: int, *, seed: int) -> tuple[ParallelText
 
 
 def count_pairs(pairs: TokenPairs) -> NDArray[np.int64]:
-    """What each sentence pair counts for in a batch that is measured in pairs: 1, int64 (P,)."""
+    """Return each pair's size in a batch that is measured in pairs: 1, int64 (P,)."""
     return np.ones(len(pairs.weight), dtype=np.int64)
 
 
 def count_tokens(pairs: TokenPairs) -> NDArray[np.int64]:
-    """Tokens that are left of each pair's longer side, and the one that ends it: int64 (P,)."""
+    """Return the tokens of each pair's longer side, the one that ends it included: int64 (P,)."""
     longer = np.maximum(np.diff(pairs.source.offsets), np.diff(pairs.target.offsets))
     return 1 + np.minimum(longer, LONGEST)
 
@@ -95,7 +95,7 @@ def sample_batches(
     exponent: float,
     seed: int,
 ) -> Iterator[tuple[TokenPairs, NDArray[np.int64]]]:
-    """Endless batches, each from one language pair: the pair and its row numbers.
+    """Yield endless batches, each from one language pair: the pair and its row numbers.
 
     A language pair is drawn with probability proportional to (sum of its weights) **
     ``exponent``, times its own factor. Within it every pass is a fresh shuffle that keeps a

@@ -41,7 +41,7 @@ class Decoder(nn.Module):
     def forward(
         self, vectors: torch.Tensor, tokens: Tokens, language: int
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Logits (N, V + 1) of the N tokens of all sentences, ends included; and these, (N,).
+        """Return logits (N, V + 1) of the N tokens of all sentences, with ends; and these, (N,).
 
         The vector (B, D) and the language stand beside the token before at every step.
         """
@@ -51,14 +51,14 @@ class Decoder(nn.Module):
         # The end, which begins the sentence, and all tokens but the last.
         before = _packed(ids.roll(1, dims=1).index_fill(1, torch.tensor([0]), self._end), lengths)
         sentence = _sentence_of(right)
-        told = self.embed_language(torch.tensor(language, device=device))
+        language_vector = self.embed_language(torch.tensor(language, device=device))
         inputs = torch.cat(
             [
                 functional.dropout(
                     self.embed_tokens(before.data.to(device)), self._dropout, self.training
                 ),
                 vectors[sentence],
-                told.expand(len(sentence), -1),
+                language_vector.expand(len(sentence), -1),
             ],
             dim=1,
         )
@@ -75,7 +75,7 @@ def _packed(ids: torch.Tensor, lengths: torch.Tensor) -> PackedSequence:
 
 
 def _sentence_of(packed: PackedSequence) -> torch.Tensor:
-    """Which sentence each packed token is of, (N,)."""
+    """Return the sentence that each packed token is of, (N,)."""
     order = packed.sorted_indices
     assert order is not None
     return torch.cat([order[:size] for size in packed.batch_sizes.tolist()])

@@ -1,4 +1,4 @@
-"""What is kept on the way: figures of each evaluation, the best encoder, the last state."""
+"""Keeps on the way: figures of each evaluation, the best encoder, the last state."""
 
 from __future__ import annotations
 
@@ -77,19 +77,19 @@ class Keeper:
         entry = {"step": state.step, **figures, **means, "parts": parts}
         state.history.append({**entry, "seconds": round(state.seconds, 1), "best": best})
         if best:
-            told = {
+            rounded = {
                 name: {part: round(value, 4) for part, value in each.items()}
                 for name, each in parts.items()
             }
             facts = {"steps": state.step, "seconds": round(state.seconds)}
-            save(self._folder, {**self._facts, **facts, **told})
+            save(self._folder, {**self._facts, **facts, **rounded})
         # The encoder first: killed in between, a training writes it once more.
         (self._folder / PROGRESS).mkdir(exist_ok=True)
         save_state(self._folder / PROGRESS / STATE, state)
         self._write_log()
 
     def best(self) -> Mapping[str, Mapping[str, float]]:
-        """The figures of the encoder that was saved: by measure, each by its parts."""
+        """Return the figures of the encoder that was saved: by measure, each by its parts."""
         found: Mapping[str, Mapping[str, float]]
         found = [entry for entry in self.state.history if entry["best"]][-1]["parts"]
         return found

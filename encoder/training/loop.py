@@ -84,13 +84,13 @@ class Training:
         return mean
 
     def autocast(self) -> torch.autocast:
-        """Products in bfloat16, if that is the precision."""
+        """Compute products in bfloat16, if that is the precision."""
         device = next(self._modules.parameters()).device.type
         enabled = self._options.precision == "bfloat16"
         return torch.autocast(device, torch.bfloat16, enabled=enabled)
 
     def tensors(self) -> dict[str, torch.Tensor]:
-        """All that the next steps depend on, but their numbers."""
+        """Return all that the next steps depend on, but their numbers."""
         found = {name: tensor.detach() for name, tensor in self._modules.state_dict().items()}
         for number, optimizer in enumerate(self._optimizers):
             for index, moments in optimizer.state_dict()["state"].items():
@@ -123,7 +123,7 @@ class Training:
 
 
 def _optimizers(modules: nn.Module) -> list[torch.optim.Optimizer]:
-    """Adam (Kingma & Ba 2015); of a bag's table only the rows and moments that a batch touches."""
+    """Make Adam (Kingma & Ba 2015); of a bag's table, it updates only the rows of a batch."""
     named = dict(modules.named_parameters())
     sparse = [parameter for name, parameter in named.items() if name == "model.table"]
     dense = [parameter for name, parameter in named.items() if name != "model.table"]

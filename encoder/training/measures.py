@@ -1,4 +1,4 @@
-"""What an encoder is measured by while it is trained."""
+"""Measures of an encoder while it is trained."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Measure:
     higher_is_better: bool = False
 
     def best(self, means: Sequence[float]) -> bool:
-        """Whether the last of these is as good as any; of equal ones the later is better."""
+        """Return whether the last of these is as good as any; of equal ones the later is better."""
         return means[-1] == (max(means) if self.higher_is_better else min(means))
 
 
 def held_out_error(texts: Sequence[ParallelText]) -> Measure:
-    """Retrieval among the held-out pairs of each language pair, see ``retrieval_error``."""
+    """Measure retrieval among the held-out pairs of each language pair, see ``retrieval_error``."""
     return Measure(
         name=HELD_OUT_ERROR,
         title="held-out error",
@@ -45,7 +45,7 @@ def held_out_error(texts: Sequence[ParallelText]) -> Measure:
 
 
 def retrieval_error(encoder: Encoder, text: ParallelText) -> float:
-    """Share of sentences whose nearest neighbour by cosine is not their translation, both ways."""
+    """Return the share of sentences whose nearest neighbour is no translation, both ways."""
     cosines = encoder.encode(text.source) @ encoder.encode(text.target).T
     own = np.arange(len(text))
     wrong = [(cosines.argmax(axis=axis) != own).mean() for axis in (0, 1)]

@@ -20,7 +20,7 @@ CHUNK = 1024  # sentences that are embedded at once
 
 
 def mine_negatives(model: Model, pairs: TokenPairs, *, count: int, seed: int) -> NDArray[np.int64]:
-    """Rows of the ``count`` targets most like each pair's own: int64 (P, count).
+    """Return rows of the ``count`` targets most like each pair's own: int64 (P, count).
 
     "Semantically similar to the correct translation" (Chidambaram et al. 2019, section 2.2), as
     the model stands, among ``BLOCK`` pairs drawn at random. Targets of an equal sentence on either
@@ -42,7 +42,7 @@ def mine_negatives(model: Model, pairs: TokenPairs, *, count: int, seed: int) ->
 
 
 def _embed(model: Model, tokens: Tokens) -> torch.Tensor:
-    """Unit vectors (S, D), without dropout."""
+    """Return unit vectors (S, D), without dropout."""
     model.eval()
     order = np.argsort(np.diff(tokens.offsets), kind="stable")
     vectors: list[torch.Tensor] = []
@@ -54,7 +54,7 @@ def _embed(model: Model, tokens: Tokens) -> torch.Tensor:
 
 
 def _numbers(tokens: Tokens) -> NDArray[np.int64]:
-    """Equal numbers for equal sentences: int64 (S,)."""
+    """Return equal numbers for equal sentences: int64 (S,)."""
     numbers: dict[bytes, int] = {}
     ids = np.split(tokens.ids, tokens.offsets[1:-1])
     return np.array(

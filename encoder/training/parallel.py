@@ -44,22 +44,22 @@ def process_group() -> Iterator[None]:
 
 
 def processes() -> int:
-    """How many there are."""
+    """Return the number of processes."""
     return distributed.get_world_size() if distributed.is_initialized() else 1
 
 
 def rank() -> int:
-    """The number of this one, from 0; the first tells and writes."""
+    """Return the number of this process, from 0; the first logs and writes."""
     return distributed.get_rank() if distributed.is_initialized() else 0
 
 
 def share(count: int) -> NDArray[np.int64]:
-    """Which of ``count`` rows of a batch are this process's; equal shares, if they can be."""
+    """Return this process's rows of a batch of ``count``; equal shares, if possible."""
     return np.array_split(np.arange(count), processes())[rank()]
 
 
 def from_first(make: Callable[[], T]) -> T:
-    """What ``make`` gives in the first process, in all of them; so, too, if it is a ValueError."""
+    """Return in all processes what ``make`` returns in the first, or raise its ValueError."""
     if processes() == 1:
         return make()
     made: list[Any] = [None]
@@ -76,7 +76,7 @@ def from_first(make: Callable[[], T]) -> T:
 
 
 def total(value: float) -> float:
-    """The sum over all processes."""
+    """Return the sum over all processes."""
     if processes() == 1:
         return value
     summed = torch.tensor(value, dtype=torch.float64)
@@ -85,7 +85,7 @@ def total(value: float) -> float:
 
 
 def gather(rows: torch.Tensor) -> torch.Tensor:
-    """The rows (B / P, ...) of all P processes in their order: (B, ...), differentiable.
+    """Return the rows (B / P, ...) of all P processes in their order: (B, ...), differentiable.
 
     All processes must compute the same loss from what they have gathered.
     """

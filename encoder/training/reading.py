@@ -41,7 +41,7 @@ class ParallelText:
         return len(self.source)
 
     def take(self, rows: NDArray[np.int64]) -> ParallelText:
-        """The pairs at ``rows``, in that order."""
+        """Return the pairs at ``rows``, in that order."""
         return ParallelText(
             name=self.name,
             source=[self.source[row] for row in rows],
@@ -50,11 +50,11 @@ class ParallelText:
         )
 
     def corpus_sizes(self) -> dict[str, int]:
-        """Pairs by corpus, largest first."""
+        """Count pairs by corpus, largest first."""
         return dict(Counter(self.corpus).most_common())
 
     def digest(self) -> str:
-        """The first digits of a hash of all pairs in their order."""
+        """Return the first digits of a hash of all pairs in their order."""
         digest = hashlib.sha256()
         for column in (self.source, self.target, self.corpus):
             digest.update("\n".join(column).encode())
@@ -62,10 +62,10 @@ class ParallelText:
 
 
 def find_parallel_text(folder: Path) -> dict[str, tuple[Path, ...]]:
-    """The files of each language pair in a folder; of a Moses pair, the source side.
+    """Find the files of each language pair in a folder; of a Moses pair, the source side.
 
     Raises:
-        ValueError: there is no such folder, no parallel text in it, or a file whose name tells no
+        ValueError: there is no such folder, no parallel text in it, or a file whose name has no
             language pair.
     """
     if not folder.is_dir():
@@ -75,7 +75,7 @@ def find_parallel_text(folder: Path) -> dict[str, tuple[Path, ...]]:
         _, name, suffix = _parts(path)
         if suffix in (TSV, PARQUET) and not PAIR.fullmatch(name):
             raise ValueError(
-                f"{path}: its name tells no language pair; name it XX-YY{suffix} or move it away"
+                f"{path}: its name has no language pair; name it XX-YY{suffix} or move it away"
             )
         if suffix in (TSV, PARQUET) or name.partition("-")[0] == suffix.removeprefix("."):
             found[name] = (*found.get(name, ()), path)
@@ -90,7 +90,7 @@ def find_parallel_text(folder: Path) -> dict[str, tuple[Path, ...]]:
 def read_parallel_text(files: Sequence[Path], *, exclude: frozenset[str]) -> ParallelText:
     """Read the files of one language pair; leave the corpora ``exclude`` out.
 
-    Where a file does not tell a pair's corpus, it is what stands before the language pair in the
+    Where a file does not name a pair's corpus, it is what stands before the language pair in the
     file's name, or else the language pair.
 
     Raises:
@@ -115,7 +115,7 @@ def read_parallel_text(files: Sequence[Path], *, exclude: frozenset[str]) -> Par
 
 
 def _parts(path: Path) -> tuple[str, str, str]:
-    """Corpus, language pair and suffix, as the file's name tells them."""
+    """Split a file's name into corpus, language pair and suffix."""
     suffix = TSV if path.name.endswith(TSV) else path.suffix
     corpus, _, name = path.name.removesuffix(suffix).rpartition(".")
     return corpus or name, name, suffix
@@ -127,7 +127,7 @@ def _read(path: Path) -> Iterable[tuple[str, str, str]]:
 
 
 def _read_tsv(path: Path) -> Iterable[tuple[str, str, str]]:
-    """Source, TAB, target, TAB, corpus."""
+    """Read source, TAB, target, TAB, corpus."""
     try:
         with lzma.open(path, "rt", encoding="utf-8", newline="\n") as lines:
             for number, line in enumerate(lines, start=1):
@@ -166,7 +166,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def _read_parquet(path: Path) -> Iterable[tuple[str, str, str]]:
-    """Columns source and target (or source_text and target_text), and corpus where there is one."""
+    """Read columns source and target (or source_text, target_text), and corpus if there is one."""
     import pyarrow as pa
     from pyarrow import parquet
 

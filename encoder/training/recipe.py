@@ -138,7 +138,7 @@ def _chosen(measures: Sequence[Measure], name: str) -> Measure:
 def _state(
     recipe: Recipe, texts: list[ParallelText], identity: dict[str, Any], path: Path
 ) -> State:
-    """The state to go on from; a new one with a vocabulary of its own, if there is none."""
+    """Return the state to go on from; a new one with a vocabulary of its own, if there is none."""
     if path.exists():
         return load_state(path, identity)
     model = train_tokenizer(
@@ -154,7 +154,7 @@ def _identity(
     teacher: Encoder | None,
     measures: Sequence[Measure],
 ) -> dict[str, Any]:
-    """What decides the weights, and which of them are saved, as JSON values."""
+    """Return what decides the weights, and which of them are saved, as JSON values."""
     own = {name: value for name, value in vars(recipe).items() if name not in ("files", "options")}
     return {
         **own,
@@ -187,19 +187,19 @@ def _read(recipe: Recipe) -> tuple[list[ParallelText], list[ParallelText]]:
         logger.info("%s: %d pairs", text.name, len(kept))
         texts.append(kept)
         held_out.append(out)
-    _tell_unknown(recipe, read)
+    _warn_of_unknown(recipe, read)
     return texts, held_out
 
 
-def _tell_unknown(recipe: Recipe, texts: Sequence[ParallelText]) -> None:
-    """Tell of corpora that no pair is of: a name may be misspelt, or of another language pair."""
+def _warn_of_unknown(recipe: Recipe, texts: Sequence[ParallelText]) -> None:
+    """Warn of corpora that no pair is of: a name may be misspelt, or of another language pair."""
     known = {name for text in texts for name in {*text.corpus, *text.excluded}}
     for name in sorted({*recipe.exclude, *recipe.corpus_weights} - known):
         logger.warning("no pair is of corpus %s; corpora are %s", name, ", ".join(sorted(known)))
 
 
 def sample_sentences(recipe: Recipe, texts: list[ParallelText], most: int) -> Iterator[str]:
-    """From each language pair ``most`` source sentences, or all there are, and a third of targets.
+    """Draw ``most`` source sentences of each language pair, if it has them, and a third of targets.
 
     Targets are the same language in nearly every pair, hence fewer; what is down-weighted in
     training is so here.
@@ -218,7 +218,7 @@ def sample_sentences(recipe: Recipe, texts: list[ParallelText], most: int) -> It
 def _facts(
     recipe: Recipe, texts: list[ParallelText], identity: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What the saved encoder tells of its training, beside its figures."""
+    """Return the metadata of a saved encoder, beside its figures."""
     return {
         "pairs": {text.name: text.corpus_sizes() for text in texts},
         "excluded": sorted(recipe.exclude),

@@ -58,7 +58,7 @@ class RowAdam(torch.optim.Optimizer):
 
 
 def _coalesced(gradient: torch.Tensor) -> torch.Tensor:
-    """A sparse gradient with each row once.
+    """Return a sparse gradient with each row once.
 
     Autograd forgets that the gradient of one batch is such, and to sort it again would take a tenth
     of a step.
@@ -77,7 +77,7 @@ def _update_rows(
     constants: Any,  # noqa: ANN401
     rate: Any,  # noqa: ANN401
 ) -> None:
-    """Kingma & Ba 2015, section 2, in the order of computation that its end proposes."""
+    """Update as in Kingma & Ba 2015, in the order of computation that section 2 ends with."""
     first, second, epsilon = constants
     one = np.float32(1)
     for number in range(len(rows)):

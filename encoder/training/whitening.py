@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def partly_whitened(table: Matrix, vectors: Matrix, *, power: float) -> Matrix:
-    """``table`` times the covariance of ``vectors`` to the power of ``-power / 2``.
+    """Multiply ``table`` by the covariance of ``vectors`` to the power of ``-power / 2``.
 
     Full whitening (power 1; Su et al. 2021, "Whitening Sentence Representations") makes all
     directions vary alike; power 0 changes nothing.

@@ -8,7 +8,7 @@ from eval.data.sentences import read_gold
 from eval.data.textfiles import write_text
 from eval.output import Table, print_line
 from eval.report.page import render
-from eval.runs.calibration import fit_null, thresholds, write_calibrated
+from eval.runs.calibration import Estimates, by_scores, fit_null, thresholds, write_calibrated
 from eval.runs.explain import describe, explain
 from eval.runs.gold import Gold
 from eval.runs.pairs import check_jsonl
@@ -47,17 +47,19 @@ def why(args: argparse.Namespace) -> int:
 
 
 def calibrate(args: argparse.Namespace) -> int:
-    """Print thresholds by decoys, and write the pairs with their probabilities."""
+    """Print thresholds by decoys or the scores, and write the pairs with their probabilities."""
     check_jsonl(args.output)
-    if args.decoys_src is None and args.decoys_tgt is None:
-        raise ValueError("give decoys for at least one side: --decoys-src or --decoys-tgt")
     run = open_run(args.directory)
-    null = fit_null(run, args.decoys_src, args.decoys_tgt)
-    table = Table("wrong", [f"{run.score_name} above", "pairs", "right"])
+    decoys = args.decoys_src, args.decoys_tgt
+    if any(decoys):
+        estimates = Estimates.by(fit_null(run, *decoys), run.pairs.score)
+    else:
+        estimates = by_scores(run)
+    table = Table("wrong", [f"{run.score_name} above", "pairs", "right", "95% interval"])
     print_line(table.header)
-    for wanted, threshold, kept, right in thresholds(run.pairs.score, null):
-        print_line(table.row(f"{wanted:.0%}", f"{threshold:.4f}", kept, f"{right:.0f}"))
-    kept = write_calibrated(run, null, args.output, fdr=args.fdr)
+    for wanted, threshold, kept, right, interval in thresholds(estimates):
+        print_line(table.row(f"{wanted:.0%}", f"{threshold:.4f}", kept, f"{right:.0f}", interval))
+    kept = write_calibrated(run, estimates, args.output, fdr=args.fdr)
     print_line(f"{kept} of {len(run.pairs)} pairs written")
     return 0
 

@@ -10,7 +10,7 @@ import numpy as np
 from eval.report.charts import Chart
 from eval.report.figures import decile_ranks, histogram, hubs, spread
 from eval.report.tables import folded, pair_table, table
-from eval.runs.calibration import thresholds
+from eval.runs.calibration import Estimates, thresholds
 from eval.runs.explain import explain
 from eval.runs.gold import Gold
 from eval.runs.store import Run
@@ -122,7 +122,7 @@ def estimates_section(run: Run, null: Null) -> str:
         chart.line(points, css=f"line {css}")
     rows = [
         [f"{wanted:.0%}", f"{threshold:.4f}", f"{kept:,}", f"{right:,.0f}"]
-        for wanted, threshold, kept, right in thresholds(scores, null)
+        for wanted, threshold, kept, right, _ in thresholds(Estimates.by(null, scores))
         if kept
     ]
     heads = ["wrong pairs at most", "threshold", "pairs above it", "of these right"]

@@ -1,7 +1,9 @@
-"""Thresholds without gold for a finished run: decoys in, probabilities of its pairs out."""
+"""Thresholds without gold for a finished run, by decoys or from the scores of its pairs alone."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,6 +11,7 @@ import numpy as np
 from encoder import load_encoder
 from encoder.words import WordEncoder
 from eval.data.textfiles import read_lines
+from eval.metrics.bootstrap import Interval
 from eval.runs.pairs import write_jsonl
 from eval.runs.side import Side
 from eval.runs.store import Run
@@ -19,10 +22,10 @@ from miner.fdr import (
     mine_added,
     nearly_copied,
     probabilities,
-    threshold_at,
     usable_decoys,
 )
 from miner.knn.exact import search_both
+from miner.score_calibration import Calibration
 from miner.storage.places import Place
 from miner.word_match import align_texts, aligned_scores
 
@@ -32,6 +35,75 @@ if TYPE_CHECKING:
     from encoder import Encoder
 
 WANTED = (0.01, 0.05, 0.1, 0.2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimates:
+    """What is estimated of P pairs, best first; all arrays are float64 (P,).
+
+    ``rates`` are the least FDR of any threshold that keeps each pair. ``interval`` takes an
+    FDR, and gives the 95 % interval of the share of wrong pairs among those kept, or None.
+    """
+
+    scores: NDArray[np.float64]
+    probabilities: NDArray[np.float64]
+    rates: NDArray[np.float64]
+    interval: Callable[[float], Interval | None]
+
+    @classmethod
+    def by(cls, null: Null, scores: NDArray[np.float64]) -> Estimates:
+        """Estimate by the scores of decoys."""
+        return cls(
+            scores=scores,
+            probabilities=probabilities(scores, null),
+            rates=false_discovery_rates(scores, null),
+            interval=lambda fdr: None,
+        )
+
+    def kept(self, fdr: float) -> int:
+        """Return how many of the pairs keep to an FDR."""
+        return int(np.searchsorted(self.rates, fdr, side="right"))
+
+    def threshold(self, fdr: float) -> float:
+        """Return the lowest threshold for an FDR; inf where there is none."""
+        kept = self.kept(fdr)
+        return float(np.nextafter(self.scores[kept - 1], -np.inf)) if kept else np.inf
+
+
+def by_scores(run: Run) -> Estimates:
+    """Estimate from the scores alone, which have to be those of ``--align``.
+
+    Raises:
+        ValueError: they are not, or nothing can be estimated from them.
+    """
+    _check_whole(run)
+    for name in ("threshold", "filters"):
+        if run.options[name]:
+            raise ValueError(
+                f"{run.directory}: estimates from the scores alone need all pairs; mine without "
+                f"--{name} (nothing is searched again)"
+            )
+    if not run.options["align"]:
+        raise ValueError(
+            f"{run.directory}: scores by margin alone do not say how many pairs are wrong; mine "
+            "with --align (nothing is searched again), or give --decoys-src or --decoys-tgt"
+        )
+    scores = run.pairs.score
+    calibration = Calibration.of(scores)
+    return Estimates(
+        scores=scores,
+        probabilities=calibration.probability(scores),
+        rates=calibration.rates[calibration.histogram.bins(scores)],
+        interval=lambda fdr: calibration.expected(calibration.threshold(fdr)).interval,
+    )
+
+
+def _check_whole(run: Run) -> None:
+    if "fdr" in run.summary:
+        raise ValueError(
+            f"{run.directory}: its pairs were chosen by --fdr, and estimates need all pairs; give "
+            "the run's command again without it (nothing is searched again)"
+        )
 
 
 def fit_null(run: Run, sources: Place | None, targets: Place | None) -> Null:
@@ -46,6 +118,7 @@ def fit_null(run: Run, sources: Place | None, targets: Place | None) -> Null:
         ValueError: a file cannot be read, decoys are sentences of the run, pairs are mined for too
             few of them, or they cannot be encoded as the run's sentences were.
     """
+    _check_whole(run)
     if run.options["scope"] == "document":
         raise ValueError(
             f"{run.directory}: the run searched within documents, which decoys have none of; "
@@ -112,21 +185,22 @@ def _taken(run: Run, side: Side) -> NDArray[np.float64]:
     return taken
 
 
-def thresholds(scores: NDArray[np.float64], null: Null) -> list[tuple[float, float, int, float]]:
+def thresholds(estimates: Estimates) -> list[tuple[float, float, int, float, Interval | None]]:
     """Return for each wanted FDR: it, the threshold, the pairs above it, and the right ones.
 
-    The last are as many as are expected, by the probabilities of the pairs.
+    The last are as many as are expected, by the probabilities of the pairs; then comes the
+    interval of the FDR.
     """
-    right = np.cumsum(probabilities(scores, null))
+    right = np.cumsum(estimates.probabilities)
     rows = []
     for wanted in WANTED:
-        threshold = threshold_at(scores, null, fdr=wanted)
-        kept = int((scores > threshold).sum())
-        rows.append((wanted, threshold, kept, float(right[kept - 1]) if kept else 0.0))
+        kept, threshold = estimates.kept(wanted), estimates.threshold(wanted)
+        interval = estimates.interval(wanted) if kept else None
+        rows.append((wanted, threshold, kept, float(right[kept - 1]) if kept else 0.0, interval))
     return rows
 
 
-def write_calibrated(run: Run, null: Null, path: Place, *, fdr: float | None) -> int:
+def write_calibrated(run: Run, estimates: Estimates, path: Place, *, fdr: float | None) -> int:
     """Write the pairs, or those that keep the FDR, as JSON lines with their probability.
 
     Returns how many there are. ``fdr`` of a pair is the least that any threshold has that keeps it.
@@ -135,15 +209,16 @@ def write_calibrated(run: Run, null: Null, path: Place, *, fdr: float | None) ->
         ValueError: no threshold keeps that FDR.
         OutputError: the file cannot be written.
     """
-    scores = run.pairs.score
-    rates = false_discovery_rates(scores, null)
-    threshold = -np.inf if fdr is None else threshold_at(scores, null, fdr=fdr)
-    kept = int((scores > threshold).sum())
+    kept = len(estimates.scores) if fdr is None else estimates.kept(fdr)
     if not kept:
         raise ValueError(
             f"no threshold has an estimated share of wrong pairs of at most {fdr}; the best has "
-            f"{rates[0]:.3f}: give a larger --fdr"
+            f"{estimates.rates[0]:.3f}: give a larger --fdr"
         )
-    figures = {"score": scores, "probability": probabilities(scores, null), "fdr": rates}
+    figures = {
+        "score": estimates.scores,
+        "probability": estimates.probabilities,
+        "fdr": estimates.rates,
+    }
     write_jsonl(run, path, np.arange(kept), figures)
     return kept

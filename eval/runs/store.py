@@ -145,6 +145,8 @@ class Run:
         work = WorkFolder(self.directory)
         if "filters" in self.summary:
             return work.filtered
+        if "fdr" in self.summary:
+            return work.rated
         return work.aligned if self.options["align"] else work.pairs
 
 

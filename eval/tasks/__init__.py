@@ -44,11 +44,11 @@ class Task(NamedTuple):
 TASKS = {
     "bucc": Task("bucc", "mine comparable corpora with gold pairs: F1"),
     "tatoeba": Task("tatoeba", "find translations by similarity search: error rate"),
-    "xsim": Task("xsim", "the same by margin, among aligned texts: error rate"),
+    "xsim": Task("xsim", "the same by margin, among aligned texts"),
     "xsim++": Task("xsim_pp", "the same among English sentences and falsified copies of them"),
-    "retrieval": Task("retrieval", "is the translation among the 1, 5, 10 nearest?"),
+    "retrieval": Task("retrieval", "find translations among other sentences: P@1, P@5, P@10"),
     "sts": Task("sts", "correlation of human and vector similarity: Pearson's r"),
     "align": Task("align", "align documents with their translations: F1"),
-    "fdr": Task("fdr", "are thresholds chosen without gold what they claim to be?"),
-    "filters": Task("filters", "effect of filters and of a second score on F1"),
+    "fdr": Task("fdr", "thresholds chosen without gold, judged by gold"),
+    "filters": Task("filters", "effect of filters and of a second score: F1"),
 }

@@ -61,7 +61,7 @@ def train_cells(sample: Matrix, count: int) -> Matrix:
 
 
 def _evenly(rows: int, count: int) -> NDArray[np.int64]:
-    """So many of the rows at an even stride."""
+    """Return ``count`` of the rows, at an even stride."""
     return np.arange(count) * rows // count
 
 
@@ -212,7 +212,7 @@ def _complete(
 
 
 def _tiles(left: _Cells, right: _Cells, *, only: NDArray[np.int64] | None = None) -> Iterator[Tile]:
-    """The rows (``only`` some of them) and columns of each cell."""
+    """Yield the rows (``only`` some of them) and columns of each cell."""
     wanted = np.full(int(left.rows.max(initial=-1)) + 1, only is None)
     if only is not None:
         wanted[only] = True

@@ -24,7 +24,7 @@ UNEVEN = 1.5
 TRAINING_ROWS, TRAINING_ROUNDS = 256, 25
 PROBED_CELLS = 1 / 16
 # At most so many candidates of a row are kept, see miner.knn.core.tuning.
-MOST_KEPT, SPARE = 64, 4
+MAX_KEPT, SPARE = 64, 4
 # Bytes of a row while it is searched, beside its vectors, candidates and neighbours: the groups of
 # equal rows and how they are found, and the numbers that bounds are made of.
 ROW_BYTES = 160
@@ -80,7 +80,7 @@ class Cost:
 
 
 def exact_cost(problem: Problem, machine: Machine, precision: Precision | None = None) -> Cost:
-    """The exact two-way search, in the precision that is given or soonest done."""
+    """Estimate the exact two-way search, in the precision that is given or soonest done."""
     choices = [precision] if precision else list(machine.products)
     seconds = min(
         problem.similarities * _similarity(problem, machine, choice)
@@ -93,12 +93,12 @@ def exact_cost(problem: Problem, machine: Machine, precision: Precision | None =
 
 
 def _similarity(problem: Problem, machine: Machine, precision: Precision) -> float:
-    """Seconds of one similarity: its product, and its test against two rows' candidates."""
+    """Return seconds of one similarity: its product, and its test against two rows' candidates."""
     return 2 * problem.dim / machine.products[precision] + machine.tests[precision]
 
 
 def _candidates(problem: Problem, machine: Machine, precision: Precision) -> float:
-    """Seconds of keeping and rescoring candidates.
+    """Return seconds of keeping and rescoring candidates.
 
     Of M columns in random order, place m is among the best C so far with odds C / m.
     """
@@ -111,7 +111,7 @@ def _candidates(problem: Problem, machine: Machine, precision: Precision) -> flo
 
 
 def cells_cost(problem: Problem, machine: Machine) -> Cost:
-    """The cell join: approximate, both directions at once."""
+    """Estimate the cell join, an approximate search of both directions at once."""
     cells = default_cells(max(problem.sources, problem.targets))
     share = min(1.0, UNEVEN * PROBES**2 / cells)
     precision = _soonest(problem, machine)
@@ -130,7 +130,7 @@ def cells_cost(problem: Problem, machine: Machine) -> Cost:
 
 
 def index_cost(problem: Problem, machine: Machine, cells: int) -> Cost:
-    """Two searches of FAISS's ``IVFn,Flat`` with n ``cells``: approximate."""
+    """Estimate two searches of FAISS's ``IVFn,Flat`` with n ``cells``: approximate."""
     probed = max(1, round(cells * PROBED_CELLS))
     operations = 2 * 2.0 * problem.similarities * problem.dim * probed / cells
     operations += 2 * 2.0 * problem.rows * cells * problem.dim  # rows are added, then searched for
@@ -155,13 +155,13 @@ def tile_bytes(problem: Problem, *, threads: int) -> int:
     Unit rows are float32; where many are equal, the distinct ones are copied; codes take up to two
     bytes a number; a candidate takes 8 bytes, a neighbour 12, and there may be three copies of it.
     """
-    kept = max(MOST_KEPT, problem.k + SPARE)
+    kept = max(MAX_KEPT, problem.k + SPARE)
     row = problem.dim * (4 + 4 + 2) + 8 * kept + 3 * 12 * problem.k + ROW_BYTES
     return problem.rows * row + threads * THREAD_BYTES
 
 
 def rows_per_shard(room: int, *, dim: int, k: int, threads: int, least: int, most: int) -> int:
-    """The most rows, up to ``most``, of which ``room`` bytes can search two shards.
+    """Return the most rows, up to ``most``, of which ``room`` bytes can search two shards.
 
     They are ``least`` times a power of two; 0 if not even ``least`` fit.
     """

@@ -30,7 +30,7 @@ def search_documents(
     k: int,
     progress: Callable[[int], None] = lambda similarities: None,
 ) -> tuple[Neighbours, Neighbours]:
-    """The k nearest of the rows of the paired documents, for both sides.
+    """Return the k nearest of the rows of the paired documents, for both sides.
 
     Args:
         source: rows as ``miner.knn.core.rescore.unit_rows`` makes them, float32 (N, D).

@@ -57,7 +57,7 @@ def find_distinct(rows: Matrix) -> Distinct:
 
 
 def _keys(rows: Matrix) -> NDArray[np.float64]:
-    """A number for each row, equal for equal rows.
+    """Return a number for each row, equal for equal rows.
 
     Unit rows are multiples of 2**-26, so their products with integers of 20 bits are exact up to
     4,096 dimensions, and nearly always equal past that: where it is not, equal rows stay apart.

@@ -33,9 +33,9 @@ PROBED_CELLS = 1 / 16
 HNSW_BREADTH = 128
 
 # FAISS's guideline, points for each k-means centroid: with fewer it warns, more it leaves out.
-FEWEST_POINTS, MOST_POINTS = 39, 256
+MIN_POINTS, MAX_POINTS = 39, 256
 TRAINING_BYTES = 4 << 30  # of float32 vectors, where 256 for each centroid would take more
-LEAST_CELLS = 256  # what is trained but not by k-means (PCA, SQ) gets as many points as a PQ
+MIN_CELLS = 256  # what is trained but not by k-means (PCA, SQ) gets as many points as a PQ
 
 ANY_DIM = 1024 * 75  # divisible by the subvectors of most product quantisers
 PARAMETER = re.compile(r"(?!ht=)\w+=([1-9][0-9]{0,8})")  # ht: of polysemous codes, see below
@@ -109,9 +109,9 @@ def training_points(index: faiss.Index, rows: int) -> int:
     """How many of ``rows`` vectors the index should be trained on; 0 if it needs no training."""
     if index.is_trained:
         return 0
-    cells = max(LEAST_CELLS, cells_of(index))
-    affordable = max(FEWEST_POINTS * cells, TRAINING_BYTES // (4 * index.d))
-    return min(rows, MOST_POINTS * cells, affordable)
+    cells = max(MIN_CELLS, cells_of(index))
+    affordable = max(MIN_POINTS * cells, TRAINING_BYTES // (4 * index.d))
+    return min(rows, MAX_POINTS * cells, affordable)
 
 
 def train_index(index: faiss.Index, sample: Matrix, *, factory: str) -> None:
@@ -170,12 +170,12 @@ def search_index(index: faiss.Index, queries: Matrix, *, count: int) -> Neighbou
 
 
 def reason_of(error: RuntimeError) -> str:
-    """What an error of FAISS's says, without the place in its source."""
+    """Return what an error of FAISS's says, without the place in its source."""
     return re.split(r"\.\w+:\d+: (?:Error: )?", str(error))[-1]
 
 
 def _parts(index: Any) -> Iterator[Any]:  # noqa: ANN401 (each kind has parts of its own)
-    """The index and what it is made of: inner indexes, quantisers."""
+    """Yield the index and what it is made of: inner indexes, quantisers."""
     import faiss
 
     yield index

@@ -1,4 +1,4 @@
-"""What this machine needs for the steps of a search, measured in some tenths of a second."""
+"""What this machine needs for the steps of a search, measured in a few tenths of a second."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _measure(dim: int, k: int) -> Machine:
 
 
 def _soonest(work: Callable[[], object]) -> float:
-    """Seconds of the fastest of some calls; one before them loads what needs loading."""
+    """Return seconds of the fastest of some calls; one before them loads what needs loading."""
     work()
     times = []
     for _ in range(REPEATS):
@@ -82,7 +82,7 @@ def _taking(left: Codes, right: Codes, kept: int) -> tuple[float, float]:
     bounds += left.bias[:, None] + right.bias
 
     def take(floors: tuple[Matrix, Matrix]) -> float:
-        """Seconds of taking the tile into lists that are full of such bounds."""
+        """Return seconds of taking the tile into lists that are full of such bounds."""
         lists = []
         for floor in floors:
             candidates = Candidates.none(len(floor), kept)
@@ -101,12 +101,12 @@ def _taking(left: Codes, right: Codes, kept: int) -> tuple[float, float]:
 
 
 def _best_but(bounds: Matrix, place: int, *, axis: int) -> Matrix:
-    """The ``place``-th largest of each row (axis 1) or column (axis 0)."""
+    """Return the ``place``-th largest of each row (axis 1) or column (axis 0)."""
     return np.asarray(np.partition(bounds, -place, axis=axis).take(-place, axis=axis))
 
 
 def _fetching(x: Matrix, y: Matrix, k: int) -> float:
-    """Seconds of rescoring one candidate."""
+    """Return seconds of rescoring one candidate."""
     random = np.random.default_rng(1)
     queries = x[:TILE_ROWS]
     candidates = Candidates.none(len(queries), 2 * k)
@@ -120,7 +120,7 @@ def _fetching(x: Matrix, y: Matrix, k: int) -> float:
 
 
 def _preparing(x: Matrix, y: Matrix, k: int) -> float:
-    """Seconds a row: unit length, equal rows, the choice of a precision, and codes."""
+    """Return seconds a row: unit length, equal rows, the choice of a precision, and codes."""
     start = time.perf_counter()
     x, y = unit_rows(x), unit_rows(y)
     find_distinct(x), find_distinct(y)

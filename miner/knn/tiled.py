@@ -145,7 +145,7 @@ def _complete(
 
 
 def _tiles(rows: int, columns: int) -> Iterator[Tile]:
-    """All products, diagonally: neighbouring tiles share neither rows nor columns."""
+    """Yield all products, diagonally: neighbouring tiles share neither rows nor columns."""
     tops, lefts = blocks(rows, passes.TILE_ROWS), blocks(columns, passes.TILE_COLUMNS)
     for step in range(len(lefts)):
         for number, top in enumerate(tops):
@@ -153,7 +153,7 @@ def _tiles(rows: int, columns: int) -> Iterator[Tile]:
 
 
 def _tiles_of(rows: NDArray[np.int64], columns: int) -> Iterator[Tile]:
-    """The products of some rows."""
+    """Yield the products of some rows."""
     for left in blocks(columns, passes.TILE_COLUMNS):
         for top in blocks(len(rows), passes.TILE_ROWS):
             yield Tile(rows=rows[top], columns=left)

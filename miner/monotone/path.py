@@ -1,6 +1,6 @@
 """The inner loop of monotone alignment, compiled by Numba: the cheapest path through a band.
 
-Compiled when first called (some seconds) and kept in Numba's cache on disk.
+Compiled when first called (a few seconds) and kept in Numba's cache on disk.
 """
 
 from __future__ import annotations

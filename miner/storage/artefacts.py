@@ -6,7 +6,7 @@ An artefact is a folder of files. They are written under temporary names and ren
 - ``key``: a hash of everything that decides the content (stage, options, digests of the inputs), so
   that a changed option never meets a stale file;
 - ``files``: the SHA-256 of each file, so that a damaged or exchanged file is refused by name;
-- ``facts``: what the stage wants to tell of it (row counts, what was dropped and why).
+- ``facts``: metadata of the stage (row counts, what was dropped and why).
 
 The folder may be on any file system (``miner.storage.places``). Files are written here first, and
 read from here: those of a remote artefact are fetched when they are asked for, and checked then.
@@ -52,7 +52,7 @@ class Artefact:
     facts: Mapping[str, Any]
 
     def file(self, name: str) -> Path:
-        """The path of one of its files on this machine; it may be gone ten minutes later.
+        """Return the path of one of its files on this machine; it may be gone ten minutes later.
 
         Raises:
             ArtefactError: it is remote, and missing or damaged.
@@ -82,7 +82,7 @@ def file_digest(path: Path) -> str:
 
 
 def find(folder: Place, *, key: str) -> Artefact | None:
-    """The artefact sealed in ``folder`` for ``key``, if there is one.
+    """Return the artefact sealed in ``folder`` for ``key``, if there is one.
 
     Raises:
         ArtefactError: there is, but a file of it was damaged.
@@ -236,7 +236,7 @@ def _check_files(folder: Place, digests: Mapping[str, str]) -> None:
 
 
 def _local(folder: Place, name: str, digest: str) -> Path:
-    """The path of a file; if it is remote, that of a checked copy."""
+    """Return the path of a file; if it is remote, that of a checked copy."""
     if not isinstance(folder, RemotePath):
         return folder / name
     try:

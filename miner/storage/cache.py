@@ -89,7 +89,7 @@ def keep(local: Path, digest: str) -> None:
 
 
 def fetch(remote: RemotePath, digest: str) -> Path | None:
-    """A local copy of a file with this SHA-256 (hexadecimal); None if it has another one.
+    """Return a local copy of a file with this SHA-256 (hexadecimal); None if it has another one.
 
     Raises:
         FileNotFoundError: it is not there.
@@ -111,7 +111,7 @@ def fetch(remote: RemotePath, digest: str) -> Path | None:
 
 
 def _is_kept(path: Path) -> bool:
-    """Whether the file is there; it counts as used now."""
+    """Return whether the file is there; it counts as used now."""
     try:
         os.utime(path)
     except FileNotFoundError:

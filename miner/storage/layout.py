@@ -7,7 +7,7 @@
     indexes/SIDE/NNNNN/         index.faiss, or cells.npy
     tiles/NNNNN-NNNNN/          SIDE.NNNNN.ids.npy and .cosines.npy of each shard in the tile
     neighbours/SIDE/NNNNN/      SIDE.ids.npy and SIDE.cosines.npy
-    pairs/ aligned/ filtered/   pairs.parquet; rejected.parquet, where filters are used
+    pairs/ aligned/ rated/ filtered/   pairs.parquet; rejected.parquet, where filters are used
     rejected/SIDE.parquet       what was left out of a side
     progress/                   what the run has done so far
     run.json                    counts of everything, and the options
@@ -31,7 +31,7 @@ CORPUS, DOCUMENT = SCOPES = ("corpus", "document")
 # What ``clean`` removes, and what else no output may lie in.
 ARTEFACTS = (
     *("sentences", "embeddings", "indexes", "tiles", "neighbours"),
-    *("pairs", "aligned", "filtered"),
+    *("pairs", "aligned", "rated", "filtered"),
 )
 OWN_FOLDERS = (*ARTEFACTS, "progress", "rejected")
 
@@ -119,6 +119,11 @@ class WorkFolder:
     def aligned(self) -> Place:
         """The artefact of the pairs as their words score them."""
         return self.root / "aligned"
+
+    @property
+    def rated(self) -> Place:
+        """Return the artefact of the pairs that keep to a share of wrong ones."""
+        return self.root / "rated"
 
     @property
     def filtered(self) -> Place:

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 __all__ = ["Origin", "Output", "OutputError", "check_output", "pairs_schema", "write_pairs"]
 
 
-def pairs_schema(*, aligned: bool = False, reasons: bool = False) -> pa.Schema:
+def pairs_schema(*, aligned: bool = False, rated: bool = False, reasons: bool = False) -> pa.Schema:
     """Return the Arrow schema of the pairs: the fields of JSON lines and Parquet, in this order.
 
-    Aligned pairs have what their score is made of, those that filters rejected the ``reason``.
+    Rated pairs have their ``probability``, aligned ones what their score is made of, those that
+    filters rejected the ``reason``.
     """
     import pyarrow as pa
 
@@ -32,6 +33,7 @@ def pairs_schema(*, aligned: bool = False, reasons: bool = False) -> pa.Schema:
     schema = pa.schema(
         {
             "score": pa.float64(),
+            **({"probability": pa.float64()} if rated else {}),
             **(aligned_fields() if aligned else {}),
             "source_id": pa.string(),
             "target_id": pa.string(),
@@ -72,6 +74,7 @@ def write_pairs(
     *,
     origin: Origin,
     aligned: bool = False,
+    rated: bool = False,
     reasons: bool = False,
 ) -> int:
     """Write pairs in the order they come, each file whole or not at all; returns how many.
@@ -92,7 +95,7 @@ def write_pairs(
             files = [
                 open_files.enter_context(_compressed(place, output.compression)) for place in places
             ]
-            schema = pairs_schema(aligned=aligned, reasons=reasons)
+            schema = pairs_schema(aligned=aligned, rated=rated, reasons=reasons)
             return output.format.load().write(files, batches, schema, origin)
 
 

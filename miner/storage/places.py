@@ -18,7 +18,7 @@ _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
 def place(text: str) -> Place:
-    """A local path, or what a URI names; ``file://`` URIs are local paths."""
+    """Return a local path, or what a URI names; ``file://`` URIs are local paths."""
     if not _URI.match(text):
         return Path(text)
     if text.lower().startswith("file://"):
@@ -27,20 +27,20 @@ def place(text: str) -> Place:
 
 
 def file_state(path: Place) -> tuple[int, ...]:
-    """What is likely to tell a file from what it was before, without reading it."""
+    """Return what is likely to tell a file from what it was before, without reading it."""
     found = path.stat()
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def same_file(one: Place, other: Place) -> bool:
-    """Whether two places that there are are one."""
+    """Return whether two places that there are are one."""
     if isinstance(one, RemotePath) or isinstance(other, RemotePath):
         return one == other
     return one.samefile(other)
 
 
 def lies_in(path: Place, folder: Place) -> bool:
-    """Whether a path is below a folder, or is it."""
+    """Return whether a path is below a folder, or is it."""
     if isinstance(path, RemotePath):
         return isinstance(folder, RemotePath) and path.lies_in(folder)
     if isinstance(folder, RemotePath):
@@ -57,7 +57,7 @@ def remove_tree(folder: Place) -> None:
 
 
 def tree_files(folder: Place) -> list[tuple[Place, int]]:
-    """The files in a folder and all below, with their sizes; none if there is none."""
+    """Return the files in a folder and all below, with their sizes; none if there is none."""
     if isinstance(folder, RemotePath):
         return [*folder.files(recursive=True)]
     return [(path, path.stat().st_size) for path in folder.rglob("*") if path.is_file()]

@@ -46,7 +46,7 @@ class RemotePath:
     """A file or folder named by a URI such as ``s3://bucket/folder?region=eu-west-1``.
 
     What follows ``?`` are options of Arrow's file system, which the paths below share. ``str``
-    shows neither these nor a key and secret before ``@``, so it can be told to anyone.
+    shows neither these nor a key and secret before ``@``, so it can be shown to anyone.
     """
 
     def __init__(self, root: str, inner: PurePosixPath, query: str) -> None:
@@ -54,7 +54,7 @@ class RemotePath:
 
     @classmethod
     def from_uri(cls, uri: str) -> RemotePath:
-        """Take a URI apart; what Arrow cannot make of it is told when it is used."""
+        """Take a URI apart; what Arrow cannot make of it is reported when it is used."""
         address, _, query = uri.partition("?")
         scheme, _, rest = address.partition("://")
         authority, _, inner = rest.partition("/")
@@ -100,31 +100,31 @@ class RemotePath:
         return RemotePath(self._root, self._inner.parent, self._query)
 
     def with_suffix(self, suffix: str) -> RemotePath:
-        """The same place under a name with that suffix."""
+        """Return the same place under a name with that suffix."""
         return RemotePath(self._root, self._inner.with_suffix(suffix), self._query)
 
     def absolute(self) -> RemotePath:
-        """Itself."""
+        """Return itself."""
         return self
 
     resolve = absolute
 
     def lies_in(self, folder: RemotePath) -> bool:
-        """Whether it is below that folder, or is it."""
+        """Return whether it is below that folder, or is it."""
         return folder._root == self._root and self._inner.is_relative_to(folder._inner)
 
     def exists(self) -> bool:
-        """Whether anything is there."""
+        """Return whether anything is there."""
         from pyarrow import fs
 
         return bool(self._info().type != fs.FileType.NotFound)
 
     def is_file(self) -> bool:
-        """Whether it is a file."""
+        """Return whether it is a file."""
         return bool(self._info().is_file)
 
     def is_dir(self) -> bool:
-        """Whether it is a folder; object stores have those in which something lies."""
+        """Return whether it is a folder; object stores have those in which something lies."""
         from pyarrow import fs
 
         return bool(self._info().type == fs.FileType.Directory)
@@ -139,7 +139,7 @@ class RemotePath:
             return filesystem.get_file_info(path)
 
     def files(self, *, recursive: bool = False) -> list[tuple[RemotePath, int]]:
-        """The files in a folder, or in it and all below, with their sizes."""
+        """Return the files in a folder, or in it and all below, with their sizes."""
         from pyarrow import fs
 
         with self._found() as (filesystem, path):
@@ -148,7 +148,7 @@ class RemotePath:
         return [(self / info.path[len(path) :].strip("/"), info.size) for info in found]
 
     def iterdir(self) -> Iterator[RemotePath]:
-        """The files in a folder."""
+        """Yield the files in a folder."""
         return (file for file, _ in self.files())
 
     def open(self, mode: str = "rb") -> IO[bytes]:
@@ -159,7 +159,7 @@ class RemotePath:
 
     @contextmanager
     def reading(self) -> Iterator[IO[bytes]]:
-        """A stream of the file's bytes; what fails while it is read is told like all else."""
+        """A stream of the file's bytes; what fails while it is read is reported like all else."""
         with (
             self._found() as (filesystem, path),
             filesystem.open_input_stream(path, compression=None) as stream,
@@ -167,12 +167,12 @@ class RemotePath:
             yield cast("IO[bytes]", stream)
 
     def read_bytes(self) -> bytes:
-        """All of a file."""
+        """Return all of a file."""
         with self.reading() as stream:
             return stream.read()
 
     def read_text(self, encoding: str = "utf-8") -> str:
-        """All of a text file."""
+        """Return all of a text file."""
         return self.read_bytes().decode(encoding)
 
     def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:
@@ -216,7 +216,7 @@ class RemotePath:
 
     @contextmanager
     def _found(self) -> Iterator[tuple[fs.FileSystem, str]]:
-        """Arrow's file system, and the path in it; what fails within is told in one line."""
+        """Arrow's file system, and the path in it; what fails within is reported in one line."""
         try:
             filesystem, base = _filesystem(self._root, self._query)
             yield filesystem, f"{base.rstrip('/')}/{self._key}".rstrip("/") or "/"
@@ -261,7 +261,7 @@ class _RemoteFile(RawIOBase):
 
 @cache
 def _filesystem(root: str, query: str) -> tuple[fs.FileSystem, str]:
-    """The file system of a URI without a path, and what its paths begin with."""
+    """Return the file system of a URI without a path, and what its paths begin with."""
     from pyarrow import fs
 
     default = _DEFAULTS.get(root.partition("://")[0].lower(), "")

@@ -21,7 +21,7 @@ CHUNK_BYTES = 4 << 20
 
 
 def split_compression(path: AnyPath) -> tuple[str, str]:
-    """The file's lower-case suffix below its compression suffix, and that one (or "")."""
+    """Return the file's lower-case suffix below its compression suffix, and that one (or "")."""
     name = PurePath(str(path))
     compression = name.suffix.lower()
     if compression not in COMPRESSIONS:

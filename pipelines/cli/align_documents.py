@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from encoder import ENCODERS, load_encoder
 from miner.commandline import add_version, run_command
@@ -17,6 +17,13 @@ from miner.storage.places import place
 if TYPE_CHECKING:
     from miner.monotone.align import Alignment
     from miner.storage.places import Place
+
+
+class Sentences(NamedTuple):
+    """The sentences of a document."""
+
+    ids: list[str]
+    texts: list[str]
 
 
 def align_documents(argv: Sequence[str] | None = None, prog: str = "align-documents") -> int:
@@ -34,7 +41,8 @@ def align_parser(prog: str = "align-documents") -> argparse.ArgumentParser:
         "may be merged, split or missing.",
         epilog="A line of OUT, such as [3, 4]:[5]:0.4137, has positions in SRC and in TGT, from 0, "
         "and what it costs to align them: the lower, the more alike. An OUT that ends in .jsonl "
-        "has an object a line with cost, ids and texts.",
+        "has an object a line with cost, ids and texts. With --document-pairs SRC and TGT hold "
+        "many documents, and OUT has to be such a file.",
     )
     add = parser.add_argument
     add("source", type=place, metavar="SRC", help="document with a sentence a line, or as records")
@@ -49,52 +57,87 @@ def align_parser(prog: str = "align-documents") -> argparse.ArgumentParser:
         default="auto",
         help="default: by suffix and content",
     )
+    add(
+        "--document-pairs",
+        type=place,
+        metavar="FILE",
+        help="align these pairs of documents, as adit pair lists them (default: all of SRC is one)",
+    )
     add_version(parser)
     return parser
 
 
 def _align(args: argparse.Namespace) -> int:
-    from encoder.words import WordEncoder
-    from miner.monotone.align import align
-    from miner.monotone.blocks import text_blocks
     from miner.storage.atomic import atomic_file, check_writable
+    from miner.storage.corpus.document_pairs import read_document_pairs
 
+    is_json = PurePath(str(args.output)).suffix == ".jsonl"
+    if args.document_pairs is not None and not is_json:
+        raise ValueError("--document-pairs needs an output (-o) that ends in .jsonl")
     if args.output is not None:
         check_writable(args.output)
-    encoder = load_encoder(args.encoder)
-    sides = [_read(path, args.input_format) for path in (args.source, args.target)]
-    source, target = (
-        text_blocks(
-            texts,
-            encoder.for_language(language).encode,
-            is_bag=isinstance(encoder, WordEncoder),
-        )
-        for (_, texts), language in zip(sides, (args.src_lang, args.tgt_lang), strict=True)
+    paired = args.document_pairs is not None
+    pairs = read_document_pairs(args.document_pairs) if paired else [("", "")]
+    sides = tuple(
+        _read(path, args.input_format, by_document=paired) for path in (args.source, args.target)
     )
-    found = align(source, target)
-    is_json = PurePath(str(args.output)).suffix == ".jsonl"
-    lines = _json_lines(found, sides) if is_json else _lines(found)
+    lines = _alignments(sides, pairs, args, is_json)
     if args.output is None:
         sys.stdout.writelines(lines)
         return 0
-    with atomic_file(args.output) as temporary:
-        temporary.write_text("".join(lines), encoding="utf-8", newline="\n")
+    with atomic_file(args.output) as temporary, open(temporary, "w", encoding="utf-8") as file:
+        file.writelines(lines)
     return 0
 
 
-def _read(path: Place, input_format: str) -> tuple[list[str], list[str]]:
-    """Ids and texts of a document; empty texts where a line holds none."""
-    from miner.storage.corpus.reader import open_corpus
+def _alignments(
+    sides: Sequence[dict[str, Sentences]],
+    pairs: Sequence[tuple[str, str]],
+    args: argparse.Namespace,
+    is_json: bool,
+) -> Iterator[str]:
+    """The lines of one document pair after the other; those that are not there are passed over."""
+    from encoder.words import WordEncoder
+    from miner.monotone.align import align
+    from miner.monotone.blocks import text_blocks
 
-    ids: list[str] = []
-    texts: list[str] = []
-    for records in open_corpus(path, input_format=input_format):
-        ids += records.ids
-        texts += [
-            "" if position in records.rejected else text
-            for position, text in enumerate(records.texts)
-        ]
-    return ids, texts
+    encoder = load_encoder(args.encoder)
+    is_bag = isinstance(encoder, WordEncoder)
+    encoders = [encoder.for_language(language) for language in (args.src_lang, args.tgt_lang)]
+    found_any = False
+    for names in pairs:
+        if not all(name in side for name, side in zip(names, sides, strict=True)):
+            continue
+        found_any = True
+        documents = [side[name] for name, side in zip(names, sides, strict=True)]
+        source, target = (
+            text_blocks(document.texts, own.encode, is_bag=is_bag)
+            for document, own in zip(documents, encoders, strict=True)
+        )
+        found = align(source, target)
+        yield from _json_lines(found, documents, names) if is_json else _lines(found)
+    if not found_any:
+        raise ValueError(
+            f"{args.document_pairs}: none of its documents are in {args.source} and {args.target}; "
+            "give the files that the pairs were made of, in the same order"
+        )
+
+
+def _read(path: Place, input_format: str, *, by_document: bool) -> dict[str, Sentences]:
+    """The sentences by document, or all as one named ""; empty texts where a line holds none."""
+    from miner.storage.corpus.filesets import CorpusReader, corpus_files
+
+    documents: dict[str, Sentences] = {}
+    for records in CorpusReader(
+        corpus_files(path, input_format=input_format), input_format=input_format
+    ):
+        for position, own in enumerate(records.ids):
+            document = documents.setdefault(
+                records.docs[position] if by_document else "", Sentences([], [])
+            )
+            document.ids.append(own)
+            document.texts.append("" if position in records.rejected else records.texts[position])
+    return documents
 
 
 def _lines(found: Alignment) -> Iterator[str]:
@@ -103,13 +146,19 @@ def _lines(found: Alignment) -> Iterator[str]:
         yield f"{list(source)}:{list(target)}:{cost:.6f}\n"
 
 
-def _json_lines(found: Alignment, sides: Sequence[tuple[list[str], list[str]]]) -> Iterator[str]:
+def _json_lines(
+    found: Alignment, documents: Sequence[Sentences], names: Sequence[str]
+) -> Iterator[str]:
     from miner.monotone.blocks import joined
 
     for bead, cost in zip(found.beads(), found.costs.tolist(), strict=True):
         record: dict[str, object] = {"cost": cost}
-        for side, positions, (ids, _) in zip(("source", "target"), bead, sides, strict=True):
-            record[f"{side}_ids"] = [ids[position] for position in positions]
-        for side, positions, (_, texts) in zip(("source", "target"), bead, sides, strict=True):
-            record[f"{side}_text"] = joined([texts[position] for position in positions])
+        sides = list(zip(("source", "target"), bead, documents, names, strict=True))
+        for side, _, _, name in sides:
+            if name:
+                record[f"{side}_doc"] = name
+        for side, positions, document, _ in sides:
+            record[f"{side}_ids"] = [document.ids[position] for position in positions]
+        for side, positions, document, _ in sides:
+            record[f"{side}_text"] = joined([document.texts[position] for position in positions])
         yield json.dumps(record, ensure_ascii=False) + "\n"

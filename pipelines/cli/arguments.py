@@ -88,7 +88,6 @@ def _add_encoder(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> No
 def _add_vector_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("vectors")
     add = group.add_argument
-    add = group.add_argument
     _add_encoder(group)
     add(
         "--precision",
@@ -137,6 +136,14 @@ def _add_mining_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="score pairs by how well their words match, too, separating translations from "
         "same-topic sentences; needs an encoder with word vectors, such as mini",
+    )
+    add(
+        "--fdr",
+        type=float,
+        metavar="R",
+        help="keep as many pairs as possible with an estimated share of at most R wrong, such as "
+        "0.05; estimated from the scores alone, which are those of --align; an error where that is "
+        "impossible, as of parallel or unrelated texts (default: all)",
     )
     add("--top", type=int, metavar="N", help="write the N best pairs (default: all)")
     add(

@@ -22,6 +22,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "train": ("train an encoder on parallel text", "pipelines.cli.train:train_encoder"),
     "encoders": ("list encoders and the languages they cover", "pipelines.cli.encoders:encoders"),
     "fetch": ("fetch LASER's encoder for a language", "pipelines.cli.fetch:fetch_laser_command"),
+    "pair": (
+        "pair the documents of two corpora",
+        "pipelines.cli.pair_documents:pair_documents_command",
+    ),
     "split": (
         "split raw documents into sentences",
         "pipelines.cli.split_documents:split_documents_command",

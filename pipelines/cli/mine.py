@@ -66,12 +66,12 @@ def embed_corpus(argv: Sequence[str] | None = None, prog: str = "embed-corpus") 
 
 
 def _mine(args: argparse.Namespace) -> int:
+    monitor = set_up_logging(args)  # its clock counts what is loaded now, too
     from miner.storage.corpus.filesets import describe_folder
     from pipelines.resources.memory import peak_bytes
     from pipelines.run.mining import mine_corpus as run
     from pipelines.stages.summary import describe, next_steps, read_summary
 
-    monitor = set_up_logging(args)
     if args.plan:
         from pipelines.resources.estimate import plan_run
 
@@ -90,7 +90,7 @@ def _mine(args: argparse.Namespace) -> int:
     if not args.quiet:
         peak = max(peak_bytes(), monitor.peak_bytes)
         sys.stderr.write(describe(summary, monitor.seconds, peak) + "\n")
-        sys.stderr.write(next_steps(options.threshold, args.work_dir) + "\n")
+        sys.stderr.write(next_steps(summary, args.work_dir) + "\n")
     return 0
 
 
@@ -127,6 +127,7 @@ def _planned_work_dir(args: argparse.Namespace) -> Place:
 def _mining_options(args: argparse.Namespace, work_dir: Place) -> MiningOptions:
     """Return the options of the arguments, which have the names of the fields."""
     given = {**vars(args), "work_dir": work_dir, "beam_options": tuple(args.beam_options)}
+    given["align"] = args.align or args.fdr is not None
     given["memory"] = None if args.memory is None else parse_size(args.memory)
     for side, short in (("source", "src"), ("target", "tgt")):
         given[side] = CorpusOptions(

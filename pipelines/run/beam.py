@@ -36,7 +36,6 @@ from pipelines.resources.memory import peak_bytes
 from pipelines.run.executor import StageRunner
 from pipelines.run.steps import START, STEPS, Each, Spread, Step
 
-MIN_SHOWN = 0.05  # seconds
 ENDING_SECONDS = 10.0  # that workers which were interrupted get
 THREADS = "OMP_NUM_THREADS"
 
@@ -240,8 +239,8 @@ def _note_workers(monitor: Monitor, result: PipelineResult) -> None:
     for found in distributions:
         name = found.key.metric
         by_kind.setdefault(name.namespace, {})[name.name] = found.committed
-    took = {name: (found.sum or 0) / 1000 for name, found in by_kind["milliseconds"].items()}
-    monitor.seconds.update({name: spent for name, spent in took.items() if spent >= MIN_SHOWN})
+    for name, spent in by_kind["milliseconds"].items():
+        monitor.note(name, (spent.sum or 0) / 1000)
     peaks = [peak.max or 0 for peak in by_kind["memory"].values()]
     monitor.peak_bytes = max(peaks, default=0)
 

@@ -28,8 +28,10 @@ class StageRunner:
             self._ledger.note_failed(step.name, error)
             raise
         made = result if step.many else [result]
-        self._ledger.note_done(step.name, made=len(made), seconds=time.perf_counter() - start)
         release()
+        seconds = time.perf_counter() - start
+        self._ledger.note_done(step.name, made=len(made), seconds=seconds)
+        self._run.monitor.note(step.name, seconds)
         return made
 
 

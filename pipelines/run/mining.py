@@ -39,6 +39,7 @@ def mine_corpus(options: MiningOptions, monitor: Monitor | None = None) -> None:
     with sole_run(options.work_dir), cache.folder_of_run() as own:
         _sweep(options)
         begin(run.folder, sources_of_elements(STEPS))
+        run.monitor.started()
         if options.runs_inside:
             execute(run, STEPS, START)
             return

@@ -1,7 +1,7 @@
 """The mining graph, as data: the steps that lead from two corpora to an output.
 
     sides -> read -> encode -> train, fill indexes -> all tiles -> search -> merge
-          -> select -> align -> filter -> summary -> export
+          -> select -> align -> rate -> filter -> summary -> export
 
 Elements are small references to sealed artefacts, never sentences or vectors, so next to nothing
 is moved. ``pipelines.run.executor`` interprets the steps in this process, ``pipelines.run.beam`` on
@@ -24,6 +24,7 @@ from pipelines.stages.export import export_pairs
 from pipelines.stages.filter import filter_pairs
 from pipelines.stages.index import fill_index, prepare_sides, train_side
 from pipelines.stages.merge import find_neighbours
+from pipelines.stages.rate import rate_pairs
 from pipelines.stages.read import read_side
 from pipelines.stages.search import cut_tiles, search_tile
 from pipelines.stages.select import select_pairs
@@ -121,6 +122,7 @@ STEPS: tuple[Step, ...] = (
     Gather(name="all neighbours"),
     Each(stage=select_pairs),
     Each(stage=align_pairs),
+    Each(stage=rate_pairs),
     Each(stage=filter_pairs),
     Each(stage=write_summary),
     Each(stage=export_pairs),

@@ -37,7 +37,11 @@ PAIR_BYTES = 200  # what is known of a pair without its texts
 def export_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Write the chosen pairs to ``options.output``, and those that filters rejected beside it."""
     options = run.options
-    about: dict[str, Any] = {"origin": options.origin, "aligned": options.align}
+    about: dict[str, Any] = {
+        "origin": options.origin,
+        "aligned": options.align,
+        "rated": options.fdr is not None,
+    }
     limit = options.top or MAX_PAIRS
     with pair_meter(run, chosen, PAIRS, "export", limit=limit) as meter:
         pairs = _counted(completed_pairs(run, chosen, PAIRS, limit=limit), meter)

@@ -14,7 +14,7 @@ import numpy as np
 
 from miner.knn.core.rescore import check_search
 from miner.knn.faiss_index import (
-    FEWEST_POINTS,
+    MIN_POINTS,
     add_rows,
     cells_of,
     empty_index,
@@ -134,11 +134,11 @@ def _train(run: RunContext, side: EmbeddedSide, spec: IndexSpec) -> tuple[faiss.
         train_index(index, sample, factory=spec.factory)
         meter.advance(count)
     cells = cells_of(index)
-    if count < FEWEST_POINTS * cells:
+    if count < MIN_POINTS * cells:
         logger.warning(
             "index %s: the %s %s sentences are fewer than the %d that FAISS wants for each of %d "
             "cells; less will be found",
-            *(spec.factory, f"{count:,}", side.name, FEWEST_POINTS, cells),
+            *(spec.factory, f"{count:,}", side.name, MIN_POINTS, cells),
         )
     return index, count
 

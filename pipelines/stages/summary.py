@@ -17,6 +17,9 @@ from pipelines.context import RunContext
 from pipelines.references import ChosenPairs
 from pipelines.stages.encode import dropped
 from pipelines.stages.language import describe_language
+from pipelines.stages.rate import advise
+
+MIN_SHOWN = 0.05  # seconds
 
 
 def write_summary(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
@@ -30,6 +33,8 @@ def write_summary(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
         **{side: _side(run, chosen, side) for side in SIDES},
         **chosen.pairs.facts,
     }
+    if advice := advise(run, chosen):
+        summary["advice"] = advice
     if options.top is not None:
         summary["pairs"] = min(summary["pairs"], options.top)
     if options.threshold == -math.inf:  # which JSON cannot write
@@ -78,7 +83,9 @@ def describe(summary: Mapping[str, Any], seconds: Mapping[str, float], peak_byte
     """Return the closing lines of a run, for people."""
     lines = [_describe_side(side, summary[side]) for side in SIDES]
     lines.append(f"pairs: {summary['pairs']:,} of {summary['candidates']:,} candidates")
-    stages = ", ".join(f"{name} {spent:.1f} s" for name, spent in seconds.items())
+    lines += _describe_estimates(summary)
+    shown = {name: spent for name, spent in seconds.items() if spent >= MIN_SHOWN}
+    stages = ", ".join(f"{name} {spent:.1f} s" for name, spent in shown.items())
     if filters := summary.get("filters"):
         caught = ", ".join(f"{name} {count:,}" for name, count in filters.items())
         lines.append(f"rejected by filters: {caught}")
@@ -86,19 +93,43 @@ def describe(summary: Mapping[str, Any], seconds: Mapping[str, float], peak_byte
     return "\n".join(lines)
 
 
-def next_steps(threshold: float, work_dir: Place | None) -> str:
+def _describe_estimates(summary: Mapping[str, Any]) -> list[str]:
+    """Say how many pairs are wrong, and the threshold that would leave few, where known."""
+    if found := summary.get("fdr"):
+        if not found["pairs"]:
+            return [f"wrong: no threshold has an estimated share of at most {found['wanted']:.1%}"]
+        return [f"wrong: {_share(found)} of the {found['pairs']:,} pairs above the threshold"]
+    if (found := summary.get("advice")) and found["pairs"]:
+        return [
+            f"wrong: most of those below {found['threshold']:.4f}; above it {_share(found)} of "
+            f"{found['pairs']:,} pairs"
+        ]
+    return []
+
+
+def _share(estimate: Mapping[str, Any]) -> str:
+    low, high = estimate["interval"]
+    return f"an estimated {estimate['share']:.1%} (95% interval {low:.1%} to {high:.1%})"
+
+
+def next_steps(summary: Mapping[str, Any], work_dir: Place | None) -> str:
     """Return what a run's pairs do and do not say, and the commands that say more."""
-    if threshold == -math.inf:
-        meaning = "threshold: none, so sentences without a translation are paired, too"
-    else:
-        meaning = f"threshold: {threshold:g}"
+    threshold, fdr = summary["options"]["threshold"], summary["options"]["fdr"]
     folder = "DIR" if work_dir is None else shlex.quote(str(work_dir))
     keep = "repeat with --work-dir DIR, then " if work_dir is None else ""
+    look = f"next: {keep}'adit report {folder} -o report.html' to look at them"
+    if fdr is not None:
+        return look
+    meaning = (
+        "threshold: none, so sentences without a translation are paired, too"
+        if threshold is None
+        else f"threshold: {threshold:g}"
+    )
     return (
         f"{meaning}; scores are not probabilities: the share of wrong pairs depends on the text\n"
-        f"next: {keep}'adit report {folder} -o report.html' to look at them, 'adit calibrate "
-        f"{folder} --decoys-src FILE --fdr 0.05 -o good.jsonl' to keep pairs "
-        "of which an estimated 5% are wrong"
+        f"{look}; add --fdr 0.05 to the command to keep pairs of which an estimated 5% are wrong, "
+        f"or 'adit calibrate {folder} --decoys-src FILE --fdr 0.05 -o good.jsonl' to estimate it "
+        "by sentences without a translation"
     )
 
 

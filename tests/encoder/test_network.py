@@ -23,6 +23,7 @@ class Sums:
 
     dim = 2
     device = torch.device("cpu")
+    precision = "float32"
 
     def __init__(self, *, ragged: bool = False) -> None:
         self.ragged = ragged

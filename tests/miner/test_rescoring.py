@@ -79,5 +79,5 @@ def test_a_feature_that_parts_all_pairs_has_a_finite_weight() -> None:
 
 @pytest.mark.parametrize("value", [True, False])
 def test_one_kind_of_pairs(value: bool) -> None:
-    with pytest.raises(ValueError, match="a model needs right pairs and wrong ones"):
+    with pytest.raises(ValueError, match="both right and wrong pairs"):
         Rescorer.trained(np.ones((3, 2)), np.full(3, value))

@@ -173,8 +173,8 @@ def test_raw_embeddings_need_the_right_dim(world: World, run: list[str], refused
     [
         ("nowhere/out.tsv", "there is no folder"),
         ("folder.tsv", "is a folder; name a file in it"),
-        ("out.csv", "the suffix '.csv' names no format of pairs; use one of .tsv"),
-        ("out", "the suffix '' names no format of pairs"),
+        ("out.csv", "names no format of pairs; use one of .tsv"),
+        ("out", "names no format of pairs"),
         ("src.txt/out.tsv", "there is no folder"),
     ],
 )

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
 from miner.extras import EXTRAS
+from pipelines.cli.mine import mine_corpus
 
 # What each command needs, by its arguments; corpora are a.txt and b.txt.
 MINE = ["a.txt", "b.txt", "-o", "out.tsv"]
@@ -20,6 +23,8 @@ CASES = {
     "st": ("pipelines.cli.mine:embed_corpus", ["a.txt", "-o", "a.npy", "--encoder", "st:LaBSE"]),
     "torch": ("pipelines.cli.train:train_encoder", ["data", "-o", "encoder"]),
 }
+SAMPLE = Path(str(files("eval"))) / "assets" / "sample" / "de-en"
+BASE = [*(str(SAMPLE / f"de-en.training.{language}") for language in ("de", "en")), "--align"]
 CODE = """
 import contextlib, importlib, io, json, sys
 modules, cases = json.loads(sys.argv[1])
@@ -41,14 +46,28 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, s
     for name in ("a.txt", "b.txt"):
         (folder / name).write_text("".join(f"{name} {row}\n" for row in range(9)), "utf-8")
     root = Path(__file__).parents[2]
-    command = [sys.executable, "-c", CODE, json.dumps([list(EXTRAS), CASES])]
+    cases = {"base": ("pipelines.cli.mine:mine_corpus", [*BASE, "-q", "-o", "base.jsonl"]), **CASES}
+    command = [sys.executable, "-c", CODE, json.dumps([list(EXTRAS), cases])]
     done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, env={"PYTHONPATH": str(root)}
+        command,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(root)},
     )
     assert done.returncode == 0, done.stderr
-    assert sorted(path.name for path in folder.iterdir()) == ["a.txt", "b.txt"]
-    outcomes: dict[str, tuple[int, str]] = json.loads(done.stdout)
-    return outcomes
+    assert sorted(path.name for path in folder.iterdir()) == ["a.txt", "b.txt", "base.jsonl"]
+    found: dict[str, tuple[int, str]] = json.loads(done.stdout)
+    found["mined"] = (0, (folder / "base.jsonl").read_text(encoding="utf-8"))
+    return found
+
+
+def test_the_base_mines_what_everything_does(
+    outcomes: dict[str, tuple[int, str]], tmp_path: Path
+) -> None:
+    assert tuple(outcomes["base"]) == (0, "")
+    assert mine_corpus([*BASE, "-q", "-o", str(tmp_path / "all.jsonl")]) == 0
+    assert (tmp_path / "all.jsonl").read_text(encoding="utf-8") == outcomes["mined"][1]
 
 
 @pytest.mark.parametrize("extra", CASES)

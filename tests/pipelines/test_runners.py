@@ -62,6 +62,7 @@ def test_two_worker_processes(
     assert one_line(capfd.readouterr().err, "mine-corpus").endswith(f"error: {expected}\n")
 
 
+@pytest.mark.slow
 def test_the_portable_runner_over_grpc(same: Iterator, tmp_path: Path) -> None:
     log = tmp_path / "job.log"
     command = "from apache_beam.runners.portability.local_job_service import LocalJobServicer; "
@@ -88,6 +89,7 @@ def test_the_portable_runner_over_grpc(same: Iterator, tmp_path: Path) -> None:
             service.kill()
 
 
+@pytest.mark.slow
 def test_a_dask_cluster_of_two_worker_processes(same: Iterator, tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed", reason="needs dask[distributed]")
     with distributed.LocalCluster(

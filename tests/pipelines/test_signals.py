@@ -159,4 +159,4 @@ def test_plain_lines_elsewhere(world: World) -> None:
     assert stages == [f"{name}:" for name in "read read encode encode search select export".split()]
     (source,) = (line for line in lines if line.startswith("source: "))
     assert source.startswith("source: 40 sentences read, 0 dropped, 0 repeated, 40 searched")
-    assert any(line.startswith("time: read ") for line in lines)
+    assert any(line.startswith("time: start ") for line in lines)

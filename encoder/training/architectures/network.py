@@ -82,7 +82,7 @@ class Network(Model):
 
 
 def pad(tokens: Tokens, *, end: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Ids int64 (S, T) and lengths int64 (S,): each sentence is ended, then padded, by ``end``."""
+    """Return ids int64 (S, T) and lengths (S,): each sentence is ended, then padded, by ``end``."""
     lengths = np.minimum(np.diff(tokens.offsets), LONGEST)
     ids = np.full((len(tokens), int(lengths.max(initial=0)) + 1), end, dtype=np.int64)
     there = np.arange(ids.shape[1]) < lengths[:, None]

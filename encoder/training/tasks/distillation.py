@@ -73,7 +73,7 @@ def distillation(
     teacher_source: torch.Tensor,
     teacher_target: torch.Tensor,
 ) -> torch.Tensor:
-    """One minus the mean cosine of a student's vectors of a pair to its teacher's vectors of it.
+    """Return one minus the mean cosine of a student's vectors of a pair to its teacher's.
 
     Both sides are drawn to both of the teacher's vectors, so that what these differ in is averaged
     out (Reimers & Gurevych 2020, equation 1, with the cosine loss of Heffernan et al. 2022).

@@ -71,7 +71,7 @@ def translation_ranking(
     margin: float,
     negatives: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """In-batch translation ranking in both directions with an additive margin.
+    """Return the loss of in-batch translation ranking in both directions with an additive margin.
 
     Row ``i`` of ``target`` translates row ``i`` of ``source``; the other B - 1 rows are its
     negatives. The logits are ``scale * (cos(x_i, y_j) - margin * [i == j])``, and the loss is the

@@ -105,7 +105,7 @@ class Translation(Task):
 
 
 def sequence_translation(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
-    """Mean cross entropy of the tokens of translations, in nats: the logarithm of the perplexity.
+    """Return the mean cross entropy of translated tokens, in nats: the perplexity's logarithm.
 
     What LASER is trained by (Artetxe & Schwenk 2019, section 3.2).
 

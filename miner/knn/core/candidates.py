@@ -37,7 +37,7 @@ class Candidates:
         )
 
     def part(self, rows: Rows) -> Candidates:
-        """Those of some rows: a view of a slice, a copy of what positions name."""
+        """Return those of some rows: a view of a slice, a copy of what positions name."""
         return Candidates(bounds=self.bounds[rows], ids=self.ids[rows], floor=self.floor[rows])
 
     def put(self, rows: Rows, part: Candidates) -> None:

@@ -1,6 +1,6 @@
 """The inner loops of the search, compiled by Numba.
 
-All release the interpreter's lock. They are compiled when first called (some seconds) and kept in
+All release the interpreter's lock. They are compiled when first called (a few seconds) and kept in
 Numba's cache on disk.
 """
 
@@ -31,7 +31,7 @@ _compile = njit(
 
 
 def _as_float(value: Any) -> Any:
-    """A product as float32: of int32, of float32, or of bfloat16's bits as uint16."""
+    """Return a product as float32: of int32, of float32, or of bfloat16's bits as uint16."""
     raise NotImplementedError("compiled code only")
 
 
@@ -79,7 +79,7 @@ def _exceeds(
     column_bias: Any,
     column_floor: Any,
 ) -> Any:
-    """Whether one of BLOCK bounds exceeds its row's or its column's floor.
+    """Return whether one of BLOCK bounds exceeds its row's or its column's floor.
 
     Always of so many, which compiles to vector instructions and no loop.
     """
@@ -175,7 +175,7 @@ def _cosine(x: Any, y: Any) -> Any:
 
 @_compile
 def _precedes(cosine: Any, number: Any, other_cosine: Any, other: Any) -> Any:
-    """The order of neighbours: by cosine, best first, then by id."""
+    """Return whether a neighbour comes before another: by cosine, best first, then by id."""
     return cosine > other_cosine or (cosine == other_cosine and number < other)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 BLOCK_BYTES = 1 << 21  # float64 vectors at a time; larger blocks fall out of the cache
-UNIT_BITS = 26  # rounding to 2**-26 moves a cosine by some 6e-9, rounding it to float32 by 2e-8
+UNIT_BITS = 26  # rounding to 2**-26 moves a cosine by about 6e-9, rounding it to float32 by 2e-8
 
 
 def unit_rows(vectors: NDArray[np.floating]) -> NDArray[np.float32]:
@@ -90,7 +90,7 @@ def rescore(
     *,
     k: int,
 ) -> Neighbours:
-    """The best ``k`` of each row's candidates by exact cosine; ties by id, lowest first.
+    """Return the best ``k`` of each row's candidates by exact cosine; ties by id, lowest first.
 
     Reads N * C vectors of D numbers: memory traffic bounds it.
 
@@ -116,7 +116,7 @@ def cosines_of(
     rows: NDArray[np.int64],
     columns: NDArray[np.int64],
 ) -> NDArray[np.float32]:
-    """The exact cosines of P pairs of unit rows, by position: (P,)."""
+    """Return the exact cosines of P pairs of unit rows, by position: (P,)."""
     cosines = np.empty(len(rows), dtype=np.float32)
     size = max(1, BLOCK_BYTES // (8 * max(1, base.shape[1])))
     for start in range(0, len(rows), size):

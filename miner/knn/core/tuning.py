@@ -74,8 +74,8 @@ def _measure_products() -> dict[Precision, float]:
             logger.debug("no %s products here: %s", precision, error)
             continue
         rates[precision] = 2 * ROWS * COLUMNS * DIM / seconds
-    told = ", ".join(f"{precision} {rate / 1e9:.0f}" for precision, rate in rates.items())
-    logger.debug("products of one thread, 10^9 operations a second: %s", told)
+    shown = ", ".join(f"{precision} {rate / 1e9:.0f}" for precision, rate in rates.items())
+    logger.debug("products of one thread, 10^9 operations a second: %s", shown)
     return rates
 
 

@@ -33,7 +33,7 @@ class DeviceError(RuntimeError):
 
 
 def usable_devices() -> list[torch.device]:
-    """The CUDA devices that multiply bfloat16, and rightly; the log tells why others are not."""
+    """The CUDA devices that multiply bfloat16, and rightly; the log says why others are not."""
     usable = []
     for number in range(torch.cuda.device_count()):
         device = torch.device("cuda", number)
@@ -46,7 +46,7 @@ def usable_devices() -> list[torch.device]:
 
 
 def _fault(device: torch.device) -> str:
-    """What is wrong with products on this device; empty if nothing.
+    """Return what is wrong with products on this device; empty if nothing.
 
     They are integers of up to 11 bits, which float32 holds and bfloat16 does not.
     """
@@ -89,7 +89,7 @@ def generate_on_devices(
     """
     assert source.shape[1] == target.shape[1]
     assert source.dtype == target.dtype
-    assert max(len(source), len(target)) <= keys.MOST_ROWS
+    assert max(len(source), len(target)) <= keys.MAX_ROWS
     assert kept > 0
     stop = threading.Event()
     tell = _one_at_a_time(progress)
@@ -130,7 +130,7 @@ def _shares(rows: int, count: int) -> list[range]:
 
 
 def _one_at_a_time(progress: Callable[[int], None]) -> Callable[[int], None]:
-    """The same for several threads."""
+    """Return a progress report that several threads may call."""
     lock = threading.Lock()
 
     def tell(products: int) -> None:
@@ -150,5 +150,5 @@ def _failures_of(device: torch.device) -> Iterator[None]:
 
 
 def _reason(error: RuntimeError) -> str:
-    """An error's first line; CUDA's go on with advice for its developers."""
+    """Return an error's first line; CUDA's go on with advice for its developers."""
     return (str(error) or type(error).__name__).partition("\n")[0]

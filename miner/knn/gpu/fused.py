@@ -78,7 +78,7 @@ def find_hits(
     capacity: int,
     tiling: Tiling,
 ) -> tuple[Hits, Hits]:
-    """The products above the floor of their row, and those above the floor of their column.
+    """Return the products above the floor of their row, and those above the floor of their column.
 
     Costs 2 * N * M * D operations and writes 8 bytes a hit.
 
@@ -122,7 +122,7 @@ def find_hits(
 
 
 def fault(tiling: Tiling, device: torch.device, dtype: torch.dtype) -> str:
-    """What is wrong with the kernel on this device; empty if nothing.
+    """Return what is wrong with the kernel on this device; empty if nothing.
 
     Tiles with edges, lines with too many hits and lines with none, of integers: exact in every
     order of summation.
@@ -153,7 +153,7 @@ def fault(tiling: Tiling, device: torch.device, dtype: torch.dtype) -> str:
 
 
 def _are_hits(hits: Hits, table: torch.Tensor, floors: torch.Tensor, *, first: int) -> bool:
-    """Whether these are the hits in a table (N, M) of products, as far as there was room."""
+    """Return whether these are the hits in a table (N, M) of products, as far as there was room."""
     above = table > floors[:, None]
     positions = torch.arange(first, first + table.shape[1]).expand(table.shape)
     expected = keys.pack(table, positions).masked_fill(~above, keys.EMPTY)

@@ -20,7 +20,7 @@ from miner.arrays import NO_NEIGHBOUR
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-MOST_ROWS = 2**31 - 1  # of one side: positions are int32
+MAX_ROWS = 2**31 - 1  # of one side: positions are int32
 _MAGNITUDE = 2**31 - 1  # all bits but the sign
 _LOW = 2**32 - 1
 # Product -inf, position -1: below every candidate.
@@ -46,18 +46,18 @@ def no_candidates(rows: int, kept: int, device: torch.device) -> torch.Tensor:
 
 
 def pack(products: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
-    """The keys of float32 products and integer positions of the same shape."""
+    """Return the keys of float32 products and integer positions of the same shape."""
     high = _turned(products.contiguous().view(torch.int32)).to(torch.int64)
     return (high << 32) | positions.to(torch.int64)
 
 
 def products(keys: torch.Tensor) -> torch.Tensor:
-    """The float32 products of keys; -inf of EMPTY."""
+    """Return the float32 products of keys; -inf of EMPTY."""
     return _turned((keys >> 32).to(torch.int32)).contiguous().view(torch.float32)
 
 
 def positions(keys: torch.Tensor) -> torch.Tensor:
-    """The int64 positions of keys; -1 of EMPTY."""
+    """Return the int64 positions of keys; -1 of EMPTY."""
     low = keys & _LOW
     return torch.where(low == _LOW, NO_NEIGHBOUR, low)
 
@@ -69,7 +69,7 @@ def best(keys: list[torch.Tensor], kept: int) -> torch.Tensor:
 
 
 def floors(keys: torch.Tensor) -> torch.Tensor:
-    """What the product of a row (N, C) must exceed to change its keys: float32 (N,)."""
+    """Return what the product of a row (N, C) must exceed to change its keys: float32 (N,)."""
     return products(keys[:, -1])
 
 

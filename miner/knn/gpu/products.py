@@ -1,6 +1,6 @@
 """The candidates in one cell of a matrix of products, found on whatever device holds its vectors.
 
-Two ways: write all products to memory and sort them, or let the fused kernel tell those that exceed
+Two ways: write all products to memory and sort them, or let the fused kernel find those that exceed
 what is known already. Axes: ``N`` rows, ``M`` columns of the cell, ``D`` dimensions, ``C``
 candidates.
 """
@@ -48,9 +48,9 @@ class Cell:
 
 
 def by_sorting(cell: Cell) -> Found:
-    """The best keys of each row and of each column.
+    """Return the best keys of each row and of each column.
 
-    Writes the products, reads them to turn them round, and sorts them both ways: some five times
+    Writes the products, reads them to turn them round, and sorts them both ways: about five times
     the price of the product alone.
     """
     tile = product(cell.x, cell.y)
@@ -94,7 +94,7 @@ def _largest(tile: torch.Tensor, kept: int, first: int) -> torch.Tensor:
 
 
 def _completed(hits: Hits, x: torch.Tensor, y: torch.Tensor, kept: int, first: int) -> torch.Tensor:
-    """The keys of hits; rows that had no room for all of theirs are sorted in full."""
+    """Return the keys of hits; rows that had no room for all of theirs are sorted in full."""
     full = (hits.counts > hits.keys.shape[1]).nonzero().flatten()
     for rows in torch.split(full, max(1, DENSE // len(y))):
         largest = _largest(product(x[rows], y), kept, first)
@@ -107,7 +107,7 @@ def _completed(hits: Hits, x: torch.Tensor, y: torch.Tensor, kept: int, first: i
 
 @functools.cache
 def working_tiling(device: torch.device, dtype: torch.dtype) -> Tiling | None:
-    """The best tiling with which the fused kernel works on a device; None if none does.
+    """Return the best tiling with which the fused kernel works on a device; None if none does.
 
     Compiles for some seconds, once: Triton keeps what it compiled on disk.
     """

@@ -4,7 +4,7 @@ Rows and columns are taken in spans that begin with ``SEED`` lines and then doub
 before; a cell is a span of rows by a span of columns. In the first span of rows or of columns there
 are no floors yet: those cells are multiplied into memory and sorted. In every other cell a line has
 already met as many products as are to come, or more, so it expects at most as many hits above its
-floor as it keeps candidates, and the fused kernel (``miner.knn.gpu.fused``) tells only those.
+floor as it keeps candidates, and the fused kernel (``miner.knn.gpu.fused``) finds only those.
 
 Axes: ``N`` rows, ``M`` columns of the product, ``D`` dimensions; a line is a row or a column.
 """
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-SEED = 2048  # first lines: 0.2 per cent of a million, at some five times the price of the others
-LARGEST = 1 << 20  # lines of a cell at most: seconds of work, after which progress is told
+SEED = 2048  # first lines: 0.2 per cent of a million, at about five times the price of the others
+LARGEST = 1 << 20  # lines of a cell at most: seconds of work, after which progress is reported
 SMALLEST = 256  # lines of a cell at least: if these do not fit, halving is no remedy
 USABLE = 0.8  # of the free memory; the rest is for cuBLAS and for gaps between allocations
 WORKSPACE = 16 * DENSE  # bytes: the products, their transpose, and room to sort
@@ -206,7 +206,7 @@ class _Vectors:
             self._span = lines
 
     def held(self, lines: range) -> torch.Tensor:
-        """These lines, of those on the device: a view."""
+        """Return these lines, of those on the device: a view."""
         assert self._block is not None
         return self._block[lines.start - self._span.start : lines.stop - self._span.start]
 

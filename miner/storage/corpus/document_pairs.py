@@ -8,9 +8,10 @@ from miner.storage.places import AnyPath
 
 
 def read_document_pairs(path: AnyPath) -> list[tuple[str, str]]:
-    """The pairs of a source and a target document, each once, in order.
+    """Return the pairs of a source and a target document, each once, in order.
 
-    A line has the ids of both with a tab between them; blank lines mean nothing.
+    A line has the ids of both with a tab between them; a score may follow, after another tab.
+    Blank lines mean nothing.
 
     Raises:
         CorpusError: the file cannot be read, a line is something else, or there is no pair.
@@ -21,8 +22,10 @@ def read_document_pairs(path: AnyPath) -> list[tuple[str, str]]:
         texts, rejected = decode_lines(lines)
         for position, text in enumerate(texts):
             number += 1
-            source, tab, target = text.partition("\t")
-            if position in rejected or (text.strip() and not (source and target)) or "\t" in target:
+            source, tab, rest = text.partition("\t")
+            target, _, score = rest.partition("\t")
+            is_pair = source and target and (not score or _is_number(score))
+            if position in rejected or (text.strip() and not is_pair):
                 raise CorpusError(
                     f"{path}: line {number} is not a source and a target document with "
                     "a tab between them"
@@ -32,3 +35,11 @@ def read_document_pairs(path: AnyPath) -> list[tuple[str, str]]:
     if not pairs:
         raise CorpusError(f"{path}: holds no pair of documents")
     return list(pairs)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

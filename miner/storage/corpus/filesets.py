@@ -45,7 +45,7 @@ def _named(names: Sequence[str]) -> str:
 
 
 def corpus_files(path: Place, *, input_format: str = "auto") -> list[Place]:
-    """The files of a corpus: ``path`` itself, or those of this folder (``folder_files``).
+    """Return the files of a corpus: ``path`` itself, or those of this folder (``folder_files``).
 
     They are in order of the id of their first records, shorter ids first, then of their names. So
     records that have ids of their own come in the same order whatever their files are called.
@@ -114,7 +114,7 @@ def _unreadable(row: int, error: CorpusError) -> Records:
 
 
 def place_of(row: int, files: Sequence[str], starts: Sequence[int]) -> tuple[str, int]:
-    """The file that holds a row of the corpus, and its line there, from 1."""
+    """Return the file that holds a row of the corpus, and its line there, from 1."""
     number = bisect_right(starts, row) - 1
     return files[number], row - starts[number] + 1
 

@@ -5,6 +5,7 @@ lines      a sentence a line
 bucc       id TAB text (the text may hold further tabs)
 tsv        id TAB text, or id TAB document TAB text; the first line says which
 jsonl      an object a line: ``text``; ``id`` and ``doc`` (string or integer) if known
+documents  raw documents, whose sentences are the records: ``miner.storage.documents.formats``
 =========  =========================================================================
 """
 
@@ -17,9 +18,13 @@ from collections.abc import Callable
 from miner.storage.corpus.records import CorpusError, Rejection
 from miner.storage.places import AnyPath
 
-INPUT_FORMATS = ("auto", "lines", "bucc", "tsv", "jsonl", "parquet")
+# What only documents are kept in; files of other suffixes may as well hold a sentence a line.
+DOCUMENT_SUFFIXES = (".html", ".htm", ".xhtml", ".warc", ".wet", ".xml")
+
+INPUT_FORMATS = ("auto", "lines", "bucc", "tsv", "jsonl", "parquet", "documents")
 
 FORMAT_BY_SUFFIX = {
+    **dict.fromkeys(DOCUMENT_SUFFIXES, "documents"),
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".parquet": "parquet",
@@ -47,7 +52,7 @@ def sniff_format(lines: list[str]) -> str:
 
 
 def line_parser(path: AnyPath, text_format: str, lines: list[str]) -> LineParser:
-    """The parser of a text format for the file that begins with ``lines``.
+    """Return the parser of a text format for the file that begins with ``lines``.
 
     Raises:
         CorpusError: it is ``tsv`` and the first line that is not blank has neither two columns
@@ -124,7 +129,7 @@ def _parse_jsonl(lines: list[str], rejected: dict[int, Rejection]) -> Columns:
 
 
 def _json_object(line: str) -> dict[str, object]:
-    """The object in a line; an empty one where there is none."""
+    """Return the object in a line; an empty one where there is none."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):  # The latter for brackets nested some thousand deep.
@@ -142,7 +147,7 @@ def _name(value: object) -> str | None:
 
 
 def _is_encodable(text: str) -> bool:
-    r"""Whether it is text: JSON's ``\ud800`` is half a character, which no file can hold."""
+    r"""Return whether it is text: JSON's ``\ud800`` is half a character, which no file can hold."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -26,14 +26,25 @@ def measure_corpus(path: AnyPath, *, input_format: str = "auto") -> CorpusSize:
     """
     next(open_corpus(path, input_format=input_format))  # says what is wrong with its beginning
     suffix, _ = split_compression(path)
-    if "parquet" in (input_format, FORMAT_BY_SUFFIX.get(suffix) if input_format == "auto" else ""):
+    chosen = FORMAT_BY_SUFFIX.get(suffix) if input_format == "auto" else input_format
+    if chosen == "parquet":
         return _measure_parquet(path)
+    if chosen == "documents":
+        return _measure_documents(path)
     lines, text, last = 0, 0, b"\n"
     for chunk in read_chunks(path):
         lines += chunk.count(b"\n")
         text += len(chunk)
         last = chunk[-1:]
     return CorpusSize(rows=lines + (last != b"\n"), text=text)
+
+
+def _measure_documents(path: AnyPath) -> CorpusSize:
+    rows = text = 0
+    for records in open_corpus(path, input_format="documents"):
+        rows += len(records)
+        text += sum(len(sentence.encode()) for sentence in records.texts)
+    return CorpusSize(rows=rows, text=text)
 
 
 def _measure_parquet(path: AnyPath) -> CorpusSize:

@@ -49,7 +49,7 @@ def read_parquet(path: AnyPath, first_row: int) -> Iterator[Records]:
 
 
 def _columns(path: AnyPath, schema: pa.Schema) -> list[str]:
-    """The columns to read, or the error that says what is wrong with them."""
+    """Return the columns to read, or the error that says what is wrong with them."""
     import pyarrow.types as pt
 
     name = str(path)
@@ -97,7 +97,7 @@ def _records(batch: pa.RecordBatch, first_row: int) -> Records:
 
 
 def _strings(column: pa.Array, rejected: dict[int, Rejection]) -> list[str | None]:
-    """A column's values as strings; one that is not UTF-8 is None and its position rejected.
+    """Return a column's values as strings; one that is not UTF-8 is None and its position rejected.
 
     Parquet does not check what a string column holds, and neither does Arrow on reading it.
     """

@@ -44,7 +44,8 @@ def open_corpus(
         path: the file; ``.gz``, ``.xz``, ``.zst`` and ``.bz2`` are decompressed as it is read.
         input_format: one of ``INPUT_FORMATS`` (``miner.storage.corpus.formats`` describes them).
             ``auto`` goes by the suffix (below that of the compression) ``.jsonl``, ``.ndjson``,
-            ``.parquet`` or ``.tsv``, else by the first line that is not blank.
+            ``.parquet``, ``.tsv`` or those of documents, such as ``.html``, else by the first line
+            that is not blank.
         first_row: the row of the first record, where other files of the corpus come before.
 
     Returns:
@@ -66,6 +67,10 @@ def open_corpus(
         )
     if chosen == "parquet":
         batches = read_parquet(path, first_row)
+    elif chosen == "documents":
+        from miner.storage.documents.corpus import read_sentences  # which reads corpora, too
+
+        batches = read_sentences(path, first_row)
     else:
         batches = _read_text(path, chosen, first_row)
     first = next(batches, None)

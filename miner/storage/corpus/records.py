@@ -79,7 +79,7 @@ def checked_records(
 
 
 def _shown(raw: bytes) -> str:
-    r"""The beginning of what was rejected; bytes that are not UTF-8 as ``\xff``."""
+    r"""Return the beginning of what was rejected; bytes that are not UTF-8 as ``\xff``."""
     return raw[: 4 * MAX_CHARACTERS].decode(errors="backslashreplace")[:MAX_CHARACTERS]
 
 

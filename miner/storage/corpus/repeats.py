@@ -144,7 +144,7 @@ def _digests(records: Records, within_documents: bool) -> NDArray[np.void]:
 
 
 def _ranges(count: int) -> Iterator[tuple[int, int]]:
-    """All keys in equal ranges, which have about as many digests each."""
+    """Yield all keys in equal ranges, which have about as many digests each."""
     for number in range(count):
         yield (number << 64) // count, ((number + 1) << 64) // count - 1
 

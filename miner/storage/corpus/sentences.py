@@ -55,7 +55,7 @@ class CorpusCounts:
 
     @classmethod
     def of(cls, sentences: Sentences) -> CorpusCounts:
-        """The counts of one batch."""
+        """Return the counts of one batch."""
         rejected: dict[Rejection, int] = {}
         first: dict[Rejection, int] = {}
         for row, reason in sentences.rejected.items():
@@ -127,7 +127,7 @@ def _sentences(records: Records, repeats: dict[int, int]) -> Sentences:
 
 
 def sentences_schema() -> pa.Schema:
-    """The Arrow schema of the kept sentences."""
+    """Return the Arrow schema of the kept sentences."""
     import pyarrow as pa
 
     return pa.schema(
@@ -143,7 +143,7 @@ def duplicates_schema() -> pa.Schema:
 
 
 def sentences_table(sentences: Sentences) -> pa.Table:
-    """The kept sentences of a batch, of ``sentences_schema``."""
+    """Return the kept sentences of a batch, of ``sentences_schema``."""
     import pyarrow as pa
 
     columns = [sentences.rows, sentences.ids, sentences.docs, sentences.texts]
@@ -151,7 +151,7 @@ def sentences_table(sentences: Sentences) -> pa.Table:
 
 
 def duplicates_table(sentences: Sentences) -> pa.Table:
-    """The repeated sentences of a batch, of ``duplicates_schema``."""
+    """Return the repeated sentences of a batch, of ``duplicates_schema``."""
     import pyarrow as pa
 
     columns = [
@@ -170,7 +170,7 @@ def rejected_schema() -> pa.Schema:
 
 
 def rejected_table(sentences: Sentences) -> pa.Table:
-    """What was rejected of a batch, of ``rejected_schema``."""
+    """Return what was rejected of a batch, of ``rejected_schema``."""
     import pyarrow as pa
 
     columns = [

@@ -40,9 +40,6 @@ FORMATS = {
     ".xml": "wiki",
 }
 
-# What only documents are kept in; the others may as well hold a sentence a line.
-DOCUMENTS_ONLY = (".html", ".htm", ".xhtml", ".warc", ".wet", ".xml")
-
 
 def reader_of(path: AnyPath) -> Reader | None:
     """Return what reads a file, by its suffix below that of a compression; None if nothing does."""

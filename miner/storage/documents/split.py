@@ -86,27 +86,34 @@ def read_documents(files: Sequence[tuple[str, Place]]) -> Iterator[Document]:
 def split_documents(
     documents: Iterator[Document], counts: SplitCounts, *, language: str | None = None
 ) -> Iterator[pa.Table]:
-    """Yield the sentences in tables of ``split_schema``, and count.
-
-    The id of a sentence is its document's name and where it is in the document's text, in
-    characters: ``guide.txt#char=120,188`` (RFC 5147).
-    """
+    """Yield the sentences in tables of ``split_schema``, and count."""
     rows: list[tuple[str, str, str]] = []
     for document in documents:
         counts.documents += 1
         if document.broken:
             counts.broken[document.broken] += 1
             continue
-        for sentence in document_sentences(document, language):
-            place = f"{document.name}#char={sentence.start},{sentence.end}"
-            rows.append((place, document.name, sentence.text))
-            if len(rows) == BATCH_ROWS:
-                counts.sentences += len(rows)
-                yield _table(rows)
-                rows.clear()
-    counts.sentences += len(rows)
+        rows += sentence_rows(document, language)
+        if len(rows) >= BATCH_ROWS:
+            counts.sentences += len(rows)
+            yield _table(rows)
+            rows = []
     if rows:
+        counts.sentences += len(rows)
         yield _table(rows)
+
+
+def sentence_rows(
+    document: Document, language: str | None = None
+) -> Iterator[tuple[str, str, str]]:
+    """Yield id, document and text of each sentence.
+
+    The id is the document's name and where the sentence is in its text, in characters:
+    ``guide.txt#char=120,188`` (RFC 5147).
+    """
+    for sentence in document_sentences(document, language):
+        place = f"{document.name}#char={sentence.start},{sentence.end}"
+        yield place, document.name, sentence.text
 
 
 def split_schema() -> pa.Schema:

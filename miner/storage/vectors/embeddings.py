@@ -220,7 +220,7 @@ def _refuse_other_files(name: str, magic: bytes) -> None:
 def _raw_layout(
     name: str, size: int, rows: int, dim: int | None, corpus: str
 ) -> tuple[np.dtype[np.floating], int]:
-    """The type and the dimensions of raw floats, which only the file's size tells."""
+    """Return the type and the dimensions of raw floats, which only the file's size tells."""
     if dim is None:
         raise EmbeddingsError(f"{name}: has no header, so give --dim{_fitting(size, rows)}")
     for dtype in _RAW_DTYPES:
@@ -236,7 +236,7 @@ def _raw_layout(
 
 
 def _fitting(size: int, rows: int) -> str:
-    """The dimensions that would fit the file's size, as the end of an error's line."""
+    """Return the dimensions that would fit the file's size, as the end of an error's line."""
     fitting = [
         f"{size // (rows * dtype.itemsize)} for {dtype.name}"
         for dtype in _RAW_DTYPES

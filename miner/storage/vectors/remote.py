@@ -26,7 +26,7 @@ class RemoteVectors:
 
     @classmethod
     def of_npy(cls, path: RemotePath) -> RemoteVectors:
-        """Those of an ``.npy`` file.
+        """Return those of an ``.npy`` file.
 
         Raises:
             ValueError: it is damaged, or in column-major order.
@@ -49,7 +49,7 @@ class RemoteVectors:
         return cls(path, dtype=dtype, shape=shape, start=start)
 
     def __getitem__(self, rows: NDArray[np.int64]) -> NDArray[Any]:
-        """The vectors at ascending rows (n,): (n, D)."""
+        """Return the vectors at ascending rows (n,): (n, D)."""
         count, dim = len(rows), self.shape[1]
         first, last = int(rows[0]), int(rows[-1])
         if count > 1 and last - first >= SPARSE * count:

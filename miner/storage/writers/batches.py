@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from miner.storage.writers import Batches
 
-TEXT_ROWS = 8192  # Pairs made into Python objects at a time: some ten MB.
+TEXT_ROWS = 8192  # Pairs made into Python objects at a time: about 10 MB.
 
 # What some reader or other takes for the end of a line or of a cell.
 _BREAKS = re.compile("[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")

@@ -123,7 +123,7 @@ def test_the_files_of_a_language_pair_are_one(tmp_path: Path) -> None:
 )
 def test_names_without_a_language_pair(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"")
-    with pytest.raises(ValueError, match=rf"/{name}: its name tells no language pair; name it XX-"):
+    with pytest.raises(ValueError, match=rf"/{name}: its name has no language pair; name it XX-"):
         find_parallel_text(tmp_path)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from encoder import load_encoder
 from encoder.words import WordEncoder
-from eval.runs.calibration import fit_null, thresholds
+from eval.runs.calibration import Estimates, fit_null, thresholds
 from eval.runs.store import open_run
 from miner.fdr import Null, false_discovery_rates, probabilities, threshold_at
 from miner.knn.core.rescore import unit_rows
@@ -102,7 +102,8 @@ def test_the_report_shows_the_estimates(finished_run: Path, decoys: Path, tmp_pa
     assert adit(["report", *map(str, arguments)]) == 0
     text = re.sub(r"<td [^>]*>", "<td>", page.read_text(encoding="utf-8"))
     run = open_run(finished_run / "work")
-    for wanted, threshold, kept, right in thresholds(run.pairs.score, fit_null(run, decoys, None)):
+    estimates = Estimates.by(fit_null(run, decoys, None), run.pairs.score)
+    for wanted, threshold, kept, right, _ in thresholds(estimates):
         row = f"<td>{wanted:.0%}</td><td>{threshold:.4f}</td><td>{kept:,}</td><td>{right:,.0f}</td>"
         assert (row in text) == (kept > 0)
 
@@ -110,7 +111,7 @@ def test_the_report_shows_the_estimates(finished_run: Path, decoys: Path, tmp_pa
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-o", "x.jsonl"], "give decoys for at least one side: --decoys-src or --decoys-tgt"),
+        (["-o", "x.jsonl"], "mine with --align"),
         (["-o", "x.tsv", "--decoys-src", "D"], "x.tsv: these pairs are written as JSON lines"),
         (["-o", "x.jsonl", "--decoys-src", "D", "--fdr", "1e-9"], "no threshold has an estimated"),
         (["-o", "x.jsonl", "--decoys-tgt", "few"], "decoys; at least 100 are needed"),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from miner.knn.core.rescore import unit_rows
 from miner.knn.exact import search_both
 from miner.knn.faiss_index import (
-    MOST_POINTS,
+    MAX_POINTS,
     TRAINING_BYTES,
     add_rows,
     cells_of,
@@ -197,10 +197,10 @@ def test_how_many_vectors_train_an_index():
         return training_points(empty_index(parse_method(text), dim), rows)
 
     assert points("Flat", 10**9) == points("HNSW32", 10**9) == 0
-    assert points("IVF4096,Flat", 10**9) == MOST_POINTS * 4096
+    assert points("IVF4096,Flat", 10**9) == MAX_POINTS * 4096
     assert points("IVF4096,Flat", 5000) == 5000
-    assert points("IVF16,PQ8", 10**9) == MOST_POINTS * 256
-    assert points("SQ8", 10**9) == MOST_POINTS * 256
+    assert points("IVF16,PQ8", 10**9) == MAX_POINTS * 256
+    assert points("SQ8", 10**9) == MAX_POINTS * 256
     # Memory is bounded, but not below what FAISS advises as the least.
     assert points("IVF65536,Flat", 10**9, dim=384) == TRAINING_BYTES // (4 * 384)
     assert points("IVF65536,Flat", 10**9, dim=1024) == 39 * 65536

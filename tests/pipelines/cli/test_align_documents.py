@@ -74,3 +74,27 @@ def test_a_missing_file_is_named(
     assert align_documents([documents[0], str(tmp_path / "none.en")]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "none.en" in line
+
+
+def test_pairs_of_documents(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, lines in (("de", GERMAN), ("en", ENGLISH)):
+        records = [
+            {"id": f"{name}{n}", "doc": doc, "text": text}
+            for doc in ("one", "two")
+            for n, text in enumerate(lines if doc == "one" else lines[:1])
+        ]
+        text = "".join(json.dumps(record) + "\n" for record in records)
+        (tmp_path / f"{name}.jsonl").write_text(text)
+    (tmp_path / "pairs.tsv").write_text("one\tone\t0.9\ntwo\ttwo\t0.8\nthree\tnone\n")
+    given = [str(tmp_path / "de.jsonl"), str(tmp_path / "en.jsonl")]
+    paired = [*given, "--document-pairs", str(tmp_path / "pairs.tsv")]
+    assert align_documents([*paired, "-o", str(tmp_path / "out.jsonl")]) == 0
+    found = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [record["source_doc"] for record in found] == ["one"] * 4 + ["two"]
+    assert found[2]["source_ids"] == ["de2", "de3"]
+    assert found[4]["target_ids"] == ["en0"]
+    assert align_documents(paired) == 2
+    (tmp_path / "pairs.tsv").write_text("three\tnone\n")
+    assert align_documents([*paired, "-o", str(tmp_path / "no.jsonl")]) == 2
+    assert not (tmp_path / "no.jsonl").exists()
+    assert "pairs.tsv" in capsys.readouterr().err

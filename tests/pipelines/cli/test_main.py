@@ -27,6 +27,13 @@ def test_a_corpus_called_like_a_command_can_be_mined(corpora: Path) -> None:
     assert (corpora / "again.tsv").read_bytes() == (corpora / "out.tsv").read_bytes()
 
 
+def test_the_precision_of_the_encoder(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["mine", "report", "report.en", "-o", "out.tsv", "-q", "--precision"]
+    assert adit([*command, "float32"]) == 0
+    assert adit([*command, "int8"]) == 2  # a bag has no network
+    assert "int8" in capsys.readouterr().err
+
+
 def test_what_may_be_either_is_refused(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert mine_corpus(["report", "report.en", "-o", "out.tsv"]) == 2
     error = capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -45,3 +46,33 @@ def test_bad_input(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
         (line,) = capsys.readouterr().err.splitlines()
         assert line.startswith("adit split: error: ")
     assert not list(tmp_path.glob("out*"))
+
+
+@pytest.mark.parametrize("suffix", [".txt", ".html"])
+def test_folders_of_documents_are_mined_in_one_command(
+    tmp_path: Path, suffix: str, tiny_encoder: str
+) -> None:
+    sides = tmp_path / "de", tmp_path / "en"
+    shared = [f"Number {n} is in both, {n * 7} times." for n in range(20)]
+    for side in sides:
+        side.mkdir()
+        for part in range(4):
+            text = " ".join(shared[5 * part : 5 * part + 5])
+            page = f"<html><body><article><p>{text}</p></article></body></html>"
+            (side / f"page{part}{suffix}").write_text(page if suffix == ".html" else text)
+    (sides[0] / f"broken{suffix}").write_bytes(b"" if suffix == ".html" else b"\xff.")
+    options = [] if suffix == ".html" else ["--input-format", "documents"]
+    if suffix == ".html":
+        pytest.importorskip("trafilatura")
+    outputs = []
+    for shards in ("1", "3"):
+        out = tmp_path / f"out{shards}.jsonl"
+        arguments = ["mine", *map(str, sides), "-o", str(out), "--encoder", tiny_encoder, "-q"]
+        assert adit([*arguments, "--shards", shards, *options]) == 0
+        outputs.append(out.read_bytes())
+    assert outputs[0] == outputs[1]
+    pairs = [json.loads(line) for line in outputs[0].splitlines()]
+    assert {pair["source_text"] for pair in pairs} == set(shared)
+    for pair in pairs:
+        assert pair["source_text"] == pair["target_text"]
+        assert pair["source_id"].startswith(f"{pair['source_doc']}#char=")

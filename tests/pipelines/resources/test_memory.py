@@ -82,11 +82,11 @@ def test_a_bound_that_cannot_hold_the_run(run: list[str], refused: Refused) -> N
 
 
 def test_shards_follow_from_memory(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    options = world.options("out.tsv", world.path("work"))
+    run = world.run("out.tsv", world.path("work"))
     monkeypatch.setattr("pipelines.resources.memory.physical_bytes", lambda: 1 << 40)
-    assert fit_shards(options).rows_per_shard == ROWS_PER_SHARD
+    assert fit_shards(run) == ROWS_PER_SHARD
     monkeypatch.setattr("pipelines.resources.memory.physical_bytes", lambda: 1700 << 20)
-    assert 1 << 14 < fit_shards(options).rows_per_shard < ROWS_PER_SHARD
+    assert 1 << 14 < fit_shards(run) < ROWS_PER_SHARD
 
 
 @pytest.fixture(scope="module")

@@ -42,7 +42,8 @@ def test_only_create_pardo_and_group_by_key(world: World) -> None:
     assert [label for label in stages if "/" not in label] == [
         *("read_side", "embed_shard", "prepare_sides", "train_side", "fill_index"),
         *("cut_tiles", "search_tile", "find_neighbours"),
-        *("select_pairs", "align_pairs", "filter_pairs", "write_summary", "export_pairs"),
+        *("select_pairs", "align_pairs", "rate_pairs", "filter_pairs"),
+        *("write_summary", "export_pairs"),
     ]
     assert [label for label in stages if "/" not in label] == [
         step.name for step in STEPS if isinstance(step, Each)
@@ -75,6 +76,7 @@ def test_elements_are_small_however_large_the_corpus(
         "find_neighbours": 7 + 9,
         "select_pairs": 1,
         "align_pairs": 1,
+        "rate_pairs": 1,
         "filter_pairs": 1,
         "write_summary": 1,
         "export_pairs": 1,

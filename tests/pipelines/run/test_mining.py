@@ -104,7 +104,7 @@ def test_runs_side_by_side_in_one_process(tmp_path: Path, monkeypatch: pytest.Mo
     assert [world.path("out.jsonl").read_bytes() for world in worlds[:2]] == expected
     assert [len(monitor.threads) for monitor in monitors] == [1, 1, 1]
     assert len(set().union(*(monitor.threads for monitor in monitors))) == 3
-    assert set(monitors[0].seconds) >= {"read", "encode", "search", "export"}
+    assert set(monitors[0].seconds) >= {"start", "read", "embed", "search", "export"}
     assert before == (
         dict(os.environ),
         [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)],

@@ -234,8 +234,8 @@ def test_a_sample_is_an_even_stride_over_the_usable_rows(
         return take(vectors, positions)
 
     monkeypatch.setattr(SideVectors, "take", noting)
-    monkeypatch.setattr(faiss_index, "MOST_POINTS", 20)
-    monkeypatch.setattr(faiss_index, "LEAST_CELLS", 4)
+    monkeypatch.setattr(faiss_index, "MAX_POINTS", 20)
+    monkeypatch.setattr(faiss_index, "MIN_CELLS", 4)
     run(large.options("out.tsv", tmp_path / "work", index="IVF4,Flat", rows_per_shard=60))
     assert builds.trained == [80, 80]
     np.testing.assert_array_equal(asked[0], np.arange(80) * 340 // 80)

@@ -10,11 +10,11 @@ from miner.storage.corpus.records import CorpusError
 
 def test_pairs_are_read_once_and_in_order(tmp_path: Path) -> None:
     path = tmp_path / "pairs.tsv"
-    path.write_bytes("b\tx\r\n\na\ty é\nb\tx\nb\ty é".encode())
+    path.write_bytes("b\tx\t0.81\r\n\na\ty é\nb\tx\nb\ty é".encode())
     assert read_document_pairs(path) == [("b", "x"), ("a", "y é"), ("b", "y é")]
 
 
-@pytest.mark.parametrize("line", [b"a", b"a\t", b"\tx", b"a\tx\ty", b"\xff\tx"])
+@pytest.mark.parametrize("line", [b"a", b"a\t", b"\tx", b"a\tx\ty", b"a\tx\t1\t2", b"\xff\tx"])
 def test_other_lines_are_refused_by_number(tmp_path: Path, line: bytes) -> None:
     path = tmp_path / "pairs.tsv"
     path.write_bytes(b"a\tx\n\n" + line + b"\n")

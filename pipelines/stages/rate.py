@@ -1,0 +1,106 @@
+"""The rate stage: of the scored pairs, those that keep to a share of wrong ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from miner.score_calibration import Calibration
+from miner.storage.artefacts import Artefact, Draft, content_key, produce
+from miner.storage.layout import PAIRS
+from miner.two_groups import Histogram
+from pipelines.context import RunContext
+from pipelines.references import ChosenPairs
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+ADVISED = 0.05  # the share of wrong pairs that a run without --fdr advises a threshold for
+
+
+def rate_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
+    """Keep the pairs above the threshold for ``options.fdr``, with probabilities; seals ``rated``.
+
+    Without ``options.fdr`` the pairs stay as they are.
+
+    Raises:
+        ValueError: how many pairs are wrong cannot be estimated.
+    """
+    wanted = run.options.fdr
+    if wanted is None:
+        return chosen
+    key = content_key("rate", pairs=chosen.pairs.files[PAIRS], fdr=repr(wanted))
+
+    def write(draft: Draft) -> Mapping[str, Any]:
+        return _rate(chosen.pairs, wanted, draft)
+
+    return replace(chosen, pairs=produce(run.folder.rated, key=key, write=write))
+
+
+def advise(run: RunContext, chosen: ChosenPairs) -> dict[str, Any] | None:
+    """Return what to expect above the threshold for ``ADVISED``; None if it cannot be estimated.
+
+    That takes all pairs, and scores by words.
+    """
+    options = run.options
+    is_whole = options.threshold == -math.inf and not options.filters
+    if options.fdr is not None or not options.align or not is_whole:
+        return None
+    try:
+        return _estimate(_calibrate(chosen.pairs), ADVISED)
+    except ValueError:
+        return None
+
+
+def _rate(pairs: Artefact, wanted: float, draft: Draft) -> Mapping[str, Any]:
+    calibration = _calibrate(pairs)
+    threshold = calibration.threshold(wanted)
+    kept, field = 0, pa.field("probability", pa.float64())
+    with pq.ParquetFile(pairs.file(PAIRS)) as file, draft.file(PAIRS) as path:
+        with pq.ParquetWriter(path, file.schema_arrow.insert(1, field)) as writer:
+            for batch in file.iter_batches():
+                scores = batch["score"].to_numpy()
+                above = scores[scores > threshold]  # the first ones, as the best come first
+                table = pa.Table.from_batches([batch.slice(0, len(above))])
+                likely = pa.array(calibration.probability(above))
+                writer.write_table(table.add_column(1, field, likely))
+                kept += len(above)
+    return {**pairs.facts, "pairs": kept, "fdr": _estimate(calibration, wanted)}
+
+
+def _calibrate(pairs: Artefact) -> Calibration:
+    """Fit the scores of the pairs; memory does not grow with them."""
+    ends = [(scores.min(), scores.max()) for scores in _scores(pairs) if len(scores)]
+    lowest = min((low for low, _ in ends), default=0.0)
+    highest = max((high for _, high in ends), default=0.0)
+    histogram = Histogram.empty(float(lowest), float(highest))
+    for scores in _scores(pairs):
+        histogram.add(scores)
+    return Calibration.fitted(histogram)
+
+
+def _scores(pairs: Artefact) -> Iterator[NDArray[np.float64]]:
+    with pq.ParquetFile(pairs.file(PAIRS)) as file:
+        for batch in file.iter_batches(columns=["score"]):
+            yield batch["score"].to_numpy()
+
+
+def _estimate(calibration: Calibration, wanted: float) -> dict[str, Any]:
+    """Return the threshold for a share of wrong pairs, and what to expect of those above it."""
+    threshold = calibration.threshold(wanted)
+    expected = calibration.expected(threshold)
+    return {
+        "wanted": wanted,
+        "threshold": None if threshold == math.inf else threshold,
+        "pairs": expected.pairs,
+        "wrong": expected.wrong,
+        "share": expected.share,
+        "interval": list(expected.interval),
+        "separation": calibration.groups.separation,
+    }

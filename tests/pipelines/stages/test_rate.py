@@ -1,0 +1,168 @@
+"""mine-corpus --fdr: as many pairs as keep to a share of wrong ones, with probabilities."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from miner.score_calibration import Calibration
+from miner.storage.pairs import pairs_schema
+from pipelines.cli.main import adit
+from pipelines.cli.mine import mine_corpus
+from tests.pipelines.conftest import SAMPLE, Refused
+from tests.pipelines.worlds import read_jsonl, snapshot
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(scope="module")
+def command(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """A command line without its output; all its pairs by score are in ``all.jsonl``."""
+    folder = tmp_path_factory.mktemp("rating")
+    inputs = [str(SAMPLE / "de-en" / f"de-en.training.{language}") for language in ("de", "en")]
+    command = [*inputs, "--work-dir", str(folder / "work")]
+    assert mine_corpus([*command, "-q", "--align", "-o", str(folder / "all.jsonl")]) == 0
+    return command
+
+
+def all_pairs(command: list[str]) -> list[dict]:
+    return read_jsonl(Path(command[-1]).parent / "all.jsonl")
+
+
+def summary(command: list[str]) -> dict:
+    return json.loads((Path(command[-1]) / "run.json").read_text(encoding="utf-8"))
+
+
+def test_the_pairs_above_the_threshold(command: list[str], tmp_path: Path) -> None:
+    pairs = all_pairs(command)
+    calibration = Calibration.of(np.array([pair["score"] for pair in pairs]))
+    threshold = calibration.threshold(0.1)
+    for pair in pairs:
+        pair["probability"] = float(calibration.probability(np.array([pair["score"]]))[0])
+    expected = [pair for pair in pairs if pair["score"] > threshold]
+    out = tmp_path / "out.jsonl"
+    assert mine_corpus([*command, "-q", "--fdr", "0.1", "-o", str(out)]) == 0
+    found = read_jsonl(out)
+    assert found == expected
+    assert 50 < len(found) < len(pairs) / 2
+    assert list(found[0])[:2] == ["score", "probability"]
+    told = summary(command)
+    assert told["pairs"] == told["fdr"]["pairs"] == len(expected)
+    assert told["fdr"]["threshold"] == threshold
+    assert told["fdr"]["wrong"] == pytest.approx(told["fdr"]["share"] * len(expected))
+    low, high = told["fdr"]["interval"]
+    assert 0 <= low <= told["fdr"]["share"] <= 0.1 < high < 0.3
+    assert mine_corpus([*command, "-q", "--fdr", "0.1", "-o", str(tmp_path / "a.parquet")]) == 0
+    assert pq.read_schema(tmp_path / "a.parquet") == pairs_schema(aligned=True, rated=True)
+
+
+def test_top_and_filters_come_after_it(command: list[str], tmp_path: Path) -> None:
+    outputs = []
+    for more in ([], ["--filters", "numbers"], ["--top", "7"]):
+        out = tmp_path / "out.jsonl"
+        assert mine_corpus([*command, "-q", "--fdr", "0.1", *more, "-o", str(out)]) == 0
+        outputs.append([tuple(pair["source_id"]) for pair in read_jsonl(out)])
+    whole, filtered, top = outputs
+    rejected = read_jsonl(tmp_path / "out.rejected.jsonl")
+    assert rejected[0]["probability"] <= 1
+    assert sorted(filtered + [tuple(pair["source_id"]) for pair in rejected]) == sorted(whole)
+    assert top == whole[:7]
+    assert summary(command)["pairs"] == 7
+
+
+def test_nothing_is_made_again(command: list[str], tmp_path: Path) -> None:
+    out = tmp_path / "out.tsv"
+    assert mine_corpus([*command, "-q", "--fdr", "0.1", "-o", str(out)]) == 0
+    before, first = snapshot(Path(command[-1]) / "rated"), out.read_bytes()
+    assert mine_corpus([*command, "-q", "--fdr", "0.1", "-o", str(out)]) == 0
+    assert snapshot(Path(command[-1]) / "rated") == before
+    assert out.read_bytes() == first
+
+
+def test_closing_lines(command: list[str], tmp_path: Path, capsys: Captured) -> None:
+    out = str(tmp_path / "out.tsv")
+    for more in (["--fdr", "0.1"], ["--align"]):
+        assert mine_corpus([*command, *more, "-o", out]) == 0
+        told = summary(command)
+        found = told["fdr"] if "--fdr" in more else told["advice"]
+        (line,) = (
+            line for line in capsys.readouterr().err.splitlines() if line.startswith("wrong: ")
+        )
+        assert f"{found['share']:.1%}" in line
+        assert f"{found['pairs']:,}" in line
+        assert f"{found['interval'][1]:.1%}" in line
+    assert "fdr" not in told
+
+
+def test_unrelated_texts(tmp_path: Path, capsys: Captured) -> None:
+    """German news against the English of other news: at most a few pairs, or a refusal."""
+    source = SAMPLE / "de-en" / "de-en.training.de"
+    target = SAMPLE / "zh-en" / "zh-en.training.en"
+    out = tmp_path / "out.jsonl"
+    status = mine_corpus([str(source), str(target), "-q", "--fdr", "0.05", "-o", str(out)])
+    if status == 0:
+        assert len(read_jsonl(out)) < 5
+    else:
+        assert "cannot be estimated" in capsys.readouterr().err
+        assert not out.exists()
+
+
+def test_parallel_texts(tmp_path: Path, capsys: Captured) -> None:
+    """Where all pairs are right, they are kept, or the estimate is refused."""
+    sides = [
+        dict(
+            line.split("\t")
+            for line in (SAMPLE / "de-en" / f"de-en.training.{language}")
+            .read_text(encoding="utf-8")
+            .splitlines()
+        )
+        for language in ("de", "en")
+    ]
+    gold = (SAMPLE / "de-en" / "de-en.training.gold").read_text(encoding="utf-8").splitlines()
+    for row, side in enumerate(sides):
+        lines = [side[line.split("\t")[row]] for line in gold]
+        (tmp_path / f"{row}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    out = tmp_path / "out.jsonl"
+    inputs = [str(tmp_path / f"{row}.txt") for row in (0, 1)]
+    status = mine_corpus([*inputs, "-q", "--fdr", "0.05", "-o", str(out)])
+    if status == 0:
+        assert len(read_jsonl(out)) > 0.9 * len(gold)
+    else:
+        assert "cannot be estimated" in capsys.readouterr().err
+        assert not out.exists()
+
+
+def test_calibrate_without_decoys(command: list[str], tmp_path: Path, capsys: Captured) -> None:
+    assert mine_corpus([*command, "-q", "--align", "-o", str(tmp_path / "all.jsonl")]) == 0
+    out = tmp_path / "good.jsonl"
+    arguments = ["calibrate", command[-1], "-o", str(out), "--fdr", "0.1"]
+    assert adit(arguments) == 0
+    rows = capsys.readouterr().out.splitlines()
+    calibrated = read_jsonl(out)
+    assert mine_corpus([*command, "-q", "--fdr", "0.1", "-o", str(tmp_path / "out.jsonl")]) == 0
+    mined = read_jsonl(tmp_path / "out.jsonl")
+    for name in ("score", "probability", "source_id", "target_id"):
+        assert [pair[name] for pair in calibrated] == [pair[name] for pair in mined]
+    assert all(pair["fdr"] <= 0.1 for pair in calibrated)
+    low, high = summary(command)["fdr"]["interval"]
+    assert rows[3].split()[-1] == f"{100 * low:.2f}-{100 * high:.2f}"
+    assert adit(arguments) == 2
+    assert "chosen by --fdr" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--fdr", "1.5"], "--fdr 1.5: give a share between 0 and 1"),
+        (["--fdr", "0.05", "--threshold", "1"], "leave out --threshold"),
+        (["--fdr", "0.05"], "--align compares words"),  # the world's embeddings are precomputed
+        (["--fdr", "0.05", "--margin", "distance"], "--margin ratio"),
+        (["--top", "0"], "--top 0: must be at least 1"),
+    ],
+)
+def test_bad_input(refused: Refused, run: list[str], arguments: list[str], message: str) -> None:
+    assert message in refused([*run, *arguments])
