@@ -50,6 +50,8 @@ def _list(spec: str) -> int:
             lines.append(f"  {quality} ({meaning}), {len(names)} languages: {listed}")
     if not coverage:
         lines.append("  its languages were not measured")
+    if spec == encoder.BUNDLED:
+        lines.append("encoders/wide, a folder of the repository: 98 languages")
     lines.append(
         f"laser:, laser3: one encoder for {len(LASER2)} languages, and one each for {len(LASER3)} "
         "more: adit fetch XX -o DIR"

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from encoder import BUNDLED
+from encoder import BUNDLED, load_encoder
 from encoder.coverage import Coverage, find_coverage, individual, read_coverage
+
+WIDE = str(Path(__file__).parents[2] / "encoders" / "wide")
 
 
 @pytest.mark.parametrize(
@@ -15,6 +17,11 @@ from encoder.coverage import Coverage, find_coverage, individual, read_coverage
 )
 def test_quality(error: float, quality: str) -> None:
     assert Coverage(error=error, measured="ntrex").quality == quality
+
+
+def test_held_out_pairs_are_easy() -> None:
+    assert Coverage(error=0.01, measured="held-out").quality == "fair"
+    assert Coverage(error=0.2, measured="held-out").quality == "weak"
 
 
 def test_a_language_by_any_of_its_names() -> None:
@@ -39,3 +46,21 @@ def test_the_bundled_encoder_covers_twelve_languages_well() -> None:
     languages = read_coverage(BUNDLED)
     assert set(languages) == set("cs de en es fr it ja nl pt ru tr zh".split())
     assert sum(coverage.quality == "good" for coverage in languages.values()) >= 11
+
+
+def test_the_wide_encoder_finds_translations_in_many_alphabets() -> None:
+    english = "The President of Georgia met the Prime Minister of Sweden in London on Monday."
+    other = "The children are playing football in the garden behind our house."
+    languages = read_coverage(WIDE)
+    assert len(languages) >= 90
+    assert sum(coverage.quality != "weak" for coverage in languages.values()) >= 65
+    texts = {
+        "sv": "Georgiens president träffade Sveriges statsminister i London i måndags.",
+        "pl": "Prezydent Gruzji spotkał się w poniedziałek w Londynie z premierem Szwecji.",
+        "ar": "التقى رئيس جورجيا رئيس وزراء السويد في لندن يوم الاثنين.",
+        "hi": "जॉर्जिया के राष्ट्रपति ने सोमवार को लंदन में स्वीडन के प्रधानमंत्री से मुलाकात की।",
+    }
+    assert texts.keys() <= languages.keys()
+    encoder = load_encoder(WIDE)
+    cosines = encoder.encode([*texts.values()]) @ encoder.encode([english, other]).T
+    assert (cosines[:, 0] > cosines[:, 1] + 0.1).all()
