@@ -152,13 +152,7 @@ def check_options(options: MiningOptions) -> None:
         check_fitted(options.margin)
     _check_fdr(options)
     check_retrieval(options.retrieval)
-    if options.search_precision not in SEARCH_PRECISIONS:
-        raise ValueError(
-            f"--search-precision {options.search_precision} is unknown; choose one of "
-            f"{', '.join(SEARCH_PRECISIONS)}"
-        )
-    if options.search_precision in ("bfloat16", "int8"):
-        require("torch")
+    _check_search_precision(options.search_precision)
     for name, count, least in (
         ("--shards", options.shards, 1),
         ("--workers", options.workers, 1),
@@ -179,6 +173,16 @@ def check_options(options: MiningOptions) -> None:
     for output in options.outputs:
         check_output(output, options.origin)
     _check_work_dir(options)
+
+
+def _check_search_precision(precision: str) -> None:
+    if precision not in SEARCH_PRECISIONS:
+        raise ValueError(
+            f"--search-precision {precision} is unknown; choose one of "
+            f"{', '.join(SEARCH_PRECISIONS)}"
+        )
+    if precision in ("bfloat16", "int8"):
+        require("torch")
 
 
 def _check_fdr(options: MiningOptions) -> None:

@@ -17,6 +17,7 @@ from pipelines.context import RunContext
 from pipelines.progress import counted
 from pipelines.references import ChosenPairs
 from pipelines.stages.encode import dropped
+from pipelines.stages.language import describe_language
 from pipelines.stages.rate import advise
 
 MIN_SHOWN = 0.05  # seconds
@@ -54,6 +55,7 @@ def _side(run: RunContext, chosen: ChosenPairs, side: str) -> dict[str, Any]:
     facts = shards[0].shard.corpus.facts
     return {
         "path": str(run.options.side(side).path),
+        "language": describe_language(run.options, side, facts["languages"]),
         "read": facts["read"],
         "rejected": facts["rejected"],
         "first_rejected": facts["first_rejected"],
