@@ -91,10 +91,15 @@ def load_encoder(
     return _load_folder(spec, precision)
 
 
+def folder_of(spec: str) -> Path:
+    """Return the folder of the bundled encoder, or of one that ``train-encoder`` made."""
+    return Path(__file__).parent / "assets" / BUNDLED if spec == BUNDLED else Path(spec)
+
+
 def _load_folder(spec: str, precision: Precision) -> Encoder:
     from encoder.checkpoint import NETWORK_FORMAT, load_bag_encoder, read_config
 
-    folder = Path(__file__).parent / "assets" / BUNDLED if spec == BUNDLED else Path(spec)
+    folder = folder_of(spec)
     if not folder.is_dir():
         raise ValueError(f"encoder {spec!r} is unknown; there are {ENCODERS}")
     name = folder.resolve().name

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from encoder.base import BaseEncoder, listed
-from encoder.features import Features
+from encoder.features import SCHEME, Features
 from encoder.rows import PackedTable, normalize_rows, sum_rows
 from encoder.words import Words
 
@@ -36,6 +36,7 @@ class BagEncoder(BaseEncoder):
         tokenizer: Tokenizer,
         table: NDArray[np.float32] | PackedTable,
         ngram_rows: int = 0,
+        scheme: int = SCHEME,
     ) -> None:
         """With one row of ``table`` for each piece, and ``ngram_rows`` for n-grams after them.
 
@@ -52,7 +53,7 @@ class BagEncoder(BaseEncoder):
         self.dim = table.shape[1]
         self.precision: Precision = "float32"
         self._tokenizer = tokenizer
-        self._features = Features(tokenizer.pieces(), ngram_rows)
+        self._features = Features(tokenizer.pieces(), ngram_rows, scheme=scheme)
         self._table = table
 
     def _embed(self, sentences: Sequence[str], *, normalize: bool) -> NDArray[np.float32]:

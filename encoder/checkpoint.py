@@ -22,15 +22,17 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from encoder.bag import BagEncoder
+from encoder.features import SCHEME
 from encoder.rows import PackedTable, pack
 from encoder.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-BAG_FORMAT = "adit-bag-3"
+BAG_FORMAT = f"adit-bag-{SCHEME}"
+SCHEMES = {"adit-bag-3": 3, BAG_FORMAT: SCHEME}  # of features, by format
 NETWORK_FORMAT = "adit-network-1"  # see encoder.trained
-FORMATS = (BAG_FORMAT, NETWORK_FORMAT)
+FORMATS = (*SCHEMES, NETWORK_FORMAT)
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.model", "weights.safetensors"
 
 
@@ -105,7 +107,13 @@ def load_bag_encoder(folder: Path, *, name: str) -> BagEncoder:
     shape = (config["vocabulary"] + ngram_rows, config["dim"])
     table = _read_table(folder, weights, shape=shape)
     full_name = f"{name}@{config['sha256'][:12]}"
-    return BagEncoder(name=full_name, tokenizer=tokenizer, table=table, ngram_rows=ngram_rows)
+    return BagEncoder(
+        name=full_name,
+        tokenizer=tokenizer,
+        table=table,
+        ngram_rows=ngram_rows,
+        scheme=SCHEMES[config["format"]],
+    )
 
 
 def read_folder(folder: Path) -> tuple[dict[str, Any], Tokenizer, bytes]:
@@ -157,7 +165,7 @@ def read_config(folder: Path) -> dict[str, Any]:
             f"encoder {folder}: {CONFIG} says format {found!r}; this version reads "
             f"{', '.join(map(repr, FORMATS))}"
         )
-    numbers = {"vocabulary", "dim", *(["ngram_rows"] if found == BAG_FORMAT else [])}
+    numbers = {"vocabulary", "dim", *(["ngram_rows"] if found in SCHEMES else [])}
     missing = sorted({"sha256", *numbers} - config.keys())
     if missing:
         raise ValueError(f"encoder {folder}: {CONFIG} lacks {', '.join(missing)}; copy it again")

@@ -1,7 +1,13 @@
-"""Latin letters for words, so that a name is spelt much alike in several alphabets.
+"""Latin letters for words, so that a name is spelt much alike in most alphabets.
 
-Accents are taken off, Cyrillic and Greek letters transcribed one by one, as passports and maps do
-it roughly: what matters is that the same name gives much the same letters, not which ones.
+What matters is that the same name gives much the same letters, not which ones. Accents are taken
+off; Cyrillic, Greek, Armenian and Georgian letters are transcribed one by one, roughly as passports
+and maps do it. A letter of another script sounds as its Unicode name begins: ARABIC LETTER JEEM is
+j, DEVANAGARI VOWEL SIGN AU is au, HANGUL SYLLABLE GUG is gug. Names of characters never change
+(Unicode's stability policy), so a spelling does not hang on the version of Python.
+
+Abjads leave vowels out, Indic scripts have them implied, and languages differ in which consonants
+they tell apart. ``sounded`` keeps what is left in all of them: the classes of consonants.
 """
 
 from __future__ import annotations
@@ -11,16 +17,49 @@ import string
 import unicodedata
 
 LETTERS = string.ascii_lowercase + string.digits  # what is left of a text
+SOUNDS = "pksjtlmn" + string.digits  # classes of consonants
 
 _CYRILLIC = (
     "а a б b в v г g д d е e ж zh з z и i к k л l м m н n о o п p р r с s т t у u ф f х kh ц ts "
     "ч ch ш sh щ shch ы y э e ю yu я ya і i є e ґ g ј j љ lj њ nj ћ c ђ dj џ dz ѕ dz"
 )
+_CYRILLIC_ELSEWHERE = "ә a ғ g қ k ң n ө o ұ u ү u һ h ҳ h ҷ j ҡ k ҙ z ҫ s җ j ъ a"
 _GREEK = (
     "α a β v γ g δ d ε e ζ z η i θ th ι i κ k λ l μ m ν n ξ x ο o π p ρ r σ s ς s τ t υ y φ f χ ch "
     "ψ ps ω o"
 )
+_ARMENIAN = "ծ ts ց ts ձ dz ջ j ճ ch խ kh ո o ւ u ը e և ev"  # others: by their names
+_GEORGIAN = "ც ts წ ts ძ dz ჯ j ხ kh ჟ zh ფ p ქ k"
 _LATIN = "ß ss æ ae ø o œ oe ł l đ d ð d þ th ı i"
+_LATIN_ELSEWHERE = "ə a ŋ n"
+_ARABIC = "چ ch ة a ى a ع a ۆ o ۇ u ۈ u ە a"
+_KHMER = "អ a"
+_SILENT = "ьءٰฯๆ็"
+
+# The sound of a letter in its Unicode name, by script; of the consonant and its vowel the former.
+_NAMES = re.compile(
+    r"(?:HANGUL|ETHIOPIC) SYLLABLE (?:GLOTTAL |PHARYNGEAL )?(?P<syllable>[A-Z]+)$"
+    r"|(?:KATAKANA|HIRAGANA) LETTER (?:SMALL (?!TU))?(?P<kana>[A-Z]+)$"
+    r"|.* VOWEL SIGN (?:.* )?(?P<sign>[AEIOUY]+)[A-Z-]*$"
+    r"|.* VOWEL SIGN VOCALIC (?P<vocalic>[RL])+$"
+    r"|THAI CHARACTER SARA (?P<sara>[AEIOU]+M?)\b"
+    r"|.* SIGN (?:ANUSVARA|CANDRABINDU|NIKAHIT)(?P<nasal>)$"
+    r"|GURMUKHI (?:TIPPI|SIGN BINDI)(?P<tippi>)$"
+    r"|SINHALA LETTER (?:.* )?(?P<sinhala>[^AEIOU ]+|[AEIOU]+)[A-Z]*$"
+    r"|.* (?:LETTER|CHARACTER)(?: FINAL| FARSI| SMALL| CHILLU| CANDRA| KHANDA| INDEPENDENT VOWEL)*"
+    r" (?!MAI |THANTHAKHAT)(?P<letter>[^AEIOU ]+|[AEIOU]+)"
+)
+_NASAL = {"nasal": "n", "tippi": "n"}
+
+
+def _named(character: str) -> str:
+    """What a character's name says of its sound; "" for what has no sound, and ideographs."""
+    found = _NAMES.match(unicodedata.name(character, ""))
+    if found is None:
+        return ""
+    kind = found.lastgroup or ""
+    sound = _NASAL.get(kind, found[kind].lower())
+    return re.sub(r"(.)\1+", r"\1", sound)
 
 
 def _table(*alphabets: str) -> dict[int, str]:
@@ -28,10 +67,55 @@ def _table(*alphabets: str) -> dict[int, str]:
     return {ord(letter): latin for letter, latin in zip(pairs[::2], pairs[1::2], strict=True)}
 
 
-_TABLE = _table(_CYRILLIC, _GREEK, _LATIN)
-_OTHERS = re.compile(f"[^{LETTERS}]+")
+_THREE_ALPHABETS = _table(_CYRILLIC, _GREEK, _LATIN)
+_OTHERS = re.compile(f"[^{LETTERS}\n]+")
+_TABLE = {
+    **_THREE_ALPHABETS,
+    **_table(_CYRILLIC_ELSEWHERE, _LATIN_ELSEWHERE, _ARMENIAN, _GEORGIAN, _ARABIC, _KHMER),
+    **{ord(letter): letter for letter in LETTERS},
+    **dict.fromkeys(map(ord, _SILENT), ""),
+}
+
+
+class _Spellings(dict[int, str]):
+    """The letters of each character, found when it is first asked for."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        digit = unicodedata.digit(character, None)
+        parts = unicodedata.normalize("NFKD", character)
+        if digit is not None:
+            found = str(digit)
+        elif ord(parts[0]) in _TABLE:  # a letter with accents, or several letters in one
+            found = "".join(_TABLE.get(ord(part), "") for part in parts)
+        else:
+            found = _named(character) if code >= 128 else ""
+        self[code] = "".join(letter for letter in found if letter in LETTERS)
+        return self[code]
+
+
+_SPELLINGS = _Spellings({**_TABLE, ord("\n"): "\n"})
+_CLASSES = str.maketrans(
+    {letter: name for name in "pksjtlmn" for letter in name}
+    | dict.fromkeys("bf", "p")
+    | dict.fromkeys("cgq", "k")
+    | {"d": "t", "z": "s", "r": "l", "x": "ks"}
+    | dict.fromkeys("aeiouhvwy", "")
+)
+_REPEATED = re.compile(r"([a-z])\1+")
 
 
 def romanized(text: str) -> str:
-    """The text in ``LETTERS``; what is neither digit nor of the three alphabets is left out."""
-    return _OTHERS.sub("", unicodedata.normalize("NFKD", text.lower()).translate(_TABLE))
+    """The text's lines in ``LETTERS``; characters without a sound of their own are left out."""
+    return text.lower().translate(_SPELLINGS)
+
+
+def romanized_from_three(text: str) -> str:
+    """The same as the third scheme of features has it: Cyrillic, Greek and Latin letters alone."""
+    bare = unicodedata.normalize("NFKD", text.lower())
+    return _OTHERS.sub("", bare.translate(_THREE_ALPHABETS))
+
+
+def sounded(letters: str) -> str:
+    """Romanised lines in ``SOUNDS``: London, لندن and लंदन are all "lntn"."""
+    return _REPEATED.sub(r"\1", letters.replace("ng", "n").translate(_CLASSES))

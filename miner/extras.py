@@ -15,7 +15,6 @@ EXTRAS = {
     "lxml": "documents",
     "matplotlib": "plot",
     "mwparserfromhell": "documents",
-    "py3langid": "language",
     "regex": "laser",
     "sacremoses": "laser",
     "sentence_transformers": "st",

@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from miner.arrays import NO_NEIGHBOUR
+from miner.languages import identifier
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -157,7 +157,7 @@ def check_filters(names: Sequence[str], languages: tuple[str | None, str | None]
             raise ValueError(
                 "the filter 'language' needs to know both languages: --src-lang and --tgt-lang"
             )
-        known = _identifier().labels
+        known = identifier().labels
         for code in languages:
             if code not in known:
                 raise ValueError(
@@ -185,11 +185,4 @@ def _trigrams(text: str) -> set[str]:
 
 def _chance(text: str, expected: str | None) -> float:
     """Return the probability that a text is in the expected language, by its identifier."""
-    return float(dict(_identifier().rank(text))[expected])
-
-
-@cache
-def _identifier() -> Any:  # noqa: ANN401 - the library has no types
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    return float(dict(identifier().rank(text))[expected])

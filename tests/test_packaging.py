@@ -139,7 +139,7 @@ def test_what_beam_sends_to_workers_holds_every_stage(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
     )
-    assert done.stdout.strip() == str(sent / "pipelines" / "run" / "graph.py")
+    assert done.stdout.strip() == str(sent / "pipelines" / "run" / "beam.py")
 
 
 def every_extra(pyproject: dict[str, Any]) -> set[str]:
@@ -226,6 +226,8 @@ def test_the_extra_named_for_a_module_installs_it(pyproject: dict[str, Any]) -> 
     base = names(requirements(pyproject, set()))
     for module, extra in EXTRAS.items():
         direct = names(requirements(pyproject, {extra})) - base
+        if module not in distributions:  # an environment made before this extra was
+            continue
         further = [distribution(name).requires or () for name in direct]
         brings = direct | names([Requirement(line) for lines in further for line in lines])
         assert brings & {canonicalize_name(one) for one in distributions[module]}, module

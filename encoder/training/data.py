@@ -21,12 +21,16 @@ LONGEST = 128  # tokens of a sentence that a network is trained on; the others a
 
 @dataclass(frozen=True, kw_only=True)
 class TokenPairs:
-    """One language pair, tokenised, with a sampling weight for every sentence pair."""
+    """One language pair, tokenised, with a sampling weight for every sentence pair.
+
+    It is drawn ``times`` as often as its size says.
+    """
 
     name: str
     source: Tokens
     target: Tokens
     weight: NDArray[np.float32]
+    times: float = 1.0
 
 
 def join(sides: Sequence[Tokens]) -> Tokens:
@@ -37,7 +41,11 @@ def join(sides: Sequence[Tokens]) -> Tokens:
 
 
 def tokenize_pairs(
-    text: ParallelText, tokenizer: Tokenizer, corpus_weights: Mapping[str, float]
+    text: ParallelText,
+    tokenizer: Tokenizer,
+    corpus_weights: Mapping[str, float],
+    *,
+    times: float = 1.0,
 ) -> TokenPairs:
     """Tokenise both sides; corpora without an entry in ``corpus_weights`` weigh 1."""
     return TokenPairs(
@@ -45,6 +53,7 @@ def tokenize_pairs(
         source=tokenizer.encode(text.source),
         target=tokenizer.encode(text.target),
         weight=pair_weights(text, corpus_weights),
+        times=times,
     )
 
 
@@ -89,12 +98,13 @@ def sample_batches(
     """Yield endless batches, each from one language pair: the pair and its row numbers.
 
     A language pair is drawn with probability proportional to (sum of its weights) **
-    ``exponent``. Within it every pass is a fresh shuffle that keeps a sentence pair with
-    probability equal to its weight, so that nothing is repeated before its pass is over. A batch
-    is as many sentence pairs as count for at most ``batch_size``, but at least one.
+    ``exponent``, times its own factor. Within it every pass is a fresh shuffle that keeps a
+    sentence pair with probability equal to its weight, so that nothing is repeated before its pass
+    is over. A batch is as many sentence pairs as count for at most ``batch_size``, but at least
+    one.
     """
     generator = np.random.default_rng(seed)
-    sizes = np.array([float(p.weight.sum()) for p in pairs]) ** exponent
+    sizes = np.array([float(p.weight.sum()) ** exponent * p.times for p in pairs])
     counts = [count(p) for p in pairs]
     queues = [np.empty(0, dtype=np.int64) for _ in pairs]
     while True:
@@ -108,3 +118,10 @@ def sample_batches(
         taken = max(1, int(np.searchsorted(sums, batch_size, side="right")))
         rows, queues[chosen] = queues[chosen][:taken], queues[chosen][taken:]
         yield pairs[chosen], rows
+
+
+def drop_tokens(tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:
+    """Remove each token with probability ``rate``."""
+    keep = generator.random(len(tokens.ids)) >= rate
+    kept_before = np.concatenate(([0], np.cumsum(keep)))
+    return Tokens(ids=tokens.ids[keep], offsets=kept_before[tokens.offsets])

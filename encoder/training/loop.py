@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch import nn
 
-from encoder.tokenizer import Tokens
 from encoder.training import parallel
 from encoder.training.data import (
     LONGEST,
@@ -60,7 +59,7 @@ class Training:
         total = 0.0
         for pairs, rows in batches:
             sides = [
-                drop_tokens(side.take(rows), options.architecture.token_dropout, generator)
+                self.model.drop(side.take(rows), options.architecture.token_dropout, generator)
                 for side in (pairs.source, pairs.target)
             ]
             own = parallel.share(len(rows))
@@ -172,10 +171,3 @@ def check_shares(options: TrainingOptions) -> None:
         )
     if not options.objective.in_tokens and size % count:
         raise ValueError(f"batch_size {size}: expected a multiple of the {count} processes")
-
-
-def drop_tokens(tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:
-    """Remove each token with probability ``rate``."""
-    keep = generator.random(len(tokens.ids)) >= rate
-    kept_before = np.concatenate(([0], np.cumsum(keep)))
-    return Tokens(ids=tokens.ids[keep], offsets=kept_before[tokens.offsets])

@@ -73,7 +73,7 @@ class BagOptions(ArchitectureOptions):
     name = "bag"
     summary = "sum of subword vectors"
 
-    token_dropout: float = same(ArchitectureOptions, "token_dropout", 0.1)
+    token_dropout: float = option(0.1, "share of words left out at random", within=(0, 0.99))
     ngram_rows: int = option(
         0, "vectors that n-grams of letters share; 0 for no n-grams", within=(0, INFINITE)
     )
@@ -275,13 +275,15 @@ class Recipe(Checked):
 
     ``files`` has the files of each language pair, see ``reading.find_parallel_text``.
     ``corpus_weights`` maps a corpus's name to the probability that a pass uses a pair of it;
-    corpora that are not named weigh 1. ``best_by`` names the measure of which the best encoder is
+    corpora that are not named weigh 1. ``pair_weights`` maps a language pair to a factor of how
+    often it is drawn. ``best_by`` names the measure of which the best encoder is
     saved.
     """
 
     files: Mapping[str, tuple[Path, ...]]
     exclude: frozenset[str] = frozenset()
     corpus_weights: Mapping[str, float] = field(default_factory=dict)
+    pair_weights: Mapping[str, float] = field(default_factory=dict)
     vocabulary_size: int = option(48_000, "subwords", within=(1, INFINITE))
     evaluate_every: int = option(
         5_000, "steps between evaluations, at which OUT is written", within=(1, INFINITE)
@@ -297,3 +299,9 @@ class Recipe(Checked):
         for name, weight in self.corpus_weights.items():
             if not 0 <= weight <= 1:
                 raise ValueError(f"weight {weight} of corpus {name}: expected 0 to 1")
+        for name, weight in self.pair_weights.items():
+            if name not in self.files or weight <= 0:
+                raise ValueError(
+                    f"weight {weight} of language pair {name}: expected more than 0, and one of "
+                    f"{', '.join(self.files)}"
+                )

@@ -33,9 +33,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Source sentences of each language pair that the vocabulary is made from, and the whitening.
-VOCABULARY_SENTENCES = 80_000
-WHITENING_SENTENCES = 2_000
+VOCABULARY_SENTENCES = 1_300_000  # source sentences that the vocabulary is made from
+WHITENING_SENTENCES = 2_000  # source sentences of each language pair for the whitening
 
 
 def train_encoder(
@@ -78,7 +77,15 @@ def train_encoder(
     state = parallel.from_first(lambda: _state(recipe, texts, identity, path))
     tokenizer = Tokenizer(state.tokenizer_model)
     pairs, others = (
-        [tokenize_pairs(text, tokenizer, recipe.corpus_weights) for text in some]
+        [
+            tokenize_pairs(
+                text,
+                tokenizer,
+                recipe.corpus_weights,
+                times=recipe.pair_weights.get(text.name, 1.0),
+            )
+            for text in some
+        ]
         for some in (texts, held_out)
     )
     torch.manual_seed(options.seed)
@@ -135,7 +142,7 @@ def _state(
     if path.exists():
         return load_state(path, identity)
     model = train_tokenizer(
-        sample_sentences(recipe, texts, VOCABULARY_SENTENCES),
+        sample_sentences(recipe, texts, VOCABULARY_SENTENCES // len(texts)),
         vocabulary_size=recipe.vocabulary_size,
     )
     return State(identity=identity, tokenizer_model=model)
@@ -216,6 +223,7 @@ def _facts(
         "pairs": {text.name: text.corpus_sizes() for text in texts},
         "excluded": sorted(recipe.exclude),
         "corpus_weights": dict(recipe.corpus_weights),
+        "pair_weights": dict(recipe.pair_weights),
         "whitening": recipe.options.objective.whitening,
         "teacher": identity["teacher"],
         "options": recipe.options.flat(),

@@ -64,6 +64,14 @@ def train_parser(prog: str) -> argparse.ArgumentParser:
         metavar="NAME=W",
         help="use each pair of corpus NAME with probability W (0 to 1) in a pass; repeatable",
     )
+    parser.add_argument(
+        "--pair-weight",
+        type=_pair_weight,
+        action="append",
+        default=[],
+        metavar="XX-YY,...=W",
+        help="draw these language pairs W times as often as their size says; repeatable",
+    )
     _add_training_options(parser)
     _add_evaluation_options(parser)
     add_common_options(parser)
@@ -168,6 +176,17 @@ def _corpus_weight(text: str) -> tuple[str, float]:
     return name, value
 
 
+def _pair_weight(text: str) -> dict[str, float]:
+    names, _, weight = text.partition("=")
+    try:
+        value = float(weight)
+    except ValueError:
+        value = 0.0
+    if not (names and 0 < value < float("inf")):
+        raise argparse.ArgumentTypeError(f"expected XX-YY,...=W with W above 0, not {text!r}")
+    return dict.fromkeys(names.split(","), value)
+
+
 def _run(args: argparse.Namespace) -> int:
     from encoder.training import parallel
 
@@ -213,6 +232,7 @@ def _recipe(args: argparse.Namespace) -> Recipe:
         files=_files(args.data, args.pairs),
         exclude=frozenset(filter(None, args.exclude.split(","))),
         corpus_weights=dict(args.corpus_weight),
+        pair_weights={name: weight for each in args.pair_weight for name, weight in each.items()},
         best_by=args.best_by,
         options=options,
         **{name: given[name] for name in offered(Recipe).keys() & given.keys()},

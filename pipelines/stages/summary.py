@@ -16,6 +16,7 @@ from miner.storage.places import Place
 from pipelines.context import RunContext
 from pipelines.references import ChosenPairs
 from pipelines.stages.encode import dropped
+from pipelines.stages.language import describe_language
 from pipelines.stages.rate import advise
 
 MIN_SHOWN = 0.05  # seconds
@@ -53,6 +54,7 @@ def _side(run: RunContext, chosen: ChosenPairs, side: str) -> dict[str, Any]:
     facts = shards[0].shard.corpus.facts
     return {
         "path": str(run.options.side(side).path),
+        "language": describe_language(run.options, side, facts["languages"]),
         "read": facts["read"],
         "rejected": facts["rejected"],
         "first_rejected": facts["first_rejected"],

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from encoder.features import CHARACTER_SIZES, LETTER_SIZES, Features
-from encoder.romanization import romanized
+from encoder.features import CHARACTER_SIZES, LETTER_SIZES, SOUND_SIZES, Features
+from encoder.romanization import romanized, sounded
 from encoder.tokenizer import Tokenizer, Tokens, train_tokenizer
 from tests.encoder.test_tokenizer import lists_of, tokens_of
 
@@ -22,6 +22,9 @@ PIECES = [
     "\u2581漢字",
     "nn1",
     "x" * 30,
+    "\u2581한국",
+    "어",
+    "\u2581لندن",
 ]
 sentences_of_pieces = st.lists(st.lists(st.integers(0, len(PIECES) - 1), max_size=9), max_size=6)
 
@@ -41,9 +44,14 @@ def oracle_words(sentence: list[int]) -> list[tuple[int, ...]]:
 
 
 def oracle_ngrams(word: tuple[int, ...]) -> list[str]:
-    letters = "".join(romanized(PIECES[piece]) for piece in word)
-    characters = [PIECES[piece].strip("\u2581") for piece in word if "漢" in PIECES[piece]]
-    texts = [(f"<{letters}>" if letters else "", LETTER_SIZES)]
+    spelt = [romanized(PIECES[piece]) for piece in word]
+    letters, sounds = "".join(spelt), "".join(map(sounded, spelt)).upper()
+    pieces = [PIECES[piece].strip("\u2581") for piece in word]
+    characters = [piece for piece in pieces if set(piece) & set("漢한어")]
+    texts = [
+        (f"<{letters}>" if letters else "", LETTER_SIZES),
+        (f"[{sounds}]" if sounds else "", SOUND_SIZES),
+    ]
     return [
         text[start : start + size]
         for text, sizes in [*texts, *((own, CHARACTER_SIZES) for own in characters)]
@@ -89,14 +97,31 @@ def test_a_word_is_the_same_in_any_company() -> None:
 
 def test_ngrams_are_those_that_weights_were_trained_with() -> None:
     """Other rows than these would make nonsense of encoders that are saved."""
-    features = Features(["\u2581obama", "漢字"], 24_000)
-    assert lists_of(features.split(tokens_of([[0, 1]]))[1]) == GOLDEN
+    tokens = tokens_of([[0, 1]])
+    fourth = Features(["\u2581obama", "漢字"], 24_000)
+    assert lists_of(fourth.split(tokens)[1]) == GOLDEN
+    third = Features(["\u2581obama", "漢字"], 24_000, scheme=3)
+    assert lists_of(third.split(tokens)[1]) == [GOLDEN[0], GOLDEN[1][:-1]]
+
+
+def test_the_third_scheme_knows_three_alphabets() -> None:
+    features = Features(["\u2581한국", "\u2581لندن", "\u2581жизнь"], ROWS, scheme=3)
+    rows = lists_of(features.split(tokens_of([[0], [1], [2]]))[1])
+    assert sorted(map(len, rows)) == [1, 1, 1 + 5 + 4 + 3]
 
 
 GOLDEN = [
     [1, 13485, 11957, 14111],
-    [0, 19061, 4641, 3632, 2763, 20130, 11149, 8223, 9682, 6946, 11515, 1567, 15195],
+    [0, 19061, 4641, 3632, 2763, 20130, 11149, 8223, 9682, 6946, 11515, 1567, 15195, 16944],
 ]
+
+
+def test_how_many_words_are_dropped() -> None:
+    tokens = tokens_of([[2, 5]] * 4000)
+    left = Features(PIECES).drop_words(tokens, 0.25, np.random.default_rng(1))
+    lengths = np.diff(left.offsets)
+    assert set(lengths) == {0, 2}
+    assert abs((lengths == 0).mean() - 0.25) < 0.03
 
 
 def test_rows_are_spread_evenly() -> None:
@@ -114,6 +139,12 @@ def test_spelling_matches_across_alphabets() -> None:
     first, second = lists_of(features.split(tokens_of([[0], [1]]))[1])
     assert sorted((first[0], second[0])) == [0, 1]
     assert first[1:] == second[1:]
+
+
+def test_names_sound_alike_where_vowels_are_not_written() -> None:
+    features = Features(["\u2581london", "\u2581لندن", "\u2581लंदन", "\u2581런던"], ROWS)
+    rows = lists_of(features.split(tokens_of([[number] for number in range(4)]))[1])
+    assert len(set.intersection(*map(set, rows))) == len("[LNTN]") - 3 + 1 + 1 + 1
 
 
 def test_where_words_begin(tokenizer: Tokenizer) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from encoder.romanization import LETTERS, romanized
+from encoder.romanization import LETTERS, SOUNDS, romanized, romanized_from_three, sounded
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,24 @@ from encoder.romanization import LETTERS, romanized
         ("Škoda Çelik Øre Straße İstanbul", "skodacelikorestrasseistanbul"),
         ("\uff11\uff12\uff13 ²", "1232"),
         ("\u2581don't", "dont"),
-        ("日本 ไทย ☃", ""),
+        ("日本 ☃", ""),
+        ("ไทย, ไทยแลนด์", "aithyaithyaelnd"),
+        ("لندن پاریس", "lndnparys"),
+        ("לונדון", "lvndvn"),
+        ("लंदन दिल्ली", "lndndilli"),
+        ("லண்டன்", "lntn"),
+        ("워싱턴", "weosingteon"),
+        ("トヨタ", "toyota"),
+        ("თბილისი", "tbilisi"),
+        ("Երևան", "erevan"),
+        ("ለንደን", "lanedane"),
+        ("ភ្នំពេញ", "phnnpeny"),
+        ("Қазақстан", "kazakstan"),
+        ("٣٤ १२", "3412"),
+        ("Кремль объезд", "kremlobaezd"),
+        ("কো কৌ", "kokau"),
+        ("ೊ ೆ ೊ", "oeo"),
+        ("\uac00 \u1100 \uac00", "gaga"),
         ("", ""),
     ],
 )
@@ -25,11 +42,34 @@ def test_names_as_they_are_spelt(text: str, letters: str) -> None:
     assert romanized(text) == letters
 
 
-@given(st.text())
+def test_three_alphabets() -> None:
+    assert romanized_from_three("Йод ώρα 한국 لندن құс\nØl") == "iodoras\nol"
+
+
+@pytest.mark.parametrize(
+    ("texts", "sound"),
+    [
+        ("London لندن लंदन ลอนดอน 런던 ロンドン Лондон Λονδίνο לונדון লন্ডন Լոնդոն ለንደን", "lntn"),
+        ("Washington واشنطن 워싱턴 ワシントン ვაშინგტონი Вашингтон वाशिंगटन וושינגטון", "sntn"),
+        ("123 ١٢٣", "123"),
+        ("aa 日", ""),
+    ],
+)
+def test_names_sound_alike(texts: str, sound: str) -> None:
+    assert {sounded(romanized(text)) for text in texts.split()} == {sound}
+
+
+def test_lines_are_kept_apart() -> None:
+    assert romanized("Лес\n\nरात") == "les\n\nrat"
+    assert sounded("les\nsal\n\nl") == "ls\nsl\n\nl"
+
+
+@given(st.text().filter(lambda text: "\n" not in text))
 def test_only_letters_are_left_and_they_stay(text: str) -> None:
     letters = romanized(text)
     assert set(letters) <= set(LETTERS)
     assert romanized(letters) == letters
+    assert set(sounded(letters)) <= set(SOUNDS)
 
 
 @given(st.text(), st.sampled_from(["a", "я", "ψ", "5"]))

@@ -132,12 +132,3 @@ def test_what_cannot_be_checked(
 def test_what_can() -> None:
     check_filters((), (None, None))
     check_filters(tuple(FILTERS), ("de", "en"))
-
-
-def test_without_the_identifier(monkeypatch: pytest.MonkeyPatch) -> None:
-    from miner import filters
-
-    filters._identifier.cache_clear()
-    monkeypatch.setitem(__import__("sys").modules, "py3langid.langid", None)
-    with pytest.raises(ModuleNotFoundError, match="py3langid"):
-        check_filters(("language",), ("de", "en"))

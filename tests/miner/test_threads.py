@@ -91,7 +91,7 @@ def test_an_interrupt_ends_the_work(monkeypatch):
 
     monkeypatch.setattr(threading.Thread, "join", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        in_threads(work, range(100_000))
+        in_threads(work, range(100_000), count=2)
     assert threading.active_count() == running
     assert 0 < len(done) < 50_000
 

@@ -21,10 +21,6 @@ CASES = {
     "beam": ("pipelines.cli.mine:mine_corpus", [*MINE, "--workers", "2"]),
     "laser": ("pipelines.cli.mine:mine_corpus", [*MINE, "--encoder", "laser:laser2.pt"]),
     "st": ("pipelines.cli.mine:embed_corpus", ["a.txt", "-o", "a.npy", "--encoder", "st:LaBSE"]),
-    "language": (
-        "pipelines.cli.mine:mine_corpus",
-        [*MINE, "--filters", "language", "--src-lang", "de", "--tgt-lang", "en"],
-    ),
     "torch": ("pipelines.cli.train:train_encoder", ["data", "-o", "encoder"]),
 }
 SAMPLE = Path(str(files("eval"))) / "assets" / "sample" / "de-en"

@@ -52,6 +52,10 @@ class Bag(Model):
         sentences, words = self._features.split(tokens)
         return bag_sums(bag_sums(self.table, words, sparse=True), sentences, sparse=False)
 
+    def drop(self, tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:
+        """Leave out words with probability ``rate``, for a word without a piece is spelt wrong."""
+        return self._features.drop_words(tokens, rate, generator)
+
     def finished(
         self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float
     ) -> tuple[BagEncoder, Save]:

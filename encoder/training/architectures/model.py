@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
+from encoder.training.data import drop_tokens
+
 if TYPE_CHECKING:
+    import numpy as np
+
     from encoder import Encoder
     from encoder.tokenizer import Tokenizer, Tokens
 
@@ -24,6 +28,10 @@ class Model(nn.Module):
     def forward(self, tokens: Tokens) -> torch.Tensor:
         """Embed the sentences."""
         raise NotImplementedError
+
+    def drop(self, tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:
+        """Leave out what a step does not see, with probability ``rate``: tokens."""
+        return drop_tokens(tokens, rate, generator)
 
     def finished(
         self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 from encoder.training.architectures.bag import Bag
-from encoder.training.data import TokenPairs, sample_batches
-from encoder.training.loop import Training, drop_tokens, train
+from encoder.training.data import TokenPairs, drop_tokens, sample_batches
+from encoder.training.loop import Training, train
 from encoder.training.options import TrainingOptions, training_options
 from encoder.training.tasks.ranking import Ranking
 from tests.encoder.test_features import one_word_each

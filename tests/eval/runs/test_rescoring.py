@@ -64,7 +64,7 @@ def test_nothing_is_known(finished_run: Path, tmp_path: Path, capsys: Captured) 
     out = tmp_path / "out.jsonl"
     arguments = [finished_run / "work", "--known", known, "-o", out]
     assert adit(["rescore", *map(str, arguments)]) == 2
-    assert "a model needs right pairs and wrong ones" in capsys.readouterr().err
+    assert "give more known pairs" in capsys.readouterr().err
     assert not out.exists()
 
 

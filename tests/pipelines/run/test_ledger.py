@@ -24,9 +24,12 @@ def test_how_many_elements_each_stage_takes() -> None:
         "cut_tiles": 1,
         "search_tile": "cut_tiles",
         "find_neighbours": "read_side",
-        **dict.fromkeys(
-            ["select_pairs", "align_pairs", "filter_pairs", "write_summary", "export_pairs"], 1
-        ),
+        "select_pairs": 1,
+        "align_pairs": 1,
+        "rate_pairs": 1,
+        "filter_pairs": 1,
+        "write_summary": 1,
+        "export_pairs": 1,
     }
 
 

@@ -37,6 +37,7 @@ def test_everything_is_accounted_for(messy: World, capsys: pytest.CaptureFixture
     side = told["source"]
     assert side == {
         "path": str(messy.path("src.txt")),
+        "language": {"given": "de", "seen": None, "share": None, "quality": None},
         "read": 40,
         "rejected": {"blank": 2, "undecodable": 1},
         "first_rejected": {"blank": 3, "undecodable": 8},
@@ -58,9 +59,8 @@ def test_everything_is_accounted_for(messy: World, capsys: pytest.CaptureFixture
         "1 undecodable, first in line 9; 1 zero vector), 3 repeated, 33 searched\n"
         "target: 50 sentences read, 0 dropped, 0 repeated, 50 searched\n"
         f"pairs: {told['pairs']} of {told['candidates']} candidates\n"
-        "time: start "
     ) in error
-    closing = error[error.index(" GiB\n") :]
+    closing = error[error.index("\ntime: ") :]
     assert "threshold: none" in closing
     assert f"adit report {work_dir} -o" in closing
     assert f"adit calibrate {work_dir} --decoys-src" in closing

@@ -1,0 +1,117 @@
+"""How well an encoder covers each language it was trained on; into its config.json, and as a table.
+
+python benchmarks/languages.py encoder/assets/mini --ntrex DIR --tatoeba DIR --train DATA
+
+The search error of a language is that of NTREX by ratio margin where it is there, else of Tatoeba,
+else of the pairs that training held out, both by cosine and both ways.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+
+from encoder import Encoder, load_encoder
+from encoder.checkpoint import CONFIG, read_config, replace_files
+from encoder.training.data import hold_out
+from encoder.training.measures import retrieval_error
+from encoder.training.reading import ParallelText, find_parallel_text, read_parallel_text
+from eval.data.aligned import aligned_files
+from eval.data.languages import iso_639_1
+from eval.data.tatoeba import load_tatoeba, tatoeba_languages
+from eval.data.textfiles import read_lines
+from eval.metrics.similarity import best_by_margin, nearest, wrong
+
+SETS = ("ntrex", "tatoeba", "held-out")
+
+
+def main() -> None:
+    """Measure, write the languages into the configuration, print the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("encoder", type=Path, help="folder of an encoder")
+    parser.add_argument("--ntrex", type=Path, required=True)
+    parser.add_argument("--tatoeba", type=Path, required=True)
+    parser.add_argument("--train", type=Path, required=True, help="what it was trained on")
+    args = parser.parse_args()
+    encoder = load_encoder(str(args.encoder))
+    config = read_config(args.encoder)
+    pairs = config["facts"]["pairs"]
+    trained = {name.removesuffix("-en"): sum(pairs[name].values()) for name in pairs}
+    excluded = frozenset(config["facts"]["excluded"])
+    errors = dict(
+        zip(
+            SETS,
+            (
+                ntrex_errors(encoder, args.ntrex),
+                tatoeba_errors(encoder, args.tatoeba),
+                held_out_errors(encoder, args.train, excluded, set(pairs)),
+            ),
+            strict=True,
+        )
+    )
+    languages = {"en": {"error": 0.0, "measured": "ntrex"}}
+    rows = []
+    for language in sorted(name for name in trained if "-" not in name):
+        found = {name: errors[name][language] for name in SETS if language in errors[name]}
+        measured = next(name for name in SETS if name in found)
+        languages[language] = {"error": round(found[measured], 4), "measured": measured}
+        rows.append((found[measured], language, trained[language], found))
+    write_languages(args.encoder, languages)
+    print("| language | pairs | NTREX | Tatoeba | held out |")
+    print("| --- | ---: | ---: | ---: | ---: |")
+    for _, language, count, found in sorted(rows):
+        cells = [f"{100 * found[name]:.1f}" if name in found else "" for name in SETS]
+        print(f"| {language} | {count:,} | {' | '.join(cells)} |")
+
+
+def write_languages(folder: Path, languages: dict[str, dict[str, object]]) -> None:
+    """Write the languages into the configuration; the weights and their checksum stay."""
+    config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+    text = json.dumps(
+        {**config, "languages": languages}, indent=1, ensure_ascii=False, sort_keys=True
+    )
+    replace_files(folder, {CONFIG: (text + "\n").encode()})
+
+
+def ntrex_errors(encoder: Encoder, folder: Path) -> dict[str, float]:
+    """Return the error of margin search from each language into English."""
+    files = aligned_files(folder)
+    english = encoder.encode(read_lines(files.pop("en")))
+    errors = {}
+    for language, path in files.items():
+        forward, backward = nearest(encoder.encode(read_lines(path)), english)
+        missed = wrong(best_by_margin(forward, backward, margin="ratio"))
+        errors[language] = float(np.mean(missed))
+    return errors
+
+
+def tatoeba_errors(encoder: Encoder, folder: Path) -> dict[str, float]:
+    """Return the error of search by cosine, the mean of both ways, by ISO 639-1 code."""
+    return {
+        iso_639_1(code): _retrieval(encoder, *load_tatoeba(folder, code))
+        for code in tatoeba_languages(folder)
+    }
+
+
+def held_out_errors(
+    encoder: Encoder, folder: Path, excluded: frozenset[str], pairs: set[str]
+) -> dict[str, float]:
+    """Return the error of search by cosine among the 500 pairs of each language held out."""
+    errors = {}
+    for name, files in find_parallel_text(folder).items():
+        if name in pairs and name.endswith("-en"):
+            _, kept = hold_out(read_parallel_text(files, exclude=excluded), 500, seed=1)
+            errors[name.removesuffix("-en")] = retrieval_error(encoder, kept)
+    return errors
+
+
+def _retrieval(encoder: Encoder, source: list[str], target: list[str]) -> float:
+    text = ParallelText(name="", source=source, target=target, corpus=[])
+    return retrieval_error(encoder, text)
+
+
+if __name__ == "__main__":
+    main()

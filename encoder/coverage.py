@@ -1,0 +1,57 @@
+"""Which languages an encoder covers, and how well."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from encoder import folder_of
+from encoder.laser.languages import INDIVIDUAL
+
+MAX_GOOD, MAX_FAIR = 0.05, 0.15  # search errors
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coverage:
+    """How well a language is covered: the error of the search for English translations.
+
+    ``measured`` names the test set: ntrex (by ratio margin), or tatoeba or held-out pairs of the
+    training data (by cosine).
+    """
+
+    error: float
+    measured: str
+
+    @property
+    def quality(self) -> str:
+        """``good``, ``fair`` or ``weak``; held-out pairs are too easy to say ``good`` by them."""
+        if self.error > MAX_FAIR:
+            return "weak"
+        return "good" if self.error <= MAX_GOOD and self.measured != "held-out" else "fair"
+
+
+def individual(language: str) -> str:
+    """Return one name for a language that has several in ISO 639: ISO 639-3's where it is known."""
+    return INDIVIDUAL.get({"no": "nb", "fil": "tl"}.get(language, language), language)
+
+
+def find_coverage(languages: Mapping[str, Coverage], language: str) -> Coverage | None:
+    """Return the coverage of a language by any of its names; None where it is not covered."""
+    names = {individual(name): coverage for name, coverage in languages.items()}
+    return names.get(individual(language))
+
+
+def read_coverage(spec: str) -> dict[str, Coverage]:
+    """Return what the configuration of an encoder says of its languages, by ISO 639 code.
+
+    Nothing is known of encoders whose configuration has no ``languages``, LASER's among them.
+    """
+    path = folder_of(spec) / "config.json"
+    if not path.is_file():
+        return {}
+    found = json.loads(path.read_text(encoding="utf-8")).get("languages", {})
+    return {
+        name: Coverage(error=float(known["error"]), measured=str(known["measured"]))
+        for name, known in found.items()
+    }

@@ -1,0 +1,32 @@
+"""What language a corpus is in, by a sample of its sentences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+SAMPLED = 200  # sentences
+MIN_SHARE = 0.5  # of the sample that a language must have to be the corpus's
+
+
+def language_shares(texts: Sequence[str]) -> dict[str, float]:
+    """Return the share of each language (ISO 639-1) in an even sample, the largest first."""
+    step = max(1, len(texts) // SAMPLED)
+    sample = texts[::step][:SAMPLED]
+    votes = Counter(str(identifier().classify(text)[0]) for text in sample)
+    return {code: count / len(sample) for code, count in votes.most_common()}
+
+
+def main_language(shares: Mapping[str, float]) -> str | None:
+    """Return the language that most sentences are in, if there is one."""
+    return next((code for code, share in shares.items() if share >= MIN_SHARE), None)
+
+
+@cache
+def identifier() -> Any:  # noqa: ANN401 - the library has no types
+    """Return py3langid's identifier, loaded once (half a second)."""
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

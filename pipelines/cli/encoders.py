@@ -1,0 +1,71 @@
+"""Run ``adit encoders``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+import encoder
+from encoder.coverage import read_coverage
+from encoder.laser.languages import LASER2, LASER3
+from miner.commandline import add_version, run_command
+
+QUALITIES = {
+    "good": "search error up to 5%",
+    "fair": "up to 15%",
+    "weak": "above 15%",
+}
+
+
+def encoders(argv: Sequence[str] | None = None, prog: str = "adit encoders") -> int:
+    """Run ``adit encoders``; return the exit status."""
+    parser = argparse.ArgumentParser(
+        prog=prog,
+        description="List encoders with their languages and how well they cover these.",
+        epilog="A search error is the share of sentences whose English translation is not found: "
+        "on NTREX-128 by ratio margin, else on Tatoeba or held-out training text by cosine.",
+    )
+    parser.add_argument(
+        "spec",
+        nargs="?",
+        default=encoder.BUNDLED,
+        metavar="SPEC",
+        help=f"{encoder.BUNDLED} (default), or a folder that adit train made",
+    )
+    add_version(parser)
+    args = parser.parse_args(argv)
+    return run_command(lambda: _list(args.spec), parser.prog)
+
+
+def _list(spec: str) -> int:
+    coverage = read_coverage(spec)
+    lines = [f"{spec}: {_size(spec)}"]
+    for quality, meaning in QUALITIES.items():
+        names = sorted(
+            (known.error, name) for name, known in coverage.items() if known.quality == quality
+        )
+        if names:
+            listed = " ".join(f"{name} {100 * error:.1f}" for error, name in names)
+            lines.append(f"  {quality} ({meaning}), {len(names)} languages: {listed}")
+    if not coverage:
+        lines.append("  its languages were not measured")
+    if spec == encoder.BUNDLED:
+        lines.append("encoders/wide, a folder of the repository: 98 languages")
+    lines.append(
+        f"laser:, laser3: one encoder for {len(LASER2)} languages, and one each for {len(LASER3)} "
+        "more: adit fetch XX -o DIR"
+    )
+    lines.append("st:NAME: models of sentence-transformers (pip install 'bitext-adit[st]')")
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 0
+
+
+def _size(spec: str) -> str:
+    from encoder.checkpoint import WEIGHTS, read_config
+
+    folder = encoder.folder_of(spec)
+    if not folder.is_dir():
+        raise ValueError(f"encoder {spec!r} is no folder; there are {encoder.ENCODERS}")
+    size = (folder / WEIGHTS).stat().st_size / 1e6
+    return f"{read_config(folder)['dim']} dimensions, {size:.1f} MB"
