@@ -4,11 +4,13 @@ import itertools
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+import encoder.training.recipe
 from encoder.training import parallel
 from encoder.training.architectures import make_model
 from encoder.training.evaluation import LOG, PROGRESS, STATE
@@ -20,18 +22,18 @@ from encoder.training.options import (
     TranslationOptions,
     training_options,
 )
-from encoder.training.reading import ParallelText
+from encoder.training.reading import ParallelText, find_parallel_text
 from encoder.training.recipe import train_encoder
 from encoder.training.tasks import Task
 from encoder.training.tasks.distillation import Distillation
 from encoder.training.tasks.ranking import Ranking
 from encoder.training.tasks.translation import Translation
+from pipelines.cli.train import train_encoder as command
 from tests.encoder.test_features import one_word_each
 from tests.encoder.training.language import made_up_pairs, write_pairs
 from tests.encoder.training.test_tasks import token_pairs
 
 TOGETHER = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
-COMMAND = "import sys; from pipelines.cli.train import train_encoder; sys.exit(train_encoder())"
 COMMON = {"dim": 16, "steps": 5, "warmup_steps": 1, "learning_rate": 0.01, "dropout": 0.0}
 TRAININGS = {
     "bag": training_options(batch_size=12, accumulate=2, hard_negatives=2, **COMMON),
@@ -48,6 +50,11 @@ TRAININGS = {
     ),
     "distillation": training_options(objective="distillation", batch_size=12, **COMMON),
 }
+# A training through the command, and the same as a recipe.
+OPTIONS = (
+    *("--vocabulary-size", "300", "--held-out", "50", "--evaluate-every", "5", "--dim", "16"),
+    *("--steps", "15", "--batch-size", "32", "--learning-rate", "0.01"),
+)
 # Sentences of one, two or three tokens.
 PAIRS = token_pairs([[1, 2], [3], [4, 5, 6]] * 70, [[7], [8, 1, 2], [3, 4]] * 70)
 
@@ -81,6 +88,16 @@ def trained(options: TrainingOptions) -> tuple[dict[str, torch.Tensor], list[flo
     return training.tensors(), losses
 
 
+def recipe(folder: Path) -> Recipe:
+    return Recipe(
+        files=find_parallel_text(folder),
+        vocabulary_size=300,
+        held_out=50,
+        evaluate_every=5,
+        options=training_options(dim=16, steps=15, batch_size=32, learning_rate=0.01),
+    )
+
+
 def nothing() -> None:
     """Fails in the first process; the other does not call it."""
     assert parallel.rank() == 0
@@ -89,24 +106,42 @@ def nothing() -> None:
 
 def train_all(folder: Path) -> None:
     """What both processes run; the first writes the weights and losses."""
-    with parallel.process_group():
-        assert parallel.processes() == 2
-        with pytest.raises(ValueError, match=r"^nothing to begin with$"):
-            parallel.from_first(nothing)
-        for name, options in TRAININGS.items():
-            tensors, losses = trained(options)
-            if parallel.rank() == 0:
-                save_file({**tensors, "losses": torch.tensor(losses)}, folder / name)
+    assert parallel.processes() == 2
+    with pytest.raises(ValueError, match=r"^nothing to begin with$"):
+        parallel.from_first(nothing)
+    for name, options in TRAININGS.items():
+        tensors, losses = trained(options)
+        if parallel.rank() == 0:
+            save_file({**tensors, "losses": torch.tensor(losses)}, folder / name)
 
 
-def together(*command: object) -> None:
-    subprocess.run([sys.executable, *TOGETHER, *map(str, command)], check=True, timeout=120)
+def main(folder: Path) -> int:
+    """Train all within the group of processes that the command opens, before it trains itself."""
+
+    def train_all_first(recipe: Recipe, output: Path, **given: Any) -> object:
+        train_all(folder)
+        return train_encoder(recipe, output, **given)
+
+    encoder.training.recipe.train_encoder = train_all_first
+    sys.modules["matplotlib"] = None  # type: ignore[assignment]  # not loaded: a second less
+    return command([str(folder), "-o", str(folder / "parts"), *OPTIONS, "--quiet"])
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What two processes made; of the training in ``parts``, one alone made the first half."""
     made = tmp_path_factory.mktemp("together")
-    together("-m", "tests.encoder.training.test_parallel", made)
+    write_pairs(made / "xx-yy.tsv.xz", made_up_pairs(300, seed=1))
+    steps = itertools.count(1)
+
+    def interrupt() -> None:
+        if next(steps) == 9:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_encoder(recipe(made), made / "parts", on_step=interrupt)
+    module = "tests.encoder.training.test_parallel"
+    subprocess.run([sys.executable, *TOGETHER, "-m", module, made], check=True, timeout=120)
     return made
 
 
@@ -122,34 +157,14 @@ def test_two_processes_train_what_one_does(folder: Path, name: str) -> None:
         torch.testing.assert_close(found[tensor], expected[tensor], atol=1e-4, rtol=1e-3)
 
 
-def test_what_one_process_began_two_go_on_with(tmp_path: Path) -> None:
+def test_what_one_process_began_two_go_on_with(folder: Path) -> None:
     """Through the command; only one of the two writes."""
-    data = write_pairs(tmp_path / "xx-yy.tsv.xz", made_up_pairs(300, seed=1))
-    recipe = Recipe(
-        files={"xx-yy": (data,)},
-        vocabulary_size=300,
-        held_out=50,
-        evaluate_every=10,
-        options=training_options(dim=16, steps=30, batch_size=32, learning_rate=0.01),
-    )
-    train_encoder(recipe, tmp_path / "whole")
-    steps = itertools.count(1)
-
-    def interrupt() -> None:
-        if next(steps) == 15:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        train_encoder(recipe, tmp_path / "parts", on_step=interrupt)
-    options = ("--vocabulary-size", 300, "--held-out", 50, "--evaluate-every", 10, "--dim", 16)
-    more = ("--steps", 30, "--batch-size", 32, "--learning-rate", 0.01, "--quiet")
-    command = ("--no-python", sys.executable, "-c", COMMAND)
-    together(*command, tmp_path, "-o", tmp_path / "parts", *options, *more)
-    whole, parts = (load_file(tmp_path / one / PROGRESS / STATE) for one in ("whole", "parts"))
+    train_encoder(recipe(folder), folder / "whole")
+    whole, parts = (load_file(folder / one / PROGRESS / STATE) for one in ("whole", "parts"))
     assert whole.keys() == parts.keys()
     for name, tensor in whole.items():
         torch.testing.assert_close(parts[name], tensor, atol=1e-4, rtol=1e-3, msg=name)
-    assert len((tmp_path / "parts" / PROGRESS / LOG).read_text().splitlines()) == 3
+    assert len((folder / "parts" / PROGRESS / LOG).read_text().splitlines()) == 3
 
 
 def test_a_batch_that_cannot_be_shared_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,4 +177,4 @@ def test_a_batch_that_cannot_be_shared_is_refused(monkeypatch: pytest.MonkeyPatc
 
 
 if __name__ == "__main__":
-    train_all(Path(sys.argv[1]))
+    sys.exit(main(Path(sys.argv[1])))
