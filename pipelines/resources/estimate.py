@@ -169,9 +169,10 @@ def _table(costs: Sequence[Cost], method: CorpusMethod, problem: Problem) -> lis
 
 
 def _describe_times(machine: Machine, seconds: float, start_up: float) -> str:
+    threads = counted(machine.threads, "threads")
     return (
-        f"Times are of the search alone and estimates, for {counted(machine.threads, 'threads')}, from "
-        f"a trial of {seconds:.1f} s on this machine; that of exact came within a factor of 1.5 in checks at "
+        f"Times are of the search alone and estimates, for {threads}, from a trial of "
+        f"{seconds:.1f} s on this machine; that of exact came within a factor of 1.5 in checks at "
         "16,384 rows a side and more. Lines that the run will leave out (repeated, blank) are "
         f"counted here, too. Start-up takes about {start_up:.1f} s more."
     )
