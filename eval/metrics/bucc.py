@@ -97,6 +97,11 @@ class BuccScore:
         return self.correct / self.extracted if self.extracted else 0.0
 
     @property
+    def fdr(self) -> float:
+        """Wrong candidates among those extracted; 0 where there is none."""
+        return 1 - self.precision if self.extracted else 0.0
+
+    @property
     def recall(self) -> float:
         """Gold pairs found among all; 0 where there is none."""
         return self.found / self.gold if self.gold else 0.0

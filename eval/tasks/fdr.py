@@ -64,11 +64,6 @@ class ChosenThreshold:
     planted_fdr: float
     score: BuccScore
 
-    @property
-    def fdr(self) -> float:
-        """The share of wrong pairs, by gold."""
-        return 1 - self.score.precision if self.score.extracted else 0.0
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
@@ -126,7 +121,7 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
                 "best": score_record(best),
             }
     for wanted, together in zip(WANTED, zip(*thresholds, strict=True), strict=True):
-        rates = [one.fdr for one in together]
+        rates = [one.score.fdr for one in together]
         recall = float(np.mean([one.score.recall for one in together]))
         show(TABLE.row("mean", wanted, None, float(np.mean(rates)), None, recall))
         show(TABLE.row("highest", wanted, None, max(rates)))
@@ -152,7 +147,7 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
 def _row(name: str, chosen: ChosenThreshold, best: BuccScore) -> str:
     score = chosen.score
     return TABLE.row(
-        *(name, chosen.wanted, chosen.interval, chosen.fdr, score.extracted),
+        *(name, chosen.wanted, chosen.interval, score.fdr, score.extracted),
         *(score.recall, chosen.recall, chosen.planted_fdr),
         *(score.f1, best.f1, best.recall),
     )
@@ -162,7 +157,7 @@ def _record(chosen: ChosenThreshold) -> Record:
     return {
         "wanted": chosen.wanted,
         "interval": chosen.interval,
-        "fdr": chosen.fdr,
+        "fdr": chosen.score.fdr,
         "planted_recall": chosen.recall,
         "planted_fdr": chosen.planted_fdr,
         **score_record(chosen.score),

@@ -48,18 +48,12 @@ class WordThreshold:
     interval: Interval | None
     score: BuccScore | None
 
-    @property
-    def fdr(self) -> float | None:
-        """The share of wrong pairs, by gold."""
-        if self.score is None:
-            return None
-        return 1 - self.score.precision if self.score.extracted else 0.0
-
     def record(self) -> Record:
         """Return what ``--json`` prints."""
-        judged = {} if self.score is None else score_record(self.score)
+        score = self.score
+        judged = {"fdr": score.fdr, **score_record(score)} if score else {"fdr": None}
         chosen = {"by": self.by, "wanted": self.wanted, "interval": self.interval}
-        return {**chosen, "fdr": self.fdr, **judged}
+        return {**chosen, **judged}
 
 
 def measure(
@@ -138,9 +132,9 @@ def _decoy_scores(
 def row(name: str, chosen: WordThreshold, best: BuccScore) -> str:
     """Return a line of the table."""
     score = chosen.score
-    figures = (None, None) if score is None else (score.extracted, score.recall)
+    figures = (score.fdr, score.extracted, score.recall) if score else (None, None, None)
     return TABLE.row(
-        *(name, chosen.by, chosen.wanted, chosen.interval, chosen.fdr),
+        *(name, chosen.by, chosen.wanted, chosen.interval),
         *(*figures, best.f1, best.recall),
     )
 
@@ -149,11 +143,11 @@ def summary(thresholds: Sequence[Sequence[WordThreshold]]) -> list[str]:
     """Lines of the table: for each way and wanted FDR the mean, the mean error and the highest."""
     lines = []
     for together in zip(*thresholds, strict=True):
-        judged = [one for one in together if one.fdr is not None and one.score is not None]
-        if judged:
-            by, wanted = judged[0].by, judged[0].wanted
-            rates = [one.fdr or 0.0 for one in judged]
-            recall = float(np.mean([one.score.recall for one in judged if one.score]))
+        scores = [one.score for one in together if one.score]
+        if scores:
+            by, wanted = together[0].by, together[0].wanted
+            rates = [score.fdr for score in scores]
+            recall = float(np.mean([score.recall for score in scores]))
             errors = [abs(rate - wanted) for rate in rates]
             lines += [
                 TABLE.row("mean", by, wanted, None, float(np.mean(rates)), None, recall),

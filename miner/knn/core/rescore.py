@@ -110,22 +110,6 @@ def rescore(
     return best(Neighbours(ids=candidates, cosines=cosines), k=k)
 
 
-def cosines_of(
-    queries: NDArray[np.float32],
-    base: NDArray[np.float32],
-    rows: NDArray[np.int64],
-    columns: NDArray[np.int64],
-) -> NDArray[np.float32]:
-    """Return the exact cosines of P pairs of unit rows, by position: (P,)."""
-    cosines = np.empty(len(rows), dtype=np.float32)
-    size = max(1, BLOCK_BYTES // (8 * max(1, base.shape[1])))
-    for start in range(0, len(rows), size):
-        block = slice(start, start + size)
-        x, y = queries[rows[block]].astype(np.float64), base[columns[block]].astype(np.float64)
-        cosines[block] = np.einsum("pd,pd->p", x, y)
-    return cosines
-
-
 def best(neighbours: Neighbours, *, k: int) -> Neighbours:
     """Sort each row by (cosine descending, id ascending) and keep the first ``k``."""
     order = np.lexsort((neighbours.ids, -neighbours.cosines), axis=1)[:, :k]
