@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     IntArray = NDArray[np.int64]
 
 CANDIDATES = 20
-# Pro Git's right pairs score 0.59 and more, its best wrong ones 0.31 (docs/documents.md).
+# Set by the scores of Pro Git, whose right pairs have 0.59 and more and whose best wrong ones 0.31,
+# with those of NTREX in view (docs/documents.md).
 THRESHOLD = 0.35
 
 

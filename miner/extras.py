@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 DISTRIBUTION = "bitext-adit"
 
 # The extra by the module that is imported; pyproject.toml has what each of them installs.
@@ -33,3 +35,13 @@ def how_to_install(error: ModuleNotFoundError) -> str | None:
         return None
     or_gpu = f" (on NVIDIA GPUs: '{DISTRIBUTION}[gpu]')" if extra == "faiss" else ""
     return f"{module} is not installed; run: pip install '{DISTRIBUTION}[{extra}]'{or_gpu}"
+
+
+def require(module: str) -> None:
+    """Refuse to go on without a module that will be imported later.
+
+    Raises:
+        ModuleNotFoundError: it is not installed.
+    """
+    if find_spec(module) is None:
+        raise ModuleNotFoundError(f"No module named {module!r}", name=module)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from miner.choices import SEARCH_PRECISIONS
+from miner.extras import require
 from miner.knn.method import AUTO, CorpusMethod, IndexSpec, parse_method
 from miner.storage.layout import CORPUS, DOCUMENT, OWN_FOLDERS, SCOPES, SOURCE
 from miner.storage.places import Place, lies_in, same_file
@@ -134,6 +135,7 @@ def check_options(options: MiningOptions) -> None:
 
     Raises:
         ValueError: one line with the cause, the place and the remedy.
+        ModuleNotFoundError: an extra of the distribution is needed and not installed.
     """
     from miner.filters import check_filters
     from miner.margin import check_margin
@@ -150,11 +152,7 @@ def check_options(options: MiningOptions) -> None:
         check_fitted(options.margin)
     _check_fdr(options)
     check_retrieval(options.retrieval)
-    if options.search_precision not in SEARCH_PRECISIONS:
-        raise ValueError(
-            f"--search-precision {options.search_precision} is unknown; choose one of "
-            f"{', '.join(SEARCH_PRECISIONS)}"
-        )
+    _check_search_precision(options.search_precision)
     for name, count, least in (
         ("--shards", options.shards, 1),
         ("--workers", options.workers, 1),
@@ -175,6 +173,16 @@ def check_options(options: MiningOptions) -> None:
     for output in options.outputs:
         check_output(output, options.origin)
     _check_work_dir(options)
+
+
+def _check_search_precision(precision: str) -> None:
+    if precision not in SEARCH_PRECISIONS:
+        raise ValueError(
+            f"--search-precision {precision} is unknown; choose one of "
+            f"{', '.join(SEARCH_PRECISIONS)}"
+        )
+    if precision in ("bfloat16", "int8"):
+        require("torch")
 
 
 def _check_fdr(options: MiningOptions) -> None:

@@ -20,6 +20,13 @@ STDERR = 2
 NO_SIZE = os.terminal_size((80, 24))  # for terminals that say 0, at which tqdm shows nothing
 
 
+def counted(count: int, unit: str) -> str:
+    """Return a count with its ``unit``, given in the plural, such as 1 sentence or 2 sentences."""
+    if count == 1:
+        unit = f"{unit[:-3]}y" if unit.endswith("ies") else unit.removesuffix("s")
+    return f"{count:,} {unit}"
+
+
 class Meter:
     """Counts units of work that are done; this one shows nothing."""
 
@@ -88,17 +95,15 @@ class LogLines(Meter):
             self._next = now + LOG_SECONDS
             rate = (self._done - self._before) / (now - self._start)
             left = f", {(self._total - self._done) / rate:.0f} s left" if self._total else ""
-            share = f" of {self._total:,}" if self._total else ""
-            logger.info(
-                "%s: %s%s %s, %.3g/s%s",
-                *(self._name, f"{self._done:,}", share, self._unit, rate, left),
-            )
+            of = f"{self._done:,} of " if self._total else ""
+            units = counted(self._total or self._done, self._unit)
+            logger.info("%s: %s%s, %.3g/s%s", *(self._name, of, units, rate, left))
 
     def close(self) -> None:
         """Log the last line."""
         seconds = time.monotonic() - self._start
-        done = f"{self._done - self._before:,}"
-        logger.info("%s: %s %s in %.1f s", self._name, done, self._unit, seconds)
+        done = counted(self._done - self._before, self._unit)
+        logger.info("%s: %s in %.1f s", self._name, done, seconds)
 
 
 MakeMeter: TypeAlias = Callable[[str, int | None, str], Meter]

@@ -19,6 +19,7 @@ from miner.knn.method import CellSpec, CorpusMethod, auto_method, default_cells
 from miner.storage.layout import DOCUMENT, SIDES, SOURCE, TARGET
 from pipelines.context import RunContext
 from pipelines.options import MiningOptions, check_options
+from pipelines.progress import counted
 from pipelines.resources.fitting import (
     MAX_TRIED,
     Fit,
@@ -168,7 +169,7 @@ def _table(costs: Sequence[Cost], method: CorpusMethod, problem: Problem) -> lis
 
 
 def _describe_times(machine: Machine, seconds: float, start_up: float) -> str:
-    threads = f"{machine.threads} {'thread' if machine.threads == 1 else 'threads'}"
+    threads = counted(machine.threads, "threads")
     return (
         f"Times are of the search alone and estimates, for {threads}, from a trial of "
         f"{seconds:.1f} s on this machine; that of exact came within a factor of 1.5 in checks at "

@@ -36,6 +36,7 @@ from miner.storage.places import Place
 from miner.storage.remote import PlaceError
 from miner.storage.streams import split_compression
 from pipelines.context import RunContext
+from pipelines.progress import counted
 from pipelines.references import Shard
 from pipelines.stages.cut import HASH_BYTES, remember_cut, shard_sizes
 from pipelines.stages.documents import check_documents
@@ -152,7 +153,7 @@ def _write_side(
     if not counts.kept:
         why = ", ".join(f"{count} {reason}" for reason, count in counts.rejected.items())
         raise CorpusError(
-            f"{corpus.path}: none of its {counts.read} sentences can be mined ({why})"
+            f"{corpus.path}: none of {counted(counts.read, 'sentences')} can be mined ({why})"
         )
     with draft.file(INPUTS) as path:
         path.write_text(json.dumps([names, reader.starts]), encoding="utf-8")

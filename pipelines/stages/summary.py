@@ -14,6 +14,7 @@ from miner.storage.atomic import atomic_file
 from miner.storage.layout import SIDES, WorkFolder
 from miner.storage.places import Place
 from pipelines.context import RunContext
+from pipelines.progress import counted
 from pipelines.references import ChosenPairs
 from pipelines.stages.encode import dropped
 from pipelines.stages.language import describe_language
@@ -135,13 +136,12 @@ def next_steps(summary: Mapping[str, Any], work_dir: Place | None) -> str:
 
 def _describe_side(side: str, account: Mapping[str, Any]) -> str:
     left_out = {**account["rejected"], **account["dropped"]}
-    unit = "sentence" if account["read"] == 1 else "sentences"
     reasons = [
         f"{count:,} {reason}" + _first_line(account["first_rejected"].get(reason))
         for reason, count in left_out.items()
     ]
     return (
-        f"{side}: {account['read']:,} {unit} read, {sum(left_out.values()):,} dropped"
+        f"{side}: {counted(account['read'], 'sentences')} read, {sum(left_out.values()):,} dropped"
         + (f" ({'; '.join(reasons)})" if reasons else "")
         + f", {account['duplicates']:,} repeated, {account['searched']:,} searched"
         + (f"; {account['recall']:.1%} of their neighbours found" if "recall" in account else "")

@@ -15,12 +15,12 @@ from tests.pipelines.worlds import World, one_line, snapshot
 BAD_SOURCES: dict[str, tuple[bytes | None, str]] = {
     "missing": (None, "there is no such file"),
     "empty": (b"", "is empty; give a corpus"),
-    "blank": (b"\n \n\t\n", "none of its 3 sentences can be mined (3 blank)"),
+    "blank": (b"\n \n\t\n", "none of 3 sentences can be mined (3 blank)"),
     "utf-16": ("Satz\n".encode("utf-16"), "is UTF-16; convert it with iconv"),
-    "long": (b"x" * 1_000_000, "none of its 1 sentences can be mined (1 too long)"),
+    "long": (b"x" * 1_000_000, "none of 1 sentence can be mined (1 too long)"),
     "x.gz": (b"plain text", "is not a whole .gz file"),
     "x.parquet": (b"plain text", "is not a whole Parquet file"),
-    "x.jsonl": (b"{}\n[]\nx\n", "none of its 3 sentences can be mined (3 malformed)"),
+    "x.jsonl": (b"{}\n[]\nx\n", "none of 3 sentences can be mined (3 malformed)"),
 }
 
 

@@ -14,7 +14,7 @@ import pytest
 from miner.extras import EXTRAS
 from pipelines.cli.mine import mine_corpus
 
-# What each command needs, by its arguments; corpora are a.txt and b.txt.
+# The extra that each command needs, and its arguments; corpora are a.txt and b.txt.
 MINE = ["a.txt", "b.txt", "-o", "out.tsv"]
 CASES = {
     "faiss": ("pipelines.cli.mine:mine_corpus", [*MINE, "--index", "IVF4,Flat"]),
@@ -22,6 +22,7 @@ CASES = {
     "laser": ("pipelines.cli.mine:mine_corpus", [*MINE, "--encoder", "laser:laser2.pt"]),
     "st": ("pipelines.cli.mine:embed_corpus", ["a.txt", "-o", "a.npy", "--encoder", "st:LaBSE"]),
     "torch": ("pipelines.cli.train:train_encoder", ["data", "-o", "encoder"]),
+    "torch, int8": ("pipelines.cli.mine:mine_corpus", [*MINE, "--search-precision", "int8"]),
 }
 SAMPLE = Path(str(files("eval"))) / "assets" / "sample" / "de-en"
 BASE = [*(str(SAMPLE / f"de-en.training.{language}") for language in ("de", "en")), "--align"]
@@ -70,9 +71,10 @@ def test_the_base_mines_what_everything_does(
     assert (tmp_path / "all.jsonl").read_text(encoding="utf-8") == outcomes["mined"][1]
 
 
-@pytest.mark.parametrize("extra", CASES)
-def test_the_extra_is_named(extra: str, outcomes: dict[str, tuple[int, str]]) -> None:
-    status, err = outcomes[extra]
+@pytest.mark.parametrize("case", CASES)
+def test_the_extra_is_named(case: str, outcomes: dict[str, tuple[int, str]]) -> None:
+    status, err = outcomes[case]
+    extra = case.partition(",")[0]
     assert status == 2
     assert err.endswith("\n")
     assert err.count("\n") == 1

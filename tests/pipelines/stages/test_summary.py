@@ -137,6 +137,19 @@ def test_progress_is_logged_every_ten_seconds(
     ]
 
 
+@pytest.mark.parametrize(
+    ("count", "unit", "expected"),
+    [
+        (1, "sentences", "1 sentence"),
+        (1, "similarities", "1 similarity"),
+        (0, "pairs", "0 pairs"),
+        (2000, "threads", "2,000 threads"),
+    ],
+)
+def test_one_is_singular(count: int, unit: str, expected: str) -> None:
+    assert progress.counted(count, unit) == expected
+
+
 def test_the_rate_is_that_of_the_work_that_was_done_here(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
