@@ -10,16 +10,18 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from miner.compiling import compiled
 
 F = np.float32
 ZERO, FOUR, LOWER = F(8), np.uint8(4), np.uint8(15)  # the code of 0; bits of a code, and a mask
 AHEAD = 16  # rows are fetched so many tokens before they are added: half the time of a sum
 LINE_BYTES = 64  # what a processor fetches at once
 
-_compile = njit(nogil=True, cache=True, error_model="numpy")
+_compile = compiled()
 
 
 @intrinsic

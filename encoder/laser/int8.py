@@ -87,7 +87,7 @@ def _run(
         int8_product(x[t, :n], weights.inputs.t(), out=from_inputs[:n])
         int8_product(last[:n], weights.hidden.t(), out=from_hidden[:n])
         rows = [part[:n] for part in moving]
-        lstm_step(scales_of[t], *fixed, *rows, room, out_of[t], place * hidden)  # type: ignore[call-arg]
+        lstm_step(scales_of[t], *fixed, *rows, room, out_of[t], place * hidden)
 
 
 def _weights(lstm: nn.LSTM, suffix: str) -> Weights:

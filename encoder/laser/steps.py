@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-_compile = njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+from miner.compiling import compiled
+
+_compile = compiled(fastmath=True)
 F = np.float32
 ONE_HALF, LIMIT, LEVELS, TINY = F(0.5), F(7.9), F(127), F(1e-30)
 # tanh(x) = x P(x²) / Q(x²) to 3e-7: the coefficients of Eigen's ptanh.

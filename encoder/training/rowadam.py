@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numba import njit
 
 from encoder.torch_private import sparse_parts
+from miner.compiling import compiled
 
 
 class RowAdam(torch.optim.Optimizer):
@@ -67,7 +67,7 @@ def _coalesced(gradient: torch.Tensor) -> torch.Tensor:
     return gradient if (rows[1:] > rows[:-1]).all() else gradient.coalesce()
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath={"nnan", "nsz", "contract", "reassoc"})
+@compiled(fastmath={"nnan", "nsz", "contract", "reassoc"})
 def _update_rows(
     table: Any,  # noqa: ANN401
     means: Any,  # noqa: ANN401

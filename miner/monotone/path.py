@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-_compile = njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
+from miner.compiling import compiled
+
+_compile = compiled(fastmath={"contract", "reassoc"})
 
 # Chosen on Bleualign's development part and held against merged NTREX lines of five pairs of
 # languages (docs/documents.md): strict F1 changes by less than .02 around each.

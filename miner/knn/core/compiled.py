@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
+
+from miner.compiling import compiled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,9 +27,7 @@ BLOCK = 32
 
 # Reordered sums and fused products change no result: bounds have room for their rounding, and
 # cosines are exact in float64 in any order (see miner.knn.core.rescore).
-_compile = njit(
-    nogil=True, cache=True, error_model="numpy", fastmath={"nnan", "nsz", "contract", "reassoc"}
-)
+_compile = compiled(fastmath={"nnan", "nsz", "contract", "reassoc"})
 
 
 def _as_float(value: Any) -> Any:

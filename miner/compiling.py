@@ -1,0 +1,25 @@
+"""Compile inner loops with Numba, with its cache on disk where there is a place for one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba import njit
+
+
+def compiled(fastmath: bool | set[str] = False) -> Callable[[Any], Any]:
+    """Return a decorator that compiles a function when it is first called.
+
+    The compiled code releases the interpreter's lock. It is kept on disk; where neither the
+    package's folder nor the user's can be written, each process compiles it again.
+    """
+
+    def compile_function(function: Callable[..., Any]) -> Any:  # noqa: ANN401
+        options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
+        try:
+            return njit(function, cache=True, **options)
+        except RuntimeError:  # no place for a cache
+            return njit(function, **options)
+
+    return compile_function
