@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -24,9 +25,17 @@ def main_language(shares: Mapping[str, float]) -> str | None:
     return next((code for code, share in shares.items() if share >= MIN_SHARE), None)
 
 
-@cache
+_loading = threading.Lock()
+
+
 def identifier() -> Any:  # noqa: ANN401 - the library has no types
-    """Return py3langid's identifier, loaded once (half a second)."""
+    """Return py3langid's identifier; the first call loads it for all threads (half a second)."""
+    with _loading:
+        return _loaded()
+
+
+@cache
+def _loaded() -> Any:  # noqa: ANN401
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

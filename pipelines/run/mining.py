@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import threading
 from dataclasses import replace
 
+from miner.languages import identifier
 from miner.storage import cache
 from miner.storage.atomic import TEMPORARY
 from miner.storage.remote import RemotePath
@@ -33,6 +35,7 @@ def mine_corpus(options: MiningOptions, monitor: Monitor | None = None) -> None:
     check_options(options)
     run = RunContext(_with_usable_workers(options), monitor)
     if options.source.embeddings is None:
+        threading.Thread(target=identifier, daemon=True).start()  # loads while the encoder does
         run = run.fixed(precision=run.encoder().precision)
     run = run.fixed(rows_per_shard=fit_shards(run))
     options.work_dir.mkdir(parents=True, exist_ok=True)

@@ -81,27 +81,27 @@ def test_translation(tmp_path: Path) -> None:
 
     Chance is an error of 0.99.
     """
-    triples = made_up_triples(700, words=40, seed=1)
+    triples = made_up_triples(300, words=20, seed=1)
     for name, one, two in (("xx-yy", 0, 1), ("xx-zz", 0, 2), ("yy-zz", 1, 2)):
         write_pairs(tmp_path / f"{name}.tsv.xz", [(each[one], each[two]) for each in triples])
     options = (
         *("--architecture", "bilstm", "--objective", "translation", "--targets", "yy,zz"),
-        *("--dim", "64", "--decoder-dim", "64", "--batch-size", "400", "--steps", "200"),
-        *("--evaluate-every", "100", "--learning-rate", "0.01", "--vocabulary-size", "150"),
+        *("--dim", "64", "--decoder-dim", "32", "--batch-size", "400", "--steps", "100"),
+        *("--evaluate-every", "50", "--learning-rate", "0.02", "--vocabulary-size", "90"),
     )
     command = (str(tmp_path), "-o", str(tmp_path / "enc"), "--held-out", "100", "--quiet")
     assert train_encoder([*command, *options]) == 0
     log = [json.loads(line) for line in (tmp_path / "enc" / PROGRESS / LOG).open()]
-    assert log[1]["perplexity"] < 0.5 * log[0]["perplexity"] < 75
-    assert log[1]["held_out_error"] < min(log[0]["held_out_error"], 0.6)
+    assert log[1]["perplexity"] < 0.7 * log[0]["perplexity"] < 20
+    assert log[1]["held_out_error"] < min(log[0]["held_out_error"], 0.94)
 
 
-@pytest.mark.parametrize("architecture", ["bilstm", "transformer"])
-def test_networks_rank(data: Path, tmp_path: Path, architecture: str) -> None:
-    options = ("--dim", "32", "--layers", "1", "--batch-size", "64", "--steps", "120")
+@pytest.mark.parametrize(("architecture", "steps"), [("bilstm", 60), ("transformer", 110)])
+def test_networks_rank(data: Path, tmp_path: Path, architecture: str, steps: int) -> None:
+    options = ("--dim", "32", "--layers", "1", "--batch-size", "64", "--steps", str(steps))
     more = ("--architecture", architecture, "--learning-rate", "0.01")
     found, _ = trained(data, tmp_path / "enc", *options, *more)
-    assert found > 0.4
+    assert found > 0.2
 
 
 LISTS = [[1, 2, 3], [], [4], [5, 6, 7, 8, 9, 1], [2, 2]]

@@ -13,8 +13,8 @@ from tests.encoder.training.language import made_up_pairs, write_pairs
 from tests.eval.conftest import NumberEncoder, write_numbers, write_split
 
 SMALL = (
-    *("--vocabulary-size", "300", "--dim", "16", "--steps", "60", "--batch-size", "64"),
-    *("--learning-rate", "0.03", "--held-out", "50", "--evaluate-every", "20"),
+    *("--vocabulary-size", "300", "--dim", "32", "--steps", "80", "--batch-size", "64"),
+    *("--learning-rate", "0.05", "--held-out", "50", "--evaluate-every", "40"),
 )
 
 
@@ -51,7 +51,7 @@ def test_a_training_is_measured_as_its_encoder_is(
     told = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     log = [json.loads(line) for line in (tmp_path / "enc" / PROGRESS / LOG).open()]
     f1s = [entry["bucc_f1"] for entry in log]
-    assert len(log) == 3 and f1s[0] < max(f1s)
+    assert len(log) == 2 and f1s[0] < max(f1s)
     (best,) = [entry for entry in log if entry["best"]][-1:]
     assert best["bucc_f1"] == max(f1s)
     assert best["parts"].keys() == {"held_out_error", "tatoeba_error", "bucc_f1"}
