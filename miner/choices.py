@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 # Each is a function of this name: in miner.margin, miner.selection and miner.filters.
 MARGINS = ("ratio", "distance", "absolute", "csls")
 RETRIEVALS = ("max", "intersect", "forward", "backward")
@@ -9,3 +11,14 @@ FILTERS = ("short", "length", "copied", "numbers", "hub", "language")
 
 # Of the exact search's products, see miner.knn.core.codes; auto is the fastest here.
 SEARCH_PRECISIONS = ("auto", "float32", "bfloat16", "int8")
+
+
+def check_choice(name: str, value: str, choices: Iterable[str]) -> None:
+    """Refuse a value that is not one of those there are.
+
+    Raises:
+        ValueError: unknown value.
+    """
+    choices = tuple(choices)
+    if value not in choices:
+        raise ValueError(f"{name} {value!r} is unknown; choose one of {', '.join(choices)}")

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from miner.choices import check_choice
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -47,16 +49,6 @@ MARGINS: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
 }
 
 
-def check_margin(margin: str) -> None:
-    """Refuse a margin that is not one of ``MARGINS``.
-
-    Raises:
-        ValueError: unknown margin.
-    """
-    if margin not in MARGINS:
-        raise ValueError(f"margin {margin!r} is unknown; choose one of {', '.join(MARGINS)}")
-
-
 def margin_scores(
     cosine: NDArray[np.float32],
     source_mean: FloatArray,
@@ -75,5 +67,5 @@ def margin_scores(
     Raises:
         ValueError: unknown margin.
     """
-    check_margin(margin)
+    check_choice("margin", margin, MARGINS)
     return MARGINS[margin](cosine.astype(np.float64), (source_mean + target_mean) / 2)

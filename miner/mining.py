@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from miner.arrays import Pairs
+from miner.choices import MARGINS, RETRIEVALS, check_choice
 from miner.knn.exact import search_both
-from miner.margin import check_margin
-from miner.selection import candidate_pairs, check_retrieval, select
+from miner.selection import candidate_pairs, select
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -42,8 +42,8 @@ def mine(
         ValueError: an unknown margin or retrieval, k below 1, dimensions that differ, vectors that
             are not two-dimensional or not real, or rows that are zero or not finite.
     """
-    check_margin(margin)
-    check_retrieval(retrieval)
+    check_choice("margin", margin, MARGINS)
+    check_choice("retrieval", retrieval, RETRIEVALS)
     forward, backward = search_both(source, target, k=k)
     candidates = candidate_pairs(
         forward,

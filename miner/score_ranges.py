@@ -18,7 +18,8 @@ import numpy as np
 
 from miner.arrays import AlignedPairs, Direction, Pairs
 from miner.best_pairs import joined
-from miner.selection import RETRIEVALS, best_of_both, check_retrieval, order_best_first, take_free
+from miner.choices import check_choice
+from miner.selection import RETRIEVALS, best_of_both, order_best_first, take_free
 from miner.storage.artefacts import write_array
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def select_in_ranges(
     Raises:
         ValueError: unknown retrieval.
     """
-    check_retrieval(retrieval)
+    check_choice("retrieval", retrieval, RETRIEVALS)
     taken = [bytearray(_largest(files, name) + 1) for name in ("source", "target")]
     for low, high in _ranges(files, size):
         if high <= threshold:

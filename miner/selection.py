@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from miner.arrays import NO_NEIGHBOUR, Direction, Neighbours, Pairs
+from miner.choices import check_choice
 from miner.margin import margin_scores
 
 if TYPE_CHECKING:
@@ -161,18 +162,6 @@ RETRIEVALS: dict[str, Callable[[Pairs], Positions]] = {
 }
 
 
-def check_retrieval(retrieval: str) -> None:
-    """Refuse a retrieval that is not one of ``RETRIEVALS``.
-
-    Raises:
-        ValueError: unknown retrieval.
-    """
-    if retrieval not in RETRIEVALS:
-        raise ValueError(
-            f"retrieval {retrieval!r} is unknown; choose one of {', '.join(RETRIEVALS)}"
-        )
-
-
 def select(pairs: Pairs, *, retrieval: str = "max", threshold: float = -np.inf) -> Pairs:
     """Choose among candidate pairs; best first, ties by source id, then target id.
 
@@ -188,6 +177,6 @@ def select(pairs: Pairs, *, retrieval: str = "max", threshold: float = -np.inf) 
     Raises:
         ValueError: unknown retrieval.
     """
-    check_retrieval(retrieval)
+    check_choice("retrieval", retrieval, RETRIEVALS)
     chosen = RETRIEVALS[retrieval](pairs)
     return pairs.take(_ranked(pairs, chosen[pairs.score[chosen] > threshold]))

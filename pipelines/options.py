@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from miner.choices import SEARCH_PRECISIONS
+from miner.choices import MARGINS, RETRIEVALS, SEARCH_PRECISIONS, check_choice
 from miner.extras import require
 from miner.knn.method import AUTO, CorpusMethod, IndexSpec, parse_method
 from miner.storage.layout import CORPUS, DOCUMENT, OWN_FOLDERS, SCOPES, SOURCE
@@ -138,8 +138,6 @@ def check_options(options: MiningOptions) -> None:
         ModuleNotFoundError: an extra of the distribution is needed and not installed.
     """
     from miner.filters import check_filters
-    from miner.margin import check_margin
-    from miner.selection import check_retrieval
     from miner.storage.pairs import check_output
     from miner.word_match import check_fitted
 
@@ -147,11 +145,11 @@ def check_options(options: MiningOptions) -> None:
         raise ValueError(f"-k {options.k}: a neighbourhood needs at least 1 sentence")
     if math.isnan(options.threshold) or options.threshold == math.inf:
         raise ValueError(f"--threshold {options.threshold}: no pair can score above it")
-    check_margin(options.margin)
+    check_choice("margin", options.margin, MARGINS)
     if options.align:
         check_fitted(options.margin)
     _check_fdr(options)
-    check_retrieval(options.retrieval)
+    check_choice("retrieval", options.retrieval, RETRIEVALS)
     _check_search_precision(options.search_precision)
     for name, count, least in (
         ("--shards", options.shards, 1),
@@ -176,11 +174,7 @@ def check_options(options: MiningOptions) -> None:
 
 
 def _check_search_precision(precision: str) -> None:
-    if precision not in SEARCH_PRECISIONS:
-        raise ValueError(
-            f"--search-precision {precision} is unknown; choose one of "
-            f"{', '.join(SEARCH_PRECISIONS)}"
-        )
+    check_choice("--search-precision", precision, SEARCH_PRECISIONS)
     if precision in ("bfloat16", "int8"):
         require("torch")
 
@@ -198,8 +192,8 @@ def _check_fdr(options: MiningOptions) -> None:
 
 def _check_scopes(options: MiningOptions) -> None:
     for name, scope in (("--scope", options.scope), ("--margin-scope", options.margin_scope)):
-        if scope not in (*SCOPES, None):
-            raise ValueError(f"{name} {scope} is unknown; choose one of {', '.join(SCOPES)}")
+        if scope is not None:
+            check_choice(name, scope, SCOPES)
     if options.scope == DOCUMENT and options.document_pairs is None:
         raise ValueError(
             "--scope document: needs --document-pairs, a list of what is to be searched"

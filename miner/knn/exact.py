@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from miner.choices import check_choice
 from miner.knn.core.brute_force import MAX_SIMILARITIES, search_table
-from miner.knn.core.codes import Precision, check_precision
+from miner.knn.core.codes import PRECISIONS, Precision
 from miner.knn.core.rescore import check_search, checked_vectors, unit_rows
 from miner.knn.duplicates import Distinct, expand, find_distinct
 from miner.knn.tiled import search_tiles
@@ -78,7 +79,7 @@ def search_unit_rows(
     """
     check_search(source, target, k=k)
     if precision:
-        check_precision(precision)
+        check_choice("precision", precision, PRECISIONS)
     if len(source) * len(target) <= MAX_SIMILARITIES:
         found = search_table(source, target, k=k)
         progress(len(source) * len(target))

@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from miner.arrays import Neighbours
-from miner.margin import MARGINS, check_margin, margin_scores
+from miner.choices import check_choice
+from miner.margin import MARGINS, margin_scores
 from tests.miner import oracle
 
 COSINES = st.floats(-1, 1, width=32)
@@ -58,7 +59,7 @@ def test_ratio_is_the_default():
 def test_unknown_margin(margin):
     message = f"margin {margin!r} is unknown; choose one of ratio, distance, absolute, csls"
     with pytest.raises(ValueError, match=message):
-        check_margin(margin)
+        check_choice("margin", margin, MARGINS)
     with pytest.raises(ValueError, match=message):
         margin_scores(np.ones(1, dtype=np.float32), np.ones(1), np.ones(1), margin=margin)
 

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from miner.arrays import Direction, Neighbours, Pairs
 from miner.best_pairs import Part, best_pairs, joined
+from miner.choices import check_choice
 from miner.margin import MARGINS
 from miner.score_ranges import merge_in_ranges, select_in_ranges, sort_pairs
-from miner.selection import RETRIEVALS, candidate_pairs, check_retrieval, select
+from miner.selection import RETRIEVALS, candidate_pairs, select
 from tests.miner import oracle
 from tests.miner.oracle import Edge
 from tests.miner.strategies import two_sides
@@ -362,7 +363,7 @@ def test_unknown_retrieval():
     with pytest.raises(ValueError, match=message):
         select(pairs_of([]), retrieval="best")
     with pytest.raises(ValueError, match=message):
-        check_retrieval("best")
+        check_choice("retrieval", "best", RETRIEVALS)
 
 
 def test_unknown_margin():

@@ -228,7 +228,6 @@ def test_what_cannot_be_reached_is_told_in_one_line(
     assert expected in refused(changed("src.txt", s3.uri("none.txt")), capsys)
     error = refused(changed("src.txt", f"{s3.uri('src.txt')}&nonsense=1"), capsys)
     assert f"{s3.told('src.txt')}: Unexpected query parameter in S3 URI: 'nonsense'" in error
-    assert "is unknown" in refused([*run, "--margin", "x"], capsys) if False else True
     error = refused(changed("out.jsonl", s3.uri("work/pairs/x.jsonl")), capsys)
     assert "the work folder keeps its own files there" in error
     error = refused(changed("tgt.txt", s3.uri("src.txt")), capsys)

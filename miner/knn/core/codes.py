@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from miner.choices import check_choice
 from miner.knn.core.products import INT8_LARGEST, INT8_MAX_DIMENSIONS, int8_is_exact, numbers_of
 from miner.threads import blocks, in_threads
 
@@ -67,18 +68,6 @@ class Codes:
         )
 
 
-def check_precision(precision: str) -> None:
-    """Refuse what is not one of ``PRECISIONS``.
-
-    Raises:
-        ValueError: it is none.
-    """
-    if precision not in PRECISIONS:
-        raise ValueError(
-            f"precision {precision!r} is unknown; choose one of {', '.join(PRECISIONS)}"
-        )
-
-
 def encode_both(
     source: Matrix, target: Matrix, precision: Precision, *, centred: bool = True
 ) -> tuple[Codes, Codes]:
@@ -94,7 +83,7 @@ def encode_both(
             its products are wrong.
         ModuleNotFoundError: torch, which all but float32 needs, is not installed.
     """
-    check_precision(precision)
+    check_choice("precision", precision, PRECISIONS)
     dim = source.shape[1]
     if precision == "int8" and dim >= INT8_MAX_DIMENSIONS:
         raise ValueError(f"int8 products of {dim} dimensions may overflow; choose bfloat16")
