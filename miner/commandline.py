@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import atexit
+import gc
 import os
 import signal
 import sys
@@ -27,6 +29,8 @@ def run_command(main: Callable[[], int], program: str) -> int:
     # NumPy computes products side by side in threads of ours (``miner.threads``); OpenBLAS, which
     # reads this when it is loaded, would have threads of its own wait for each other in each.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # At its end the interpreter looks at every object for cycles: half a second with torch's.
+    atexit.register(gc.freeze)
     try:
         status = main()
         sys.stdout.flush()  # here, where a broken pipe can still be caught
