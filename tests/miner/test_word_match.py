@@ -174,3 +174,19 @@ def test_what_a_score_is_made_of_goes_with_its_pair(tmp_path):
     assert table_of(merged).schema.names[:5] == [
         *("score", "margin", "coverage", "imbalance", "unmatched")
     ]
+
+
+def test_progress_is_reported_while_pairs_are_aligned(monkeypatch):
+    monkeypatch.setattr("miner.word_match.TEXTS", 4)
+    aligned, reported = [], []
+
+    def words(texts):
+        aligned.append(len(texts))
+        return words_of([2] * len(texts), seed=len(aligned))
+
+    def progress(pairs):
+        assert sum(aligned) == 2 * (sum(reported) + pairs)  # those of both sides, and no more yet
+        reported.append(pairs)
+
+    align_texts(words, ["a"] * 10, ["b"] * 10, progress=progress)
+    assert reported == [4, 4, 2]

@@ -44,6 +44,7 @@ def test_everything_is_told(world: World, plan) -> None:
     )
     assert re.search(r"^  cells, 5 of 16 a row +\S+ +\S+ m?s  most$", told, re.MULTILINE)
     assert "Times are of the search alone and estimates" in told
+    assert float(re.search(r"Start-up takes about ([\d.]+) s more", told)[1]) > 0
 
 
 def test_the_table_is_aligned(plan) -> None:
