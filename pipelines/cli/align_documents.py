@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
-from encoder import ENCODERS, load_encoder
+from encoder import load_encoder
 from miner.commandline import add_version, run_command
-from miner.storage.corpus.formats import INPUT_FORMATS
 from miner.storage.places import place
+from pipelines.cli.arguments import add_encoder, add_input_format, add_languages
 
 if TYPE_CHECKING:
     from miner.monotone.align import Alignment
@@ -48,15 +48,9 @@ def align_parser(prog: str = "align-documents") -> argparse.ArgumentParser:
     add("source", type=place, metavar="SRC", help="document with a sentence a line, or as records")
     add("target", type=place, metavar="TGT", help="its translation")
     add("-o", "--output", type=place, metavar="OUT", help="default: standard output")
-    add("--encoder", default="mini", metavar="SPEC", help=f"{ENCODERS} (default: mini)")
-    add("--src-lang", metavar="XX", help="language of SRC (ISO 639): LASER's prepare text by it")
-    add("--tgt-lang", metavar="XX", help="language of TGT")
-    add(
-        "--input-format",
-        choices=INPUT_FORMATS,
-        default="auto",
-        help="default: by suffix and content",
-    )
+    add_encoder(parser)
+    add_languages(parser)
+    add_input_format(parser)
     add(
         "--document-pairs",
         type=place,

@@ -53,9 +53,8 @@ def mine_parser(prog: str) -> argparse.ArgumentParser:
 def _add_input_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("input")
     add = group.add_argument
-    add("--src-lang", metavar="XX", help="language of SRC (ISO 639), for LASER's preprocessing")
-    add("--tgt-lang", metavar="XX", help="language of TGT")
-    _add_input_format(group)
+    add_languages(group)
+    add_input_format(group)
     add(
         "--max-rejected",
         type=int,
@@ -69,7 +68,15 @@ def _add_input_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_input_format(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
+def add_languages(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
+    """Add the languages of both sides."""
+    add = group.add_argument
+    add("--src-lang", metavar="XX", help="language of SRC (ISO 639), for LASER's preprocessing")
+    add("--tgt-lang", metavar="XX", help="language of TGT")
+
+
+def add_input_format(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
+    """Add the format of corpora."""
     group.add_argument(
         "--input-format",
         choices=INPUT_FORMATS,
@@ -78,7 +85,8 @@ def _add_input_format(group: argparse._ArgumentGroup | argparse.ArgumentParser) 
     )
 
 
-def _add_encoder(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
+def add_encoder(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
+    """Add the encoder."""
     default = MiningOptions.encoder
     group.add_argument(
         "--encoder", default=default, metavar="SPEC", help=f"{ENCODERS} (default: {default})"
@@ -88,7 +96,7 @@ def _add_encoder(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> No
 def _add_vector_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("vectors")
     add = group.add_argument
-    _add_encoder(group)
+    add_encoder(group)
     add(
         "--precision",
         choices=ENCODER_PRECISIONS,
@@ -257,7 +265,7 @@ def embed_parser(prog: str) -> argparse.ArgumentParser:
         help=".npy, or any other suffix for headerless row-major floats",
     )
     add = parser.add_argument
-    _add_encoder(parser)
+    add_encoder(parser)
     add("--lang", metavar="XX", help="language of IN (ISO 639), for LASER's preprocessing")
     add("--vocab", type=Path, metavar="FILE", help="a LASER encoder's .cvocab, .spm or .fcodes")
     add(
@@ -266,7 +274,7 @@ def embed_parser(prog: str) -> argparse.ArgumentParser:
         help="lines are a LASER encoder's subword tokens; a blank one is a sentence, too",
     )
     add("--no-normalize", action="store_true", help="keep the lengths that the network gives")
-    _add_input_format(parser)
+    add_input_format(parser)
     add(
         "--dtype",
         choices=("float32", "float16"),

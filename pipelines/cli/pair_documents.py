@@ -6,10 +6,9 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from encoder import ENCODERS
 from miner.commandline import add_version, run_command
-from miner.storage.corpus.formats import INPUT_FORMATS
 from miner.storage.places import place
+from pipelines.cli.arguments import add_encoder, add_input_format, add_languages
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,10 +38,9 @@ def pair_parser(prog: str) -> argparse.ArgumentParser:
     add("source", type=place, metavar="SRC", help="raw documents, or records with doc and text")
     add("target", type=place, metavar="TGT", help="those of the other language")
     add("-o", "--output", type=place, required=True, metavar="OUT", help="the pairs, as text")
-    add("--encoder", default="mini", metavar="SPEC", help=f"{ENCODERS} (default: mini)")
-    add("--src-lang", metavar="XX", help="language of SRC (ISO 639): LASER's prepare text by it")
-    add("--tgt-lang", metavar="XX", help="language of TGT")
-    add("--input-format", choices=INPUT_FORMATS, default="auto", help="default: by suffix")
+    add_encoder(parser)
+    add_languages(parser)
+    add_input_format(parser)
     add(
         "--threshold",
         type=float,
