@@ -271,6 +271,16 @@ class ChosenPairs:
         return [found for found in self.shards if found.embedded.shard.side == side]
 
 
+def element_name(element: object) -> str:
+    """Return what tells an element from the others of its stage: of a group, the first one's."""
+    if isinstance(element, list):
+        return element_name(element[0])
+    for part in ("embedded", "shard"):
+        if hasattr(element, part):
+            return element_name(getattr(element, part))
+    return element if isinstance(element, str) else getattr(element, "name", "")
+
+
 def tile_list(embedded: EmbeddedShard) -> str:
     """Return how a shard's list is called in the tiles that it was in."""
     return list_name(embedded.shard.side, embedded.shard.index)

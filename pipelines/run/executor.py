@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pipelines.context import RunContext
+from pipelines.references import element_name
 from pipelines.resources.memory import release
 from pipelines.run.ledger import Ledger
 from pipelines.run.steps import Each, Gather, Step
@@ -30,7 +31,7 @@ class StageRunner:
         made = result if step.many else [result]
         release()
         seconds = time.perf_counter() - start
-        self._ledger.note_done(step.name, made=len(made), seconds=seconds)
+        self._ledger.note_done(step.name, element_name(element), made=len(made), seconds=seconds)
         self._run.monitor.note(step.name, seconds)
         return made
 

@@ -10,7 +10,7 @@ import pytest
 from miner.storage.layout import WorkFolder
 from miner.storage.remote import RemotePath
 from pipelines.run import ledger
-from pipelines.run.ledger import Ledger, begin, first_failure, read_stages
+from pipelines.run.ledger import Ledger, begin, first_failure, read_stages, read_workers
 from pipelines.run.steps import STEPS, sources_of_elements
 
 
@@ -37,16 +37,34 @@ def test_expectations_follow_from_what_was_made(tmp_path: Path) -> None:
     folder = WorkFolder(tmp_path)
     begin(folder, {"read": 2, "embed": "read", "select": 1})
     notes = Ledger(folder), Ledger(folder)
-    notes[0].note_done("read", made=3, seconds=0.5)
+    notes[0].note_done("read", "source", made=3, seconds=0.5)
     assert [(state.done, state.expected) for state in read_stages(folder)] == [
         *((1, 2), (0, None), (0, 1)),
     ]
-    notes[1].note_done("read", made=4, seconds=0.25)
-    notes[0].note_done("embed", made=1, seconds=1)
+    notes[1].note_done("read", "target", made=4, seconds=0.25)
+    notes[0].note_done("embed", "source/0", made=1, seconds=1)
     assert [(state.done, state.expected) for state in read_stages(folder)] == [
         *((2, 2), (1, 7), (0, 1)),
     ]
     assert read_stages(folder)[0].seconds == 0.75
+
+
+def test_an_element_that_is_done_again_counts_once(tmp_path: Path) -> None:
+    """As where an engine has lost a worker: its elements are done by another one."""
+    folder = WorkFolder(tmp_path)
+    begin(folder, {"read": 2, "embed": "read", "select": 1})
+    one, other = Ledger(folder), Ledger(folder)
+    one._name, other._name = "one", "other"
+    for notes in (one, other):
+        notes.note_done("read", "source", made=3, seconds=1)
+        notes.note_done("select", notes._name, made=1, seconds=1)  # a group in another order
+    other.note_done("read", "target", made=2, seconds=1)
+    assert [(state.done, state.expected) for state in read_stages(folder)] == [
+        *((2, 2), (0, 5), (1, 1)),
+    ]
+    assert [(worker.name, worker.done, worker.stage) for worker in read_workers(folder)] == [
+        *(("one", 2, "select"), ("other", 3, "read")),
+    ]
 
 
 def test_the_first_failure_is_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +103,7 @@ def test_a_remote_ledger_writes_in_proportion_to_its_lines(
     monkeypatch.setattr(RemotePath, "mkdir", lambda *_, **__: None)
     notes = Ledger(WorkFolder(RemotePath.from_uri("s3://bucket/work")))
     for number in range(2000):
-        notes.note_done("search_tile", made=number, seconds=0.5)
+        notes.note_done("search_tile", f"{number}", made=number, seconds=0.5)
     lines = [json.loads(line) for content in objects.values() for line in content.splitlines()]
     assert sorted(line["made"] for line in lines) == list(range(2000))
     assert len(objects) == -(-2000 // ledger.CHUNK)
