@@ -7,8 +7,8 @@ which a line without a mark at its end (a headline) ends a paragraph; six senten
 a paragraph.
 
 A line may hold several sentences, as translators make two of one; boundaries within it then count
-as wrong. "F1 single" is that without such lines: those in which a full stop after a word that ends in
-four lower-case letters, or a Chinese or Japanese one, is followed by more than a closing mark.
+as wrong. "F1 single" is that without such lines: those in which a full stop after a word that ends
+in four lower-case letters, or a Chinese or Japanese one, is followed by more than a closing mark.
 """
 
 from __future__ import annotations

@@ -63,6 +63,7 @@ _LETTER = (
 _WORD = re.compile(rf"(?:(?<!\w)(?:{_LETTER}+[.'’])*{_LETTER}+|\d[\d.,]*)$")
 _WHOLE_WORD = re.compile(r"[^\W\d_]+(?![\w.])")
 _LOOK_BACK = 24  # characters; no abbreviation is longer
+_LONG = 7  # letters in a row; no abbreviation has as many
 
 # A number and a full stop is an ordinal in many languages: "am 1. Mai". So are Roman numerals.
 _ORDINAL = re.compile(r"\d{1,2}|[IVX]+")
@@ -132,7 +133,10 @@ def _is_end(text: str, match: re.Match[str], start: int, language: str | None) -
         return False
     if stop[0] != "." or stop.startswith(".."):
         return True
-    before = _WORD.search(text, max(start, match.start() - _LOOK_BACK), match.start())
+    place = match.start()
+    if text[max(0, place - _LONG) : place].isalpha() and place >= _LONG:
+        return True
+    before = _WORD.search(text, max(start, place - _LOOK_BACK), place)
     following_at = match.start("next")
     return before is None or not _is_abbreviated(text, before, following_at, start, language)
 
@@ -156,10 +160,10 @@ def _is_abbreviated(
     """
     word, lowered = before[0], before[0].lower()
     head = text[max(start, before.start() - _LOOK_BACK) : before.start()]
-    follower = _next_word(text, following)
-    begins = follower in STARTERS
     if word.isdecimal() and not head.strip(f" {_OPENERS}"):  # "1. What is new"
         return True
+    follower = _next_word(text, following)
+    begins = follower in STARTERS
     if _ORDINAL.fullmatch(word) and (language is None or language in ORDINAL_LANGUAGES):
         return not (begins or head.endswith(_RESULT))
     if _UNIT.search(head + word):

@@ -77,7 +77,7 @@ def test_spans_hold_everything_but_spaces_in_order(text: str) -> None:
 @pytest.mark.parametrize("piece", ["a. ", "1. ", "A. B. ", '。"', "? ", "; ", "e. « ", "EE. "])
 def test_time_is_linear(piece: str) -> None:
     times = []
-    for length in (5_000, 40_000):
+    for length in (2_000, 16_000):
         text = piece * (length // len(piece))
         start = time.process_time()
         split_sentences(text)
