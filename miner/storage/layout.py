@@ -1,5 +1,6 @@
 """The layout of a work folder: where each artefact lies, and how its files are called.
 
+    documents/SIDE/NNNNN/NNNNN/ sentences.parquet: a part of a group of files of documents
     sentences/SIDE/             NNNNN.parquet (a shard's sentences), duplicates, rejected, inputs
     embeddings/SIDE/NNNNN/      rows.npy, vectors.npy, dropped.parquet; batches/ while it is made
     indexes/cells/              centroids.npy
@@ -30,12 +31,13 @@ CORPUS, DOCUMENT = SCOPES = ("corpus", "document")
 
 # What ``clean`` removes, and what else no output may lie in.
 ARTEFACTS = (
-    *("sentences", "embeddings", "indexes", "tiles", "neighbours"),
+    *("documents", "sentences", "embeddings", "indexes", "tiles", "neighbours"),
     *("pairs", "aligned", "rated", "filtered"),
 )
 OWN_FOLDERS = (*ARTEFACTS, "progress", "rejected")
 
 DUPLICATES, REJECTED, INPUTS = "duplicates.parquet", "rejected.parquet", "inputs.json"
+SENTENCES = "sentences.parquet"
 ROWS, VECTORS, DROPPED = "rows.npy", "vectors.npy", "dropped.parquet"
 CENTROIDS, CELLS = "centroids.npy", "cells.npy"
 TRAINED, FILLED = "trained.faiss", "index.faiss"
@@ -67,6 +69,10 @@ class WorkFolder:
     """The places in a work folder."""
 
     root: Place
+
+    def documents(self, group: str) -> Place:
+        """Return the artefact of the sentences of a group of files of documents."""
+        return self.root / "documents" / group
 
     def sentences(self, side: str) -> Place:
         """Return the artefact of a side's sentences."""

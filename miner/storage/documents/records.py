@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 # A longer document is counted and left out, so that memory is bounded by what one may take.
 MAX_BYTES = 8 << 20
@@ -29,6 +31,32 @@ class Document:
     name: str
     text: str = ""
     broken: Broken | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Raw:
+    """A document as it was found; getting its text takes time."""
+
+    name: str
+    content: bytes | str
+    extract: Callable[[str, Any], Document]
+
+    def read(self) -> Document:
+        """Return the document, a broken one if the parser fails."""
+        try:
+            return self.extract(self.name, self.content)
+        except MemoryError:
+            raise
+        except Exception:  # on pages that nobody has tried, parsers raise whatever they meet
+            return Document(name=self.name, broken=Broken.MALFORMED)
+
+
+Found = Document | Raw
+
+
+def read_found(found: Found) -> Document:
+    """Return the document that was found."""
+    return found.read() if isinstance(found, Raw) else found
 
 
 def decoded(name: str, data: bytes) -> Document:

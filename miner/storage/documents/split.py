@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from miner.storage.corpus.filesets import ABOUT
 from miner.storage.corpus.records import CorpusError
 from miner.storage.documents.formats import FORMATS, reader_of
-from miner.storage.documents.records import Broken, Document
+from miner.storage.documents.records import Broken, Document, Found, read_found
 from miner.storage.documents.sentences import document_sentences
 from miner.storage.places import Place
 
@@ -65,22 +65,33 @@ def _below(folder: Place, prefix: str) -> Iterator[tuple[str, Place]]:
             yield prefix + entry.name, entry
 
 
-def read_documents(files: Sequence[tuple[str, Place]]) -> Iterator[Document]:
-    """Yield the documents of files; of several, one that is damaged is a broken document.
+def find_documents(
+    files: Sequence[tuple[str, Place]], *, is_only_file: bool
+) -> Iterator[tuple[int, Found]]:
+    """Yield the documents of files, each with its file's number.
+
+    A file that is damaged is a broken document, unless it is the only one.
 
     Raises:
         CorpusError: the only file is damaged.
         ModuleNotFoundError: a library that the format needs is not installed.
     """
-    for name, path in files:
+    for number, (name, path) in enumerate(files):
         reader = reader_of(path)
         assert reader is not None
         try:
-            yield from reader(path, name)
+            for found in reader(path, name):
+                yield number, found
         except CorpusError:
-            if len(files) == 1:
+            if is_only_file:
                 raise
-            yield Document(name=name, broken=Broken.UNREADABLE)
+            yield number, Document(name=name, broken=Broken.UNREADABLE)
+
+
+def read_documents(files: Sequence[tuple[str, Place]]) -> Iterator[Document]:
+    """Yield the documents of files; see ``find_documents``."""
+    for _, found in find_documents(files, is_only_file=len(files) == 1):
+        yield read_found(found)
 
 
 def split_documents(

@@ -11,14 +11,14 @@ from warcio.exceptions import ArchiveLoadFailed
 
 from miner.storage.corpus.records import CorpusError
 from miner.storage.documents.html import page
-from miner.storage.documents.records import MAX_BYTES, Document, decoded
+from miner.storage.documents.records import MAX_BYTES, Found, Raw, decoded
 from miner.storage.places import AnyPath
 from miner.storage.streams import read_chunks
 
 _PAGES = ("text/html", "application/xhtml+xml")
 
 
-def read(path: AnyPath, name: str) -> Iterator[Document]:
+def read(path: AnyPath, name: str) -> Iterator[Found]:
     """Yield a document for each page (WARC: a response in HTML) or text (WET) of the archive.
 
     Raises:
@@ -32,14 +32,15 @@ def read(path: AnyPath, name: str) -> Iterator[Document]:
         raise CorpusError(f"{path}: is a damaged web archive ({error}); fetch it again") from error
 
 
-def _documents(record: Any) -> Iterator[Document]:  # noqa: ANN401 - warcio has no types
+def _documents(record: Any) -> Iterator[Found]:  # noqa: ANN401 - warcio has no types
     url = record.rec_headers.get_header("WARC-Target-URI") or ""
     if record.rec_type == "conversion":
         yield decoded(url, record.content_stream().read(MAX_BYTES + 1))
     elif record.rec_type == "response" and record.http_headers is not None:
         kind = (record.http_headers.get_header("Content-Type") or "").partition(";")[0]
         if kind.strip().lower() in _PAGES and record.http_headers.get_statuscode() == "200":
-            yield page(url, record.content_stream().read(MAX_BYTES + 1))
+            content = record.content_stream().read(MAX_BYTES + 1)
+            yield Raw(name=url, content=content, extract=page)
 
 
 class ChunkStream(io.RawIOBase):

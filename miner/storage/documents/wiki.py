@@ -9,7 +9,7 @@ import mwparserfromhell
 from lxml import etree
 
 from miner.storage.corpus.records import CorpusError
-from miner.storage.documents.records import Broken, Document, checked
+from miner.storage.documents.records import Document, Raw, checked
 from miner.storage.documents.warc import ChunkStream
 from miner.storage.places import AnyPath
 from miner.storage.streams import read_chunks
@@ -17,7 +17,7 @@ from miner.storage.streams import read_chunks
 ARTICLES = "0"  # the name space of what is neither talk nor help
 
 
-def read(path: AnyPath, name: str) -> Iterator[Document]:
+def read(path: AnyPath, name: str) -> Iterator[Raw]:
     """Yield a document for each article that is no redirection.
 
     Entities that the file defines are not expanded, and nothing is fetched.
@@ -34,7 +34,7 @@ def read(path: AnyPath, name: str) -> Iterator[Document]:
             title, text = page.findtext("{*}title") or "", page.findtext("{*}revision/{*}text")
             is_article = page.findtext("{*}ns", ARTICLES) == ARTICLES
             if is_article and page.find("{*}redirect") is None:
-                yield _article(title, text or "")
+                yield Raw(name=title, content=text or "", extract=article)
             page.clear()
             while page.getprevious() is not None:  # or the tree grows with the file
                 del page.getparent()[0]
@@ -42,9 +42,7 @@ def read(path: AnyPath, name: str) -> Iterator[Document]:
         raise CorpusError(f"{path}: is not a whole XML file ({error}); fetch it again") from error
 
 
-def _article(title: str, text: str) -> Document:
-    try:
-        plain = mwparserfromhell.parse(text).strip_code()
-    except RecursionError:
-        return Document(name=title, broken=Broken.MALFORMED)
+def article(title: str, text: str) -> Document:
+    """Return the document of an article."""
+    plain = mwparserfromhell.parse(text).strip_code()
     return checked(title, plain.replace("\n", "\n\n"))
