@@ -39,7 +39,8 @@ class MiningOptions:
     ``memory`` is in bytes, None for no bound; shards have at most ``rows_per_shard`` rows, and
     fewer where memory asks for it (``pipelines.resources.fitting``). ``workers`` are processes on
     this machine; ``runner`` is Beam's name of another engine, which ``beam_options`` are for.
-    ``margin_scope`` is that of ``scope`` if None.
+    ``margin_scope`` is that of ``scope`` if None. With ``scope`` document, ``document_pairs`` None
+    has documents paired by what they say, those that score ``document_threshold`` and more.
     """
 
     source: CorpusOptions
@@ -60,6 +61,7 @@ class MiningOptions:
     scope: str = CORPUS
     margin_scope: str | None = None
     document_pairs: Place | None = None
+    document_threshold: float = 0.35
     memory: int | None = None
     keep_duplicates: bool = False
     max_rejected: int | None = None
@@ -78,6 +80,11 @@ class MiningOptions:
     def scopes(self) -> tuple[str, ...]:
         """The scopes to search: for candidates, and for margins if that is another."""
         return tuple(dict.fromkeys([self.scope, self.margin_scope or self.scope]))
+
+    @property
+    def pairs_documents(self) -> bool:
+        """Whether the run pairs documents itself."""
+        return self.scope == DOCUMENT and self.document_pairs is None
 
     @property
     def runs_inside(self) -> bool:
@@ -194,10 +201,6 @@ def _check_scopes(options: MiningOptions) -> None:
     for name, scope in (("--scope", options.scope), ("--margin-scope", options.margin_scope)):
         if scope is not None:
             check_choice(name, scope, SCOPES)
-    if options.scope == DOCUMENT and options.document_pairs is None:
-        raise ValueError(
-            "--scope document: needs --document-pairs, a list of what is to be searched"
-        )
     if options.scope != DOCUMENT and options.document_pairs is not None:
         raise ValueError("--document-pairs: is for --scope document; give both or neither")
     if options.scope != DOCUMENT and options.margin_scope == DOCUMENT:

@@ -2,6 +2,8 @@
 
     sentences/SIDE/             NNNNN.parquet (a shard's sentences), duplicates, rejected, inputs
     embeddings/SIDE/NNNNN/      rows.npy, vectors.npy, dropped.parquet; batches/ while it is made
+    documents/SIDE/NNNNN/       documents.parquet, sums.npy (--document-pairs auto)
+    documents/pairs/            pairs.tsv
     indexes/cells/              centroids.npy
     indexes/SIDE/trained/       trained.faiss
     indexes/SIDE/NNNNN/         index.faiss, or cells.npy
@@ -30,7 +32,7 @@ CORPUS, DOCUMENT = SCOPES = ("corpus", "document")
 
 # What ``clean`` removes, and what else no output may lie in.
 ARTEFACTS = (
-    *("sentences", "embeddings", "indexes", "tiles", "neighbours"),
+    *("sentences", "embeddings", "documents", "indexes", "tiles", "neighbours"),
     *("pairs", "aligned", "rated", "filtered"),
 )
 OWN_FOLDERS = (*ARTEFACTS, "progress", "rejected")
@@ -40,6 +42,7 @@ ROWS, VECTORS, DROPPED = "rows.npy", "vectors.npy", "dropped.parquet"
 CENTROIDS, CELLS = "centroids.npy", "cells.npy"
 TRAINED, FILLED = "trained.faiss", "index.faiss"
 PAIRS = "pairs.parquet"
+DOCUMENT_SIZES, DOCUMENT_SUMS, DOCUMENT_PAIRS = "documents.parquet", "sums.npy", "pairs.tsv"
 
 
 def shard_file(index: int) -> str:
@@ -83,6 +86,15 @@ class WorkFolder:
     def batches(self, shard: str) -> Place:
         """Return the folder of what is encoded of a shard so far."""
         return self.embeddings(shard) / "batches"
+
+    def document_sums(self, shard: str) -> Place:
+        """Return the artefact of the sums of a shard's documents."""
+        return self.root / "documents" / shard
+
+    @property
+    def document_pairs(self) -> Place:
+        """The artefact of the document pairs that were found."""
+        return self.root / "documents" / "pairs"
 
     @property
     def cells(self) -> Place:

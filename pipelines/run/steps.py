@@ -1,7 +1,7 @@
 """The mining graph, as data: the steps that lead from two corpora to an output.
 
-    sides -> read -> encode -> train, fill indexes -> all tiles -> search -> merge
-          -> select -> align -> rate -> filter -> summary -> export
+    sides -> read -> encode [-> pair documents] -> train, fill indexes -> all tiles -> search
+          -> merge -> select -> align -> rate -> filter -> summary -> export
 
 Elements are small references to sealed artefacts, never sentences or vectors, so next to nothing
 is moved. ``pipelines.run.executor`` interprets the steps in this process, ``pipelines.run.beam`` on
@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 from miner.storage.layout import SIDES
 from pipelines.context import RunContext
+from pipelines.options import MiningOptions
 from pipelines.references import EmbeddedShard, FoundPart, SearchTile, Shard, UnindexedShard
 from pipelines.stages.align import align_pairs
 from pipelines.stages.encode import embed_shard
@@ -24,6 +25,7 @@ from pipelines.stages.export import export_pairs
 from pipelines.stages.filter import filter_pairs
 from pipelines.stages.index import fill_index, prepare_sides, train_side
 from pipelines.stages.merge import find_neighbours
+from pipelines.stages.pair import pair_documents, sum_documents
 from pipelines.stages.rate import rate_pairs
 from pipelines.stages.read import read_side
 from pipelines.stages.search import cut_tiles, search_tile
@@ -104,11 +106,22 @@ def _account_of_encoding(embedded: EmbeddedShard) -> Mapping[str, int]:
 
 START = SIDES
 
-STEPS: tuple[Step, ...] = (
+ENCODING: tuple[Step, ...] = (
     Each(stage=read_side, many=True, account=_account_of_reading),
     Spread(name="spread shards", key=_shard),
     Each(stage=embed_shard, encodes=True, account=_account_of_encoding),
-    Gather(name="all shards"),
+)
+
+ALL_SHARDS = Gather(name="all shards")
+
+PAIRING: tuple[Step, ...] = (
+    *ENCODING,
+    Each(stage=sum_documents),
+    ALL_SHARDS,
+    Each(stage=pair_documents),
+)
+
+MINING: tuple[Step, ...] = (
     Each(stage=prepare_sides, many=True),
     Each(stage=train_side, many=True),
     Spread(name="spread sides", key=_unindexed),
@@ -127,6 +140,12 @@ STEPS: tuple[Step, ...] = (
     Each(stage=write_summary),
     Each(stage=export_pairs),
 )
+
+
+def steps_of(options: MiningOptions) -> tuple[Step, ...]:
+    """Return the steps of a run."""
+    before = PAIRING if options.pairs_documents else (*ENCODING, ALL_SHARDS)
+    return (*before, *MINING)
 
 
 def sources_of_elements(steps: Sequence[Step]) -> dict[str, int | str]:

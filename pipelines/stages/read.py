@@ -82,7 +82,7 @@ def read_side(run: RunContext, side: str) -> list[Shard]:
         for index, rows in enumerate(artefact.facts["shards"])
     ]
     if options.scope == DOCUMENT:
-        check_documents(options, side, shards)
+        check_documents(run, side, shards)
     return shards
 
 
