@@ -7,7 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from miner.choices import MARGINS, RETRIEVALS, SEARCH_PRECISIONS, check_choice
+from miner.choices import (
+    ALIGNMENTS,
+    FREE,
+    MARGINS,
+    MONOTONE,
+    RETRIEVALS,
+    SEARCH_PRECISIONS,
+    check_choice,
+)
 from miner.extras import require
 from miner.knn.method import AUTO, CorpusMethod, IndexSpec, parse_method
 from miner.storage.layout import CORPUS, DOCUMENT, OWN_FOLDERS, SCOPES, SOURCE
@@ -62,6 +70,7 @@ class MiningOptions:
     margin_scope: str | None = None
     document_pairs: Place | None = None
     document_threshold: float = 0.35
+    alignment: str = FREE
     memory: int | None = None
     keep_duplicates: bool = False
     max_rejected: int | None = None
@@ -85,6 +94,16 @@ class MiningOptions:
     def pairs_documents(self) -> bool:
         """Whether the run pairs documents itself."""
         return self.scope == DOCUMENT and self.document_pairs is None
+
+    @property
+    def is_monotone(self) -> bool:
+        """Whether the sentences of paired documents are aligned in order."""
+        return self.alignment == MONOTONE
+
+    @property
+    def keeps_repeats(self) -> bool:
+        """Whether equal sentences are all searched: each has its place in an alignment."""
+        return self.keep_duplicates or self.is_monotone
 
     @property
     def runs_inside(self) -> bool:
@@ -201,6 +220,14 @@ def _check_scopes(options: MiningOptions) -> None:
     for name, scope in (("--scope", options.scope), ("--margin-scope", options.margin_scope)):
         if scope is not None:
             check_choice(name, scope, SCOPES)
+    check_choice("--alignment", options.alignment, ALIGNMENTS)
+    if options.is_monotone and options.scope != DOCUMENT:
+        raise ValueError("--alignment monotone: is for --scope document; give both or neither")
+    if options.is_monotone and options.retrieval != MiningOptions.retrieval:
+        raise ValueError(
+            f"--retrieval {options.retrieval}: chooses among neighbours; leave it out with "
+            "--alignment monotone"
+        )
     if options.scope != DOCUMENT and options.document_pairs is not None:
         raise ValueError("--document-pairs: is for --scope document; give both or neither")
     if options.scope != DOCUMENT and options.margin_scope == DOCUMENT:

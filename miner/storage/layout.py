@@ -8,8 +8,10 @@
     indexes/SIDE/trained/       trained.faiss
     indexes/SIDE/NNNNN/         index.faiss, or cells.npy
     tiles/NNNNN-NNNNN/          SIDE.NNNNN.ids.npy and .cosines.npy of each shard in the tile
+    beads/NNNNN/                beads.parquet (--alignment monotone)
     neighbours/SIDE/NNNNN/      SIDE.ids.npy and SIDE.cosines.npy
-    pairs/ aligned/ rated/ filtered/   pairs.parquet; rejected.parquet, where filters are used
+    pairs/ aligned/ rated/ filtered/   pairs.parquet; rejected.parquet, where filters are used;
+                                merges.parquet (--alignment monotone)
     rejected/SIDE.parquet       what was left out of a side
     progress/                   what the run has done so far
     run.json                    counts of everything, and the options
@@ -33,6 +35,7 @@ CORPUS, DOCUMENT = SCOPES = ("corpus", "document")
 # What ``clean`` removes, and what else no output may lie in.
 ARTEFACTS = (
     *("sentences", "embeddings", "documents", "indexes", "tiles", "neighbours"),
+    "beads",
     *("pairs", "aligned", "rated", "filtered"),
 )
 OWN_FOLDERS = (*ARTEFACTS, "progress", "rejected")
@@ -42,6 +45,7 @@ ROWS, VECTORS, DROPPED = "rows.npy", "vectors.npy", "dropped.parquet"
 CENTROIDS, CELLS = "centroids.npy", "cells.npy"
 TRAINED, FILLED = "trained.faiss", "index.faiss"
 PAIRS = "pairs.parquet"
+BEADS, MERGES = "beads.parquet", "merges.parquet"
 DOCUMENT_SIZES, DOCUMENT_SUMS, DOCUMENT_PAIRS = "documents.parquet", "sums.npy", "pairs.tsv"
 
 
@@ -121,6 +125,10 @@ class WorkFolder:
     def neighbours(self, shard: str, scope: str) -> Place:
         """Return the artefact of a shard's neighbours."""
         return self.root / "neighbours" / f"{shard}{_suffix(scope)}"
+
+    def beads(self, index: int) -> Place:
+        """Return the artefact of a batch of aligned documents."""
+        return self.root / "beads" / f"{index:05d}"
 
     @property
     def pairs(self) -> Place:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from encoder import ENCODERS
 from encoder import PRECISIONS as ENCODER_PRECISIONS
-from miner.choices import FILTERS, MARGINS, RETRIEVALS, SEARCH_PRECISIONS
+from miner.choices import ALIGNMENTS, FILTERS, MARGINS, RETRIEVALS, SEARCH_PRECISIONS
 from miner.commandline import add_common_options
 from miner.storage.corpus.formats import INPUT_FORMATS
 from miner.storage.layout import SCOPES
@@ -192,7 +192,7 @@ def _add_document_options(parser: argparse.ArgumentParser) -> None:
         "--scope",
         choices=SCOPES,
         help="document: search each sentence only in the document paired with its own (default: "
-        f"{MiningOptions.scope}; document with --document-pairs)",
+        f"{MiningOptions.scope}; document with --document-pairs and --alignment monotone)",
     )
     add(
         "--document-pairs",
@@ -200,6 +200,13 @@ def _add_document_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="SOURCE_DOCUMENT TAB TARGET_DOCUMENT lines, or auto, which pairs those that are "
         "translations of each other by what they say and by their names (default: auto)",
+    )
+    add(
+        "--alignment",
+        choices=ALIGNMENTS,
+        default=MiningOptions.alignment,
+        help="monotone: align paired documents in order, with merged, split and missing sentences; "
+        f"for documents that are translations of each other (default: {MiningOptions.alignment})",
     )
     add(
         "--margin-scope",

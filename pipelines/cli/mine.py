@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 
+from miner.choices import MONOTONE
 from miner.commandline import run_command
 from miner.storage.layout import CORPUS, DOCUMENT
 from miner.storage.places import Place
@@ -148,7 +149,8 @@ def _documents(args: argparse.Namespace) -> tuple[str, Place | None]:
     pairs = args.document_pairs
     if pairs is not None and args.scope == CORPUS:
         raise ValueError("--document-pairs: is for --scope document; leave out --scope corpus")
-    scope = args.scope or (CORPUS if pairs is None else DOCUMENT)
+    is_free = pairs is None and args.alignment != MONOTONE
+    scope = args.scope or (CORPUS if is_free else DOCUMENT)
     return scope, None if pairs == AUTO_PAIRS else pairs
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -47,6 +48,26 @@ def document_pairs(run: RunContext) -> DocumentPairs:
     return _read_once(path, *file_state(path))
 
 
+def one_to_one(run: RunContext) -> list[tuple[str, str]]:
+    """Return the document pairs in the order of the list.
+
+    Raises:
+        CorpusError: the list cannot be read.
+        ValueError: a document is in several pairs.
+    """
+    pairs = [
+        (own, other) for own, others in document_pairs(run).targets.items() for other in others
+    ]
+    for place in (0, 1):
+        [(name, count)] = Counter(pair[place] for pair in pairs).most_common(1)
+        if count > 1:
+            raise ValueError(
+                f"{run.options.document_pairs}: the document {name!r} is in {count} pairs; a list "
+                "for --alignment monotone has each document once"
+            )
+    return pairs
+
+
 @cache
 def _read_once(path: Place, *state: int) -> DocumentPairs:
     targets: dict[str, list[str]] = {}
@@ -59,7 +80,7 @@ def check_documents(run: RunContext, side: str, shards: Sequence[Shard]) -> None
     """Refuse a corpus without documents, or with none of the listed ones, before it is encoded.
 
     Raises:
-        ValueError: that is so.
+        ValueError: that is so, or the list is not one that documents can be aligned by.
     """
     listed, path = run.options.document_pairs, run.options.side(side).path
     if listed is None:
@@ -69,6 +90,8 @@ def check_documents(run: RunContext, side: str, shards: Sequence[Shard]) -> None
                 "--input-format documents where they are .txt, or records with doc and text"
             )
         return
+    if run.options.is_monotone:
+        one_to_one(run)  # refused here, before hours of search
     targets = document_pairs(run).targets
     names = targets if side == SOURCE else {name for own in targets.values() for name in own}
     wanted = pa.array(names, pa.string())
