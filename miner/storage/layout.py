@@ -1,14 +1,18 @@
 """The layout of a work folder: where each artefact lies, and how its files are called.
 
-    documents/SIDE/NNNNN/NNNNN/ sentences.parquet: a part of a group of files of documents
+    split/SIDE/NNNNN/NNNNN/     sentences.parquet: a part of a group of files of documents
     sentences/SIDE/             NNNNN.parquet (a shard's sentences), duplicates, rejected, inputs
     embeddings/SIDE/NNNNN/      rows.npy, vectors.npy, dropped.parquet; batches/ while it is made
+    documents/SIDE/NNNNN/       documents.parquet, sums.npy (--document-pairs auto)
+    documents/pairs/            pairs.tsv
     indexes/cells/              centroids.npy
     indexes/SIDE/trained/       trained.faiss
     indexes/SIDE/NNNNN/         index.faiss, or cells.npy
     tiles/NNNNN-NNNNN/          SIDE.NNNNN.ids.npy and .cosines.npy of each shard in the tile
+    beads/NNNNN/                beads.parquet (--alignment monotone)
     neighbours/SIDE/NNNNN/      SIDE.ids.npy and SIDE.cosines.npy
-    pairs/ aligned/ rated/ filtered/   pairs.parquet; rejected.parquet, where filters are used
+    pairs/ aligned/ rated/ filtered/   pairs.parquet; rejected.parquet, where filters are used;
+                                merges.parquet (--alignment monotone)
     rejected/SIDE.parquet       what was left out of a side
     progress/                   what the run has done so far
     run.json                    counts of everything, and the options
@@ -31,7 +35,8 @@ CORPUS, DOCUMENT = SCOPES = ("corpus", "document")
 
 # What ``clean`` removes, and what else no output may lie in.
 ARTEFACTS = (
-    *("documents", "sentences", "embeddings", "indexes", "tiles", "neighbours"),
+    *("split", "sentences", "embeddings", "documents", "indexes", "tiles", "neighbours"),
+    "beads",
     *("pairs", "aligned", "rated", "filtered"),
 )
 OWN_FOLDERS = (*ARTEFACTS, "progress", "rejected")
@@ -42,6 +47,8 @@ ROWS, VECTORS, DROPPED = "rows.npy", "vectors.npy", "dropped.parquet"
 CENTROIDS, CELLS = "centroids.npy", "cells.npy"
 TRAINED, FILLED = "trained.faiss", "index.faiss"
 PAIRS = "pairs.parquet"
+BEADS, MERGES = "beads.parquet", "merges.parquet"
+DOCUMENT_SIZES, DOCUMENT_SUMS, DOCUMENT_PAIRS = "documents.parquet", "sums.npy", "pairs.tsv"
 
 
 def shard_file(index: int) -> str:
@@ -70,9 +77,9 @@ class WorkFolder:
 
     root: Place
 
-    def documents(self, group: str) -> Place:
+    def split(self, group: str) -> Place:
         """Return the artefact of the sentences of a group of files of documents."""
-        return self.root / "documents" / group
+        return self.root / "split" / group
 
     def sentences(self, side: str) -> Place:
         """Return the artefact of a side's sentences."""
@@ -89,6 +96,15 @@ class WorkFolder:
     def batches(self, shard: str) -> Place:
         """Return the folder of what is encoded of a shard so far."""
         return self.embeddings(shard) / "batches"
+
+    def document_sums(self, shard: str) -> Place:
+        """Return the artefact of the sums of a shard's documents."""
+        return self.root / "documents" / shard
+
+    @property
+    def document_pairs(self) -> Place:
+        """The artefact of the document pairs that were found."""
+        return self.root / "documents" / "pairs"
 
     @property
     def cells(self) -> Place:
@@ -115,6 +131,10 @@ class WorkFolder:
     def neighbours(self, shard: str, scope: str) -> Place:
         """Return the artefact of a shard's neighbours."""
         return self.root / "neighbours" / f"{shard}{_suffix(scope)}"
+
+    def beads(self, index: int) -> Place:
+        """Return the artefact of a batch of aligned documents."""
+        return self.root / "beads" / f"{index:05d}"
 
     @property
     def pairs(self) -> Place:

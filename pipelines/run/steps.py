@@ -1,7 +1,7 @@
 """The mining graph, as data: the steps that lead from two corpora to an output.
 
-    sides -> read -> encode -> train, fill indexes -> all tiles -> search -> merge
-          -> select -> align -> rate -> filter -> summary -> export
+    sides [-> split documents] -> read -> encode [-> pair documents] -> train, fill indexes -> all tiles -> search
+          -> merge -> select (or align documents) -> align -> rate -> filter -> summary -> export
 
 Elements are small references to sealed artefacts, never sentences or vectors, so next to nothing
 is moved. ``pipelines.run.executor`` interprets the steps in this process, ``pipelines.run.beam`` on
@@ -17,17 +17,34 @@ from typing import Any, TypeAlias
 
 from miner.storage.layout import SIDES
 from pipelines.context import RunContext
-from pipelines.references import EmbeddedShard, FoundPart, SearchTile, Shard, UnindexedShard
+from pipelines.options import MiningOptions
+from pipelines.references import (
+    DocumentBatch,
+    EmbeddedShard,
+    FoundPart,
+    SearchTile,
+    Shard,
+    UnindexedShard,
+)
 from pipelines.stages.align import align_pairs
 from pipelines.stages.encode import embed_shard
 from pipelines.stages.export import export_pairs
 from pipelines.stages.filter import filter_pairs
 from pipelines.stages.index import fill_index, prepare_sides, train_side
 from pipelines.stages.merge import find_neighbours
+from pipelines.stages.monotone import align_documents, cut_documents, select_beads
+from pipelines.stages.pair import pair_documents, sum_documents
 from pipelines.stages.rate import rate_pairs
 from pipelines.stages.read import read_side
 from pipelines.stages.search import cut_tiles, search_tile
 from pipelines.stages.select import select_pairs
+from pipelines.stages.split import (
+    DocumentFiles,
+    group_files,
+    is_documents,
+    join_side,
+    split_group,
+)
 from pipelines.stages.summary import write_summary
 
 Account: TypeAlias = Callable[[Any], Mapping[str, int]]
@@ -56,12 +73,12 @@ class Each:
 class Gather:
     """Put the references of each key into a list; without a key, all of them.
 
-    There are as many lists as the stage ``as_many_as`` makes references.
+    There are ``as_many_as`` lists, or as many as that stage makes references.
     """
 
     name: str
     key: Callable[[Any], str] = lambda reference: ""
-    as_many_as: Callable[..., object] | None = None
+    as_many_as: Callable[..., object] | int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +108,18 @@ def _part(part: FoundPart) -> str:
     return part.embedded.shard.name
 
 
+def _batch(batch: DocumentBatch) -> str:
+    return f"{batch.index}"
+
+
+def _files(files: DocumentFiles) -> str:
+    return files.name
+
+
+def _side(files: DocumentFiles) -> str:
+    return files.side
+
+
 def _account_of_reading(shards: Sequence[Shard]) -> Mapping[str, int]:
     facts = shards[0].corpus.facts
     kept = {name: facts[name] for name in ("read", "unique", "duplicates")}
@@ -104,11 +133,30 @@ def _account_of_encoding(embedded: EmbeddedShard) -> Mapping[str, int]:
 
 START = SIDES
 
-STEPS: tuple[Step, ...] = (
+SPLITTING: tuple[Step, ...] = (
+    Each(stage=group_files, many=True),
+    Spread(name="spread files", key=_files),
+    Each(stage=split_group),
+    Gather(name="all files", key=_side, as_many_as=len(START)),
+    Each(stage=join_side),
+)
+
+ENCODING: tuple[Step, ...] = (
     Each(stage=read_side, many=True, account=_account_of_reading),
     Spread(name="spread shards", key=_shard),
     Each(stage=embed_shard, encodes=True, account=_account_of_encoding),
-    Gather(name="all shards"),
+)
+
+ALL_SHARDS = Gather(name="all shards")
+
+PAIRING: tuple[Step, ...] = (
+    *ENCODING,
+    Each(stage=sum_documents),
+    ALL_SHARDS,
+    Each(stage=pair_documents),
+)
+
+SEARCHING: tuple[Step, ...] = (
     Each(stage=prepare_sides, many=True),
     Each(stage=train_side, many=True),
     Spread(name="spread sides", key=_unindexed),
@@ -120,7 +168,17 @@ STEPS: tuple[Step, ...] = (
     Gather(name="by shard", key=_part, as_many_as=read_side),
     Each(stage=find_neighbours),
     Gather(name="all neighbours"),
-    Each(stage=select_pairs),
+)
+
+ALIGNING: tuple[Step, ...] = (
+    Each(stage=cut_documents, many=True),
+    Spread(name="spread documents", key=_batch),
+    Each(stage=align_documents, encodes=True),
+    Gather(name="all documents"),
+    Each(stage=select_beads),
+)
+
+ENDING: tuple[Step, ...] = (
     Each(stage=align_pairs),
     Each(stage=rate_pairs),
     Each(stage=filter_pairs),
@@ -129,13 +187,26 @@ STEPS: tuple[Step, ...] = (
 )
 
 
+def steps_of(options: MiningOptions) -> tuple[Step, ...]:
+    """Return the steps of a run."""
+    has_documents = any(is_documents(options.side(side)) for side in SIDES)
+    return (
+        *(SPLITTING if has_documents else ()),
+        *(PAIRING if options.pairs_documents else (*ENCODING, ALL_SHARDS)),
+        *SEARCHING,
+        *(ALIGNING if options.is_monotone else (Each(stage=select_pairs),)),
+        *ENDING,
+    )
+
+
 def sources_of_elements(steps: Sequence[Step]) -> dict[str, int | str]:
     """Return, for each stage, how many elements it takes: a number, or as many as a stage makes."""
     found: dict[str, int | str] = {}
     feed: int | str = len(START)
     for step in steps:
         if isinstance(step, Gather):
-            feed = step.as_many_as.__name__ if step.as_many_as else 1
+            many = step.as_many_as
+            feed = many if isinstance(many, int) else many.__name__
         elif isinstance(step, Each):
             found[step.name] = feed
             feed = step.name if step.many else feed

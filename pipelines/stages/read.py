@@ -61,7 +61,7 @@ def read_side(run: RunContext, side: str) -> list[Shard]:
         "read",
         files=[list(file) for file in zip(source.names, digests, strict=True)],
         input_format=corpus.input_format,
-        keep_duplicates=options.keep_duplicates,
+        keep_duplicates=options.keeps_repeats,
         scope=options.scope,
         rows_per_shard=options.rows_per_shard,
         shards=options.shards,
@@ -79,7 +79,7 @@ def read_side(run: RunContext, side: str) -> list[Shard]:
         for index, rows in enumerate(artefact.facts["shards"])
     ]
     if options.scope == DOCUMENT:
-        check_documents(options, side, shards)
+        check_documents(run, side, shards)
     return shards
 
 
@@ -184,7 +184,7 @@ def _write_side(
 def _repeats(
     run: RunContext, reader: Iterable[Records], scratch: Path
 ) -> AbstractContextManager[Repeats | None]:
-    if run.options.keep_duplicates:
+    if run.options.keeps_repeats:
         return nullcontext()
     return find_repeats(reader, scratch, within_documents=run.options.scope == DOCUMENT)
 

@@ -83,7 +83,7 @@ def group_files(run: RunContext, side: str) -> list[DocumentFiles]:
 
 
 def split_group(run: RunContext, group: DocumentFiles) -> DocumentFiles:
-    """Split a group's documents into sentences; seals ``documents/SIDE/NNNNN``.
+    """Split a group's documents into sentences; seals ``split/SIDE/NNNNN``.
 
     Raises:
         CorpusError: the only file is damaged.
@@ -91,6 +91,12 @@ def split_group(run: RunContext, group: DocumentFiles) -> DocumentFiles:
     if group.files:
         _split(run, group)
     return group
+
+
+def join_side(run: RunContext, groups: Sequence[DocumentFiles]) -> str:
+    """Return the side whose groups have been split; what an engine lost is split by the next stage.
+    """
+    return groups[0].side
 
 
 class SplitCorpus:
@@ -148,7 +154,7 @@ def _digest_once(path: Place, *state: int) -> str:
 
 def _split(run: RunContext, group: DocumentFiles) -> Artefact:
     key = content_key("split", files=[[name, digest_of(path)] for name, path in group.files])
-    folder = run.folder.documents(group.name)
+    folder = run.folder.split(group.name)
 
     def write(draft: Draft) -> Mapping[str, Any]:
         found = find_documents(group.files, is_only_file=group.is_only_file)
