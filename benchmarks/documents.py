@@ -103,7 +103,7 @@ def read(folder: Path, kills: int, between: float) -> None:
     draw = random.Random(0)
     for _ in range(kills):
         run(command, kill_after=draw.uniform(between / 2, between))
-        parts = len(list(work.glob("documents/source/*/*/seal.json")))
+        parts = len(list(work.glob("split/source/*/*/seal.json")))
         print(f"killed; {parts} parts sealed", flush=True)
     print(f"{run(command):.0f} s in the last run")
 

@@ -94,8 +94,7 @@ def split_group(run: RunContext, group: DocumentFiles) -> DocumentFiles:
 
 
 def join_side(run: RunContext, groups: Sequence[DocumentFiles]) -> str:
-    """Return the side whose groups have been split; what an engine lost is split by the next stage.
-    """
+    """Return the side whose groups have been split; the next stage splits what an engine lost."""
     return groups[0].side
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,6 +10,9 @@ from typing import Any
 
 # A longer document is counted and left out, so that memory is bounded by what one may take.
 MAX_BYTES = 8 << 20
+
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 class Broken(StrEnum):
@@ -23,14 +27,19 @@ class Broken(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A document: paragraphs in plain text, or else why there are none.
+    r"""A document: paragraphs in plain text, or else why there are none.
 
-    ``name`` is its id: the file's place in its folder, a page's URL, an article's title.
+    ``name`` is its id: the file's place in its folder, a page's URL, an article's title; control
+    characters in it are spaces, and half characters are written as ``\udce9``.
     """
 
     name: str
     text: str = ""
     broken: Broken | None = None
+
+    def __post_init__(self) -> None:
+        name = _CONTROL.sub(" ", self.name).encode(errors="backslashreplace").decode()
+        object.__setattr__(self, "name", name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +83,7 @@ def checked(name: str, text: str) -> Document:
     if not text or text.isspace():
         return Document(name=name, broken=Broken.EMPTY)
     try:
-        (name + text).encode()
+        text.encode()
     except UnicodeEncodeError:
-        name = name.encode(errors="backslashreplace").decode()
         return Document(name=name, broken=Broken.UNDECODABLE)
     return Document(name=name, text=text)

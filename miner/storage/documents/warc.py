@@ -15,6 +15,8 @@ from miner.storage.documents.records import MAX_BYTES, Found, Raw, decoded
 from miner.storage.places import AnyPath
 from miner.storage.streams import read_chunks
 
+MESSAGE = 80  # characters of an error that is shown, as some hold what was found
+
 _PAGES = ("text/html", "application/xhtml+xml")
 
 
@@ -26,10 +28,19 @@ def read(path: AnyPath, name: str) -> Iterator[Found]:
     """
     stream = io.BufferedReader(ChunkStream(read_chunks(path)))
     try:
-        for record in ArchiveIterator(stream):
+        for record in _Records(stream):
             yield from _documents(record)
-    except ArchiveLoadFailed as error:
-        raise CorpusError(f"{path}: is a damaged web archive ({error}); fetch it again") from error
+    except (ArchiveLoadFailed, OverflowError) as error:  # the latter for lengths past 2^63
+        cause = " ".join(str(error).split())[:MESSAGE]
+        raise CorpusError(
+            f"{path}: is a damaged web archive ({cause!r}); fetch it again"
+        ) from error
+
+
+class _Records(ArchiveIterator):
+    """Iterates over the records of an archive, without printing what it thinks of them."""
+
+    INC_RECORD = ""
 
 
 def _documents(record: Any) -> Iterator[Found]:  # noqa: ANN401 - warcio has no types

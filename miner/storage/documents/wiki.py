@@ -9,11 +9,13 @@ import mwparserfromhell
 from lxml import etree
 
 from miner.storage.corpus.records import CorpusError
-from miner.storage.documents.records import Document, Raw, checked
+from miner.storage.documents.records import Broken, Document, Raw, checked
 from miner.storage.documents.warc import ChunkStream
 from miner.storage.places import AnyPath
 from miner.storage.streams import read_chunks
 
+MAX_CHARACTERS = 2 << 20  # MediaWiki itself takes no longer article
+BLOCK = 1 << 15  # characters that are parsed together
 ARTICLES = "0"  # the name space of what is neither talk nor help
 
 
@@ -44,5 +46,22 @@ def read(path: AnyPath, name: str) -> Iterator[Raw]:
 
 def article(title: str, text: str) -> Document:
     """Return the document of an article."""
-    plain = mwparserfromhell.parse(text).strip_code()
+    if len(text) > MAX_CHARACTERS:
+        return Document(name=title, broken=Broken.TOO_LONG)
+    plain = "".join(mwparserfromhell.parse(block).strip_code() for block in _blocks(text))
     return checked(title, plain.replace("\n", "\n\n"))
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """Yield a long text in blocks, which end before a heading, or a paragraph, where there is one.
+
+    The parser's time grows with the square of what is opened and never closed.
+    """
+    start = 0
+    while len(text) - start > BLOCK:
+        end = start + BLOCK
+        cuts = (text.rfind(mark, start + 1, end) for mark in ("\n==", "\n\n"))
+        cut = next((cut for cut in cuts if cut > 0), end)
+        yield text[start:cut]
+        start = cut
+    yield text[start:]

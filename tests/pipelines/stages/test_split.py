@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -128,10 +129,11 @@ def test_the_same_bytes_for_any_shards_and_workers(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str]
 ) -> None:
     monkeypatch.setattr(split, "PART_DOCUMENTS", 3)
+    other = shutil.copytree(folder, tmp_path / "other")
     outputs = []
     for number, own in enumerate(([], options)):
         out = tmp_path / f"{number}.jsonl"
-        paths = [str(folder), str(folder), "-o", str(out), "-q"]
+        paths = [str(folder), str(other), "-o", str(out), "-q"]
         assert mine_corpus([*paths, "--input-format", "documents", *own]) == 0
         outputs.append(out.read_bytes())
     assert outputs[0] == outputs[1]
