@@ -1,7 +1,8 @@
 """The mining graph, as data: the steps that lead from two corpora to an output.
 
     sides [-> split documents] -> read -> encode [-> pair documents] -> train, fill indexes
-          -> all tiles -> search -> merge -> select (or align documents) -> align -> rate -> filter -> summary -> export
+          -> all tiles -> search -> merge -> select (or align documents) -> align -> rate
+          -> filter -> summary -> export
 
 Elements are small references to sealed artefacts, never sentences or vectors, so next to nothing
 is moved. ``pipelines.run.executor`` interprets the steps in this process, ``pipelines.run.beam`` on
