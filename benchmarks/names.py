@@ -22,9 +22,10 @@ from typing import Any
 from encoder.training.reading import find_parallel_text
 
 CODES = {"nb": "no", "tl": "fil"}  # of CLDR
+STANDARDS = "3166-1", "3166-2", "3166-3", "4217", "15924", "639-2", "639-3", "639-5"
 CATALOGUES = {
-    "iso-codes": "iso_3166-1 iso_3166-2 iso_3166-3 iso_4217 iso_15924 iso_639-2 iso_639-3 iso_639-5",
-    "gweather": "libgweather-4.0-locations libgweather-4.0",
+    "iso-codes": [f"iso_{number}" for number in STANDARDS],
+    "gweather": ["libgweather-4.0-locations", "libgweather-4.0"],
 }
 SEPARATOR = "\4"  # in a message catalogue, after the context of a message
 LONGEST = 200  # characters; CLDR has some notes, too
@@ -48,7 +49,7 @@ def main() -> None:
             if key in english
         ]
         for corpus, files in CATALOGUES.items():
-            for file in files.split():
+            for file in files:
                 path = args.catalogues / language / "LC_MESSAGES" / f"{file}.mo"
                 found += [(name, message, corpus) for message, name in translations(path)]
         lines = ["\t".join(" ".join(part.split()) for part in row) for row in found if told(row)]
@@ -83,9 +84,9 @@ def cldr_names(folder: Path, code: str) -> Iterator[tuple[tuple[str, ...], str]]
         path = folder / place
         if path.is_file():
             for keys, name in _leaves(json.loads(path.read_text(encoding="utf-8"))):
-                # The second is the language, where the first is "main".
-                if any(key in wanted for key in keys):
-                    yield (path.name, *(key for key in keys if key != code)), name
+                own = keys[2:] if keys[0] == "main" else keys  # without "main" and the language
+                if "identity" not in own and any(key in wanted for key in own):
+                    yield (path.name, *own), name
 
 
 def _leaves(value: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
