@@ -13,7 +13,7 @@ import shlex
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,21 +34,21 @@ from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.progress import Monitor
 from pipelines.resources.memory import peak_bytes
 from pipelines.run.executor import StageRunner
-from pipelines.run.steps import START, STEPS, Each, Spread, Step
+from pipelines.run.steps import START, Each, Spread, Step
 
 ENDING_SECONDS = 10.0  # that workers which were interrupted get
 THREADS = "OMP_NUM_THREADS"
 
 
-def submit(run: RunContext, own: Path) -> None:
-    """Run the steps on Beam as the options say.
+def submit(run: RunContext, steps: Sequence[Step], own: Path) -> None:
+    """Take the steps on Beam as the options say.
 
     ``own`` is a folder on this machine for this run alone.
     """
     options = _absolute(run.options)
     runner, beam_options, hints = _engine(options, own)
     pipeline = beam.Pipeline(runner=runner, options=beam_options)
-    build(pipeline, options, hints)
+    build(pipeline, steps, options, hints)
     if options.workers == 1:
         result = pipeline.run()
         result.wait_until_finish()
@@ -58,7 +58,10 @@ def submit(run: RunContext, own: Path) -> None:
 
 
 def build(
-    pipeline: beam.Pipeline, options: MiningOptions, hints: Mapping[str, str] | None = None
+    pipeline: beam.Pipeline,
+    steps: Sequence[Step],
+    options: MiningOptions,
+    hints: Mapping[str, str] | None = None,
 ) -> None:
     """Add the steps of a run to ``pipeline``.
 
@@ -66,7 +69,7 @@ def build(
     """
     run_id = secrets.token_hex(8)
     references = pipeline | beam.Create(START)
-    for step in STEPS:
+    for step in steps:
         references = references | step.name >> _transform(step, options, run_id, hints or {})
 
 

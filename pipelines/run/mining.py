@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 
 from miner.languages import identifier
@@ -18,7 +19,7 @@ from pipelines.resources.fitting import fit_shards
 from pipelines.run.executor import execute
 from pipelines.run.ledger import Ledger, begin, first_failure
 from pipelines.run.locking import sole_run
-from pipelines.run.steps import START, STEPS, sources_of_elements
+from pipelines.run.steps import START, Step, sources_of_elements, steps_of
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +34,17 @@ def mine_corpus(options: MiningOptions, monitor: Monitor | None = None) -> None:
         ValueError, OSError: what cannot be read, written or done, in one line.
     """
     check_options(options)
+    run_steps(options, steps_of(options), monitor)
+
+
+def run_steps(
+    options: MiningOptions, steps: Sequence[Step], monitor: Monitor | None = None
+) -> None:
+    """Take steps of a run with options that can be run.
+
+    Raises:
+        ValueError, OSError: what cannot be read, written or done, in one line.
+    """
     run = RunContext(_with_usable_workers(options), monitor)
     if options.source.embeddings is None:
         threading.Thread(target=identifier, daemon=True).start()  # loads while the encoder does
@@ -41,15 +53,15 @@ def mine_corpus(options: MiningOptions, monitor: Monitor | None = None) -> None:
     options.work_dir.mkdir(parents=True, exist_ok=True)
     with sole_run(options.work_dir), cache.folder_of_run() as own:
         _sweep(options)
-        begin(run.folder, sources_of_elements(STEPS))
+        begin(run.folder, sources_of_elements(steps))
         run.monitor.started()
         if options.runs_inside:
-            execute(run, STEPS, START)
+            execute(run, steps, START)
             return
         from pipelines.run.beam import submit
 
         try:
-            submit(run, own)
+            submit(run, steps, own)
         except Exception as error:
             failure = first_failure(run.folder)
             if failure is None:

@@ -1,7 +1,7 @@
 """The mining graph, as data: the steps that lead from two corpora to an output.
 
-    sides -> read -> encode -> train, fill indexes -> all tiles -> search -> merge
-          -> select -> align -> rate -> filter -> summary -> export
+    sides -> read -> encode [-> pair documents] -> train, fill indexes -> all tiles -> search
+          -> merge -> select (or align documents) -> align -> rate -> filter -> summary -> export
 
 Elements are small references to sealed artefacts, never sentences or vectors, so next to nothing
 is moved. ``pipelines.run.executor`` interprets the steps in this process, ``pipelines.run.beam`` on
@@ -17,13 +17,23 @@ from typing import Any, TypeAlias
 
 from miner.storage.layout import SIDES
 from pipelines.context import RunContext
-from pipelines.references import EmbeddedShard, FoundPart, SearchTile, Shard, UnindexedShard
+from pipelines.options import MiningOptions
+from pipelines.references import (
+    DocumentBatch,
+    EmbeddedShard,
+    FoundPart,
+    SearchTile,
+    Shard,
+    UnindexedShard,
+)
 from pipelines.stages.align import align_pairs
 from pipelines.stages.encode import embed_shard
 from pipelines.stages.export import export_pairs
 from pipelines.stages.filter import filter_pairs
 from pipelines.stages.index import fill_index, prepare_sides, train_side
 from pipelines.stages.merge import find_neighbours
+from pipelines.stages.monotone import align_documents, cut_documents, select_beads
+from pipelines.stages.pair import pair_documents, sum_documents
 from pipelines.stages.rate import rate_pairs
 from pipelines.stages.read import read_side
 from pipelines.stages.search import cut_tiles, search_tile
@@ -91,6 +101,10 @@ def _part(part: FoundPart) -> str:
     return part.embedded.shard.name
 
 
+def _batch(batch: DocumentBatch) -> str:
+    return f"{batch.index}"
+
+
 def _account_of_reading(shards: Sequence[Shard]) -> Mapping[str, int]:
     facts = shards[0].corpus.facts
     kept = {name: facts[name] for name in ("read", "unique", "duplicates")}
@@ -104,11 +118,22 @@ def _account_of_encoding(embedded: EmbeddedShard) -> Mapping[str, int]:
 
 START = SIDES
 
-STEPS: tuple[Step, ...] = (
+ENCODING: tuple[Step, ...] = (
     Each(stage=read_side, many=True, account=_account_of_reading),
     Spread(name="spread shards", key=_shard),
     Each(stage=embed_shard, encodes=True, account=_account_of_encoding),
-    Gather(name="all shards"),
+)
+
+ALL_SHARDS = Gather(name="all shards")
+
+PAIRING: tuple[Step, ...] = (
+    *ENCODING,
+    Each(stage=sum_documents),
+    ALL_SHARDS,
+    Each(stage=pair_documents),
+)
+
+SEARCHING: tuple[Step, ...] = (
     Each(stage=prepare_sides, many=True),
     Each(stage=train_side, many=True),
     Spread(name="spread sides", key=_unindexed),
@@ -120,13 +145,33 @@ STEPS: tuple[Step, ...] = (
     Gather(name="by shard", key=_part, as_many_as=read_side),
     Each(stage=find_neighbours),
     Gather(name="all neighbours"),
-    Each(stage=select_pairs),
+)
+
+ALIGNING: tuple[Step, ...] = (
+    Each(stage=cut_documents, many=True),
+    Spread(name="spread documents", key=_batch),
+    Each(stage=align_documents, encodes=True),
+    Gather(name="all documents"),
+    Each(stage=select_beads),
+)
+
+ENDING: tuple[Step, ...] = (
     Each(stage=align_pairs),
     Each(stage=rate_pairs),
     Each(stage=filter_pairs),
     Each(stage=write_summary),
     Each(stage=export_pairs),
 )
+
+
+def steps_of(options: MiningOptions) -> tuple[Step, ...]:
+    """Return the steps of a run."""
+    return (
+        *(PAIRING if options.pairs_documents else (*ENCODING, ALL_SHARDS)),
+        *SEARCHING,
+        *(ALIGNING if options.is_monotone else (Each(stage=select_pairs),)),
+        *ENDING,
+    )
 
 
 def sources_of_elements(steps: Sequence[Step]) -> dict[str, int | str]:

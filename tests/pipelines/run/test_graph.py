@@ -14,7 +14,7 @@ from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 from pipelines.run import mining as run
 from pipelines.run.beam import build
 from pipelines.run.executor import StageRunner
-from pipelines.run.steps import STEPS, Each
+from pipelines.run.steps import Each, steps_of
 from tests.pipelines.worlds import World
 
 PRIMITIVES = (beam.Create, beam.ParDo, beam.GroupByKey)
@@ -31,7 +31,8 @@ def transforms(node: AppliedPTransform) -> Iterator[AppliedPTransform]:
 
 def test_only_create_pardo_and_group_by_key(world: World) -> None:
     pipeline = beam.Pipeline(runner=FnApiRunner())
-    build(pipeline, world.options("out.tsv", world.path("work")))
+    options = world.options("out.tsv", world.path("work"))
+    build(pipeline, steps_of(options), options)
     [root] = pipeline.transforms_stack
     found = list(transforms(root))
     assert {type(node.transform) for node in found} == set(PRIMITIVES)
@@ -46,7 +47,7 @@ def test_only_create_pardo_and_group_by_key(world: World) -> None:
         *("write_summary", "export_pairs"),
     ]
     assert [label for label in stages if "/" not in label] == [
-        step.name for step in STEPS if isinstance(step, Each)
+        step.name for step in steps_of(options) if isinstance(step, Each)
     ]
 
 
@@ -97,7 +98,8 @@ def test_a_reference_does_not_name_the_other_shards(world: World) -> None:
 
 def test_the_number_of_elements_that_were_done_is_counted(world: World) -> None:
     pipeline = beam.Pipeline(runner=FnApiRunner())
-    build(pipeline, world.options("out.tsv", world.path("work"), rows_per_shard=25))
+    options = world.options("out.tsv", world.path("work"), rows_per_shard=25)
+    build(pipeline, steps_of(options), options)
     result = pipeline.run()
     counters = result.metrics().query()["counters"]
     done = {counter.key.metric.name: counter.committed for counter in counters}

@@ -11,11 +11,11 @@ from miner.storage.layout import WorkFolder
 from miner.storage.remote import RemotePath
 from pipelines.run import ledger
 from pipelines.run.ledger import Ledger, begin, first_failure, read_stages
-from pipelines.run.steps import STEPS, sources_of_elements
+from pipelines.run.steps import ALL_SHARDS, ENCODING, MINING, sources_of_elements
 
 
 def test_how_many_elements_each_stage_takes() -> None:
-    assert sources_of_elements(STEPS) == {
+    assert sources_of_elements((*ENCODING, ALL_SHARDS, *MINING)) == {
         "read_side": 2,
         "embed_shard": "read_side",
         "prepare_sides": 1,
