@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from miner.choices import MARGINS, RETRIEVALS, SEARCH_PRECISIONS, check_choice
 from miner.extras import require
 from miner.knn.method import AUTO, CorpusMethod, IndexSpec, parse_method
-from miner.storage.layout import CORPUS, DOCUMENT, OWN_FOLDERS, SCOPES, SOURCE
+from miner.storage.layout import CORPUS, DOCUMENT, OWN_FOLDERS, SCOPES, SIDES, SOURCE
 from miner.storage.places import Place, lies_in, same_file
 from miner.storage.writers import Origin, Output
 
@@ -39,7 +39,8 @@ class MiningOptions:
     ``memory`` is in bytes, None for no bound; shards have at most ``rows_per_shard`` rows, and
     fewer where memory asks for it (``pipelines.resources.fitting``). ``workers`` are processes on
     this machine; ``runner`` is Beam's name of another engine, which ``beam_options`` are for.
-    ``margin_scope`` is that of ``scope`` if None.
+    ``margin_scope`` is that of ``scope`` if None. ``corpus_names`` are what both corpora are called
+    in a work folder that other pairs share (``miner.storage.layout``).
     """
 
     source: CorpusOptions
@@ -69,6 +70,7 @@ class MiningOptions:
     workers: int = 1
     runner: str | None = None
     beam_options: tuple[str, ...] = ()
+    corpus_names: tuple[str, str] = SIDES
 
     def side(self, name: str) -> CorpusOptions:
         """Return the options of the side called ``source`` or ``target``."""

@@ -15,6 +15,9 @@
 Folders of artefacts hold a ``seal.json``, too (``miner.storage.artefacts``). ``NNNNN`` is the index
 of a shard; a tile is named after the first shards of both its groups. What was found in paired
 documents lies in ``tiles/NNNNN-NNNNN-documents`` and ``neighbours/SIDE/NNNNN-documents``.
+
+A run of many languages has ``sentences/`` and ``embeddings/`` by language instead of by side, and a
+folder ``mined/XX-YY/`` with all the rest for each pair of them.
 """
 
 from __future__ import annotations
@@ -64,25 +67,41 @@ def list_files(name: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class WorkFolder:
-    """The places in a work folder."""
+    """The places in a work folder.
+
+    ``corpora`` are the names of both sides where other pairs share their sentences and vectors.
+    """
 
     root: Place
+    corpora: tuple[str, str] = SIDES
+
+    @property
+    def _shared(self) -> Place:
+        return self.root if self.corpora == SIDES else self.root.parent.parent
+
+    def corpus(self, side: str) -> str:
+        """Return the name of a side's corpus."""
+        return self.corpora[SIDES.index(side)]
+
+    def pair(self, name: str) -> Place:
+        """Return the work folder of one pair of many languages."""
+        return self.root / "mined" / name
 
     def sentences(self, side: str) -> Place:
         """Return the artefact of a side's sentences."""
-        return self.root / "sentences" / side
+        return self._shared / "sentences" / self.corpus(side)
 
     def cut(self, side: str) -> Place:
         """Return the file that remembers how a side was cut into shards."""
-        return self.root / "sentences" / f"{side}.cut.json"
+        return self._shared / "sentences" / f"{self.corpus(side)}.cut.json"
 
-    def embeddings(self, shard: str) -> Place:
+    def embeddings(self, side: str, index: int) -> Place:
         """Return the artefact of a shard's vectors."""
-        return self.root / "embeddings" / shard
+        return self._shared / "embeddings" / shard_name(self.corpus(side), index)
 
-    def batches(self, shard: str) -> Place:
+    def batches(self, side: str, index: int) -> Place:
         """Return the folder of what is encoded of a shard so far."""
-        return self.embeddings(shard) / "batches"
+        return self.embeddings(side, index) / "batches"
 
     @property
     def cells(self) -> Place:

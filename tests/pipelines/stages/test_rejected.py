@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from encoder.bag import BagEncoder
 from pipelines.cli.mine import mine_corpus
+from pipelines.job import job_of
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.run.beam import build
 from pipelines.stages.encode_batches import encode_block
@@ -188,7 +189,7 @@ def test_failing_batches_are_told_and_counted(
 ) -> None:
     failing_run.work_dir.mkdir()
     pipeline = Pipeline(runner=FnApiRunner())
-    build(pipeline, failing_run)
+    build(pipeline, job_of(failing_run))
     with caplog.at_level(logging.WARNING, logger="pipelines"):
         result = pipeline.run()
     counters = {
