@@ -17,7 +17,8 @@ of a shard; a tile is named after the first shards of both its groups. What was 
 documents lies in ``tiles/NNNNN-NNNNN-documents`` and ``neighbours/SIDE/NNNNN-documents``.
 
 A run of many languages has ``sentences/`` and ``embeddings/`` by language instead of by side, and a
-folder ``mined/XX-YY/`` with all the rest for each pair of them.
+folder ``mined/XX-YY/`` with all the rest for each pair of them. ``languages/XX.jsonl`` are the
+records of a corpus of many languages.
 """
 
 from __future__ import annotations
@@ -35,8 +36,10 @@ CORPUS, DOCUMENT = SCOPES = ("corpus", "document")
 ARTEFACTS = (
     *("sentences", "embeddings", "indexes", "tiles", "neighbours"),
     *("pairs", "aligned", "rated", "filtered"),
+    "languages",
 )
-OWN_FOLDERS = (*ARTEFACTS, "progress", "rejected")
+MINED = "mined"
+OWN_FOLDERS = (*ARTEFACTS, MINED, "progress", "rejected")
 
 DUPLICATES, REJECTED, INPUTS = "duplicates.parquet", "rejected.parquet", "inputs.json"
 ROWS, VECTORS, DROPPED = "rows.npy", "vectors.npy", "dropped.parquet"
@@ -83,9 +86,14 @@ class WorkFolder:
         """Return the name of a side's corpus."""
         return self.corpora[SIDES.index(side)]
 
+    @property
+    def languages(self) -> Place:
+        """The artefact of a corpus of many languages, a file for each."""
+        return self.root / "languages"
+
     def pair(self, name: str) -> Place:
         """Return the work folder of one pair of many languages."""
-        return self.root / "mined" / name
+        return self.root / MINED / name
 
     def sentences(self, side: str) -> Place:
         """Return the artefact of a side's sentences."""
