@@ -111,7 +111,7 @@ class Run:
     @cached_property
     def texts(self) -> tuple[list[str], list[str]]:
         """The sources and the targets of all pairs."""
-        return self.source.texts(self.pairs.source), self.target.texts(self.pairs.target)
+        return self.source.pair_texts(self.pairs.source), self.target.pair_texts(self.pairs.target)
 
     @cached_property
     def lists(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -2,12 +2,16 @@
 
     sentences/SIDE/             NNNNN.parquet (a shard's sentences), duplicates, rejected, inputs
     embeddings/SIDE/NNNNN/      rows.npy, vectors.npy, dropped.parquet; batches/ while it is made
+    documents/SIDE/NNNNN/       documents.parquet, sums.npy (--document-pairs auto)
+    documents/pairs/            pairs.tsv
     indexes/cells/              centroids.npy
     indexes/SIDE/trained/       trained.faiss
     indexes/SIDE/NNNNN/         index.faiss, or cells.npy
     tiles/NNNNN-NNNNN/          SIDE.NNNNN.ids.npy and .cosines.npy of each shard in the tile
+    beads/NNNNN/                beads.parquet (--alignment monotone)
     neighbours/SIDE/NNNNN/      SIDE.ids.npy and SIDE.cosines.npy
-    pairs/ aligned/ rated/ filtered/   pairs.parquet; rejected.parquet, where filters are used
+    pairs/ aligned/ rated/ filtered/   pairs.parquet; rejected.parquet, where filters are used;
+                                merges.parquet (--alignment monotone)
     rejected/SIDE.parquet       what was left out of a side
     progress/                   what the run has done so far
     run.json                    counts of everything, and the options
@@ -34,7 +38,8 @@ CORPUS, DOCUMENT = SCOPES = ("corpus", "document")
 
 # What ``clean`` removes, and what else no output may lie in.
 ARTEFACTS = (
-    *("sentences", "embeddings", "indexes", "tiles", "neighbours"),
+    *("sentences", "embeddings", "documents", "indexes", "tiles", "neighbours"),
+    "beads",
     *("pairs", "aligned", "rated", "filtered"),
     "languages",
 )
@@ -46,6 +51,8 @@ ROWS, VECTORS, DROPPED = "rows.npy", "vectors.npy", "dropped.parquet"
 CENTROIDS, CELLS = "centroids.npy", "cells.npy"
 TRAINED, FILLED = "trained.faiss", "index.faiss"
 PAIRS = "pairs.parquet"
+BEADS, MERGES = "beads.parquet", "merges.parquet"
+DOCUMENT_SIZES, DOCUMENT_SUMS, DOCUMENT_PAIRS = "documents.parquet", "sums.npy", "pairs.tsv"
 
 
 def shard_file(index: int) -> str:
@@ -111,6 +118,15 @@ class WorkFolder:
         """Return the folder of what is encoded of a shard so far."""
         return self.embeddings(side, index) / "batches"
 
+    def document_sums(self, shard: str) -> Place:
+        """Return the artefact of the sums of a shard's documents."""
+        return self.root / "documents" / shard
+
+    @property
+    def document_pairs(self) -> Place:
+        """The artefact of the document pairs that were found."""
+        return self.root / "documents" / "pairs"
+
     @property
     def cells(self) -> Place:
         """The artefact of a cell join's centroids."""
@@ -136,6 +152,10 @@ class WorkFolder:
     def neighbours(self, shard: str, scope: str) -> Place:
         """Return the artefact of a shard's neighbours."""
         return self.root / "neighbours" / f"{shard}{_suffix(scope)}"
+
+    def beads(self, index: int) -> Place:
+        """Return the artefact of a batch of aligned documents."""
+        return self.root / "beads" / f"{index:05d}"
 
     @property
     def pairs(self) -> Place:

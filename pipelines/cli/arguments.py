@@ -10,12 +10,14 @@ from pathlib import Path
 
 from encoder import ENCODERS
 from encoder import PRECISIONS as ENCODER_PRECISIONS
-from miner.choices import FILTERS, MARGINS, RETRIEVALS, SEARCH_PRECISIONS
+from miner.choices import ALIGNMENTS, FILTERS, MARGINS, RETRIEVALS, SEARCH_PRECISIONS
 from miner.commandline import add_common_options
 from miner.storage.corpus.formats import INPUT_FORMATS
 from miner.storage.layout import SCOPES
-from miner.storage.places import place
+from miner.storage.places import Place, place
 from pipelines.options import CorpusOptions, MiningOptions
+
+AUTO_PAIRS = "auto"
 
 
 def mine_parser(prog: str, *, many: bool = False) -> argparse.ArgumentParser:
@@ -216,21 +218,32 @@ def _add_document_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--scope",
         choices=SCOPES,
-        default=MiningOptions.scope,
-        help="document: search each sentence only in the documents paired with its own "
-        f"(default: {MiningOptions.scope})",
+        help="document: search each sentence only in the document paired with its own (default: "
+        f"{MiningOptions.scope}; document with --document-pairs and --alignment monotone)",
     )
     add(
         "--document-pairs",
-        type=place,
+        type=_document_pairs,
         metavar="FILE",
-        help="for --scope document: SOURCE_DOCUMENT TAB TARGET_DOCUMENT lines",
+        help="SOURCE_DOCUMENT TAB TARGET_DOCUMENT lines, or auto, which pairs those that are "
+        "translations of each other by what they say and by their names (default: auto)",
+    )
+    add(
+        "--alignment",
+        choices=ALIGNMENTS,
+        default=MiningOptions.alignment,
+        help="monotone: align paired documents in order, with merged, split and missing sentences; "
+        f"for documents that are translations of each other (default: {MiningOptions.alignment})",
     )
     add(
         "--margin-scope",
         choices=SCOPES,
         help="where the neighbours are that margins compare with (default: as --scope)",
     )
+
+
+def _document_pairs(text: str) -> Place | str:
+    return text if text == AUTO_PAIRS else place(text)
 
 
 def _add_run_options(parser: argparse.ArgumentParser) -> None:

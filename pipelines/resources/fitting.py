@@ -168,7 +168,7 @@ def _stages(options: MiningOptions, sizes: Mapping[str, SideSize]) -> dict[str, 
     batch = BATCH_BYTES + round(8 * line * 32_768)
     tile = Problem(sources=shard[SOURCE], targets=shard[TARGET], dim=dim, k=options.k)
     return {
-        "read": batch + (0 if options.keep_duplicates else BLOCK_BYTES * min(BLOCK, longer)),
+        "read": batch + (0 if options.keeps_repeats else BLOCK_BYTES * min(BLOCK, longer)),
         "encode": BATCH_BYTES + 16 * max(shard.values()),
         "search": tile_bytes(tile, threads=_threads()),
         "merge": 80 * options.k * max(shard.values()),

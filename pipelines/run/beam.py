@@ -13,7 +13,7 @@ import shlex
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,14 +34,14 @@ from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.progress import Monitor
 from pipelines.resources.memory import peak_bytes
 from pipelines.run.executor import StageRunner
-from pipelines.run.steps import STEPS, Each, Gather, Spread, Step
+from pipelines.run.steps import Each, Gather, Spread, Step
 
 ENDING_SECONDS = 10.0  # that workers which were interrupted get
 THREADS = "OMP_NUM_THREADS"
 
 
-def submit(run: RunContext, own: Path) -> None:
-    """Run the steps on Beam as the options say.
+def submit(run: RunContext, steps: Sequence[Step], own: Path) -> None:
+    """Take the steps on Beam as the options say.
 
     ``own`` is a folder on this machine for this run alone.
     """
@@ -50,7 +50,7 @@ def submit(run: RunContext, own: Path) -> None:
     options = job.whole
     runner, beam_options, hints = _engine(options, own)
     pipeline = beam.Pipeline(runner=runner, options=beam_options)
-    build(pipeline, job, hints)
+    build(pipeline, steps, job, hints)
     if options.workers == 1:
         result = pipeline.run()
         result.wait_until_finish()
@@ -59,14 +59,19 @@ def submit(run: RunContext, own: Path) -> None:
     _note_workers(run.monitor, result)
 
 
-def build(pipeline: beam.Pipeline, job: Job, hints: Mapping[str, str] | None = None) -> None:
+def build(
+    pipeline: beam.Pipeline,
+    steps: Sequence[Step],
+    job: Job,
+    hints: Mapping[str, str] | None = None,
+) -> None:
     """Add the steps of a run to ``pipeline``.
 
     ``hints`` are Beam's resource hints for the workers that encode; the others need no accelerator.
     """
     run_id = secrets.token_hex(8)
     references = pipeline | beam.Create(job.corpora)
-    for step in STEPS:
+    for step in steps:
         references = references | step.name >> _transform(step, job, run_id, hints or {})
 
 

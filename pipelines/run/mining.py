@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Sequence
 
 from miner.languages import identifier
 from miner.storage import cache
@@ -18,7 +19,7 @@ from pipelines.resources.fitting import fit_shards
 from pipelines.run.executor import execute
 from pipelines.run.ledger import Ledger, begin, first_failure
 from pipelines.run.locking import sole_run
-from pipelines.run.steps import STEPS, sources_of_elements
+from pipelines.run.steps import Step, sources_of_elements, steps_of
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +44,15 @@ def run_job(job: Job, monitor: Monitor | None = None) -> None:
     """
     for pair in job.pairs:
         check_options(job.parts[pair])
+    run_steps(job, steps_of(job.whole), monitor)
+
+
+def run_steps(job: Job, steps: Sequence[Step], monitor: Monitor | None = None) -> None:
+    """Take steps of a run with options that can be run.
+
+    Raises:
+        ValueError, OSError: what cannot be read, written or done, in one line.
+    """
     options = job.whole
     run = RunContext(job.fixed(workers=_usable_workers(options.workers)), monitor)
     if options.source.embeddings is None:
@@ -52,15 +62,15 @@ def run_job(job: Job, monitor: Monitor | None = None) -> None:
     options.work_dir.mkdir(parents=True, exist_ok=True)
     with sole_run(options.work_dir), cache.folder_of_run() as own:
         _sweep(options)
-        begin(run.folder, sources_of_elements(STEPS, run.job))
+        begin(run.folder, sources_of_elements(steps, run.job))
         run.monitor.started()
         if run.options.runs_inside:
-            execute(run, STEPS)
+            execute(run, steps)
             return
         from pipelines.run.beam import submit
 
         try:
-            submit(run, own)
+            submit(run, steps, own)
         except Exception as error:
             failure = first_failure(run.folder)
             if failure is None:

@@ -1,7 +1,8 @@
 """The mining graph, as data: the steps that lead from corpora to an output for each pair of them.
 
-    corpora -> read -> encode -> pair -> train, fill indexes -> all tiles -> search -> merge
-            -> select -> align -> rate -> filter -> summary -> export
+    corpora -> read -> encode -> share [-> pair documents] -> train, fill indexes -> all tiles
+            -> search -> merge -> select (or align documents) -> align -> rate -> filter
+            -> summary -> export
 
 Elements are small references to sealed artefacts, never sentences or vectors, so next to nothing
 is moved. ``pipelines.run.executor`` interprets the steps in this process, ``pipelines.run.beam`` on
@@ -17,18 +18,28 @@ from typing import Any, TypeAlias
 
 from pipelines.context import RunContext
 from pipelines.job import Job
-from pipelines.references import EmbeddedShard, FoundPart, SearchTile, Shard, UnindexedShard
+from pipelines.options import MiningOptions
+from pipelines.references import (
+    DocumentBatch,
+    EmbeddedShard,
+    FoundPart,
+    SearchTile,
+    Shard,
+    UnindexedShard,
+)
 from pipelines.stages.align import align_pairs
 from pipelines.stages.encode import embed_shard
 from pipelines.stages.export import export_pairs
 from pipelines.stages.filter import filter_pairs
 from pipelines.stages.index import fill_index, prepare_sides, train_side
 from pipelines.stages.merge import find_neighbours
-from pipelines.stages.pair import pair_corpora
+from pipelines.stages.monotone import align_documents, cut_documents, select_beads
+from pipelines.stages.pair import pair_documents, sum_documents
 from pipelines.stages.rate import rate_pairs
 from pipelines.stages.read import read_side
 from pipelines.stages.search import cut_tiles, search_tile
 from pipelines.stages.select import select_pairs
+from pipelines.stages.share import share_corpora
 from pipelines.stages.summary import write_summary
 
 Account: TypeAlias = Callable[[Any], Mapping[str, int]]
@@ -97,6 +108,10 @@ def _part(part: FoundPart) -> str:
     return part.embedded.shard.name
 
 
+def _batch(batch: DocumentBatch) -> str:
+    return f"{batch.index}"
+
+
 def _account_of_reading(shards: Sequence[Shard]) -> Mapping[str, int]:
     facts = shards[0].corpus.facts
     kept = {name: facts[name] for name in ("read", "unique", "duplicates")}
@@ -108,12 +123,25 @@ def _account_of_encoding(embedded: EmbeddedShard) -> Mapping[str, int]:
     return {f"rejected: {why}": count for why, count in counts.items()}
 
 
-STEPS: tuple[Step, ...] = (
+ENCODING: tuple[Step, ...] = (
     Each(stage=read_side, many=True, account=_account_of_reading),
     Spread(name="spread shards", key=_shard),
     Each(stage=embed_shard, encodes=True, account=_account_of_encoding),
+)
+
+SHARING: tuple[Step, ...] = (
     Gather(name="all shards", whole=True),
-    Each(stage=pair_corpora, many=True, deals=True),
+    Each(stage=share_corpora, many=True, deals=True),
+)
+
+PAIRING: tuple[Step, ...] = (
+    *ENCODING,
+    Each(stage=sum_documents),
+    *SHARING,
+    Each(stage=pair_documents),
+)
+
+SEARCHING: tuple[Step, ...] = (
     Each(stage=prepare_sides, many=True),
     Each(stage=train_side, many=True),
     Spread(name="spread sides", key=_unindexed),
@@ -125,13 +153,33 @@ STEPS: tuple[Step, ...] = (
     Gather(name="by shard", key=_part, as_many_as=fill_index),
     Each(stage=find_neighbours),
     Gather(name="all neighbours"),
-    Each(stage=select_pairs),
+)
+
+ALIGNING: tuple[Step, ...] = (
+    Each(stage=cut_documents, many=True),
+    Spread(name="spread documents", key=_batch),
+    Each(stage=align_documents, encodes=True),
+    Gather(name="all documents"),
+    Each(stage=select_beads),
+)
+
+ENDING: tuple[Step, ...] = (
     Each(stage=align_pairs),
     Each(stage=rate_pairs),
     Each(stage=filter_pairs),
     Each(stage=write_summary),
     Each(stage=export_pairs),
 )
+
+
+def steps_of(options: MiningOptions) -> tuple[Step, ...]:
+    """Return the steps of a run."""
+    return (
+        *(PAIRING if options.pairs_documents else (*ENCODING, *SHARING)),
+        *SEARCHING,
+        *(ALIGNING if options.is_monotone else (Each(stage=select_pairs),)),
+        *ENDING,
+    )
 
 
 def sources_of_elements(steps: Sequence[Step], job: Job) -> dict[str, int | str]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from miner.commandline import product_version
+from miner.storage.artefacts import open_artefact
 from miner.storage.atomic import atomic_file
 from miner.storage.layout import SIDES, WorkFolder
 from miner.storage.places import Place
@@ -34,6 +35,8 @@ def write_summary(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
         **{side: _side(run, chosen, side) for side in SIDES},
         **chosen.pairs.facts,
     }
+    if options.pairs_documents:
+        summary["documents"] = open_artefact(run.folder.document_pairs).facts
     if advice := advise(run, chosen):
         summary["advice"] = advice
     if options.top is not None:
@@ -83,6 +86,11 @@ def read_summary(work_dir: Place) -> dict[str, Any]:
 def describe(summary: Mapping[str, Any], seconds: Mapping[str, float], peak_bytes: int) -> str:
     """Return the closing lines of a run, for people."""
     lines = [_describe_side(side, summary[side]) for side in SIDES]
+    if found := summary.get("documents"):
+        lines.append(
+            f"documents: {found['pairs']:,} pairs of {found['source']:,} source and "
+            f"{found['target']:,} target documents, with scores from {found['lowest']:.2f}"
+        )
     lines.append(f"pairs: {summary['pairs']:,} of {summary['candidates']:,} candidates")
     lines += describe_estimates(summary)
     if filters := summary.get("filters"):
