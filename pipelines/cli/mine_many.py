@@ -11,20 +11,12 @@ from pathlib import Path
 
 from miner.storage.places import Place, same_file
 from miner.storage.remote import RemotePath
+from pipelines.cli.arguments import AUTO_PAIRS
 from pipelines.cli.mine import mining_options, set_up_logging
 from pipelines.many import ManyOptions, find_corpora, job_of_languages
 
-# Options for two corpora: their names, and those of their fields with their defaults.
-TWO_CORPORA = {
-    "src_lang": None,
-    "tgt_lang": None,
-    "src_embeddings": None,
-    "tgt_embeddings": None,
-    "dim": None,
-    "scope": "corpus",
-    "document_pairs": None,
-    "plan": False,
-}
+# Options that are for two corpora: the fields of their arguments, which are empty without them.
+TWO_CORPORA = ("src_lang", "tgt_lang", "src_embeddings", "tgt_embeddings", "dim", "plan")
 
 
 def mine_languages(args: argparse.Namespace) -> int:
@@ -38,10 +30,12 @@ def mine_languages(args: argparse.Namespace) -> int:
     from pipelines.run.mining import run_job
     from pipelines.stages.summary_of_many import describe_many, read_summaries, write_table
 
-    for option, usual in TWO_CORPORA.items():
-        if getattr(args, option) != usual:
+    for option in TWO_CORPORA:
+        if getattr(args, option):
             name = "--" + option.replace("_", "-")
             raise ValueError(f"{name}: is for two corpora; leave it out with --languages")
+    if args.document_pairs not in (None, AUTO_PAIRS):
+        raise ValueError("--document-pairs FILE: is for two corpora; give auto with --languages")
     many = ManyOptions(
         corpora=args.languages,
         output=args.output,
