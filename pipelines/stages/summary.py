@@ -95,17 +95,22 @@ def describe(summary: Mapping[str, Any], seconds: Mapping[str, float], peak_byte
             + (ALONE if 2 * found["pairs"] < min(found["source"], found["target"]) else "")
         )
     lines.append(f"pairs: {summary['pairs']:,} of {summary['candidates']:,} candidates")
-    lines += _describe_estimates(summary)
-    shown = {name: spent for name, spent in seconds.items() if spent >= MIN_SHOWN}
-    stages = ", ".join(f"{name} {spent:.1f} s" for name, spent in shown.items())
+    lines += describe_estimates(summary)
     if filters := summary.get("filters"):
         caught = ", ".join(f"{name} {count:,}" for name, count in filters.items())
         lines.append(f"rejected by filters: {caught}")
-    lines.append(f"time: {stages}; peak memory {peak_bytes / 2**30:.2f} GiB")
+    lines.append(describe_costs(seconds, peak_bytes))
     return "\n".join(lines)
 
 
-def _describe_estimates(summary: Mapping[str, Any]) -> list[str]:
+def describe_costs(seconds: Mapping[str, float], peak_bytes: int) -> str:
+    """Return the line of the time and the memory that a run took."""
+    shown = {name: spent for name, spent in seconds.items() if spent >= MIN_SHOWN}
+    stages = ", ".join(f"{name} {spent:.1f} s" for name, spent in shown.items())
+    return f"time: {stages}; peak memory {peak_bytes / 2**30:.2f} GiB"
+
+
+def describe_estimates(summary: Mapping[str, Any]) -> list[str]:
     """Say how many pairs are wrong, and the threshold that would leave few, where known."""
     if found := summary.get("fdr"):
         if not found["pairs"]:
