@@ -18,7 +18,7 @@ from miner.choices import (
 )
 from miner.extras import require
 from miner.knn.method import AUTO, CorpusMethod, IndexSpec, parse_method
-from miner.storage.layout import CORPUS, DOCUMENT, OWN_FOLDERS, SCOPES, SOURCE
+from miner.storage.layout import CORPUS, DOCUMENT, OWN_FOLDERS, SCOPES, SIDES, SOURCE
 from miner.storage.places import Place, lies_in, same_file
 from miner.storage.writers import Origin, Output
 
@@ -49,6 +49,8 @@ class MiningOptions:
     this machine; ``runner`` is Beam's name of another engine, which ``beam_options`` are for.
     ``margin_scope`` is that of ``scope`` if None. With ``scope`` document, ``document_pairs`` None
     has documents paired by what they say, those that score ``document_threshold`` and more.
+    ``corpus_names`` are what both corpora are called in a work folder that other pairs share
+    (``miner.storage.layout``).
     """
 
     source: CorpusOptions
@@ -80,6 +82,7 @@ class MiningOptions:
     workers: int = 1
     runner: str | None = None
     beam_options: tuple[str, ...] = ()
+    corpus_names: tuple[str, str] = SIDES
 
     def side(self, name: str) -> CorpusOptions:
         """Return the options of the side called ``source`` or ``target``."""

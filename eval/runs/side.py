@@ -48,8 +48,9 @@ class Side:
     def __init__(self, work: WorkFolder, name: str, options: Mapping[str, Any]) -> None:
         self.name = name
         self._corpus = open_artefact(work.sentences(name))
-        shards = [shard_name(name, index) for index in range(len(self._corpus.facts["shards"]))]
-        self._embedded = [open_artefact(work.embeddings(shard)) for shard in shards]
+        indices = range(len(self._corpus.facts["shards"]))
+        self._embedded = [open_artefact(work.embeddings(name, index)) for index in indices]
+        shards = [shard_name(name, index) for index in indices]
         self._scope = options["scope"]
         self._margin_scope = options["margin_scope"] or self._scope
         self._lists = {

@@ -167,5 +167,6 @@ def open_run(directory: Place) -> Run:
             f"{directory}: adit clean removed what this needs of the run that was there; "
             "give the run's command again"
         )
+    work = WorkFolder(directory, corpora=tuple(summary["options"].get("corpus_names", SIDES)))
     source, target = (Side(work, name, summary["options"]) for name in SIDES)
     return Run(directory=directory, summary=summary, source=source, target=target)

@@ -20,6 +20,10 @@
 Folders of artefacts hold a ``seal.json``, too (``miner.storage.artefacts``). ``NNNNN`` is the index
 of a shard; a tile is named after the first shards of both its groups. What was found in paired
 documents lies in ``tiles/NNNNN-NNNNN-documents`` and ``neighbours/SIDE/NNNNN-documents``.
+
+A run of many languages has ``sentences/`` and ``embeddings/`` by language instead of by side, and a
+folder ``mined/XX-YY/`` with all the rest for each pair of them. ``languages/XX.jsonl`` are the
+records of a corpus of many languages.
 """
 
 from __future__ import annotations
@@ -38,8 +42,10 @@ ARTEFACTS = (
     *("split", "sentences", "embeddings", "documents", "indexes", "tiles", "neighbours"),
     "beads",
     *("pairs", "aligned", "rated", "filtered"),
+    "languages",
 )
-OWN_FOLDERS = (*ARTEFACTS, "progress", "rejected")
+MINED = "mined"
+OWN_FOLDERS = (*ARTEFACTS, MINED, "progress", "rejected")
 
 DUPLICATES, REJECTED, INPUTS = "duplicates.parquet", "rejected.parquet", "inputs.json"
 SENTENCES = "sentences.parquet"
@@ -73,29 +79,50 @@ def list_files(name: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class WorkFolder:
-    """The places in a work folder."""
+    """The places in a work folder.
+
+    ``corpora`` are the names of both sides where other pairs share their sentences and vectors.
+    """
 
     root: Place
+    corpora: tuple[str, str] = SIDES
 
-    def split(self, group: str) -> Place:
-        """Return the artefact of the sentences of a group of files of documents."""
-        return self.root / "split" / group
+    @property
+    def _shared(self) -> Place:
+        return self.root if self.corpora == SIDES else self.root.parent.parent
+
+    def corpus(self, side: str) -> str:
+        """Return the name of a side's corpus."""
+        return self.corpora[SIDES.index(side)]
+
+    @property
+    def languages(self) -> Place:
+        """The artefact of a corpus of many languages, a file for each."""
+        return self.root / "languages"
+
+    def pair(self, name: str) -> Place:
+        """Return the work folder of one pair of many languages."""
+        return self.root / MINED / name
+
+    def split(self, side: str, group: int) -> Place:
+        """Return the artefact of the sentences of a group of a side's files of documents."""
+        return self._shared / "split" / self.corpus(side) / f"{group:05d}"
 
     def sentences(self, side: str) -> Place:
         """Return the artefact of a side's sentences."""
-        return self.root / "sentences" / side
+        return self._shared / "sentences" / self.corpus(side)
 
     def cut(self, side: str) -> Place:
         """Return the file that remembers how a side was cut into shards."""
-        return self.root / "sentences" / f"{side}.cut.json"
+        return self._shared / "sentences" / f"{self.corpus(side)}.cut.json"
 
-    def embeddings(self, shard: str) -> Place:
+    def embeddings(self, side: str, index: int) -> Place:
         """Return the artefact of a shard's vectors."""
-        return self.root / "embeddings" / shard
+        return self._shared / "embeddings" / shard_name(self.corpus(side), index)
 
-    def batches(self, shard: str) -> Place:
+    def batches(self, side: str, index: int) -> Place:
         """Return the folder of what is encoded of a shard so far."""
-        return self.embeddings(shard) / "batches"
+        return self.embeddings(side, index) / "batches"
 
     def document_sums(self, shard: str) -> Place:
         """Return the artefact of the sums of a shard's documents."""

@@ -52,6 +52,7 @@ def pair_parser(prog: str) -> argparse.ArgumentParser:
 def _pair(args: argparse.Namespace) -> int:
     from miner.storage.artefacts import open_artefact
     from miner.storage.atomic import atomic_file, check_writable
+    from pipelines.job import job_of
     from pipelines.run.mining import run_steps
     from pipelines.run.steps import PAIRING
 
@@ -73,7 +74,7 @@ def _pair(args: argparse.Namespace) -> int:
             scope=DOCUMENT,
             document_threshold=args.threshold,
         )
-        run_steps(options, PAIRING)
+        run_steps(job_of(options), PAIRING)
         found = open_artefact(WorkFolder(options.work_dir).document_pairs).file(DOCUMENT_PAIRS)
         with atomic_file(args.output) as temporary:
             temporary.write_bytes(found.read_bytes())

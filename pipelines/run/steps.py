@@ -1,8 +1,8 @@
-"""The mining graph, as data: the steps that lead from two corpora to an output.
+"""The mining graph, as data: the steps that lead from corpora to an output for each pair of them.
 
-    sides [-> split documents] -> read -> encode [-> pair documents] -> train, fill indexes
-          -> all tiles -> search -> merge -> select (or align documents) -> align -> rate
-          -> filter -> summary -> export
+    corpora [-> split documents] -> read -> encode -> share [-> pair documents] -> train, fill
+            indexes -> all tiles -> search -> merge -> select (or align documents) -> align
+            -> rate -> filter -> summary -> export
 
 Elements are small references to sealed artefacts, never sentences or vectors, so next to nothing
 is moved. ``pipelines.run.executor`` interprets the steps in this process, ``pipelines.run.beam`` on
@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 
 from miner.storage.layout import SIDES
 from pipelines.context import RunContext
+from pipelines.job import Job
 from pipelines.options import MiningOptions
 from pipelines.references import (
     DocumentBatch,
@@ -39,6 +40,7 @@ from pipelines.stages.rate import rate_pairs
 from pipelines.stages.read import read_side
 from pipelines.stages.search import cut_tiles, search_tile
 from pipelines.stages.select import select_pairs
+from pipelines.stages.share import share_corpora
 from pipelines.stages.split import (
     DocumentFiles,
     group_files,
@@ -55,12 +57,15 @@ Account: TypeAlias = Callable[[Any], Mapping[str, int]]
 class Each:
     """Call a stage's function on each reference; what it returns goes on.
 
-    Where it makes ``many``, it returns a list, each item of which goes on by itself. ``account``
-    counts what became of the sentences that were read; ``encodes`` says that accelerators help.
+    Where it makes ``many``, it returns a list, each item of which goes on by itself. They belong to
+    the part of the job that the reference belongs to, unless it ``deals``: then each is an ``Of``.
+    ``account`` counts what became of the sentences that were read; ``encodes`` says that
+    accelerators help.
     """
 
     stage: Callable[[RunContext, Any], Any]
     many: bool = False
+    deals: bool = False
     encodes: bool = False
     account: Account | None = None
 
@@ -72,14 +77,17 @@ class Each:
 
 @dataclass(frozen=True, kw_only=True)
 class Gather:
-    """Put the references of each key into a list; without a key, all of them.
+    """Put the references of each key into a list, for each part of the job or for the ``whole``.
 
-    There are ``as_many_as`` lists, or as many as that stage makes references.
+    Without a key, all of them. There are as many lists as the stage ``as_many_as`` makes
+    references, or one for each; or one for each corpus.
     """
 
     name: str
+    whole: bool = False
     key: Callable[[Any], str] = lambda reference: ""
-    as_many_as: Callable[..., object] | int = 1
+    as_many_as: Callable[..., object] | None = None
+    each_corpus: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,13 +140,11 @@ def _account_of_encoding(embedded: EmbeddedShard) -> Mapping[str, int]:
     return {f"rejected: {why}": count for why, count in counts.items()}
 
 
-START = SIDES
-
 SPLITTING: tuple[Step, ...] = (
     Each(stage=group_files, many=True),
     Spread(name="spread files", key=_files),
     Each(stage=split_group),
-    Gather(name="all files", key=_side, as_many_as=len(START)),
+    Gather(name="all files", key=_side, each_corpus=True),
     Each(stage=join_side),
 )
 
@@ -148,12 +154,15 @@ ENCODING: tuple[Step, ...] = (
     Each(stage=embed_shard, encodes=True, account=_account_of_encoding),
 )
 
-ALL_SHARDS = Gather(name="all shards")
+SHARING: tuple[Step, ...] = (
+    Gather(name="all shards", whole=True),
+    Each(stage=share_corpora, many=True, deals=True),
+)
 
 PAIRING: tuple[Step, ...] = (
     *ENCODING,
     Each(stage=sum_documents),
-    ALL_SHARDS,
+    *SHARING,
     Each(stage=pair_documents),
 )
 
@@ -166,7 +175,7 @@ SEARCHING: tuple[Step, ...] = (
     Each(stage=cut_tiles, many=True),
     Spread(name="spread tiles", key=_tile),
     Each(stage=search_tile, many=True),
-    Gather(name="by shard", key=_part, as_many_as=read_side),
+    Gather(name="by shard", key=_part, as_many_as=fill_index),
     Each(stage=find_neighbours),
     Gather(name="all neighbours"),
 )
@@ -193,21 +202,21 @@ def steps_of(options: MiningOptions) -> tuple[Step, ...]:
     has_documents = any(is_documents(options.side(side)) for side in SIDES)
     return (
         *(SPLITTING if has_documents else ()),
-        *(PAIRING if options.pairs_documents else (*ENCODING, ALL_SHARDS)),
+        *(PAIRING if options.pairs_documents else (*ENCODING, *SHARING)),
         *SEARCHING,
         *(ALIGNING if options.is_monotone else (Each(stage=select_pairs),)),
         *ENDING,
     )
 
 
-def sources_of_elements(steps: Sequence[Step]) -> dict[str, int | str]:
+def sources_of_elements(steps: Sequence[Step], job: Job) -> dict[str, int | str]:
     """Return, for each stage, how many elements it takes: a number, or as many as a stage makes."""
     found: dict[str, int | str] = {}
-    feed: int | str = len(START)
+    feed: int | str = len(job.corpora)
     for step in steps:
         if isinstance(step, Gather):
-            many = step.as_many_as
-            feed = many if isinstance(many, int) else many.__name__
+            one_each = 1 if step.whole else len(job.corpora if step.each_corpus else job.pairs)
+            feed = step.as_many_as.__name__ if step.as_many_as else one_each
         elif isinstance(step, Each):
             found[step.name] = feed
             feed = step.name if step.many else feed

@@ -153,7 +153,7 @@ def _digest_once(path: Place, *state: int) -> str:
 
 def _split(run: RunContext, group: DocumentFiles) -> Artefact:
     key = content_key("split", files=[[name, digest_of(path)] for name, path in group.files])
-    folder = run.folder.split(group.name)
+    folder = run.folder.split(group.side, group.index)
 
     def write(draft: Draft) -> Mapping[str, Any]:
         found = find_documents(group.files, is_only_file=group.is_only_file)

@@ -28,19 +28,15 @@ def read(path: AnyPath, name: str) -> Iterator[Found]:
     """
     stream = io.BufferedReader(ChunkStream(read_chunks(path)))
     try:
-        for record in _Records(stream):
+        records = ArchiveIterator(stream)
+        records.INC_RECORD = ""  # or it prints what it thinks of them
+        for record in records:
             yield from _documents(record)
     except (ArchiveLoadFailed, OverflowError) as error:  # the latter for lengths past 2^63
         cause = " ".join(str(error).split())[:MESSAGE]
         raise CorpusError(
             f"{path}: is a damaged web archive ({cause!r}); fetch it again"
         ) from error
-
-
-class _Records(ArchiveIterator):
-    """Iterates over the records of an archive, without printing what it thinks of them."""
-
-    INC_RECORD = ""
 
 
 def _documents(record: Any) -> Iterator[Found]:  # noqa: ANN401 - warcio has no types

@@ -22,7 +22,7 @@ from pipelines.run.beam import submit
 from pipelines.run.executor import execute
 from pipelines.run.ledger import begin
 from pipelines.run.mining import mine_corpus
-from pipelines.run.steps import START, sources_of_elements, steps_of
+from pipelines.run.steps import sources_of_elements, steps_of
 from tests.pipelines.worlds import World, make_world, snapshot
 
 
@@ -44,9 +44,9 @@ def test_both_interpreters_make_the_same_bytes(
         folder.mkdir()
         run = world.run(f"{engine}/out.jsonl", folder / "work", **options)
         steps = steps_of(run.options)
-        begin(run.folder, sources_of_elements(steps))
+        begin(run.folder, sources_of_elements(steps, run.job))
         if engine == "here":
-            execute(run, steps, START)
+            execute(run, steps)
         else:
             submit(run.fixed(runner="DirectRunner"), steps, folder)
         kept = {
