@@ -111,13 +111,14 @@ def read(folder: Path, kills: int, between: float) -> None:
 def read_once(folder: Path) -> None:
     """Read a folder as far as it was not read before, and print what became of it."""
     from pipelines.context import RunContext
+    from pipelines.job import job_of
     from pipelines.options import CorpusOptions, MiningOptions
     from pipelines.stages.read import read_side
 
     corpus = CorpusOptions(path=folder, input_format="documents")
     work = folder.parent / f"{folder.name}-work"
     options = MiningOptions(source=corpus, target=corpus, output=work / "out", work_dir=work)
-    facts = read_side(RunContext(options), "source")[0].corpus.facts
+    facts = read_side(RunContext(job_of(options)), "source")[0].corpus.facts
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     rejected = facts["rejected"]
     accounted = facts["unique"] + facts["duplicates"] + sum(rejected.values())

@@ -15,6 +15,7 @@ from miner.storage.corpus.filesets import CorpusReader
 from miner.storage.documents.records import Document, Raw
 from pipelines.cli.mine import mine_corpus
 from pipelines.context import RunContext
+from pipelines.job import job_of
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.stages import split
 from pipelines.stages.read import read_side
@@ -44,7 +45,8 @@ def folder(tmp_path: Path) -> Path:
 def context(folder: Path, work: Path) -> RunContext:
     corpus = CorpusOptions(path=folder, input_format="documents")
     out = work.parent / "out.jsonl"
-    return RunContext(MiningOptions(source=corpus, target=corpus, output=out, work_dir=work))
+    options = MiningOptions(source=corpus, target=corpus, output=out, work_dir=work)
+    return RunContext(job_of(options))
 
 
 def rows(run: RunContext) -> tuple[list[tuple], list[int]]:
