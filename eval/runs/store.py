@@ -18,7 +18,7 @@ from eval.runs.side import Side
 from miner.arrays import AlignedPairs, Pairs
 from miner.filters import Suspects, occurrences, usual_ratio
 from miner.storage.artefacts import open_artefact
-from miner.storage.layout import PAIRS, REJECTED, SIDES, WorkFolder
+from miner.storage.layout import LEFT_OUT, PAIRS, REJECTED, SIDES, WorkFolder
 from miner.storage.pair_numbers import pairs_of
 from miner.storage.places import Place
 
@@ -97,6 +97,15 @@ class Run:
     def rejected(self) -> PairFile | None:
         """The pairs that filters rejected, with each one's ``reason``; None without filters."""
         return PairFile(self._last, REJECTED) if "filters" in self.summary else None
+
+    @property
+    def left_out(self) -> NDArray[np.float64] | None:
+        """The scores of certain pairs' sentences without each other; None if there are none."""
+        folder = WorkFolder(self.directory).left_out
+        if not folder.is_dir():
+            return None
+        scores: NDArray[np.float64] = np.load(open_artefact(folder).checked(LEFT_OUT))
+        return scores
 
     @property
     def pairs(self) -> Pairs:

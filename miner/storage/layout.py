@@ -8,6 +8,7 @@
     tiles/NNNNN-NNNNN/          SIDE.NNNNN.ids.npy and .cosines.npy of each shard in the tile
     neighbours/SIDE/NNNNN/      SIDE.ids.npy and SIDE.cosines.npy
     pairs/ aligned/ rated/ filtered/   pairs.parquet; rejected.parquet, where filters are used
+    left_out/                   scores.npy: what certain pairs' sentences have without each other
     rejected/SIDE.parquet       what was left out of a side
     progress/                   what the run has done so far
     run.json                    counts of everything, and the options
@@ -31,7 +32,7 @@ CORPUS, DOCUMENT = SCOPES = ("corpus", "document")
 # What ``clean`` removes, and what else no output may lie in.
 ARTEFACTS = (
     *("sentences", "embeddings", "indexes", "tiles", "neighbours"),
-    *("pairs", "aligned", "rated", "filtered"),
+    *("pairs", "aligned", "left_out", "rated", "filtered"),
 )
 OWN_FOLDERS = (*ARTEFACTS, "progress", "rejected")
 
@@ -40,6 +41,7 @@ ROWS, VECTORS, DROPPED = "rows.npy", "vectors.npy", "dropped.parquet"
 CENTROIDS, CELLS = "centroids.npy", "cells.npy"
 TRAINED, FILLED = "trained.faiss", "index.faiss"
 PAIRS = "pairs.parquet"
+LEFT_OUT = "scores.npy"
 
 
 def shard_file(index: int) -> str:
@@ -119,6 +121,11 @@ class WorkFolder:
     def aligned(self) -> Place:
         """The artefact of the pairs as their words score them."""
         return self.root / "aligned"
+
+    @property
+    def left_out(self) -> Place:
+        """The artefact of what certain pairs' sentences would have without each other."""
+        return self.root / "left_out"
 
     @property
     def rated(self) -> Place:
