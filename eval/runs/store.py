@@ -41,6 +41,18 @@ class PairFile:
         """All pairs, best first."""
         return pairs_of(self._file.read())
 
+    def column(self, name: str) -> NDArray[np.float64] | None:
+        """Return a column of numbers, best pair first; None if the file has none of that name."""
+        if name not in self._file.schema_arrow.names:
+            return None
+        values: NDArray[np.float64] = self._file.read(columns=[name])[name].to_numpy()
+        return values
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the file."""
+        return open_artefact(self._folder).files[self._name]
+
     def best(self, count: int) -> pa.Table:
         """Return the table of the first pairs."""
         batches = self._file.iter_batches(batch_size=max(1, count))
@@ -113,6 +125,16 @@ class Run:
         return self.output.pairs
 
     @property
+    def probabilities(self) -> NDArray[np.float64] | None:
+        """How likely each pair is right, float64 (P,), by the run's ``--fdr``; None without it."""
+        return self.output.column("probability")
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the file of its pairs: equal where two runs have the same pairs."""
+        return self.output.digest
+
+    @property
     def margins(self) -> NDArray[np.float64]:
         """The margins of the pairs: float64 (P,)."""
         return self.pairs.margin if isinstance(self.pairs, AlignedPairs) else self.pairs.score
@@ -121,6 +143,11 @@ class Run:
     def texts(self) -> tuple[list[str], list[str]]:
         """The sources and the targets of all pairs."""
         return self.source.texts(self.pairs.source), self.target.texts(self.pairs.target)
+
+    @cached_property
+    def docs(self) -> tuple[list[str], list[str]]:
+        """The documents of the sources and the targets of all pairs; "" where there is none."""
+        return self.source.docs(self.pairs.source), self.target.docs(self.pairs.target)
 
     @cached_property
     def lists(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -167,16 +167,16 @@ def test_a_rate_that_no_threshold_has() -> None:
 
 
 def near_copies() -> tuple:
-    """A world where a tenth of the wrong pairs score higher than any normal distribution has it."""
+    """A world where some wrong pairs score higher than a normal distribution has it."""
     random = np.random.default_rng(5)
 
     def wrong(count: int) -> np.ndarray:
-        high = np.where(random.random(count) < 0.1, random.exponential(0.4, count), 0)
+        high = np.where(random.random(count) < 0.3, random.exponential(0.25, count), 0)
         return random.normal(2, 0.3, count) + high
 
-    scores = np.concatenate([wrong(20_000), random.normal(3.7, 0.3, 1000)])
+    scores = np.concatenate([wrong(20_000), random.normal(4, 0.3, 1000)])
     order = np.argsort(-scores)
-    return scores[order], (np.arange(21_000) >= 20_000)[order], wrong(2000)
+    return scores[order], (np.arange(21_000) >= 20_000)[order], wrong(4000)
 
 
 def test_near_copies_are_seen_by_sentences_without_their_translation() -> None:
@@ -189,7 +189,7 @@ def test_near_copies_are_seen_by_sentences_without_their_translation() -> None:
         low, high = calibration.expected(calibration.threshold(0.1)).interval
         assert low <= 0.1 <= high
     assert shares[0] > 0.15
-    assert 0.05 < shares[1] < 0.13
+    assert 0.08 < shares[1] < 0.125
 
 
 @pytest.mark.parametrize("fault", ["few", "tied", "far"])
