@@ -48,14 +48,12 @@ def read_judged(path: Place, run: Run) -> Judged:
         gold = Gold.of(run, read_gold(path))
         return Judged(places=np.arange(len(run.pairs)), right=gold.judgements.correct)
     marks = _marks(path, lines)
-    ids = zip(
-        run.source.all_ids(run.pairs.source), run.target.all_ids(run.pairs.target), strict=True
+    ids = (
+        [" ".join(own) for own in side.pair_ids(rows)]
+        for side, rows in ((run.source, run.pairs.source), (run.target, run.pairs.target))
     )
-    found = [
-        (place, marks[source[0], target[0]])
-        for place, (source, target) in enumerate(ids)
-        if (source[0], target[0]) in marks
-    ]
+    names = enumerate(zip(*ids, strict=True))
+    found = [(place, marks[name]) for place, name in names if name in marks]
     if not found:
         first, second = next(iter(marks))
         raise ValueError(

@@ -29,8 +29,11 @@ if TYPE_CHECKING:
 def left_out_scores(run: RunContext, chosen: ChosenPairs, calibration: Calibration) -> FloatArray:
     """Return the scores by words of what is mined without the partner (``miner.left_out``).
 
-    Seals ``left_out``. ``calibration`` says which pairs are certain.
+    Seals ``left_out``. ``calibration`` says which pairs are certain. Monotone alignments choose
+    beads of sentences, not the best of a list, so there are none.
     """
+    if chosen.merges is not None:
+        return np.empty(0)
     key = content_key(
         "left out",
         pairs=chosen.pairs.files[PAIRS],
