@@ -225,7 +225,8 @@ def _add_document_options(parser: argparse.ArgumentParser) -> None:
         "--scope",
         choices=SCOPES,
         help="document: search each sentence only in the document paired with its own (default: "
-        f"{MiningOptions.scope}; document with --document-pairs and --alignment monotone)",
+        "document with --document-pairs, --alignment monotone, and for two folders of documents; "
+        "or else corpus)",
     )
     add(
         "--document-pairs",
@@ -237,9 +238,8 @@ def _add_document_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--alignment",
         choices=ALIGNMENTS,
-        default=MiningOptions.alignment,
-        help="monotone: align paired documents in order, with merged, split and missing sentences; "
-        f"for documents that are translations of each other (default: {MiningOptions.alignment})",
+        help="monotone: align paired documents in order, with merged, split and missing sentences "
+        "(default: monotone for two folders of documents, or else free)",
     )
     add(
         "--margin-scope",

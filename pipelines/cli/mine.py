@@ -16,13 +16,12 @@ from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 
-from miner.choices import MONOTONE
 from miner.commandline import run_command
-from miner.storage.layout import CORPUS, DOCUMENT
 from miner.storage.places import Place
 from miner.storage.remote import RemotePath
 from pipelines import progress
-from pipelines.cli.arguments import AUTO_PAIRS, embed_parser, mine_parser
+from pipelines.cli.arguments import embed_parser, mine_parser
+from pipelines.cli.documents import decide_documents
 from pipelines.cli.main import WORK_FOLDER_COMMANDS, run
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.resources.memory import parse_size
@@ -84,6 +83,7 @@ def _mine(args: argparse.Namespace) -> int:
     from pipelines.run.mining import mine_corpus as run
     from pipelines.stages.summary import describe, next_steps, read_summary
 
+    decide_documents(args, [args.source, args.target])
     if args.plan:
         from pipelines.resources.estimate import plan_run
 
@@ -144,7 +144,6 @@ def mining_options(
     given = {**vars(args), "work_dir": work_dir, "beam_options": tuple(args.beam_options)}
     given |= {"source": source, "target": target}
     given["align"] = args.align or args.fdr is not None
-    given["scope"], given["document_pairs"] = _documents(args)
     given["memory"] = None if args.memory is None else parse_size(args.memory)
     names = [field.name for field in fields(MiningOptions)]
     return MiningOptions(**{name: given[name] for name in names if name in given})
@@ -162,16 +161,6 @@ def _sides(args: argparse.Namespace) -> list[CorpusOptions]:
         )
         for side, short in (("source", "src"), ("target", "tgt"))
     ]
-
-
-def _documents(args: argparse.Namespace) -> tuple[str, Place | None]:
-    """Return the scope and the list of document pairs, None where there is none or it is made."""
-    pairs = args.document_pairs
-    if pairs is not None and args.scope == CORPUS:
-        raise ValueError("--document-pairs: is for --scope document; leave out --scope corpus")
-    is_free = pairs is None and args.alignment != MONOTONE
-    scope = args.scope or (CORPUS if is_free else DOCUMENT)
-    return scope, None if pairs == AUTO_PAIRS else pairs
 
 
 def set_up_logging(args: argparse.Namespace) -> progress.Monitor:

@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from miner.choices import MONOTONE
 from miner.commandline import product_version
 from miner.storage.artefacts import open_artefact
 from miner.storage.atomic import atomic_file
@@ -21,6 +22,7 @@ from pipelines.stages.encode import dropped
 from pipelines.stages.language import describe_language
 from pipelines.stages.rate import advise
 
+ALONE = "; most have no counterpart, and --scope corpus would compare their sentences, too"
 MIN_SHOWN = 0.05  # seconds
 
 
@@ -90,6 +92,7 @@ def describe(summary: Mapping[str, Any], seconds: Mapping[str, float], peak_byte
         lines.append(
             f"documents: {found['pairs']:,} pairs of {found['source']:,} source and "
             f"{found['target']:,} target documents, with scores from {found['lowest']:.2f}"
+            + (ALONE if 2 * found["pairs"] < min(found["source"], found["target"]) else "")
         )
     lines.append(f"pairs: {summary['pairs']:,} of {summary['candidates']:,} candidates")
     lines += describe_estimates(summary)
@@ -138,6 +141,8 @@ def next_steps(summary: Mapping[str, Any], work_dir: Place | None) -> str:
         return look
     meaning = (
         "threshold: none, so sentences without a translation are paired, too"
+        if threshold is None and summary["options"].get("alignment") != MONOTONE
+        else "threshold: none, so all that is aligned was written"
         if threshold is None
         else f"threshold: {threshold:g}"
     )

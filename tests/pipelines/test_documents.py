@@ -175,7 +175,6 @@ def test_rows_without_an_allowed_neighbour_have_none(articles: Articles) -> None
     ("options", "expected"),
     [
         (["--scope", "corpus", "--document-pairs", "auto"], "leave out --scope corpus"),
-        (["--scope", "document"], "--document-pairs: no document of"),
         (["--margin-scope", "document"], "--margin-scope document: is for --scope document"),
         (
             ["--scope", "document", "--document-pairs", "PAIRS", "--index", "Flat"],

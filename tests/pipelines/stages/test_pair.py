@@ -125,3 +125,18 @@ def test_without_documents_nothing_is_paired(
     assert mine_corpus([*run, "--scope", "document"]) == 2
     line = one_line(capsys.readouterr().err, "mine-corpus")
     assert "plain.txt: no sentence of it is in a document" in line
+
+
+def test_unrelated_documents_are_not_paired(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = ["-o", str(tmp_path / "o.tsv"), "-q", "--document-pairs", "auto"]
+    for place, (name, side) in enumerate([("s", "src"), ("t", "tgt")]):
+        record = json.dumps({"doc": name, "text": name})
+        (tmp_path / f"{name}.jsonl").write_text(f"{record}\n")
+        np.save(tmp_path / f"{name}.npy", np.eye(2, dtype=np.float32)[[place]])
+        run += [f"--{side}-embeddings", str(tmp_path / f"{name}.npy")]
+    assert mine_corpus([str(tmp_path / "s.jsonl"), str(tmp_path / "t.jsonl"), *run]) == 2
+    line = one_line(capsys.readouterr().err, "mine-corpus")
+    assert "seems to be a translation of one of" in line
+    assert not (tmp_path / "o.tsv").exists()
