@@ -10,7 +10,8 @@
     tiles/NNNNN-NNNNN/          SIDE.NNNNN.ids.npy and .cosines.npy of each shard in the tile
     beads/NNNNN/                beads.parquet (--alignment monotone)
     neighbours/SIDE/NNNNN/      SIDE.ids.npy and SIDE.cosines.npy
-    pairs/ aligned/ rated/ filtered/   pairs.parquet; rejected.parquet, where filters are used;
+    pairs/ aligned/ rated/ filtered/ distinct/   pairs.parquet; rejected.parquet, where filters are
+                                used;
                                 merges.parquet (--alignment monotone)
     left_out/                   scores.npy: what certain pairs' sentences have without each other
     rejected/SIDE.parquet       what was left out of a side
@@ -41,7 +42,7 @@ CORPUS, DOCUMENT = SCOPES = ("corpus", "document")
 ARTEFACTS = (
     *("sentences", "embeddings", "documents", "indexes", "tiles", "neighbours"),
     "beads",
-    *("pairs", "aligned", "left_out", "rated", "filtered"),
+    *("pairs", "aligned", "left_out", "rated", "filtered", "distinct"),
     "languages",
 )
 MINED = "mined"
@@ -183,6 +184,11 @@ class WorkFolder:
     def filtered(self) -> Place:
         """The artefact of the pairs that filters let pass, and of those that they reject."""
         return self.root / "filtered"
+
+    @property
+    def distinct(self) -> Place:
+        """The artefact of the pairs that are no near-copies of better ones."""
+        return self.root / "distinct"
 
     def rejected(self, side: str) -> Place:
         """Return the file of what was left out of a side."""

@@ -56,7 +56,7 @@ def advise(run: RunContext, chosen: ChosenPairs) -> dict[str, Any] | None:
     That takes all pairs, and scores by words.
     """
     options = run.options
-    is_whole = options.threshold == -math.inf and not options.filters
+    is_whole = options.threshold == -math.inf and not (options.filters or options.near_duplicates)
     if options.fdr is not None or not options.align or not is_whole:
         return None
     try:
