@@ -11,8 +11,10 @@
     tiles/NNNNN-NNNNN/          SIDE.NNNNN.ids.npy and .cosines.npy of each shard in the tile
     beads/NNNNN/                beads.parquet (--alignment monotone)
     neighbours/SIDE/NNNNN/      SIDE.ids.npy and SIDE.cosines.npy
-    pairs/ aligned/ rated/ filtered/   pairs.parquet; rejected.parquet, where filters are used;
+    pairs/ aligned/ rated/ filtered/ distinct/   pairs.parquet; rejected.parquet, where filters are
+                                used;
                                 merges.parquet (--alignment monotone)
+    left_out/                   scores.npy: what certain pairs' sentences have without each other
     rejected/SIDE.parquet       what was left out of a side
     progress/                   what the run has done so far
     run.json                    counts of everything, and the options
@@ -41,7 +43,7 @@ CORPUS, DOCUMENT = SCOPES = ("corpus", "document")
 ARTEFACTS = (
     *("split", "sentences", "embeddings", "documents", "indexes", "tiles", "neighbours"),
     "beads",
-    *("pairs", "aligned", "rated", "filtered"),
+    *("pairs", "aligned", "left_out", "rated", "filtered", "distinct"),
     "languages",
 )
 MINED = "mined"
@@ -53,6 +55,7 @@ ROWS, VECTORS, DROPPED = "rows.npy", "vectors.npy", "dropped.parquet"
 CENTROIDS, CELLS = "centroids.npy", "cells.npy"
 TRAINED, FILLED = "trained.faiss", "index.faiss"
 PAIRS = "pairs.parquet"
+LEFT_OUT = "scores.npy"
 BEADS, MERGES = "beads.parquet", "merges.parquet"
 DOCUMENT_SIZES, DOCUMENT_SUMS, DOCUMENT_PAIRS = "documents.parquet", "sums.npy", "pairs.tsv"
 
@@ -174,6 +177,11 @@ class WorkFolder:
         return self.root / "aligned"
 
     @property
+    def left_out(self) -> Place:
+        """The artefact of what certain pairs' sentences would have without each other."""
+        return self.root / "left_out"
+
+    @property
     def rated(self) -> Place:
         """Return the artefact of the pairs that keep to a share of wrong ones."""
         return self.root / "rated"
@@ -182,6 +190,11 @@ class WorkFolder:
     def filtered(self) -> Place:
         """The artefact of the pairs that filters let pass, and of those that they reject."""
         return self.root / "filtered"
+
+    @property
+    def distinct(self) -> Place:
+        """The artefact of the pairs that are no near-copies of better ones."""
+        return self.root / "distinct"
 
     def rejected(self, side: str) -> Place:
         """Return the file of what was left out of a side."""

@@ -2,7 +2,7 @@
 
     corpora [-> split documents] -> read -> encode -> share [-> pair documents] -> train, fill
             indexes -> all tiles -> search -> merge -> select (or align documents) -> align
-            -> rate -> filter -> summary -> export
+            -> rate -> filter -> drop near-copies -> summary -> export
 
 Elements are small references to sealed artefacts, never sentences or vectors, so next to nothing
 is moved. ``pipelines.run.executor`` interprets the steps in this process, ``pipelines.run.beam`` on
@@ -35,6 +35,7 @@ from pipelines.stages.filter import filter_pairs
 from pipelines.stages.index import fill_index, prepare_sides, train_side
 from pipelines.stages.merge import find_neighbours
 from pipelines.stages.monotone import align_documents, cut_documents, select_beads
+from pipelines.stages.near_copies import drop_near_copies
 from pipelines.stages.pair import pair_documents, sum_documents
 from pipelines.stages.rate import rate_pairs
 from pipelines.stages.read import read_side
@@ -192,6 +193,7 @@ ENDING: tuple[Step, ...] = (
     Each(stage=align_pairs),
     Each(stage=rate_pairs),
     Each(stage=filter_pairs),
+    Each(stage=drop_near_copies),
     Each(stage=write_summary),
     Each(stage=export_pairs),
 )
