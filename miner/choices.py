@@ -9,6 +9,9 @@ MARGINS = ("ratio", "distance", "absolute", "csls")
 RETRIEVALS = ("max", "intersect", "forward", "backward")
 FILTERS = ("short", "length", "copied", "numbers", "hub", "language")
 
+# Whether any sentence may be paired with any of its neighbours, or documents are aligned in order.
+FREE, MONOTONE = ALIGNMENTS = ("free", "monotone")
+
 # Of the exact search's products, see miner.knn.core.codes; auto is the fastest here.
 SEARCH_PRECISIONS = ("auto", "float32", "bfloat16", "int8")
 

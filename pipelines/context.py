@@ -3,33 +3,39 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 
 from encoder import Encoder, load_encoder
 from encoder.words import WordEncoder
 from miner.storage.layout import WorkFolder
+from pipelines.job import WHOLE, Job
 from pipelines.options import MiningOptions
 from pipelines.progress import Monitor
 
 
 class RunContext:
-    """A run as its stages see it: its options, the places in its work folder, encoder, progress.
+    """A part of a run as its stages see it: options, places in its work folder, encoder, progress.
 
-    Several runs may be at work in one process, each with a context of its own.
+    The parts of a run share the encoder. Several runs may be at work in one process, each with a
+    context of its own.
     """
 
-    def __init__(self, options: MiningOptions, monitor: Monitor | None = None) -> None:
-        self.options = options
-        self.folder = WorkFolder(options.work_dir)
+    def __init__(self, job: Job, monitor: Monitor | None = None, *, part: str = WHOLE) -> None:
+        self.job = job
+        self.options = job.parts[part]
+        self.folder = WorkFolder(self.options.work_dir, self.options.corpus_names)
         self.monitor = monitor or Monitor()
-        self._loading = threading.Lock()
-        self._loaded: Encoder | None = None
-        self._prepared: dict[str | None, Encoder] = {}
+        self._encoders = _Encoders()
+
+    def of(self, part: str) -> RunContext:
+        """Return another part of the same run."""
+        context = RunContext(self.job, self.monitor.of(part), part=part)
+        context._encoders = self._encoders
+        return context
 
     def fixed(self, **changes: object) -> RunContext:
-        """Return the same run with some options decided, and the encoder that was loaded."""
-        context = RunContext(replace(self.options, **changes), self.monitor)  # type: ignore[arg-type]
-        context._loaded = self._loaded
+        """Return the whole run with some options decided, and the encoder that was loaded."""
+        context = RunContext(self.job.fixed(**changes), self.monitor)
+        context._encoders = self._encoders
         return context
 
     def encoder(self, language: str | None = None) -> Encoder:
@@ -38,13 +44,7 @@ class RunContext:
         Raises:
             ValueError: there is no such encoder, or it cannot run in the precision asked for.
         """
-        with self._loading:
-            if self._loaded is None:
-                options = self.options
-                self._loaded = load_encoder(options.encoder, precision=options.precision)
-            if language not in self._prepared:
-                self._prepared[language] = self._loaded.for_language(language)
-            return self._prepared[language]
+        return self._encoders.get(self.options, language)
 
     def word_encoder(self) -> WordEncoder:
         """Return the run's encoder.
@@ -59,3 +59,20 @@ class RunContext:
                 "mini, or a folder that train-encoder made of a bag"
             )
         return encoder
+
+
+class _Encoders:
+    """The encoder of a run, loaded once, by language."""
+
+    def __init__(self) -> None:
+        self._loading = threading.Lock()
+        self._loaded: Encoder | None = None
+        self._prepared: dict[str | None, Encoder] = {}
+
+    def get(self, options: MiningOptions, language: str | None) -> Encoder:
+        with self._loading:
+            if self._loaded is None:
+                self._loaded = load_encoder(options.encoder, precision=options.precision)
+            if language not in self._prepared:
+                self._prepared[language] = self._loaded.for_language(language)
+            return self._prepared[language]

@@ -127,7 +127,7 @@ def read_stages(folder: WorkFolder) -> list[StageState]:
     made: dict[str, int] = {}
     for name, source in json.loads(begun.read_text(encoding="utf-8"))["elements"].items():
         own = [note for note in notes if note["stage"] == name]
-        done = {note["element"] if source != 1 else "": note["made"] for note in own}
+        done = {note["element"]: note["made"] for note in own}
         made[name] = sum(done.values())
         if isinstance(source, str):
             feeding = states[source]

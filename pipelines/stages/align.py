@@ -33,6 +33,7 @@ def align_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     key = content_key(
         "align",
         pairs=chosen.pairs.files[PAIRS],
+        **chosen.merges_key,
         sentences=[found.embedded.shard.digest for found in chosen.shards],
         maker=run.encoder().name,
         threshold=repr(run.options.threshold),

@@ -28,6 +28,7 @@ from miner.storage.pair_numbers import table_of
 OPTIONS = {
     **{"k": 4, "margin": "ratio", "retrieval": "max", "threshold": None, "index": "exact"},
     **{"scope": "corpus", "margin_scope": None, "align": False, "encoder": "mini"},
+    "filters": (),
 }
 
 
@@ -69,7 +70,7 @@ def make_side(
     for index, part in enumerate(parts):
         name = shard_name(side, index)
         vectors = np.eye(4, dtype=np.float16)[part % 4]
-        seal(work.embeddings(name), {ROWS: 2 * part, VECTORS: vectors}, {})
+        seal(work.embeddings(side, index), {ROWS: 2 * part, VECTORS: vectors}, {})
         ids, cosines = list_files(side)
         found = {ids: 2 * lists.ids[part], cosines: lists.cosines[part]}
         seal(work.neighbours(name, "corpus"), found, {})

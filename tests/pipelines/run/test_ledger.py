@@ -9,25 +9,33 @@ import pytest
 
 from miner.storage.layout import WorkFolder
 from miner.storage.remote import RemotePath
+from pipelines.job import Of, job_of
+from pipelines.references import element_name
 from pipelines.run import ledger
+from pipelines.run.executor import StageRunner
 from pipelines.run.ledger import Ledger, begin, first_failure, read_stages, read_workers
-from pipelines.run.steps import STEPS, sources_of_elements
+from pipelines.run.mining import mine_corpus
+from pipelines.run.steps import Each, sources_of_elements, steps_of
+from tests.pipelines.worlds import World
 
 
-def test_how_many_elements_each_stage_takes() -> None:
-    assert sources_of_elements(STEPS) == {
+def test_how_many_elements_each_stage_takes(world: World) -> None:
+    options = world.options("out.tsv", world.path("work"))
+    assert sources_of_elements(steps_of(options), job_of(options)) == {
         "read_side": 2,
         "embed_shard": "read_side",
-        "prepare_sides": 1,
+        "share_corpora": 1,
+        "prepare_sides": "share_corpora",
         "train_side": "prepare_sides",
         "fill_index": "train_side",
         "cut_tiles": 1,
         "search_tile": "cut_tiles",
-        "find_neighbours": "read_side",
+        "find_neighbours": "fill_index",
         "select_pairs": 1,
         "align_pairs": 1,
         "rate_pairs": 1,
         "filter_pairs": 1,
+        "drop_near_copies": 1,
         "write_summary": 1,
         "export_pairs": 1,
     }
@@ -57,7 +65,7 @@ def test_an_element_that_is_done_again_counts_once(tmp_path: Path) -> None:
     one._name, other._name = "one", "other"
     for notes in (one, other):
         notes.note_done("read", "source", made=3, seconds=1)
-        notes.note_done("select", notes._name, made=1, seconds=1)  # a group in another order
+        notes.note_done("select", "source/0", made=1, seconds=1)
     other.note_done("read", "target", made=2, seconds=1)
     assert [(state.done, state.expected) for state in read_stages(folder)] == [
         *((2, 2), (0, 5), (1, 1)),
@@ -109,3 +117,25 @@ def test_a_remote_ledger_writes_in_proportion_to_its_lines(
     assert len(objects) == -(-2000 // ledger.CHUNK)
     held = sum(map(len, objects.values()))
     assert written < held * ledger.CHUNK  # rewriting all for each line would be 1,000 times that
+
+
+def test_the_elements_of_a_stage_have_names_of_their_own(world: World) -> None:
+    """A group has the same one whatever order an engine has put it in."""
+    found: dict[str, list[str]] = {}
+    really_call = StageRunner.__call__
+
+    def call(runner: StageRunner, step: Each, element: Of) -> list[Of]:
+        names = [element_name(element.reference)]
+        if isinstance(element.reference, list):
+            names.append(element_name(element.reference[::-1]))
+        assert len(set(names)) == 1
+        found.setdefault(step.name, []).append(names[0])
+        return really_call(runner, step, element)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(StageRunner, "__call__", call)
+        mine_corpus(world.options("out.tsv", world.path("work"), shards=3))
+    assert len(found["embed_shard"]) == 6
+    assert len(found["search_tile"]) == 9
+    for names in found.values():
+        assert len(set(names)) == len(names)
