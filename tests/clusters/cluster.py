@@ -313,7 +313,11 @@ def start_spark(
     """Start one of Spark's daemons."""
     command = ["java", HEAP, *QUICK, "-cp", f"{daemons.tools.spark}/jars/*"]
     command += [f"org.apache.spark.deploy.{main}", "--host", host.address, *map(str, arguments)]
-    local = {"SPARK_HOME": str(daemons.tools.spark), "SPARK_LOCAL_IP": host.address}
+    local = {
+        "SPARK_HOME": str(daemons.tools.spark),
+        "SPARK_LOCAL_IP": host.address,
+        "SPARK_SCALA_VERSION": "2.12",
+    }
     daemons.start(name, host, command, JDK_JAVA_OPTIONS=daemons.java_options(host), **local)
 
 

@@ -13,8 +13,10 @@ import pytest
 from apache_beam.pipeline import AppliedPTransform
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 
+from miner.storage.places import place
 from pipelines.cli.mine import mine_corpus
 from pipelines.job import Of, job_of
+from pipelines.options import CorpusOptions
 from pipelines.run import mining as run
 from pipelines.run.beam import build
 from pipelines.run.executor import StageRunner
@@ -136,6 +138,21 @@ def test_no_element_holds_what_a_corpus_says(
         Noting(io.BytesIO(data)).load()
     allowed = ("pipelines.references.", "miner.storage.", "miner.knn.method.", "pathlib.")
     assert {name for name in found if not name.startswith(allowed)} <= {"builtins.range"}
+
+
+def test_no_name_that_an_engine_shows_holds_a_secret(world: World) -> None:
+    corpus = CorpusOptions(path=place("s3://someone:hidden@corpora/a.txt"))
+    options = world.options("out.tsv", world.path("work"), source=corpus)
+    pipeline = beam.Pipeline(runner=FnApiRunner())
+    job = job_of(options)
+    build(pipeline, steps_of(options), job)
+    for transform in pipeline.to_runner_api().components.transforms.values():
+        shown = [
+            transform.unique_name,
+            *map(str, transform.display_data),
+            str(transform.annotations),
+        ]
+        assert "hidden" not in " ".join(shown)
 
 
 def test_a_reference_does_not_name_the_other_shards(world: World) -> None:
