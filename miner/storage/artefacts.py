@@ -192,8 +192,7 @@ class Draft:
     @contextmanager
     def scratch(self) -> Iterator[Path]:
         """A folder on this machine for what is needed while the artefact is made."""
-        remote = isinstance(self._folder, RemotePath)
-        place = cache.cache_folder() if remote else self._folder
+        place = self._folder if isinstance(self._folder, Path) else cache.cache_folder()
         with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=place) as folder:
             yield Path(folder)
 
