@@ -16,7 +16,6 @@ from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 from miner.storage.places import place
 from pipelines.cli.mine import mine_corpus
 from pipelines.job import Of, job_of
-from pipelines.options import CorpusOptions
 from pipelines.run import mining as run
 from pipelines.run.beam import build
 from pipelines.run.executor import StageRunner
@@ -142,8 +141,8 @@ def test_no_element_holds_what_a_corpus_says(
 
 
 def test_no_name_that_an_engine_shows_holds_a_secret(world: World) -> None:
-    corpus = CorpusOptions(path=place("s3://someone:hidden@corpora/a.txt"))
-    options = world.options("out.tsv", world.path("work"), source=corpus)
+    articles = place("s3://someone:hidden@corpora/articles.tsv")
+    options = world.options("out.tsv", world.path("work"), document_pairs=articles)
     pipeline = beam.Pipeline(runner=FnApiRunner())
     job = job_of(options)
     build(pipeline, steps_of(options), job)
