@@ -6,8 +6,8 @@ import threading
 from dataclasses import replace
 
 from encoder import Encoder, load_encoder
-from encoder.words import WordEncoder
-from miner.storage.layout import WorkFolder
+from encoder.words import WordEncoder, word_encoders
+from miner.storage.layout import SIDES, WorkFolder
 from pipelines.options import MiningOptions
 from pipelines.progress import Monitor
 
@@ -24,6 +24,7 @@ class RunContext:
         self.monitor = monitor or Monitor()
         self._loading = threading.Lock()
         self._loaded: Encoder | None = None
+        self._words: tuple[WordEncoder, ...] = ()
         self._prepared: dict[str | None, Encoder] = {}
 
     def fixed(self, **changes: object) -> RunContext:
@@ -46,16 +47,26 @@ class RunContext:
                 self._prepared[language] = self._loaded.for_language(language)
             return self._prepared[language]
 
-    def word_encoder(self) -> WordEncoder:
-        """Return the run's encoder.
+    def side_encoder(self, side: str) -> Encoder:
+        """Return the run's encoder for the language that a side is in."""
+        return self.encoder(self.options.side(side).decided_language)
+
+    @property
+    def encoder_name(self) -> str:
+        """The names of the encoders of both sides, one if they are the same."""
+        if self.options.source.embeddings is not None:
+            return "precomputed"
+        return "+".join(dict.fromkeys(self.side_encoder(side).name for side in SIDES))
+
+    def word_encoders(self) -> tuple[WordEncoder, ...]:
+        """Return what makes the words of both sides.
 
         Raises:
-            ValueError: it has no vectors of words.
+            ValueError: nothing can.
         """
-        encoder = self.encoder()
-        if not isinstance(encoder, WordEncoder):
-            raise ValueError(
-                f"--align: the encoder {self.options.encoder} has no vectors of words; choose "
-                "mini, or a folder that train-encoder made of a bag"
-            )
-        return encoder
+        encoder = None if self.options.source.embeddings is not None else self.encoder()
+        with self._loading:
+            if not self._words:
+                languages = [self.options.side(side).decided_language for side in SIDES]
+                self._words = word_encoders(encoder, languages)
+            return self._words

@@ -35,7 +35,8 @@ def calibrate(argv: Sequence[str] | None, prog: str) -> int:
     parser = _parser(
         prog,
         "Estimate without gold how likely each pair is right: from sentences that are known to "
-        "have no translation on the other side, or, of a run with --align, from the scores alone.",
+        "have no translation on the other side, or, of a run scored by words, from the scores "
+        "alone.",
     )
     _add_output(parser, "pairs with probabilities, .jsonl")
     parser.add_argument(

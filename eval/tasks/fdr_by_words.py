@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from encoder.words import WordEncoder
+from encoder.words import word_encoders
 from eval.metrics.bootstrap import Interval
 from eval.metrics.bucc import BuccScore, best_score, score_at
 from eval.output import Record, Table, score_record
@@ -110,10 +110,10 @@ def _decoy_scores(
     decoys: Sequence[AddedPairs],
 ) -> FloatArray:
     """Score the decoys' pairs by words, as the real pairs are."""
-    assert isinstance(encoder, WordEncoder)
+    encoders = word_encoders(encoder, real.pair.partition("-")[::2])
     by_margin = mine_split(real, encoder=encoder, mine=mine)
     best = [texts[:USUAL_PAIRS] for texts in mined_texts(by_margin)]
-    usual = usual_log_ratio(align_texts(encoder.words, best[0], best[1]))
+    usual = usual_log_ratio(align_texts(encoders, best[0], best[1]))
     found = []
     for pairs, added, base in (
         (decoys[0], other.source, real.target),
@@ -124,7 +124,7 @@ def _decoy_scores(
             [base.texts[row] for row in pairs.rows.tolist()],
         ]
         sides = texts if base is real.target else texts[::-1]
-        aligned = align_texts(encoder.words, sides[0], sides[1])
+        aligned = align_texts(encoders, sides[0], sides[1])
         found.append(aligned_scores(pairs.scores, aligned, usual=usual))
     return np.concatenate(found)
 

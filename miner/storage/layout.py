@@ -76,6 +76,10 @@ class WorkFolder:
         """Return the file that remembers how a side was cut into shards."""
         return self.root / "sentences" / f"{side}.cut.json"
 
+    def languages(self, side: str) -> Place:
+        """Return the file that remembers what languages a side is in."""
+        return self.root / "sentences" / f"{side}.languages.json"
+
     def embeddings(self, shard: str) -> Place:
         """Return the artefact of a shard's vectors."""
         return self.root / "embeddings" / shard

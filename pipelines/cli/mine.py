@@ -127,7 +127,6 @@ def _planned_work_dir(args: argparse.Namespace) -> Place:
 def _mining_options(args: argparse.Namespace, work_dir: Place) -> MiningOptions:
     """Return the options of the arguments, which have the names of the fields."""
     given = {**vars(args), "work_dir": work_dir, "beam_options": tuple(args.beam_options)}
-    given["align"] = args.align or args.fdr is not None
     given["memory"] = None if args.memory is None else parse_size(args.memory)
     for side, short in (("source", "src"), ("target", "tgt")):
         given[side] = CorpusOptions(

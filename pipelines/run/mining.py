@@ -19,6 +19,8 @@ from pipelines.run.executor import execute
 from pipelines.run.ledger import Ledger, begin, first_failure
 from pipelines.run.locking import sole_run
 from pipelines.run.steps import START, STEPS, sources_of_elements
+from pipelines.stages.align import decide_score
+from pipelines.stages.language import decide_languages
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +45,7 @@ def mine_corpus(options: MiningOptions, monitor: Monitor | None = None) -> None:
         _sweep(options)
         begin(run.folder, sources_of_elements(STEPS))
         run.monitor.started()
+        run = decide_score(decide_languages(run))
         if options.runs_inside:
             execute(run, STEPS, START)
             return

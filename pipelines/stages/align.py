@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,27 +15,61 @@ from miner.score_ranges import Sorted, merge_in_ranges, sort_pairs
 from miner.storage.artefacts import Draft, content_key, produce
 from miner.storage.layout import PAIRS, SIDES
 from miner.storage.pair_numbers import numbers_schema, pairs_of, table_of
-from miner.word_match import align_texts, aligned_pairs, usual_log_ratio
+from miner.word_match import align_texts, aligned_pairs, usual_log_ratio, why_unfitted
 from pipelines.context import RunContext
+from pipelines.options import MARGIN, WORDS
 from pipelines.references import ChosenPairs
 from pipelines.stages.export import completed_pairs, pair_meter
 from pipelines.stages.select import range_pairs
+
+logger = logging.getLogger(__name__)
+
+
+def decide_score(run: RunContext) -> RunContext:
+    """Return the run with its score decided: words where they can be compared, unless given.
+
+    Raises:
+        ValueError: they cannot, and the options ask for them.
+    """
+    options = run.options
+    if options.score == MARGIN:
+        return run
+    why = _why_not_words(run)
+    if why is None:
+        return run.fixed(score=WORDS)
+    if options.needs_words:
+        raise ValueError(f"{'--fdr' if options.fdr else '--score words'}: {why}")
+    logger.info("pairs are scored by margin alone: %s", why)
+    return run.fixed(score=MARGIN)
+
+
+def _why_not_words(run: RunContext) -> str | None:
+    if why := why_unfitted(run.options.margin):
+        return why
+    try:
+        run.word_encoders()
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _names(run: RunContext) -> str:
+    return "+".join(dict.fromkeys(encoder.name for encoder in run.word_encoders()))
 
 
 def align_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Score the chosen pairs by margin and words and sort them anew; seals ``aligned``.
 
     The first block of pairs, the best by margin, says what ratio of words is usual. Without
-    ``options.align`` the pairs stay as they are.
+    ``options.by_words`` the pairs stay as they are.
     """
-    if not run.options.align:
+    if not run.options.by_words:
         return chosen
-    run.word_encoder()
     key = content_key(
         "align",
         pairs=chosen.pairs.files[PAIRS],
         sentences=[found.embedded.shard.digest for found in chosen.shards],
-        maker=run.encoder().name,
+        maker=_names(run),
         threshold=repr(run.options.threshold),
         numbers=numbers_schema(aligned=True).names,
     )
@@ -49,13 +84,13 @@ def align_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
 def _rescore(
     run: RunContext, chosen: ChosenPairs, scratch: Path, draft: Draft
 ) -> Mapping[str, Any]:
-    encoder, options = run.word_encoder(), run.options
+    options = run.options
     files: list[Sorted] = []
     usual, kept = None, 0
     with pair_meter(run, chosen, PAIRS, "align") as meter:
         for table in completed_pairs(run, chosen, PAIRS):
             texts = [table[f"{side}_text"].to_pylist() for side in SIDES]
-            found = align_texts(encoder.words, *texts, progress=meter.advance)
+            found = align_texts(run.word_encoders(), *texts, progress=meter.advance)
             if usual is None:
                 usual = usual_log_ratio(found)
             path = scratch / f"{len(files):05d}.npy"
@@ -68,4 +103,5 @@ def _rescore(
         for part in merge_in_ranges(files, size=range_pairs(options), threshold=options.threshold):
             writer.write_table(table_of(part))
             kept += len(part)
-    return {**chosen.pairs.facts, "pairs": kept, "usual_log_ratio": usual or 0.0}
+    found = {"pairs": kept, "usual_log_ratio": usual or 0.0, "words": _names(run)}
+    return {**chosen.pairs.facts, **found}

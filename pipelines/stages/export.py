@@ -39,7 +39,7 @@ def export_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     options = run.options
     about: dict[str, Any] = {
         "origin": options.origin,
-        "aligned": options.align,
+        "aligned": options.by_words,
         "rated": options.fdr is not None,
     }
     limit = options.top or MAX_PAIRS
