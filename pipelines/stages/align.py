@@ -103,5 +103,5 @@ def _rescore(
         for part in merge_in_ranges(files, size=range_pairs(options), threshold=options.threshold):
             writer.write_table(table_of(part))
             kept += len(part)
-    found = {"pairs": kept, "usual_log_ratio": usual or 0.0, "words": _names(run)}
-    return {**chosen.pairs.facts, **found}
+    facts = {"pairs": kept, "usual_log_ratio": usual or 0.0, "words": _names(run)}
+    return {**chosen.pairs.facts, **facts}
