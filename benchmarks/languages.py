@@ -1,7 +1,8 @@
 """How well an encoder covers each language it was trained on; into its config.json, and as a table.
 
-python benchmarks/languages.py encoder/assets/mini --ntrex DIR --tatoeba DIR --train DATA
+python benchmarks/languages.py encoder/assets/mini/more --ntrex DIR --tatoeba DIR --train DATA
 
+Of what was added to an encoder, the languages are measured as parts of the whole.
 The search error of a language is that of NTREX by ratio margin where it is there, else of Tatoeba,
 else of the pairs that training held out, both by cosine and both ways.
 """
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from encoder import Encoder, load_encoder
+from encoder import MORE, Encoder, load_encoder
 from encoder.checkpoint import CONFIG, read_config, replace_files
 from encoder.training.data import hold_out
 from encoder.training.measures import retrieval_error
@@ -36,7 +37,8 @@ def main() -> None:
     parser.add_argument("--tatoeba", type=Path, required=True)
     parser.add_argument("--train", type=Path, required=True, help="what it was trained on")
     args = parser.parse_args()
-    encoder = load_encoder(str(args.encoder))
+    added = args.encoder.name == MORE
+    encoder = load_encoder(str(args.encoder.parent if added else args.encoder))
     config = read_config(args.encoder)
     pairs = config["facts"]["pairs"]
     trained = {name.removesuffix("-en"): sum(pairs[name].values()) for name in pairs}
@@ -52,7 +54,7 @@ def main() -> None:
             strict=True,
         )
     )
-    languages = {"en": {"error": 0.0, "measured": "ntrex"}}
+    languages = {} if added else {"en": {"error": 0.0, "measured": "ntrex"}}
     rows = []
     for language in sorted(name for name in trained if "-" not in name):
         found = {name: errors[name][language] for name in SETS if language in errors[name]}
@@ -79,10 +81,12 @@ def write_languages(folder: Path, languages: dict[str, dict[str, object]]) -> No
 def ntrex_errors(encoder: Encoder, folder: Path) -> dict[str, float]:
     """Return the error of margin search from each language into English."""
     files = aligned_files(folder)
-    english = encoder.encode(read_lines(files.pop("en")))
+    english = encoder.for_language("en").encode(read_lines(files.pop("en")))
     errors = {}
     for language, path in files.items():
-        forward, backward = nearest(encoder.encode(read_lines(path)), english)
+        forward, backward = nearest(
+            encoder.for_language(language).encode(read_lines(path)), english
+        )
         missed = wrong(best_by_margin(forward, backward, margin="ratio"))
         errors[language] = float(np.mean(missed))
     return errors
@@ -90,10 +94,13 @@ def ntrex_errors(encoder: Encoder, folder: Path) -> dict[str, float]:
 
 def tatoeba_errors(encoder: Encoder, folder: Path) -> dict[str, float]:
     """Return the error of search by cosine, the mean of both ways, by ISO 639-1 code."""
-    return {
-        iso_639_1(code): _retrieval(encoder, *load_tatoeba(folder, code))
-        for code in tatoeba_languages(folder)
-    }
+    errors = {}
+    for code in tatoeba_languages(folder):
+        language = iso_639_1(code)
+        source, target = load_tatoeba(folder, code)
+        text = ParallelText(name=f"{language}-en", source=source, target=target, corpus=[])
+        errors[language] = retrieval_error(encoder, text)
+    return errors
 
 
 def held_out_errors(
@@ -106,11 +113,6 @@ def held_out_errors(
             _, kept = hold_out(read_parallel_text(files, exclude=excluded), 500, seed=1)
             errors[name.removesuffix("-en")] = retrieval_error(encoder, kept)
     return errors
-
-
-def _retrieval(encoder: Encoder, source: list[str], target: list[str]) -> float:
-    text = ParallelText(name="", source=source, target=target, corpus=[])
-    return retrieval_error(encoder, text)
 
 
 if __name__ == "__main__":

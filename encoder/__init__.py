@@ -10,9 +10,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["BUNDLED", "ENCODERS", "PRECISIONS", "Encoder", "Precision", "load_encoder"]
+__all__ = ["BUNDLED", "ENCODERS", "MORE", "PRECISIONS", "Encoder", "Precision", "load_encoder"]
 
 BUNDLED = "mini"
+MORE = "more"  # the folder, in an encoder's, of one for other languages in the same space
 
 Precision = Literal["float32", "bfloat16", "int8", "auto"]
 PRECISIONS: tuple[Precision, ...] = ("float32", "bfloat16", "int8", "auto")

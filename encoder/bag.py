@@ -7,12 +7,15 @@ training on sums lets it shrink for what says little.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import copy
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from encoder.base import BaseEncoder, listed
+from encoder.coverage import individual
 from encoder.features import SCHEME, Features
 from encoder.rows import PackedTable, normalize_rows, sum_rows
 from encoder.words import Words
@@ -55,6 +58,22 @@ class BagEncoder(BaseEncoder):
         self._tokenizer = tokenizer
         self._features = Features(tokenizer.pieces(), ngram_rows, scheme=scheme)
         self._table = table
+        self._added: Mapping[str, Callable[[], BagEncoder]] = {}
+
+    def extended(self, languages: Collection[str], load: Callable[[], BagEncoder]) -> BagEncoder:
+        """Return this encoder with another one in its space, for languages of its own.
+
+        ``load`` gives that one, and is called when the first of these languages is asked for. What
+        is encoded in other languages, or in none that is known, stays as it is.
+        """
+        both = copy(self)
+        both._added = dict.fromkeys(map(individual, languages), cache(load))
+        return both
+
+    def for_language(self, language: str | None) -> BagEncoder:
+        """Return the encoder for a language (ISO 639): itself, unless it was added."""
+        load = self._added.get(individual(language or ""))
+        return self if load is None else load()
 
     def _embed(self, sentences: Sequence[str], *, normalize: bool) -> NDArray[np.float32]:
         vectors = np.empty((len(sentences), self.dim), dtype=np.float32)

@@ -21,6 +21,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from encoder import MORE
 from encoder.bag import BagEncoder
 from encoder.features import SCHEME
 from encoder.rows import PackedTable, pack
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BAG_FORMAT = f"adit-bag-{SCHEME}"
-SCHEMES = {"adit-bag-3": 3, BAG_FORMAT: SCHEME}  # of features, by format
+SCHEMES = {"adit-bag-3": 3, "adit-bag-4": 4, BAG_FORMAT: SCHEME}  # of features, by format
 NETWORK_FORMAT = "adit-network-1"  # see encoder.trained
 FORMATS = (*SCHEMES, NETWORK_FORMAT)
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.model", "weights.safetensors"
@@ -97,7 +98,8 @@ def load_bag_encoder(folder: Path, *, name: str) -> BagEncoder:
     """Load an encoder that ``save_encoder`` wrote.
 
     Its name becomes ``name@`` and the first digits of a hash of its files, so that vectors of
-    different trainings are never taken for one another.
+    different trainings are never taken for one another. What was trained to be added to it is read
+    when one of its languages is first asked for.
 
     Raises:
         ValueError: a file is missing, damaged, or of another format.
@@ -107,13 +109,40 @@ def load_bag_encoder(folder: Path, *, name: str) -> BagEncoder:
     shape = (config["vocabulary"] + ngram_rows, config["dim"])
     table = _read_table(folder, weights, shape=shape)
     full_name = f"{name}@{config['sha256'][:12]}"
-    return BagEncoder(
+    encoder = BagEncoder(
         name=full_name,
         tokenizer=tokenizer,
         table=table,
         ngram_rows=ngram_rows,
         scheme=SCHEMES[config["format"]],
     )
+    more = folder / MORE
+    if not more.is_dir():
+        return encoder
+    return encoder.extended(
+        _added_languages(more, encoder), lambda: load_bag_encoder(more, name=f"{name}/{MORE}")
+    )
+
+
+def _added_languages(folder: Path, encoder: BagEncoder) -> list[str]:
+    """Return the languages of what was trained to add to an encoder.
+
+    Raises:
+        ValueError: it was trained to be added to another one.
+    """
+    config = read_config(folder)
+    teacher = config.get("facts", {}).get("teacher")
+    if digest(teacher) != digest(encoder.name) or config["dim"] != encoder.dim:
+        raise ValueError(
+            f"encoder {folder}: was trained to be added to {teacher}, and not to {encoder.name}; "
+            "move it away"
+        )
+    return [name.partition("-")[0] for name in config["facts"]["pairs"]]
+
+
+def digest(name: str | None) -> str:
+    """Return the digits of an encoder's name that tell its weights."""
+    return (name or "").rpartition("@")[2]
 
 
 def read_folder(folder: Path) -> tuple[dict[str, Any], Tokenizer, bytes]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from encoder import folder_of
+from encoder import MORE, folder_of
 from encoder.laser.languages import INDIVIDUAL
 
 MAX_GOOD, MAX_FAIR = 0.05, 0.15  # search errors
@@ -43,15 +43,17 @@ def find_coverage(languages: Mapping[str, Coverage], language: str) -> Coverage 
 
 
 def read_coverage(spec: str) -> dict[str, Coverage]:
-    """Return what the configuration of an encoder says of its languages, by ISO 639 code.
+    """Return what an encoder's configuration says of its languages, by ISO 639 code.
 
-    Nothing is known of encoders whose configuration has no ``languages``, LASER's among them.
+    Those that were added to it are among them. Nothing is known of encoders whose configuration has
+    no ``languages``, LASER's among them.
     """
-    path = folder_of(spec) / "config.json"
-    if not path.is_file():
-        return {}
-    found = json.loads(path.read_text(encoding="utf-8")).get("languages", {})
-    return {
-        name: Coverage(error=float(known["error"]), measured=str(known["measured"]))
-        for name, known in found.items()
-    }
+    folder = folder_of(spec)
+    found: dict[str, Coverage] = {}
+    for path in (folder / MORE / "config.json", folder / "config.json"):
+        if path.is_file():
+            languages = json.loads(path.read_text(encoding="utf-8")).get("languages", {})
+            for name, known in languages.items():
+                error, measured = float(known["error"]), str(known["measured"])
+                found[name] = Coverage(error=error, measured=measured)
+    return found

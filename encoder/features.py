@@ -32,9 +32,10 @@ _UNSPACED = re.compile(
 # Those, and syllables of Hangul, each of which says as much as a Chinese character.
 _SYLLABLES = re.compile(f"[\uac00-\ud7a3]|{_UNSPACED.pattern}")
 
-SCHEME = 4  # of features, by the number of the encoder that had it first; 3 can be read, too
+SCHEME = 5  # of features; 3 and 4 can be read, too
 
 LETTER_SIZES = (3, 4, 5)  # letters of an n-gram, marks included
+STEM_SIZES = (6, 7, 8)  # letters that a word begins with, its mark included
 SOUND_SIZES = (4, 5, 6)  # classes of consonants of an n-gram, marks included
 CHARACTER_SIZES = (1, 2)  # characters of an n-gram in scripts without spaces
 _MARK = 1  # before and after a word; the letters are 2 and following
@@ -55,9 +56,10 @@ class Features:
     def __init__(self, pieces: Sequence[str], ngram_rows: int = 0, *, scheme: int = SCHEME) -> None:
         """For what ``Tokenizer.pieces`` gives.
 
-        The third scheme romanises three alphabets, has no classes of consonants, and takes Hangul
-        for letters alone.
+        The fourth scheme has no stems. The third one romanises three alphabets, has no classes of
+        consonants, either, and takes Hangul for letters alone.
         """
+        self._stem_sizes = STEM_SIZES if scheme > 4 else ()
         self.pieces = len(pieces)
         self.ngram_rows = ngram_rows
         self._begins_word = np.array(
@@ -128,24 +130,28 @@ class Features:
         if not self.ngram_rows:
             return words
         owners = words.owners
-        letters, sounds = (
-            self._ngrams(_marked(words, spelt, mark), sizes, _LETTER_BASE)
-            for spelt, mark, sizes in (
-                (self._letters, _MARK, LETTER_SIZES),
-                (self._sounds, _SOUND_MARK, SOUND_SIZES),
-            )
-        )
+        spelt = _marked(words, self._letters, _MARK)
+        letters = self._ngrams(spelt, LETTER_SIZES, _LETTER_BASE)
+        stems = self._ngrams(spelt, self._stem_sizes, _LETTER_BASE, at_start=True)
+        sounds = _marked(words, self._sounds, _SOUND_MARK)
+        of_sounds = self._ngrams(sounds, SOUND_SIZES, _LETTER_BASE)
         characters = self._of_characters.take(words.ids.astype(np.int64))
         of_characters = characters.ids, owners[characters.owners]
-        return _grouped([(words.ids, owners), letters, sounds, of_characters], len(words))
+        parts = [(words.ids, owners), letters, of_sounds, stems, of_characters]
+        return _grouped(parts, len(words))
 
-    def _ngrams(self, texts: Tokens, sizes: Sequence[int], base: int) -> Owned:
+    def _ngrams(
+        self, texts: Tokens, sizes: Sequence[int], base: int, *, at_start: bool = False
+    ) -> Owned:
         """The rows of all n-grams of these sizes, and which text each is of."""
         owner, letters = texts.owners, texts.ids.astype(np.uint64)
-        rows, owners = [], []
+        rows, owners = [np.empty(0, dtype=np.int32)], [np.empty(0, dtype=np.int64)]
         for size in sizes:
             last = max(0, len(letters) - size + 1)
-            starts = np.flatnonzero(owner[:last] == owner[len(owner) - last :])
+            if at_start:
+                starts = texts.offsets[:-1][np.diff(texts.offsets) >= size]
+            else:
+                starts = np.flatnonzero(owner[:last] == owner[len(owner) - last :])
             codes = np.full(len(starts), size, dtype=np.uint64)
             for place in range(size):
                 codes = codes * np.uint64(base) + letters[starts + place]

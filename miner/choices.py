@@ -10,6 +10,9 @@ RETRIEVALS = ("max", "intersect", "forward", "backward")
 SCORES = ("words", "margin")
 FILTERS = ("short", "length", "copied", "numbers", "hub", "language")
 
+# Whether any sentence may be paired with any of its neighbours, or documents are aligned in order.
+FREE, MONOTONE = ALIGNMENTS = ("free", "monotone")
+
 # Of the exact search's products, see miner.knn.core.codes; auto is the fastest here.
 SEARCH_PRECISIONS = ("auto", "float32", "bfloat16", "int8")
 

@@ -1,18 +1,21 @@
-"""Pair the documents of two languages that are translations of each other, by what they say.
+"""Pair the documents of two languages that are translations of each other.
 
 After the document alignment of WMT 2016 (Buck & Koehn 2016), in two steps as there: candidates by
-one vector for each document, and a look at the sentences of those. Axes: ``P`` source and ``Q``
-target documents, ``D`` dimensions.
+one vector for each document and by names, and a look at the sentences of those. All sums are exact
+(``miner.knn.core.rescore``), so nothing depends on where the sentences lie. Axes: ``P`` source and
+``Q`` target documents, ``E`` candidate pairs, ``D`` dimensions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from miner.document_names import same_names
 from miner.knn.core.rescore import unit_rows
 from miner.knn.exact import search_both
 from miner.selection import take_free
@@ -28,6 +31,10 @@ CANDIDATES = 20
 # Set by the scores of Pro Git, whose right pairs have 0.59 and more and whose best wrong ones 0.31,
 # with those of NTREX in view (docs/documents.md).
 THRESHOLD = 0.35
+# How far names that differ in the language alone move a score towards 1: not so far that documents
+# which have nothing else in common were paired.
+SAME_NAME = 0.2
+BLOCK_ROWS = 1 << 16  # sentences of candidates in memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +49,36 @@ class DocumentPairs:
         return len(self.scores)
 
 
+class Documents(Protocol):
+    """The documents of a side, wherever their sentences lie.
+
+    ``names`` are P names, or none; ``sizes`` their numbers of sentences, int64 (P,); ``sums`` the
+    sums of their sentences' vectors, float64 (P, D).
+    """
+
+    names: Sequence[str]
+    sizes: IntArray
+    sums: FloatArray
+
+    def sentences(self, documents: IntArray) -> list[Matrix]:
+        """Return the vectors of some documents' sentences, unit rows (sentences, D)."""
+        ...
+
+
+class DocumentsInMemory:
+    """Documents as arrays of their sentences' vectors, of any scale."""
+
+    def __init__(self, documents: Sequence[Matrix], names: Sequence[str] = ()) -> None:
+        self.names = names
+        self._documents = [_units(rows) for rows in documents]
+        self.sizes = np.array([len(rows) for rows in documents], dtype=np.int64)
+        self.sums = np.stack([rows.sum(axis=0, dtype=np.float64) for rows in self._documents])
+
+    def sentences(self, documents: IntArray) -> list[Matrix]:
+        """Return the vectors of some documents' sentences."""
+        return [self._documents[document] for document in documents]
+
+
 def pair_documents(
     source: Sequence[Matrix],
     target: Sequence[Matrix],
@@ -49,7 +86,7 @@ def pair_documents(
     candidates: int = CANDIDATES,
     threshold: float = THRESHOLD,
 ) -> DocumentPairs:
-    """Pair documents one to one, best first.
+    """Pair documents one to one by what they say, best first.
 
     The score of a pair is from -0.5 to 1: half the cosine of both documents' vectors, which are the
     means of their sentences' without what all documents of a language share, and half the share
@@ -57,7 +94,7 @@ def pair_documents(
     vectors and ``candidates`` products of sentences for each document.
 
     Args:
-        source: vectors of each document's sentences, unit rows, float32 (sentences, D).
+        source: vectors of each document's sentences, float32 (sentences, D).
         target: the same of the other language.
         candidates: how many documents of the other language each is compared with.
         threshold: pairs below it are left out.
@@ -67,20 +104,42 @@ def pair_documents(
     """
     if not len(source) or not len(target):
         raise ValueError("a side without documents cannot be paired")
+    sides = DocumentsInMemory(source), DocumentsInMemory(target)
+    return pair_sides(*sides, candidates=candidates, threshold=threshold)
+
+
+def pair_sides(
+    source: Documents,
+    target: Documents,
+    *,
+    candidates: int = CANDIDATES,
+    threshold: float = THRESHOLD,
+) -> DocumentPairs:
+    """Pair documents as ``pair_documents`` does, and by names that differ in the language alone."""
     vectors = document_vectors(source), document_vectors(target)
-    rows, columns = _candidates(*vectors, candidates)
-    cosines = np.einsum("pd,pd->p", vectors[0][rows], vectors[1][columns], dtype=np.float64)
-    shares = [mutual_share(source[p], target[q]) for p, q in zip(rows, columns, strict=True)]
-    scores = (cosines + shares) / 2
+    named = same_names(source.names, target.names)
+    found = np.concatenate([_nearest(*vectors, candidates), np.reshape(named, (-1, 2))])
+    rows, columns = np.unique(found.astype(np.int64), axis=0).T
+    scores = np.empty(len(rows))
+    for start, stop in _blocks(source.sizes[rows] + target.sizes[columns]):
+        block = slice(start, stop)
+        cosines = np.einsum(
+            "ed,ed->e", vectors[0][rows[block]], vectors[1][columns[block]], dtype=np.float64
+        )
+        scores[block] = (cosines + _shares(source, target, rows[block], columns[block])) / 2
+    alike = set(named)
+    edges = zip(rows.tolist(), columns.tolist(), strict=True)
+    is_named = np.fromiter((edge in alike for edge in edges), dtype=np.bool_, count=len(rows))
+    scores[is_named] += SAME_NAME * (1 - scores[is_named])
     order = np.lexsort((columns, rows, -scores))[: np.count_nonzero(scores >= threshold)]
     rows, columns, scores = rows[order], columns[order], scores[order]
-    kept = take_free(rows, columns, bytearray(len(source)), bytearray(len(target)))
+    kept = take_free(rows, columns, bytearray(len(vectors[0])), bytearray(len(vectors[1])))
     return DocumentPairs(source=rows[kept], target=columns[kept], scores=scores[kept])
 
 
-def document_vectors(documents: Sequence[Matrix]) -> Matrix:
+def document_vectors(documents: Documents) -> Matrix:
     """The mean of each document's sentences, less the mean of all documents: unit rows, (P, D)."""
-    means = np.stack([rows.mean(axis=0) for rows in documents])
+    means = documents.sums / documents.sizes[:, None]
     own = means - means.mean(axis=0) if len(means) > 1 else means
     own[~own.any(axis=1), 0] = 1  # nothing of its own: any direction is as good
     return unit_rows(own)
@@ -88,7 +147,7 @@ def document_vectors(documents: Sequence[Matrix]) -> Matrix:
 
 def mutual_share(source: Matrix, target: Matrix) -> float:
     """The share of sentences in pairs that are nearest to each other, by cosine: 0 to 1."""
-    cosines = source @ target.T
+    cosines = source.astype(np.float64) @ target.astype(np.float64).T
     nearest = cosines.argmax(axis=1)
     row = np.arange(len(source))
     is_mutual = cosines.argmax(axis=0)[nearest] == row
@@ -96,12 +155,27 @@ def mutual_share(source: Matrix, target: Matrix) -> float:
     return float(2 * np.clip(best, 0, 1).sum() / (len(source) + len(target)))
 
 
-def _candidates(source: Matrix, target: Matrix, count: int) -> tuple[IntArray, IntArray]:
-    """The different pairs of a document and one of its nearest, sorted."""
+def _shares(source: Documents, target: Documents, rows: IntArray, columns: IntArray) -> FloatArray:
+    """The mutual share of each of some pairs of documents, (E,)."""
+    sides = []
+    for documents, places in ((source, rows), (target, columns)):
+        different, inverse = np.unique(places, return_inverse=True)
+        sides.append((documents.sentences(different), inverse))
+    (own, p), (others, q) = sides
+    return np.array([mutual_share(own[i], others[j]) for i, j in zip(p, q, strict=True)])
+
+
+def _blocks(sizes: IntArray) -> Iterator[tuple[int, int]]:
+    """Where blocks begin and end that have about ``BLOCK_ROWS`` sentences, or one pair."""
+    number = np.cumsum(sizes) // BLOCK_ROWS
+    edges = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(sizes)]
+    return itertools.pairwise(edges)
+
+
+def _nearest(source: Matrix, target: Matrix, count: int) -> IntArray:
+    """The pairs of a document and one of its nearest, in either direction: (E, 2)."""
     forward, backward = search_both(source, target, k=count)
-    pairs = np.concatenate([_edges(forward.ids), _edges(backward.ids)[:, ::-1]])
-    rows, columns = np.unique(pairs, axis=0).T
-    return rows, columns
+    return np.concatenate([_edges(forward.ids), _edges(backward.ids)[:, ::-1]])
 
 
 def _edges(ids: IntArray) -> IntArray:
@@ -109,3 +183,11 @@ def _edges(ids: IntArray) -> IntArray:
     rows = np.repeat(np.arange(len(ids)), ids.shape[1])
     edges = np.stack([rows, ids.ravel()], axis=1)
     return edges[edges[:, 1] >= 0]
+
+
+def _units(rows: Matrix) -> Matrix:
+    """Unit rows; those without any number stay so."""
+    units = np.zeros(rows.shape, dtype=np.float32)
+    filled = rows.any(axis=1)
+    units[filled] = unit_rows(rows[filled])
+    return units

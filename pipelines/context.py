@@ -3,34 +3,48 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import replace
 
 from encoder import Encoder, load_encoder
 from encoder.words import WordEncoder, word_encoders
 from miner.storage.layout import SIDES, WorkFolder
+from pipelines.job import WHOLE, Job
 from pipelines.options import MiningOptions
 from pipelines.progress import Monitor
 
 
 class RunContext:
-    """A run as its stages see it: its options, the places in its work folder, encoder, progress.
+    """A part of a run as its stages see it: options, places in its work folder, encoder, progress.
 
-    Several runs may be at work in one process, each with a context of its own.
+    The parts of a run share the encoder. Several runs may be at work in one process, each with a
+    context of its own.
     """
 
-    def __init__(self, options: MiningOptions, monitor: Monitor | None = None) -> None:
-        self.options = options
-        self.folder = WorkFolder(options.work_dir)
+    def __init__(self, job: Job, monitor: Monitor | None = None, *, part: str = WHOLE) -> None:
+        self.job = job
+        self.options = job.parts[part]
+        self.folder = WorkFolder(self.options.work_dir, self.options.corpus_names)
         self.monitor = monitor or Monitor()
-        self._loading = threading.Lock()
-        self._loaded: Encoder | None = None
-        self._words: tuple[WordEncoder, ...] = ()
-        self._prepared: dict[str | None, Encoder] = {}
+        self._encoders = _Encoders()
+
+    def of(self, part: str) -> RunContext:
+        """Return another part of the same run."""
+        context = RunContext(self.job, self.monitor.of(part), part=part)
+        context._encoders = self._encoders
+        return context
 
     def fixed(self, **changes: object) -> RunContext:
-        """Return the same run with some options decided, and the encoder that was loaded."""
-        context = RunContext(replace(self.options, **changes), self.monitor)  # type: ignore[arg-type]
-        context._loaded = self._loaded
+        """Return the whole run with some options decided, and the encoder that was loaded."""
+        context = RunContext(self.job.fixed(**changes), self.monitor)
+        context._encoders = self._encoders
+        return context
+
+    def decided(self, parts: Mapping[str, MiningOptions]) -> RunContext:
+        """Return the whole run with other options for some of its parts."""
+        job = replace(self.job, parts={**self.job.parts, **parts})
+        context = RunContext(job, self.monitor)
+        context._encoders = self._encoders
         return context
 
     def encoder(self, language: str | None = None) -> Encoder:
@@ -39,13 +53,7 @@ class RunContext:
         Raises:
             ValueError: there is no such encoder, or it cannot run in the precision asked for.
         """
-        with self._loading:
-            if self._loaded is None:
-                options = self.options
-                self._loaded = load_encoder(options.encoder, precision=options.precision)
-            if language not in self._prepared:
-                self._prepared[language] = self._loaded.for_language(language)
-            return self._prepared[language]
+        return self._encoders.get(self.options, language)
 
     def side_encoder(self, side: str) -> Encoder:
         """Return the run's encoder for the language that a side is in."""
@@ -65,8 +73,29 @@ class RunContext:
             ValueError: nothing can.
         """
         encoder = None if self.options.source.embeddings is not None else self.encoder()
+        languages = [self.options.side(side).decided_language for side in SIDES]
+        return self._encoders.words(encoder, *languages)
+
+
+class _Encoders:
+    """The encoder of a run, loaded once, by language."""
+
+    def __init__(self) -> None:
+        self._loading = threading.Lock()
+        self._loaded: Encoder | None = None
+        self._prepared: dict[str | None, Encoder] = {}
+        self._words: dict[tuple[str | None, ...], tuple[WordEncoder, ...]] = {}
+
+    def get(self, options: MiningOptions, language: str | None) -> Encoder:
         with self._loading:
-            if not self._words:
-                languages = [self.options.side(side).decided_language for side in SIDES]
-                self._words = word_encoders(encoder, languages)
-            return self._words
+            if self._loaded is None:
+                self._loaded = load_encoder(options.encoder, precision=options.precision)
+            if language not in self._prepared:
+                self._prepared[language] = self._loaded.for_language(language)
+            return self._prepared[language]
+
+    def words(self, encoder: Encoder | None, *languages: str | None) -> tuple[WordEncoder, ...]:
+        with self._loading:
+            if languages not in self._words:
+                self._words[languages] = word_encoders(encoder, languages)
+            return self._words[languages]

@@ -7,11 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
-from miner.choices import MARGINS, RETRIEVALS, SCORES, SEARCH_PRECISIONS, check_choice
+from miner.choices import (
+    ALIGNMENTS,
+    FREE,
+    MARGINS,
+    MONOTONE,
+    RETRIEVALS,
+    SCORES,
+    SEARCH_PRECISIONS,
+    check_choice,
+)
 from miner.extras import require
 from miner.knn.method import AUTO, CorpusMethod, IndexSpec, parse_method
 from miner.languages import main_language
-from miner.storage.layout import CORPUS, DOCUMENT, OWN_FOLDERS, SCOPES, SOURCE
+from miner.storage.layout import CORPUS, DOCUMENT, OWN_FOLDERS, SCOPES, SIDES, SOURCE
 from miner.storage.places import Place, lies_in, same_file
 from miner.storage.writers import Origin, Output
 
@@ -52,7 +61,9 @@ class MiningOptions:
     fewer where memory asks for it (``pipelines.resources.fitting``). ``workers`` are processes on
     this machine; ``runner`` is Beam's name of another engine, which ``beam_options`` are for.
     ``score`` is one of ``SCORES``, None for words where they can be compared; ``margin_scope`` is
-    that of ``scope`` if None.
+    that of ``scope`` if None. With ``scope`` document, ``document_pairs`` None has documents paired
+    by what they say, those that score ``document_threshold`` and more. ``corpus_names`` are what
+    both corpora are called in a work folder that other pairs share (``miner.storage.layout``).
     """
 
     source: CorpusOptions
@@ -73,6 +84,8 @@ class MiningOptions:
     scope: str = CORPUS
     margin_scope: str | None = None
     document_pairs: Place | None = None
+    document_threshold: float = 0.35
+    alignment: str = FREE
     memory: int | None = None
     keep_duplicates: bool = False
     max_rejected: int | None = None
@@ -82,6 +95,7 @@ class MiningOptions:
     workers: int = 1
     runner: str | None = None
     beam_options: tuple[str, ...] = ()
+    corpus_names: tuple[str, str] = SIDES
 
     def side(self, name: str) -> CorpusOptions:
         """Return the options of the side called ``source`` or ``target``."""
@@ -91,6 +105,21 @@ class MiningOptions:
     def scopes(self) -> tuple[str, ...]:
         """The scopes to search: for candidates, and for margins if that is another."""
         return tuple(dict.fromkeys([self.scope, self.margin_scope or self.scope]))
+
+    @property
+    def pairs_documents(self) -> bool:
+        """Whether the run pairs documents itself."""
+        return self.scope == DOCUMENT and self.document_pairs is None
+
+    @property
+    def is_monotone(self) -> bool:
+        """Whether the sentences of paired documents are aligned in order."""
+        return self.alignment == MONOTONE
+
+    @property
+    def keeps_repeats(self) -> bool:
+        """Whether equal sentences are all searched: each has its place in an alignment."""
+        return self.keep_duplicates or self.is_monotone
 
     @property
     def runs_inside(self) -> bool:
@@ -219,9 +248,13 @@ def _check_scopes(options: MiningOptions) -> None:
     for name, scope in (("--scope", options.scope), ("--margin-scope", options.margin_scope)):
         if scope is not None:
             check_choice(name, scope, SCOPES)
-    if options.scope == DOCUMENT and options.document_pairs is None:
+    check_choice("--alignment", options.alignment, ALIGNMENTS)
+    if options.is_monotone and options.scope != DOCUMENT:
+        raise ValueError("--alignment monotone: is for --scope document; give both or neither")
+    if options.is_monotone and options.retrieval != MiningOptions.retrieval:
         raise ValueError(
-            "--scope document: needs --document-pairs, a list of what is to be searched"
+            f"--retrieval {options.retrieval}: chooses among neighbours; leave it out with "
+            "--alignment monotone"
         )
     if options.scope != DOCUMENT and options.document_pairs is not None:
         raise ValueError("--document-pairs: is for --scope document; give both or neither")

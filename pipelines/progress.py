@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import os
 import sys
@@ -119,8 +120,15 @@ class Monitor:
     def __init__(self, meter: MakeMeter = LogLines) -> None:
         self.seconds: dict[str, float] = {}
         self.peak_bytes = 0
+        self._part = ""
         self._meter = meter
         self._begun = time.perf_counter()
+
+    def of(self, part: str) -> Monitor:
+        """Return a monitor for a part of the run, which it names; its seconds count here, too."""
+        monitor = copy.copy(self)
+        monitor._part = part
+        return monitor
 
     def started(self) -> None:
         """Note that the first stage begins."""
@@ -137,7 +145,7 @@ class Monitor:
 
         ``part`` says which piece it is, where there are several.
         """
-        meter = self._meter(f"{name} {part}" if part else name, total, unit)
+        meter = self._meter(" ".join(filter(None, [name, self._part, part])), total, unit)
         try:
             yield meter
         finally:

@@ -19,6 +19,7 @@ from miner.storage.artefacts import Artefact
 from miner.storage.layout import (
     CORPUS,
     DOCUMENT,
+    MERGES,
     ROWS,
     VECTORS,
     list_files,
@@ -260,11 +261,37 @@ class ShardNeighbours:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DocumentBatch:
+    """Document pairs to be aligned: part ``index`` of the list cut into ``of`` equal ones."""
+
+    index: int
+    of: int
+    shards: Sequence[ShardNeighbours]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlignedDocuments:
+    """The aligned beads of a batch's documents, sealed."""
+
+    batch: DocumentBatch
+    beads: Artefact
+
+
+@dataclass(frozen=True, kw_only=True)
 class ChosenPairs:
-    """The chosen pairs, sealed as rows and scores, best first, and what they were chosen from."""
+    """The chosen pairs, sealed as rows and scores, best first, and what they were chosen from.
+
+    ``merges`` has the rows that a row stands for in monotone alignments; None in others.
+    """
 
     pairs: Artefact
     shards: Sequence[ShardNeighbours]
+    merges: Artefact | None = None
+
+    @property
+    def merges_key(self) -> Mapping[str, str]:
+        """What decides which texts are merged."""
+        return {"merges": self.merges.files[MERGES]} if self.merges else {}
 
     def of_side(self, side: str) -> list[ShardNeighbours]:
         """Return the neighbours of a side's shards."""

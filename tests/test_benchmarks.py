@@ -1,10 +1,12 @@
 """The benchmarks run, on next to nothing; what they measure is for people to look at."""
 
+import json
 import lzma
 import os
 import random
 import re
 import runpy
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from encoder import BUNDLED, load_encoder
+from tests.encoder.training.language import write_pairs
 
 ROOT = Path(__file__).parents[1]
 Run = Callable[..., str]
@@ -57,6 +60,52 @@ def test_pipeline(run: Run, tmp_path: Path) -> None:
     out = run("pipeline.py", tmp_path, "--rows", 100)
     assert "source: 100 sentences read" in out
     assert re.search(r"100 x 100 sentences, \d+ pairs: [\d.]+ s and [\d.]+ GiB", out)
+
+
+def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of CLDR's JSON and of message catalogues; what is no name in both languages is left out."""
+    data, cldr, locale = (tmp_path / name for name in ("data", "cldr", "locale"))
+    data.mkdir()
+    for name in ("nb-en", "nb-sv"):
+        write_pairs(data / f"{name}.tsv.xz", [("a", "b")])
+    for code, names in (("en", ["Norway", "Mars", "x", "9"]), ("no", ["Norge", "Mars", "æ", "9"])):
+        territories = {"NO": names[0], "M": names[1], "X": names[2], "9": names[3], code: "own"}
+        told = {"main": {code: {"localeDisplayNames": {"territories": territories}}}}
+        dog = {"🐶": {"default": [f"{names[0]} {code}", "dog"], "tts": ["dog"]}}
+        words = {"identity": {"language": code}, "annotations": dog}
+        for place, content in (
+            (f"cldr-localenames-full/main/{code}/territories.json", told),
+            (f"cldr-annotations-full/annotations/{code}/annotations.json", {"annotations": words}),
+        ):
+            path = cldr / place
+            path.parent.mkdir(parents=True)
+            path.write_text(json.dumps(content), "utf-8")
+    catalogue = locale / "nb" / "LC_MESSAGES" / "iso_3166-1.mo"
+    catalogue.parent.mkdir(parents=True)
+    catalogue.write_bytes(made_catalogue({"": "header", "in Europe\4Finland": "Finland\nFin"}))
+    options = ["--cldr", str(cldr), "--catalogues", str(locale)]
+    monkeypatch.setattr(sys, "argv", ["names.py", str(data), *options])
+    runpy.run_path(str(ROOT / "benchmarks" / "names.py"), run_name="__main__")
+    assert sorted(path.name for path in data.glob("names.*")) == ["names.nb-en.tsv.xz"]
+    assert lzma.open(data / "names.nb-en.tsv.xz", "rt", encoding="utf-8").read().splitlines() == [
+        "Norge no, dog\tNorway en, dog\tcldr",
+        "dog\tdog\tcldr",
+        "Norge\tNorway\tcldr",
+        "Mars\tMars\tcldr",
+        "Finland Fin\tFinland\tiso-codes",
+    ]
+
+
+def made_catalogue(messages: dict[str, str]) -> bytes:
+    """Write a message catalogue as GNU gettext does: two tables of lengths and places, texts."""
+    texts = [text.encode() for part in (messages.keys(), messages.values()) for text in part]
+    start = 28 + 8 * len(texts)
+    header = struct.pack("<7I", 0x950412DE, 0, len(messages), 28, 28 + 4 * len(texts), 0, start)
+    places = (start + sum(len(text) + 1 for text in texts[:number]) for number in range(len(texts)))
+    table = (
+        struct.pack("<2I", len(text), place) for text, place in zip(texts, places, strict=True)
+    )
+    return header + b"".join(table) + b"".join(text + b"\0" for text in texts)
 
 
 @pytest.mark.slow

@@ -46,12 +46,16 @@ def tokenize_pairs(
     corpus_weights: Mapping[str, float],
     *,
     times: float = 1.0,
+    one_sided: bool = False,
 ) -> TokenPairs:
-    """Tokenise both sides; corpora without an entry in ``corpus_weights`` weigh 1."""
+    """Tokenise both sides, or the source, the targets then being empty.
+
+    Corpora without an entry in ``corpus_weights`` weigh 1.
+    """
     return TokenPairs(
         name=text.name,
         source=tokenizer.encode(text.source),
-        target=tokenizer.encode(text.target),
+        target=Tokens.of([()] * len(text)) if one_sided else tokenizer.encode(text.target),
         weight=pair_weights(text, corpus_weights),
         times=times,
     )

@@ -46,7 +46,8 @@ def held_out_error(texts: Sequence[ParallelText]) -> Measure:
 
 def retrieval_error(encoder: Encoder, text: ParallelText) -> float:
     """Return the share of sentences whose nearest neighbour is no translation, both ways."""
-    cosines = encoder.encode(text.source) @ encoder.encode(text.target).T
+    source, target = map(encoder.for_language, text.name.partition("-")[::2])
+    cosines = source.encode(text.source) @ target.encode(text.target).T
     own = np.arange(len(text))
     wrong = [(cosines.argmax(axis=axis) != own).mean() for axis in (0, 1)]
     return float(np.mean(wrong))

@@ -108,7 +108,8 @@ class ObjectiveOptions(Checked):
     """What all objectives have.
 
     A batch is measured in sentence pairs, or ``in_tokens``; the learning rate falls to zero at the
-    last step, or stays ``constant``. With ``teacher`` there must be an encoder to learn from.
+    last step, or stays ``constant``. With ``teacher`` there must be an encoder to learn from. If
+    ``one_sided``, what is trained sees the sources alone.
     """
 
     name: ClassVar[str]
@@ -116,6 +117,7 @@ class ObjectiveOptions(Checked):
     in_tokens: ClassVar[bool] = False
     constant: ClassVar[bool] = False
     teacher: ClassVar[bool] = False
+    one_sided: ClassVar[bool] = False
 
     batch_size: int = option(
         1024,
@@ -169,11 +171,26 @@ class DistillationOptions(ObjectiveOptions):
     teacher = True
 
 
+@dataclass(frozen=True, kw_only=True)
+class AdditionOptions(ObjectiveOptions):
+    """Of ``encoder.training.tasks.addition``; the space is that of the teacher, unwhitened."""
+
+    name = "addition"
+    summary = "ranking by a teacher's vectors of the target languages, which it keeps"
+    teacher = True
+    one_sided = True
+
+    whitening: float = 0.0
+    margin: float = same(RankingOptions, "margin", 0.2)
+    scale: float = same(RankingOptions, "scale", 20.0)
+
+
 ARCHITECTURES: dict[str, type[ArchitectureOptions]] = {
     kind.name: kind for kind in (BagOptions, BiLSTMOptions, TransformerOptions)
 }
 OBJECTIVES: dict[str, type[ObjectiveOptions]] = {
-    kind.name: kind for kind in (RankingOptions, TranslationOptions, DistillationOptions)
+    kind.name: kind
+    for kind in (RankingOptions, TranslationOptions, DistillationOptions, AdditionOptions)
 }
 
 

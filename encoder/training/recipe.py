@@ -6,7 +6,6 @@ import logging
 import os
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from encoder import Encoder
+    from encoder.training.architectures.model import Save
     from encoder.training.options import Recipe
 
 logger = logging.getLogger(__name__)
@@ -83,6 +83,7 @@ def train_encoder(
                 tokenizer,
                 recipe.corpus_weights,
                 times=recipe.pair_weights.get(text.name, 1.0),
+                one_sided=options.objective.one_sided,
             )
             for text in some
         ]
@@ -105,9 +106,12 @@ def train_encoder(
         task.prepare(model, pairs)
         logger.info("going on after step %d", state.step)
     sample = list(sample_sentences(recipe, texts, WHITENING_SENTENCES))
-    finish = partial(
-        model.finished, tokenizer, sample=sample, whitening=options.objective.whitening
-    )
+
+    def finish() -> tuple[Encoder, Save]:
+        whitening = options.objective.whitening
+        encoder, save = model.finished(tokenizer, sample=sample, whitening=whitening)
+        return task.whole(encoder), save
+
     facts = _facts(recipe, texts, identity)
     keeper = Keeper(output, state, measures=measures, best_by=best_by, finish=finish, facts=facts)
     losses: list[float] = []
@@ -201,14 +205,16 @@ def _warn_of_unknown(recipe: Recipe, texts: Sequence[ParallelText]) -> None:
 def sample_sentences(recipe: Recipe, texts: list[ParallelText], most: int) -> Iterator[str]:
     """Draw ``most`` source sentences of each language pair, if it has them, and a third of targets.
 
-    Targets are the same language in nearly every pair, hence fewer; what is down-weighted in
-    training is so here.
+    Targets are the same language in nearly every pair, hence fewer, and none where they are not
+    embedded; what is down-weighted in training is so here.
     """
+    one_sided = recipe.options.objective.one_sided
     generator = np.random.default_rng(recipe.options.seed)
     for text in texts:
         weight = pair_weights(text, recipe.corpus_weights).astype(np.float64)
         count = min(most, int(weight.sum()))
-        for sentences, share in ((text.source, count), (text.target, count // 3)):
+        shown = 0 if one_sided else count // 3
+        for sentences, share in ((text.source, count), (text.target, shown)):
             rows: NDArray[np.int64] = generator.choice(
                 len(text), share, replace=False, p=weight / weight.sum()
             )

@@ -114,8 +114,8 @@ def _columns(run: Run, gold: Gold | None, null: Null | None) -> dict[str, object
         "cosine": np.round(shown.cosine.astype(np.float64), 4).tolist(),
         "source": sources,
         "target": targets,
-        "source_id": run.source.ids(shown.source),
-        "target_id": run.target.ids(shown.target),
+        "source_id": [" ".join(ids) for ids in run.source.pair_ids(shown.source)],
+        "target_id": [" ".join(ids) for ids in run.target.pair_ids(shown.target)],
         "chance": None if chances is None else np.round(chances, 4).tolist(),
         "right": gold.judgements.correct[: len(shown)].astype(int).tolist() if gold else None,
     }

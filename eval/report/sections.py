@@ -181,7 +181,8 @@ def _rejected(run: Run) -> str:
         return ""
     counts = ", ".join(f"{name} {count:,}" for name, count in run.summary["filters"].items())
     best = run.rejected.best(EXAMPLES)
-    texts = (side.texts(best[f"{side.name}_row"].to_numpy()) for side in (run.source, run.target))
+    sides = (run.source, run.target)
+    texts = (side.pair_texts(best[f"{side.name}_row"].to_numpy()) for side in sides)
     scores = [f"{score:.4f}" for score in best["score"].to_pylist()]
     rows = [list(row) for row in zip(*texts, scores, best["reason"].to_pylist(), strict=True)]
     heads = ["source", "target", run.score_name, "reason"]

@@ -14,13 +14,13 @@ from miner.arrays import AlignedPairs
 def pair_table(run: Run, places: Sequence[int]) -> str:
     """Return a table of the pairs at some places, with texts, scores and ids."""
     pairs = run.pairs.take(np.array(places, dtype=np.int64))
-    texts = run.source.texts(pairs.source), run.target.texts(pairs.target)
-    ids = run.source.ids(pairs.source), run.target.ids(pairs.target)
+    texts = run.source.pair_texts(pairs.source), run.target.pair_texts(pairs.target)
+    ids = run.source.pair_ids(pairs.source), run.target.pair_ids(pairs.target)
     scores = {run.score_name: pairs.score}
     if isinstance(pairs, AlignedPairs):
         scores["margin"] = pairs.margin
     shown = [[f"{score:.4f}" for score in column.tolist()] for column in scores.values()]
-    both_ids = ["\n".join(both) for both in zip(*ids, strict=True)]
+    both_ids = ["\n".join([*own, *others]) for own, others in zip(*ids, strict=True)]
     rows = [list(row) for row in zip(*texts, *shown, both_ids, strict=True)]
     return table(["source", "target", *scores, "ids"], rows, texts=2)
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from eval.runs.side import Side
 from eval.runs.store import Run
 from miner.arrays import NO_NEIGHBOUR
+from miner.choices import MONOTONE
 from miner.margin import margin_scores
 
 
@@ -110,6 +111,8 @@ def _verdict(
         rejected = _exact(run.rejected.find(source, target), source, target)
         if rejected is not None:
             return f"not mined: rejected by the filter {rejected['reason']}"
+    if run.options.get("alignment") == MONOTONE:
+        return "not mined: no pair of aligned sentences begins with both"
     if margin is None:
         return f"not mined: neither is among the {run.options['k']} nearest of the other"
     chosen = run.chosen.find(source, target)

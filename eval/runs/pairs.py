@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from eval.runs.store import Run
+from miner.choices import MONOTONE
 from miner.storage.atomic import atomic_file
 from miner.storage.places import Place
 
@@ -45,20 +46,27 @@ def write_jsonl(
                 (run.source, run.pairs.source[block]),
                 (run.target, run.pairs.target[block]),
             )
+            merged = run.options.get("alignment") == MONOTONE
             sentences = [
-                column for side, rows in sides for column in (side.all_ids(rows), side.texts(rows))
+                column
+                for side, rows in sides
+                for column in (
+                    side.pair_ids(rows) if merged else side.all_ids(rows),
+                    side.pair_texts(rows),
+                )
             ]
             numbers = [values[block].tolist() for values in figures.values()]
             for values, one, text, other, translation in zip(
                 zip(*numbers, strict=True), *sentences, strict=True
             ):
+                texts = {"source_text": text, "target_text": translation}
+                repeats = {"source_duplicates": one[1:], "target_duplicates": other[1:]}
                 record = {
                     **dict(zip(figures, values, strict=True)),
-                    "source_id": one[0],
-                    "target_id": other[0],
-                    "source_text": text,
-                    "target_text": translation,
-                    "source_duplicates": one[1:],
-                    "target_duplicates": other[1:],
+                    **(
+                        {"source_ids": one, "target_ids": other, **texts}
+                        if merged
+                        else {"source_id": one[0], "target_id": other[0], **texts, **repeats}
+                    ),
                 }
                 file.write(json.dumps(record, ensure_ascii=False) + "\n")

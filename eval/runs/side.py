@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,9 +19,11 @@ import pyarrow.parquet as pq
 
 from eval.metrics.bucc import Ids
 from miner.arrays import Neighbours
+from miner.choices import MONOTONE
 from miner.storage.artefacts import Artefact, open_artefact
 from miner.storage.layout import (
     DUPLICATES,
+    MERGES,
     ROWS,
     VECTORS,
     WorkFolder,
@@ -28,6 +31,7 @@ from miner.storage.layout import (
     shard_file,
     shard_name,
 )
+from miner.storage.merges import Merges, joined_texts, list_offsets
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,14 +48,19 @@ class Side:
     def __init__(self, work: WorkFolder, name: str, options: Mapping[str, Any]) -> None:
         self.name = name
         self._corpus = open_artefact(work.sentences(name))
-        shards = [shard_name(name, index) for index in range(len(self._corpus.facts["shards"]))]
-        self._embedded = [open_artefact(work.embeddings(shard)) for shard in shards]
+        indices = range(len(self._corpus.facts["shards"]))
+        self._embedded = [open_artefact(work.embeddings(name, index)) for index in indices]
+        shards = [shard_name(name, index) for index in indices]
         self._scope = options["scope"]
         self._margin_scope = options["margin_scope"] or self._scope
         self._lists = {
             scope: [open_artefact(work.neighbours(shard, scope)) for shard in shards]
             for scope in {self._scope, self._margin_scope}
         }
+        is_merged = options.get("alignment") == MONOTONE
+        self._merges = (
+            Merges(open_artefact(work.pairs).checked(MERGES), name) if is_merged else None
+        )
         self._group = lru_cache(maxsize=KEPT_GROUPS)(self._read_group)
 
     def text(self, row: int) -> str:
@@ -69,6 +78,21 @@ class Side:
     def ids(self, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
         """Return the ids of the sentences at rows, in their order."""
         return self._column("id", rows)
+
+    def pair_texts(self, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
+        """Return the texts of pairs at rows: of several sentences where these were merged."""
+        if self._merges is None:
+            return self.texts(rows)
+        lists = self._merges.rows_of(pa.array(rows, pa.int64()))
+        return joined_texts(self.texts(lists.flatten().to_numpy()), list_offsets(lists))
+
+    def pair_ids(self, rows: Sequence[int] | NDArray[np.int64]) -> list[list[str]]:
+        """Return the ids of what pairs at rows are made of."""
+        if self._merges is None:
+            return [[own] for own in self.ids(rows)]
+        lists = self._merges.rows_of(pa.array(rows, pa.int64()))
+        ids = self.ids(lists.flatten().to_numpy())
+        return [ids[first:last] for first, last in pairwise(list_offsets(lists).tolist())]
 
     def all_texts(self) -> Iterator[str]:
         """Yield every sentence, by row."""

@@ -122,7 +122,7 @@ class Run:
     @cached_property
     def texts(self) -> tuple[list[str], list[str]]:
         """The sources and the targets of all pairs."""
-        return self.source.texts(self.pairs.source), self.target.texts(self.pairs.target)
+        return self.source.pair_texts(self.pairs.source), self.target.pair_texts(self.pairs.target)
 
     @cached_property
     def lists(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -178,5 +178,6 @@ def open_run(directory: Place) -> Run:
             f"{directory}: adit clean removed what this needs of the run that was there; "
             "give the run's command again"
         )
+    work = WorkFolder(directory, corpora=tuple(summary["options"].get("corpus_names", SIDES)))
     source, target = (Side(work, name, summary["options"]) for name in SIDES)
     return Run(directory=directory, summary=summary, source=source, target=target)

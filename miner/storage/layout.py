@@ -2,12 +2,16 @@
 
     sentences/SIDE/             NNNNN.parquet (a shard's sentences), duplicates, rejected, inputs
     embeddings/SIDE/NNNNN/      rows.npy, vectors.npy, dropped.parquet; batches/ while it is made
+    documents/SIDE/NNNNN/       documents.parquet, sums.npy (--document-pairs auto)
+    documents/pairs/            pairs.tsv
     indexes/cells/              centroids.npy
     indexes/SIDE/trained/       trained.faiss
     indexes/SIDE/NNNNN/         index.faiss, or cells.npy
     tiles/NNNNN-NNNNN/          SIDE.NNNNN.ids.npy and .cosines.npy of each shard in the tile
+    beads/NNNNN/                beads.parquet (--alignment monotone)
     neighbours/SIDE/NNNNN/      SIDE.ids.npy and SIDE.cosines.npy
-    pairs/ aligned/ rated/ filtered/   pairs.parquet; rejected.parquet, where filters are used
+    pairs/ aligned/ rated/ filtered/   pairs.parquet; rejected.parquet, where filters are used;
+                                merges.parquet (--alignment monotone)
     rejected/SIDE.parquet       what was left out of a side
     progress/                   what the run has done so far
     run.json                    counts of everything, and the options
@@ -15,6 +19,10 @@
 Folders of artefacts hold a ``seal.json``, too (``miner.storage.artefacts``). ``NNNNN`` is the index
 of a shard; a tile is named after the first shards of both its groups. What was found in paired
 documents lies in ``tiles/NNNNN-NNNNN-documents`` and ``neighbours/SIDE/NNNNN-documents``.
+
+A run of many languages has ``sentences/`` and ``embeddings/`` by language instead of by side, and a
+folder ``mined/XX-YY/`` with all the rest for each pair of them. ``languages/XX.jsonl`` are the
+records of a corpus of many languages.
 """
 
 from __future__ import annotations
@@ -30,16 +38,21 @@ CORPUS, DOCUMENT = SCOPES = ("corpus", "document")
 
 # What ``clean`` removes, and what else no output may lie in.
 ARTEFACTS = (
-    *("sentences", "embeddings", "indexes", "tiles", "neighbours"),
+    *("sentences", "embeddings", "documents", "indexes", "tiles", "neighbours"),
+    "beads",
     *("pairs", "aligned", "rated", "filtered"),
+    "languages",
 )
-OWN_FOLDERS = (*ARTEFACTS, "progress", "rejected")
+MINED = "mined"
+OWN_FOLDERS = (*ARTEFACTS, MINED, "progress", "rejected")
 
 DUPLICATES, REJECTED, INPUTS = "duplicates.parquet", "rejected.parquet", "inputs.json"
 ROWS, VECTORS, DROPPED = "rows.npy", "vectors.npy", "dropped.parquet"
 CENTROIDS, CELLS = "centroids.npy", "cells.npy"
 TRAINED, FILLED = "trained.faiss", "index.faiss"
 PAIRS = "pairs.parquet"
+BEADS, MERGES = "beads.parquet", "merges.parquet"
+DOCUMENT_SIZES, DOCUMENT_SUMS, DOCUMENT_PAIRS = "documents.parquet", "sums.npy", "pairs.tsv"
 
 
 def shard_file(index: int) -> str:
@@ -64,29 +77,59 @@ def list_files(name: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class WorkFolder:
-    """The places in a work folder."""
+    """The places in a work folder.
+
+    ``corpora`` are the names of both sides where other pairs share their sentences and vectors.
+    """
 
     root: Place
+    corpora: tuple[str, str] = SIDES
+
+    @property
+    def _shared(self) -> Place:
+        return self.root if self.corpora == SIDES else self.root.parent.parent
+
+    def corpus(self, side: str) -> str:
+        """Return the name of a side's corpus."""
+        return self.corpora[SIDES.index(side)]
+
+    @property
+    def languages(self) -> Place:
+        """The artefact of a corpus of many languages, a file for each."""
+        return self.root / "languages"
+
+    def pair(self, name: str) -> Place:
+        """Return the work folder of one pair of many languages."""
+        return self.root / MINED / name
 
     def sentences(self, side: str) -> Place:
         """Return the artefact of a side's sentences."""
-        return self.root / "sentences" / side
+        return self._shared / "sentences" / self.corpus(side)
 
     def cut(self, side: str) -> Place:
         """Return the file that remembers how a side was cut into shards."""
-        return self.root / "sentences" / f"{side}.cut.json"
+        return self._shared / "sentences" / f"{self.corpus(side)}.cut.json"
 
-    def languages(self, side: str) -> Place:
+    def seen_languages(self, side: str) -> Place:
         """Return the file that remembers what languages a side is in."""
-        return self.root / "sentences" / f"{side}.languages.json"
+        return self._shared / "sentences" / f"{self.corpus(side)}.languages.json"
 
-    def embeddings(self, shard: str) -> Place:
+    def embeddings(self, side: str, index: int) -> Place:
         """Return the artefact of a shard's vectors."""
-        return self.root / "embeddings" / shard
+        return self._shared / "embeddings" / shard_name(self.corpus(side), index)
 
-    def batches(self, shard: str) -> Place:
+    def batches(self, side: str, index: int) -> Place:
         """Return the folder of what is encoded of a shard so far."""
-        return self.embeddings(shard) / "batches"
+        return self.embeddings(side, index) / "batches"
+
+    def document_sums(self, shard: str) -> Place:
+        """Return the artefact of the sums of a shard's documents."""
+        return self.root / "documents" / shard
+
+    @property
+    def document_pairs(self) -> Place:
+        """The artefact of the document pairs that were found."""
+        return self.root / "documents" / "pairs"
 
     @property
     def cells(self) -> Place:
@@ -113,6 +156,10 @@ class WorkFolder:
     def neighbours(self, shard: str, scope: str) -> Place:
         """Return the artefact of a shard's neighbours."""
         return self.root / "neighbours" / f"{shard}{_suffix(scope)}"
+
+    def beads(self, index: int) -> Place:
+        """Return the artefact of a batch of aligned documents."""
+        return self.root / "beads" / f"{index:05d}"
 
     @property
     def pairs(self) -> Place:

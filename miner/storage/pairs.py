@@ -21,35 +21,36 @@ if TYPE_CHECKING:
 __all__ = ["Origin", "Output", "OutputError", "check_output", "pairs_schema", "write_pairs"]
 
 
-def pairs_schema(*, aligned: bool = False, rated: bool = False, reasons: bool = False) -> pa.Schema:
+def pairs_schema(
+    *, aligned: bool = False, rated: bool = False, merged: bool = False, reasons: bool = False
+) -> pa.Schema:
     """Return the Arrow schema of the pairs: the fields of JSON lines and Parquet, in this order.
 
-    Rated pairs have their ``probability``, aligned ones what their score is made of, those that
-    filters rejected the ``reason``.
+    Rated pairs have their ``probability``, aligned ones what their score is made of, merged ones
+    lists of ids and rows, those that filters rejected the ``reason``.
     """
     import pyarrow as pa
 
     ids = pa.list_(pa.string())
+    plural, own, row = ("s", ids, pa.list_(pa.int64())) if merged else ("", pa.string(), pa.int64())
+    found = {"rank": pa.int32(), "direction": pa.string()}
     schema = pa.schema(
         {
             "score": pa.float64(),
             **({"probability": pa.float64()} if rated else {}),
             **(aligned_fields() if aligned else {}),
-            "source_id": pa.string(),
-            "target_id": pa.string(),
+            f"source_id{plural}": own,
+            f"target_id{plural}": own,
             "source_doc": pa.string(),
             "target_doc": pa.string(),
             "source_text": pa.string(),
             "target_text": pa.string(),
-            "source_row": pa.int64(),
-            "target_row": pa.int64(),
+            f"source_row{plural}": row,
+            f"target_row{plural}": row,
             "cosine": pa.float32(),
             "source_mean": pa.float64(),
             "target_mean": pa.float64(),
-            "rank": pa.int32(),
-            "direction": pa.string(),
-            "source_duplicates": ids,
-            "target_duplicates": ids,
+            **({} if merged else {**found, "source_duplicates": ids, "target_duplicates": ids}),
         }
     )
     return schema.append(pa.field("reason", pa.string())) if reasons else schema
@@ -75,6 +76,7 @@ def write_pairs(
     origin: Origin,
     aligned: bool = False,
     rated: bool = False,
+    merged: bool = False,
     reasons: bool = False,
 ) -> int:
     """Write pairs in the order they come, each file whole or not at all; returns how many.
@@ -95,7 +97,7 @@ def write_pairs(
             files = [
                 open_files.enter_context(_compressed(place, output.compression)) for place in places
             ]
-            schema = pairs_schema(aligned=aligned, rated=rated, reasons=reasons)
+            schema = pairs_schema(aligned=aligned, rated=rated, merged=merged, reasons=reasons)
             return output.format.load().write(files, batches, schema, origin)
 
 

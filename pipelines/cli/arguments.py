@@ -10,28 +10,40 @@ from pathlib import Path
 
 from encoder import ENCODERS
 from encoder import PRECISIONS as ENCODER_PRECISIONS
-from miner.choices import FILTERS, MARGINS, RETRIEVALS, SCORES, SEARCH_PRECISIONS
+from miner.choices import (
+    ALIGNMENTS,
+    FILTERS,
+    MARGINS,
+    RETRIEVALS,
+    SCORES,
+    SEARCH_PRECISIONS,
+)
 from miner.commandline import add_common_options
 from miner.storage.corpus.formats import INPUT_FORMATS
 from miner.storage.layout import SCOPES
-from miner.storage.places import place
+from miner.storage.places import Place, place
 from pipelines.options import CorpusOptions, MiningOptions
 
+AUTO_PAIRS = "auto"
 
-def mine_parser(prog: str) -> argparse.ArgumentParser:
-    """Return the parser of ``adit mine``."""
+
+def mine_parser(prog: str, *, many: bool = False) -> argparse.ArgumentParser:
+    """Return the parser of ``adit mine``; of ``many`` languages, without source and target."""
     parser = argparse.ArgumentParser(
         prog=prog,
-        description="Mine the sentence pairs of two corpora that are translations of each other.",
+        usage=f"{prog} [options] SRC TGT -o OUT\n       {prog} [options] --languages DIR -o OUTDIR",
+        description="Mine the sentence pairs of two corpora that are translations of each other, "
+        "or of every two of many.",
         epilog="SRC and TGT hold one sentence a line, or records with id, document and text; "
         ".gz, .xz, .zst and .bz2 are decompressed. Invalid input exits with status 2 and a "
         "one-line error. 'adit status', 'report', 'why', 'calibrate' and 'rescore' read the "
         "work folder (--work-dir) of a run.",
     )
-    parser.add_argument(
-        "source", type=place, metavar="SRC", help="source corpus: a file or a folder of files"
-    )
-    parser.add_argument("target", type=place, metavar="TGT", help="target corpus, likewise")
+    if not many:
+        parser.add_argument(
+            "source", type=place, metavar="SRC", help="source corpus: a file or a folder of files"
+        )
+        parser.add_argument("target", type=place, metavar="TGT", help="target corpus, likewise")
     parser.add_argument(
         *("-o", "--output"),
         type=place,
@@ -41,6 +53,7 @@ def mine_parser(prog: str) -> argparse.ArgumentParser:
         ".tmx, .dataset (a folder for Hugging Face's datasets), or a name with %% such as pairs.%% "
         "for two files of lines, by language; text also with .gz or .zst",
     )
+    _add_language_options(parser)
     _add_input_options(parser)
     _add_vector_options(parser)
     _add_mining_options(parser)
@@ -48,6 +61,29 @@ def mine_parser(prog: str) -> argparse.ArgumentParser:
     _add_run_options(parser)
     add_common_options(parser)
     return parser
+
+
+def _add_language_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("many languages").add_argument
+    add(
+        "--languages",
+        type=place,
+        metavar="DIR",
+        help="mine pairs of many languages, each read and encoded once: a folder with a file or "
+        "folder for each, named by its ISO 639 code (de.txt, pt-BR.jsonl.gz, news.de, zh/), or a "
+        "corpus with a field 'language' (.jsonl, .parquet); OUT is a folder then",
+    )
+    add(
+        "--pairs",
+        metavar="PAIRS",
+        help="with --languages: the pairs to mine, such as de-en,fr-en (default: all)",
+    )
+    add(
+        "--format",
+        metavar="ENDING",
+        help="with --languages: the format of OUT/XX-YY.ENDING, named as for OUT: tsv, tsv.gz, "
+        "jsonl, parquet, tmx, dataset or %% (default: tsv)",
+    )
 
 
 def _add_input_options(parser: argparse.ArgumentParser) -> None:
@@ -191,21 +227,32 @@ def _add_document_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--scope",
         choices=SCOPES,
-        default=MiningOptions.scope,
-        help="document: search each sentence only in the documents paired with its own "
-        f"(default: {MiningOptions.scope})",
+        help="document: search each sentence only in the document paired with its own (default: "
+        "document with --document-pairs, --alignment monotone, and for two folders of documents; "
+        "or else corpus)",
     )
     add(
         "--document-pairs",
-        type=place,
+        type=_document_pairs,
         metavar="FILE",
-        help="for --scope document: SOURCE_DOCUMENT TAB TARGET_DOCUMENT lines",
+        help="SOURCE_DOCUMENT TAB TARGET_DOCUMENT lines, or auto, which pairs those that are "
+        "translations of each other by what they say and by their names (default: auto)",
+    )
+    add(
+        "--alignment",
+        choices=ALIGNMENTS,
+        help="monotone: align paired documents in order, with merged, split and missing sentences "
+        "(default: monotone for two folders of documents, or else free)",
     )
     add(
         "--margin-scope",
         choices=SCOPES,
         help="where the neighbours are that margins compare with (default: as --scope)",
     )
+
+
+def _document_pairs(text: str) -> Place | str:
+    return text if text == AUTO_PAIRS else place(text)
 
 
 def _add_run_options(parser: argparse.ArgumentParser) -> None:

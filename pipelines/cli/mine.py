@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import re
 import sys
 import tempfile
 import threading
@@ -20,11 +21,14 @@ from miner.storage.places import Place
 from miner.storage.remote import RemotePath
 from pipelines import progress
 from pipelines.cli.arguments import embed_parser, mine_parser
+from pipelines.cli.documents import decide_documents
 from pipelines.cli.main import WORK_FOLDER_COMMANDS, run
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.resources.memory import parse_size
 
 logger = logging.getLogger(__name__)
+
+_MANY = re.compile(r"--languages(=.*)?", re.DOTALL)
 
 
 def mine_corpus(argv: Sequence[str] | None = None, prog: str = "mine-corpus") -> int:
@@ -37,11 +41,18 @@ def mine_corpus(argv: Sequence[str] | None = None, prog: str = "mine-corpus") ->
         if not Path(argv[0]).exists():
             return run(argv[0], argv[1:], f"{prog} {argv[0]}")
         return run_command(lambda: _refuse(argv[0]), prog)
-    parser = mine_parser(prog)
     own, beam_options = _split(argv)
+    parser = mine_parser(prog, many=any(_MANY.fullmatch(argument) for argument in own))
     args = parser.parse_args(own, argparse.Namespace(beam_options=beam_options))
     if beam_options and args.runner is None:
         parser.error("options after -- are for the --runner, which is not given")
+    if args.languages is not None:
+        from pipelines.cli.mine_many import mine_languages
+
+        return run_command(lambda: mine_languages(args), parser.prog)
+    for option in ("pairs", "format"):
+        if getattr(args, option) is not None:
+            parser.error(f"--{option} is for --languages, which is not given")
     return run_command(lambda: _mine(args), parser.prog)
 
 
@@ -72,16 +83,18 @@ def _mine(args: argparse.Namespace) -> int:
     from pipelines.run.mining import mine_corpus as run
     from pipelines.stages.summary import describe, next_steps, read_summary
 
+    decide_documents(args)
     if args.plan:
         from pipelines.resources.estimate import plan_run
 
-        sys.stdout.write(plan_run(_mining_options(args, _planned_work_dir(args))) + "\n")
+        options = mining_options(args, _planned_work_dir(args), *_sides(args))
+        sys.stdout.write(plan_run(options) + "\n")
         return 0
     for corpus in (args.source, args.target):
         if corpus.is_dir():
             logger.info(describe_folder(corpus))
     with _work_dir(args) as work_dir:
-        options = _mining_options(args, work_dir)
+        options = mining_options(args, work_dir, *_sides(args))
         try:
             run(options, monitor)
         except KeyboardInterrupt:
@@ -124,20 +137,29 @@ def _planned_work_dir(args: argparse.Namespace) -> Place:
     return args.work_dir or args.output.parent / f".{args.output.name}-"
 
 
-def _mining_options(args: argparse.Namespace, work_dir: Place) -> MiningOptions:
+def mining_options(
+    args: argparse.Namespace, work_dir: Place, source: CorpusOptions, target: CorpusOptions
+) -> MiningOptions:
     """Return the options of the arguments, which have the names of the fields."""
     given = {**vars(args), "work_dir": work_dir, "beam_options": tuple(args.beam_options)}
+    given |= {"source": source, "target": target}
     given["memory"] = None if args.memory is None else parse_size(args.memory)
-    for side, short in (("source", "src"), ("target", "tgt")):
-        given[side] = CorpusOptions(
+    names = [field.name for field in fields(MiningOptions)]
+    return MiningOptions(**{name: given[name] for name in names if name in given})
+
+
+def _sides(args: argparse.Namespace) -> list[CorpusOptions]:
+    given = vars(args)
+    return [
+        CorpusOptions(
             path=given[side],
             language=given[f"{short}_lang"],
             input_format=args.input_format,
             embeddings=given[f"{short}_embeddings"],
             dim=args.dim,
         )
-    names = [field.name for field in fields(MiningOptions)]
-    return MiningOptions(**{name: given[name] for name in names if name in given})
+        for side, short in (("source", "src"), ("target", "tgt"))
+    ]
 
 
 def set_up_logging(args: argparse.Namespace) -> progress.Monitor:

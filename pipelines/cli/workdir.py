@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from miner.commandline import add_version, run_command
-from miner.storage.layout import ARTEFACTS, WorkFolder
+from miner.storage.layout import ARTEFACTS, MINED, SOURCE, WorkFolder
 from miner.storage.places import Place, place, remove_tree, tree_files
 from pipelines.run.ledger import StageState, first_failure, read_stages
 from pipelines.run.locking import is_locked
@@ -39,7 +39,8 @@ def _status(work_dir: Place) -> int:
     if is_locked(work_dir):
         state = "at work"
     elif _is_finished(stages):
-        state = "finished" if folder.pairs.is_dir() else "finished, and emptied by clean"
+        kept = folder.sentences(SOURCE).parent.is_dir()
+        state = "finished" if kept else "finished, and emptied by clean"
     elif failure := first_failure(folder):
         state = f"failed: {failure.line}"
     else:
@@ -71,9 +72,11 @@ def _clean(work_dir: Place) -> int:
             "again, or remove the folder"
         )
     freed = 0
-    for folder in ARTEFACTS:
-        freed += sum(size for _, size in tree_files(work_dir / folder))
-        remove_tree(work_dir / folder)
+    mined = work_dir / MINED
+    for part in (work_dir, *(mined.iterdir() if mined.is_dir() else ())):
+        for name in ARTEFACTS:
+            freed += sum(size for _, size in tree_files(part / name))
+            remove_tree(part / name)
     sys.stdout.write(f"{work_dir}: {freed / 1e6:,.1f} MB removed\n")
     return 0
 
@@ -88,4 +91,5 @@ def _stages(work_dir: Place) -> list[StageState]:
 
 
 def _is_finished(stages: Sequence[StageState]) -> bool:
-    return stages[-1].done > 0
+    last = stages[-1]
+    return last.expected is not None and last.done >= last.expected

@@ -18,6 +18,7 @@ from miner.knn.machine_trial import measure_machine
 from miner.knn.method import CellSpec, CorpusMethod, auto_method, default_cells
 from miner.storage.layout import DOCUMENT, SIDES, SOURCE, TARGET
 from pipelines.context import RunContext
+from pipelines.job import job_of
 from pipelines.options import MiningOptions, check_options
 from pipelines.progress import counted
 from pipelines.resources.fitting import (
@@ -46,7 +47,7 @@ def plan_run(options: MiningOptions) -> str:
         raise ValueError(
             "--plan: is for --scope corpus; what documents cost depends on their sizes"
         )
-    run = RunContext(options)
+    run = RunContext(job_of(options))
     start = time.perf_counter()
     load_libraries(run, MAX_TRIED)
     start_up = process_seconds + time.perf_counter() - start

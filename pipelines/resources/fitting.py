@@ -91,16 +91,21 @@ def measure_side(run: RunContext, side: str) -> SideSize:
 
 
 def fit_shards(run: RunContext) -> int:
-    """Return how many rows a shard may have for the run to fit into memory.
+    """Return how many rows a shard may have for every pair of the run to fit into memory.
 
     Raises:
         ValueError: the run does not fit into ``options.memory``, or an input cannot be used.
     """
-    options = run.options
-    if options.memory is not None:
-        return fit_run(
-            run, {side: measure_side(run, side) for side in SIDES}
-        ).options.rows_per_shard
+    pairs = [run.of(name) for name in run.job.pairs]
+    if run.options.memory is not None:
+        corpora = [(run.of(part), side) for part, side in run.job.corpora]
+        sizes = {own.folder.corpus(side): measure_side(own, side) for own, side in corpora}
+        fits = [
+            fit_run(pair, {side: sizes[pair.folder.corpus(side)] for side in SIDES})
+            for pair in pairs
+        ]
+        return min(fit.options.rows_per_shard for fit in fits)
+    options = pairs[0].options
     dims = [_dim_of(run, side) for side in (options.source, options.target)]
     known = max((dim for dim in dims if dim is not None), default=None)
     if known is None:
@@ -163,7 +168,7 @@ def _stages(options: MiningOptions, sizes: Mapping[str, SideSize]) -> dict[str, 
     batch = BATCH_BYTES + round(8 * line * 32_768)
     tile = Problem(sources=shard[SOURCE], targets=shard[TARGET], dim=dim, k=options.k)
     return {
-        "read": batch + (0 if options.keep_duplicates else BLOCK_BYTES * min(BLOCK, longer)),
+        "read": batch + (0 if options.keeps_repeats else BLOCK_BYTES * min(BLOCK, longer)),
         "encode": BATCH_BYTES + 16 * max(shard.values()),
         "search": tile_bytes(tile, threads=_threads()),
         "merge": 80 * options.k * max(shard.values()),

@@ -13,10 +13,9 @@ import shlex
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import apache_beam as beam
 from apache_beam.metrics.cells import DistributionResult
@@ -30,25 +29,28 @@ from encoder import BUNDLED
 from miner.storage import cache
 from miner.threads import usable_cores
 from pipelines.context import RunContext
+from pipelines.job import WHOLE, Job, Of
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.progress import Monitor
 from pipelines.resources.memory import peak_bytes
 from pipelines.run.executor import StageRunner
-from pipelines.run.steps import START, STEPS, Each, Spread, Step
+from pipelines.run.steps import Each, Gather, Spread, Step
 
 ENDING_SECONDS = 10.0  # that workers which were interrupted get
 THREADS = "OMP_NUM_THREADS"
 
 
-def submit(run: RunContext, own: Path) -> None:
-    """Run the steps on Beam as the options say.
+def submit(run: RunContext, steps: Sequence[Step], own: Path) -> None:
+    """Take the steps on Beam as the options say.
 
     ``own`` is a folder on this machine for this run alone.
     """
-    options = _absolute(run.options)
+    parts = {name: _absolute(options) for name, options in run.job.parts.items()}
+    job = replace(run.job, parts=parts)
+    options = job.whole
     runner, beam_options, hints = _engine(options, own)
     pipeline = beam.Pipeline(runner=runner, options=beam_options)
-    build(pipeline, options, hints)
+    build(pipeline, steps, job, hints)
     if options.workers == 1:
         result = pipeline.run()
         result.wait_until_finish()
@@ -58,25 +60,26 @@ def submit(run: RunContext, own: Path) -> None:
 
 
 def build(
-    pipeline: beam.Pipeline, options: MiningOptions, hints: Mapping[str, str] | None = None
+    pipeline: beam.Pipeline,
+    steps: Sequence[Step],
+    job: Job,
+    hints: Mapping[str, str] | None = None,
 ) -> None:
     """Add the steps of a run to ``pipeline``.
 
     ``hints`` are Beam's resource hints for the workers that encode; the others need no accelerator.
     """
     run_id = secrets.token_hex(8)
-    references = pipeline | beam.Create(START)
-    for step in STEPS:
-        references = references | step.name >> _transform(step, options, run_id, hints or {})
+    references = pipeline | beam.Create(job.corpora)
+    for step in steps:
+        references = references | step.name >> _transform(step, job, run_id, hints or {})
 
 
-def _transform(
-    step: Step, options: MiningOptions, run_id: str, hints: Mapping[str, str]
-) -> beam.PTransform:
+def _transform(step: Step, job: Job, run_id: str, hints: Mapping[str, str]) -> beam.PTransform:
     if isinstance(step, Each):
-        stage = beam.ParDo(Stage(step, options, run_id))
+        stage = beam.ParDo(Stage(step, job, run_id))
         return stage.with_resource_hints(**hints) if step.encodes else stage
-    return _Spread(step.key) if isinstance(step, Spread) else _Gather(step.key)
+    return _Spread(step) if isinstance(step, Spread) else _Gather(step)
 
 
 class Stage(beam.DoFn):
@@ -86,23 +89,24 @@ class Stage(beam.DoFn):
     distributions are the ``milliseconds`` of each element and the ``peak bytes`` of a worker.
     """
 
-    def __init__(self, step: Each, options: MiningOptions, run_id: str) -> None:
+    def __init__(self, step: Each, job: Job, run_id: str) -> None:
         self._step = step
-        self._options = options
+        self._job = job
         self._run_id = run_id
         self._done = Metrics.counter("stages", step.name)
         self._milliseconds = Metrics.distribution("milliseconds", step.name)
         self._peak = Metrics.distribution("memory", "peak bytes")
 
-    def process(self, element: object) -> Iterator[object]:
+    def process(self, element: Of) -> Iterator[Of]:
         """Run the stage on one reference, or on all those of a group."""
         start = time.perf_counter()
-        made = _of_worker(self._run_id, self._options)(self._step, element)
+        made = _of_worker(self._run_id, self._job)(self._step, element)
         self._done.inc()
         self._milliseconds.update(round(1000 * (time.perf_counter() - start)))
         self._peak.update(peak_bytes())
         if self._step.account:
-            account = self._step.account(made if self._step.many else made[0])
+            references = [reference for _, reference in made]
+            account = self._step.account(references if self._step.many else references[0])
             for name, count in account.items():
                 Metrics.counter("sentences", name).inc(count)
         yield from made
@@ -113,37 +117,45 @@ _current: dict[str, StageRunner] = {}
 _starting = threading.Lock()
 
 
-def _of_worker(run_id: str, options: MiningOptions) -> StageRunner:
+def _of_worker(run_id: str, job: Job) -> StageRunner:
     """Return what calls this run's stages in this process, made for the first of its elements."""
     with _starting:
         if run_id not in _current:
             _current.clear()
-            _current[run_id] = StageRunner(RunContext(options))
+            _current[run_id] = StageRunner(RunContext(job))
         return _current[run_id]
 
 
 class _Gather(beam.PTransform):
-    """Groups references by a key into lists."""
+    """Groups the references of a part by a key into lists."""
 
-    def __init__(self, key: Callable[[Any], str]) -> None:
+    def __init__(self, step: Gather | Spread) -> None:
         super().__init__()
-        self._key = key
+        self._key = step.key
+        self._whole = isinstance(step, Gather) and step.whole
 
     def expand(self, references: beam.pvalue.PCollection) -> beam.pvalue.PCollection:
-        key = self._key
-        return (
-            references
-            | beam.Map(lambda reference: (key(reference), reference))
-            | beam.GroupByKey()
-            | beam.Map(lambda group: list(group[1]))
-        )
+        key, whole = self._key, self._whole
+
+        def keyed(element: Of) -> tuple[str, Of]:
+            part = WHOLE if whole else element.part
+            return f"{part} {key(element.reference)}", Of(part, element.reference)
+
+        def together(group: tuple[str, Iterable[Of]]) -> Of:
+            found = list(group[1])
+            return Of(found[0].part, [reference for _, reference in found])
+
+        return references | beam.Map(keyed) | beam.GroupByKey() | beam.Map(together)
 
 
 class _Spread(_Gather):
     """Hands each reference to any worker: without it, one stage's worker does the next one's."""
 
     def expand(self, references: beam.pvalue.PCollection) -> beam.pvalue.PCollection:
-        return super().expand(references) | beam.FlatMap(lambda group: group)
+        def apart(group: Of) -> list[Of]:
+            return [Of(group.part, reference) for reference in group.reference]
+
+        return super().expand(references) | beam.FlatMap(apart)
 
 
 def _engine(

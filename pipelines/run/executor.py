@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pipelines.context import RunContext
+from pipelines.job import WHOLE, Of
 from pipelines.resources.memory import release
 from pipelines.run.ledger import Ledger
 from pipelines.run.steps import Each, Gather, Step
@@ -19,11 +20,11 @@ class StageRunner:
         self._run = run
         self._ledger = Ledger(run.folder)
 
-    def __call__(self, step: Each, element: object) -> list[Any]:
+    def __call__(self, step: Each, element: Of) -> list[Of]:
         """Return what a stage makes of one reference, or of the list of a group."""
         start = time.perf_counter()
         try:
-            result = step.stage(self._run, element)
+            result = step.stage(self._run.of(element.part), element.reference)
         except BaseException as error:
             self._ledger.note_failed(step.name, error)
             raise
@@ -32,19 +33,20 @@ class StageRunner:
         seconds = time.perf_counter() - start
         self._ledger.note_done(step.name, made=len(made), seconds=seconds)
         self._run.monitor.note(step.name, seconds)
-        return made
+        return made if step.deals else [Of(element.part, reference) for reference in made]
 
 
-def execute(run: RunContext, steps: Sequence[Step], references: Sequence[Any]) -> list[Any]:
+def execute(run: RunContext, steps: Sequence[Step]) -> list[Of]:
     """Interpret the steps in this process; return the references that the last one makes."""
     call = StageRunner(run)
-    found = list(references)
+    found = list(run.job.corpora)
     for step in steps:
         if isinstance(step, Each):
             found = [made for element in found for made in call(step, element)]
         elif isinstance(step, Gather):
-            groups: dict[str, list[Any]] = {}
-            for reference in found:
-                groups.setdefault(step.key(reference), []).append(reference)
-            found = list(groups.values())
+            groups: dict[tuple[str, str], list[Any]] = {}
+            for part, reference in found:
+                group = WHOLE if step.whole else part, step.key(reference)
+                groups.setdefault(group, []).append(reference)
+            found = [Of(part, references) for (part, _), references in groups.items()]
     return found

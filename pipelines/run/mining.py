@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from dataclasses import replace
+from collections.abc import Sequence
 
 from miner.languages import identifier
 from miner.storage import cache
@@ -12,13 +12,14 @@ from miner.storage.atomic import TEMPORARY
 from miner.storage.remote import RemotePath
 from miner.threads import usable_cores
 from pipelines.context import RunContext
+from pipelines.job import Job, job_of
 from pipelines.options import MiningOptions, check_options
 from pipelines.progress import Monitor
 from pipelines.resources.fitting import fit_shards
 from pipelines.run.executor import execute
 from pipelines.run.ledger import Ledger, begin, first_failure
 from pipelines.run.locking import sole_run
-from pipelines.run.steps import START, STEPS, sources_of_elements
+from pipelines.run.steps import Step, sources_of_elements, steps_of
 from pipelines.stages.align import decide_score
 from pipelines.stages.language import decide_languages
 
@@ -34,8 +35,28 @@ def mine_corpus(options: MiningOptions, monitor: Monitor | None = None) -> None:
     Raises:
         ValueError, OSError: what cannot be read, written or done, in one line.
     """
-    check_options(options)
-    run = RunContext(_with_usable_workers(options), monitor)
+    run_job(job_of(options), monitor)
+
+
+def run_job(job: Job, monitor: Monitor | None = None) -> None:
+    """Mine every pair of a job; their pairs are in their outputs, all else in the work folder.
+
+    Raises:
+        ValueError, OSError: what cannot be read, written or done, in one line.
+    """
+    for pair in job.pairs:
+        check_options(job.parts[pair])
+    run_steps(job, steps_of(job.whole), monitor)
+
+
+def run_steps(job: Job, steps: Sequence[Step], monitor: Monitor | None = None) -> None:
+    """Take steps of a run with options that can be run.
+
+    Raises:
+        ValueError, OSError: what cannot be read, written or done, in one line.
+    """
+    options = job.whole
+    run = RunContext(job.fixed(workers=_usable_workers(options.workers)), monitor)
     if options.source.embeddings is None:
         threading.Thread(target=identifier, daemon=True).start()  # loads while the encoder does
         run = run.fixed(precision=run.encoder().precision)
@@ -43,16 +64,16 @@ def mine_corpus(options: MiningOptions, monitor: Monitor | None = None) -> None:
     options.work_dir.mkdir(parents=True, exist_ok=True)
     with sole_run(options.work_dir), cache.folder_of_run() as own:
         _sweep(options)
-        begin(run.folder, sources_of_elements(STEPS))
+        begin(run.folder, sources_of_elements(steps, run.job))
         run.monitor.started()
         run = decide_score(decide_languages(run))
-        if options.runs_inside:
-            execute(run, STEPS, START)
+        if run.options.runs_inside:
+            execute(run, steps)
             return
         from pipelines.run.beam import submit
 
         try:
-            submit(run, own)
+            submit(run, steps, own)
         except Exception as error:
             failure = first_failure(run.folder)
             if failure is None:
@@ -62,13 +83,13 @@ def mine_corpus(options: MiningOptions, monitor: Monitor | None = None) -> None:
             raise
 
 
-def _with_usable_workers(options: MiningOptions) -> MiningOptions:
-    """Return the options with no more workers than cores, which would only wait for each other."""
+def _usable_workers(workers: int) -> int:
+    """Return no more workers than cores, which would only wait for each other."""
     cores = usable_cores()
-    if options.workers <= cores:
-        return options
-    logger.warning("--workers %d: more than the usable cores; using %d", options.workers, cores)
-    return replace(options, workers=cores)
+    if workers <= cores:
+        return workers
+    logger.warning("--workers %d: more than the usable cores; using %d", workers, cores)
+    return cores
 
 
 def _sweep(options: MiningOptions) -> None:

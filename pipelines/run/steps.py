@@ -1,7 +1,8 @@
-"""The mining graph, as data: the steps that lead from two corpora to an output.
+"""The mining graph, as data: the steps that lead from corpora to an output for each pair of them.
 
-    sides -> read -> encode -> train, fill indexes -> all tiles -> search -> merge
-          -> select -> align -> rate -> filter -> summary -> export
+    corpora -> read -> encode -> share [-> pair documents] -> train, fill indexes -> all tiles
+            -> search -> merge -> select (or align documents) -> align -> rate -> filter
+            -> summary -> export
 
 Elements are small references to sealed artefacts, never sentences or vectors, so next to nothing
 is moved. ``pipelines.run.executor`` interprets the steps in this process, ``pipelines.run.beam`` on
@@ -15,19 +16,30 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from miner.storage.layout import SIDES
 from pipelines.context import RunContext
-from pipelines.references import EmbeddedShard, FoundPart, SearchTile, Shard, UnindexedShard
+from pipelines.job import Job
+from pipelines.options import MiningOptions
+from pipelines.references import (
+    DocumentBatch,
+    EmbeddedShard,
+    FoundPart,
+    SearchTile,
+    Shard,
+    UnindexedShard,
+)
 from pipelines.stages.align import align_pairs
 from pipelines.stages.encode import embed_shard
 from pipelines.stages.export import export_pairs
 from pipelines.stages.filter import filter_pairs
 from pipelines.stages.index import fill_index, prepare_sides, train_side
 from pipelines.stages.merge import find_neighbours
+from pipelines.stages.monotone import align_documents, cut_documents, select_beads
+from pipelines.stages.pair import pair_documents, sum_documents
 from pipelines.stages.rate import rate_pairs
 from pipelines.stages.read import read_side
 from pipelines.stages.search import cut_tiles, search_tile
 from pipelines.stages.select import select_pairs
+from pipelines.stages.share import share_corpora
 from pipelines.stages.summary import write_summary
 
 Account: TypeAlias = Callable[[Any], Mapping[str, int]]
@@ -37,12 +49,15 @@ Account: TypeAlias = Callable[[Any], Mapping[str, int]]
 class Each:
     """Call a stage's function on each reference; what it returns goes on.
 
-    Where it makes ``many``, it returns a list, each item of which goes on by itself. ``account``
-    counts what became of the sentences that were read; ``encodes`` says that accelerators help.
+    Where it makes ``many``, it returns a list, each item of which goes on by itself. They belong to
+    the part of the job that the reference belongs to, unless it ``deals``: then each is an ``Of``.
+    ``account`` counts what became of the sentences that were read; ``encodes`` says that
+    accelerators help.
     """
 
     stage: Callable[[RunContext, Any], Any]
     many: bool = False
+    deals: bool = False
     encodes: bool = False
     account: Account | None = None
 
@@ -54,12 +69,14 @@ class Each:
 
 @dataclass(frozen=True, kw_only=True)
 class Gather:
-    """Put the references of each key into a list; without a key, all of them.
+    """Put the references of each key into a list, for each part of the job or for the ``whole``.
 
-    There are as many lists as the stage ``as_many_as`` makes references.
+    Without a key, all of them. There are as many lists as the stage ``as_many_as`` makes
+    references, or one for each.
     """
 
     name: str
+    whole: bool = False
     key: Callable[[Any], str] = lambda reference: ""
     as_many_as: Callable[..., object] | None = None
 
@@ -91,6 +108,10 @@ def _part(part: FoundPart) -> str:
     return part.embedded.shard.name
 
 
+def _batch(batch: DocumentBatch) -> str:
+    return f"{batch.index}"
+
+
 def _account_of_reading(shards: Sequence[Shard]) -> Mapping[str, int]:
     facts = shards[0].corpus.facts
     kept = {name: facts[name] for name in ("read", "unique", "duplicates")}
@@ -102,13 +123,25 @@ def _account_of_encoding(embedded: EmbeddedShard) -> Mapping[str, int]:
     return {f"rejected: {why}": count for why, count in counts.items()}
 
 
-START = SIDES
-
-STEPS: tuple[Step, ...] = (
+ENCODING: tuple[Step, ...] = (
     Each(stage=read_side, many=True, account=_account_of_reading),
     Spread(name="spread shards", key=_shard),
     Each(stage=embed_shard, encodes=True, account=_account_of_encoding),
-    Gather(name="all shards"),
+)
+
+SHARING: tuple[Step, ...] = (
+    Gather(name="all shards", whole=True),
+    Each(stage=share_corpora, many=True, deals=True),
+)
+
+PAIRING: tuple[Step, ...] = (
+    *ENCODING,
+    Each(stage=sum_documents),
+    *SHARING,
+    Each(stage=pair_documents),
+)
+
+SEARCHING: tuple[Step, ...] = (
     Each(stage=prepare_sides, many=True),
     Each(stage=train_side, many=True),
     Spread(name="spread sides", key=_unindexed),
@@ -117,10 +150,20 @@ STEPS: tuple[Step, ...] = (
     Each(stage=cut_tiles, many=True),
     Spread(name="spread tiles", key=_tile),
     Each(stage=search_tile, many=True),
-    Gather(name="by shard", key=_part, as_many_as=read_side),
+    Gather(name="by shard", key=_part, as_many_as=fill_index),
     Each(stage=find_neighbours),
     Gather(name="all neighbours"),
-    Each(stage=select_pairs),
+)
+
+ALIGNING: tuple[Step, ...] = (
+    Each(stage=cut_documents, many=True),
+    Spread(name="spread documents", key=_batch),
+    Each(stage=align_documents, encodes=True),
+    Gather(name="all documents"),
+    Each(stage=select_beads),
+)
+
+ENDING: tuple[Step, ...] = (
     Each(stage=align_pairs),
     Each(stage=rate_pairs),
     Each(stage=filter_pairs),
@@ -129,13 +172,24 @@ STEPS: tuple[Step, ...] = (
 )
 
 
-def sources_of_elements(steps: Sequence[Step]) -> dict[str, int | str]:
+def steps_of(options: MiningOptions) -> tuple[Step, ...]:
+    """Return the steps of a run."""
+    return (
+        *(PAIRING if options.pairs_documents else (*ENCODING, *SHARING)),
+        *SEARCHING,
+        *(ALIGNING if options.is_monotone else (Each(stage=select_pairs),)),
+        *ENDING,
+    )
+
+
+def sources_of_elements(steps: Sequence[Step], job: Job) -> dict[str, int | str]:
     """Return, for each stage, how many elements it takes: a number, or as many as a stage makes."""
     found: dict[str, int | str] = {}
-    feed: int | str = len(START)
+    feed: int | str = len(job.corpora)
     for step in steps:
         if isinstance(step, Gather):
-            feed = step.as_many_as.__name__ if step.as_many_as else 1
+            one_each = 1 if step.whole else len(job.pairs)
+            feed = step.as_many_as.__name__ if step.as_many_as else one_each
         elif isinstance(step, Each):
             found[step.name] = feed
             feed = step.name if step.many else feed

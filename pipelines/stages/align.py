@@ -26,21 +26,26 @@ logger = logging.getLogger(__name__)
 
 
 def decide_score(run: RunContext) -> RunContext:
-    """Return the run with its score decided: words where they can be compared, unless given.
+    """Return the run with the score of each pair decided: by words where they can be compared.
 
     Raises:
         ValueError: they cannot, and the options ask for them.
     """
+    parts = {}
+    for name in run.job.pairs:
+        own = run.of(name)
+        parts[name] = replace(own.options, score=_decided_score(own, f"{name}: " if name else ""))
+    return run.decided(parts)
+
+
+def _decided_score(run: RunContext, about: str) -> str:
     options = run.options
-    if options.score == MARGIN:
-        return run
-    why = _why_not_words(run)
-    if why is None:
-        return run.fixed(score=WORDS)
-    if options.needs_words:
-        raise ValueError(f"{'--fdr' if options.fdr else '--score words'}: {why}")
-    logger.info("pairs are scored by margin alone: %s", why)
-    return run.fixed(score=MARGIN)
+    why = None if options.score == MARGIN else _why_not_words(run)
+    if why and options.needs_words:
+        raise ValueError(f"{about}{'--fdr' if options.fdr else '--score words'}: {why}")
+    if why:
+        logger.info("%spairs are scored by margin alone: %s", about, why)
+    return MARGIN if why else options.score or WORDS
 
 
 def _why_not_words(run: RunContext) -> str | None:
@@ -68,6 +73,7 @@ def align_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     key = content_key(
         "align",
         pairs=chosen.pairs.files[PAIRS],
+        **chosen.merges_key,
         sentences=[found.embedded.shard.digest for found in chosen.shards],
         maker=_names(run),
         threshold=repr(run.options.threshold),

@@ -83,4 +83,4 @@ def _asked(run: RunContext, side: str) -> list[object]:
     """Return what makes for another cut of the same corpus."""
     options, corpus = run.options, run.options.side(side)
     shards, rows = options.shards, options.rows_per_shard
-    return [shards, rows, options.keep_duplicates, options.scope, corpus.input_format]
+    return [shards, rows, options.keeps_repeats, options.scope, corpus.input_format]

@@ -1,9 +1,10 @@
-"""The rows that ``--scope document`` compares: those of the documents in its list."""
+"""The rows that ``--scope document`` compares: those of the documents that are paired."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
@@ -12,10 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from miner.storage.artefacts import open_artefact
 from miner.storage.corpus.document_pairs import read_document_pairs
-from miner.storage.layout import SOURCE
+from miner.storage.layout import DOCUMENT_PAIRS, SOURCE
 from miner.storage.places import Place, file_state
-from pipelines.options import MiningOptions
+from pipelines.context import RunContext
 from pipelines.references import EmbeddedShard, Shard
 
 if TYPE_CHECKING:
@@ -28,20 +30,42 @@ READ_ROWS = 32_768
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentPairs:
-    """The list, by source document, and the digest of its file."""
+    """The pairs, by source document, and the digest of the file that lists them."""
 
     targets: Mapping[str, Sequence[str]]
     digest: str
 
 
-def document_pairs(options: MiningOptions) -> DocumentPairs:
-    """Return the list of document pairs, read once in each process.
+def document_pairs(run: RunContext) -> DocumentPairs:
+    """Return the document pairs, given or found, read once in each process.
 
     Raises:
-        CorpusError: it cannot be read.
+        CorpusError: the list cannot be read.
     """
-    assert options.document_pairs is not None
-    return _read_once(options.document_pairs, *file_state(options.document_pairs))
+    path = run.options.document_pairs
+    if path is None:
+        path = open_artefact(run.folder.document_pairs).file(DOCUMENT_PAIRS)
+    return _read_once(path, *file_state(path))
+
+
+def one_to_one(run: RunContext) -> list[tuple[str, str]]:
+    """Return the document pairs in the order of the list.
+
+    Raises:
+        CorpusError: the list cannot be read.
+        ValueError: a document is in several pairs.
+    """
+    pairs = [
+        (own, other) for own, others in document_pairs(run).targets.items() for other in others
+    ]
+    for place in (0, 1):
+        [(name, count)] = Counter(pair[place] for pair in pairs).most_common(1)
+        if count > 1:
+            raise ValueError(
+                f"{run.options.document_pairs}: the document {name!r} is in {count} pairs; a list "
+                "for --alignment monotone has each document once"
+            )
+    return pairs
 
 
 @cache
@@ -52,30 +76,43 @@ def _read_once(path: Place, *state: int) -> DocumentPairs:
     return DocumentPairs(targets=targets, digest=hashlib.sha256(path.read_bytes()).hexdigest())
 
 
-def check_documents(options: MiningOptions, side: str, shards: Sequence[Shard]) -> None:
-    """Refuse a corpus that has none of the listed documents, before it is encoded.
+def check_documents(run: RunContext, side: str, shards: Sequence[Shard]) -> None:
+    """Refuse a corpus without documents, or with none of the listed ones, before it is encoded.
 
     Raises:
-        ValueError: that is so.
+        ValueError: that is so, or the list is not one that documents can be aligned by.
     """
-    targets = document_pairs(options).targets
-    listed = targets if side == SOURCE else {name for names in targets.values() for name in names}
-    wanted = pa.array(listed, pa.string())
-    docs = (batch["doc"] for shard in shards for batch in shard.batches(["doc"], READ_ROWS))
-    if not any(pc.any(pc.is_in(column, wanted)).as_py() for column in docs):
+    listed, path = run.options.document_pairs, run.options.side(side).path
+    if listed is None:
+        if not _any_document(shards, lambda docs: pc.not_equal(docs, "")):
+            raise ValueError(
+                f"{path}: no sentence of it is in a document; give raw documents, with "
+                "--input-format documents where they are .txt, or records with doc and text"
+            )
+        return
+    if run.options.is_monotone:
+        one_to_one(run)  # refused here, before hours of search
+    targets = document_pairs(run).targets
+    names = targets if side == SOURCE else {name for own in targets.values() for name in own}
+    wanted = pa.array(names, pa.string())
+    if not _any_document(shards, lambda docs: pc.is_in(docs, wanted)):
         raise ValueError(
-            f"{options.side(side).path}: no sentence of it is in a document that "
-            f"{options.document_pairs} lists for the {side}; give records with id, document and "
-            "text, and the list in the order of the corpora"
+            f"{path}: no sentence of it is in a document that {listed} lists for the {side}; give "
+            "records with id, document and text, and the list in the order of the corpora"
         )
 
 
+def _any_document(shards: Sequence[Shard], is_wanted: Callable[[pa.Array], pa.Array]) -> bool:
+    docs = (batch["doc"] for shard in shards for batch in shard.batches(["doc"], READ_ROWS))
+    return any(pc.any(is_wanted(column)).as_py() for column in docs)
+
+
 def paired_rows(
-    options: MiningOptions, source: EmbeddedShard, target: EmbeddedShard
+    run: RunContext, source: EmbeddedShard, target: EmbeddedShard
 ) -> list[tuple[Positions, Positions]]:
     """Return the positions of their vectors for each pair of documents that both shards have."""
-    own, others = _by_document(source), _by_document(target)
-    targets = document_pairs(options).targets
+    own, others = rows_by_document(source), rows_by_document(target)
+    targets = document_pairs(run).targets
     return [
         (rows, others[name])
         for document, rows in own.items()
@@ -84,9 +121,12 @@ def paired_rows(
     ]
 
 
-def _by_document(embedded: EmbeddedShard) -> dict[str, Positions]:
+def rows_by_document(embedded: EmbeddedShard) -> dict[str, Positions]:
+    """Return the positions of each document's vectors, by the first of them."""
     docs = embedded.docs().dictionary_encode()
     indices = docs.indices.to_numpy()
     order = np.argsort(indices, kind="stable")
     parts = np.split(order, np.cumsum(np.bincount(indices, minlength=len(docs.dictionary)))[:-1])
-    return dict(zip(docs.dictionary.to_pylist(), parts, strict=True))
+    by_name = dict(zip(docs.dictionary.to_pylist(), parts, strict=True))
+    by_name.pop("", None)  # sentences that are in none
+    return by_name

@@ -44,7 +44,8 @@ def embed_shard(run: RunContext, shard: Shard) -> EmbeddedShard:
     float16, precomputed ones as they are.
     """
     key = content_key("encode", sentences=shard.digest, maker=_maker(run, shard))
-    folder, batches = run.folder.embeddings(shard.name), run.folder.batches(shard.name)
+    place = shard.side, shard.index
+    folder, batches = run.folder.embeddings(*place), run.folder.batches(*place)
 
     def write(draft: Draft) -> Mapping[str, Any]:
         return _write_vectors(run, shard, _blocks(run, shard, batches), draft)

@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from miner.storage.layout import DUPLICATES, PAIRS, REJECTED, SIDES
+from miner.storage.layout import DUPLICATES, MERGES, PAIRS, REJECTED, SIDES
+from miner.storage.merges import Merges, joined_texts, list_offsets
 from miner.storage.pairs import write_pairs
 from pipelines.context import RunContext
 from pipelines.options import MiningOptions
@@ -41,6 +42,7 @@ def export_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
         "origin": options.origin,
         "aligned": options.by_words,
         "rated": options.fdr is not None,
+        "merged": options.is_monotone,
     }
     limit = options.top or MAX_PAIRS
     with pair_meter(run, chosen, PAIRS, "export", limit=limit) as meter:
@@ -76,13 +78,21 @@ def completed_pairs(
     """
     sides = {side: [found.embedded.shard for found in chosen.of_side(side)] for side in SIDES}
     rows = _rows_of_a_pass(run.options, *sides.values())
+    merges = (
+        {side: Merges(chosen.merges.file(MERGES), side) for side in SIDES} if chosen.merges else {}
+    )
     with pq.ParquetFile(chosen.pairs.file(name)) as pairs:
         for whole in pairs.iter_batches(batch_size=rows):
             batch = whole.slice(0, limit)
             limit -= len(batch)
             if not len(batch):
                 break
-            sentences = {side: _Sentences(sides[side], batch[f"{side}_row"]) for side in sides}
+            sentences = {
+                side: _Merged(sides[side], merges[side].rows_of(batch[f"{side}_row"]))
+                if merges
+                else _Sentences(sides[side], batch[f"{side}_row"])
+                for side in sides
+            }
             for start in range(0, len(batch), EXPORT_ROWS):
                 table = pa.Table.from_batches([batch.slice(start, EXPORT_ROWS)])
                 for side, found in sentences.items():
@@ -98,6 +108,27 @@ def _rows_of_a_pass(options: MiningOptions, *sides: Sequence[Shard]) -> int:
         for shards in sides
     )
     return max(EXPORT_ROWS, int(spare_bytes(options) / (COPIES * pair)))
+
+
+class _Merged:
+    """One side's merged sentences of some pairs: those at each list of ``rows``."""
+
+    def __init__(self, shards: Sequence[Shard], rows: pa.ListArray) -> None:
+        self._rows = rows
+        self._sentences = _Sentences(shards, rows.flatten())
+        self._offsets = list_offsets(rows)
+
+    def part(self, start: int, length: int) -> dict[str, pa.Array]:
+        """Return columns ``rows``, ``ids``, ``doc`` and ``text`` of some of them."""
+        offsets = self._offsets[start : start + length + 1]
+        found = self._sentences.part(offsets[0], offsets[-1] - offsets[0])
+        offsets = offsets - offsets[0]
+        return {
+            "rows": self._rows.slice(start, length),
+            "ids": pa.LargeListArray.from_arrays(offsets, found["id"].combine_chunks()),
+            "doc": found["doc"].take(pa.array(offsets[:-1])),
+            "text": pa.array(joined_texts(found["text"].to_pylist(), offsets), pa.large_string()),
+        }
 
 
 class _Sentences:

@@ -36,6 +36,7 @@ def filter_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     key = content_key(
         "filter",
         pairs=chosen.pairs.files[PAIRS],
+        **chosen.merges_key,
         neighbours=[sorted(found.neighbours[scope].files.items()) for found in chosen.shards],
         sentences=[shard.digest for shard in shards],
         filters=options.filters,

@@ -19,6 +19,7 @@ from miner.languages import MIN_SHARE, SAMPLED, language_shares, main_language
 from miner.storage.atomic import atomic_file
 from miner.storage.corpus.filesets import CorpusReader, corpus_files
 from miner.storage.layout import SIDES
+from miner.storage.places import Place
 from pipelines.context import RunContext
 from pipelines.options import MARGIN, CorpusOptions, MiningOptions
 
@@ -32,21 +33,29 @@ def decide_languages(run: RunContext) -> RunContext:
 
     Nothing is looked at where nothing hangs on it: no encoder is used, for vectors are given.
     """
-    if run.options.source.embeddings is not None and run.options.score == MARGIN:
+    options = run.options
+    if options.source.embeddings is not None and options.score == MARGIN:
         return run
-    sides = {
-        side: replace(run.options.side(side), shares=_seen_languages(run, side)) for side in SIDES
-    }
-    decided = run.fixed(**sides)
-    for side in SIDES:
-        for line in language_warnings(decided.options, side):
+    seen: dict[Place, Mapping[str, float]] = {}
+    parts = {}
+    for name in run.job.working:
+        own = run.of(name)
+        new = [side for side in SIDES if own.options.side(side).path not in seen]
+        for side in new:
+            seen[own.options.side(side).path] = _seen_languages(own, side)
+        source, target = (
+            replace(corpus, shares=seen[corpus.path])
+            for corpus in (own.options.source, own.options.target)
+        )
+        parts[name] = replace(own.options, source=source, target=target)
+        for line in (line for side in new for line in language_warnings(parts[name], side)):
             logger.warning("%s", line)
-    return decided
+    return run.decided(parts)
 
 
 def _seen_languages(run: RunContext, side: str) -> dict[str, float]:
     """Return the shares of languages at the corpus's beginning, as before if that is the same."""
-    path, texts = run.folder.languages(side), _beginning(run.options.side(side))
+    path, texts = run.folder.seen_languages(side), _beginning(run.options.side(side))
     if path.exists():
         known = json.loads(path.read_text(encoding="utf-8"))
         if _digest(texts[: known["texts"]]) == known["sha256"]:
@@ -97,27 +106,28 @@ def language_warnings(options: MiningOptions, side: str) -> list[str]:
     shares = options.side(side).shares
     if not shares or not _languages(options):
         return []
+    name = options.corpus_names[SIDES.index(side)]
     given, seen = options.side(side).language, main_language(shares)
     lines = []
     if given and _share(shares, given) < CONTRADICTED:
         found = f"{shares[seen]:.0%} of a sample is {seen}" if seen else _mixed(shares)
-        lines.append(f"{side}: {given} was given as its language, but {found}")
+        lines.append(f"{name}: {given} was given as its language, but {found}")
     language = given or seen
     if language is None:
         lines.append(
-            f"{side}: its language was not recognised ({_mixed(shares)}); if {options.encoder} "
+            f"{name}: its language was not recognised ({_mixed(shares)}); if {options.encoder} "
             f"does not cover it, few pairs will be right ('adit encoders' lists what it covers)"
         )
         return lines
     coverage = _coverage(options, language)
     if coverage is None:
         lines.append(
-            f"{side}: {language} is not covered by {options.encoder}, so few pairs will be right"
+            f"{name}: {language} is not covered by {options.encoder}, so few pairs will be right"
             + _laser(language)
         )
     elif coverage.quality == "weak":
         lines.append(
-            f"{side}: {options.encoder} is weak in {language}, with a search error of about "
+            f"{name}: {options.encoder} is weak in {language}, with a search error of about "
             f"{coverage.error:.0%}" + _laser(language)
         )
     return lines

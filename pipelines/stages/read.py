@@ -57,7 +57,7 @@ def read_side(run: RunContext, side: str) -> list[Shard]:
         "read",
         files=[[file.name, digest] for file, digest in zip(files, digests, strict=True)],
         input_format=corpus.input_format,
-        keep_duplicates=options.keep_duplicates,
+        keep_duplicates=options.keeps_repeats,
         scope=options.scope,
         rows_per_shard=options.rows_per_shard,
         shards=options.shards,
@@ -75,7 +75,7 @@ def read_side(run: RunContext, side: str) -> list[Shard]:
         for index, rows in enumerate(artefact.facts["shards"])
     ]
     if options.scope == DOCUMENT:
-        check_documents(options, side, shards)
+        check_documents(run, side, shards)
     return shards
 
 
@@ -158,7 +158,7 @@ def _write_side(
 def _repeats(
     run: RunContext, reader: CorpusReader, scratch: Path
 ) -> AbstractContextManager[Repeats | None]:
-    if run.options.keep_duplicates:
+    if run.options.keeps_repeats:
         return nullcontext()
     return find_repeats(reader, scratch, within_documents=run.options.scope == DOCUMENT)
 

@@ -27,7 +27,7 @@ def collect_rejected(run: RunContext, side: str, shards: Sequence[EmbeddedShard]
     """
     corpus = shards[0].shard.corpus
     path = run.folder.rejected(side)
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     with (
         atomic_file(path) as temporary,
         pq.ParquetWriter(temporary, placed_schema()) as writer,

@@ -129,7 +129,7 @@ def _documents_key(run: RunContext, tile: SearchTile) -> Mapping[str, object]:
     shards = [searchable.embedded.shard for searchable in (*tile.sources, *tile.targets)]
     return {
         "sentences": [shard.digest for shard in shards],
-        "documents": document_pairs(run.options).digest,
+        "documents": document_pairs(run).digest,
     }
 
 
@@ -188,7 +188,7 @@ def _search_documents(
     run: RunContext, part: str, source: EmbeddedShard, target: EmbeddedShard
 ) -> tuple[Neighbours, Neighbours]:
     """Find no neighbours, at hardly any cost, where the shards have no document pair."""
-    documents = paired_rows(run.options, source, target)
+    documents = paired_rows(run, source, target)
     if not documents:
         return Neighbours.none(len(source), 0), Neighbours.none(len(target), 0)
     total = sum(len(rows) * len(columns) for rows, columns in documents)

@@ -9,7 +9,9 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from miner.choices import MONOTONE
 from miner.commandline import product_version
+from miner.storage.artefacts import open_artefact
 from miner.storage.atomic import atomic_file
 from miner.storage.layout import SIDES, WorkFolder
 from miner.storage.places import Place
@@ -20,6 +22,7 @@ from pipelines.stages.encode import dropped
 from pipelines.stages.language import describe_language
 from pipelines.stages.rate import advise
 
+ALONE = "; most have no counterpart, and --scope corpus would compare their sentences, too"
 MIN_SHOWN = 0.05  # seconds
 
 
@@ -33,6 +36,8 @@ def write_summary(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
         **{side: _side(run, chosen, side) for side in SIDES},
         **chosen.pairs.facts,
     }
+    if options.pairs_documents:
+        summary["documents"] = open_artefact(run.folder.document_pairs).facts
     if advice := advise(run, chosen):
         summary["advice"] = advice
     if options.top is not None:
@@ -82,18 +87,29 @@ def read_summary(work_dir: Place) -> dict[str, Any]:
 def describe(summary: Mapping[str, Any], seconds: Mapping[str, float], peak_bytes: int) -> str:
     """Return the closing lines of a run, for people."""
     lines = [_describe_side(side, summary[side]) for side in SIDES]
+    if found := summary.get("documents"):
+        lines.append(
+            f"documents: {found['pairs']:,} pairs of {found['source']:,} source and "
+            f"{found['target']:,} target documents, with scores from {found['lowest']:.2f}"
+            + (ALONE if 2 * found["pairs"] < min(found["source"], found["target"]) else "")
+        )
     lines.append(f"pairs: {summary['pairs']:,} of {summary['candidates']:,} candidates")
-    lines += _describe_estimates(summary)
-    shown = {name: spent for name, spent in seconds.items() if spent >= MIN_SHOWN}
-    stages = ", ".join(f"{name} {spent:.1f} s" for name, spent in shown.items())
+    lines += describe_estimates(summary)
     if filters := summary.get("filters"):
         caught = ", ".join(f"{name} {count:,}" for name, count in filters.items())
         lines.append(f"rejected by filters: {caught}")
-    lines.append(f"time: {stages}; peak memory {peak_bytes / 2**30:.2f} GiB")
+    lines.append(describe_costs(seconds, peak_bytes))
     return "\n".join(lines)
 
 
-def _describe_estimates(summary: Mapping[str, Any]) -> list[str]:
+def describe_costs(seconds: Mapping[str, float], peak_bytes: int) -> str:
+    """Return the line of the time and the memory that a run took."""
+    shown = {name: spent for name, spent in seconds.items() if spent >= MIN_SHOWN}
+    stages = ", ".join(f"{name} {spent:.1f} s" for name, spent in shown.items())
+    return f"time: {stages}; peak memory {peak_bytes / 2**30:.2f} GiB"
+
+
+def describe_estimates(summary: Mapping[str, Any]) -> list[str]:
     """Say how many pairs are wrong, and the threshold that would leave few, where known."""
     if found := summary.get("fdr"):
         if not found["pairs"]:
@@ -122,6 +138,8 @@ def next_steps(summary: Mapping[str, Any], work_dir: Place | None) -> str:
         return look
     meaning = (
         "threshold: none, so sentences without a translation are paired, too"
+        if threshold is None and summary["options"].get("alignment") != MONOTONE
+        else "threshold: none, so all that is aligned was written"
         if threshold is None
         else f"threshold: {threshold:g}"
     )

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from encoder.features import CHARACTER_SIZES, LETTER_SIZES, SOUND_SIZES, Features
+from encoder.features import CHARACTER_SIZES, LETTER_SIZES, SOUND_SIZES, STEM_SIZES, Features
 from encoder.romanization import romanized, sounded
 from encoder.tokenizer import Tokenizer, Tokens, train_tokenizer
 from tests.encoder.test_tokenizer import lists_of, tokens_of
@@ -48,13 +48,19 @@ def oracle_ngrams(word: tuple[int, ...]) -> list[str]:
     letters, sounds = "".join(spelt), "".join(map(sounded, spelt)).upper()
     pieces = [PIECES[piece].strip("\u2581") for piece in word]
     characters = [piece for piece in pieces if set(piece) & set("漢한어")]
-    texts = [
-        (f"<{letters}>" if letters else "", LETTER_SIZES),
-        (f"[{sounds}]" if sounds else "", SOUND_SIZES),
+    spelling = f"<{letters}>" if letters else ""
+    parts = [
+        oracle_parts(spelling, LETTER_SIZES),
+        oracle_parts(f"[{sounds}]" if sounds else "", SOUND_SIZES),
+        [spelling[:size] for size in STEM_SIZES if len(spelling) >= size],
+        *(oracle_parts(own, CHARACTER_SIZES) for own in characters),
     ]
+    return [ngram for part in parts for ngram in part]
+
+
+def oracle_parts(text: str, sizes: tuple[int, ...]) -> list[str]:
     return [
         text[start : start + size]
-        for text, sizes in [*texts, *((own, CHARACTER_SIZES) for own in characters)]
         for size in sizes
         for start in range(max(0, len(text) - size + 1))
     ]
@@ -98,7 +104,9 @@ def test_a_word_is_the_same_in_any_company() -> None:
 def test_ngrams_are_those_that_weights_were_trained_with() -> None:
     """Other rows than these would make nonsense of encoders that are saved."""
     tokens = tokens_of([[0, 1]])
-    fourth = Features(["\u2581obama", "漢字"], 24_000)
+    fifth = Features(["\u2581obama", "漢字"], 24_000)
+    assert lists_of(fifth.split(tokens)[1]) == [GOLDEN[0], GOLDEN[1] + STEMS]
+    fourth = Features(["\u2581obama", "漢字"], 24_000, scheme=4)
     assert lists_of(fourth.split(tokens)[1]) == GOLDEN
     third = Features(["\u2581obama", "漢字"], 24_000, scheme=3)
     assert lists_of(third.split(tokens)[1]) == [GOLDEN[0], GOLDEN[1][:-1]]
@@ -114,6 +122,7 @@ GOLDEN = [
     [1, 13485, 11957, 14111],
     [0, 19061, 4641, 3632, 2763, 20130, 11149, 8223, 9682, 6946, 11515, 1567, 15195, 16944],
 ]
+STEMS = [22669, 11599]
 
 
 def test_how_many_words_are_dropped() -> None:

@@ -69,7 +69,7 @@ def make_side(
     for index, part in enumerate(parts):
         name = shard_name(side, index)
         vectors = np.eye(4, dtype=np.float16)[part % 4]
-        seal(work.embeddings(name), {ROWS: 2 * part, VECTORS: vectors}, {})
+        seal(work.embeddings(side, index), {ROWS: 2 * part, VECTORS: vectors}, {})
         ids, cosines = list_files(side)
         found = {ids: 2 * lists.ids[part], cosines: lists.cosines[part]}
         seal(work.neighbours(name, "corpus"), found, {})

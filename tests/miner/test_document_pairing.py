@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from miner.document_pairing import document_vectors, mutual_share, pair_documents
+from miner import document_pairing
+from miner.document_pairing import (
+    SAME_NAME,
+    DocumentsInMemory,
+    mutual_share,
+    pair_documents,
+    pair_sides,
+)
 from miner.knn.core.rescore import unit_rows
 
 
@@ -21,8 +28,14 @@ def documents(rng, count, *, dim=32, noise=0.4):
     return source, target
 
 
+def own_parts(documents):
+    means = np.stack([rows.astype(np.float64).mean(axis=0) for rows in documents])
+    own = means - means.mean(axis=0)
+    return own / np.linalg.norm(own, axis=1, keepdims=True)
+
+
 def slow_pairs(source, target, threshold):
-    cosines = document_vectors(source) @ document_vectors(target).T
+    cosines = own_parts(source) @ own_parts(target).T
     scored = []
     for p, own in enumerate(source):
         for q, other in enumerate(target):
@@ -56,6 +69,31 @@ def test_all_candidates_give_what_the_whole_table_does(threshold):
     found = pair_documents(source, target[:9], candidates=12, threshold=threshold)
     expected = slow_pairs(source, target[:9], threshold)
     assert list(zip(found.source.tolist(), found.target.tolist(), strict=True)) == expected
+
+
+def test_blocks_of_candidates_change_nothing(monkeypatch):
+    source, target = documents(np.random.default_rng(4), 20)
+    whole = pair_documents(source, target)
+    monkeypatch.setattr(document_pairing, "BLOCK_ROWS", 9)
+    cut = pair_documents(source, target)
+    assert (cut.source == whole.source).all()
+    assert (cut.target == whole.target).all()
+    assert (cut.scores == whole.scores).all()
+
+
+def test_names_decide_between_equals_and_not_against_the_text():
+    source, target = documents(np.random.default_rng(5), 3)
+    names = ["de/a", "de/b", "de/c"]
+    twice = DocumentsInMemory([source[0], source[0], source[2]], names)
+    found = pair_sides(twice, DocumentsInMemory([target[0], target[2]], ["en/b", "en/a"]))
+    assert set(zip(found.source.tolist(), found.target.tolist(), strict=True)) == {(1, 0), (2, 1)}
+    alone = pair_sides(
+        DocumentsInMemory(source[:2], names[:2]), DocumentsInMemory(target[2:], ["en/a"])
+    )
+    assert len(alone) == 0
+    plain = pair_documents(source, target).scores
+    named = pair_sides(*(DocumentsInMemory(side, names) for side in (source, target))).scores
+    assert named == pytest.approx(plain + SAME_NAME * (1 - plain))
 
 
 def test_mutual_share():

@@ -12,6 +12,7 @@ import pytest
 from miner.knn import cells
 from pipelines.cli.mine import mine_corpus
 from pipelines.context import RunContext
+from pipelines.job import job_of
 from pipelines.run.mining import mine_corpus as run
 from pipelines.stages import cells as joining
 from pipelines.stages import search as searching
@@ -229,7 +230,7 @@ def test_recall_of_several_shards_is_that_of_their_rows(large: World, tmp_path: 
     for rows in (1000, 22):
         more = {"index": "cells16:probes=2", "rows_per_shard": rows}
         options = large.options("out.tsv", tmp_path / str(rows), **more)
-        write_summary(RunContext(options), select_eagerly(options))
+        write_summary(RunContext(job_of(options)), select_eagerly(options))
         told = told_of(tmp_path / str(rows))
         recalls.append([told[side]["recall"] for side in ("source", "target")])
     assert recalls[0] == recalls[1]

@@ -175,8 +175,7 @@ def test_rows_without_an_allowed_neighbour_have_none(articles: Articles) -> None
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--scope", "document"], "--scope document: needs --document-pairs"),
-        (["--document-pairs", "PAIRS"], "--document-pairs: is for --scope document"),
+        (["--scope", "corpus", "--document-pairs", "auto"], "leave out --scope corpus"),
         (["--margin-scope", "document"], "--margin-scope document: is for --scope document"),
         (
             ["--scope", "document", "--document-pairs", "PAIRS", "--index", "Flat"],

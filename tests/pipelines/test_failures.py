@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from pipelines.cli.mine import embed_corpus, mine_corpus
-from pipelines.run.steps import STEPS, Each
+from pipelines.options import MiningOptions
+from pipelines.run.steps import Each, Step, steps_of
 from tests.pipelines.conftest import OLD, Refused
 from tests.pipelines.worlds import World, one_line, snapshot
 
@@ -87,11 +88,13 @@ def test_a_run_that_ends_within_a_stage_leaves_nothing(
     def fail(*_: object) -> None:
         raise error
 
-    steps = [
-        replace(step, stage=fail) if isinstance(step, Each) and step.name == stage else step
-        for step in STEPS
-    ]
-    monkeypatch.setattr("pipelines.run.mining.STEPS", steps)
+    def failing(options: MiningOptions) -> list[Step]:
+        return [
+            replace(step, stage=fail) if isinstance(step, Each) and step.name == stage else step
+            for step in steps_of(options)
+        ]
+
+    monkeypatch.setattr("pipelines.run.mining.steps_of", failing)
     line = refused(run)
     interrupted = f"interrupted; {world.path('out.jsonl')} was not written (with --work-dir"
     assert (interrupted if isinstance(error, KeyboardInterrupt) else "out of memory: 9 TiB") in line

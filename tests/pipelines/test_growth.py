@@ -2,50 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from encoder.bag import BagEncoder
-from miner.knn import exact
 from pipelines.cli.mine import mine_corpus
+from tests.pipelines.conftest import Work
 from tests.pipelines.worlds import write_lines
 
 Mine = Callable[..., bytes]
-
-
-class Work:
-    """What was done since it was last asked."""
-
-    def __init__(self) -> None:
-        self.sentences = 0
-        self.similarities = 0
-
-    def taken(self) -> tuple[int, int]:
-        done = self.sentences, self.similarities
-        self.sentences = self.similarities = 0
-        return done
-
-
-@pytest.fixture
-def work(monkeypatch: pytest.MonkeyPatch) -> Work:
-    work = Work()
-    really_encode, really_search = BagEncoder.encode, exact.search_unit_rows
-
-    def encode(self: BagEncoder, sentences: Sequence[str]) -> NDArray[np.float32]:
-        work.sentences += len(sentences)
-        return really_encode(self, sentences)
-
-    def search(source: NDArray, target: NDArray, **options: object) -> object:
-        work.similarities += len(source) * len(target)
-        return really_search(source, target, **options)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(BagEncoder, "encode", encode)
-    monkeypatch.setattr("pipelines.stages.search.search_unit_rows", search)
-    return work
 
 
 @pytest.fixture

@@ -167,12 +167,13 @@ def test_accelerators_are_for_the_workers_that_encode(world: World) -> None:
     from apache_beam import Pipeline
     from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 
+    from pipelines.job import job_of
     from pipelines.run.beam import build
+    from pipelines.run.steps import steps_of
 
     pipeline = Pipeline(runner=FnApiRunner())
-    build(
-        pipeline, world.options("out.tsv", world.path("work")), {"accelerator": "type:t4;count:1"}
-    )
+    options = world.options("out.tsv", world.path("work"))
+    build(pipeline, steps_of(options), job_of(options), {"accelerator": "type:t4;count:1"})
     components = pipeline.to_runner_api().components
     hinted = {
         transform.unique_name

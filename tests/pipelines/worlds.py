@@ -15,6 +15,7 @@ from miner.mining import mine
 from miner.storage.layout import SOURCE, TARGET
 from pipelines.cli.mine import mine_corpus
 from pipelines.context import RunContext
+from pipelines.job import job_of
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.references import ChosenPairs, ShardNeighbours
 from pipelines.stages.encode import embed_shard
@@ -76,7 +77,7 @@ class World:
 
     def run(self, output: str, work_dir: Path, **more: object) -> RunContext:
         """The same run for stages."""
-        return RunContext(self.options(output, work_dir, **more))
+        return RunContext(job_of(self.options(output, work_dir, **more)))
 
 
 def make_world(
@@ -172,7 +173,7 @@ def snapshot(folder: Path) -> dict[str, bytes | None]:
 
 def search_eagerly(options: MiningOptions, *, step: int = 1) -> list[ShardNeighbours]:
     """The graph up to the neighbours, stage by stage; ``step`` -1 hands all things on backwards."""
-    run = RunContext(options)
+    run = RunContext(job_of(options))
     embedded = [
         embed_shard(run, shard)
         for side in (SOURCE, TARGET)[::step]
@@ -192,7 +193,7 @@ def search_eagerly(options: MiningOptions, *, step: int = 1) -> list[ShardNeighb
 
 def select_eagerly(options: MiningOptions, *, step: int = 1) -> ChosenPairs:
     """The graph up to the chosen pairs, stage by stage."""
-    return select_pairs(RunContext(options), search_eagerly(options, step=step))
+    return select_pairs(RunContext(job_of(options)), search_eagerly(options, step=step))
 
 
 def one_line(error: str, program: str) -> str:

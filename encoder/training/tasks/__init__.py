@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from encoder.training.options import (
+    AdditionOptions,
     DistillationOptions,
     ObjectiveOptions,
     RankingOptions,
     TranslationOptions,
 )
+from encoder.training.tasks.addition import Addition
 from encoder.training.tasks.distillation import Distillation
 from encoder.training.tasks.ranking import Ranking
 from encoder.training.tasks.task import Setting, Task
@@ -19,6 +21,7 @@ TASKS: dict[type[ObjectiveOptions], type[Task]] = {
     RankingOptions: Ranking,
     TranslationOptions: Translation,
     DistillationOptions: Distillation,
+    AdditionOptions: Addition,
 }
 
 

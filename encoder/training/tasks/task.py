@@ -58,6 +58,10 @@ class Task(nn.Module):
     def prepare(self, model: Model, pairs: Sequence[TokenPairs]) -> None:
         """Get ready for more steps, after each evaluation and when a training goes on."""
 
+    def whole(self, encoder: Encoder) -> Encoder:
+        """Return what a trained encoder is used as: itself, or a part of another."""
+        return encoder
+
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
         """Return further measurements of a model on held-out pairs."""
         return {}

@@ -35,11 +35,12 @@ def describe_folder(folder: Place) -> str:
     """Return a line that names what of a folder is read, and what is left out."""
     taken, left_out = folder_files(folder)
     names = [entry.name + ("/" if entry.is_dir() else "") for entry in left_out]
-    line = f"{folder}: reads {_named([entry.name for entry in taken])}"
-    return line + (f"; leaves out {_named(names)}" if names else "")
+    line = f"{folder}: reads {named([entry.name for entry in taken])}"
+    return line + (f"; leaves out {named(names)}" if names else "")
 
 
-def _named(names: Sequence[str]) -> str:
+def named(names: Sequence[str]) -> str:
+    """Return how many names there are, and the first of them."""
     shown = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
     return f"{len(names):,} ({shown})"
 

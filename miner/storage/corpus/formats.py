@@ -48,7 +48,7 @@ def sniff_format(lines: list[str]) -> str:
     first = _first_filled(lines)[1]
     if _BUCC_ID.match(first):
         return "bucc"
-    return "jsonl" if isinstance(_json_object(first).get("text"), str) else "lines"
+    return "jsonl" if isinstance(json_object(first).get("text"), str) else "lines"
 
 
 def line_parser(path: AnyPath, text_format: str, lines: list[str]) -> LineParser:
@@ -115,7 +115,7 @@ def _tsv_parser(path: AnyPath, lines: list[str]) -> LineParser:
 def _parse_jsonl(lines: list[str], rejected: dict[int, Rejection]) -> Columns:
     records = []
     for position, line in enumerate(lines):
-        record = _json_object(line)
+        record = json_object(line)
         own, doc, text = _name(record.get("id")), _name(record.get("doc")), record.get("text")
         if own is None or doc is None or not isinstance(text, str):
             _reject_malformed(position, line, rejected)
@@ -128,7 +128,7 @@ def _parse_jsonl(lines: list[str], rejected: dict[int, Rejection]) -> Columns:
     return _transposed(records)
 
 
-def _json_object(line: str) -> dict[str, object]:
+def json_object(line: str) -> dict[str, object]:
     """Return the object in a line; an empty one where there is none."""
     try:
         record = json.loads(line)

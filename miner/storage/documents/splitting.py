@@ -10,66 +10,69 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from miner.storage.documents.splitting_words import (
+    ABBREVIATIONS,
+    BEFORE_NUMBERS,
+    LETTER_WORDS,
+    MAY_END,
+    ORDINAL_LANGUAGES,
+    PARTICLES,
+    STARTERS,
+)
+
 # Every mark that touches a full stop closes something; the languages differ in which.
 _CLOSERS = "\"'“”„‘’«»‹›)\\]」』》〉）］】"
 _OPENERS = "\"'“”„‟‘‚‛«»‹›(\\[「『《〈（［【¿¡*•—–-"
 
-_STOPS = ".!?…‽؟۔।॥։።။។༎"
+_STOPS = ".!?…‽؟۔։།༎"
 
-# Chinese and Japanese put no space after a sentence, and always other marks before and behind.
-_WIDE = "。！？｡．"
-_WIDE_CLOSERS = "\"'”’)」』》〉）］】"
+# Chinese and Japanese put no space after a sentence; with these marks others often do not, either.
+_WIDE = "。！？｡．।॥።။។"
+_WIDE_CLOSERS = "\"'“”’)」』》〉）］】"
 _WIDE_LETTER = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"  # Hiragana, Katakana, Han
+
+# Greek asks with a semicolon, and Armenian is often written with a colon for its full stop.
+_GREEK, _GREEK_CAPITAL = "\u0370-\u03ff\u1f00-\u1fff", "\u0386-\u03ab\u1f08-\u1f0f\u1f18-\u1f1d"
+_ARMENIAN, _ARMENIAN_CAPITAL = "\u0531-\u0588", "\u0531-\u0556"
 
 # Quantifiers are possessive, and marks in a row are met once: the time is linear in any text.
 _END = re.compile(
     rf"""
     (?P<stop>
-        (?<![{_STOPS}]) [{_STOPS}]++ (?:[{_CLOSERS}{_WIDE}]|\s»(?=\s|$))*+ (?=\s)
+        (?<![{_STOPS}]) [{_STOPS}]++ (?:\s[!?]++)*+ (?:[{_CLOSERS}{_WIDE}]|\s»(?=\s|$))*+ (?=\s)
       | [{_WIDE}] [{_STOPS}{_WIDE}]*+ [{_WIDE_CLOSERS}]*+
-      | (?<=[{_WIDE_LETTER}{_WIDE_CLOSERS}]) [!?]++ [{_WIDE_CLOSERS}]*+
+      | (?<=[{_WIDE_LETTER}{_WIDE_CLOSERS}]) [!?]++ (?:[ ][!?]++)*+ [{_WIDE_CLOSERS}]*+
         (?=[{_WIDE_LETTER}「『“])
+      | (?<=[{_GREEK}{_CLOSERS}]) ; [{_CLOSERS}]*+ (?=\s[\s{_OPENERS}]*+[{_GREEK_CAPITAL}])
+      | (?<=[{_ARMENIAN}{_CLOSERS}]) : (?=\s[\s{_OPENERS}]*+[{_ARMENIAN_CAPITAL}\d])
     )
     (?=[\s{_OPENERS}]*+ (?P<next>.?))
     """,
     re.VERBOSE,
 )
 _CONTINUES = tuple(",;:，、；：")
+_MORE_MARKS = re.compile(rf"\s*+(?:(?!\.)[{_STOPS}{_WIDE}]|\.++(?!\w))")  # French: "Quoi ? !"
+_CLITIC = re.compile(r"\s+['’]\w\s+[^\W\d_]")  # Dutch: "'s Avonds"
+
+# A letter, or one with its vowel signs and accents, which Python's \w does not count.
+_LETTER = (
+    r"(?:[^\W\d_]|[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0970-\u0dff"
+    r"\u0e31-\u0e4e\u102b-\u103e])"
+)
 # What precedes a full stop: letters with dots within, or a number, at the end of the text so far.
-_WORD = re.compile(r"(?:(?<!\w)(?:[^\W\d_]+[.'’])*[^\W\d_]+|\d[\d.,]*)$")
+_WORD = re.compile(rf"(?:(?<!\w)(?:{_LETTER}+[.'’])*{_LETTER}+|\d[\d.,]*)$")
+_WHOLE_WORD = re.compile(r"[^\W\d_]+(?![\w.])")
 _LOOK_BACK = 24  # characters; no abbreviation is longer
+_LONG = 7  # letters in a row; no abbreviation has as many
 
-# A number and a full stop is an ordinal: "am 1. Mai". So are Roman numerals.
-_ORDINAL_LANGUAGES = frozenset(
-    "cs da de et eu fi fo hr hu is lb lt lv nb nn no pl sk sl sr sq tr bs hsb dsb az kk".split()
-)
+# A number and a full stop is an ordinal in many languages: "am 1. Mai". So are Roman numerals.
 _ORDINAL = re.compile(r"\d{1,2}|[IVX]+")
+_RESULT = tuple("-–:&/")  # what precedes the last number of "3:1" or "13-21-3"
+_UNIT = re.compile(r"(?:\d\s?(?:mm?|h|g|l|s|u|мм?|ч)|[/°º]\w)$")
+_DOUBLED = re.compile(r"([A-Z])\1\b")  # "EE. UU."
 
-# Words whose full stop ends no sentence where a name, a noun or a number may follow.
-_ABBREVIATIONS = frozenset(
-    """
-    adm approx ave bros brig capt cf cmdr co col corp cpl dept dr drs esp gen gov hon inc jr lt
-    ltd maj messrs mlle mm mme mr mrs ms mt mtro pres prof rep reps rev sen sens sgt sr st ste
-    ster vs viz allg anm bes bsp bzgl bzw ca dgl dipl dt ebd eigtl etc evtl ggf hg hl hrsg ing
-    inkl insb jh jhd kath lic med mio mrd o.ä phil rer röm sog str tel u.a usw v.a verh vgl z.b
-    zzgl zt ztr av boul éd env mgr pl tél tome admón atte avda bco cía dcha depto dña dra dras
-    excmo fdo gral ilmo izq lda ldo máx mín pto sra sras srta srs srto ud uds vda avv dott
-    dott.ssa ecc geom prof.ssa rag sig sigg sig.ra sig.na sigra exma exmo fl ltda bv dhr evt hr
-    jl jhr jkvr mevr mw nl o.a tav vnl zgn zog akad atd bc čp čís doc hod judr kč kpt mj mld
-    mudr např nám npor obr odd odst př příp r resp rtm sb sv tj tis tzn tzv ul vyd zkr dyr godz
-    inż jw lek mec mln np nt prok pt płk ryc sp św tyg tys tzw ub ur wg wlk woj ww zob адм вв гл
-    гос др ед кв корп лит млн млрд муж напр обл оз пер пл пр просп проф св см соч ст стр сущ тов
-    трлн тт тыс ул устар bkz cad doç dz gör krş mah müh ör örn öğr sok vb vd yd yrd yy kl m.fl
-    m.m bl.a t.ex dvs osv jfr s.k s.a.s obs
-    """.split()
-)
-# The same where a number follows, and words of their own, or likely ends, elsewhere.
-_BEFORE_NUMBERS = frozenset(
-    """
-    no nos op pp p vol vols fig figs art kap tab rys ryc pág págs núm nr nº abb abs abschn bd
-    bde chap pag pagg séc ch sec рис ст г
-    """.split()
-)
+# A letter of these scripts is a syllable, and no initial.
+_SYLLABLE = re.compile(r"[\u0900-\u0dff\u1000-\u109f\u1780-\u17ff\u3040-\u9fff\uac00-\ud7a3]")
 
 
 def sentence_spans(text: str, language: str | None = None) -> Iterator[tuple[int, int]]:
@@ -80,11 +83,14 @@ def sentence_spans(text: str, language: str | None = None) -> Iterator[tuple[int
         language: ISO 639-1; decides whether a number and a full stop may be an ordinal. Where it
             is not known they may.
     """
-    start = 0
+    start = counted = quotes = 0
     for match in _END.finditer(text):
-        if _is_end(text, match, language):
-            yield from _stripped(text, start, match.end("stop"))
-            start = match.end("stop")
+        quotes += sum(text.count(mark, counted, match.start()) for mark in '"“”')
+        counted = match.start()
+        if _is_end(text, match, start, language):
+            end = _end(match, is_quoted=quotes % 2 == 1)
+            yield from _stripped(text, start, end)
+            start = end
     yield from _stripped(text, start, len(text))
 
 
@@ -101,22 +107,90 @@ def _stripped(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         yield first, last
 
 
-def _is_end(text: str, match: re.Match[str], language: str | None) -> bool:
-    following = match["next"]
-    if following.islower() or following in _CONTINUES:
-        return False
-    if match["stop"][-1] in _WIDE_CLOSERS and following == "と":  # Japanese: "...", he said
-        return False
-    if match["stop"][0] != "." or match["stop"].startswith(".."):
-        return True
-    before = _WORD.search(text, max(0, match.start() - _LOOK_BACK), match.start())
-    return before is None or not _is_abbreviated(before[0], following, language)
+def _end(match: re.Match[str], *, is_quoted: bool) -> int:
+    """Return where the stop ends: before a quotation mark that opens what comes next.
+
+    Without spaces only the number of marks before says what a mark does, and Chinese is often
+    written with the wrong one of a pair.
+    """
+    start, stop = match.span("stop")
+    if stop < match.endpos and match.string[stop].isspace():
+        return stop
+    for place, character in enumerate(match["stop"], start):
+        if character in '"“' and not is_quoted:
+            return place
+        is_quoted = is_quoted and character not in '"“”'
+    return stop
 
 
-def _is_abbreviated(word: str, following: str, language: str | None) -> bool:
-    if _ORDINAL.fullmatch(word) and (language is None or language in _ORDINAL_LANGUAGES):
+def _is_end(text: str, match: re.Match[str], start: int, language: str | None) -> bool:
+    following, stop, end = match["next"], match["stop"], match.end("stop")
+    if following in _CONTINUES or _MORE_MARKS.match(text, end):
+        return False
+    if _is_lower(following) and not _CLITIC.match(text, end):
+        return False
+    if stop[-1] in _WIDE_CLOSERS and following == "と":  # Japanese: "...", he said
+        return False
+    if stop[0] != "." or stop.startswith(".."):
         return True
-    if all(len(part) == 1 and part.isalpha() for part in word.split(".")):
+    place = match.start()
+    if text[max(0, place - _LONG) : place].isalpha() and place >= _LONG:
         return True
-    lowered = word.lower()
-    return lowered in _ABBREVIATIONS or (following.isdigit() and lowered in _BEFORE_NUMBERS)
+    before = _WORD.search(text, max(start, place - _LOOK_BACK), place)
+    following_at = match.start("next")
+    return before is None or not _is_abbreviated(text, before, following_at, start, language)
+
+
+def _is_lower(character: str) -> bool:
+    """Whether no sentence begins with it; Georgian sentences do with what counts as lower case."""
+    return character.islower() and not "\u10d0" <= character <= "\u10ff"
+
+
+def _is_abbreviated(
+    text: str, before: re.Match[str], following: int, start: int, language: str | None
+) -> bool:
+    """Return whether a sentence goes on after a word or a number and a full stop.
+
+    Args:
+        text: the paragraph.
+        before: that word or number.
+        following: where the next word begins.
+        start: where the sentence begins.
+        language: ISO 639-1, or None.
+    """
+    word, lowered = before[0], before[0].lower()
+    head = text[max(start, before.start() - _LOOK_BACK) : before.start()]
+    if word.isdecimal() and not head.strip(f" {_OPENERS}"):  # "1. What is new"
+        return True
+    follower = _next_word(text, following)
+    begins = follower in STARTERS
+    if _ORDINAL.fullmatch(word) and (language is None or language in ORDINAL_LANGUAGES):
+        return not (begins or head.endswith(_RESULT))
+    if _UNIT.search(head + word):
+        return False
+    if lowered in ABBREVIATIONS and word != "VS":
+        return not (begins and lowered in MAY_END)
+    is_short = all(sum(map(str.isalpha, part)) == 1 for part in word.split("."))
+    if is_short or ("." in word and _SYLLABLE.match(word)):
+        return _is_initial(before, language) and not (
+            begins and ("." in word or follower not in PARTICLES)
+        )
+    if _DOUBLED.match(word):
+        return bool(_DOUBLED.match(text, following) or (_DOUBLED.match(head[-4:]) and not begins))
+    return text[following : following + 1].isdigit() and lowered in BEFORE_NUMBERS
+
+
+def _is_initial(before: re.Match[str], language: str | None) -> bool:
+    """Return whether letters with full stops stand for longer words, as in "J. R." or "U.S."."""
+    word = before[0]
+    if "." in word:
+        return True
+    if before.string[: before.start()].endswith("-"):  # Portuguese: "vista-a."
+        return before.string[: before.start() - 1].endswith(".")
+    return not _SYLLABLE.match(word) and word not in LETTER_WORDS.get(language or "ru", "")
+
+
+def _next_word(text: str, position: int) -> str:
+    """Return the word at a position in lower case; "" if that is an abbreviation or none."""
+    match = _WHOLE_WORD.match(text, position)
+    return match[0].lower() if match else ""

@@ -63,7 +63,9 @@ def _unit(pair: Mapping[str, Any], *, source: str, target: str) -> Iterator[str]
         if name in pair:
             yield _property(name, pair[name])
     for side, language in (("source", source), ("target", target)):
-        yield f"\n<tuv xml:lang={quoteattr(language)}>{_property('id', pair[f'{side}_id'])}"
+        ids = pair[f"{side}_ids"] if f"{side}_ids" in pair else [pair[f"{side}_id"]]
+        yield f"\n<tuv xml:lang={quoteattr(language)}>"
+        yield from (_property("id", own) for own in ids)
         if pair[f"{side}_doc"]:
             yield _property("document", pair[f"{side}_doc"])
         yield f"<seg>{_text(pair[f'{side}_text'])}</seg></tuv>"

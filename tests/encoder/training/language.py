@@ -46,3 +46,10 @@ def write_pairs(path: Path, pairs: list[tuple[str, str]], corpus: str = "made-up
     text = "".join(f"{source}\t{target}\t{corpus}\n" for source, target in pairs)
     path.write_bytes(lzma.compress(text.encode("utf-8"), preset=0))
     return path
+
+
+class Alike:
+    """An encoder that does the same to all languages."""
+
+    def for_language(self, language: str | None) -> "Alike":
+        return self

@@ -19,7 +19,7 @@ from encoder.training.options import Recipe, training_options
 from encoder.training.reading import ParallelText
 from encoder.training.recipe import train_encoder
 from pipelines.cli.train import train_encoder as command
-from tests.encoder.training.language import made_up_pairs, write_pairs
+from tests.encoder.training.language import Alike, made_up_pairs, write_pairs
 
 PAIRS = 1600
 SMALL = (
@@ -168,7 +168,7 @@ def test_the_retrieval_error_is_the_mean_of_both_directions() -> None:
         "C": (0.5, 0.5),
     }
 
-    class Fixed:
+    class Fixed(Alike):
         def encode(self, sentences: list[str]) -> np.ndarray:
             return np.array([vectors[one] for one in sentences], dtype=np.float32)
 

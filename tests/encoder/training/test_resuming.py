@@ -26,7 +26,7 @@ from encoder.training.recipe import train_encoder
 from encoder.training.state import State, load_state, save_state
 from encoder.training.tasks.ranking import Ranking
 from tests.encoder.test_features import one_word_each
-from tests.encoder.training.language import made_up_pairs, write_pairs
+from tests.encoder.training.language import Alike, made_up_pairs, write_pairs
 
 STEPS, EVERY = 80, 20
 SMALL = {"dim": 32, "steps": STEPS, "batch_size": 64, "learning_rate": 0.03, "ngram_rows": 200}
@@ -141,7 +141,7 @@ def test_without_matplotlib_there_are_no_curves(
     assert caplog.text.count("pip install 'bitext-adit[plot]'") == 1
 
 
-class Ones:
+class Ones(Alike):
     def encode(self, sentences: list[str]) -> np.ndarray:
         return np.ones((len(sentences), 2), dtype=np.float32)
 
@@ -216,7 +216,7 @@ def test_the_best_encoder_is_kept_beside_the_last_state(tmp_path: Path) -> None:
     training = Training(Bag(one_word_each(4), 2), Ranking(options), options)
     saved: list[int] = []
 
-    class Fixed:
+    class Fixed(Alike):
         def encode(self, sentences: list[str]) -> np.ndarray:
             good = training.step % 2 == 0
             angles = {"a": 0.0, "b": 1.5, "A": 0.0, "B": 1.5 if good else -9.0}

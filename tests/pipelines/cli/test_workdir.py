@@ -10,7 +10,7 @@ import pytest
 from miner.storage.layout import WorkFolder
 from pipelines.cli.mine import mine_corpus
 from pipelines.run import ledger
-from pipelines.run.steps import STEPS, Each
+from pipelines.run.steps import Each, steps_of
 from tests.pipelines.worlds import World, one_line
 
 
@@ -34,14 +34,17 @@ def refused(command: str, work_dir: Path, capsys: pytest.CaptureFixture[str]) ->
     return one_line(capsys.readouterr().err, f"mine-corpus {command}")
 
 
-def test_status_of_a_finished_run(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_of_a_finished_run(
+    world: World, finished: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     first, *stages = told("status", finished, capsys)
     assert first == f"{finished}: finished"
     counts = {line.split()[0]: line.split()[1:4] for line in stages}
     assert counts["embed_shard"] == ["6", "of", "6"]
     assert counts["search_tile"] == ["9", "of", "9"]
     assert counts["export_pairs"] == ["1", "of", "1"]
-    assert list(counts) == [step.name for step in STEPS if isinstance(step, Each)]
+    steps = steps_of(world.options("out.jsonl", finished))
+    assert list(counts) == [step.name for step in steps if isinstance(step, Each)]
 
 
 def test_status_of_a_run_in_the_middle(

@@ -11,10 +11,11 @@ import pytest
 from apache_beam.pipeline import AppliedPTransform
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 
+from pipelines.job import Of, job_of
 from pipelines.run import mining as run
 from pipelines.run.beam import build
 from pipelines.run.executor import StageRunner
-from pipelines.run.steps import STEPS, Each
+from pipelines.run.steps import Each, steps_of
 from tests.pipelines.worlds import World
 
 PRIMITIVES = (beam.Create, beam.ParDo, beam.GroupByKey)
@@ -31,7 +32,8 @@ def transforms(node: AppliedPTransform) -> Iterator[AppliedPTransform]:
 
 def test_only_create_pardo_and_group_by_key(world: World) -> None:
     pipeline = beam.Pipeline(runner=FnApiRunner())
-    build(pipeline, world.options("out.tsv", world.path("work")))
+    options = world.options("out.tsv", world.path("work"))
+    build(pipeline, steps_of(options), job_of(options))
     [root] = pipeline.transforms_stack
     found = list(transforms(root))
     assert {type(node.transform) for node in found} == set(PRIMITIVES)
@@ -40,13 +42,13 @@ def test_only_create_pardo_and_group_by_key(world: World) -> None:
         assert not node.side_inputs, f"{node.full_label} has side inputs"
     stages = [node.full_label for node in found if isinstance(node.transform, beam.ParDo)]
     assert [label for label in stages if "/" not in label] == [
-        *("read_side", "embed_shard", "prepare_sides", "train_side", "fill_index"),
+        *("read_side", "embed_shard", "share_corpora", "prepare_sides", "train_side", "fill_index"),
         *("cut_tiles", "search_tile", "find_neighbours"),
         *("select_pairs", "align_pairs", "rate_pairs", "filter_pairs"),
         *("write_summary", "export_pairs"),
     ]
     assert [label for label in stages if "/" not in label] == [
-        step.name for step in STEPS if isinstance(step, Each)
+        step.name for step in steps_of(options) if isinstance(step, Each)
     ]
 
 
@@ -57,7 +59,7 @@ def test_elements_are_small_however_large_the_corpus(
     sizes: dict[str, list[int]] = {}
     really_call = StageRunner.__call__
 
-    def call(runner: StageRunner, step: Each, element: object) -> list:
+    def call(runner: StageRunner, step: Each, element: Of) -> list[Of]:
         made = really_call(runner, step, element)
         sizes.setdefault(step.name, []).extend(len(pickle.dumps(result)) for result in made)
         return made
@@ -68,6 +70,7 @@ def test_elements_are_small_however_large_the_corpus(
     assert {name: len(found) for name, found in sizes.items()} == {
         "read_side": 7 + 9,
         "embed_shard": 7 + 9,
+        "share_corpora": 1,
         "prepare_sides": 2,
         "train_side": 7 + 9,
         "fill_index": 7 + 9,
@@ -97,7 +100,8 @@ def test_a_reference_does_not_name_the_other_shards(world: World) -> None:
 
 def test_the_number_of_elements_that_were_done_is_counted(world: World) -> None:
     pipeline = beam.Pipeline(runner=FnApiRunner())
-    build(pipeline, world.options("out.tsv", world.path("work"), rows_per_shard=25))
+    options = world.options("out.tsv", world.path("work"), rows_per_shard=25)
+    build(pipeline, steps_of(options), job_of(options))
     result = pipeline.run()
     counters = result.metrics().query()["counters"]
     done = {counter.key.metric.name: counter.committed for counter in counters}

@@ -9,21 +9,25 @@ import pytest
 
 from miner.storage.layout import WorkFolder
 from miner.storage.remote import RemotePath
+from pipelines.job import job_of
 from pipelines.run import ledger
 from pipelines.run.ledger import Ledger, begin, first_failure, read_stages
-from pipelines.run.steps import STEPS, sources_of_elements
+from pipelines.run.steps import sources_of_elements, steps_of
+from tests.pipelines.worlds import World
 
 
-def test_how_many_elements_each_stage_takes() -> None:
-    assert sources_of_elements(STEPS) == {
+def test_how_many_elements_each_stage_takes(world: World) -> None:
+    options = world.options("out.tsv", world.path("work"))
+    assert sources_of_elements(steps_of(options), job_of(options)) == {
         "read_side": 2,
         "embed_shard": "read_side",
-        "prepare_sides": 1,
+        "share_corpora": 1,
+        "prepare_sides": "share_corpora",
         "train_side": "prepare_sides",
         "fill_index": "train_side",
         "cut_tiles": 1,
         "search_tile": "cut_tiles",
-        "find_neighbours": "read_side",
+        "find_neighbours": "fill_index",
         "select_pairs": 1,
         "align_pairs": 1,
         "rate_pairs": 1,

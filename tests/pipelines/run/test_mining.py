@@ -22,7 +22,7 @@ from pipelines.run.beam import submit
 from pipelines.run.executor import execute
 from pipelines.run.ledger import begin
 from pipelines.run.mining import mine_corpus
-from pipelines.run.steps import START, STEPS, sources_of_elements
+from pipelines.run.steps import sources_of_elements, steps_of
 from tests.pipelines.worlds import World, make_world, snapshot
 
 
@@ -43,11 +43,12 @@ def test_both_interpreters_make_the_same_bytes(
         folder = world.path(engine)
         folder.mkdir()
         run = world.run(f"{engine}/out.jsonl", folder / "work", **options)
-        begin(run.folder, sources_of_elements(STEPS))
+        steps = steps_of(run.options)
+        begin(run.folder, sources_of_elements(steps, run.job))
         if engine == "here":
-            execute(run, STEPS, START)
+            execute(run, steps)
         else:
-            submit(run.fixed(runner="DirectRunner"), folder)
+            submit(run.fixed(runner="DirectRunner"), steps, folder)
         kept = {
             name: content
             for name, content in snapshot(folder).items()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.context import RunContext
+from pipelines.job import job_of
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.stages.language import decide_languages, describe_language, language_warnings
 from tests.pipelines.worlds import World, write_lines
@@ -62,7 +63,7 @@ def test_warnings(
 def seen(folder: Path, *lines: str) -> str | None:
     """The language that a run decides on for a corpus of these lines."""
     write_lines(folder / "a.txt", lines)
-    run = decide_languages(RunContext(options_for(folder)))
+    run = decide_languages(RunContext(job_of(options_for(folder))))
     return run.options.source.decided_language
 
 
@@ -79,13 +80,13 @@ def test_a_few_sentences_are_taken_as_one(tmp_path: Path) -> None:
 
 def test_what_is_given_decides(tmp_path: Path) -> None:
     write_lines(tmp_path / "a.txt", [GERMAN] * 30)
-    run = decide_languages(RunContext(options_for(tmp_path, "nl")))
+    run = decide_languages(RunContext(job_of(options_for(tmp_path, "nl"))))
     assert run.options.source.decided_language == "nl"
     assert run.options.source.shares == {"de": 1.0}
 
 
 def test_a_corpus_that_cannot_be_read_is_left_to_the_stage_that_reads_it(tmp_path: Path) -> None:
-    run = decide_languages(RunContext(options_for(tmp_path)))
+    run = decide_languages(RunContext(job_of(options_for(tmp_path))))
     assert run.options.source.decided_language is None
 
 

@@ -19,8 +19,10 @@ from numpy.typing import NDArray
 
 from encoder.bag import BagEncoder
 from pipelines.cli.mine import mine_corpus
+from pipelines.job import job_of
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.run.beam import build
+from pipelines.run.steps import steps_of
 from pipelines.stages.encode_batches import encode_block
 from pipelines.stages.summary import read_summary
 from tests.pipelines.conftest import Refused
@@ -188,7 +190,7 @@ def test_failing_batches_are_told_and_counted(
 ) -> None:
     failing_run.work_dir.mkdir()
     pipeline = Pipeline(runner=FnApiRunner())
-    build(pipeline, failing_run)
+    build(pipeline, steps_of(failing_run), job_of(failing_run))
     with caplog.at_level(logging.WARNING, logger="pipelines"):
         result = pipeline.run()
     counters = {

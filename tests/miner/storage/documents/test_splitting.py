@@ -1,5 +1,7 @@
 """Where sentences end."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,7 +30,34 @@ ENDS = "|"  # marks the boundaries in the texts below
         ("ja", "「行く?」と言った。"),
         ("hi", "यह एक वाक्य है।| यह दूसरा है।"),
         ("ar", "هل هذا صحيح؟| نعم."),
-        (None, "Vergleiche Kap. 3. Das ist alles."),  # may be an ordinal
+        (None, "Im Kap. 3. Artikel."),  # may be an ordinal
+        (None, "Vergleiche Kap. 3.| Das ist alles."),
+        ("de", "Sie gewannen 3:1.| Spieler jubelten.| Er ist am 5. Mai 20.| Das ist nicht alt."),
+        ("de", "1. Die Lage.| 44 v. Chr. starb er."),
+        ("de", "Note A.| Aus Washington, D.C.| Sie kam um 13 h.| Petra auch."),
+        ("en", "1. What is new?| It left at 5 p.m.| However, George W. Bush of the U.S. Army did."),
+        ("fr", "M. Le Pen roule à 20 km/h.| Quoi ? !| Non."),
+        (
+            "es",
+            "El suroeste de EE. UU. Donald.| Con EE. UU. y sin EE. UU.| Tenemos I. A.| Ahora no.",
+        ),
+        ("pt", "Se a carapuça servir, vista-a.| Tom ri."),
+        ("nl", "Ik hou van u.| 's Avonds is hij in de VS.| Rosa komt."),
+        ("tr", "Bildiğim o.| Macera başlar."),
+        ("ru", "Это я.| Кстати, в 2018 г.| Вы знаете, в 1990 г. Иванов жил."),
+        ("zh", '他说。|"我来了。"|她走了。|“好。”|"你好！"|他说。'),
+        ("zh", "“不错。“|他走了。|又来了? !|好。"),
+        ("hi", "डॉ. शर्मा यू.एस. गए।|क्या यह ठीक है?| वह राम है.| सीता है."),
+        ("ar", "لقد مرّ 36 عامًا.| وأفاد."),
+        ("ko", "봐 줘.| 커피 한 잔."),
+        ("ka", "ის წავიდა.| როგორ ხარ?"),
+        ("hy", "Նա գնաց:| Ինչպե՞ս ես։| Լավ."),
+        ("el", "Πού πας;| Πάω.| Ο κ. Παπαδόπουλος ήρθε; όχι."),
+        ("am", "ሰላም ነው።| እንዴት ነህ?| ደህና።"),
+        ("km", "ខ្ញុំទៅផ្សារ។|គាត់នៅផ្ទះ។"),
+        ("my", "ဈေးသွားတယ်။| သူ ရှိတယ်။"),
+        ("bo", "བཀྲ་ཤིས།| ང་ཡིན།"),
+        ("th", "วันนี้อากาศดี ผมไปตลาด"),  # nothing marks an end
     ],
 )
 def test_boundaries(language: str | None, marked: str) -> None:
@@ -43,3 +72,14 @@ def test_spans_hold_everything_but_spaces_in_order(text: str) -> None:
     ends = [0, *(end for _, end in spans)]
     assert all(a < b and a >= last for (a, b), last in zip(spans, ends, strict=False))
     assert all(text[a:b] == text[a:b].strip() for a, b in spans)
+
+
+@pytest.mark.parametrize("piece", ["a. ", "1. ", "A. B. ", '。"', "? ", "; ", "e. « ", "EE. "])
+def test_time_is_linear(piece: str) -> None:
+    times = []
+    for length in (2_000, 16_000):
+        text = piece * (length // len(piece))
+        start = time.process_time()
+        split_sentences(text)
+        times.append(time.process_time() - start)
+    assert times[1] < 30 * times[0] + 0.2  # 8 if linear, 64 if quadratic

@@ -1,0 +1,64 @@
+"""What ``adit mine`` does with raw documents where its options do not say so."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+
+from miner.choices import FREE, MONOTONE
+from miner.storage.layout import CORPUS, DOCUMENT
+from pipelines.cli.arguments import AUTO_PAIRS
+from pipelines.options import MiningOptions
+
+logger = logging.getLogger(__name__)
+
+
+def decide_documents(args: argparse.Namespace) -> None:
+    """Set the arguments that were left out: ``input_format``, ``scope`` and ``alignment``.
+
+    Two folders of documents are paired and aligned in order, unless options ask for something else.
+
+    Raises:
+        ValueError: the options contradict each other.
+    """
+    are_documents = _are_documents(args)
+    if args.document_pairs is not None and args.scope == CORPUS:
+        raise ValueError("--document-pairs: is for --scope document; leave out --scope corpus")
+    asked = (args.scope, args.document_pairs, args.alignment, args.margin_scope)
+    is_open = (
+        all(option is None for option in asked)
+        and args.retrieval == MiningOptions.retrieval
+        and args.index == MiningOptions.index
+        and not (args.src_embeddings or args.plan)
+    )
+    if are_documents and is_open:
+        args.alignment = MONOTONE
+        logger.info(
+            "folders of documents: those that are translations of each other are paired and "
+            "aligned in order; --scope corpus compares all sentences instead"
+        )
+    args.alignment = args.alignment or FREE
+    is_free = args.document_pairs is None and args.alignment == FREE
+    args.scope = args.scope or (CORPUS if is_free else DOCUMENT)
+    if args.document_pairs == AUTO_PAIRS:
+        args.document_pairs = None
+
+
+def _are_documents(args: argparse.Namespace) -> bool:
+    """Return whether both sides are folders of documents; they are read as such then."""
+    from miner.storage.documents.detect import holds_documents, looks_like_a_document
+
+    sides = [args.source, args.target]
+    if args.input_format not in ("auto", "documents"):
+        return False
+    if all(side.is_dir() and holds_documents(side) for side in sides):
+        args.input_format = "documents"
+        return True
+    for side in sides if args.input_format == "auto" else ():
+        if side.is_file() and side.suffix in ("", ".txt") and looks_like_a_document(side):
+            logger.warning(
+                "%s: looks like a document, not like a sentence a line; --input-format documents "
+                "splits it into sentences",
+                side,
+            )
+    return False

@@ -1,0 +1,97 @@
+"""Run ``adit mine --languages``: every pair of many languages in one run."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from miner.storage.places import Place, same_file
+from miner.storage.remote import RemotePath
+from pipelines.cli.arguments import AUTO_PAIRS
+from pipelines.cli.mine import mining_options, set_up_logging
+from pipelines.many import ManyOptions, find_corpora, job_of_languages
+
+# Options that are for two corpora: the fields of their arguments, which are empty without them.
+TWO_CORPORA = ("src_lang", "tgt_lang", "src_embeddings", "tgt_embeddings", "dim", "plan")
+
+
+def mine_languages(args: argparse.Namespace) -> int:
+    """Run ``adit mine --languages``; return the exit status.
+
+    Raises:
+        ValueError, OSError: what cannot be read, written or done, in one line.
+    """
+    monitor = set_up_logging(args)
+    from pipelines.resources.memory import peak_bytes
+    from pipelines.run.mining import run_job
+    from pipelines.stages.summary_of_many import describe_many, read_summaries, write_table
+
+    for option in TWO_CORPORA:
+        if getattr(args, option):
+            name = "--" + option.replace("_", "-")
+            raise ValueError(f"{name}: is for two corpora; leave it out with --languages")
+    if args.document_pairs not in (None, AUTO_PAIRS):
+        raise ValueError("--document-pairs FILE: is for two corpora; give auto with --languages")
+    many = ManyOptions(
+        corpora=args.languages,
+        output=args.output,
+        pairs=args.pairs or ManyOptions.pairs,
+        ending=(args.format or ManyOptions.ending).removeprefix("."),
+    )
+    if many.corpora.is_dir() and many.output.exists() and same_file(many.corpora, many.output):
+        raise ValueError(f"{many.output}: is the folder of the corpora; name another for the pairs")
+    with _folder(many.output), _work_dir(args) as work_dir:
+        corpora = find_corpora(many.corpora, work_dir, input_format=args.input_format)
+        source, target, *_ = corpora.values()
+        base = mining_options(args, work_dir, source, target)
+        job = job_of_languages(many, base, corpora)
+        try:
+            run_job(job, monitor)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(_after_interrupt(args)) from None
+        summaries = read_summaries(job)
+        write_table(many.output / "summary.tsv", summaries)
+    if not args.quiet:
+        peak = max(peak_bytes(), monitor.peak_bytes)
+        sys.stderr.write(describe_many(summaries, monitor.seconds, peak, args.work_dir) + "\n")
+    return 0
+
+
+def _after_interrupt(args: argparse.Namespace) -> str:
+    if args.work_dir is None:
+        return f"; {args.output} is not complete (with --work-dir a second call could go on)"
+    return f"; {args.output} is not complete; the same command goes on from {args.work_dir}"
+
+
+@contextmanager
+def _folder(output: Place) -> Iterator[None]:
+    """Make the folder of the outputs; one that nothing was written to is removed again."""
+    is_new = not output.exists()
+    output.mkdir(exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        if is_new and isinstance(output, Path):
+            with suppress(OSError):  # something was written
+                output.rmdir()
+        raise
+
+
+@contextmanager
+def _work_dir(args: argparse.Namespace) -> Iterator[Place]:
+    if args.work_dir is not None:
+        yield args.work_dir
+        return
+    is_remote = isinstance(args.output, RemotePath)
+    if is_remote and args.runner is not None:
+        raise ValueError(
+            f"{args.output}: workers elsewhere need a --work-dir that all of them reach, such as "
+            f"{args.output.parent / 'work'}"
+        )
+    place = None if is_remote else args.output.parent
+    with tempfile.TemporaryDirectory(prefix=f".{args.output.name}-", dir=place) as folder:
+        yield Path(folder)

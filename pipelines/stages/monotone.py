@@ -1,0 +1,288 @@
+"""The stages of ``--alignment monotone``: paired documents aligned in order, and scored as pairs.
+
+Documents are aligned whole, some pairs of them in a batch each, from their sentences alone. Only
+then are the beads scored, by the margins of the neighbours that were found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from encoder.words import WordEncoder
+from miner.arrays import Direction, Pairs
+from miner.margin import margin_scores
+from miner.monotone.align import align
+from miner.monotone.blocks import Blocks, merged_blocks, text_blocks
+from miner.score_ranges import Sorted, merge_in_ranges, sort_pairs
+from miner.storage.artefacts import Draft, content_key, produce
+from miner.storage.layout import BEADS, MERGES, PAIRS, ROWS, SIDES, SOURCE, TARGET, VECTORS
+from miner.storage.merges import merges_schema
+from miner.storage.pair_numbers import numbers_schema, table_of
+from pipelines.context import RunContext
+from pipelines.references import (
+    AlignedDocuments,
+    ChosenPairs,
+    DocumentBatch,
+    EmbeddedShard,
+    ShardNeighbours,
+    SideVectors,
+    check_whole,
+    whole_side,
+)
+from pipelines.stages.documents import one_to_one
+from pipelines.stages.select import range_pairs
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+READ_ROWS = 32_768
+
+
+class Sentences(NamedTuple):
+    """The sentences of a document, in order; those without a vector have an empty text.
+
+    ``rows`` are those of the corpus, ``positions`` those of the vectors (-1: none).
+    """
+
+    rows: NDArray[np.int64]
+    positions: NDArray[np.int64]
+    texts: list[str]
+
+
+def beads_schema() -> pa.Schema:
+    """Return the Arrow schema of aligned beads: rows of both sides and the cosine of their sums."""
+    rows = pa.list_(pa.int64())
+    return pa.schema({"source_rows": rows, "target_rows": rows, "cosine": pa.float32()})
+
+
+def cut_documents(run: RunContext, shards: Sequence[ShardNeighbours]) -> list[DocumentBatch]:
+    """Cut the list of document pairs into as many batches as there are source shards.
+
+    Raises:
+        ValueError: a document is in several pairs.
+    """
+    sources, targets = (
+        whole_side(shards, side, lambda found: found.embedded.shard) for side in SIDES
+    )
+    count = min(len(sources), len(one_to_one(run)))
+    return [
+        DocumentBatch(index=index, of=count, shards=[*sources, *targets]) for index in range(count)
+    ]
+
+
+def align_documents(run: RunContext, batch: DocumentBatch) -> AlignedDocuments:
+    """Align the documents of a batch; seals ``beads/NNNNN``, what both sides have a part in."""
+    sides = {
+        side: [found.embedded for found in batch.shards if found.embedded.shard.side == side]
+        for side in SIDES
+    }
+    pairs = one_to_one(run)
+    start, stop = (len(pairs) * place // batch.of for place in (batch.index, batch.index + 1))
+    mine = pairs[start:stop]
+    key = content_key(
+        "align documents",
+        sentences=[found.embedded.shard.digest for found in batch.shards],
+        rows=[found.embedded.vectors.files[ROWS] for found in batch.shards],
+        pairs=mine,
+        maker=[_maker(run, side, found) for side, found in sides.items()],
+    )
+
+    def write(draft: Draft) -> Mapping[str, Any]:
+        documents = [
+            _documents(sides[side], [pair[place] for pair in mine])
+            for place, side in enumerate(SIDES)
+        ]
+        there = [pair for pair in mine if pair[0] in documents[0] and pair[1] in documents[1]]
+        total = sum(len(documents[0][own].rows) for own, _ in there)
+        part = f"{batch.index + 1}/{batch.of}" if batch.of > 1 else ""
+        with (
+            run.monitor.stage("align documents", total, "sentences", part) as meter,
+            draft.file(BEADS) as path,
+            pq.ParquetWriter(path, beads_schema()) as writer,
+        ):
+            for names in there:
+                both = [of_side[name] for of_side, name in zip(documents, names, strict=True)]
+                blocks = [
+                    _blocks(run, sides[side], document)
+                    for side, document in zip(SIDES, both, strict=True)
+                ]
+                writer.write_table(_beads(both, blocks))
+                meter.advance(len(both[0].rows))
+        return {}
+
+    beads = produce(run.folder.beads(batch.index), key=key, write=write)
+    return AlignedDocuments(batch=batch, beads=beads)
+
+
+def _maker(run: RunContext, side: str, shards: Sequence[EmbeddedShard]) -> object:
+    """Return what makes the vectors of merged sentences."""
+    corpus = run.options.side(side)
+    if corpus.embeddings is None:
+        return run.side_encoder(side).name
+    return [embedded.vectors.files[VECTORS] for embedded in shards]
+
+
+def _documents(shards: Sequence[EmbeddedShard], names: Sequence[str]) -> dict[str, Sentences]:
+    """Read the sentences of those of the documents that there are."""
+    wanted = pa.array(names, pa.string())
+    parts, start = [], 0
+    for embedded in shards:
+        known = embedded.row_ids()
+        for batch in embedded.shard.batches(["row", "doc", "text"], READ_ROWS):
+            table = pa.table(batch).filter(pc.is_in(batch["doc"], wanted))
+            rows = table["row"].to_numpy()
+            positions = np.where(np.isin(rows, known), start + np.searchsorted(known, rows), -1)
+            parts.append(table.append_column("position", pa.array(positions)))
+        start += len(known)
+    table = pa.concat_tables(parts).combine_chunks()
+    if not len(table):
+        return {}
+    docs = table["doc"].combine_chunks().dictionary_encode()
+    order = np.argsort(docs.indices.to_numpy(), kind="stable")
+    sizes = np.bincount(docs.indices.to_numpy(), minlength=len(docs.dictionary))
+    found = {}
+    for name, places in zip(
+        docs.dictionary.to_pylist(), np.split(order, np.cumsum(sizes)[:-1]), strict=True
+    ):
+        own = table.take(pa.array(places))
+        texts = pc.if_else(pc.less(own["position"], 0), "", own["text"]).to_pylist()
+        numbers = own["row"].to_numpy(), own["position"].to_numpy()
+        found[name] = Sentences(*numbers, texts)
+    return found
+
+
+def _blocks(run: RunContext, shards: Sequence[EmbeddedShard], document: Sentences) -> Blocks:
+    """Make the vectors of merged sentences: of their texts, or sums of what was precomputed."""
+    corpus = run.options.side(shards[0].shard.side)
+    if corpus.embeddings is None:
+        encoder = run.side_encoder(shards[0].shard.side)
+        is_bag = isinstance(encoder, WordEncoder)
+        return text_blocks(document.texts, encoder.encode, is_bag=is_bag)
+    vectors = SideVectors(shards)
+    has_vector = document.positions >= 0
+    units = np.zeros((len(document.rows), vectors.dim), dtype=np.float32)
+    units[has_vector] = vectors.take(document.positions[has_vector])
+    lengths = np.array([len(text) for text in document.texts], dtype=np.float64)
+    return merged_blocks(units, lengths)
+
+
+def _beads(documents: Sequence[Sentences], blocks: Sequence[Blocks]) -> pa.Table:
+    """Align a document and its translation: a table of ``beads_schema`` without the gaps."""
+    beads = [bead for bead in align(*blocks).beads() if all(bead)]
+    cosines = []
+    for bead in beads:
+        own, other = (
+            of_side.vectors[len(places) - 1, places[0]]
+            for of_side, places in zip(blocks, bead, strict=True)
+        )
+        cosines.append(own @ other)
+    rows = [
+        [document.rows[list(bead[place])] for bead in beads]
+        for place, document in enumerate(documents)
+    ]
+    return pa.table([*rows, np.array(cosines, dtype=np.float32)], schema=beads_schema())
+
+
+def select_beads(run: RunContext, parts: Sequence[AlignedDocuments]) -> ChosenPairs:
+    """Score the aligned beads and sort them; seals ``pairs`` with what is merged in them.
+
+    The mean of a merged sentence's neighbourhood is that of its sentences' means.
+
+    Raises:
+        ValueError: the runner has repeated or lost some documents.
+    """
+    parts = sorted(parts, key=lambda part: part.batch.index)
+    check_whole([part.batch.index for part in parts], parts[0].batch.of, "document")
+    options, shards = run.options, parts[0].batch.shards
+    scope = options.scopes[-1]
+    key = content_key(
+        "select beads",
+        beads=[part.beads.files[BEADS] for part in parts],
+        neighbours=[sorted(found.neighbours[scope].files.items()) for found in shards],
+        rows=[found.embedded.vectors.files[ROWS] for found in shards],
+        margin=options.margin,
+        threshold=repr(options.margin_threshold),
+    )
+
+    def write(draft: Draft) -> Mapping[str, Any]:
+        with draft.scratch() as scratch:
+            return _select(run, parts, scratch, draft)
+
+    pairs = produce(run.folder.pairs, key=key, write=write)
+    return ChosenPairs(pairs=pairs, shards=shards, merges=pairs)
+
+
+def _select(
+    run: RunContext, parts: Sequence[AlignedDocuments], scratch: Path, draft: Draft
+) -> Mapping[str, Any]:
+    options = run.options
+    scope = options.scopes[-1]
+    means = {side: _Means(parts[0].batch.shards, side, scope) for side in SIDES}
+    files: list[Sorted] = []
+    beads = pairs = 0
+    with draft.file(MERGES) as path, pq.ParquetWriter(path, merges_schema()) as merges:
+        for part in parts:
+            table = pq.read_table(part.beads.file(BEADS))
+            scored = _scored(table, means, options.margin)
+            files.append(sort_pairs(scratch / f"{len(files):05d}.npy", scored, Direction.BOTH))
+            for side in SIDES:
+                merges.write_table(_merges(table, side))
+            beads += len(table)
+    with draft.file(PAIRS) as path, pq.ParquetWriter(path, numbers_schema()) as writer:
+        for chosen in merge_in_ranges(
+            files, size=range_pairs(options), threshold=options.margin_threshold
+        ):
+            writer.write_table(table_of(chosen))
+            pairs += len(chosen)
+    return {"candidates": beads, "pairs": pairs}
+
+
+def _scored(table: pa.Table, means: Mapping[str, _Means], margin: str) -> Pairs:
+    """Score beads as pairs of their first rows; those without any vector on a side are left out."""
+    near = {side: means[side].of(table[f"{side}_rows"]) for side in SIDES}
+    known = ~np.isnan(near[SOURCE]) & ~np.isnan(near[TARGET])
+    first = {side: pc.list_element(table[f"{side}_rows"], 0).to_numpy()[known] for side in SIDES}
+    cosine, own, other = table["cosine"].to_numpy()[known], near[SOURCE][known], near[TARGET][known]
+    return Pairs(
+        source=first[SOURCE],
+        target=first[TARGET],
+        score=margin_scores(cosine, own, other, margin=margin),
+        cosine=cosine,
+        source_mean=own,
+        target_mean=other,
+        rank=np.zeros(len(cosine), dtype=np.int32),  # in no list
+        direction=np.full(len(cosine), Direction.BOTH, dtype=np.int8),
+    )
+
+
+class _Means:
+    """The mean cosine of each row's neighbourhood, of a whole side."""
+
+    def __init__(self, shards: Sequence[ShardNeighbours], side: str, scope: str) -> None:
+        found = [shard for shard in shards if shard.embedded.shard.side == side]
+        self._rows = np.concatenate([shard.embedded.row_ids() for shard in found])
+        self._means = np.concatenate([shard.load(scope).means() for shard in found])
+
+    def of(self, beads: pa.ChunkedArray) -> NDArray[np.float64]:
+        """Return the mean over each bead's rows that have a vector; NaN where none has."""
+        rows, sizes = pc.list_flatten(beads).to_numpy(), pc.list_value_length(beads).to_numpy()
+        places = np.minimum(np.searchsorted(self._rows, rows), len(self._rows) - 1)
+        known = self._rows[places] == rows
+        bead = np.repeat(np.arange(len(sizes)), sizes)
+        sums = np.bincount(bead, np.where(known, self._means[places], 0), minlength=len(sizes))
+        counts = np.bincount(bead, known, minlength=len(sizes))
+        return np.divide(sums, counts, out=np.full(len(sizes), np.nan), where=counts > 0)
+
+
+def _merges(table: pa.Table, side: str) -> pa.Table:
+    """Return what sentences of a side are merged: by the first row, of ``merges_schema``."""
+    rows = table[f"{side}_rows"].filter(pc.greater(pc.list_value_length(table[f"{side}_rows"]), 1))
+    columns = [pa.array([side] * len(rows), pa.string()), pc.list_element(rows, 0), rows]
+    return pa.table(columns, schema=merges_schema())

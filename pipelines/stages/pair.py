@@ -1,0 +1,153 @@
+"""The pair stages: which documents of both sides are translations of each other.
+
+Each shard is summed by documents; then all documents are paired at once. A document may lie in
+several shards: sums are exact, and documents are numbered by their first sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from miner.document_pairing import DocumentPairs, pair_sides
+from miner.storage.artefacts import Artefact, Draft, content_key, produce
+from miner.storage.layout import (
+    DOCUMENT_PAIRS,
+    DOCUMENT_SIZES,
+    DOCUMENT_SUMS,
+    ROWS,
+    SIDES,
+    VECTORS,
+)
+from pipelines.context import RunContext
+from pipelines.references import EmbeddedShard, SideVectors, whole_side
+from pipelines.stages.documents import rows_by_document
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def sum_documents(run: RunContext, embedded: EmbeddedShard) -> EmbeddedShard:
+    """Add up the vectors of each document in a shard; seals ``documents/SIDE/NNNNN``."""
+    _sums(run, embedded)
+    return embedded
+
+
+def _sums(run: RunContext, embedded: EmbeddedShard) -> Artefact:
+    key = content_key(
+        "sum documents", sentences=embedded.shard.digest, vectors=_vectors_key(embedded)
+    )
+
+    def write(draft: Draft) -> Mapping[str, Any]:
+        documents = rows_by_document(embedded)
+        units = embedded.unit_vectors()
+        sums = np.empty((len(documents), units.shape[1]))
+        for place, rows in enumerate(documents.values()):
+            units[rows].sum(axis=0, dtype=np.float64, out=sums[place])
+        draft.array(DOCUMENT_SUMS, sums)
+        sizes = [len(rows) for rows in documents.values()]
+        with draft.file(DOCUMENT_SIZES) as path:
+            table = pa.table({"name": pa.array(documents, pa.string()), "size": sizes})
+            pq.write_table(table, path)
+        return {"documents": len(documents)}
+
+    return produce(run.folder.document_sums(embedded.shard.name), key=key, write=write)
+
+
+def _vectors_key(embedded: EmbeddedShard) -> list[str]:
+    return [embedded.vectors.files[name] for name in (ROWS, VECTORS)]
+
+
+def pair_documents(run: RunContext, shards: Sequence[EmbeddedShard]) -> Sequence[EmbeddedShard]:
+    """Pair the documents of both sides; seals ``documents/pairs``, a list with scores, best first.
+
+    Raises:
+        ValueError: no document has a translation, or a paired one has a name that no list can hold.
+    """
+    sides = {side: whole_side(shards, side, lambda embedded: embedded.shard) for side in SIDES}
+    sums = {side: [_sums(run, embedded) for embedded in found] for side, found in sides.items()}
+    key = content_key(
+        "pair documents",
+        sums=[sorted(part.files.items()) for found in sums.values() for part in found],
+        vectors=[_vectors_key(embedded) for found in sides.values() for embedded in found],
+        threshold=run.options.document_threshold,
+    )
+
+    def write(draft: Draft) -> Mapping[str, Any]:
+        source, target = (ShardedDocuments(sides[side], sums[side]) for side in SIDES)
+        meter.advance(len(source.names) + len(target.names))
+        found = pair_sides(source, target, threshold=run.options.document_threshold)
+        if not len(found):
+            raise ValueError(
+                f"--document-pairs: no document of {run.options.source.path} seems to be a "
+                f"translation of one of {run.options.target.path}; mine with --scope corpus, or "
+                "give a list of your own"
+            )
+        with draft.file(DOCUMENT_PAIRS) as path:
+            path.write_text("".join(_lines(source, target, found)), encoding="utf-8")
+        documents = {"source": len(source.names), "target": len(target.names)}
+        return {**documents, "pairs": len(found), "lowest": float(found.scores[-1])}
+
+    with run.monitor.stage("pair", None, "documents") as meter:
+        produce(run.folder.document_pairs, key=key, write=write)
+    return shards
+
+
+def _lines(source: ShardedDocuments, target: ShardedDocuments, found: DocumentPairs) -> list[str]:
+    lines = []
+    for p, q, score in zip(found.source, found.target, found.scores, strict=True):
+        names = source.names[p], target.names[q]
+        for name in names:
+            if "\t" in name or "\n" in name or "\r" in name:
+                raise ValueError(
+                    f"--document-pairs: the document {name!r} has a tab or a line end in its name; "
+                    "give it another"
+                )
+        lines.append(f"{names[0]}\t{names[1]}\t{score:.4f}\n")
+    return lines
+
+
+class ShardedDocuments:
+    """The documents of a side, in the order of their first sentences, read where they lie."""
+
+    def __init__(self, shards: Sequence[EmbeddedShard], sums: Sequence[Artefact]) -> None:
+        self._vectors = SideVectors(shards)
+        tables = [pq.read_table(part.file(DOCUMENT_SIZES)) for part in sums]
+        names = pa.concat_tables(tables)["name"].combine_chunks().dictionary_encode()
+        self.names: Sequence[str] = names.dictionary.to_pylist()
+        place = names.indices.to_numpy()
+        self.sizes = np.bincount(
+            place, weights=pa.concat_tables(tables)["size"].to_numpy(), minlength=len(self.names)
+        ).astype(np.int64)
+        arrays = [np.load(part.file(DOCUMENT_SUMS), mmap_mode="r") for part in sums]
+        self.sums = np.zeros((len(self.names), self._vectors.dim))
+        ends = np.cumsum([len(array) for array in arrays])
+        for array, end in zip(arrays, ends, strict=True):
+            self.sums[place[end - len(array) : end]] += array  # a shard names a document once
+        self._order, self._starts = self._places(shards)
+
+    def _places(
+        self, shards: Sequence[EmbeddedShard]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Positions of all vectors by document, and where in them each document begins."""
+        known = pa.array(self.names, pa.string())
+        documents = [
+            pc.index_in(embedded.docs(), known).fill_null(-1).to_numpy() for embedded in shards
+        ]
+        order = np.argsort(np.concatenate(documents), kind="stable").astype(np.int64)
+        starts = len(order) - self.sizes.sum() + np.cumsum([0, *self.sizes.tolist()])
+        return order, starts
+
+    def sentences(self, documents: NDArray[np.int64]) -> list[NDArray[np.float32]]:
+        """Return the vectors of some documents' sentences, unit rows."""
+        spans = [slice(self._starts[place], self._starts[place + 1]) for place in documents]
+        positions = np.concatenate([self._order[span] for span in spans])
+        ascending = np.argsort(positions)
+        units = np.empty((len(positions), self._vectors.dim), dtype=np.float32)
+        units[ascending] = self._vectors.take(positions[ascending])
+        return np.split(units, np.cumsum(self.sizes[documents])[:-1])
