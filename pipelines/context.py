@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from encoder import Encoder, load_encoder
@@ -64,7 +64,12 @@ class RunContext:
         """The names of the encoders of both sides, one if they are the same."""
         if self.options.source.embeddings is not None:
             return "precomputed"
-        return "+".join(dict.fromkeys(self.side_encoder(side).name for side in SIDES))
+        return _joined(self.side_encoder(side) for side in SIDES)
+
+    @property
+    def words_name(self) -> str:
+        """The names of what makes the words of both sides, one if they are the same."""
+        return _joined(self.word_encoders())
 
     def word_encoders(self) -> tuple[WordEncoder, ...]:
         """Return what makes the words of both sides.
@@ -75,6 +80,10 @@ class RunContext:
         encoder = None if self.options.source.embeddings is not None else self.encoder()
         languages = [self.options.side(side).decided_language for side in SIDES]
         return self._encoders.words(encoder, *languages)
+
+
+def _joined(encoders: Iterable[Encoder | WordEncoder]) -> str:
+    return "+".join(dict.fromkeys(encoder.name for encoder in encoders))
 
 
 class _Encoders:

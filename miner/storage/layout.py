@@ -12,6 +12,7 @@
     neighbours/SIDE/NNNNN/      SIDE.ids.npy and SIDE.cosines.npy
     pairs/ aligned/ rated/ filtered/   pairs.parquet; rejected.parquet, where filters are used;
                                 merges.parquet (--alignment monotone)
+    left_out/                   scores.npy: what certain pairs' sentences have without each other
     rejected/SIDE.parquet       what was left out of a side
     progress/                   what the run has done so far
     run.json                    counts of everything, and the options
@@ -40,7 +41,7 @@ CORPUS, DOCUMENT = SCOPES = ("corpus", "document")
 ARTEFACTS = (
     *("sentences", "embeddings", "documents", "indexes", "tiles", "neighbours"),
     "beads",
-    *("pairs", "aligned", "rated", "filtered"),
+    *("pairs", "aligned", "left_out", "rated", "filtered"),
     "languages",
 )
 MINED = "mined"
@@ -51,6 +52,7 @@ ROWS, VECTORS, DROPPED = "rows.npy", "vectors.npy", "dropped.parquet"
 CENTROIDS, CELLS = "centroids.npy", "cells.npy"
 TRAINED, FILLED = "trained.faiss", "index.faiss"
 PAIRS = "pairs.parquet"
+LEFT_OUT = "scores.npy"
 BEADS, MERGES = "beads.parquet", "merges.parquet"
 DOCUMENT_SIZES, DOCUMENT_SUMS, DOCUMENT_PAIRS = "documents.parquet", "sums.npy", "pairs.tsv"
 
@@ -170,6 +172,11 @@ class WorkFolder:
     def aligned(self) -> Place:
         """The artefact of the pairs as their words score them."""
         return self.root / "aligned"
+
+    @property
+    def left_out(self) -> Place:
+        """The artefact of what certain pairs' sentences would have without each other."""
+        return self.root / "left_out"
 
     @property
     def rated(self) -> Place:

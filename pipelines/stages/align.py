@@ -58,10 +58,6 @@ def _why_not_words(run: RunContext) -> str | None:
     return None
 
 
-def _names(run: RunContext) -> str:
-    return "+".join(dict.fromkeys(encoder.name for encoder in run.word_encoders()))
-
-
 def align_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Score the chosen pairs by margin and words and sort them anew; seals ``aligned``.
 
@@ -75,7 +71,7 @@ def align_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
         pairs=chosen.pairs.files[PAIRS],
         **chosen.merges_key,
         sentences=[found.embedded.shard.digest for found in chosen.shards],
-        maker=_names(run),
+        maker=run.words_name,
         threshold=repr(run.options.threshold),
         numbers=numbers_schema(aligned=True).names,
     )
@@ -109,5 +105,5 @@ def _rescore(
         for part in merge_in_ranges(files, size=range_pairs(options), threshold=options.threshold):
             writer.write_table(table_of(part))
             kept += len(part)
-    facts = {"pairs": kept, "usual_log_ratio": usual or 0.0, "words": _names(run)}
+    facts = {"pairs": kept, "usual_log_ratio": usual or 0.0, "words": run.words_name}
     return {**chosen.pairs.facts, **facts}
