@@ -107,7 +107,7 @@ def left_one_by_one(run: Run, own: Side, other: Side, place: int) -> list[float]
     texts = {own: [own.text(rows[own])], other: [other.text(best)]}
     encoder = load_encoder()
     assert isinstance(encoder, WordEncoder)
-    aligned = align_texts(encoder.words, texts[run.source], texts[run.target])
+    aligned = align_texts([encoder, encoder], texts[run.source], texts[run.target])
     usual = run.summary["usual_log_ratio"]
     return aligned_scores(np.array([margin]), aligned, usual=usual).tolist()
 
