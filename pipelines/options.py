@@ -91,6 +91,7 @@ class MiningOptions:
     max_rejected: int | None = None
     shards: int | None = None
     filters: tuple[str, ...] = ()
+    near_duplicates: bool = False
     rows_per_shard: int = ROWS_PER_SHARD
     workers: int = 1
     runner: str | None = None
@@ -191,17 +192,13 @@ def check_options(options: MiningOptions) -> None:
     """
     from miner.filters import check_filters
     from miner.storage.pairs import check_output
-    from miner.word_match import why_unfitted
 
     if options.k < 1:
         raise ValueError(f"-k {options.k}: a neighbourhood needs at least 1 sentence")
     if math.isnan(options.threshold) or options.threshold == math.inf:
         raise ValueError(f"--threshold {options.threshold}: no pair can score above it")
     check_choice("margin", options.margin, MARGINS)
-    if options.score is not None:
-        check_choice("--score", options.score, SCORES)
-    if options.needs_words and (why := why_unfitted(options.margin)):
-        raise ValueError(f"{'--fdr' if options.fdr else '--score words'}: {why}")
+    _check_score(options)
     _check_fdr(options)
     check_choice("retrieval", options.retrieval, RETRIEVALS)
     _check_search_precision(options.search_precision)
@@ -222,6 +219,8 @@ def check_options(options: MiningOptions) -> None:
     _check_scopes(options)
     _check_sides(options)
     check_filters(options.filters, options.languages)
+    if options.near_duplicates:
+        require("rensa")
     for output in options.outputs:
         check_output(output, options.origin)
     _check_work_dir(options)
@@ -231,6 +230,15 @@ def _check_search_precision(precision: str) -> None:
     check_choice("--search-precision", precision, SEARCH_PRECISIONS)
     if precision in ("bfloat16", "int8"):
         require("torch")
+
+
+def _check_score(options: MiningOptions) -> None:
+    from miner.word_match import why_unfitted
+
+    if options.score is not None:
+        check_choice("--score", options.score, SCORES)
+    if options.needs_words and (why := why_unfitted(options.margin)):
+        raise ValueError(f"{'--fdr' if options.fdr else '--score words'}: {why}")
 
 
 def _check_fdr(options: MiningOptions) -> None:

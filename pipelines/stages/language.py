@@ -18,10 +18,12 @@ from encoder.laser.languages import LASER2, LASER3
 from miner.languages import MIN_SHARE, SAMPLED, language_shares, main_language
 from miner.storage.atomic import atomic_file
 from miner.storage.corpus.filesets import CorpusReader, corpus_files
+from miner.storage.documents.split import document_files
 from miner.storage.layout import SIDES
 from miner.storage.places import Place
 from pipelines.context import RunContext
 from pipelines.options import MARGIN, CorpusOptions, MiningOptions
+from pipelines.stages.split import is_documents
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +75,11 @@ def _beginning(corpus: CorpusOptions) -> list[str]:
     """Return the first sentences that a sample can be taken of; none if they cannot be read."""
     texts: list[str] = []
     try:
-        files = corpus_files(corpus.path, input_format=corpus.input_format)
+        files = (
+            [file for _, file in document_files(corpus.path)]
+            if is_documents(corpus)
+            else corpus_files(corpus.path, input_format=corpus.input_format)
+        )
         for records in CorpusReader(files, input_format=corpus.input_format):
             kept = (text for row, text in enumerate(records.texts) if row not in records.rejected)
             texts.extend(kept)
