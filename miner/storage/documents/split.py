@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BATCH_ROWS = 8192
+PLACE = "#char="  # between a sentence's document and where it is there, in its id
 
 NamedPlace = tuple[str, Place]
 """A file and its name in the corpus."""
@@ -131,7 +132,7 @@ def sentence_rows(
     ``guide.txt#char=120,188`` (RFC 5147).
     """
     for sentence in document_sentences(document, language):
-        place = f"{document.name}#char={sentence.start},{sentence.end}"
+        place = f"{document.name}{PLACE}{sentence.start},{sentence.end}"
         yield place, document.name, sentence.text
 
 
