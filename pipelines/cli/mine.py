@@ -50,8 +50,8 @@ def mine_corpus(argv: Sequence[str] | None = None, prog: str = "mine-corpus") ->
         from pipelines.cli.mine_many import mine_languages
 
         return run_command(lambda: mine_languages(args), parser.prog)
-    for option in ("pairs", "format"):
-        if getattr(args, option) is not None:
+    for option in ("pairs", "format", "multiway"):
+        if getattr(args, option):
             parser.error(f"--{option} is for --languages, which is not given")
     return run_command(lambda: _mine(args), parser.prog)
 

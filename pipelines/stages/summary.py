@@ -115,6 +115,8 @@ def describe_costs(seconds: Mapping[str, float], peak_bytes: int) -> str:
 def describe_estimates(summary: Mapping[str, Any]) -> list[str]:
     """Say how many pairs are wrong, and the threshold that would leave few, where known."""
     if found := summary.get("fdr"):
+        if why := found.get("refused"):
+            return [f"wrong: {why.partition(':')[0]}"]
         if not found["pairs"]:
             return [f"wrong: no threshold has an estimated share of at most {found['wanted']:.1%}"]
         return [f"wrong: {_share(found)} of the {found['pairs']:,} pairs above the threshold"]
