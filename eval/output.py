@@ -34,6 +34,7 @@ class Table:
 
     label: str
     columns: Sequence[str]
+    width: int = LABEL_WIDTH  # of the label
 
     @property
     def header(self) -> str:
@@ -47,7 +48,7 @@ class Table:
     def _line(self, label: str, cells: Sequence[str]) -> str:
         widths = [max(MIN_WIDTH, len(column) + 2) for column in self.columns]
         shown = (f" {cell:>{width - 1}}" for cell, width in zip(cells, widths, strict=False))
-        return (label.ljust(LABEL_WIDTH) + "".join(shown)).rstrip()
+        return (label.ljust(self.width) + "".join(shown)).rstrip()
 
 
 def _shown(cell: Cell) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import lzma
 from pathlib import Path
 
 from miner.storage.atomic import atomic_file
@@ -12,14 +13,21 @@ from miner.storage.places import Place
 def read_lines(path: Place) -> list[str]:
     r"""Read the lines of a UTF-8 file, without a byte order mark, line ends or a CR before them.
 
+    A file whose name ends in ``.xz`` is decompressed.
+
     Only ``\n`` ends a line: U+2028, U+0085 and their like occur inside sentences. An end of line
     at the end of the file opens no further line.
 
     Raises:
-        ValueError: the file is not UTF-8.
+        ValueError: the file is not UTF-8, or ``.xz`` and no such file or cut short.
         OSError: it cannot be read.
     """
     data = path.read_bytes()
+    if path.name.endswith(".xz"):
+        try:
+            data = lzma.decompress(data)
+        except lzma.LZMAError as error:
+            raise ValueError(f"{path}: not compressed with xz, or cut short ({error})") from error
     try:
         text = data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:

@@ -180,6 +180,8 @@ class Run:
     def _last(self) -> Place:
         """The artefact of the last stage that chose among the pairs."""
         work = WorkFolder(self.directory)
+        if "near_copies" in self.summary:
+            return work.distinct
         if "filters" in self.summary:
             return work.filtered
         if "fdr" in self.summary:

@@ -52,4 +52,11 @@ TASKS = {
     "fdr": Task("fdr", "thresholds chosen without gold, judged by gold"),
     "noise": Task("noise", "share of each kind of web-like noise that each filter removes"),
     "filters": Task("filters", "effect of filters and of a second score: F1"),
+    "senteval": Task("senteval", "classifiers on frozen vectors: sentiment, questions, SICK, STS"),
+    "probe": Task("probe", "what of a sentence's form can be read off its vector: accuracy"),
+    "nli": Task("nli", "inference learned from one language, tested in others: accuracy"),
+    "classify": Task("classify", "topics learned from one language, tested in others: accuracy"),
+    "words": Task("words", "translation and similarity of words: P@1, P@5, P@10, correlation"),
+    "eigen": Task("eigen", "how alike the graphs of sentences of two languages are"),
+    "compare": Task("compare", "several encoders on the same sets, with their differences"),
 }

@@ -68,6 +68,16 @@ def load(args: argparse.Namespace) -> Loaded:
     Raises:
         ValueError: data is missing or malformed, there is no such encoder, or nothing but English.
     """
+    data, english = load_texts(args)
+    return Loaded(data=data, english=english, encoder=load_encoder(args.encoder))
+
+
+def load_texts(args: argparse.Namespace) -> tuple[AlignedTexts, str]:
+    """Load the texts of the languages asked for and of English, and say what English is called.
+
+    Raises:
+        ValueError: data is missing or malformed, or there is nothing but English.
+    """
     known = list(aligned_files(args.directory))
     english = english_of(known, args.directory)
     data = load_aligned(args.directory, [*chosen_languages(args, known), english])
@@ -76,4 +86,4 @@ def load(args: argparse.Namespace) -> Loaded:
             f"{args.directory}: nothing to find {english!r} sentences from but themselves; "
             "give another language with --lang"
         )
-    return Loaded(data=data, english=english, encoder=load_encoder(args.encoder))
+    return data, english

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import functools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,10 +21,12 @@ from eval.tasks.mined_splits import (
     SplitResult,
     choose_splits,
     extracted_ids,
+    f1_of_sums,
     mine_split,
     scored_texts,
     tune_and_test,
 )
+from eval.tasks.suite import Figure, Suite, fields_of
 from miner.margin import MARGINS
 from miner.mining import mine
 from miner.selection import RETRIEVALS
@@ -95,6 +97,26 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
     if args.output_dir is not None:
         write_text(args.output_dir / "report.json", json.dumps(record, indent=2) + "\n")
     return record
+
+
+def prepare(args: argparse.Namespace) -> Suite:
+    """Find the splits, for ``eval-encoder compare``: F1 of those that thresholds are applied to.
+
+    Raises:
+        ValueError: data is missing.
+    """
+    splits = {pair: _splits(args, pair) for pair in chosen_pairs(args)}
+    mining = {"k": args.k, "margin": args.margin, "retrieval": args.retrieval}
+
+    def measure(encoder: Encoder) -> Iterator[Figure]:
+        for stream, (pair, both) in enumerate(splits.items()):
+            _, result = _tune_and_test(args, pair, both, encoder=encoder, mining=mining)
+            units = result.f1_units
+            yield Figure(name=pair, units=units, statistic=f1_of_sums, stream=stream)
+
+    files = [bucc_files(args.directory, pair, test).gold for pair, (_, test) in splits.items()]
+    fields = fields_of(files, pairs=",".join(splits), **mining)
+    return Suite(task="bucc", label="pair", fields=fields, measure=measure)
 
 
 def _splits(args: argparse.Namespace, pair: str) -> tuple[str, str]:

@@ -65,7 +65,12 @@ class SplitResult:
 
     @cached_property
     def f1_samples(self) -> NDArray[np.float64]:
-        """F1 at the same threshold on R resamples of the source sentences: float64 (R,).
+        """F1 at the same threshold on R resamples of the source sentences: float64 (R,)."""
+        return resampled(self.f1_units, f1_of_sums)
+
+    @property
+    def f1_units(self) -> NDArray[np.float64]:
+        """What ``f1_of_sums`` needs of each source sentence: float64 (N, 4).
 
         A source sentence comes with its candidate and its gold pairs.
         """
@@ -77,7 +82,7 @@ class SplitResult:
             units[place[mined.ranked.sources[position][0]], :3] += 1, *judged
         for source, _ in mined.data.gold:
             units[place[source], 3] += 1
-        return resampled(units, _f1)
+        return units
 
 
 def mine_split(data: BuccSplit, *, encoder: Encoder, mine: Mine, align: bool = False) -> MinedSplit:
@@ -168,7 +173,7 @@ def _first_of(preferred: tuple[str, ...], available: Collection[str], *, but: st
     return next((name for name in ranked if name in available and name != but), None)
 
 
-def _f1(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+def f1_of_sums(sums: NDArray[np.float64]) -> NDArray[np.float64]:
     """Compute ``BuccScore.f1`` of each row of sums."""
     extracted, correct, found, gold = sums.T
     below = correct * gold + found * extracted

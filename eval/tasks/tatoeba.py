@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +21,7 @@ from eval.metrics.bootstrap import SIGNED, interval, mean_samples
 from eval.metrics.similarity import SearchErrors, search_errors
 from eval.output import Record, Table, signature
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
+from eval.tasks.suite import Figure, Suite, mean_figure
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -84,6 +86,25 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
     }
 
 
+def prepare(args: argparse.Namespace) -> Suite:
+    """Load the sentences, for ``eval-encoder compare``.
+
+    Raises:
+        ValueError: there are none, or not of a language.
+    """
+    names = chosen_languages(args, tatoeba_languages(args.directory))
+    texts = {name: load_tatoeba(args.directory, name) for name in names}
+
+    def measure(encoder: Encoder) -> Iterator[Figure]:
+        for stream, (name, both) in enumerate(texts.items()):
+            errors = language_errors(encoder, name, *both)
+            yield replace(mean_figure(name, _mean_errors(errors), stream=stream), lower=True)
+
+    sentences = sum(len(foreign) for foreign, _ in texts.values())
+    fields = {"languages": ",".join(names), "sentences": sentences, "similarity": "cosine"}
+    return Suite(task="tatoeba", label="language", fields=fields, measure=measure)
+
+
 def language_errors(
     encoder: Encoder, language: str, foreign: Sequence[str], english: Sequence[str]
 ) -> SearchErrors:
@@ -100,7 +121,12 @@ def language_errors(
 
 def _error_samples(errors: SearchErrors, *, stream: int) -> NDArray[np.float64]:
     """Resample the mean error rate; the unit is a pair, with its errors of both directions."""
-    return mean_samples((errors.forward.astype(np.float64) + errors.backward) / 2, stream=stream)
+    return mean_samples(_mean_errors(errors), stream=stream)
+
+
+def _mean_errors(errors: SearchErrors) -> NDArray[np.float64]:
+    """Return the mean of each pair's errors in both directions: float64 (N,)."""
+    return (errors.forward.astype(np.float64) + errors.backward) / 2
 
 
 def _mean(results: dict[str, Record], name: str) -> float | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,11 +12,14 @@ import numpy as np
 from eval.metrics.bootstrap import interval, mean_samples
 from eval.metrics.similarity import NEIGHBOURS, best_by_margin, nearest, search_errors, wrong
 from eval.output import Record, Show, Table
-from eval.tasks.aligned import Loaded, add_aligned_data, load
+from eval.tasks.aligned import Loaded, add_aligned_data, load, load_texts
+from eval.tasks.suite import Figure, Suite, fields_of, mean_figure
 from miner.margin import MARGINS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from encoder import Encoder
 
 SHOWN = ("absolute", "distance", "ratio")
 TABLE = Table("language", ["sentences", *SHOWN, "95% interval"])
@@ -38,6 +42,27 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
     if args.matrix is not None:
         return _matrix(loaded, margin=args.matrix, show=show)
     return _into_english(loaded, show)
+
+
+def prepare(args: argparse.Namespace) -> Suite:
+    """Load the texts, for ``eval-encoder compare``: errors of the search into English by ratio.
+
+    Raises:
+        ValueError: data is missing or malformed.
+    """
+    data, english = load_texts(args)
+
+    def measure(encoder: Encoder) -> Iterator[Figure]:
+        targets = encoder.for_language(english).encode(data.texts[english])
+        for language in data.languages:
+            if language != english:
+                sources = encoder.for_language(language).encode(data.texts[language])
+                missed = wrong(best_by_margin(*nearest(sources, targets), margin="ratio"))
+                yield replace(mean_figure(language, missed), lower=True)
+
+    fields = {"languages": ",".join(data.languages), "k": NEIGHBOURS, "margin": "ratio"}
+    files = list(data.files.values())
+    return Suite(task="xsim", label="language", fields=fields_of(files, **fields), measure=measure)
 
 
 def _into_english(loaded: Loaded, show: Show) -> Record:

@@ -77,6 +77,12 @@ def _add_language_options(parser: argparse.ArgumentParser) -> None:
         help="with --languages: the format of OUT/XX-YY.ENDING, named as for OUT: tsv, tsv.gz, "
         "jsonl, parquet, tmx, dataset or %% (default: tsv)",
     )
+    add(
+        "--multiway",
+        action="store_true",
+        help="with --languages: write the clusters of sentences that translate each other, at most "
+        "one of each language, to OUT/multiway.tsv (.jsonl with --format jsonl)",
+    )
 
 
 def _add_input_options(parser: argparse.ArgumentParser) -> None:
@@ -190,6 +196,12 @@ def _add_mining_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAMES",
         help="reject pairs and write them, with the reason, beside OUT; one or more, with commas, "
         f"of {', '.join(FILTERS)} (default: none)",
+    )
+    add(
+        "--near-duplicates",
+        action="store_true",
+        help="leave out pairs whose texts are near-copies (at least 80%% alike, by MinHash) of a "
+        "better pair's",
     )
     add(
         "--index",

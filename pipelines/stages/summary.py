@@ -96,6 +96,8 @@ def describe(summary: Mapping[str, Any], seconds: Mapping[str, float], peak_byte
         )
     lines.append(f"pairs: {summary['pairs']:,} of {summary['candidates']:,} candidates")
     lines += describe_estimates(summary)
+    if copies := summary.get("near_copies"):
+        lines.append(f"near-copies left out: {copies:,}")
     if filters := summary.get("filters"):
         caught = ", ".join(f"{name} {count:,}" for name, count in filters.items())
         lines.append(f"rejected by filters: {caught}")
@@ -113,6 +115,8 @@ def describe_costs(seconds: Mapping[str, float], peak_bytes: int) -> str:
 def describe_estimates(summary: Mapping[str, Any]) -> list[str]:
     """Say how many pairs are wrong, and the threshold that would leave few, where known."""
     if found := summary.get("fdr"):
+        if why := found.get("refused"):
+            return [f"wrong: {why.partition(':')[0]}"]
         if not found["pairs"]:
             return [f"wrong: no threshold has an estimated share of at most {found['wanted']:.1%}"]
         return [f"wrong: {_share(found)} of the {found['pairs']:,} pairs above the threshold"]

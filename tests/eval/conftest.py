@@ -22,12 +22,14 @@ class NumberEncoder:
     def for_language(self, language: str | None) -> "NumberEncoder":
         return self
 
-    def encode(self, sentences: Sequence[str]) -> NDArray[np.float32]:
+    def encode(self, sentences: Sequence[str], *, normalize: bool = True) -> NDArray[np.float32]:
         vectors = np.zeros((len(sentences), self.dim), dtype=np.float32)
         for row, sentence in enumerate(sentences):
             numbers = [int(word) for word in sentence.split() if word.isdecimal()]
             for number in numbers:
                 vectors[row] += np.random.default_rng(number).standard_normal(self.dim)
+        if not normalize:
+            return vectors
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         return vectors / np.where(lengths > 0, lengths, 1)
 
@@ -55,6 +57,7 @@ def use_encoder(monkeypatch: pytest.MonkeyPatch, load: Callable[[str], object]) 
     """Let all tasks load their encoder by ``load``."""
     for module in [
         importlib.import_module("eval.tasks.aligned"),
+        importlib.import_module("eval.tasks.suite"),
         *(t.load() for t in TASKS.values()),
     ]:
         if hasattr(module, "load_encoder"):

@@ -159,6 +159,22 @@ def test_shards_and_workers_change_no_byte(book: Book, whole: Path, options: lis
     assert book.mine("cut.jsonl", *options).read_bytes() == whole.read_bytes()
 
 
+def test_another_margin_aligns_nothing_again(book: Book, whole: Path) -> None:
+    work = book.folder / "work"
+
+    def seals() -> dict[str, int]:
+        found = work.rglob("seal.json")
+        return {path.parent.relative_to(work).as_posix(): path.stat().st_mtime_ns for path in found}
+
+    before = seals()
+    again = book.mine("again.jsonl", "--work-dir", str(work))
+    assert again.read_bytes() == whole.read_bytes()
+    assert seals() == before
+    book.mine("other.jsonl", "--work-dir", str(work), "--margin", "distance")
+    assert {name for name, at in seals().items() if before[name] != at} == {"pairs"}
+    book.mine("whole.jsonl", "--work-dir", str(work))
+
+
 def test_other_formats_and_a_threshold(book: Book, whole: Path) -> None:
     work = ["--work-dir", str(book.folder / "work")]
     records = read_jsonl(whole)

@@ -1,0 +1,128 @@
+"""Sentences, or pairs of them, with labels: what classifiers on frozen vectors are trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from eval.data.textfiles import read_lines
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+TRAIN, DEV, TEST = PARTS = ("tr", "va", "te")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Examples:
+    """N examples: ``labels``, the sentences of one side or two, and the ``parts`` they belong to.
+
+    ``parts`` is empty where the examples are not split. ``files`` is where they come from.
+    """
+
+    labels: Sequence[str]
+    sides: tuple[Sequence[str], ...]
+    parts: Sequence[str] = ()
+    files: Sequence[Path] = field(default=())
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def part(self, name: str) -> NDArray[np.bool_]:
+        """Return which examples are of a part: bool (N,)."""
+        return np.array([part == name for part in self.parts], dtype=bool)
+
+    def classes(self) -> tuple[list[str], NDArray[np.int64]]:
+        """Return the different labels, sorted, and the number of each example's: int64 (N,)."""
+        names = sorted(set(self.labels))
+        numbers = {name: number for number, name in enumerate(names)}
+        return names, np.array([numbers[label] for label in self.labels], dtype=np.int64)
+
+
+def read_examples(path: Path, *, sides: int = 1) -> Examples:
+    """Read ``[tr|va|te TAB] LABEL TAB sentence`` lines, with ``sides`` sentences each.
+
+    Raises:
+        ValueError: another line, no line, or only some lines name their part.
+    """
+    rows = [line.split("\t") for line in read_lines(path)]
+    split = bool(rows) and len(rows[0]) == sides + 2
+    columns = sides + 1 + split
+    shown = " TAB ".join(["tr|va|te"] * split + ["LABEL"] + ["sentence"] * sides)
+    for number, row in enumerate(rows, start=1):
+        if len(row) != columns or (split and row[0] not in PARTS):
+            raise ValueError(
+                f"{path} line {number}: expected {shown}, not {chr(9).join(row)[:60]!r}"
+            )
+    if not rows:
+        raise ValueError(f"{path}: empty; expected {shown} lines")
+    content = list(zip(*rows, strict=True))
+    return Examples(
+        labels=content[split],
+        sides=tuple(content[split + 1 :]),
+        parts=content[0] if split else (),
+        files=[path],
+    )
+
+
+def joined(parts: dict[str, Examples]) -> Examples:
+    """Put the examples of parts one after the other."""
+    sides = zip(*(one.sides for one in parts.values()), strict=True)
+    return Examples(
+        labels=[label for one in parts.values() for label in one.labels],
+        sides=tuple([sentence for side in both for sentence in side] for both in sides),
+        parts=[name for name, one in parts.items() for _ in one.labels],
+        files=[path for one in parts.values() for path in one.files],
+    )
+
+
+def read_columns(
+    path: Path, *, label: int, sides: Sequence[int], skip: int = 0, lines: Sequence[str] = ()
+) -> Examples:
+    """Read the label and the sentences from columns between tabs, after ``skip`` lines.
+
+    Raises:
+        ValueError: a line has too few columns, or there is none.
+    """
+    rows = [line.split("\t") for line in (lines or read_lines(path))]
+    last = max(label, *sides)
+    for number, row in enumerate(rows[skip:], start=skip + 1):
+        if len(row) <= last:
+            raise ValueError(
+                f"{path} line {number}: {len(row)} columns between tabs; expected {last + 1}"
+            )
+    if len(rows) <= skip:
+        raise ValueError(f"{path}: no examples")
+    return Examples(
+        labels=[row[label] for row in rows[skip:]],
+        sides=tuple([row[side] for row in rows[skip:]] for side in sides),
+        files=[path],
+    )
+
+
+def first_file(directories: Sequence[Path], *names: str) -> Path | None:
+    """Return the first of some files that is in any of the folders, as it is or with ``.xz``."""
+    for directory in directories:
+        for name in names:
+            for path in (directory / name, directory / f"{name}.xz"):
+                if path.is_file():
+                    return path
+    return None
+
+
+def lines_of_any_encoding(path: Path) -> list[str]:
+    """Read lines as UTF-8 or, where they are not, as Latin-1, as several old sets are."""
+    try:
+        return read_lines(path)
+    except ValueError:
+        return path.read_bytes().decode("latin-1").rstrip("\n").split("\n")
+
+
+def by_part(read: Callable[[str], Examples | None]) -> Examples | None:
+    """Join what ``read`` finds of each part; None where there is nothing."""
+    found = {name: one for name in PARTS if (one := read(name)) is not None}
+    return joined(found) if found else None

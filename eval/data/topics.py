@@ -1,0 +1,77 @@
+"""Sentences with a topic in many languages: SIB-200 and MLDoc, as published or in one file each.
+
+Layouts, of a folder: ``xxx_Yyyy.tsv`` (``tr|va|te TAB id TAB category TAB text``); SIB-200's own,
+``xxx_Yyyy/train.tsv``, ``dev.tsv`` and ``test.tsv`` with the header ``index_id category text``;
+MLDoc's, ``english.train.1000``, ``english.dev`` and ``english.test`` (``LABEL TAB text``).
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from eval.data.labelled import PARTS, Examples, joined, read_columns
+
+MLDOC = {
+    "english": "en",
+    "german": "de",
+    "spanish": "es",
+    "french": "fr",
+    "italian": "it",
+    "japanese": "ja",
+    "russian": "ru",
+    "chinese": "zh",
+}
+_FLAT = re.compile(r"(\w{3}_\w{4})\.tsv(?:\.xz)?")
+_SIB_PARTS = dict(zip(PARTS, ("train", "dev", "test"), strict=True))
+MLDOC_TRAIN = ("train.1000", "train.10000", "train.5000", "train.2000")
+
+
+def load_topics(directory: Path) -> dict[str, Examples]:
+    """Load each language's sentences with topics and parts, by the names that the files have.
+
+    Raises:
+        ValueError: there is none, or a file is malformed.
+    """
+    if not directory.is_dir():
+        raise ValueError(f"{directory}: not a directory")
+    found: dict[str, Examples] = {}
+    for path in sorted(directory.iterdir()):
+        if match := _FLAT.fullmatch(path.name):
+            found[match[1]] = _flat(path)
+        elif path.is_dir() and (path / "train.tsv").is_file():
+            found[path.name] = joined(
+                {
+                    part: read_columns(path / f"{name}.tsv", label=1, sides=(2,), skip=1)
+                    for part, name in _SIB_PARTS.items()
+                    if (path / f"{name}.tsv").is_file()
+                }
+            )
+    for name, code in MLDOC.items():
+        if found_train := [p for p in MLDOC_TRAIN if (directory / f"{name}.{p}").is_file()]:
+            files = {"tr": found_train[0], "va": "dev", "te": "test"}
+            there = {part: directory / f"{name}.{file}" for part, file in files.items()}
+            found[code] = joined(
+                {
+                    part: read_columns(path, label=0, sides=(1,))
+                    for part, path in there.items()
+                    if path.is_file()
+                }
+            )
+    if not found:
+        raise ValueError(
+            f"{directory}: no topics; expected xxx_Yyyy.tsv, xxx_Yyyy/train.tsv or "
+            "english.train.1000 and the like"
+        )
+    return found
+
+
+def _flat(path: Path) -> Examples:
+    split = read_columns(path, label=0, sides=(3,))
+    for number, part in enumerate(split.labels, start=1):
+        if part not in PARTS:
+            raise ValueError(
+                f"{path} line {number}: part {part[:40]!r}; expected {', '.join(PARTS)}"
+            )
+    examples = read_columns(path, label=2, sides=(3,))
+    return Examples(labels=examples.labels, sides=examples.sides, parts=split.labels, files=[path])

@@ -1,0 +1,194 @@
+"""Zero-shot classification: topics learned from one language, tested in others; few-shot curves."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from eval.data.labelled import DEV, TEST, TRAIN, Examples
+from eval.data.languages import iso_639_1
+from eval.data.topics import load_topics
+from eval.metrics.frozen import Classifier, Logistic, Mlp, Part, one_hot, root_mean_square
+from eval.metrics.perceptron import Shape
+from eval.output import Record, Show, Table
+from eval.tasks.frozen import unit_vectors
+from eval.tasks.suite import Figure, Suite, fields_of, mean_figure, run_suite
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from encoder import Encoder
+
+SHARES = (0.0, 0.1, 0.2, 0.4, 0.8, 1.0)  # Chidambaram et al. 2019, section 4.3
+# Artetxe & Schwenk 2019, table 4, in per cent: MLDoc, trained on 1,000 English documents.
+LASER = {
+    **{"en": 89.93, "de": 84.78, "es": 77.33, "fr": 77.95},
+    **{"it": 69.43, "ja": 60.30, "ru": 67.78, "zh": 71.93},
+}
+REMARK = "LASER: Artetxe & Schwenk 2019, where the set is MLDoc with 1,000 training documents"
+CLASSIFIERS: dict[str, Classifier] = {
+    "logistic": Logistic(),
+    "mlp": Mlp(
+        shapes=[Shape(hidden=[10], activation="tanh", dropout=rate) for rate in (0.0, 0.1, 0.2)]
+    ),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the task."""
+    parser.description = (
+        "Accuracy of a classifier trained on one language and tested in others. Tested is the part "
+        "te or, where there is none, va; what is not learned is chosen on va of the language "
+        "trained on, or by 10-fold cross-validation where va is tested."
+    )
+    parser.add_argument(
+        "directory",
+        type=Path,
+        metavar="DIR",
+        help="holds xxx_Yyyy.tsv, SIB-200's folders or MLDoc's files",
+    )
+    add = parser.add_argument
+    add("--train-lang", metavar="XX", help="learn from it (default: English)")
+    add("--lang", nargs="+", metavar="XX", help="test in these languages (default: all)")
+    add(
+        "--classifier",
+        choices=CLASSIFIERS,
+        default="logistic",
+        help="logistic, or mlp of one hidden layer of 10 (default: logistic)",
+    )
+    add(
+        "--few-shot",
+        action="store_true",
+        help="also with shares of each language's own training part, with and without the first's",
+    )
+
+
+def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
+    """Learn from one language, test in all."""
+    curves: dict[str, Record] = {}
+    record = run_suite(prepare(args, curves), args.encoder, show)
+    if not args.few_shot:
+        return record
+    _show_curves(curves, show)
+    return {**record, "few_shot": curves}
+
+
+def prepare(args: argparse.Namespace, curves: dict[str, Record] | None = None) -> Suite:
+    """Load the sets; few-shot curves, if asked for, go to ``curves``.
+
+    Raises:
+        ValueError: data is missing or malformed, or there is no such language.
+    """
+    sets = load_topics(args.directory)
+    first = args.train_lang or next(
+        (name for name in ("en", "eng_Latn") if name in sets), next(iter(sets))
+    )
+    for name in (first, *(args.lang or ())):
+        if name not in sets:
+            raise ValueError(f"{args.directory}: no {name!r}; there are {', '.join(sets)}")
+    wanted = list(dict.fromkeys([first, *(args.lang or sets)]))
+    sets = {name: sets[name] for name in wanted}
+    classes = sorted({label for one in sets.values() for label in one.labels})
+    _check(args.directory, sets)
+    classifier = CLASSIFIERS[args.classifier]
+    few = curves if curves is not None and args.few_shot else None
+
+    def measure(encoder: Encoder) -> Iterator[Figure]:
+        train = _part(encoder, sets[first], TRAIN, first, classes)
+        scale = root_mean_square(train.rows)
+        source = _scaled(train, scale)
+        predict = classifier.fit(source, _development(encoder, sets[first], first, classes, scale))
+        for name, examples in sets.items():
+            test = _scaled(_part(encoder, examples, _tested(examples), name, classes), scale)
+            mldoc = name in LASER and examples.part(TRAIN).sum() == 1000
+            published = {"LASER": LASER[name] / 100 if mldoc else None}
+            right = mean_figure(name, _right(predict(test.rows), test))
+            yield replace(right, published=published)
+            if few is not None and name != first:
+                own = _scaled(_part(encoder, examples, TRAIN, name, classes), scale)
+                few[name] = _curve(classifier, source, own, test)
+
+    return Suite(
+        task="classify",
+        label="language",
+        fields=fields_of(
+            [path for one in sets.values() for path in dict.fromkeys(one.files)],
+            languages=",".join(sets),
+            part=_tested(sets[first]),
+            train_lang=first,
+            classifier=classifier.name,
+        ),
+        measure=measure,
+        published=("LASER",),
+        remark=REMARK,
+        unit="tested",
+    )
+
+
+def _tested(examples: Examples) -> str:
+    return TEST if examples.part(TEST).any() else DEV
+
+
+def _check(directory: Path, sets: Mapping[str, Examples]) -> None:
+    for name, examples in sets.items():
+        for part in (TRAIN, _tested(examples)):
+            if not examples.part(part).any():
+                raise ValueError(f"{directory}: {name} has no sentence of the part {part}")
+
+
+def _development(
+    encoder: Encoder, examples: Examples, language: str, classes: list[str], scale: np.float32
+) -> Part | None:
+    if _tested(examples) == DEV or not examples.part(DEV).any():
+        return None
+    return _scaled(_part(encoder, examples, DEV, language, classes), scale)
+
+
+def _part(
+    encoder: Encoder, examples: Examples, part: str, language: str, classes: list[str]
+) -> Part:
+    chosen = np.flatnonzero(examples.part(part)).tolist()
+    code = iso_639_1(language.partition("_")[0])
+    rows = unit_vectors(encoder, [examples.sides[0][row] for row in chosen], code)
+    labels = np.array([classes.index(examples.labels[row]) for row in chosen])
+    return Part(rows, one_hot(labels, len(classes)))
+
+
+def _scaled(part: Part, scale: np.float32) -> Part:
+    return Part(part.rows / scale, part.targets)
+
+
+def _curve(classifier: Classifier, source: Part, own: Part, test: Part) -> Record:
+    """Return accuracies by share of a language's own training part, with the first's and alone."""
+    order = np.random.default_rng(classifier.seed).permutation(len(own.rows))
+    curve: Record = {"with": {}, "alone": {}}
+    for share in SHARES:
+        some = order[: round(share * len(order))]
+        part = Part(own.rows[some], own.targets[some])
+        both = Part(
+            np.concatenate([source.rows, part.rows]), np.concatenate([source.targets, part.targets])
+        )
+        for kind, train in (("with", both), ("alone", part)):
+            if len(train.rows) > 1:
+                correct = _right(classifier.fit(train)(test.rows), test)
+                curve[kind][f"{share:.0%}"] = float(correct.mean())
+    return curve
+
+
+def _right(found: NDArray[np.float32], test: Part) -> NDArray[np.bool_]:
+    correct: NDArray[np.bool_] = found.argmax(axis=1) == test.targets.argmax(axis=1)
+    return correct
+
+
+def _show_curves(curves: Mapping[str, Record], show: Show) -> None:
+    shares = [f"{share:.0%}" for share in SHARES]
+    for kind, title in (("with", "and own"), ("alone", "own alone")):
+        table = Table(title, shares)
+        show(table.header)
+        for name, curve in curves.items():
+            show(table.row(name, *(curve[kind].get(share) for share in shares)))

@@ -1,0 +1,96 @@
+"""Eigen-similarity of languages with English: the smaller, the more alike the two spaces are."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from eval.metrics.eigen import GRAPHS, spectral_difference, spectrum
+from eval.output import Record
+from eval.tasks.aligned import add_aligned_data, load_texts
+from eval.tasks.arguments import positive
+from eval.tasks.suite import Figure, Suite, fields_of, mean_figure, run_suite
+
+if TYPE_CHECKING:
+    from encoder import Encoder
+
+SEED = 1
+REMARK = (
+    "Chidambaram et al. 2019 (en-fr .592, en-de .761) say neither what sentences nor what edges "
+    "theirs are of, so those cannot be compared with these"
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the task."""
+    parser.description = (
+        "Psi: squared differences of the Laplacian spectra of the graphs of aligned sentences, "
+        "mean over samples; 0 for spaces of one shape."
+    )
+    add_aligned_data(parser)
+    add = parser.add_argument
+    add("--samples", type=positive, default=10, metavar="K", help="samples (default: 10)")
+    add("--sentences", type=positive, default=1000, metavar="N", help="of each (default: 1000)")
+    add(
+        "--graph",
+        choices=GRAPHS,
+        default="distances",
+        help="edges: cosine distances, or 1 between each and its 10 nearest (default: distances)",
+    )
+
+
+def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
+    """Compare each language's spectra with English's."""
+    return run_suite(prepare(args), args.encoder, show)
+
+
+def prepare(args: argparse.Namespace) -> Suite:
+    """Load the texts.
+
+    Raises:
+        ValueError: data is missing or malformed, or too little for a sample.
+    """
+    data, english = load_texts(args)
+    count = len(data.texts[english])
+    if args.sentences > count:
+        raise ValueError(
+            f"--sentences {args.sentences}: {args.directory} has {count}; ask for at most as many"
+        )
+    random = np.random.default_rng(SEED)
+    samples = [
+        np.sort(random.choice(count, args.sentences, replace=False)) for _ in range(args.samples)
+    ]
+
+    def measure(encoder: Encoder) -> Iterator[Figure]:
+        def spectra(language: str) -> list[np.ndarray[tuple[int], np.dtype[np.float64]]]:
+            vectors = encoder.for_language(language).encode(data.texts[language])
+            return [spectrum(vectors[rows], args.graph) for rows in samples]
+
+        base = spectra(english)
+        for language in data.languages:
+            if language == english:
+                continue
+            psi = [
+                spectral_difference(one, other)
+                for one, other in zip(spectra(language), base, strict=True)
+            ]
+            yield replace(mean_figure(language, np.array(psi)), lower=True, percent=False)
+
+    return Suite(
+        task="eigen",
+        label="language",
+        fields=fields_of(
+            list(data.files.values()),
+            languages=",".join(data.languages),
+            graph=args.graph,
+            samples=args.samples,
+            sentences=args.sentences,
+        ),
+        measure=measure,
+        remark=REMARK,
+        unit="samples",
+    )

@@ -1,0 +1,89 @@
+"""What tasks with a classifier on frozen vectors share: its option, vectors, right or wrong."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from eval.data.labelled import DEV, TEST, TRAIN, Examples
+from eval.metrics.frozen import (
+    Classifier,
+    Logistic,
+    Mlp,
+    Part,
+    nested,
+    one_hot,
+    pair_features,
+    root_mean_square,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from encoder import Encoder
+
+    Floats = NDArray[np.float32]
+
+CLASSIFIERS: dict[str, type[Classifier]] = {"logistic": Logistic, "mlp": Mlp}
+
+
+def add_classifier(parser: argparse.ArgumentParser, *, default: str) -> None:
+    """Add ``classifier``."""
+    parser.add_argument(
+        "--classifier",
+        choices=CLASSIFIERS,
+        default=default,
+        help="logistic: regression, penalty chosen on development data; mlp: one hidden layer, "
+        f"width and dropout chosen there (default: {default})",
+    )
+
+
+def raw_vectors(encoder: Encoder, sentences: Sequence[str], language: str | None = None) -> Floats:
+    """Encode, as long as the network makes them: their length is information, too."""
+    return encoder.for_language(language).encode(sentences, normalize=False)
+
+
+def unit_vectors(encoder: Encoder, sentences: Sequence[str], language: str) -> Floats:
+    """Encode for a classifier that goes from language to language: lengths differ between them."""
+    return encoder.for_language(language).encode(sentences)
+
+
+def scaled_features(sides: Sequence[Floats], scale: np.float32, *, both: bool) -> Floats:
+    """Return what a classifier sees of sentences, or pairs of them, divided by ``scale``."""
+    divided = [side / scale for side in sides]
+    return divided[0] if len(divided) == 1 else pair_features(*divided, both=both)
+
+
+def judged(
+    encoder: Encoder, examples: Examples, classifier: Classifier, *, language: str = "en"
+) -> NDArray[np.int64]:
+    """Return the classes that single sentences, or paraphrases, are taken for: int64 (U,).
+
+    Without parts by nested cross-validation, U = N; else of the test part, with what is not learned
+    chosen on the development part or, where there is none, by cross-validation.
+    """
+    sides = [raw_vectors(encoder, side, language) for side in examples.sides]
+    shown = ~examples.part(TEST) if examples.parts else slice(None)
+    scale = root_mean_square(np.concatenate([side[shown] for side in sides]))
+    names, labels = examples.classes()
+    everything = Part(scaled_features(sides, scale, both=False), one_hot(labels, len(names)))
+    if not examples.parts:
+        return _likeliest(nested(everything, classifier))
+    train, dev, test = (everything.take(examples.part(name)) for name in (TRAIN, DEV, TEST))
+    predict = classifier.fit(train, dev if len(dev.rows) else None)
+    return _likeliest(predict(test.rows))
+
+
+def tested(examples: Examples) -> NDArray[np.int64]:
+    """Return the classes of the units that ``judged`` judges."""
+    _, labels = examples.classes()
+    chosen: NDArray[np.int64] = labels[examples.part(TEST)] if examples.parts else labels
+    return chosen
+
+
+def _likeliest(found: Floats) -> NDArray[np.int64]:
+    classes: NDArray[np.int64] = found.argmax(axis=1)
+    return classes

@@ -1,0 +1,219 @@
+"""Zero-shot inference: a classifier learns from pairs of one language and is tested in others."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from eval.data.inference import LABELS, load_development, load_xnli, read_inference
+from eval.data.labelled import Examples, joined
+from eval.metrics.frozen import Classifier, Logistic, Mlp, Part, one_hot, root_mean_square
+from eval.metrics.perceptron import Shape
+from eval.output import Record, Show, Table
+from eval.tasks.frozen import scaled_features, unit_vectors
+from eval.tasks.suite import Figure, Suite, fields_of, mean_figure, run_suite
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from encoder import Encoder
+
+# Artetxe & Schwenk 2019, table 3; Conneau 2018 (thesis), table 4.9: X-BiLSTM-max, in per cent.
+LANGUAGES = (
+    "en",
+    "fr",
+    "es",
+    "de",
+    "el",
+    "bg",
+    "ru",
+    "tr",
+    "ar",
+    "vi",
+    "th",
+    "zh",
+    "hi",
+    "sw",
+    "ur",
+)
+PUBLISHED = {
+    "LASER": (
+        73.9,
+        71.9,
+        72.9,
+        72.6,
+        73.1,
+        74.2,
+        71.5,
+        69.7,
+        71.4,
+        72.0,
+        69.2,
+        71.4,
+        65.5,
+        62.2,
+        61.0,
+    ),
+    "X-BiLSTM": (
+        73.7,
+        67.7,
+        68.7,
+        67.7,
+        68.9,
+        67.9,
+        65.4,
+        64.2,
+        64.8,
+        66.4,
+        64.1,
+        65.8,
+        64.1,
+        55.7,
+        58.4,
+    ),
+}
+MULTINLI, TESTED = 392_702, 5010
+REMARK = (
+    "LASER: Artetxe & Schwenk 2019; X-BiLSTM: Conneau 2018; shown where the test part is XNLI's "
+    "and the training pairs are MultiNLI's"
+)
+CLASSIFIERS: dict[str, Classifier] = {
+    "mlp": Mlp(shapes=[Shape(hidden=(512, 384), activation="tanh", dropout=0.1)]),
+    "logistic": Logistic(),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the task."""
+    parser.description = (
+        "Accuracy on XNLI of a classifier of (u, v, |u - v|, u * v) trained on pairs of one "
+        "language. What is not learned is chosen on that language's development part, or on a "
+        "tenth of the training pairs where that part is what is tested."
+    )
+    parser.add_argument(
+        "directory",
+        type=Path,
+        metavar="DIR",
+        help="holds test.xx.tsv or dev.xx.tsv, or xnli.test.tsv",
+    )
+    add = parser.add_argument
+    add(
+        "--train",
+        nargs="+",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="LABEL TAB premise TAB hypothesis, or a header with the columns of SNLI or MultiNLI",
+    )
+    add("--train-lang", default="en", metavar="XX", help="their language (default: en)")
+    add("--lang", nargs="+", metavar="XX", help="test in these languages (default: all)")
+    add("--classifier", choices=CLASSIFIERS, default="mlp", help="(default: mlp, 512 and 384)")
+    add(
+        "--matrix",
+        action="store_true",
+        help="also premises of one language with hypotheses of another, all with all",
+    )
+
+
+def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
+    """Learn from one language, test in all."""
+    if not args.matrix:
+        return run_suite(prepare(args), args.encoder, show)
+    kept: dict[tuple[str, str], float] = {}
+    record = run_suite(prepare(args, keep=kept), args.encoder, show)
+    _show_matrix(kept, show)
+    by_premise: dict[str, dict[str, float]] = {}
+    for (premise, hypothesis), value in kept.items():
+        by_premise.setdefault(premise, {})[hypothesis] = value
+    return {**record, "matrix": by_premise}
+
+
+def prepare(args: argparse.Namespace, keep: dict[tuple[str, str], float] | None = None) -> Suite:
+    """Load the pairs; accuracies by languages of premise and hypothesis go to ``keep``, if given.
+
+    Raises:
+        ValueError: data is missing or malformed, or there is no such language.
+    """
+    part, tested = load_xnli(args.directory)
+    if unknown := sorted(set(args.lang or ()) - tested.keys()):
+        raise ValueError(f"{args.directory}: no {unknown[0]!r}; there are {', '.join(tested)}")
+    tested = {name: tested[name] for name in args.lang or tested}
+    train = joined({str(path): read_inference(path) for path in args.train})
+    dev = load_development(args.directory, args.train_lang) if part == "test" else None
+    classifier = CLASSIFIERS[args.classifier]
+    same = len(train) == MULTINLI and part == "test"
+
+    def measure(encoder: Encoder) -> Iterator[Figure]:
+        sides, scale = _vectors(encoder, train, args.train_lang)
+        fitted = Part(scaled_features(sides, scale, both=True), _targets(train))
+        chosen_on = None
+        if dev is not None:
+            dev_sides, _ = _vectors(encoder, dev, args.train_lang)
+            chosen_on = Part(scaled_features(dev_sides, scale, both=True), _targets(dev))
+        predict = classifier.fit(fitted, chosen_on)
+        vectors = {name: _vectors(encoder, one, name)[0] for name, one in tested.items()}
+        gold = _targets(next(iter(tested.values()))).argmax(axis=1)
+
+        def correct(premise: str, hypothesis: str) -> NDArray[np.bool_]:
+            both = [vectors[premise][0], vectors[hypothesis][1]]
+            found = predict(scaled_features(both, scale, both=True)).argmax(axis=1)
+            right: NDArray[np.bool_] = found == gold
+            return right
+
+        for name in tested:
+            published = _published(name, same and len(gold) == TESTED)
+            yield replace(mean_figure(name, correct(name, name)), published=published)
+        if keep is not None:
+            for one in tested:
+                for other in tested:
+                    keep[one, other] = float(correct(one, other).mean())
+
+    files = [*args.train, *dict.fromkeys(p for one in tested.values() for p in one.files)]
+    return Suite(
+        task="nli",
+        label="language",
+        fields=fields_of(
+            files,
+            languages=",".join(tested),
+            part=part,
+            train=len(train),
+            train_lang=args.train_lang,
+            classifier=args.classifier,
+        ),
+        measure=measure,
+        published=tuple(PUBLISHED),
+        remark=REMARK,
+        unit="pairs",
+    )
+
+
+def _targets(examples: Examples) -> NDArray[np.float32]:
+    return one_hot(np.array([LABELS.index(label) for label in examples.labels]), len(LABELS))
+
+
+def _vectors(
+    encoder: Encoder, examples: Examples, language: str
+) -> tuple[list[NDArray[np.float32]], np.float32]:
+    """Return the vectors of both sides, and their root mean square."""
+    sides = [unit_vectors(encoder, side, language) for side in examples.sides]
+    return sides, root_mean_square(np.concatenate(sides))
+
+
+def _published(language: str, same: bool) -> dict[str, float | None]:
+    if not same or language not in LANGUAGES:
+        return dict.fromkeys(PUBLISHED)
+    place = LANGUAGES.index(language)
+    return {who: figures[place] / 100 for who, figures in PUBLISHED.items()}
+
+
+def _show_matrix(rates: dict[tuple[str, str], float], show: Show) -> None:
+    names = list(dict.fromkeys(one for one, _ in rates))
+    table = Table("premise", names)
+    show(table.header)
+    for one in names:
+        show(table.row(one, *(rates[one, other] for other in names)))

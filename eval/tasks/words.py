@@ -1,0 +1,189 @@
+"""Words: their translations by cosine and CSLS, and how alike people find them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from eval.data.words import Dictionary, ScoredWords, read_vocabulary, read_words
+from eval.metrics.sts import moments, pearson
+from eval.metrics.word_translation import NEIGHBOURS, translation_ranks
+from eval.output import Record
+from eval.tasks.suite import (
+    Figure,
+    Suite,
+    correlation_figure,
+    fields_of,
+    mean_figure,
+    ranks,
+    run_suite,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from encoder import Encoder
+
+DEPTHS = (1, 5, 10)
+TARGETS = 200_000  # target words of the published figures
+# Conneau et al. 2018, table 1: fastText aligned by Procrustes, P@1 by CSLS, in per cent.
+PROCRUSTES = {
+    **{"en-es": 81.4, "es-en": 82.9, "en-fr": 81.1, "en-de": 73.5},
+    **{"en-ru": 51.7, "en-zh": 42.7, "en-eo": 29.3},
+}
+REMARK = (
+    "MUSE: Conneau et al. 2018, among 200,000 target words; among fewer, translations are easier "
+    "to find. r, rho, hm: Pearson's, Spearman's, their harmonic mean, in per cent"
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the task."""
+    parser.description = (
+        "P@1, P@5 and P@10 of word translation by cosine (NN) and CSLS, and correlations with how "
+        "alike people find two words. Target words are those of --vocabulary and of the "
+        "dictionaries given."
+    )
+    parser.add_argument(
+        "files",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help="xx-yy.*, a word and its translation a line (MUSE), or two words and a score "
+        "(SemEval-2017, SimLex-999, WordSim-353)",
+    )
+    parser.add_argument(
+        "--vocabulary",
+        nargs="+",
+        type=_vocabulary,
+        default=[],
+        metavar="XX=FILE",
+        help="more words of a language, one a line, or a .vec file",
+    )
+
+
+def _vocabulary(text: str) -> tuple[str, Path]:
+    language, equals, path = text.partition("=")
+    if not (language and equals and path):
+        raise argparse.ArgumentTypeError(f"expected XX=FILE, not {text!r}")
+    return language, Path(path)
+
+
+def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
+    """Translate, or compare, the words of each file."""
+    return run_suite(prepare(args), args.encoder, show)
+
+
+def prepare(args: argparse.Namespace) -> Suite:
+    """Load the files.
+
+    Raises:
+        ValueError: one is malformed.
+    """
+    files = [read_words(path) for path in args.files]
+    given = {language: read_vocabulary(path) for language, path in args.vocabulary}
+    vocabularies = _vocabularies([one for one in files if isinstance(one, Dictionary)], given)
+
+    def measure(encoder: Encoder) -> Iterator[Figure]:
+        vectors = {
+            language: encoder.for_language(language).encode(words)
+            for language, words in vocabularies.items()
+        }
+        for stream, one in enumerate(files):
+            if isinstance(one, ScoredWords):
+                yield from _similarity(encoder, one, stream)
+            else:
+                yield from _translation(one, vocabularies, vectors, stream)
+
+    return Suite(
+        task="words",
+        label="file",
+        fields=fields_of(
+            [*args.files, *(path for _, path in args.vocabulary)],
+            files=len(files),
+            targets=",".join(f"{name}={len(each)}" for name, each in vocabularies.items())
+            or "none",
+            k=NEIGHBOURS,
+        ),
+        measure=measure,
+        published=("MUSE",),
+        remark=REMARK,
+        unit="words",
+        width=30,
+    )
+
+
+def _vocabularies(
+    dictionaries: Sequence[Dictionary], given: Mapping[str, Sequence[str]]
+) -> dict[str, list[str]]:
+    """Return the words of each language: those given, then those of the dictionaries."""
+    found: dict[str, dict[str, None]] = {}
+    for one in dictionaries:
+        for language in one.languages:
+            found.setdefault(language, dict.fromkeys(given.get(language, ())))
+        for pair in one.pairs:
+            for language, word in zip(one.languages, pair, strict=True):
+                found[language].setdefault(word)
+    return {language: list(words) for language, words in found.items()}
+
+
+def _translation(
+    one: Dictionary,
+    vocabularies: Mapping[str, Sequence[str]],
+    vectors: Mapping[str, NDArray[np.float32]],
+    stream: int,
+) -> Iterator[Figure]:
+    source, target = one.languages
+    place = {
+        language: {word: row for row, word in enumerate(vocabularies[language])}
+        for language in one.languages
+    }
+    translations = one.translations()
+    words = list(translations)
+    found = translation_ranks(
+        vectors[source][[place[source][word] for word in words]],
+        vectors[target],
+        vectors[source],
+        [[place[target][other] for other in sorted(translations[word])] for word in words],
+    )
+    name = f"{source}-{target}"
+    same = len(vocabularies[target]) >= TARGETS
+    for method, reached in found.items():
+        for depth in DEPTHS:
+            main = method == "CSLS" and depth == 1
+            published = PROCRUSTES[name] / 100 if main and same and name in PROCRUSTES else None
+            figure = mean_figure(f"{name} {method} P@{depth}", reached <= depth, stream=stream)
+            yield replace(figure, published={"MUSE": published}, in_mean=main)
+    kept = one.translations(doubtful=False)
+    if len(kept) < len(words):
+        there = np.array([word in kept for word in words])
+        figure = mean_figure(f"{name} CSLS P@1, no names", found["CSLS"][there] <= 1, stream=stream)
+        yield replace(figure, in_mean=False)
+
+
+def _similarity(encoder: Encoder, one: ScoredWords, stream: int) -> Iterator[Figure]:
+    sides = [
+        encoder.for_language(language).encode(words)
+        for language, words in zip(one.languages, (one.first, one.second), strict=True)
+    ]
+    cosines = np.einsum("nd,nd->n", *sides, dtype=np.float64)
+    name = one.path.name.removesuffix(".xz").rpartition(".")[0]
+    both = [(cosines, one.scores), (ranks(cosines), ranks(one.scores))]
+    for label, (x, y) in zip(("r", "rho"), both, strict=True):
+        figure = correlation_figure(f"{name} {label}", x, y, stream=stream)
+        yield replace(figure, in_mean=False)
+    units = np.hstack([moments(*each) for each in both])
+    yield Figure(name=f"{name} hm", units=units, statistic=_harmonic, stream=stream, in_mean=False)
+
+
+def _harmonic(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the harmonic mean of two correlations, 0 where one is not above 0."""
+    r, rho = (np.maximum(pearson(part), 0) for part in np.split(sums, 2, axis=1))
+    found: NDArray[np.float64]
+    found = np.divide(2 * r * rho, r + rho, out=np.zeros_like(r), where=r + rho > 0)
+    return found
