@@ -8,7 +8,7 @@ from collections.abc import Iterable
 MARGINS = ("ratio", "distance", "absolute", "csls")
 RETRIEVALS = ("max", "intersect", "forward", "backward")
 SCORES = ("words", "margin")
-FILTERS = ("short", "length", "copied", "numbers", "hub", "language")
+FILTERS = ("short", "length", "copied", "numbers", "urls", "script", "hub", "language")
 
 # Whether any sentence may be paired with any of its neighbours, or documents are aligned in order.
 FREE, MONOTONE = ALIGNMENTS = ("free", "monotone")
