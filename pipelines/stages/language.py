@@ -18,12 +18,11 @@ from encoder.laser.languages import LASER2, LASER3
 from miner.languages import MIN_SHARE, SAMPLED, language_shares, main_language
 from miner.storage.atomic import atomic_file
 from miner.storage.corpus.filesets import CorpusReader, corpus_files
-from miner.storage.documents.split import document_files
+from miner.storage.documents.split import document_files, is_documents
 from miner.storage.layout import SIDES
 from miner.storage.places import Place
 from pipelines.context import RunContext
 from pipelines.options import MARGIN, CorpusOptions, MiningOptions
-from pipelines.stages.split import is_documents
 
 logger = logging.getLogger(__name__)
 
@@ -77,7 +76,7 @@ def _beginning(corpus: CorpusOptions) -> list[str]:
     try:
         files = (
             [file for _, file in document_files(corpus.path)]
-            if is_documents(corpus)
+            if is_documents(corpus.path, corpus.input_format)
             else corpus_files(corpus.path, input_format=corpus.input_format)
         )
         for records in CorpusReader(files, input_format=corpus.input_format):
