@@ -42,8 +42,13 @@ def language_shares(texts: Sequence[str]) -> dict[str, float]:
     """Return the share of each language (ISO 639-1) in an even sample, the largest first."""
     step = max(1, len(texts) // SAMPLED)
     sample = texts[::step][:SAMPLED]
-    votes = Counter(str(identifier().classify(text)[0]) for text in sample)
+    votes = Counter(map(language_of, sample))
     return {code: count / len(sample) for code, count in votes.most_common()}
+
+
+def language_of(text: str) -> str:
+    """Return the language that a text is most likely in (ISO 639-1)."""
+    return str(identifier().classify(text)[0])
 
 
 def main_language(shares: Mapping[str, float]) -> str | None:

@@ -172,10 +172,20 @@ def describe(run: Run, explanation: Explanation) -> str:
         (run.source, explanation.source, explanation.targets, run.target, explanation.target),
         (run.target, explanation.target, explanation.sources, run.source, explanation.source),
     ):
-        lines += ["", f"{side.id(row)}  {side.text(row)}", "    cosine  margin"]
+        lines += ["", *_in_context(side, row), "    cosine  margin"]
         lines += [
             f"  {'*' if one.row == partner else ' '} {one.cosine:.4f}  {one.margin:.4f}  "
             f"{other.id(one.row)}  {other.text(one.row)}"
             for one in listed
         ]
     return "\n".join(lines)
+
+
+def _in_context(side: Side, row: int) -> list[str]:
+    """Return lines with the sentence at a row, and with those around it in its document."""
+    before, after = side.context(row)
+    return [
+        *([f"  before: {before}"] if before else []),
+        f"{side.id(row)}  {side.text(row)}",
+        *([f"  after: {after}"] if after else []),
+    ]

@@ -79,6 +79,7 @@ def embed_corpus(argv: Sequence[str] | None = None, prog: str = "embed-corpus") 
 def _mine(args: argparse.Namespace) -> int:
     monitor = set_up_logging(args)  # its clock counts what is loaded now, too
     from miner.storage.corpus.filesets import describe_folder
+    from miner.storage.documents.split import describe_documents
     from pipelines.resources.memory import peak_bytes
     from pipelines.run.mining import mine_corpus as run
     from pipelines.stages.summary import describe, next_steps, read_summary
@@ -92,7 +93,8 @@ def _mine(args: argparse.Namespace) -> int:
         return 0
     for corpus in (args.source, args.target):
         if corpus.is_dir():
-            logger.info(describe_folder(corpus))
+            is_split = args.input_format == "documents"
+            logger.info((describe_documents if is_split else describe_folder)(corpus))
     with _work_dir(args) as work_dir:
         options = mining_options(args, work_dir, *_sides(args))
         try:

@@ -31,6 +31,7 @@ from miner.storage.corpus.sentences import (
     sentences_table,
     unique_sentences,
 )
+from miner.storage.documents.split import is_documents
 from miner.storage.layout import DOCUMENT, DUPLICATES, INPUTS, REJECTED, shard_file
 from miner.storage.places import Place
 from miner.storage.remote import PlaceError
@@ -41,7 +42,7 @@ from pipelines.references import Shard
 from pipelines.stages.cut import HASH_BYTES, remember_cut, shard_sizes
 from pipelines.stages.documents import check_documents
 from pipelines.stages.language import language_warnings, see_language
-from pipelines.stages.split import SplitCorpus, digest_of, is_documents, split_side
+from pipelines.stages.split import SplitCorpus, digest_of, split_side
 
 logger = logging.getLogger(__name__)
 
@@ -95,7 +96,7 @@ def _part(corpus: Artefact, index: int) -> Artefact:
 def _open(run: RunContext, side: str) -> tuple[CorpusReader | SplitCorpus, list[str], int | None]:
     """Return a side's corpus, the SHA-256 of each of its files, and its lines if they are known."""
     corpus = run.options.side(side)
-    if is_documents(corpus):
+    if is_documents(corpus.path, corpus.input_format):
         documents = split_side(run, side)
         return documents, [digest_of(file) for file in documents.files], None
     reader = CorpusReader(

@@ -13,13 +13,14 @@ import pytest
 
 from miner.storage.corpus.filesets import CorpusReader
 from miner.storage.documents.records import Document, Raw
+from miner.storage.documents.split import is_documents
 from pipelines.cli.mine import mine_corpus
 from pipelines.context import RunContext
 from pipelines.job import job_of
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.stages import split
 from pipelines.stages.read import read_side
-from pipelines.stages.split import is_documents, split_side
+from pipelines.stages.split import split_side
 from tests.pipelines.worlds import read_jsonl
 
 DOCUMENTS = 23
@@ -126,7 +127,7 @@ def test_every_record_is_accounted_for(folder: Path, tmp_path: Path) -> None:
     assert facts["rejected"] == {"malformed": 1, "undecodable": 1, "unreadable file": 1}
 
 
-@pytest.mark.parametrize("options", [["--shards", "3"], ["--workers", "2"]])
+@pytest.mark.parametrize("options", [["--shards", "3", "--memory", "4GB"], ["--workers", "2"]])
 def test_the_same_bytes_for_any_shards_and_workers(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str]
 ) -> None:
@@ -149,7 +150,7 @@ def test_which_corpora_are_documents(tmp_path: Path) -> None:
         folder.mkdir()
         for name in names:
             (folder / name).touch()
-        return is_documents(CorpusOptions(path=folder, input_format=input_format))
+        return is_documents(folder, input_format)
 
     assert found("a.html", "b.htm.gz")
     assert not found("a.html", "b.txt")
