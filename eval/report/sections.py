@@ -20,7 +20,15 @@ from miner.storage.layout import SIDES
 
 TABLE_PAIRS = 60_000  # of more, the best are in the table; charts and counts are of all
 DOTS = 2_000
-SHOWN_FILTERS = ("short", "length", "copied", "numbers", "hub")  # language needs an extra
+SHOWN_FILTERS = (
+    "short",
+    "length",
+    "copied",
+    "numbers",
+    "urls",
+    "script",
+    "hub",
+)  # language needs an extra
 EXAMPLES = 25
 
 

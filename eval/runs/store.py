@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from eval.metrics.bucc import Candidates
 from eval.runs.side import Side
 from miner.arrays import AlignedPairs, Pairs
-from miner.filters import Suspects, occurrences, usual_ratio
+from miner.filters import Suspects, occurrences, usual_ratio, usual_script
 from miner.storage.artefacts import open_artefact
 from miner.storage.layout import LEFT_OUT, PAIRS, REJECTED, SIDES, WorkFolder
 from miner.storage.pair_numbers import pairs_of
@@ -164,6 +164,7 @@ class Run:
             source=self.texts[0],
             target=self.texts[1],
             ratio=usual_ratio(*self.texts),
+            scripts=(usual_script(self.texts[0]), usual_script(self.texts[1])),
             lists=(self.lists[0][self.pairs.source], self.lists[1][self.pairs.target]),
         )
 

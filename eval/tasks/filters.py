@@ -17,7 +17,7 @@ from eval.metrics.bucc import Candidates, judge, rank
 from eval.output import Record, Table, signature
 from eval.tasks.arguments import add_bucc_data, chosen_pairs
 from eval.tasks.mined_splits import MinedSplit, SplitResult, mine_split, mined_texts, tune_and_test
-from miner.filters import FILTERS, Suspects, check_filters, occurrences, usual_ratio
+from miner.filters import FILTERS, Suspects, check_filters, occurrences, usual_ratio, usual_script
 from miner.knn.core.rescore import unit_rows
 from miner.knn.exact import search_unit_rows
 from miner.mining import mine
@@ -127,6 +127,7 @@ def _mined(data: BuccSplit, encoder: Encoder) -> Split:
         ratio=usual_ratio(source, target),
         lists=lists,
         languages=_languages(data.pair),
+        scripts=(usual_script(source), usual_script(target)),
     )
     aligned = None
     if isinstance(encoder, WordEncoder):
