@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from miner.storage.corpus.filesets import CorpusReader, corpus_files, place_of
-from miner.storage.corpus.reader import CorpusError, Records
+from miner.storage.corpus.reader import CorpusError
 from miner.storage.corpus.repeats import Repeats, find_repeats
 from miner.storage.corpus.sentences import (
     CorpusCounts,
@@ -29,6 +29,7 @@ from miner.storage.corpus.sentences import (
     sentences_table,
     unique_sentences,
 )
+from miner.storage.documents.sentences import repeat_key
 from miner.storage.documents.split import is_documents
 from miner.storage.layout import DOCUMENT, DUPLICATES, INPUTS, REJECTED, shard_file
 from miner.storage.places import Place
@@ -171,11 +172,13 @@ def _write_side(
 
 
 def _repeats(
-    run: RunContext, reader: Iterable[Records], scratch: Path
+    run: RunContext, reader: CorpusReader | SplitCorpus, scratch: Path
 ) -> AbstractContextManager[Repeats | None]:
     if run.options.keeps_repeats:
         return nullcontext()
-    return find_repeats(reader, scratch, within_documents=run.options.scope == DOCUMENT)
+    key = repeat_key if isinstance(reader, SplitCorpus) else str
+    within_documents = run.options.scope == DOCUMENT
+    return find_repeats(reader, scratch, within_documents=within_documents, key=key)
 
 
 def _write_shards(tables: Iterable[pa.Table], sizes: Iterator[int], draft: Draft) -> list[int]:
