@@ -145,7 +145,6 @@ def mining_options(
     """Return the options of the arguments, which have the names of the fields."""
     given = {**vars(args), "work_dir": work_dir, "beam_options": tuple(args.beam_options)}
     given |= {"source": source, "target": target}
-    given["align"] = args.align or args.fdr is not None
     given["memory"] = None if args.memory is None else parse_size(args.memory)
     names = [field.name for field in fields(MiningOptions)]
     return MiningOptions(**{name: given[name] for name in names if name in given})
