@@ -104,6 +104,85 @@ class TransformerOptions(ArchitectureOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
+class RecurrentOptions(ArchitectureOptions):
+    """What recurrent networks of ``encoder.sentence_networks`` have."""
+
+    dim: int = same(ArchitectureOptions, "dim", 1024)
+    learning_rate: float = same(ArchitectureOptions, "learning_rate", 1e-3)
+    layers: int = same(BiLSTMOptions, "layers", 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LSTMLastOptions(RecurrentOptions):
+    """See ``encoder.sentence_networks``."""
+
+    name = "lstm-last"
+    summary = "its last state"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GRULastOptions(RecurrentOptions):
+    """See ``encoder.sentence_networks``."""
+
+    name = "gru-last"
+    summary = "its last state"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BiGRULastOptions(RecurrentOptions):
+    """See ``encoder.sentence_networks``."""
+
+    name = "bigru-last"
+    summary = "the last states of both directions"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BiLSTMLastOptions(RecurrentOptions):
+    """See ``encoder.sentence_networks``."""
+
+    name = "bilstm-last"
+    summary = "the same"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BiLSTMMeanOptions(RecurrentOptions):
+    """See ``encoder.sentence_networks``."""
+
+    name = "bilstm-mean"
+    summary = "with mean pooling"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentionOptions(RecurrentOptions):
+    """See ``encoder.sentence_networks``."""
+
+    name = "attention"
+    summary = "a BiLSTM with inner attention by four context vectors"
+
+
+@dataclass(frozen=True, kw_only=True)
+class HierarchicalOptions(ArchitectureOptions):
+    """See ``encoder.sentence_networks``."""
+
+    name = "hierarchical"
+    summary = "the maxima of four convolutional layers"
+
+    dim: int = same(ArchitectureOptions, "dim", 1024)
+    learning_rate: float = same(ArchitectureOptions, "learning_rate", 1e-3)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GatedOptions(ArchitectureOptions):
+    """See ``encoder.sentence_networks``."""
+
+    name = "gated"
+    summary = "eight gated convolutional layers with max pooling"
+
+    dim: int = same(ArchitectureOptions, "dim", 512)
+    learning_rate: float = same(ArchitectureOptions, "learning_rate", 1e-3)
+
+
+@dataclass(frozen=True, kw_only=True)
 class ObjectiveOptions(Checked):
     """What all objectives have.
 
@@ -186,7 +265,20 @@ class AdditionOptions(ObjectiveOptions):
 
 
 ARCHITECTURES: dict[str, type[ArchitectureOptions]] = {
-    kind.name: kind for kind in (BagOptions, BiLSTMOptions, TransformerOptions)
+    kind.name: kind
+    for kind in (
+        BagOptions,
+        BiLSTMOptions,
+        TransformerOptions,
+        LSTMLastOptions,
+        GRULastOptions,
+        BiGRULastOptions,
+        BiLSTMLastOptions,
+        BiLSTMMeanOptions,
+        AttentionOptions,
+        HierarchicalOptions,
+        GatedOptions,
+    )
 }
 OBJECTIVES: dict[str, type[ObjectiveOptions]] = {
     kind.name: kind
