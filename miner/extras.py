@@ -18,6 +18,7 @@ EXTRAS = {
     "matplotlib": "plot",
     "mwparserfromhell": "documents",
     "regex": "laser",
+    "rensa": "duplicates",
     "sacremoses": "laser",
     "sentence_transformers": "st",
     "torch": "torch",

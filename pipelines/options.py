@@ -78,6 +78,7 @@ class MiningOptions:
     max_rejected: int | None = None
     shards: int | None = None
     filters: tuple[str, ...] = ()
+    near_duplicates: bool = False
     rows_per_shard: int = ROWS_PER_SHARD
     workers: int = 1
     runner: str | None = None
@@ -197,6 +198,8 @@ def check_options(options: MiningOptions) -> None:
     _check_scopes(options)
     _check_sides(options)
     check_filters(options.filters, options.languages)
+    if options.near_duplicates:
+        require("rensa")
     for output in options.outputs:
         check_output(output, options.origin)
     _check_work_dir(options)

@@ -11,6 +11,7 @@ from eval.report.page import render
 from eval.runs.calibration import Estimates, by_scores, fit_null, thresholds, write_calibrated
 from eval.runs.explain import describe, explain
 from eval.runs.gold import Gold
+from eval.runs.marks import by_marks, read_judged
 from eval.runs.pairs import check_jsonl
 from eval.runs.rescoring import compare, write_rescored
 from eval.runs.rescoring import rescore as second_scores
@@ -47,11 +48,13 @@ def why(args: argparse.Namespace) -> int:
 
 
 def calibrate(args: argparse.Namespace) -> int:
-    """Print thresholds by decoys or the scores, and write the pairs with their probabilities."""
+    """Print thresholds by what is known, and write the pairs with their probabilities."""
     check_jsonl(args.output)
     run = open_run(args.directory)
     decoys = args.decoys_src, args.decoys_tgt
-    if any(decoys):
+    if args.known:
+        estimates = by_marks(run, read_judged(args.known, run))
+    elif any(decoys):
         estimates = Estimates.by(fit_null(run, *decoys), run.pairs.score)
     else:
         estimates = by_scores(run)
@@ -68,11 +71,11 @@ def rescore(args: argparse.Namespace) -> int:
     """Print how both scores rank the known pairs, and write the pairs by the second."""
     check_jsonl(args.output)
     run = open_run(args.directory)
-    gold = Gold.of(run, read_gold(args.known))
-    rescored = second_scores(run, gold)
+    judged = read_judged(args.known, run)
+    rescored = second_scores(run, judged)
     table = Table("kept", ["pairs", f"known by {run.score_name}", "by second score"])
     print_line(table.header)
-    for share, *counts in compare(run, gold, rescored):
+    for share, *counts in compare(run, judged, rescored):
         print_line(table.row(f"{share:.0%}", *counts))
     write_rescored(run, rescored, args.output)
     return 0

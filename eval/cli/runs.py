@@ -35,9 +35,17 @@ def calibrate(argv: Sequence[str] | None, prog: str) -> int:
     parser = _parser(
         prog,
         "Estimate without gold how likely each pair is right: from sentences that are known to "
-        "have no translation on the other side, or, of a run with --align, from the scores alone.",
+        "have no translation on the other side, from pairs that were marked as right or wrong, or, "
+        "of a run with --align, from the scores alone.",
     )
     _add_output(parser, "pairs with probabilities, .jsonl")
+    parser.add_argument(
+        "--known",
+        type=place,
+        metavar="FILE",
+        help="marks of a random sample of pairs, as the page of 'adit report' exports them, to "
+        "estimate from these; or SOURCE_ID TAB TARGET_ID lines of all right pairs",
+    )
     parser.add_argument(
         "--fdr",
         type=_rate,
@@ -58,7 +66,12 @@ def rescore(argv: Sequence[str] | None, prog: str) -> int:
     )
     _add_output(parser, "pairs by the second score, .jsonl")
     parser.add_argument(
-        "--known", type=place, required=True, metavar="FILE", help="SOURCE_ID TAB TARGET_ID lines"
+        "--known",
+        type=place,
+        required=True,
+        metavar="FILE",
+        help="SOURCE_ID TAB TARGET_ID lines, all other pairs being wrong; or marks, as the page of "
+        "'adit report' exports them: the same with TAB right or TAB wrong",
     )
     return _run("rescore", parser, argv)
 

@@ -9,6 +9,7 @@ from html import escape
 WIDTH, HEIGHT = 640, 260
 LEFT, RIGHT, TOP, BOTTOM = 56, 24, 24, 38
 TICKS = 5
+HOVERS = 40  # points of a line whose values a mouse finds
 
 Points = Sequence[tuple[float, float]]
 
@@ -43,19 +44,29 @@ class Chart:
             width = self._at(low + (place + 1) * step, 0)[0] - x
             self._marks.append(
                 f'<rect class="{css}" x="{x:.1f}" y="{y:.1f}" width="{max(0.5, width - 1):.1f}" '
-                f'height="{max(0, base - y):.1f}"/>'
+                f'height="{max(0, base - y):.1f}"><title>{low + place * step:.4g} to '
+                f"{low + (place + 1) * step:.4g}: {count:,g}</title></rect>"
             )
 
     def line(self, points: Points, *, css: str) -> None:
         """Draw a line through points."""
         path = " ".join("{:.1f},{:.1f}".format(*self._at(x, y)) for x, y in points)
         self._marks.append(f'<polyline class="{css}" points="{path}"/>')
+        for x, y in points[:: max(1, len(points) // HOVERS)]:
+            across, down = self._at(x, y)
+            self._marks.append(
+                f'<circle class="hover" cx="{across:.1f}" cy="{down:.1f}" r="5"><title>'
+                f"{x:.4g}: {y:.4g}</title></circle>"
+            )
 
     def dots(self, points: Points, *, css: str) -> None:
         """Draw a dot for each point."""
         for x, y in points:
             across, down = self._at(x, y)
-            self._marks.append(f'<circle class="{css}" cx="{across:.1f}" cy="{down:.1f}" r="1.6"/>')
+            self._marks.append(
+                f'<circle class="{css}" cx="{across:.1f}" cy="{down:.1f}" r="1.6">'
+                f"<title>{x:g}, {y:g}</title></circle>"
+            )
 
     def upright(self, x: float, *, css: str, label: str) -> None:
         """Draw a vertical line with a label at its head."""

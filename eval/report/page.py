@@ -5,19 +5,25 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import re
 from html import escape
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from eval.report import sections
 from eval.report.gold import against_gold_section
+from eval.report.overview import Quality, assess, overview_section
 from eval.report.sections import TABLE_PAIRS
 from eval.runs.gold import Gold
 from eval.runs.store import Run
 from miner.arrays import AlignedPairs
-from miner.fdr import Null, probabilities
+from miner.fdr import Null
 from miner.storage.layout import SIDES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def render(run: Run, *, gold: Gold | None = None, null: Null | None = None) -> str:
@@ -33,7 +39,8 @@ def render(run: Run, *, gold: Gold | None = None, null: Null | None = None) -> s
     """
     if not len(run.pairs):
         raise ValueError(f"{run.directory}: the run chose no pair; there is nothing to report")
-    parts = _sections(run, gold, null)
+    quality = assess(run, null)
+    parts = _sections(run, gold, null, quality)
     links = " ".join(
         f'<a href="#s{at}">{escape(title)}</a>' for at, (title, *_) in enumerate(parts)
     )
@@ -41,18 +48,40 @@ def render(run: Run, *, gold: Gold | None = None, null: Null | None = None) -> s
         f'<section><h2 id="s{at}">{escape(title)}</h2><p>{about}</p>{html}</section>'
         for at, (title, about, html) in enumerate(parts)
     )
-    page = files("eval").joinpath("assets", "report.html").read_text(encoding="utf-8")
     title = " and ".join(str(run.summary[side]["path"]).rpartition("/")[2] for side in SIDES)
-    return (
-        page.replace("<!--TITLE-->", escape(title))
-        .replace("<!--DATA-->", _packed(_columns(run, gold, null)))
-        .replace("<!--BODY-->", body)
-    )
+    filled = {
+        "TITLE": escape(title),
+        "RUN": run.digest,
+        "STYLE": _asset("report.css"),
+        "SCRIPT": _asset("report.js"),
+        "DATA": _packed(_columns(run, gold, quality)),
+        "BODY": body,
+    }
+    # In one pass: what is filled in is not looked at again.
+    return re.sub("<!--([A-Z]+)-->", lambda place: filled[place[1]], _asset("report.html"))
 
 
-def _sections(run: Run, gold: Gold | None, null: Null | None) -> list[tuple[str, str, str]]:
+def _asset(name: str) -> str:
+    return files("eval").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _sections(
+    run: Run, gold: Gold | None, null: Null | None, quality: Quality
+) -> list[tuple[str, str, str]]:
     """Return the title of each section, what a reader has to know of it, and the section."""
     parts = [
+        (
+            "At a glance",
+            "How many pairs there are, and how many of them are wrong, as far as can be estimated.",
+            overview_section(run, quality),
+        ),
+        (
+            "Pairs",
+            f"Ordered by {run.score_name}; a heading sorts, a row opens. Mark pairs as right or "
+            "wrong: <code>adit calibrate</code> and <code>adit rescore</code> learn from the "
+            "exported marks. To judge the whole, mark a random sample.",
+            sections.pairs_section(run, has_chances=quality.probabilities is not None),
+        ),
         (
             "Counts",
             "What was read, left out and searched on both sides.",
@@ -98,27 +127,37 @@ def _sections(run: Run, gold: Gold | None, null: Null | None) -> list[tuple[str,
             "A pair from the middle of each tenth, with all that its source was compared with.",
             sections.examples_section(run),
         ),
-        ("All pairs", f"Best first by {run.score_name}.", sections.pairs_section(run)),
     ]
 
 
-def _columns(run: Run, gold: Gold | None, null: Null | None) -> dict[str, object]:
+def _columns(run: Run, gold: Gold | None, quality: Quality) -> dict[str, object]:
     """Return what the table shows, by column; None for those that it has not."""
     shown = run.pairs.take(np.arange(min(TABLE_PAIRS, len(run.pairs))))
     sources, targets = (texts[: len(shown)] for texts in run.texts)
-    chances = None if null is None else probabilities(run.pairs.score, null)[: len(shown)]
+    docs = [documents[: len(shown)] for documents in run.docs]
+    chances = quality.probabilities
     return {
-        "score": np.round(shown.score, 4).tolist(),
+        "score": _rounded(shown.score),
         "score_name": run.score_name,
-        "margin": np.round(shown.margin, 4).tolist() if isinstance(shown, AlignedPairs) else None,
-        "cosine": np.round(shown.cosine.astype(np.float64), 4).tolist(),
+        "margin": _rounded(shown.margin) if isinstance(shown, AlignedPairs) else None,
+        "cosine": _rounded(shown.cosine.astype(np.float64)),
+        "source_mean": _rounded(shown.source_mean),
+        "target_mean": _rounded(shown.target_mean),
+        "rank": shown.rank.tolist(),
         "source": sources,
         "target": targets,
         "source_id": [" ".join(ids) for ids in run.source.pair_ids(shown.source)],
         "target_id": [" ".join(ids) for ids in run.target.pair_ids(shown.target)],
-        "chance": None if chances is None else np.round(chances, 4).tolist(),
+        "source_doc": docs[0] if any(docs[0]) else None,
+        "target_doc": docs[1] if any(docs[1]) else None,
+        "chance": None if chances is None else _rounded(chances[: len(shown)]),
         "right": gold.judgements.correct[: len(shown)].astype(int).tolist() if gold else None,
     }
+
+
+def _rounded(values: NDArray[np.float64]) -> list[float]:
+    rounded: list[float] = np.round(values, 4).tolist()
+    return rounded
 
 
 def _packed(columns: dict[str, object]) -> str:

@@ -202,7 +202,9 @@ def hubs_section(run: Run) -> str:
     ):
         for row, count in hubs(lists, most=10):
             rows.append([side.text(row), name, f"{count:,}", side.id(row)])
-    return table(["sentence", "side", "lists it is in", "id"], rows, texts=1)
+    return folded(
+        "The ten of each side", table(["sentence", "side", "in lists", "id"], rows, texts=1)
+    )
 
 
 def examples_section(run: Run) -> str:
@@ -226,19 +228,36 @@ def examples_section(run: Run) -> str:
             f"{why.target_mean:.4f}</p>"
             + table(["nearest targets", "cosine", "margin", ""], rows, texts=1)
         )
-    return "".join(parts)
+    return folded("Ten pairs", "".join(parts))
 
 
-def pairs_section(run: Run) -> str:
+def pairs_section(run: Run, *, has_chances: bool) -> str:
     """Return the frame of the table that the page's script fills."""
     count = min(TABLE_PAIRS, len(run.pairs))
-    whole = "All" if count == len(run.pairs) else "The best"
+    whole = "All" if count == len(run.pairs) else f"Of {len(run.pairs):,} the best"
+    likely = (
+        '<label>Probability from <input id="likely" type="number" min="0" max="1" step="any">'
+        "</label>"
+        if has_chances
+        else ""
+    )
     return (
-        f"<p>{whole} {count:,} pairs.</p>"
-        '<form id="filter"><label>Text or id <input id="words" type="search"></label>'
-        '<label>Score from <input id="least" type="number" step="any"></label>'
-        '<label>to <input id="most" type="number" step="any"></label></form>'
-        '<p id="shown" role="status">The table needs JavaScript.</p>'
+        '<form id="filter"><label>Text, id or document <input id="words" type="search"></label>'
+        f'<label>{escape(run.score_name.capitalize())} from <input id="least" type="number" '
+        'step="any"></label><label>to <input id="most" type="number" step="any"></label>'
+        f'{likely}<label>Marked <select id="marked"><option value="">any or none</option>'
+        '<option value="none">not yet</option><option>right</option><option>wrong</option>'
+        '</select></label></form><div class="bar-of-tools">'
+        '<button id="sample" type="button">Sample 50 at random</button>'
+        '<button id="all" type="button" hidden>Show all again</button>'
+        '<button id="undo" type="button">Undo</button>'
+        '<button id="export" type="button">Export marks</button></div>'
+        '<p class="note"><span id="judged" role="status"></span> <span id="kept"></span></p>'
+        '<p class="note keys">Keys: <kbd>r</kbd> right, <kbd>w</kbd> wrong, the same again takes '
+        "the mark away, <kbd>u</kbd> undo, <kbd>j</kbd> <kbd>k</kbd> next and previous pair, "
+        "<kbd>n</kbd> <kbd>p</kbd> next and previous page, <kbd>o</kbd> open.</p>"
+        f"<p>{whole} {count:,} pairs. "
+        '<span id="shown" role="status">The table needs JavaScript.</span></p>'
         '<div class="scroll"><table id="pairs" class="texts">'
         "<thead></thead><tbody></tbody></table></div>"
         '<p class="pages"><button id="back" type="button">Back</button> '

@@ -89,7 +89,7 @@ def by_scores(run: Run) -> Estimates:
             "with --align (nothing is searched again), or give --decoys-src or --decoys-tgt"
         )
     scores = run.pairs.score
-    calibration = Calibration.of(scores)
+    calibration = Calibration.of(scores, run.left_out)
     return Estimates(
         scores=scores,
         probabilities=calibration.probability(scores),

@@ -79,6 +79,10 @@ class Side:
         """Return the ids of the sentences at rows, in their order."""
         return self._column("id", rows)
 
+    def docs(self, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
+        """Return the documents of the sentences at rows, in their order; "" where there is none."""
+        return [doc or "" for doc in self._column("doc", rows)]
+
     def pair_texts(self, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
         """Return the texts of pairs at rows: of several sentences where these were merged."""
         if self._merges is None:
@@ -199,7 +203,7 @@ class Side:
         ]
 
     def _read_group(self, shard: int, group: int) -> pa.Table:
-        return self._files[shard].read_row_group(group, columns=["row", "id", "text"])
+        return self._files[shard].read_row_group(group, columns=["row", "id", "doc", "text"])
 
     def _column(self, name: str, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
         wanted = np.asarray(rows, dtype=np.int64)

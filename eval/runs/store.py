@@ -18,7 +18,7 @@ from eval.runs.side import Side
 from miner.arrays import AlignedPairs, Pairs
 from miner.filters import Suspects, occurrences, usual_ratio
 from miner.storage.artefacts import open_artefact
-from miner.storage.layout import PAIRS, REJECTED, SIDES, WorkFolder
+from miner.storage.layout import LEFT_OUT, PAIRS, REJECTED, SIDES, WorkFolder
 from miner.storage.pair_numbers import pairs_of
 from miner.storage.places import Place
 
@@ -40,6 +40,18 @@ class PairFile:
     def pairs(self) -> Pairs:
         """All pairs, best first."""
         return pairs_of(self._file.read())
+
+    def column(self, name: str) -> NDArray[np.float64] | None:
+        """Return a column of numbers, best pair first; None if the file has none of that name."""
+        if name not in self._file.schema_arrow.names:
+            return None
+        values: NDArray[np.float64] = self._file.read(columns=[name])[name].to_numpy()
+        return values
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the file."""
+        return open_artefact(self._folder).files[self._name]
 
     def best(self, count: int) -> pa.Table:
         """Return the table of the first pairs."""
@@ -99,9 +111,28 @@ class Run:
         return PairFile(self._last, REJECTED) if "filters" in self.summary else None
 
     @property
+    def left_out(self) -> NDArray[np.float64] | None:
+        """The scores of certain pairs' sentences without each other; None if there are none."""
+        folder = WorkFolder(self.directory).left_out
+        if not folder.is_dir():
+            return None
+        scores: NDArray[np.float64] = np.load(open_artefact(folder).checked(LEFT_OUT))
+        return scores
+
+    @property
     def pairs(self) -> Pairs:
         """All pairs of the output, best first."""
         return self.output.pairs
+
+    @property
+    def probabilities(self) -> NDArray[np.float64] | None:
+        """How likely each pair is right, float64 (P,), by the run's ``--fdr``; None without it."""
+        return self.output.column("probability")
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the file of its pairs: equal where two runs have the same pairs."""
+        return self.output.digest
 
     @property
     def margins(self) -> NDArray[np.float64]:
@@ -112,6 +143,11 @@ class Run:
     def texts(self) -> tuple[list[str], list[str]]:
         """The sources and the targets of all pairs."""
         return self.source.pair_texts(self.pairs.source), self.target.pair_texts(self.pairs.target)
+
+    @cached_property
+    def docs(self) -> tuple[list[str], list[str]]:
+        """The documents of the sources and the targets of all pairs; "" where there is none."""
+        return self.source.docs(self.pairs.source), self.target.docs(self.pairs.target)
 
     @cached_property
     def lists(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -143,6 +179,8 @@ class Run:
     def _last(self) -> Place:
         """The artefact of the last stage that chose among the pairs."""
         work = WorkFolder(self.directory)
+        if "near_copies" in self.summary:
+            return work.distinct
         if "filters" in self.summary:
             return work.filtered
         if "fdr" in self.summary:

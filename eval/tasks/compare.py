@@ -18,8 +18,8 @@ from encoder import load_encoder
 from eval.data.textfiles import write_text
 from eval.metrics.bootstrap import SIGNED, interval
 from eval.output import Record, Show, Table, signature
-from eval.report.intervals import Interval, interval_chart
 from eval.tasks.arguments import LANGUAGES
+from eval.tasks.interval_chart import Interval, interval_chart
 from eval.tasks.suite import Figure, Suite
 
 if TYPE_CHECKING:

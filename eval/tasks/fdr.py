@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from encoder import Encoder
-    from miner.arrays import Pairs
+    from miner.arrays import Neighbours, Pairs
 
     Matrix = NDArray[np.float32]
     FloatArray = NDArray[np.float64]
@@ -100,7 +100,8 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
             (encoded(encoder, split.source.texts), encoded(encoder, split.target.texts))
             for split in (real, other)
         ]
-        decoys = decoy_pairs(*vectors)
+        lists = search_unit_rows(*vectors[0], k=K)
+        decoys = decoy_pairs(vectors[0], vectors[1], lists)
         mined, chosen = _measure(real, other, encoder, vectors[0], decoys)
         best = best_score(mined.judgements)
         for one in chosen:
@@ -112,7 +113,13 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
         }
         if isinstance(encoder, WordEncoder):
             words, best = fdr_by_words.measure(
-                real, other, encoder=encoder, mine=_mine, decoys=decoys, wanted=WANTED
+                real,
+                other,
+                encoder=encoder,
+                mine=_mine,
+                decoys=decoys,
+                lists=lists,
+                wanted=WANTED,
             )
             by_words.append(words)
             word_lines += [fdr_by_words.row(name, one, best) for one in words]
@@ -195,12 +202,17 @@ def _measure(
     return mined, [choose(mined, scores, planted, fdr=wanted) for wanted in WANTED]
 
 
-def decoy_pairs(real: tuple[Matrix, Matrix], decoys: tuple[Matrix, Matrix]) -> list[AddedPairs]:
+def decoy_pairs(
+    real: tuple[Matrix, Matrix],
+    decoys: tuple[Matrix, Matrix],
+    lists: tuple[Neighbours, Neighbours],
+) -> list[AddedPairs]:
     """Mine for decoys of either side, source first, among the real sentences of the other.
 
-    All are unit rows; the real ones are mined as ``miner.mining.mine`` does by default.
+    All are unit rows; the real ones, whose ``lists`` are of K neighbours, are mined as
+    ``miner.mining.mine`` does by default.
     """
-    forward, backward = search_unit_rows(*real, k=K)
+    forward, backward = lists
     pairs = _mine(*real)
     mined = []
     for queries, base, others, rows in (

@@ -5,7 +5,7 @@ By nothing but the scores themselves (``miner.two_groups``), as ``mine-corpus --
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from eval.metrics.bucc import BuccScore, best_score, score_at
 from eval.output import Record, Table, score_record
 from eval.tasks.mined_splits import mine_split, mined_texts
 from miner.fdr import AddedPairs, Null, threshold_at
+from miner.left_out import best_left, certain_places
 from miner.score_calibration import Calibration
 from miner.word_match import USUAL_PAIRS, align_texts, aligned_scores, usual_log_ratio
 
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 
     from encoder import Encoder
     from eval.data.bucc import BuccSplit
+    from eval.data.sentences import Sentences
     from eval.tasks.mined_splits import Mine, MinedSplit
+    from miner.arrays import Neighbours, Pairs
 
     FloatArray = NDArray[np.float64]
 
@@ -63,15 +66,18 @@ def measure(
     encoder: Encoder,
     mine: Mine,
     decoys: Sequence[AddedPairs],
+    lists: tuple[Neighbours, Neighbours],
     wanted: Sequence[float],
 ) -> tuple[list[WordThreshold], BuccScore]:
     """Choose thresholds both ways; beside them the best one by gold.
 
     ``encoder`` has words; ``decoys`` are what is mined for the sentences of ``other``, first for
-    those of the source.
+    those of the source; ``lists`` are the neighbours of the real sentences of both sides.
     """
     mined = mine_split(real, encoder=encoder, mine=mine, align=True)
-    null = Null.fitted(_decoy_scores(real, other, encoder, mine, decoys))
+    by_margin = mine_split(real, encoder=encoder, mine=mine)
+    added = _added_texts(real, other, decoys)
+    null = Null.fitted(_by_words(encoder, by_margin, decoys, added))
     scores = mined.judgements.scores
     by_decoys = [
         WordThreshold(
@@ -82,12 +88,24 @@ def measure(
         )
         for rate in wanted
     ]
-    return by_decoys + _by_scores(mined, wanted), best_score(mined.judgements)
+
+    def left_out(first: Calibration) -> FloatArray:
+        places = certain_places(first.probability(scores))
+        certain = mined.pairs.take(places)
+        found = _left_out(certain, by_margin.pairs, lists)
+        return _by_words(encoder, by_margin, found, _left_texts(real, certain, found))
+
+    return by_decoys + _by_scores(mined, wanted, left_out), best_score(mined.judgements)
 
 
-def _by_scores(mined: MinedSplit, wanted: Sequence[float]) -> list[WordThreshold]:
+def _by_scores(
+    mined: MinedSplit,
+    wanted: Sequence[float],
+    left_out: Callable[[Calibration], FloatArray],
+) -> list[WordThreshold]:
     try:
         calibration = Calibration.of(mined.judgements.scores)
+        calibration = Calibration.of(mined.judgements.scores, left_out(calibration))
     except ValueError:
         return [WordThreshold(by=SCORES, wanted=rate, interval=None, score=None) for rate in wanted]
     return [
@@ -102,31 +120,62 @@ def _by_scores(mined: MinedSplit, wanted: Sequence[float]) -> list[WordThreshold
     ]
 
 
-def _decoy_scores(
-    real: BuccSplit,
-    other: BuccSplit,
-    encoder: Encoder,
-    mine: Mine,
-    decoys: Sequence[AddedPairs],
-) -> FloatArray:
-    """Score the decoys' pairs by words, as the real pairs are."""
-    assert isinstance(encoder, WordEncoder)
-    by_margin = mine_split(real, encoder=encoder, mine=mine)
-    best = [texts[:USUAL_PAIRS] for texts in mined_texts(by_margin)]
-    usual = usual_log_ratio(align_texts(encoder.words, best[0], best[1]))
+def _left_out(
+    certain: Pairs, mined: Pairs, lists: tuple[Neighbours, Neighbours]
+) -> list[AddedPairs]:
+    """Mine for both sentences of certain pairs without each other, first for the sources."""
+    sides = (certain.source, certain.target), (mined.source, mined.target)
     found = []
-    for pairs, added, base in (
-        (decoys[0], other.source, real.target),
-        (decoys[1], other.target, real.source),
-    ):
-        texts = [
-            [added.texts[row] for row in pairs.queries.tolist()],
-            [base.texts[row] for row in pairs.rows.tolist()],
-        ]
-        sides = texts if base is real.target else texts[::-1]
-        aligned = align_texts(encoder.words, sides[0], sides[1])
-        found.append(aligned_scores(pairs.scores, aligned, usual=usual))
-    return np.concatenate(found)
+    for own, other in ((0, 1), (1, 0)):
+        taken = np.full(len(lists[other]), -np.inf)
+        taken[sides[1][other]] = mined.score
+        near = lists[own].part(sides[0][own])
+        theirs = lists[other].means()[near.ids]
+        found.append(best_left(sides[0][other], near, theirs, taken[near.ids]))
+    return found
+
+
+def _added_texts(
+    real: BuccSplit, other: BuccSplit, decoys: Sequence[AddedPairs]
+) -> list[tuple[list[str], list[str]]]:
+    """Return sources and targets of what is mined for decoys of either side."""
+    forward, backward = decoys
+    return [
+        (_at(other.source, forward.queries), _at(real.target, forward.rows)),
+        (_at(real.source, backward.rows), _at(other.target, backward.queries)),
+    ]
+
+
+def _left_texts(
+    real: BuccSplit, certain: Pairs, found: Sequence[AddedPairs]
+) -> list[tuple[list[str], list[str]]]:
+    """Return the same of what is mined without each other's sentences."""
+    forward, backward = found
+    return [
+        (_at(real.source, certain.source[forward.queries]), _at(real.target, forward.rows)),
+        (_at(real.source, backward.rows), _at(real.target, certain.target[backward.queries])),
+    ]
+
+
+def _at(sentences: Sentences, rows: NDArray[np.int64]) -> list[str]:
+    return [sentences.texts[row] for row in rows.tolist()]
+
+
+def _by_words(
+    encoder: Encoder,
+    by_margin: MinedSplit,
+    pairs: Sequence[AddedPairs],
+    texts: Sequence[tuple[list[str], list[str]]],
+) -> FloatArray:
+    """Score pairs by words, too, as the mined pairs are."""
+    assert isinstance(encoder, WordEncoder)
+    best = [side[:USUAL_PAIRS] for side in mined_texts(by_margin)]
+    usual = usual_log_ratio(align_texts(encoder.words, best[0], best[1]))
+    scores = [
+        aligned_scores(found.scores, align_texts(encoder.words, *both), usual=usual)
+        for found, both in zip(pairs, texts, strict=True)
+    ]
+    return np.concatenate(scores)
 
 
 def row(name: str, chosen: WordThreshold, best: BuccScore) -> str:

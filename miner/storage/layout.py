@@ -1,5 +1,6 @@
 """The layout of a work folder: where each artefact lies, and how its files are called.
 
+    split/SIDE/NNNNN/NNNNN/     sentences.parquet: a part of a group of files of documents
     sentences/SIDE/             NNNNN.parquet (a shard's sentences), duplicates, rejected, inputs
     embeddings/SIDE/NNNNN/      rows.npy, vectors.npy, dropped.parquet; batches/ while it is made
     documents/SIDE/NNNNN/       documents.parquet, sums.npy (--document-pairs auto)
@@ -10,8 +11,10 @@
     tiles/NNNNN-NNNNN/          SIDE.NNNNN.ids.npy and .cosines.npy of each shard in the tile
     beads/NNNNN/                beads.parquet (--alignment monotone)
     neighbours/SIDE/NNNNN/      SIDE.ids.npy and SIDE.cosines.npy
-    pairs/ aligned/ rated/ filtered/   pairs.parquet; rejected.parquet, where filters are used;
+    pairs/ aligned/ rated/ filtered/ distinct/   pairs.parquet; rejected.parquet, where filters are
+                                used;
                                 merges.parquet (--alignment monotone)
+    left_out/                   scores.npy: what certain pairs' sentences have without each other
     rejected/SIDE.parquet       what was left out of a side
     progress/                   what the run has done so far
     run.json                    counts of everything, and the options
@@ -38,19 +41,21 @@ CORPUS, DOCUMENT = SCOPES = ("corpus", "document")
 
 # What ``clean`` removes, and what else no output may lie in.
 ARTEFACTS = (
-    *("sentences", "embeddings", "documents", "indexes", "tiles", "neighbours"),
+    *("split", "sentences", "embeddings", "documents", "indexes", "tiles", "neighbours"),
     "beads",
-    *("pairs", "aligned", "rated", "filtered"),
+    *("pairs", "aligned", "left_out", "rated", "filtered", "distinct"),
     "languages",
 )
 MINED = "mined"
 OWN_FOLDERS = (*ARTEFACTS, MINED, "progress", "rejected")
 
 DUPLICATES, REJECTED, INPUTS = "duplicates.parquet", "rejected.parquet", "inputs.json"
+SENTENCES = "sentences.parquet"
 ROWS, VECTORS, DROPPED = "rows.npy", "vectors.npy", "dropped.parquet"
 CENTROIDS, CELLS = "centroids.npy", "cells.npy"
 TRAINED, FILLED = "trained.faiss", "index.faiss"
 PAIRS = "pairs.parquet"
+LEFT_OUT = "scores.npy"
 BEADS, MERGES = "beads.parquet", "merges.parquet"
 DOCUMENT_SIZES, DOCUMENT_SUMS, DOCUMENT_PAIRS = "documents.parquet", "sums.npy", "pairs.tsv"
 
@@ -101,6 +106,10 @@ class WorkFolder:
     def pair(self, name: str) -> Place:
         """Return the work folder of one pair of many languages."""
         return self.root / MINED / name
+
+    def split(self, side: str, group: int) -> Place:
+        """Return the artefact of the sentences of a group of a side's files of documents."""
+        return self._shared / "split" / self.corpus(side) / f"{group:05d}"
 
     def sentences(self, side: str) -> Place:
         """Return the artefact of a side's sentences."""
@@ -168,6 +177,11 @@ class WorkFolder:
         return self.root / "aligned"
 
     @property
+    def left_out(self) -> Place:
+        """The artefact of what certain pairs' sentences would have without each other."""
+        return self.root / "left_out"
+
+    @property
     def rated(self) -> Place:
         """Return the artefact of the pairs that keep to a share of wrong ones."""
         return self.root / "rated"
@@ -176,6 +190,11 @@ class WorkFolder:
     def filtered(self) -> Place:
         """The artefact of the pairs that filters let pass, and of those that they reject."""
         return self.root / "filtered"
+
+    @property
+    def distinct(self) -> Place:
+        """The artefact of the pairs that are no near-copies of better ones."""
+        return self.root / "distinct"
 
     def rejected(self, side: str) -> Place:
         """Return the file of what was left out of a side."""

@@ -192,6 +192,12 @@ def _add_mining_options(parser: argparse.ArgumentParser) -> None:
         f"of {', '.join(FILTERS)} (default: none)",
     )
     add(
+        "--near-duplicates",
+        action="store_true",
+        help="leave out pairs whose texts are near-copies (at least 80%% alike, by MinHash) of a "
+        "better pair's",
+    )
+    add(
         "--index",
         default=default.index,
         metavar="INDEX",

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import argparse
 import logging
+from collections.abc import Sequence
 
 from miner.choices import FREE, MONOTONE
 from miner.storage.layout import CORPUS, DOCUMENT
+from miner.storage.places import Place
+from miner.storage.streams import split_compression
 from pipelines.cli.arguments import AUTO_PAIRS
 from pipelines.options import MiningOptions
 
 logger = logging.getLogger(__name__)
 
 
-def decide_documents(args: argparse.Namespace) -> None:
+def decide_documents(args: argparse.Namespace, corpora: Sequence[Place] = ()) -> None:
     """Set the arguments that were left out: ``input_format``, ``scope`` and ``alignment``.
 
-    Two folders of documents are paired and aligned in order, unless options ask for something else.
+    Where all ``corpora`` are folders of documents, they are paired and aligned in order, unless
+    options ask for something else.
 
     Raises:
         ValueError: the options contradict each other.
     """
-    are_documents = _are_documents(args)
+    are_documents = _are_documents(args, corpora)
     if args.document_pairs is not None and args.scope == CORPUS:
         raise ValueError("--document-pairs: is for --scope document; leave out --scope corpus")
     asked = (args.scope, args.document_pairs, args.alignment, args.margin_scope)
@@ -44,21 +48,21 @@ def decide_documents(args: argparse.Namespace) -> None:
         args.document_pairs = None
 
 
-def _are_documents(args: argparse.Namespace) -> bool:
-    """Return whether both sides are folders of documents; they are read as such then."""
+def _are_documents(args: argparse.Namespace, corpora: Sequence[Place]) -> bool:
+    """Return whether all corpora are folders of documents; they are read as such then."""
     from miner.storage.documents.detect import holds_documents, looks_like_a_document
 
-    sides = [args.source, args.target]
     if args.input_format not in ("auto", "documents"):
         return False
-    if all(side.is_dir() and holds_documents(side) for side in sides):
+    if corpora and all(corpus.is_dir() and holds_documents(corpus) for corpus in corpora):
         args.input_format = "documents"
         return True
-    for side in sides if args.input_format == "auto" else ():
-        if side.is_file() and side.suffix in ("", ".txt") and looks_like_a_document(side):
+    for corpus in corpora if args.input_format == "auto" else ():
+        is_text = corpus.is_file() and split_compression(corpus)[0] in ("", ".txt")
+        if is_text and looks_like_a_document(corpus):
             logger.warning(
                 "%s: looks like a document, not like a sentence a line; --input-format documents "
                 "splits it into sentences",
-                side,
+                corpus,
             )
     return False

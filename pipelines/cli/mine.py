@@ -83,7 +83,7 @@ def _mine(args: argparse.Namespace) -> int:
     from pipelines.run.mining import mine_corpus as run
     from pipelines.stages.summary import describe, next_steps, read_summary
 
-    decide_documents(args)
+    decide_documents(args, [args.source, args.target])
     if args.plan:
         from pipelines.resources.estimate import plan_run
 

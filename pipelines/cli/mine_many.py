@@ -12,6 +12,7 @@ from pathlib import Path
 from miner.storage.places import Place, same_file
 from miner.storage.remote import RemotePath
 from pipelines.cli.arguments import AUTO_PAIRS
+from pipelines.cli.documents import decide_documents
 from pipelines.cli.mine import mining_options, set_up_logging
 from pipelines.many import ManyOptions, find_corpora, job_of_languages
 
@@ -44,6 +45,7 @@ def mine_languages(args: argparse.Namespace) -> int:
     )
     if many.corpora.is_dir() and many.output.exists() and same_file(many.corpora, many.output):
         raise ValueError(f"{many.output}: is the folder of the corpora; name another for the pairs")
+    decide_documents(args)
     with _folder(many.output), _work_dir(args) as work_dir:
         corpora = find_corpora(many.corpora, work_dir, input_format=args.input_format)
         source, target, *_ = corpora.values()

@@ -1,8 +1,8 @@
 """The mining graph, as data: the steps that lead from corpora to an output for each pair of them.
 
-    corpora -> read -> encode -> share [-> pair documents] -> train, fill indexes -> all tiles
-            -> search -> merge -> select (or align documents) -> align -> rate -> filter
-            -> summary -> export
+    corpora [-> split documents] -> read -> encode -> share [-> pair documents] -> train, fill
+            indexes -> all tiles -> search -> merge -> select (or align documents) -> align
+            -> rate -> filter -> drop near-copies -> summary -> export
 
 Elements are small references to sealed artefacts, never sentences or vectors, so next to nothing
 is moved. ``pipelines.run.executor`` interprets the steps in this process, ``pipelines.run.beam`` on
@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from miner.storage.layout import SIDES
 from pipelines.context import RunContext
 from pipelines.job import Job
 from pipelines.options import MiningOptions
@@ -34,12 +35,20 @@ from pipelines.stages.filter import filter_pairs
 from pipelines.stages.index import fill_index, prepare_sides, train_side
 from pipelines.stages.merge import find_neighbours
 from pipelines.stages.monotone import align_documents, cut_documents, select_beads
+from pipelines.stages.near_copies import drop_near_copies
 from pipelines.stages.pair import pair_documents, sum_documents
 from pipelines.stages.rate import rate_pairs
 from pipelines.stages.read import read_side
 from pipelines.stages.search import cut_tiles, search_tile
 from pipelines.stages.select import select_pairs
 from pipelines.stages.share import share_corpora
+from pipelines.stages.split import (
+    DocumentFiles,
+    group_files,
+    is_documents,
+    join_side,
+    split_group,
+)
 from pipelines.stages.summary import write_summary
 
 Account: TypeAlias = Callable[[Any], Mapping[str, int]]
@@ -72,13 +81,14 @@ class Gather:
     """Put the references of each key into a list, for each part of the job or for the ``whole``.
 
     Without a key, all of them. There are as many lists as the stage ``as_many_as`` makes
-    references, or one for each.
+    references, or one for each; or one for each corpus.
     """
 
     name: str
     whole: bool = False
     key: Callable[[Any], str] = lambda reference: ""
     as_many_as: Callable[..., object] | None = None
+    each_corpus: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +122,14 @@ def _batch(batch: DocumentBatch) -> str:
     return f"{batch.index}"
 
 
+def _files(files: DocumentFiles) -> str:
+    return files.name
+
+
+def _side(files: DocumentFiles) -> str:
+    return files.side
+
+
 def _account_of_reading(shards: Sequence[Shard]) -> Mapping[str, int]:
     facts = shards[0].corpus.facts
     kept = {name: facts[name] for name in ("read", "unique", "duplicates")}
@@ -122,6 +140,14 @@ def _account_of_encoding(embedded: EmbeddedShard) -> Mapping[str, int]:
     counts = embedded.vectors.facts["dropped"]
     return {f"rejected: {why}": count for why, count in counts.items()}
 
+
+SPLITTING: tuple[Step, ...] = (
+    Each(stage=group_files, many=True),
+    Spread(name="spread files", key=_files),
+    Each(stage=split_group),
+    Gather(name="all files", key=_side, each_corpus=True),
+    Each(stage=join_side),
+)
 
 ENCODING: tuple[Step, ...] = (
     Each(stage=read_side, many=True, account=_account_of_reading),
@@ -167,6 +193,7 @@ ENDING: tuple[Step, ...] = (
     Each(stage=align_pairs),
     Each(stage=rate_pairs),
     Each(stage=filter_pairs),
+    Each(stage=drop_near_copies),
     Each(stage=write_summary),
     Each(stage=export_pairs),
 )
@@ -174,7 +201,9 @@ ENDING: tuple[Step, ...] = (
 
 def steps_of(options: MiningOptions) -> tuple[Step, ...]:
     """Return the steps of a run."""
+    has_documents = any(is_documents(options.side(side)) for side in SIDES)
     return (
+        *(SPLITTING if has_documents else ()),
         *(PAIRING if options.pairs_documents else (*ENCODING, *SHARING)),
         *SEARCHING,
         *(ALIGNING if options.is_monotone else (Each(stage=select_pairs),)),
@@ -188,7 +217,7 @@ def sources_of_elements(steps: Sequence[Step], job: Job) -> dict[str, int | str]
     feed: int | str = len(job.corpora)
     for step in steps:
         if isinstance(step, Gather):
-            one_each = 1 if step.whole else len(job.pairs)
+            one_each = 1 if step.whole else len(job.corpora if step.each_corpus else job.pairs)
             feed = step.as_many_as.__name__ if step.as_many_as else one_each
         elif isinstance(step, Each):
             found[step.name] = feed

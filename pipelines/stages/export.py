@@ -110,6 +110,14 @@ def _rows_of_a_pass(options: MiningOptions, *sides: Sequence[Shard]) -> int:
     return max(EXPORT_ROWS, int(spare_bytes(options) / (COPIES * pair)))
 
 
+def texts_of(shards: Sequence[Shard], rows: NDArray[np.int64]) -> list[str]:
+    """Return the sentences of one side at some rows, in their order."""
+    if not len(rows):
+        return []
+    texts: list[str] = _Sentences(shards, pa.array(rows)).part(0, len(rows))["text"].to_pylist()
+    return texts
+
+
 class _Merged:
     """One side's merged sentences of some pairs: those at each list of ``rows``."""
 

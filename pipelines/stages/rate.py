@@ -16,6 +16,7 @@ from miner.storage.layout import PAIRS
 from miner.two_groups import Histogram
 from pipelines.context import RunContext
 from pipelines.references import ChosenPairs
+from pipelines.stages.left_out import left_out_scores
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,10 +36,16 @@ def rate_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     wanted = run.options.fdr
     if wanted is None:
         return chosen
-    key = content_key("rate", pairs=chosen.pairs.files[PAIRS], fdr=repr(wanted))
+    calibration = _calibrate(run, chosen)
+    key = content_key(
+        "rate",
+        pairs=chosen.pairs.files[PAIRS],
+        left_out=calibration.left_out.tolist(),
+        fdr=repr(wanted),
+    )
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        return _rate(chosen.pairs, wanted, draft)
+        return _rate(chosen.pairs, calibration, wanted, draft)
 
     return replace(chosen, pairs=produce(run.folder.rated, key=key, write=write))
 
@@ -49,17 +56,18 @@ def advise(run: RunContext, chosen: ChosenPairs) -> dict[str, Any] | None:
     That takes all pairs, and scores by words.
     """
     options = run.options
-    is_whole = options.threshold == -math.inf and not options.filters
+    is_whole = options.threshold == -math.inf and not (options.filters or options.near_duplicates)
     if options.fdr is not None or not options.align or not is_whole:
         return None
     try:
-        return _estimate(_calibrate(chosen.pairs), ADVISED)
+        return _estimate(_calibrate(run, chosen), ADVISED)
     except ValueError:
         return None
 
 
-def _rate(pairs: Artefact, wanted: float, draft: Draft) -> Mapping[str, Any]:
-    calibration = _calibrate(pairs)
+def _rate(
+    pairs: Artefact, calibration: Calibration, wanted: float, draft: Draft
+) -> Mapping[str, Any]:
     threshold = calibration.threshold(wanted)
     kept, field = 0, pa.field("probability", pa.float64())
     with pq.ParquetFile(pairs.file(PAIRS)) as file, draft.file(PAIRS) as path:
@@ -74,15 +82,17 @@ def _rate(pairs: Artefact, wanted: float, draft: Draft) -> Mapping[str, Any]:
     return {**pairs.facts, "pairs": kept, "fdr": _estimate(calibration, wanted)}
 
 
-def _calibrate(pairs: Artefact) -> Calibration:
-    """Fit the scores of the pairs; memory does not grow with them."""
+def _calibrate(run: RunContext, chosen: ChosenPairs) -> Calibration:
+    """Fit the scores of the pairs and of what is left without each other's sentences."""
+    pairs = chosen.pairs
     ends = [(scores.min(), scores.max()) for scores in _scores(pairs) if len(scores)]
     lowest = min((low for low, _ in ends), default=0.0)
     highest = max((high for _, high in ends), default=0.0)
     histogram = Histogram.empty(float(lowest), float(highest))
     for scores in _scores(pairs):
         histogram.add(scores)
-    return Calibration.fitted(histogram)
+    calibration = Calibration.fitted(histogram)
+    return Calibration.fitted(histogram, left_out_scores(run, chosen, calibration))
 
 
 def _scores(pairs: Artefact) -> Iterator[NDArray[np.float64]]:

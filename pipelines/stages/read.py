@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from miner.languages import SAMPLED
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from miner.storage.corpus.filesets import CorpusReader, corpus_files, place_of
-from miner.storage.corpus.reader import CorpusError
+from miner.storage.corpus.reader import CorpusError, Records
 from miner.storage.corpus.repeats import Repeats, find_repeats
 from miner.storage.corpus.sentences import (
     CorpusCounts,
@@ -41,6 +41,7 @@ from pipelines.references import Shard
 from pipelines.stages.cut import HASH_BYTES, remember_cut, shard_sizes
 from pipelines.stages.documents import check_documents
 from pipelines.stages.language import language_warnings, see_language
+from pipelines.stages.split import SplitCorpus, digest_of, is_documents, split_side
 
 logger = logging.getLogger(__name__)
 
@@ -55,28 +56,24 @@ def read_side(run: RunContext, side: str) -> list[Shard]:
         ValueError: the corpus cannot be read, or no sentence of it can be mined.
     """
     options, corpus = run.options, run.options.side(side)
-    files = corpus_files(corpus.path, input_format=corpus.input_format)
-    prints = [_fingerprint(file) for file in files]
-    digests = [digest for digest, _ in prints]
+    source, digests, lines = _open(run, side)
     key = content_key(
         "read",
-        files=[[file.name, digest] for file, digest in zip(files, digests, strict=True)],
+        files=[list(file) for file in zip(source.names, digests, strict=True)],
         input_format=corpus.input_format,
         keep_duplicates=options.keeps_repeats,
         scope=options.scope,
         rows_per_shard=options.rows_per_shard,
         shards=options.shards,
     )
-    known = [lines for _, lines in prints if lines is not None]
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        total = sum(known) if len(known) == len(files) else None
-        return _write_side(run, side, files, total, draft)
+        return _write_side(run, side, source, lines, draft)
 
     artefact = produce(run.folder.sentences(side), key=key, write=write)
     for line in language_warnings(options, side, artefact.facts["languages"]):
         logger.warning("%s", line)
-    remember_cut(run, side, files, digests, artefact.facts["shards"])
+    remember_cut(run, side, source.files, digests, artefact.facts["shards"])
     shards = [
         Shard(side=side, index=index, rows=rows, corpus=_part(artefact, index))
         for index, rows in enumerate(artefact.facts["shards"])
@@ -93,6 +90,22 @@ def _part(corpus: Artefact, index: int) -> Artefact:
     sizes = corpus.facts["shards"]
     facts = {**corpus.facts, "unique": sum(sizes), "shards": len(sizes)}
     return replace(corpus, files=files, facts=facts)
+
+
+def _open(run: RunContext, side: str) -> tuple[CorpusReader | SplitCorpus, list[str], int | None]:
+    """Return a side's corpus, the SHA-256 of each of its files, and its lines if they are known."""
+    corpus = run.options.side(side)
+    if is_documents(corpus):
+        documents = split_side(run, side)
+        return documents, [digest_of(file) for file in documents.files], None
+    reader = CorpusReader(
+        corpus_files(corpus.path, input_format=corpus.input_format),
+        input_format=corpus.input_format,
+    )
+    prints = [_fingerprint(file) for file in reader.files]
+    known = [lines for _, lines in prints if lines is not None]
+    total = sum(known) if len(known) == len(prints) else None
+    return reader, [digest for digest, _ in prints], total
 
 
 def _fingerprint(path: Place) -> tuple[str, int | None]:
@@ -112,11 +125,13 @@ def _fingerprint(path: Place) -> tuple[str, int | None]:
 
 
 def _write_side(
-    run: RunContext, side: str, files: Sequence[Place], lines: int | None, draft: Draft
+    run: RunContext,
+    side: str,
+    reader: CorpusReader | SplitCorpus,
+    lines: int | None,
+    draft: Draft,
 ) -> Mapping[str, Any]:
-    corpus = run.options.side(side)
-    reader = CorpusReader(files, input_format=corpus.input_format)
-    names = [file.name for file in files]
+    names = reader.names
     counts = CorpusCounts()
     sample: list[str] = []
     with (
@@ -148,13 +163,12 @@ def _write_side(
                     sample.extend(table["text"].to_pylist())
                 yield table
 
-        sizes = shard_sizes(run, side, files, count_kept)
+        sizes = shard_sizes(run, side, reader.files, count_kept)
         shards = _write_shards(kept_tables(), sizes, draft)
     if not counts.kept:
         why = ", ".join(f"{count} {reason}" for reason, count in counts.rejected.items())
-        raise CorpusError(
-            f"{corpus.path}: none of {counted(counts.read, 'sentences')} can be mined ({why})"
-        )
+        read = counted(counts.read, "sentences")
+        raise CorpusError(f"{run.options.side(side).path}: none of {read} can be mined ({why})")
     with draft.file(INPUTS) as path:
         path.write_text(json.dumps([names, reader.starts]), encoding="utf-8")
     return {
@@ -168,7 +182,7 @@ def _write_side(
 
 
 def _repeats(
-    run: RunContext, reader: CorpusReader, scratch: Path
+    run: RunContext, reader: Iterable[Records], scratch: Path
 ) -> AbstractContextManager[Repeats | None]:
     if run.options.keeps_repeats:
         return nullcontext()

@@ -96,6 +96,8 @@ def describe(summary: Mapping[str, Any], seconds: Mapping[str, float], peak_byte
         )
     lines.append(f"pairs: {summary['pairs']:,} of {summary['candidates']:,} candidates")
     lines += describe_estimates(summary)
+    if copies := summary.get("near_copies"):
+        lines.append(f"near-copies left out: {copies:,}")
     if filters := summary.get("filters"):
         caught = ", ".join(f"{name} {count:,}" for name, count in filters.items())
         lines.append(f"rejected by filters: {caught}")

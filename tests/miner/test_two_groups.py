@@ -164,3 +164,44 @@ def test_a_rate_that_no_threshold_has() -> None:
     assert calibration.threshold(1e-9) == math.inf
     nothing = calibration.expected(math.inf)
     assert (nothing.pairs, nothing.wrong, nothing.share) == (0, 0, 0)
+
+
+def near_copies() -> tuple:
+    """A world where some wrong pairs score higher than a normal distribution has it."""
+    random = np.random.default_rng(5)
+
+    def wrong(count: int) -> np.ndarray:
+        high = np.where(random.random(count) < 0.3, random.exponential(0.25, count), 0)
+        return random.normal(2, 0.3, count) + high
+
+    scores = np.concatenate([wrong(20_000), random.normal(4, 0.3, 1000)])
+    order = np.argsort(-scores)
+    return scores[order], (np.arange(21_000) >= 20_000)[order], wrong(4000)
+
+
+def test_near_copies_are_seen_by_sentences_without_their_translation() -> None:
+    scores, is_right, left_out = near_copies()
+    shares = []
+    for known in (None, left_out):
+        calibration = Calibration.of(scores, known)
+        kept = scores > calibration.threshold(0.1)
+        shares.append((~is_right[kept]).mean())
+        low, high = calibration.expected(calibration.threshold(0.1)).interval
+        assert low <= 0.1 <= high
+    assert shares[0] > 0.15
+    assert 0.08 < shares[1] < 0.125
+
+
+@pytest.mark.parametrize("fault", ["few", "tied", "far"])
+def test_what_is_left_out_has_to_be_like_wrong_pairs(fault: str) -> None:
+    """Where only sentences with a translation have near-copies, say, these say nothing."""
+    scores, _ = world(3000, 1000)
+    random = np.random.default_rng(1)
+    left_out = {
+        "few": random.normal(2, 0.3, 99),
+        "tied": np.repeat(random.normal(2, 0.3, 50), 20),
+        "far": random.normal(2.4, 0.3, 1000),
+    }[fault]
+    assert Calibration.of(scores, left_out).rates.tolist() == Calibration.of(scores).rates.tolist()
+    usable = random.normal(2.2, 0.3, 1000)
+    assert Calibration.of(scores, usable).rates.tolist() != Calibration.of(scores).rates.tolist()

@@ -74,12 +74,14 @@ class CorpusReader:
     """Iterates over the records of files as over those of one; rows count through all of them.
 
     Of several files, one that cannot be read, or not to its end, is a rejected record from there
-    on; a single one raises. ``starts`` are the rows at which the files begin, as far as was read.
+    on; a single one raises. ``starts`` are the rows at which the ``files``, by their ``names``,
+    begin, as far as was read.
     """
 
     def __init__(self, files: Sequence[Place], *, input_format: str = "auto") -> None:
+        self.files = files
+        self.names = [file.name for file in files]
         self.starts: list[int] = []
-        self._files = files
         self._input_format = input_format
 
     def __iter__(self) -> Iterator[Records]:
@@ -90,14 +92,14 @@ class CorpusReader:
         """
         self.starts.clear()
         row = 0
-        for file in self._files:
+        for file in self.files:
             self.starts.append(row)
             try:
                 for records in open_corpus(file, input_format=self._input_format, first_row=row):
                     yield records
                     row = records.first_row + len(records)
             except CorpusError as error:
-                if len(self._files) == 1:
+                if len(self.files) == 1:
                     raise
                 yield _unreadable(row, error)
                 row += 1

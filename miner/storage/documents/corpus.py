@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from miner.storage.corpus.records import CorpusError, Records, Rejection, checked_records
 from miner.storage.documents.formats import FORMATS, reader_of
-from miner.storage.documents.records import Broken
+from miner.storage.documents.records import Broken, Document, read_found
 from miner.storage.documents.split import BATCH_ROWS, sentence_rows
 from miner.storage.places import AnyPath
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# A sentence, or a broken document: its file's number, id, document, text and why it is left out.
+Row = tuple[int, str, str, str, str | None]
 
 _REJECTIONS = {
     Broken.EMPTY: Rejection.BLANK,
@@ -29,26 +36,44 @@ def read_sentences(path: AnyPath, first_row: int) -> Iterator[Records]:
     reader = reader_of(path)
     if reader is None:
         raise CorpusError(f"{path}: documents are in files that end in one of {' '.join(FORMATS)}")
-    rows: list[tuple[str, str, str]] = []
-    rejected: dict[int, Rejection] = {}
-    for document in reader(path, PurePath(str(path)).name):
+    found = (read_found(found) for found in reader(path, PurePath(str(path)).name))
+    for table in sentence_tables((0, document) for document in found):
+        yield table_records(table, first_row)
+        first_row += len(table)
+
+
+def sentence_tables(documents: Iterable[tuple[int, Document]]) -> Iterator[pa.Table]:
+    """Yield the sentences of documents, which come with their files' numbers.
+
+    The columns are ``file``, ``id``, ``doc``, ``text`` and ``why``: a broken document is a row
+    with the reason (a ``Rejection``) and without text.
+    """
+    rows: list[Row] = []
+    for file, document in documents:
         if document.broken:
-            rejected[len(rows)] = _REJECTIONS[document.broken]
-            rows.append((document.name, document.name, ""))
+            why = _REJECTIONS[document.broken]
+            rows.append((file, document.name, document.name, "", why))
         else:
-            rows += sentence_rows(document)
+            rows += ((file, *row, None) for row in sentence_rows(document))
         if len(rows) >= BATCH_ROWS:
-            yield _records(rows, rejected, first_row)
-            first_row += len(rows)
-            rows, rejected = [], {}
+            yield _table(rows)
+            rows = []
     if rows:
-        yield _records(rows, rejected, first_row)
+        yield _table(rows)
 
 
-def _records(
-    rows: list[tuple[str, str, str]], rejected: dict[int, Rejection], first_row: int
-) -> Records:
-    ids, docs, texts = (list(column) for column in zip(*rows, strict=True))
+def sentence_table_schema() -> pa.Schema:
+    """Return the Arrow schema of ``sentence_tables``."""
+    import pyarrow as pa
+
+    names = {name: pa.string() for name in ("id", "doc", "text", "why")}
+    return pa.schema({"file": pa.int32(), **names})
+
+
+def table_records(table: pa.Table | pa.RecordBatch, first_row: int) -> Records:
+    """Return the records of a table of ``sentence_tables``; the first is row ``first_row``."""
+    ids, docs, texts, reasons = (table[name].to_pylist() for name in ("id", "doc", "text", "why"))
+    rejected = {place: Rejection(why) for place, why in enumerate(reasons) if why}
     return checked_records(
         first_row,
         ids,
@@ -57,3 +82,10 @@ def _records(
         rejected,
         lambda position: (texts[position] or docs[position]).encode(),
     )
+
+
+def _table(rows: Sequence[Row]) -> pa.Table:
+    import pyarrow as pa
+
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    return pa.table(columns, schema=sentence_table_schema())

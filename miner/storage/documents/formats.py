@@ -18,11 +18,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from importlib import import_module
 
-from miner.storage.documents.records import Document
+from miner.storage.documents.records import Found
 from miner.storage.places import AnyPath
 from miner.storage.streams import split_compression
 
-Reader = Callable[[AnyPath, str], Iterator[Document]]
+Reader = Callable[[AnyPath, str], Iterator[Found]]
 """Reads a file whose name in the corpus is given, too; raises CorpusError if it is damaged."""
 
 FORMATS = {

@@ -13,7 +13,7 @@ NAMES = ("doc", "id", "url", "title")  # the first of these that an object has n
 
 
 def read(path: AnyPath, name: str) -> Iterator[Document]:
-    """Yield a document for each line.
+    """Yield a document for each line; what is no object with a ``text`` is a broken one.
 
     A Cirrus dump has a line ``{"index": ...}`` before each article, which is passed over.
     """
@@ -43,4 +43,8 @@ def _documents(line: bytes, place: str) -> Iterator[Document]:
         yield Document(name=place, broken=Broken.MALFORMED)
         return
     named = (record.get(key) for key in NAMES)
-    yield checked(next((str(own) for own in named if isinstance(own, str | int)), place), text)
+    yield checked(next((str(own) for own in named if _is_name(own)), place), text)
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool) and value != ""

@@ -13,9 +13,9 @@ from miner.storage.places import AnyPath
 _MARKS = (
     (re.compile(r"\A---\n.*?\n---\n", re.DOTALL), ""),  # metadata before the text
     (re.compile(r"^(```|~~~).*?^\1", re.DOTALL | re.MULTILINE), ""),
-    (re.compile(r"<!--.{0,4000}?-->", re.DOTALL), ""),
+    (re.compile(r"<!--(?:(?!<!--|-->).){0,4000}-->", re.DOTALL), ""),
     (re.compile(r"^[ \t]*(#{1,6}|>+|[-*+]|\d+[.)])[ \t]+", re.MULTILINE), "\n"),
-    (re.compile(r"[ \t]+#+[ \t]*$", re.MULTILINE), ""),
+    (re.compile(r"(?<![ \t])[ \t]+#+[ \t]*$", re.MULTILINE), ""),
     (re.compile(r"^[ \t|:=*_-]+$", re.MULTILINE), ""),  # rules, and lines of tables
     (re.compile(r"!?\[([^\[\]\n]{0,1000})\](\([^()\n]{0,4000}\)|\[[^\[\]\n]{0,1000}\])"), r"\1"),
     (re.compile(r"(\*\*|__|`+|(?<!\w)[*_]|[*_](?!\w))"), ""),

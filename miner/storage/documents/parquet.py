@@ -3,32 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from miner.storage.corpus.records import CorpusError
 from miner.storage.documents.jsonl import NAMES
-from miner.storage.documents.records import Broken, Document, checked
+from miner.storage.documents.records import Broken, Document, decoded
 from miner.storage.places import AnyPath
 from miner.storage.remote import PlaceError
 from miner.storage.streams import open_binary
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 READ_ROWS = 256
 
 
 def read(path: AnyPath, name: str) -> Iterator[Document]:
-    """Yield a document for each row."""
+    """Yield a document for each row; what is no text is a broken one.
+
+    Raises:
+        CorpusError: it is no Parquet file, or has not one column ``text``.
+    """
     import pyarrow.parquet as pq
 
     with open_binary(path) as raw:
         try:
             file = pq.ParquetFile(raw)
-            columns = [column for column in (*NAMES, "text") if column in file.schema_arrow.names]
-            if "text" not in columns:
-                raise CorpusError(f"{path}: has no column 'text'; rename one")
+            names = file.schema_arrow.names
+            if names.count("text") != 1:
+                raise CorpusError(f"{path}: has {names.count('text')} columns 'text'; make it one")
+            columns = [column for column in (*NAMES, "text") if names.count(column) == 1]
             number = 0
             for batch in file.iter_batches(batch_size=READ_ROWS, columns=columns):
-                for record in batch.to_pylist():
+                values = {column: _values(batch.column(column)) for column in columns}
+                for record in zip(*values.values(), strict=True):
                     number += 1
-                    yield _document(record, f"{name}:{number}")
+                    yield _document(dict(zip(columns, record, strict=True)), f"{name}:{number}")
         except (CorpusError, PlaceError):
             raise
         except (OSError, ValueError) as error:  # Arrow's own errors are of these two kinds
@@ -36,9 +46,27 @@ def read(path: AnyPath, name: str) -> Iterator[Document]:
             raise CorpusError(f"{path}: is not a whole Parquet file ({cause})") from error
 
 
+def _values(column: pa.Array) -> list[object]:
+    """Return its values, strings as bytes: neither Parquet nor Arrow checks that they are UTF-8."""
+    import pyarrow as pa
+    import pyarrow.types as pt
+
+    if pt.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    is_text = str(column.type) in {"string", "large_string", "string_view"}
+    return list((column.cast(pa.large_binary()) if is_text else column).to_pylist())
+
+
 def _document(record: dict[str, object], place: str) -> Document:
+    names = (_name(record.get(key)) for key in NAMES)
+    name = next((own for own in names if own), place)
     text = record["text"]
-    if not isinstance(text, str):
-        return Document(name=place, broken=Broken.MALFORMED)
-    named = (record.get(key) for key in NAMES)
-    return checked(next((str(own) for own in named if own is not None), place), text)
+    if not isinstance(text, bytes):
+        return Document(name=name, broken=Broken.MALFORMED)
+    return decoded(name, text)
+
+
+def _name(value: object) -> str:
+    if isinstance(value, bytes):
+        return value.decode(errors="backslashreplace")
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else ""

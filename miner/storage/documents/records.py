@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 # A longer document is counted and left out, so that memory is bounded by what one may take.
 MAX_BYTES = 8 << 20
+
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 class Broken(StrEnum):
@@ -21,14 +27,45 @@ class Broken(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A document: paragraphs in plain text, or else why there are none.
+    r"""A document: paragraphs in plain text, or else why there are none.
 
-    ``name`` is its id: the file's place in its folder, a page's URL, an article's title.
+    ``name`` is its id: the file's place in its folder, a page's URL, an article's title; control
+    characters in it are spaces, and half characters are written as ``\udce9``.
     """
 
     name: str
     text: str = ""
     broken: Broken | None = None
+
+    def __post_init__(self) -> None:
+        name = _CONTROL.sub(" ", self.name).encode(errors="backslashreplace").decode()
+        object.__setattr__(self, "name", name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Raw:
+    """A document as it was found; getting its text takes time."""
+
+    name: str
+    content: bytes | str
+    extract: Callable[[str, Any], Document]
+
+    def read(self) -> Document:
+        """Return the document, a broken one if the parser fails."""
+        try:
+            return self.extract(self.name, self.content)
+        except MemoryError:
+            raise
+        except Exception:  # on pages that nobody has tried, parsers raise whatever they meet
+            return Document(name=self.name, broken=Broken.MALFORMED)
+
+
+Found = Document | Raw
+
+
+def read_found(found: Found) -> Document:
+    """Return the document that was found."""
+    return found.read() if isinstance(found, Raw) else found
 
 
 def decoded(name: str, data: bytes) -> Document:
@@ -46,8 +83,7 @@ def checked(name: str, text: str) -> Document:
     if not text or text.isspace():
         return Document(name=name, broken=Broken.EMPTY)
     try:
-        (name + text).encode()
+        text.encode()
     except UnicodeEncodeError:
-        name = name.encode(errors="backslashreplace").decode()
         return Document(name=name, broken=Broken.UNDECODABLE)
     return Document(name=name, text=text)

@@ -10,14 +10,18 @@ from typing import TYPE_CHECKING
 from miner.storage.corpus.filesets import ABOUT
 from miner.storage.corpus.records import CorpusError
 from miner.storage.documents.formats import FORMATS, reader_of
-from miner.storage.documents.records import Broken, Document
+from miner.storage.documents.records import Broken, Document, Found, read_found
 from miner.storage.documents.sentences import document_sentences
 from miner.storage.places import Place
+from miner.storage.remote import RemotePath
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 BATCH_ROWS = 8192
+
+NamedPlace = tuple[str, Place]
+"""A file and its name in the corpus."""
 
 
 @dataclass(kw_only=True)
@@ -35,7 +39,7 @@ class SplitCounts:
         return f"{self.documents:,} documents, {self.sentences:,} sentences{left_out}"
 
 
-def document_files(path: Place) -> list[tuple[str, Place]]:
+def document_files(path: Place) -> list[NamedPlace]:
     """Return the files of documents at a place with their names: itself, or all below a folder.
 
     Hidden files and folders, files about the corpus, such as README.md, and those of unknown
@@ -54,33 +58,48 @@ def document_files(path: Place) -> list[tuple[str, Place]]:
     return files
 
 
-def _below(folder: Place, prefix: str) -> Iterator[tuple[str, Place]]:
+def _below(folder: Place, prefix: str, above: frozenset[str] = frozenset()) -> Iterator[NamedPlace]:
+    """Yield the files below a folder; a link to a folder that it is in leads nowhere."""
+    real = str(folder) if isinstance(folder, RemotePath) else str(folder.resolve())
+    if real in above:
+        return
     entries: list[Place] = sorted(folder.iterdir(), key=lambda entry: entry.name)
     for entry in entries:
         if entry.name.startswith(".") or ABOUT.fullmatch(entry.name):
             continue
         if entry.is_dir():
-            yield from _below(entry, f"{prefix}{entry.name}/")
-        elif reader_of(entry):
+            yield from _below(entry, f"{prefix}{entry.name}/", above | {real})
+        elif entry.is_file() and reader_of(entry):
             yield prefix + entry.name, entry
 
 
-def read_documents(files: Sequence[tuple[str, Place]]) -> Iterator[Document]:
-    """Yield the documents of files; of several, one that is damaged is a broken document.
+def find_documents(
+    files: Sequence[NamedPlace], *, is_only_file: bool
+) -> Iterator[tuple[int, Found]]:
+    """Yield the documents of files, each with its file's number.
+
+    A file that is damaged is a broken document, unless it is the only one.
 
     Raises:
         CorpusError: the only file is damaged.
         ModuleNotFoundError: a library that the format needs is not installed.
     """
-    for name, path in files:
+    for number, (name, path) in enumerate(files):
         reader = reader_of(path)
         assert reader is not None
         try:
-            yield from reader(path, name)
+            for found in reader(path, name):
+                yield number, found
         except CorpusError:
-            if len(files) == 1:
+            if is_only_file:
                 raise
-            yield Document(name=name, broken=Broken.UNREADABLE)
+            yield number, Document(name=name, broken=Broken.UNREADABLE)
+
+
+def read_documents(files: Sequence[NamedPlace]) -> Iterator[Document]:
+    """Yield the documents of files; see ``find_documents``."""
+    for _, found in find_documents(files, is_only_file=len(files) == 1):
+        yield read_found(found)
 
 
 def split_documents(

@@ -11,14 +11,16 @@ from warcio.exceptions import ArchiveLoadFailed
 
 from miner.storage.corpus.records import CorpusError
 from miner.storage.documents.html import page
-from miner.storage.documents.records import MAX_BYTES, Document, decoded
+from miner.storage.documents.records import MAX_BYTES, Found, Raw, decoded
 from miner.storage.places import AnyPath
 from miner.storage.streams import read_chunks
+
+MESSAGE = 80  # characters of an error that is shown, as some hold what was found
 
 _PAGES = ("text/html", "application/xhtml+xml")
 
 
-def read(path: AnyPath, name: str) -> Iterator[Document]:
+def read(path: AnyPath, name: str) -> Iterator[Found]:
     """Yield a document for each page (WARC: a response in HTML) or text (WET) of the archive.
 
     Raises:
@@ -26,20 +28,26 @@ def read(path: AnyPath, name: str) -> Iterator[Document]:
     """
     stream = io.BufferedReader(ChunkStream(read_chunks(path)))
     try:
-        for record in ArchiveIterator(stream):
+        records = ArchiveIterator(stream)
+        records.INC_RECORD = ""  # or it prints what it thinks of them
+        for record in records:
             yield from _documents(record)
-    except ArchiveLoadFailed as error:
-        raise CorpusError(f"{path}: is a damaged web archive ({error}); fetch it again") from error
+    except (ArchiveLoadFailed, OverflowError) as error:  # the latter for lengths past 2^63
+        cause = " ".join(str(error).split())[:MESSAGE]
+        raise CorpusError(
+            f"{path}: is a damaged web archive ({cause!r}); fetch it again"
+        ) from error
 
 
-def _documents(record: Any) -> Iterator[Document]:  # noqa: ANN401 - warcio has no types
+def _documents(record: Any) -> Iterator[Found]:  # noqa: ANN401 - warcio has no types
     url = record.rec_headers.get_header("WARC-Target-URI") or ""
     if record.rec_type == "conversion":
         yield decoded(url, record.content_stream().read(MAX_BYTES + 1))
     elif record.rec_type == "response" and record.http_headers is not None:
         kind = (record.http_headers.get_header("Content-Type") or "").partition(";")[0]
         if kind.strip().lower() in _PAGES and record.http_headers.get_statuscode() == "200":
-            yield page(url, record.content_stream().read(MAX_BYTES + 1))
+            content = record.content_stream().read(MAX_BYTES + 1)
+            yield Raw(name=url, content=content, extract=page)
 
 
 class ChunkStream(io.RawIOBase):

@@ -9,15 +9,17 @@ import mwparserfromhell
 from lxml import etree
 
 from miner.storage.corpus.records import CorpusError
-from miner.storage.documents.records import Broken, Document, checked
+from miner.storage.documents.records import Broken, Document, Raw, checked
 from miner.storage.documents.warc import ChunkStream
 from miner.storage.places import AnyPath
 from miner.storage.streams import read_chunks
 
+MAX_CHARACTERS = 2 << 20  # MediaWiki itself takes no longer article
+BLOCK = 1 << 15  # characters that are parsed together
 ARTICLES = "0"  # the name space of what is neither talk nor help
 
 
-def read(path: AnyPath, name: str) -> Iterator[Document]:
+def read(path: AnyPath, name: str) -> Iterator[Raw]:
     """Yield a document for each article that is no redirection.
 
     Entities that the file defines are not expanded, and nothing is fetched.
@@ -34,7 +36,7 @@ def read(path: AnyPath, name: str) -> Iterator[Document]:
             title, text = page.findtext("{*}title") or "", page.findtext("{*}revision/{*}text")
             is_article = page.findtext("{*}ns", ARTICLES) == ARTICLES
             if is_article and page.find("{*}redirect") is None:
-                yield _article(title, text or "")
+                yield Raw(name=title, content=text or "", extract=article)
             page.clear()
             while page.getprevious() is not None:  # or the tree grows with the file
                 del page.getparent()[0]
@@ -42,9 +44,24 @@ def read(path: AnyPath, name: str) -> Iterator[Document]:
         raise CorpusError(f"{path}: is not a whole XML file ({error}); fetch it again") from error
 
 
-def _article(title: str, text: str) -> Document:
-    try:
-        plain = mwparserfromhell.parse(text).strip_code()
-    except RecursionError:
-        return Document(name=title, broken=Broken.MALFORMED)
+def article(title: str, text: str) -> Document:
+    """Return the document of an article."""
+    if len(text) > MAX_CHARACTERS:
+        return Document(name=title, broken=Broken.TOO_LONG)
+    plain = "".join(mwparserfromhell.parse(block).strip_code() for block in _blocks(text))
     return checked(title, plain.replace("\n", "\n\n"))
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """Yield a long text in blocks, which end before a heading, or a paragraph, where there is one.
+
+    The parser's time grows with the square of what is opened and never closed.
+    """
+    start = 0
+    while len(text) - start > BLOCK:
+        end = start + BLOCK
+        cuts = (text.rfind(mark, start + 1, end) for mark in ("\n==", "\n\n"))
+        cut = next((cut for cut in cuts if cut > 0), end)
+        yield text[start:cut]
+        start = cut
+    yield text[start:]

@@ -16,14 +16,40 @@ import numpy as np
 import pytest
 
 from eval.report.page import render
+from eval.runs.calibration import by_scores
 from eval.runs.store import open_run
 from miner.fdr import Null, probabilities, threshold_at
 from miner.storage.layout import SIDES
 from pipelines.cli.main import adit
+from pipelines.cli.mine import mine_corpus
 from tests.eval.conftest import HEBREW
 from tests.eval.made_run import make_run, random_pairs
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if BROWSER is None:
+        pytest.skip("no Chromium on this machine")
+    with api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+def opened(browser: Any, path: Path, **options: Any) -> tuple[Any, list[str]]:
+    """The page once its table is there, and what the console said and what was requested."""
+    tab = browser.new_page(**options)
+    tab.set_default_timeout(120_000)  # a busy machine is no fault of the page's
+    said: list[str] = []
+    tab.on("console", lambda message: said.append(message.text))
+    tab.on("pageerror", lambda error: said.append(str(error)))
+    tab.on("request", lambda asked: said.append(asked.url) if asked.url != path.as_uri() else None)
+    tab.goto(path.as_uri())
+    tab.wait_for_selector("#pairs tbody tr")
+    return tab, said
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +83,8 @@ def test_the_table_holds_every_pair(page: Path, finished_run: Path) -> None:
     gold = {tuple(line.split("\t")) for line in (finished_run / "gold").read_text().splitlines()}
     assert data["right"] == [int((pair["source_id"], pair["target_id"]) in gold) for pair in pairs]
     assert data["chance"] is None
+    assert data["rank"] == [pair["rank"] for pair in pairs]
+    assert data["source_doc"] is None
 
 
 def test_figures(page: Path, finished_run: Path) -> None:
@@ -115,7 +143,37 @@ def test_texts_are_no_markup(page: Path) -> None:
     assert "<b>Linux" not in text
     assert text.count("</script>") == 2
     assert "src=" not in text
-    assert "http" not in text
+    assert "http:" not in text
+    assert "https:" not in text
+    assert "default-src 'none'" in text
+
+
+HOSTILE = [
+    "</script><script>document.title = 'executed'</script>",
+    "<img src=x onerror=\"document.title = 'executed'\">",
+    "<!--BODY--><!--DATA--> -->",
+    "]]> & \u2028 \u202e evil \u0000?",
+    "${document.title = 'executed'} `\\`",
+    '" onmouseover="document.title=1" x="',
+]
+
+
+def test_hostile_text_is_shown_and_never_executed(browser: Any, tmp_path: Path) -> None:
+    texts = {side: [f"{text} {side}" for text in HOSTILE] for side in SIDES}
+    run = open_run(make_run(tmp_path / "work", texts, random_pairs(len(HOSTILE)), shards=1))
+    vars(run)["docs"] = texts["source"], texts["target"]
+    path = tmp_path / "report.html"
+    path.write_text(render(run), encoding="utf-8")
+    tab, said = opened(browser, path)
+    title = tab.title()
+    for row in range(len(HOSTILE)):
+        tab.locator("#pairs tbody tr:not(.detail)").nth(row).click(position={"x": 3, "y": 3})
+    shown = tab.locator("#pairs tbody tr:not(.detail) td:nth-child(3)").all_text_contents()
+    assert sorted(shown) == sorted(texts["source"])
+    tab.locator("button[data-words]").first.evaluate("button => button.click()")
+    assert tab.title() == title
+    assert said == []
+    tab.close()
 
 
 def test_nothing_to_report(finished_run: Path) -> None:
@@ -123,29 +181,6 @@ def test_nothing_to_report(finished_run: Path) -> None:
     run.output.pairs = run.pairs.take(np.empty(0, dtype=np.int64))
     with pytest.raises(ValueError, match="the run chose no pair; there is nothing to report"):
         render(run)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if BROWSER is None:
-        pytest.skip("no Chromium on this machine")
-    with api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
-
-
-def opened(browser: Any, path: Path, **options: Any) -> tuple[Any, list[str]]:
-    """The page once its table is there, and what the console said."""
-    tab = browser.new_page(**options)
-    tab.set_default_timeout(120_000)  # a busy machine is no fault of the page's
-    said: list[str] = []
-    tab.on("console", lambda message: said.append(message.text))
-    tab.on("pageerror", lambda error: said.append(str(error)))
-    tab.goto(path.as_uri())
-    tab.wait_for_selector("#pairs tbody tr")
-    return tab, said
 
 
 def test_in_a_browser(browser: Any, page: Path, tmp_path: Path) -> None:
@@ -216,7 +251,7 @@ def test_a_large_run(browser: Any, tmp_path: Path) -> None:
     path.write_text(render(run), encoding="utf-8")
     assert path.stat().st_size < 6_000_000
     tab, said = opened(browser, path)
-    assert tab.text_content("#shown") == "1 to 50 of 20000 pairs"
+    assert tab.text_content("#shown") == "1 to 50 of 20,000 pairs"
     assert said == []
     tab.close()
 
@@ -229,5 +264,146 @@ def test_a_long_word_does_not_widen_the_page(browser: Any, tmp_path: Path, width
     path.write_text(render(run), encoding="utf-8")
     tab, said = opened(browser, path, viewport={"width": width, "height": 800})
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    assert said == []
+    tab.close()
+
+
+SORTED_BY = "[...document.querySelectorAll('#pairs th[aria-sort]')].map(th => th.textContent)"
+
+
+def first_cells(tab: Any, column: int) -> list[str]:
+    return tab.locator(f"#pairs tbody tr td:nth-child({column})").all_text_contents()
+
+
+def test_headings_sort(browser: Any, page: Path) -> None:
+    data = columns(page.read_text(encoding="utf-8"))
+    tab, said = opened(browser, page)
+    tab.click("#pairs th button:text('source')")
+    assert first_cells(tab, 3) == sorted(data["source"], key=utf16)[:50]
+    tab.click("#pairs th button:text('source')")
+    assert first_cells(tab, 3) == sorted(data["source"], key=utf16, reverse=True)[:50]
+    tab.click("#pairs th button:text('cosine')")
+    assert first_cells(tab, 5) == [f"{c:.4f}" for c in sorted(data["cosine"], reverse=True)[:50]]
+    assert tab.evaluate(SORTED_BY) == ["cosine"]
+    assert tab.locator("#pairs th button").first.get_attribute("title")
+    tab.fill("#words", "stadt")
+    found = [
+        place
+        for place in range(len(data["score"]))
+        if "stadt" in f"{data['source'][place]}\n{data['target'][place]}".lower()
+    ]
+    found.sort(key=lambda place: -data["cosine"][place])
+    assert first_cells(tab, 3) == [data["source"][place] for place in found]
+    assert said == []
+    tab.close()
+
+
+def utf16(text: str) -> bytes:
+    """What JavaScript compares strings by."""
+    return text.encode("utf-16-be")
+
+
+def marked(tab: Any) -> dict[str, str]:
+    return dict(tab.evaluate("[...marks]"))
+
+
+def test_marks_by_key_undone_kept_and_exported(browser: Any, page: Path, tmp_path: Path) -> None:
+    data = columns(page.read_text(encoding="utf-8"))
+    names = [f"{a}\t{b}" for a, b in zip(data["source_id"], data["target_id"], strict=True)]
+    tab, said = opened(browser, page)
+    for pressed in "rwrw":
+        tab.keyboard.press(pressed)
+    expected = dict(zip(names[:4], ["right", "wrong"] * 2, strict=True))
+    assert marked(tab) == expected
+    tab.keyboard.press("u")
+    tab.keyboard.press("k")
+    tab.keyboard.press("r")  # the same again takes it away
+    assert marked(tab) == {name: expected[name] for name in names[:2]}
+    tab.click("#undo")
+    tab.locator("#pairs tbody tr").nth(9).locator(".no").click()
+    expected = {name: expected[name] for name in names[:3]} | {names[9]: "wrong"}
+    assert marked(tab) == expected
+    assert "Marked: 2 right, 2 wrong." in tab.text_content("#judged")
+    tab.fill("#words", "rw")
+    assert marked(tab) == expected  # keys in a field are text
+    tab.reload()
+    tab.wait_for_selector("#pairs tbody tr.wrong")
+    assert marked(tab) == expected
+    tab.select_option("#marked", "wrong")
+    assert first_cells(tab, 3) == [data["source"][1], data["source"][9]]
+    with tab.expect_download() as waiting:
+        tab.click("#export")
+    waiting.value.save_as(tmp_path / "marks.tsv")
+    lines = (tmp_path / "marks.tsv").read_text(encoding="utf-8").splitlines()
+    assert sorted(lines) == sorted(f"{name}\t{mark}" for name, mark in expected.items())
+    assert [url for url in said if not url.startswith("blob:")] == []
+    tab.close()
+
+
+def test_a_random_sample_is_judged(browser: Any, page: Path) -> None:
+    tab, said = opened(browser, page)
+    tab.click("#sample")
+    assert tab.text_content("#shown") == "1 to 50 of 50 pairs, a random sample"
+    for pressed in "wwwrrrrrrr":
+        tab.keyboard.press(pressed)
+    # Wilson's interval of 3 of 10, as statsmodels gives it.
+    seen = "Of this sample 10 marked, 30.0% of them wrong (95% interval 10.8% to 60.3%)."
+    assert seen in tab.text_content("#judged")
+    tab.click("#all")
+    assert tab.text_content("#shown").startswith("1 to 50 of ")
+    assert "sample" not in tab.text_content("#shown")
+    assert said == []
+    tab.close()
+
+
+def test_marks_are_of_a_run(browser: Any, page: Path, finished_run: Path, tmp_path: Path) -> None:
+    """Another page of the same run has them, one of another run has not."""
+    context = browser.new_context()
+    tab, _ = opened(context, page)
+    tab.keyboard.press("r")
+    again, other = tmp_path / "again.html", tmp_path / "other.html"
+    again.write_text(render(open_run(finished_run / "work")), encoding="utf-8")
+    texts = {side: ["a", "b", "c"] for side in SIDES}
+    run = open_run(make_run(tmp_path / "work", texts, random_pairs(3), shards=1))
+    other.write_text(render(run), encoding="utf-8")
+    assert [len(marked(opened(context, path)[0])) for path in (again, other)] == [1, 0]
+    context.close()
+
+
+def test_at_a_glance(aligned_run: Path, finished_run: Path, tmp_path: Path) -> None:
+    corpora = [str(finished_run / f"corpus.{side}") for side in ("de", "en")]
+    work = tmp_path / "work"
+    common = [*corpora, "-q", "-o", str(tmp_path / "pairs.jsonl"), "--work-dir", str(work)]
+    assert mine_corpus([*common, "--align"]) == 0
+    whole = render(open_run(work))
+    estimates = by_scores(open_run(work))
+    assert mine_corpus([*common, "--fdr", "0.1"]) == 0
+    run = open_run(work)
+    chosen = render(run)
+    for text, chances in ((whole, estimates.probabilities), (chosen, run.probabilities)):
+        assert columns(text)["chance"] == pytest.approx(np.round(chances, 4).tolist())
+        assert f"estimated to be wrong {1 - chances.mean():.1%} " in words(text)
+    assert f"10% {estimates.threshold(0.1):.4f} {estimates.kept(0.1)} " in words(whole)
+    low, high = run.summary["fdr"]["interval"]
+    assert f"95% interval {low:.1%} to {high:.1%}" in words(chosen)
+    unknown = words(render(open_run(aligned_run)))
+    assert "estimated to be wrong not known see below" in unknown
+    assert "No estimate: estimates from the scores alone need all pairs" in unknown
+
+
+def test_documents(browser: Any, tmp_path: Path) -> None:
+    texts = {side: [f"{side} {row}" for row in range(6)] for side in SIDES}
+    run = open_run(make_run(tmp_path / "work", texts, random_pairs(6), shards=1))
+    vars(run)["docs"] = [*["news"] * 3, *["sport"] * 2, ""], [*"nnn", *"ss", ""]
+    path = tmp_path / "report.html"
+    path.write_text(render(run), encoding="utf-8")
+    assert "3 pairs of documents" in words(path.read_text(encoding="utf-8"))
+    assert "news n 3 show sport s 2 show" in words(path.read_text(encoding="utf-8"))
+    tab, said = opened(browser, path)
+    tab.click("summary:text('pairs of documents')")
+    tab.click("button[data-words=sport]")
+    assert tab.text_content("#shown") == "1 to 2 of 2 pairs"
+    tab.locator("#pairs tbody tr").first.click(position={"x": 3, "y": 3})
+    assert "source documentsport" in tab.text_content("#pairs tr.detail")
     assert said == []
     tab.close()

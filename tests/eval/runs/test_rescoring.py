@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eval.data.sentences import read_gold
-from eval.runs.gold import Gold
+from eval.runs.marks import read_judged
 from eval.runs.rescoring import FOLDS, compare, rescore
 from eval.runs.store import open_run
 from miner.rescoring import Rescorer, features
@@ -18,9 +17,9 @@ Captured = pytest.CaptureFixture[str]
 
 def test_each_pair_is_scored_by_a_model_that_has_not_seen_it(finished_run: Path) -> None:
     run = open_run(finished_run / "work")
-    gold = Gold.of(run, read_gold(finished_run / "gold"))
+    gold = read_judged(finished_run / "gold", run)
     rescored = rescore(run, gold)
-    known, right = features(run.pairs, run.suspects), gold.judgements.correct
+    known, right = features(run.pairs, run.suspects), gold.right
     for place in (0, 3, 57, len(run.pairs) - 1):
         others = [row for row in range(len(right)) if (row - place) % FOLDS]
         model = Rescorer.trained(known[others], right[others])
@@ -31,15 +30,15 @@ def test_each_pair_is_scored_by_a_model_that_has_not_seen_it(finished_run: Path)
 
 def test_how_many_known_pairs_are_at_the_top(finished_run: Path) -> None:
     run = open_run(finished_run / "work")
-    gold = Gold.of(run, read_gold(finished_run / "gold"))
+    gold = read_judged(finished_run / "gold", run)
     rescored = rescore(run, gold)
     rows = compare(run, gold, rescored)
     assert len(rows) == 6
     for share, kept, by_margin, by_second in rows:
         assert kept == int(share * len(run.pairs))
-        assert by_margin == sum(gold.judgements.correct[:kept])
+        assert by_margin == sum(gold.right[:kept])
         best = sorted(range(len(run.pairs)), key=lambda place: -rescored.unseen[place])[:kept]
-        assert by_second == sum(gold.judgements.correct[place] for place in best)
+        assert by_second == sum(gold.right[place] for place in best)
 
 
 def test_command(finished_run: Path, tmp_path: Path, capsys: Captured) -> None:

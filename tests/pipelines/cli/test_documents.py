@@ -65,7 +65,7 @@ def test_what_is_asked_for_is_not_overruled(
 ) -> None:
     args = mine_parser("adit mine").parse_args([*folders, "-o", "out.tsv", *options])
     with caplog.at_level(logging.INFO):
-        decide_documents(args)
+        decide_documents(args, [args.source, args.target])
     assert (args.scope, args.alignment) == (scope, alignment)
     assert ("--scope corpus" in caplog.text) == (args.alignment == "monotone")
 
@@ -77,7 +77,7 @@ def test_files_that_look_like_documents_are_named(
     lines.write_text("One sentence.\nAnother one.\n")
     page.write_text("One sentence. Another one. And a third.\n\nAnd more. And so on.\n")
     args = mine_parser("adit mine").parse_args([str(lines), str(page), "-o", "out.tsv"])
-    decide_documents(args)
+    decide_documents(args, [lines, page])
     assert (args.scope, args.input_format) == ("corpus", "auto")
     [line] = caplog.messages
     assert line.startswith(f"{page}: looks like a document")

@@ -45,6 +45,7 @@ def test_only_create_pardo_and_group_by_key(world: World) -> None:
         *("read_side", "embed_shard", "share_corpora", "prepare_sides", "train_side", "fill_index"),
         *("cut_tiles", "search_tile", "find_neighbours"),
         *("select_pairs", "align_pairs", "rate_pairs", "filter_pairs"),
+        "drop_near_copies",
         *("write_summary", "export_pairs"),
     ]
     assert [label for label in stages if "/" not in label] == [
@@ -81,6 +82,7 @@ def test_elements_are_small_however_large_the_corpus(
         "align_pairs": 1,
         "rate_pairs": 1,
         "filter_pairs": 1,
+        "drop_near_copies": 1,
         "write_summary": 1,
         "export_pairs": 1,
     }

@@ -32,6 +32,7 @@ def test_how_many_elements_each_stage_takes(world: World) -> None:
         "align_pairs": 1,
         "rate_pairs": 1,
         "filter_pairs": 1,
+        "drop_near_copies": 1,
         "write_summary": 1,
         "export_pairs": 1,
     }

@@ -9,8 +9,14 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from encoder import load_encoder
+from encoder.words import WordEncoder
+from eval.runs.side import Side
+from eval.runs.store import Run, open_run
+from miner.left_out import CERTAIN
 from miner.score_calibration import Calibration
 from miner.storage.pairs import pairs_schema
+from miner.word_match import align_texts, aligned_scores
 from pipelines.cli.main import adit
 from pipelines.cli.mine import mine_corpus
 from tests.pipelines.conftest import SAMPLE, Refused
@@ -39,7 +45,9 @@ def summary(command: list[str]) -> dict:
 
 def test_the_pairs_above_the_threshold(command: list[str], tmp_path: Path) -> None:
     pairs = all_pairs(command)
-    calibration = Calibration.of(np.array([pair["score"] for pair in pairs]))
+    left_out = np.load(Path(command[-1]) / "left_out" / "scores.npy")
+    assert len(left_out) > 100
+    calibration = Calibration.of(np.array([pair["score"] for pair in pairs]), left_out)
     threshold = calibration.threshold(0.1)
     for pair in pairs:
         pair["probability"] = float(calibration.probability(np.array([pair["score"]]))[0])
@@ -58,6 +66,50 @@ def test_the_pairs_above_the_threshold(command: list[str], tmp_path: Path) -> No
     assert 0 <= low <= told["fdr"]["share"] <= 0.1 < high < 0.3
     assert mine_corpus([*command, "-q", "--fdr", "0.1", "-o", str(tmp_path / "a.parquet")]) == 0
     assert pq.read_schema(tmp_path / "a.parquet") == pairs_schema(aligned=True, rated=True)
+
+
+def test_what_is_left_of_certain_pairs(command: list[str], tmp_path: Path) -> None:
+    """In two shards a side as in one, and as found one by one in the neighbour lists."""
+    work = tmp_path / "work"
+    out = ["-o", str(tmp_path / "out.jsonl"), "--work-dir", str(work)]
+    assert mine_corpus([*command[:2], "-q", "--align", "--shards", "2", *out]) == 0
+    scores = np.load(Path(command[-1]) / "left_out" / "scores.npy")
+    np.testing.assert_array_equal(np.load(work / "left_out" / "scores.npy"), scores)
+    run = open_run(work)
+    likely = Calibration.of(run.pairs.score).probability(run.pairs.score)
+    certain = int((likely >= CERTAIN).sum())
+    expected = [
+        score
+        for sides in ((run.source, run.target), (run.target, run.source))
+        for place in range(certain)
+        for score in left_one_by_one(run, *sides, place)
+    ]
+    np.testing.assert_allclose(scores, expected, rtol=1e-6)
+
+
+def left_one_by_one(run: Run, own: Side, other: Side, place: int) -> list[float]:
+    rows = {run.source: int(run.pairs.source[place]), run.target: int(run.pairs.target[place])}
+    near = own.neighbours_at(own.positions([rows[own]]))
+    listed = dict(zip(near.ids[0].tolist(), near.cosines[0].tolist(), strict=True))
+    left = {row: cosine for row, cosine in listed.items() if row != rows[other]}
+    again = [min(listed.values())] * (len(listed) - len(left))
+    mean = float(np.mean([*left.values(), *again]))
+    (best, margin) = max(
+        (
+            (row, cosine / ((mean + float(other.means_at(other.positions([row]))[0])) / 2))
+            for row, cosine in left.items()
+        ),
+        key=lambda found: found[1],
+    )
+    mined = run.pairs.target if other is run.target else run.pairs.source
+    if any(margin <= theirs for theirs in run.margins[mined == best]):
+        return []
+    texts = {own: [own.text(rows[own])], other: [other.text(best)]}
+    encoder = load_encoder()
+    assert isinstance(encoder, WordEncoder)
+    aligned = align_texts(encoder.words, texts[run.source], texts[run.target])
+    usual = run.summary["usual_log_ratio"]
+    return aligned_scores(np.array([margin]), aligned, usual=usual).tolist()
 
 
 def test_top_and_filters_come_after_it(command: list[str], tmp_path: Path) -> None:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from eval.report.charts import ticks
-
 COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf")
 WIDTH, LEFT, RIGHT, ROW, TOP, BOTTOM = 640, 110, 24, 16, 34, 30
-LEAST, MOST = 0.0, 100.0
+TICKS = range(0, 101, 20)
 
 Interval = tuple[float, float, float]  # value, low, high
 
@@ -20,9 +18,9 @@ def interval_chart(rows: Mapping[str, Sequence[Interval]], names: Sequence[str])
     height = TOP + step * len(rows) + BOTTOM
     marks = [
         f'<line x1="{_across(x):.1f}" x2="{_across(x):.1f}" y1="{TOP}" y2="{height - BOTTOM}" '
-        f'stroke="#ddd"/><text x="{_across(x):.1f}" y="{height - 12}" text-anchor="middle">{x:g} %'
+        f'stroke="#ddd"/><text x="{_across(x):.1f}" y="{height - 12}" text-anchor="middle">{x} %'
         "</text>"
-        for x in ticks(LEAST, MOST)
+        for x in TICKS
     ]
     for place, name in enumerate(names):
         colour = COLOURS[place % len(COLOURS)]
@@ -49,4 +47,4 @@ def interval_chart(rows: Mapping[str, Sequence[Interval]], names: Sequence[str])
 
 
 def _across(value: float) -> float:
-    return LEFT + (value - LEAST) / (MOST - LEAST) * (WIDTH - LEFT - RIGHT)
+    return LEFT + value / 100 * (WIDTH - LEFT - RIGHT)

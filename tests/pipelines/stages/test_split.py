@@ -1,0 +1,158 @@
+"""The split stage: documents once to sentences, whatever the groups and parts, and after a kill."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from miner.storage.corpus.filesets import CorpusReader
+from miner.storage.documents.records import Document, Raw
+from pipelines.cli.mine import mine_corpus
+from pipelines.context import RunContext
+from pipelines.job import job_of
+from pipelines.options import CorpusOptions, MiningOptions
+from pipelines.stages import split
+from pipelines.stages.read import read_side
+from pipelines.stages.split import is_documents, split_side
+from tests.pipelines.worlds import read_jsonl
+
+DOCUMENTS = 23
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Files of documents, two of which are broken and one damaged."""
+    folder = tmp_path / "documents"
+    (folder / "deep").mkdir(parents=True)
+    for number in range(4):
+        texts = [f"Sentence {n} is here. It is of {number}!\n\nAnd {n}." for n in range(4)]
+        lines = [json.dumps({"id": f"{number}-{n}", "text": text}) for n, text in enumerate(texts)]
+        (folder / f"{number}.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    (folder / "1.jsonl").write_text('{"text": "First."}\n[\n{"text": "Last."}', encoding="utf-8")
+    (folder / "2a.jsonl").write_bytes(b"")
+    (folder / "3.txt").write_text("It rains. It pours.", encoding="utf-8")
+    (folder / "deep" / "4.txt").write_bytes(b"caf\xe9")
+    (folder / "deep" / "5.jsonl.gz").write_bytes(gzip.compress(b'{"text": "x."}\n' * 50)[:-9])
+    return folder
+
+
+def context(folder: Path, work: Path) -> RunContext:
+    corpus = CorpusOptions(path=folder, input_format="documents")
+    out = work.parent / "out.jsonl"
+    options = MiningOptions(source=corpus, target=corpus, output=out, work_dir=work)
+    return RunContext(job_of(options))
+
+
+def rows(run: RunContext) -> tuple[list[tuple], list[int]]:
+    corpus = split_side(run, "source")
+    found = [
+        (batch.first_row + place, *record, batch.rejected.get(place))
+        for batch in corpus
+        for place, record in enumerate(zip(batch.ids, batch.docs, batch.texts, strict=True))
+    ]
+    return found, corpus.starts
+
+
+def test_parts_and_groups_change_nothing(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = rows(context(folder, tmp_path / "one"))
+    assert [row for row, *_ in expected[0]] == list(range(len(expected[0])))
+    reasons = [why for *_, why in expected[0] if why]
+    assert reasons == ["malformed", "undecodable", "unreadable file"]
+    for parts, files in ((1, 2), (3, 1), (4, 100)):
+        monkeypatch.setattr(split, "PART_DOCUMENTS", parts)
+        monkeypatch.setattr(split, "GROUP_FILES", files)
+        assert rows(context(folder, tmp_path / f"{parts}-{files}")) == expected
+
+
+def test_files_begin_where_they_do_when_they_are_read_as_they_are(
+    folder: Path, tmp_path: Path
+) -> None:
+    (folder / "2a.jsonl").unlink()  # empty: unreadable there, and without documents here
+    corpus = split_side(context(folder, tmp_path / "work"), "source")
+    batches = [(batch.ids, batch.texts) for batch in corpus]
+    reader = CorpusReader(corpus.files, input_format="documents")
+    plain = [(batch.ids, batch.texts) for batch in reader]
+    assert corpus.starts == reader.starts
+    assert [text for _, texts in batches for text in texts][:-4] == [
+        text for _, texts in plain for text in texts
+    ][:-4]
+
+
+def test_a_run_that_was_killed_goes_on(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(split, "PART_DOCUMENTS", 2)
+    expected = rows(context(folder, tmp_path / "one"))
+    read: list[str] = []
+
+    class Killed(BaseException):
+        pass
+
+    really_find = split.find_documents
+
+    def find(files: Sequence, *, is_only_file: bool) -> Iterator[tuple[int, Raw]]:
+        def extract(name: str, found: Document) -> Document:
+            if len(read) == 7:
+                raise Killed
+            read.append(name)
+            return found
+
+        for number, found in really_find(files, is_only_file=is_only_file):
+            yield number, Raw(name=found.name, content=found, extract=extract)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(split, "find_documents", find)
+    with pytest.raises(Killed):
+        split_side(context(folder, tmp_path / "two"), "source")
+    assert len(read) == 7
+    read.append("the kill")
+    assert rows(context(folder, tmp_path / "two")) == expected
+    twice = [name for name, count in Counter(read).items() if count > 1]
+    assert twice == [read[6]]  # the first of the part that was not finished
+
+
+def test_every_record_is_accounted_for(folder: Path, tmp_path: Path) -> None:
+    run = context(folder, tmp_path / "work")
+    facts = read_side(run, "source")[0].corpus.facts
+    assert facts["read"] == len(rows(run)[0])
+    assert facts["read"] == facts["unique"] + facts["duplicates"] + sum(facts["rejected"].values())
+    assert facts["rejected"] == {"malformed": 1, "undecodable": 1, "unreadable file": 1}
+
+
+@pytest.mark.parametrize("options", [["--shards", "3"], ["--workers", "2"]])
+def test_the_same_bytes_for_any_shards_and_workers(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str]
+) -> None:
+    monkeypatch.setattr(split, "PART_DOCUMENTS", 3)
+    other = shutil.copytree(folder, tmp_path / "other")
+    outputs = []
+    for number, own in enumerate(([], options)):
+        out = tmp_path / f"{number}.jsonl"
+        paths = [str(folder), str(other), "-o", str(out), "-q"]
+        assert mine_corpus([*paths, "--input-format", "documents", *own]) == 0
+        outputs.append(out.read_bytes())
+    assert outputs[0] == outputs[1]
+    first = read_jsonl(tmp_path / "0.jsonl")[0]
+    assert first["source_id"].startswith(f"{first['source_doc']}#char=")
+
+
+def test_which_corpora_are_documents(tmp_path: Path) -> None:
+    def found(*names: str, input_format: str = "auto") -> bool:
+        folder = tmp_path / "-".join(names)
+        folder.mkdir()
+        for name in names:
+            (folder / name).touch()
+        return is_documents(CorpusOptions(path=folder, input_format=input_format))
+
+    assert found("a.html", "b.htm.gz")
+    assert not found("a.html", "b.txt")
+    assert not found("a.txt")
+    assert found("a.txt", "c.txt", input_format="documents")
+    assert not found("x.warc", "y.warc", input_format="lines")
