@@ -57,7 +57,7 @@ class Recurrent(SentenceNetwork):
     """An LSTM or a GRU, in one direction or both; its last states, or its outputs pooled."""
 
     def __init__(
-        self, vocabulary: int, hidden: int, layers: int, *, cell: str, both: bool, pool: str
+        self, vocabulary: int, hidden: int, layers: int = 1, *, cell: str, both: bool, pool: str
     ) -> None:
         super().__init__(vocabulary)
         kind: type[nn.LSTM] | type[nn.GRU] = {"lstm": nn.LSTM, "gru": nn.GRU}[cell]
