@@ -29,7 +29,7 @@ $(INSTALLED): pyproject.toml setup.py constraints.txt
 
 demo: $(INSTALLED) ## Mine the bundled sample, show the best pairs, score them
 	@mkdir -p $(dir $(DEMO_PAIRS))
-	$(BIN)/adit mine $(SAMPLE).de $(SAMPLE).en --align -o $(DEMO_PAIRS)
+	$(BIN)/adit mine $(SAMPLE).de $(SAMPLE).en -o $(DEMO_PAIRS)
 	@echo; echo "The best pairs: score, source, target"
 	@$(BIN)/python -c '$(SHOW_PAIRS)' $(DEMO_PAIRS)
 	@echo

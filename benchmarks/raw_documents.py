@@ -23,17 +23,21 @@ Part = tuple[str, list[str]]
 def main() -> None:
     progit, out, *languages = sys.argv[1:]
     for language in languages:
-        folder = Path(out) / language
-        folder.mkdir(parents=True, exist_ok=True)
-        draw = random.Random(f"raw{language}")
-        files = sorted(Path(progit).glob(f"*.{language}.txt"))
-        numbers = draw.sample(range(len(files)), len(files))
-        for place, (number, file) in enumerate(zip(numbers, files, strict=True)):
-            lines = [line.strip() for line in file.read_text(encoding="utf-8").split("\n")]
-            found = list(parts([line for line in lines if line], draw))
-            text = (page if place % 2 else markdown)(found, language)
-            name = f"{number:03d}.{'html' if place % 2 else 'md'}"
-            (folder / name).write_text(text, encoding="utf-8")
+        make(Path(progit), Path(out), language)
+
+
+def make(progit: Path, out: Path, language: str) -> None:
+    folder = out / language
+    folder.mkdir(parents=True, exist_ok=True)
+    draw = random.Random(f"raw{language}")
+    files = sorted(progit.glob(f"*.{language}.txt"))
+    numbers = draw.sample(range(len(files)), len(files))
+    for place, (number, file) in enumerate(zip(numbers, files, strict=True)):
+        lines = [line.strip() for line in file.read_text(encoding="utf-8").split("\n")]
+        found = list(parts([line for line in lines if line], draw))
+        text = (page if place % 2 else markdown)(found, language)
+        name = f"{number:03d}.{'html' if place % 2 else 'md'}"
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 def parts(lines: Sequence[str], draw: random.Random) -> Iterator[Part]:

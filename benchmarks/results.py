@@ -66,6 +66,14 @@ SECTIONS = (
         "filters bucc-style",
     ),
     (
+        "What filters remove of noise",
+        "The share of parallel sentences (NTREX-128) that each filter removes, and of noise such "
+        "as the web has, made of them: untranslated, of the next line, cut in half, a line of a "
+        "site's frame, with other digits, with an address more, or in another language. No "
+        "neighbours are searched, so `hub` is not among them.",
+        "noise ntrex --lang de fr ru zh",
+    ),
+    (
         "Alignment of documents",
         "Monotone alignment ([documents](documents.md)) on the development part of Bleualign's "
         "data, on which its constants were chosen.",

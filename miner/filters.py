@@ -6,8 +6,11 @@ Axes: ``P`` pairs, ``N`` rows, ``K`` neighbours.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,8 +29,13 @@ RATIO_PAIRS = 1 << 15
 COPIED_TRIGRAMS = 0.7  # of those of both texts together
 MAX_LISTS = 50
 MIN_CHANCE = 0.001
+MIN_OWN_SCRIPT = 0.5  # of a sentence's letters
+SCRIPT_TEXTS = 1000  # that say what script is usual
 
 # Digits, with what groups them by three and what begins their fraction.
+# By the first word of its letters' names in Unicode; Japanese is written in several scripts.
+_JAPANESE = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "KATAKANA-HIRAGANA": "CJK"}
+_URL = re.compile(r"(?:https?://|www\.)[^\s<>\"]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+(?:[.,'\u00a0\u202f ]\d{3})*(?:[.,]\d+)?")
 
 
@@ -37,7 +45,8 @@ class Suspects:
 
     ``source`` and ``target`` are the texts, ``ratio`` the usual ``log_ratios`` of pairs like them.
     Only the filter ``hub`` needs ``lists``, int64 (P,) each: how many neighbour lists hold each
-    source, and each target; only ``language`` needs ``languages``, ISO 639-1, of both sides.
+    source, and each target; only ``language`` needs ``languages``, ISO 639-1, of both sides, and
+    only ``script`` needs ``scripts``, the ``usual_script`` of both sides.
     """
 
     source: Sequence[str]
@@ -45,6 +54,7 @@ class Suspects:
     ratio: float
     lists: Sequence[NDArray[np.int64]] = ()
     languages: tuple[str | None, str | None] = (None, None)
+    scripts: tuple[str | None, str | None] = (None, None)
 
     def each(self, rule: Callable[[str, str], bool]) -> Mask:
         """Return what a rule says of each pair of texts."""
@@ -95,6 +105,22 @@ def occurrences(ids: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
     return counts
 
 
+@lru_cache(maxsize=1 << 16)
+def _script(letter: str) -> str:
+    name = unicodedata.name(letter, "").partition(" ")[0]
+    return _JAPANESE.get(name, name)
+
+
+def _scripts(texts: Iterable[str]) -> Counter[str]:
+    return Counter(_script(letter) for text in texts for letter in text if letter.isalpha())
+
+
+def usual_script(texts: Sequence[str]) -> str | None:
+    """Return the script of most letters in the first texts, such as LATIN; None without any."""
+    most = _scripts(texts[:SCRIPT_TEXTS]).most_common(1)
+    return most[0][0] if most else None
+
+
 def short(suspects: Suspects) -> Mask:
     """Either side has hardly a letter."""
     return suspects.each(
@@ -127,6 +153,25 @@ def numbers(suspects: Suspects) -> Mask:
     return suspects.each(differ)
 
 
+def urls(suspects: Suspects) -> Mask:
+    """Only one side has a web or mail address, or both have different ones."""
+
+    def addresses(text: str) -> set[str]:
+        return {found.casefold().rstrip(".,;:!?)'") for found in _URL.findall(text)}
+
+    return suspects.each(lambda source, target: addresses(source) != addresses(target))
+
+
+def script(suspects: Suspects) -> Mask:
+    """Less than half of either side's letters are in the script that is usual there."""
+
+    def is_foreign(text: str, usual: str | None) -> bool:
+        letters = _scripts([text])
+        return usual is not None and letters[usual] < MIN_OWN_SCRIPT * letters.total()
+
+    return suspects.each(lambda *texts: any(map(is_foreign, texts, suspects.scripts)))
+
+
 def hub(suspects: Suspects) -> Mask:
     """Either sentence is near to very many of the other side."""
     source, target = suspects.lists
@@ -139,7 +184,7 @@ def language(suspects: Suspects) -> Mask:
 
 
 FILTERS: dict[str, Callable[[Suspects], Mask]] = {
-    rule.__name__: rule for rule in (short, length, copied, numbers, hub, language)
+    rule.__name__: rule for rule in (short, length, copied, numbers, urls, script, hub, language)
 }
 
 

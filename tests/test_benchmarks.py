@@ -37,6 +37,13 @@ def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> R
     return call
 
 
+def test_scores(run: Run, tmp_path: Path) -> None:
+    for language, words in (("de", "Satz eins zwei"), ("en", "sentence one two")):
+        lines = [f"{words} {number}" for number in range(300)]
+        (tmp_path / f"{language}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert re.search(r"parallel( +[\d.]+){4}\n", run("scores.py", tmp_path, "de"))
+
+
 def test_mine(run: Run) -> None:
     out = run("mine.py", "--rows", 300, "--dim", 32)
     assert "the same pairs: True" in out
@@ -143,3 +150,18 @@ def test_encode(run: Run, tmp_path: Path) -> None:
     out = run("encode.py", tmp_path / "x.txt", *sizes)
     assert out.count("least cosine 1.000000, to float32 1.000000; of 2 pairs 100.00% the same") == 1
     assert re.search(r"int8: [\d,]+ sentences/s, [\d.]+ ms of processor time each", out)
+
+
+def test_raw_documents(tmp_path: Path) -> None:
+    (tmp_path / "book").mkdir()
+    for name in ("one", "two"):
+        lines = ["A heading", *(f"Sentence {number} of {name}." * 4 for number in range(9))]
+        (tmp_path / f"book/{name}.de.txt").write_text("\n".join(lines), encoding="utf-8")
+    made = runpy.run_path(str(ROOT / "benchmarks/raw_documents.py"))
+    made["make"](tmp_path / "book", tmp_path / "out", "de")
+    pages = sorted((tmp_path / "out/de").iterdir())
+    assert {page.suffix for page in pages} == {".html", ".md"}
+    for page in pages:
+        lines = page.read_text(encoding="utf-8").split("\n")
+        assert sum("A heading" in line for line in lines) == 1
+        assert len(lines) > 9

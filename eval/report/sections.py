@@ -9,7 +9,7 @@ import numpy as np
 
 from eval.report.charts import Chart
 from eval.report.figures import decile_ranks, histogram, hubs, spread
-from eval.report.tables import folded, pair_table, table
+from eval.report.tables import context_table, folded, pair_table, table
 from eval.runs.calibration import Estimates, thresholds
 from eval.runs.explain import explain
 from eval.runs.gold import Gold
@@ -20,7 +20,15 @@ from miner.storage.layout import SIDES
 
 TABLE_PAIRS = 60_000  # of more, the best are in the table; charts and counts are of all
 DOTS = 2_000
-SHOWN_FILTERS = ("short", "length", "copied", "numbers", "hub")  # language needs an extra
+SHOWN_FILTERS = (
+    "short",
+    "length",
+    "copied",
+    "numbers",
+    "urls",
+    "script",
+    "hub",
+)  # language needs an extra
 EXAMPLES = 25
 
 
@@ -63,7 +71,7 @@ def about_scores(run: Run) -> str:
     )
     if name == "absolute":
         margin = "The margin (absolute) is the cosine of the two sentences."
-    if run.options["align"]:
+    if run.by_words:
         return f"Aligned scores add to the margin how well words and numbers match. {margin}"
     return f"Scores are margins. {margin}"
 
@@ -226,6 +234,7 @@ def examples_section(run: Run) -> str:
             f'<h3 dir="auto">{escape(run.source.text(source))}</h3><p>Pair {place + 1:,}, score '
             f"{float(run.pairs.score[place]):.4f}, means {why.source_mean:.4f} and "
             f"{why.target_mean:.4f}</p>"
+            + context_table(run, source, target)
             + table(["nearest targets", "cosine", "margin", ""], rows, texts=1)
         )
     return folded("Ten pairs", "".join(parts))

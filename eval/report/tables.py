@@ -25,6 +25,20 @@ def pair_table(run: Run, places: Sequence[int]) -> str:
     return table(["source", "target", *scores, "ids"], rows, texts=2)
 
 
+def context_table(run: Run, source: int, target: int) -> str:
+    """Return a table of a pair of rows with the sentences around them; "" without documents."""
+    rows = (run.source, source), (run.target, target)
+    around = [side.context(row) for side, row in rows]
+    if not any(map(any, around)):
+        return ""
+    sides = [
+        (before, side.text(row), after)
+        for (side, row), (before, after) in zip(rows, around, strict=True)
+    ]
+    shown = [list(row) for row in zip(*sides, ("before", "pair", "after"), strict=True)]
+    return table(["source", "target", "in its documents"], shown, texts=2)
+
+
 def folded(title: str, html: str) -> str:
     """Return a section that stays closed until a reader opens it."""
     return f"<details><summary>{escape(title)}</summary>{html}</details>"

@@ -68,7 +68,7 @@ def explain(run: Run, source: int, target: int) -> Explanation:
         target_mean=other_mean,
         cosine=found[0].cosine if found else None,
         margin=margin,
-        aligned=mined if run.options["align"] else None,
+        aligned=mined if run.by_words else None,
         verdict=_verdict(run, mined, source, target, margin, targets, sources),
     )
 
@@ -117,7 +117,7 @@ def _verdict(
         return f"not mined: neither is among the {run.options['k']} nearest of the other"
     chosen = run.chosen.find(source, target)
     threshold = run.options["threshold"]
-    if run.options["align"]:
+    if run.by_words:
         below = _exact(chosen, source, target) is not None
     else:
         below = threshold is not None and margin <= threshold
@@ -172,10 +172,20 @@ def describe(run: Run, explanation: Explanation) -> str:
         (run.source, explanation.source, explanation.targets, run.target, explanation.target),
         (run.target, explanation.target, explanation.sources, run.source, explanation.source),
     ):
-        lines += ["", f"{side.id(row)}  {side.text(row)}", "    cosine  margin"]
+        lines += ["", *_in_context(side, row), "    cosine  margin"]
         lines += [
             f"  {'*' if one.row == partner else ' '} {one.cosine:.4f}  {one.margin:.4f}  "
             f"{other.id(one.row)}  {other.text(one.row)}"
             for one in listed
         ]
     return "\n".join(lines)
+
+
+def _in_context(side: Side, row: int) -> list[str]:
+    """Return lines with the sentence at a row, and with those around it in its document."""
+    before, after = side.context(row)
+    return [
+        *([f"  before: {before}"] if before else []),
+        f"{side.id(row)}  {side.text(row)}",
+        *([f"  after: {after}"] if after else []),
+    ]

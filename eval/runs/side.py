@@ -21,6 +21,7 @@ from eval.metrics.bucc import Ids
 from miner.arrays import Neighbours
 from miner.choices import MONOTONE
 from miner.storage.artefacts import Artefact, open_artefact
+from miner.storage.documents.split import PLACE
 from miner.storage.layout import (
     DUPLICATES,
     MERGES,
@@ -82,6 +83,31 @@ class Side:
     def docs(self, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
         """Return the documents of the sentences at rows, in their order; "" where there is none."""
         return [doc or "" for doc in self._column("doc", rows)]
+
+    def context(self, row: int) -> tuple[str, str]:
+        """Return the sentences before and after that at a row, in its document.
+
+        Either is "" where there is none, or where it was left out; both are without documents.
+        """
+        (doc,) = self.docs([row])
+        before, after = (self._text_in(near, doc) if doc else "" for near in (row - 1, row + 1))
+        return before, after
+
+    def _text_in(self, row: int, doc: str) -> str:
+        """Return the sentence at a row, which may be of a repeated one, if it is in a document."""
+        found = [group for first, *group in self._groups if first <= row][-1:]
+        if not found:
+            return ""
+        table = self._group(*found[0])
+        place = int(np.searchsorted(table["row"].to_numpy(), row))
+        if place < len(table) and table["row"][place].as_py() == row:
+            return str(table["text"][place]) if table["doc"][place].as_py() == doc else ""
+        repeats = self._duplicates.iter_batches(columns=["row", "id", "first_row"])
+        for batch in repeats:
+            for one in batch.filter(pc.equal(batch["row"], row)).to_pylist():
+                is_in = one["id"].rpartition(PLACE)[0] == doc
+                return self.text(one["first_row"]) if is_in else ""
+        return ""
 
     def pair_texts(self, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
         """Return the texts of pairs at rows: of several sentences where these were merged."""

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from eval.metrics.bucc import Candidates
 from eval.runs.side import Side
 from miner.arrays import AlignedPairs, Pairs
-from miner.filters import Suspects, occurrences, usual_ratio
+from miner.filters import Suspects, occurrences, usual_ratio, usual_script
 from miner.storage.artefacts import open_artefact
 from miner.storage.layout import LEFT_OUT, PAIRS, REJECTED, SIDES, WorkFolder
 from miner.storage.pair_numbers import pairs_of
@@ -91,9 +91,20 @@ class Run:
         return options
 
     @property
+    def by_words(self) -> bool:
+        """Whether its pairs are scored by their words, too."""
+        return bool(self.options["score"] == "words")
+
+    @property
+    def languages(self) -> list[str | None]:
+        """The languages that both sides were encoded as."""
+        known = [self.summary[side]["language"] for side in SIDES]
+        return [each["given"] or each["seen"] for each in known]
+
+    @property
     def score_name(self) -> str:
         """What the scores of its pairs are, by which they are ordered and a threshold decides."""
-        return "aligned score" if self.options["align"] else "margin"
+        return "aligned score" if self.by_words else "margin"
 
     @cached_property
     def chosen(self) -> PairFile:
@@ -164,6 +175,7 @@ class Run:
             source=self.texts[0],
             target=self.texts[1],
             ratio=usual_ratio(*self.texts),
+            scripts=(usual_script(self.texts[0]), usual_script(self.texts[1])),
             lists=(self.lists[0][self.pairs.source], self.lists[1][self.pairs.target]),
         )
 
@@ -185,7 +197,7 @@ class Run:
             return work.filtered
         if "fdr" in self.summary:
             return work.rated
-        return work.aligned if self.options["align"] else work.pairs
+        return work.aligned if self.by_words else work.pairs
 
 
 def open_run(directory: Place) -> Run:

@@ -50,6 +50,7 @@ TASKS = {
     "sts": Task("sts", "correlation of human and vector similarity: Pearson's r"),
     "align": Task("align", "align documents with their translations: F1"),
     "fdr": Task("fdr", "thresholds chosen without gold, judged by gold"),
+    "noise": Task("noise", "share of each kind of web-like noise that each filter removes"),
     "filters": Task("filters", "effect of filters and of a second score: F1"),
     "senteval": Task("senteval", "classifiers on frozen vectors: sentiment, questions, SICK, STS"),
     "probe": Task("probe", "what of a sentence's form can be read off its vector: accuracy"),

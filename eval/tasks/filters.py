@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from encoder import load_encoder
-from encoder.words import WordEncoder
+from encoder.words import WordEncoder, word_encoders
 from eval.data.bucc import BuccSplit, load_bucc
 from eval.data.textfiles import fingerprint
 from eval.metrics.bucc import Candidates, judge, rank
 from eval.output import Record, Table, signature
 from eval.tasks.arguments import add_bucc_data, chosen_pairs
 from eval.tasks.mined_splits import MinedSplit, SplitResult, mine_split, mined_texts, tune_and_test
-from miner.filters import FILTERS, Suspects, check_filters, occurrences, usual_ratio
+from miner.filters import FILTERS, Suspects, check_filters, occurrences, usual_ratio, usual_script
 from miner.knn.core.rescore import unit_rows
 from miner.knn.exact import search_unit_rows
 from miner.mining import mine
@@ -127,10 +127,11 @@ def _mined(data: BuccSplit, encoder: Encoder) -> Split:
         ratio=usual_ratio(source, target),
         lists=lists,
         languages=_languages(data.pair),
+        scripts=(usual_script(source), usual_script(target)),
     )
     aligned = None
     if isinstance(encoder, WordEncoder):
-        found = align_texts(encoder.words, source, target)
+        found = align_texts(word_encoders(encoder, _languages(data.pair)), source, target)
         aligned = aligned_scores(mined.pairs.score, found, usual=usual_log_ratio(found))
     return Split(
         mined=mined,

@@ -50,8 +50,8 @@ def mine_corpus(argv: Sequence[str] | None = None, prog: str = "mine-corpus") ->
         from pipelines.cli.mine_many import mine_languages
 
         return run_command(lambda: mine_languages(args), parser.prog)
-    for option in ("pairs", "format"):
-        if getattr(args, option) is not None:
+    for option in ("pairs", "format", "multiway"):
+        if getattr(args, option):
             parser.error(f"--{option} is for --languages, which is not given")
     return run_command(lambda: _mine(args), parser.prog)
 
@@ -79,6 +79,7 @@ def embed_corpus(argv: Sequence[str] | None = None, prog: str = "embed-corpus") 
 def _mine(args: argparse.Namespace) -> int:
     monitor = set_up_logging(args)  # its clock counts what is loaded now, too
     from miner.storage.corpus.filesets import describe_folder
+    from miner.storage.documents.split import describe_documents
     from pipelines.resources.memory import peak_bytes
     from pipelines.run.mining import mine_corpus as run
     from pipelines.stages.summary import describe, next_steps, read_summary
@@ -92,7 +93,8 @@ def _mine(args: argparse.Namespace) -> int:
         return 0
     for corpus in (args.source, args.target):
         if corpus.is_dir():
-            logger.info(describe_folder(corpus))
+            is_split = args.input_format == "documents"
+            logger.info((describe_documents if is_split else describe_folder)(corpus))
     with _work_dir(args) as work_dir:
         options = mining_options(args, work_dir, *_sides(args))
         try:
@@ -143,7 +145,6 @@ def mining_options(
     """Return the options of the arguments, which have the names of the fields."""
     given = {**vars(args), "work_dir": work_dir, "beam_options": tuple(args.beam_options)}
     given |= {"source": source, "target": target}
-    given["align"] = args.align or args.fdr is not None
     given["memory"] = None if args.memory is None else parse_size(args.memory)
     names = [field.name for field in fields(MiningOptions)]
     return MiningOptions(**{name: given[name] for name in names if name in given})

@@ -27,6 +27,7 @@ def mine_languages(args: argparse.Namespace) -> int:
         ValueError, OSError: what cannot be read, written or done, in one line.
     """
     monitor = set_up_logging(args)
+    from pipelines.multiway import check_multiway, multiway_output, write_multiway
     from pipelines.resources.memory import peak_bytes
     from pipelines.run.mining import run_job
     from pipelines.stages.summary_of_many import describe_many, read_summaries, write_table
@@ -51,12 +52,16 @@ def mine_languages(args: argparse.Namespace) -> int:
         source, target, *_ = corpora.values()
         base = mining_options(args, work_dir, source, target)
         job = job_of_languages(many, base, corpora)
+        if args.multiway:
+            check_multiway(job)
         try:
             run_job(job, monitor)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(_after_interrupt(args)) from None
         summaries = read_summaries(job)
         write_table(many.output / "summary.tsv", summaries)
+        if args.multiway:
+            write_multiway(multiway_output(many.output, many.ending), job)
     if not args.quiet:
         peak = max(peak_bytes(), monitor.peak_bytes)
         sys.stderr.write(describe_many(summaries, monitor.seconds, peak, args.work_dir) + "\n")

@@ -42,7 +42,7 @@ def split_parser(prog: str) -> argparse.ArgumentParser:
         type=place,
         required=True,
         metavar="OUT",
-        help="sentences with id, doc and text: .jsonl or .parquet",
+        help="sentences with id, doc, text and language: .jsonl or .parquet",
     )
     add(
         "--lang",

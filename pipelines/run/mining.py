@@ -20,6 +20,8 @@ from pipelines.run.executor import execute
 from pipelines.run.ledger import Ledger, begin, first_failure
 from pipelines.run.locking import sole_run
 from pipelines.run.steps import Step, sources_of_elements, steps_of
+from pipelines.stages.align import decide_score
+from pipelines.stages.language import decide_languages
 
 logger = logging.getLogger(__name__)
 
@@ -64,6 +66,7 @@ def run_steps(job: Job, steps: Sequence[Step], monitor: Monitor | None = None) -
         _sweep(options)
         begin(run.folder, sources_of_elements(steps, run.job))
         run.monitor.started()
+        run = decide_score(decide_languages(run))
         if run.options.runs_inside:
             execute(run, steps)
             return

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from miner.storage.layout import SIDES
+from miner.storage.documents.split import is_documents
 from pipelines.context import RunContext
 from pipelines.job import Job
 from pipelines.options import MiningOptions
@@ -45,7 +45,6 @@ from pipelines.stages.share import share_corpora
 from pipelines.stages.split import (
     DocumentFiles,
     group_files,
-    is_documents,
     join_side,
     split_group,
 )
@@ -201,7 +200,8 @@ ENDING: tuple[Step, ...] = (
 
 def steps_of(options: MiningOptions) -> tuple[Step, ...]:
     """Return the steps of a run."""
-    has_documents = any(is_documents(options.side(side)) for side in SIDES)
+    sides = (options.source, options.target)
+    has_documents = any(is_documents(side.path, side.input_format) for side in sides)
     return (
         *(SPLITTING if has_documents else ()),
         *(PAIRING if options.pairs_documents else (*ENCODING, *SHARING)),

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from miner.filters import Suspects, occurrences, reasons, usual_ratio
+from miner.filters import Suspects, occurrences, reasons, usual_ratio, usual_script
 from miner.storage.artefacts import Draft, content_key, produce
 from miner.storage.layout import PAIRS, REJECTED, SIDES, SOURCE, TARGET
 from pipelines.context import RunContext
@@ -54,7 +54,8 @@ def _part(run: RunContext, chosen: ChosenPairs, draft: Draft) -> Mapping[str, An
     schema = pq.read_schema(chosen.pairs.file(PAIRS))
     lists = _lists(chosen, options.scope) if "hub" in options.filters else {}
     counts: Counter[str] = Counter()
-    ratio = None
+    ratio: float | None = None
+    scripts: tuple[str | None, str | None] = (None, None)
     with (
         draft.file(PAIRS) as kept_path,
         draft.file(REJECTED) as rejected_path,
@@ -66,11 +67,13 @@ def _part(run: RunContext, chosen: ChosenPairs, draft: Draft) -> Mapping[str, An
             source, target = (table[f"{side}_text"].to_pylist() for side in SIDES)
             if ratio is None:
                 ratio = usual_ratio(source, target)
+                scripts = usual_script(source), usual_script(target)
             suspects = Suspects(
                 source=source,
                 target=target,
                 ratio=ratio,
                 languages=options.languages,
+                scripts=scripts,
                 lists=[of_side[table[f"{side}_row"]] for side, of_side in lists.items()],
             )
             found = reasons(suspects, options.filters)

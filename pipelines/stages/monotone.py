@@ -102,19 +102,18 @@ def align_documents(run: RunContext, batch: DocumentBatch) -> AlignedDocuments:
         there = [pair for pair in mine if pair[0] in documents[0] and pair[1] in documents[1]]
         total = sum(len(documents[0][own].rows) for own, _ in there)
         part = f"{batch.index + 1}/{batch.of}" if batch.of > 1 else ""
-        with (
-            run.monitor.stage("align documents", total, "sentences", part) as meter,
-            draft.file(BEADS) as path,
-            pq.ParquetWriter(path, beads_schema()) as writer,
-        ):
+        found = [beads_schema().empty_table()]
+        with run.monitor.stage("align documents", total, "sentences", part) as meter:
             for names in there:
                 both = [of_side[name] for of_side, name in zip(documents, names, strict=True)]
                 blocks = [
                     _blocks(run, sides[side], document)
                     for side, document in zip(SIDES, both, strict=True)
                 ]
-                writer.write_table(_beads(both, blocks))
+                found.append(_beads(both, blocks))
                 meter.advance(len(both[0].rows))
+        with draft.file(BEADS) as path:
+            pq.write_table(pa.concat_tables(found), path)
         return {}
 
     beads = produce(run.folder.beads(batch.index), key=key, write=write)
@@ -125,7 +124,7 @@ def _maker(run: RunContext, side: str, shards: Sequence[EmbeddedShard]) -> objec
     """Return what makes the vectors of merged sentences."""
     corpus = run.options.side(side)
     if corpus.embeddings is None:
-        return run.encoder(corpus.language).name
+        return run.side_encoder(side).name
     return [embedded.vectors.files[VECTORS] for embedded in shards]
 
 
@@ -162,8 +161,8 @@ def _blocks(run: RunContext, shards: Sequence[EmbeddedShard], document: Sentence
     """Make the vectors of merged sentences: of their texts, or sums of what was precomputed."""
     corpus = run.options.side(shards[0].shard.side)
     if corpus.embeddings is None:
-        encoder = run.encoder(corpus.language)
-        is_bag = isinstance(run.encoder(), WordEncoder)
+        encoder = run.side_encoder(shards[0].shard.side)
+        is_bag = isinstance(encoder, WordEncoder)
         return text_blocks(document.texts, encoder.encode, is_bag=is_bag)
     vectors = SideVectors(shards)
     has_vector = document.positions >= 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 
 from miner.score_calibration import Calibration
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
-from miner.storage.layout import PAIRS
+from miner.storage.layout import PAIRS, SIDES
 from miner.two_groups import Histogram
 from pipelines.context import RunContext
 from pipelines.references import ChosenPairs
@@ -21,6 +22,8 @@ from pipelines.stages.left_out import left_out_scores
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+logger = logging.getLogger(__name__)
 
 ADVISED = 0.05  # the share of wrong pairs that a run without --fdr advises a threshold for
 
@@ -36,7 +39,12 @@ def rate_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     wanted = run.options.fdr
     if wanted is None:
         return chosen
-    calibration = _calibrate(run, chosen)
+    try:
+        calibration = _calibrate(run, chosen)
+    except ValueError as error:
+        if run.options.corpus_names == SIDES:
+            raise
+        return _refused(run, chosen, wanted, str(error))  # the other pairs of languages go on
     key = content_key(
         "rate",
         pairs=chosen.pairs.files[PAIRS],
@@ -50,19 +58,36 @@ def rate_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     return replace(chosen, pairs=produce(run.folder.rated, key=key, write=write))
 
 
-def advise(run: RunContext, chosen: ChosenPairs) -> dict[str, Any] | None:
-    """Return what to expect above the threshold for ``ADVISED``; None if it cannot be estimated.
+def _refused(run: RunContext, chosen: ChosenPairs, wanted: float, why: str) -> ChosenPairs:
+    """Keep no pair, as nothing can be promised of any."""
+    logger.warning("%s: %s; none of its pairs is written", "-".join(run.options.corpus_names), why)
+    key = content_key("rate nothing", pairs=chosen.pairs.files[PAIRS], fdr=repr(wanted))
+    nothing = {"pairs": 0, "wrong": 0.0, "share": 0.0, "interval": [0.0, 0.0]}
+    estimate = {"wanted": wanted, "threshold": None, "refused": why, **nothing}
 
-    That takes all pairs, and scores by words.
+    def write(draft: Draft) -> Mapping[str, Any]:
+        field = pa.field("probability", pa.float64())
+        schema = pq.read_schema(chosen.pairs.file(PAIRS)).insert(1, field)
+        with draft.file(PAIRS) as path:
+            pq.write_table(schema.empty_table(), path)
+        return {**chosen.pairs.facts, "pairs": 0, "fdr": estimate}
+
+    return replace(chosen, pairs=produce(run.folder.rated, key=key, write=write))
+
+
+def advise(run: RunContext, chosen: ChosenPairs) -> dict[str, Any] | None:
+    """Return what to expect above the threshold for ``ADVISED``, or why that is ``refused``.
+
+    None where it is not tried: that takes all pairs, and scores by words.
     """
     options = run.options
     is_whole = options.threshold == -math.inf and not (options.filters or options.near_duplicates)
-    if options.fdr is not None or not options.align or not is_whole:
+    if options.fdr is not None or not options.by_words or not is_whole:
         return None
     try:
         return _estimate(_calibrate(run, chosen), ADVISED)
-    except ValueError:
-        return None
+    except ValueError as error:
+        return {"refused": str(error)}
 
 
 def _rate(

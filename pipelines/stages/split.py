@@ -17,17 +17,13 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from miner.storage.artefacts import Artefact, Draft, content_key, find, open_artefact, produce
-from miner.storage.corpus.filesets import folder_files
-from miner.storage.corpus.formats import DOCUMENT_SUFFIXES
 from miner.storage.corpus.records import BATCH_ROWS, Records
 from miner.storage.documents.corpus import sentence_table_schema, sentence_tables, table_records
 from miner.storage.documents.records import Document, Found, read_found
-from miner.storage.documents.split import document_files, find_documents
+from miner.storage.documents.split import document_files, find_documents, is_documents
 from miner.storage.layout import SENTENCES
 from miner.storage.places import Place, file_state
-from miner.storage.streams import split_compression
 from pipelines.context import RunContext
-from pipelines.options import CorpusOptions
 from pipelines.stages.cut import digest_of_beginning
 
 if TYPE_CHECKING:
@@ -53,18 +49,10 @@ class DocumentFiles:
         return f"{self.side}/{self.index:05d}"
 
 
-def is_documents(corpus: CorpusOptions) -> bool:
-    """Return whether a corpus is of documents: it is said to be, or can be nothing else."""
-    if corpus.input_format != "auto":
-        return corpus.input_format == "documents"
-    files = folder_files(corpus.path)[0] if corpus.path.is_dir() else [corpus.path]
-    return bool(files) and all(split_compression(file)[0] in DOCUMENT_SUFFIXES for file in files)
-
-
 def group_files(run: RunContext, side: str) -> list[DocumentFiles]:
     """Return the groups of a side's files of documents; one without files if it has none."""
     corpus = run.options.side(side)
-    if not is_documents(corpus):
+    if not is_documents(corpus.path, corpus.input_format):
         return [DocumentFiles(side=side, index=0, files=(), is_only_file=False)]
     files = document_files(corpus.path)
     groups: list[list[tuple[str, Place]]] = []

@@ -33,6 +33,7 @@ def suspects(
         ratio=usual_ratio(source, target),
         lists=[np.array(side, dtype=np.int64) for side in lists],
         languages=("de", "en"),
+        scripts=("LATIN", "LATIN"),
     )
 
 
@@ -65,6 +66,19 @@ def test_the_usual_ratio_is_that_of_the_best_pairs() -> None:
         ("numbers", "12 von 30 Leuten", "12 of thirty, or 40 %", False),
         ("numbers", "1.234.567,8 Euro", "1,234,567.8 euros", False),
         ("numbers", "10 000 Euro", "10,000 euros", False),
+        ("urls", "Mehr auf www.example.de/a.", "More at www.example.de/a", False),
+        ("urls", "Mehr auf www.example.de/a", "More at www.example.de/b", True),
+        ("urls", "Schreiben Sie an info@example.de", "Write to us", True),
+        ("urls", GERMAN, ENGLISH, False),
+        ("script", GERMAN, "The children \u0438\u0433\u0440", False),
+        (
+            "script",
+            GERMAN,
+            "\u0434\u0435\u0442\u0438 play \u0438\u0433\u0440\u0430\u044e\u0442",
+            True,
+        ),
+        ("script", "\u05e9\u05dc\u05d5\u05dd", ENGLISH, True),
+        ("script", "12", "34", False),
         ("language", GERMAN, ENGLISH, False),
         ("language", ENGLISH, ENGLISH, True),
         ("language", GERMAN, GERMAN, True),

@@ -219,6 +219,76 @@ def test_what_is_shown_and_summed_up(
     ]
 
 
+@pytest.mark.parametrize("ending", ["tsv", "jsonl"])
+def test_a_table_of_all_languages(folder: Path, tmp_path: Path, ending: str, mine: Mine) -> None:
+    """Languages that share sentences are clustered by them, each once in a cluster."""
+    found = mine("out", "--multiway", "--format", ending, "--threshold", "1.05")
+    lines = found[f"multiway.{ending}"].decode().splitlines()
+    names = sorted(LANGUAGES)
+    pairs = {
+        (one, other): {
+            tuple(line.split("\t")[1:])
+            if ending == "tsv"
+            else (json.loads(line)["source_text"], json.loads(line)["target_text"])
+            for line in found[f"{one}-{other}.{ending}"].decode().splitlines()
+        }
+        for one in names
+        for other in names
+        if one < other
+    }
+    if ending == "tsv":
+        assert lines.pop(0).split("\t") == ["languages", "links", "score", *names]
+        rows = [line.split("\t") for line in lines]
+        table = [
+            (int(row[0]), int(row[1]), float(row[2]), dict(zip(names, row[3:], strict=True)))
+            for row in rows
+        ]
+    else:
+        table = [
+            (
+                *(record[name] for name in ("languages", "links", "score")),
+                {name: sentence["text"] for name, sentence in record["sentences"].items()},
+            )
+            for record in map(json.loads, lines)
+        ]
+    order = [(-size, -score) for size, _, score, _ in table]
+    assert order == sorted(order)
+    for size, links, score, sentences in table:
+        there = {name: text for name, text in sentences.items() if text}
+        assert len(there) == size >= 2
+        within = sum(
+            (there[one], there[other]) in texts
+            for (one, other), texts in pairs.items()
+            if one in there and other in there
+        )
+        assert size - 1 <= links == within
+        assert score > 1.05
+    # de and fr, en and zh have sentences in common.
+    both = [(sentences.get("de"), sentences.get("fr")) for *_, sentences in table]
+    assert sum(one == other for one, other in both if one) == 20
+
+
+def test_a_pair_whose_errors_cannot_be_estimated_keeps_no_other_back(
+    folder: Path,
+    tmp_path: Path,
+    tiny_encoder: str,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    run = ["--languages", str(folder), "-o", str(tmp_path / "out"), "--encoder", tiny_encoder]
+    with caplog.at_level(logging.WARNING, logger="pipelines"):
+        assert mine_corpus([*run, "--fdr", "0.05", "--pairs", "de-en,fr-zh"]) == 0
+    assert (tmp_path / "out" / "de-en.tsv").read_bytes() == b""
+    assert any(
+        line.startswith("de-en: ") and line.endswith("are needed; none of its pairs is written")
+        for line in caplog.messages
+    )
+    error = capsys.readouterr().err
+    line = next(line for line in error.splitlines() if line.startswith("de-en"))
+    assert line.startswith("de-en  60 x 70 sentences, 0 pairs; wrong: ")
+    assert "pairs are too few to estimate how many are wrong" in line
+
+
 @pytest.mark.parametrize(
     ("options", "line"),
     [

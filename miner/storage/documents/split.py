@@ -7,18 +7,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from miner.storage.corpus.filesets import ABOUT
+from miner.languages import language_of
+from miner.storage.corpus.filesets import ABOUT, folder_files, named
+from miner.storage.corpus.formats import DOCUMENT_SUFFIXES
 from miner.storage.corpus.records import CorpusError
 from miner.storage.documents.formats import FORMATS, reader_of
 from miner.storage.documents.records import Broken, Document, Found, read_found
 from miner.storage.documents.sentences import document_sentences
 from miner.storage.places import Place
 from miner.storage.remote import RemotePath
+from miner.storage.streams import split_compression
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 BATCH_ROWS = 8192
+SHOWN_LANGUAGES = 3
+PLACE = "#char="  # between a sentence's document and where it is there, in its id
 
 NamedPlace = tuple[str, Place]
 """A file and its name in the corpus."""
@@ -26,17 +31,43 @@ NamedPlace = tuple[str, Place]
 
 @dataclass(kw_only=True)
 class SplitCounts:
-    """What became of documents: ``documents`` = those split + all of ``broken``."""
+    """What became of documents: ``documents`` = those split + all of ``broken``.
+
+    ``languages`` counts the sentences of each.
+    """
 
     documents: int = 0
-    sentences: int = 0
+    languages: Counter[str] = field(default_factory=Counter)
     broken: Counter[Broken] = field(default_factory=Counter)
 
     def describe(self) -> str:
         """Return a line for people."""
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.broken.items())
         left_out = f"; left out: {reasons}" if reasons else ""
-        return f"{self.documents:,} documents, {self.sentences:,} sentences{left_out}"
+        shares = ", ".join(
+            f"{count / self.sentences:.0%} {language}"
+            for language, count in self.languages.most_common(SHOWN_LANGUAGES)
+        )
+        languages = f" ({shares})" if shares else ""
+        return f"{self.documents:,} documents, {self.sentences:,} sentences{languages}{left_out}"
+
+    @property
+    def sentences(self) -> int:
+        """All sentences."""
+        return self.languages.total()
+
+
+def is_documents(path: Place, input_format: str) -> bool:
+    """Return whether a corpus is of documents: it is said to be, or can be nothing else."""
+    if input_format != "auto":
+        return input_format == "documents"
+    files = folder_files(path)[0] if path.is_dir() else [path]
+    return bool(files) and all(split_compression(file)[0] in DOCUMENT_SUFFIXES for file in files)
+
+
+def describe_documents(folder: Place) -> str:
+    """Return a line that says which files of a folder are read."""
+    return f"{folder}: reads {named([name for name, _ in document_files(folder)])}"
 
 
 def document_files(path: Place) -> list[NamedPlace]:
@@ -105,7 +136,10 @@ def read_documents(files: Sequence[NamedPlace]) -> Iterator[Document]:
 def split_documents(
     documents: Iterator[Document], counts: SplitCounts, *, language: str | None = None
 ) -> Iterator[pa.Table]:
-    """Yield the sentences in tables of ``split_schema``, and count."""
+    """Yield the sentences in tables of ``split_schema``, and count.
+
+    ``language`` (ISO 639-1) decides how they are split; each sentence's own is identified.
+    """
     rows: list[tuple[str, str, str]] = []
     for document in documents:
         counts.documents += 1
@@ -114,12 +148,10 @@ def split_documents(
             continue
         rows += sentence_rows(document, language)
         if len(rows) >= BATCH_ROWS:
-            counts.sentences += len(rows)
-            yield _table(rows)
+            yield _table(rows, counts)
             rows = []
     if rows:
-        counts.sentences += len(rows)
-        yield _table(rows)
+        yield _table(rows, counts)
 
 
 def sentence_rows(
@@ -131,19 +163,21 @@ def sentence_rows(
     ``guide.txt#char=120,188`` (RFC 5147).
     """
     for sentence in document_sentences(document, language):
-        place = f"{document.name}#char={sentence.start},{sentence.end}"
+        place = f"{document.name}{PLACE}{sentence.start},{sentence.end}"
         yield place, document.name, sentence.text
 
 
 def split_schema() -> pa.Schema:
-    """The Arrow schema of sentences: id, doc, text."""
+    """The Arrow schema of sentences: id, doc, text, language."""
     import pyarrow as pa
 
-    return pa.schema({"id": pa.string(), "doc": pa.string(), "text": pa.string()})
+    return pa.schema({name: pa.string() for name in ("id", "doc", "text", "language")})
 
 
-def _table(rows: Sequence[tuple[str, str, str]]) -> pa.Table:
+def _table(rows: Sequence[tuple[str, str, str]], counts: SplitCounts) -> pa.Table:
     import pyarrow as pa
 
     columns = [list(column) for column in zip(*rows, strict=True)]
-    return pa.table(columns, schema=split_schema())
+    languages = [language_of(text) for text in columns[-1]]
+    counts.languages.update(languages)
+    return pa.table([*columns, languages], schema=split_schema())

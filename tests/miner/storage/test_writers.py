@@ -4,12 +4,15 @@ import gzip
 import json
 import re
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from xml.etree import ElementTree
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from miner.storage.pairs import Origin, OutputError, check_output, write_pairs
 from miner.storage.writers import FORMATS, Output, tmx
@@ -90,6 +93,58 @@ def test_lines(tmp_path: Path, compression: str) -> None:
     for language, side in (("de", "source"), ("en", "target")):
         lines = read(tmp_path / f"out.{language}.txt{compression}").decode().splitlines()
         assert lines == [on_a_line(pair[f"{side}_text"]) for pair in PAIRS]
+
+
+TEXTS = st.lists(
+    st.tuples(
+        *[
+            st.text(
+                st.characters(exclude_categories=["Cs"]) | st.sampled_from([*BREAKS, *"]]>&<\"'"])
+            )
+        ]
+        * 2
+    ),
+    max_size=5,
+)
+
+
+@given(TEXTS)
+@settings(deadline=None, max_examples=60)
+def test_any_text_is_read_back_from_every_format(texts: list[tuple[str, str]]) -> None:
+    """Bytes for bytes where the format can hold it, else with a space for what it cannot."""
+    pairs = [
+        record(row, source_text=one, target_text=other, source_doc=other)
+        for row, (one, other) in enumerate(texts)
+    ]
+    given_pairs = [table(*pairs)] if pairs else []
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        for ending in ("tsv", "jsonl", "parquet", "tmx", "dataset", "%"):
+            write_pairs(folder / f"out.{ending}", given_pairs, origin=ORIGIN)
+        rows = [line.split("\t")[1:] for line in lines_of(folder / "out.tsv")]
+        assert rows == [[on_a_line(one), on_a_line(other)] for one, other in texts]
+        assert [json.loads(line) for line in lines_of(folder / "out.jsonl")] == pairs
+        assert pq.read_table(folder / "out.parquet").to_pylist() == pairs
+        assert pq.read_table(folder / "out.dataset" / "pairs.parquet").to_pylist() == pairs
+        assert lines_of(folder / "out.de") == [on_a_line(one) for one, _ in texts]
+        assert lines_of(folder / "out.en") == [on_a_line(other) for _, other in texts]
+        root = ElementTree.parse(folder / "out.tmx").getroot()
+    check_by_dtd(root)
+    found = [[seg.text or "" for seg in unit.iter("seg")] for unit in root.iter("tu")]
+    assert found == [[in_xml(one), in_xml(other)] for one, other in texts]
+
+
+def lines_of(path: Path) -> list[str]:
+    """As any reader cuts a file: at everything that some take for the end of a line."""
+    return path.read_bytes().decode().splitlines()
+
+
+def test_datasets_loads_the_folder(tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    folder = tmp_path / "news.dataset"
+    write_pairs(folder, [table(*PAIRS)], origin=ORIGIN)
+    loaded = datasets.load_dataset(str(folder), split="train", cache_dir=str(tmp_path / "cache"))
+    assert loaded.to_list() == PAIRS
 
 
 def test_dataset(tmp_path: Path) -> None:

@@ -35,6 +35,20 @@ def test_a_corpus(
     assert "1 undecodable" in line
 
 
+def test_each_sentence_has_its_language(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    english = "The committee will meet again in the new year to decide on the matter."
+    german = "Der Ausschuss wird im neuen Jahr wieder zusammentreten und darüber entscheiden."
+    folder, out = tmp_path / "in", tmp_path / "out.jsonl"
+    folder.mkdir()
+    (folder / "a.txt").write_text(f"{english} {german} {english}", encoding="utf-8")
+    assert adit(["split", str(folder), "-o", str(out)]) == 0
+    found = [
+        json.loads(line)["language"] for line in out.read_text(encoding="utf-8").split("\n")[:-1]
+    ]
+    assert found == ["en", "de", "en"]
+    assert "3 sentences (67% en, 33% de)" in capsys.readouterr().err
+
+
 def test_bad_input(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "a.txt").unlink()
     for arguments in (
@@ -61,7 +75,9 @@ def test_folders_of_documents_are_mined_in_one_command(
             page = f"<html><body><article><p>{text}</p></article></body></html>"
             (side / f"page{part}{suffix}").write_text(page if suffix == ".html" else text)
     (sides[0] / f"broken{suffix}").write_bytes(b"" if suffix == ".html" else b"\xff.")
-    options = [] if suffix == ".html" else ["--input-format", "documents"]
+    options = ["--scope", "corpus"]
+    if suffix == ".txt":
+        options += ["--input-format", "documents"]
     if suffix == ".html":
         pytest.importorskip("trafilatura")
     outputs = []

@@ -71,6 +71,7 @@ class Book:
             inputs += [f"--{side}-embeddings", str(self.folder / f"{name}.npy")]
         out = self.folder / output
         listed = ["--document-pairs", str(self.folder / "pairs.tsv"), "--alignment", "monotone"]
+        listed += ["--score", "margin"]
         assert mine_corpus([*inputs, "-q", "-o", str(out), *listed, *options]) == 0
         return out
 
@@ -157,6 +158,22 @@ def test_texts_and_ids_are_merged(book: Book, whole: Path) -> None:
 @pytest.mark.parametrize("options", [["--shards", "7"], ["--shards", "2", "--workers", "2"]])
 def test_shards_and_workers_change_no_byte(book: Book, whole: Path, options: list[str]) -> None:
     assert book.mine("cut.jsonl", *options).read_bytes() == whole.read_bytes()
+
+
+def test_another_margin_aligns_nothing_again(book: Book, whole: Path) -> None:
+    work = book.folder / "work"
+
+    def seals() -> dict[str, int]:
+        found = work.rglob("seal.json")
+        return {path.parent.relative_to(work).as_posix(): path.stat().st_mtime_ns for path in found}
+
+    before = seals()
+    again = book.mine("again.jsonl", "--work-dir", str(work))
+    assert again.read_bytes() == whole.read_bytes()
+    assert seals() == before
+    book.mine("other.jsonl", "--work-dir", str(work), "--margin", "distance")
+    assert {name for name, at in seals().items() if before[name] != at} == {"pairs"}
+    book.mine("whole.jsonl", "--work-dir", str(work))
 
 
 def test_other_formats_and_a_threshold(book: Book, whole: Path) -> None:

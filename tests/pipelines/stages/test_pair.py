@@ -87,6 +87,14 @@ def test_shards_and_workers_change_no_byte(
     assert mine(folder, "cut", *options) == whole
 
 
+def test_another_k_pairs_no_document_again(folder: Path, whole: tuple[bytes, bytes]) -> None:
+    work = folder / "whole-work"
+    before = {path: path.stat().st_mtime_ns for path in work.glob("documents/**/seal.json")}
+    assert len(before) == 3
+    assert mine(folder, "whole", "-k", "2")[1] == whole[1]
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
 def test_a_pair_is_found_in_its_documents(whole: tuple[bytes, bytes]) -> None:
     pairs = {tuple(line.split("\t")[:2]) for line in whole[1].decode().splitlines()}
     records = [json.loads(line) for line in whole[0].splitlines()]

@@ -13,13 +13,14 @@ import pytest
 
 from miner.storage.corpus.filesets import CorpusReader
 from miner.storage.documents.records import Document, Raw
+from miner.storage.documents.split import is_documents
 from pipelines.cli.mine import mine_corpus
 from pipelines.context import RunContext
 from pipelines.job import job_of
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.stages import split
 from pipelines.stages.read import read_side
-from pipelines.stages.split import is_documents, split_side
+from pipelines.stages.split import split_side
 from tests.pipelines.worlds import read_jsonl
 
 DOCUMENTS = 23
@@ -126,7 +127,7 @@ def test_every_record_is_accounted_for(folder: Path, tmp_path: Path) -> None:
     assert facts["rejected"] == {"malformed": 1, "undecodable": 1, "unreadable file": 1}
 
 
-@pytest.mark.parametrize("options", [["--shards", "3"], ["--workers", "2"]])
+@pytest.mark.parametrize("options", [["--shards", "3", "--memory", "4GB"], ["--workers", "2"]])
 def test_the_same_bytes_for_any_shards_and_workers(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str]
 ) -> None:
@@ -143,13 +144,25 @@ def test_the_same_bytes_for_any_shards_and_workers(
     assert first["source_id"].startswith(f"{first['source_doc']}#char=")
 
 
+def test_quotes_make_no_other_sentence(tmp_path: Path) -> None:
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    quotes = ("\u201c\u201d\u2019", '""\'', "«»'")
+    texts = [f"He said {one}Yes{other}, didn{third}t he?" for one, other, third in quotes]
+    for number, text in enumerate(texts):
+        (folder / f"{number}.txt").write_text(text, encoding="utf-8")
+    (shard,) = read_side(context(folder, tmp_path / "work"), "source")
+    assert shard.read(["text"])["text"].to_pylist() == texts[:1]  # as it was written
+    assert shard.corpus.facts["duplicates"] == 2
+
+
 def test_which_corpora_are_documents(tmp_path: Path) -> None:
     def found(*names: str, input_format: str = "auto") -> bool:
         folder = tmp_path / "-".join(names)
         folder.mkdir()
         for name in names:
             (folder / name).touch()
-        return is_documents(CorpusOptions(path=folder, input_format=input_format))
+        return is_documents(folder, input_format)
 
     assert found("a.html", "b.htm.gz")
     assert not found("a.html", "b.txt")
