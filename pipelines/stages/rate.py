@@ -82,7 +82,7 @@ def advise(run: RunContext, chosen: ChosenPairs) -> dict[str, Any] | None:
     """
     options = run.options
     is_whole = options.threshold == -math.inf and not (options.filters or options.near_duplicates)
-    if options.fdr is not None or not options.align or not is_whole:
+    if options.fdr is not None or not options.by_words or not is_whole:
         return None
     try:
         return _estimate(_calibrate(run, chosen), ADVISED)

@@ -29,10 +29,9 @@ MIN_SHOWN = 0.05  # seconds
 def write_summary(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Write ``run.json`` into the work directory."""
     options = run.options
-    encoder = "precomputed" if options.source.embeddings else run.encoder().name
     summary = {
         "version": product_version(),
-        "encoder": encoder,
+        "encoder": run.encoder_name,
         "options": json.loads(json.dumps(dataclasses.asdict(options), default=str)),
         **{side: _side(run, chosen, side) for side in SIDES},
         **chosen.pairs.facts,
@@ -60,7 +59,7 @@ def _side(run: RunContext, chosen: ChosenPairs, side: str) -> dict[str, Any]:
     facts = shards[0].shard.corpus.facts
     return {
         "path": str(run.options.side(side).path),
-        "language": describe_language(run.options, side, facts["languages"]),
+        "language": describe_language(run.options, side),
         "read": facts["read"],
         "rejected": facts["rejected"],
         "first_rejected": facts["first_rejected"],

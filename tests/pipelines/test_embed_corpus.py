@@ -81,7 +81,7 @@ def test_mining_embedded_corpora_finds_what_mining_with_the_encoder_finds(
     for corpus, path in zip(corpora, vectors, strict=True):
         arguments = [str(corpus), "-o", str(path), "--encoder", tiny_encoder, "--dtype", dtype]
         assert embed_corpus([*arguments, "-q"]) == 0
-    common = [*map(str, corpora), "-q", "-o"]
+    common = [*map(str, corpora), "-q", "--score", "margin", "-o"]
     direct, given = tmp_path / "direct.jsonl", tmp_path / "given.jsonl"
     assert mine_corpus([*common, str(direct), "--encoder", tiny_encoder]) == 0
     sides = ["--src-embeddings", str(vectors[0]), "--tgt-embeddings", str(vectors[1])]
