@@ -128,6 +128,12 @@ class MiningOptions:
         return self.workers == 1 and self.runner is None
 
     @property
+    def only_packaged(self) -> bool:
+        """Whether Beam is to write the job to a file, which an engine is given later."""
+        names = [option.partition("=")[0] for option in self.beam_options]
+        return "--output_executable_path" in names
+
+    @property
     def margin_threshold(self) -> float:
         """The threshold where it is one of margins; none where words change the scores."""
         return -math.inf if self.by_words else self.threshold

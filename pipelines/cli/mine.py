@@ -99,8 +99,11 @@ def _mine(args: argparse.Namespace) -> int:
         options = mining_options(args, work_dir, *_sides(args))
         try:
             run(options, monitor)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(_after_interrupt(args)) from None
+        except KeyboardInterrupt as interrupt:
+            raise KeyboardInterrupt(f"{interrupt}{_after_interrupt(args)}") from None
+        if options.only_packaged:
+            sys.stderr.write("the job is packaged; run it on its engine, such as by flink run\n")
+            return 0
         summary = read_summary(options.work_dir)
     if not args.quiet:
         peak = max(peak_bytes(), monitor.peak_bytes)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from miner.languages import identifier
 from miner.storage import cache
 from miner.storage.atomic import TEMPORARY
+from miner.storage.places import remove_tree
 from miner.storage.remote import RemotePath
 from miner.threads import usable_cores
 from pipelines.context import RunContext
@@ -93,7 +94,7 @@ def _usable_workers(workers: int) -> int:
 
 
 def _sweep(options: MiningOptions) -> None:
-    """Remove the files that a run which was killed on this machine has left half written."""
-    if options.runner is None and not isinstance(options.work_dir, RemotePath):
-        for path in options.work_dir.rglob(f"{TEMPORARY}*"):
-            path.unlink(missing_ok=True)
+    """Remove what a run that was killed has left half written."""
+    if not isinstance(options.work_dir, RemotePath):
+        for path in list(options.work_dir.rglob(f"{TEMPORARY}*")):
+            remove_tree(path) if path.is_dir() else path.unlink(missing_ok=True)

@@ -106,7 +106,7 @@ def test_a_run_that_failed_while_it_aligned_goes_on(
     assert mine_corpus([*aligned, str(tmp_path / "again.tsv")]) == 0
     assert (tmp_path / "again.tsv").read_bytes() == (tmp_path / "out.tsv").read_bytes()
     assert kept.items() <= snapshot(work).items()
-    assert not list(work.glob("*/scratch"))
+    assert not list(work.glob("*/.adit-*"))
 
 
 def test_nothing_is_made_again(corpora: Corpora, tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_nothing_is_made_again(corpora: Corpora, tmp_path: Path) -> None:
     first = (tmp_path / "out.tsv").read_bytes()
     assert mine_corpus(aligned) == 0
     assert snapshot(work / "aligned") == before
-    assert not list(work.glob("*/scratch"))
+    assert not list(work.glob("*/.adit-*"))
     assert (tmp_path / "out.tsv").read_bytes() == first
 
 
