@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test check lint types pytest coverage format dist clean
+.PHONY: help install demo test clusters check lint types pytest coverage format dist clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,7 +29,7 @@ $(INSTALLED): pyproject.toml setup.py constraints.txt
 
 demo: $(INSTALLED) ## Mine the bundled sample, show the best pairs, score them
 	@mkdir -p $(dir $(DEMO_PAIRS))
-	$(BIN)/adit mine $(SAMPLE).de $(SAMPLE).en --align -o $(DEMO_PAIRS)
+	$(BIN)/adit mine $(SAMPLE).de $(SAMPLE).en -o $(DEMO_PAIRS)
 	@echo; echo "The best pairs: score, source, target"
 	@$(BIN)/python -c '$(SHOW_PAIRS)' $(DEMO_PAIRS)
 	@echo
@@ -58,6 +58,10 @@ pytest: $(INSTALLED)
 
 coverage: $(INSTALLED) ## Tests with line coverage
 	@$(BIN)/python -m pytest --numprocesses auto --quiet $(PYTEST_FLAGS) --cov --cov-report=term
+
+clusters: export OMP_NUM_THREADS = 1
+clusters: $(INSTALLED) ## Start Flink, Spark and Prism here, run the graph on them, end them
+	@$(BIN)/python -m pytest --quiet -rs -m clusters tests/clusters
 
 format: $(INSTALLED) ## Sort imports, mend what ruff can, format
 	@$(BIN)/ruff check --fix-only --quiet

@@ -25,7 +25,7 @@ def rates(work_dir: Path) -> Iterator[float]:
     """Shards a second of each process that has encoded some, from the end of its first on."""
     for path in (work_dir / "progress").glob("*.jsonl"):
         lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        ends = [since + seconds for name, _, seconds, since in lines if name == "embed_shard"]
+        ends = [line["since"] + line["seconds"] for line in lines if line["stage"] == "embed_shard"]
         if len(ends) > 1:
             yield (len(ends) - 1) / (ends[-1] - ends[0])
 

@@ -15,4 +15,4 @@ WORKDIR /opt/adit
 COPY . .
 RUN pip install --no-cache-dir --index-url "$TORCH_INDEX" --extra-index-url https://pypi.org/simple \
         --constraint constraints.txt ".[$EXTRAS]" \
-    && python -c "import pipelines.run.graph, miner.knn.exact, faiss, torch; from encoder import load_encoder; load_encoder()"
+    && python -c "import pipelines.run.beam, miner.knn.exact, faiss, torch; from encoder import load_encoder; load_encoder()"

@@ -6,9 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from encoder import BUNDLED, load_encoder
+from encoder.coverage import find_coverage, read_coverage
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from encoder import Encoder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +33,32 @@ class Words:
 class WordEncoder(Protocol):
     """An encoder that has vectors of words, too."""
 
+    name: str
+
     def words(self, sentences: Sequence[str]) -> Words:
         """Return the words of S sentences, in their space; none where nothing is left."""
         ...
+
+
+def word_encoders(
+    encoder: Encoder | None, languages: Sequence[str | None]
+) -> tuple[WordEncoder, ...]:
+    """Return what makes the words of each side: the encoder of their vectors, else the bundled one.
+
+    ``encoder`` is None where vectors are given; ``languages`` are those of the sides (ISO 639).
+
+    Raises:
+        ValueError: the encoder has no words, and the bundled one does not cover a language well.
+    """
+    if isinstance(encoder, WordEncoder):
+        own = (encoder.for_language(language) for language in languages)
+        return tuple(each for each in own if isinstance(each, WordEncoder))
+    known = read_coverage(BUNDLED)
+    for language in languages:
+        coverage = find_coverage(known, language) if language else None
+        if coverage is None or coverage.quality == "weak":
+            raise ValueError(
+                f"the encoder has no vectors of words, and those of {BUNDLED} do not cover "
+                f"{language or 'a language that was not recognised'} well"
+            )
+    return word_encoders(load_encoder(), languages)

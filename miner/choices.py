@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-# Each is a function of this name: in miner.margin, miner.selection and miner.filters.
+# Each but SCORES is a function of this name: in miner.margin, miner.selection and miner.filters.
 MARGINS = ("ratio", "distance", "absolute", "csls")
 RETRIEVALS = ("max", "intersect", "forward", "backward")
+SCORES = ("words", "margin")
 FILTERS = ("short", "length", "copied", "numbers", "urls", "script", "hub", "language")
 
 # Whether any sentence may be paired with any of its neighbours, or documents are aligned in order.

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 SAMPLED = 200  # sentences
+FEW = 20  # sentences, of which some are too short to be recognised one by one
 MIN_SHARE = 0.5  # of the sample that a language must have to be the corpus's
 
 # ISO 639-1, and those of ISO 639-3 and 639-2 that have a code there, an encoder of LASER's or a set
@@ -39,9 +40,17 @@ CODES = frozenset(
 
 
 def language_shares(texts: Sequence[str]) -> dict[str, float]:
-    """Return the share of each language (ISO 639-1) in an even sample, the largest first."""
+    """Return the share of each language (ISO 639-1) in an even sample, the largest first.
+
+    Fewer than ``FEW`` texts are taken as one, whose language comes with its probability.
+    """
     step = max(1, len(texts) // SAMPLED)
     sample = texts[::step][:SAMPLED]
+    if not sample:
+        return {}
+    if len(sample) < FEW:
+        code, probability = identifier().classify(" ".join(sample))
+        return {str(code): float(probability)}
     votes = Counter(map(language_of, sample))
     return {code: count / len(sample) for code, count in votes.most_common()}
 
@@ -54,6 +63,11 @@ def language_of(text: str) -> str:
 def main_language(shares: Mapping[str, float]) -> str | None:
     """Return the language that most sentences are in, if there is one."""
     return next((code for code, share in shares.items() if share >= MIN_SHARE), None)
+
+
+def seen_language(texts: Sequence[str]) -> str | None:
+    """Return the language that texts are in by a sample of them; None if it is not recognised."""
+    return main_language(language_shares(texts))
 
 
 _loading = threading.Lock()

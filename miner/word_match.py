@@ -51,6 +51,14 @@ class Words(Protocol):
         ...
 
 
+class WordMaker(Protocol):
+    """What has vectors of words, such as ``encoder.words.WordEncoder``."""
+
+    def words(self, sentences: Sequence[str]) -> Words:
+        """Return the words of P sentences."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Alignment:
     """How P pairs match; all arrays are float64 (P,).
@@ -94,20 +102,21 @@ def match_words(source: Words, target: Words) -> tuple[FloatArray, FloatArray]:
 
 
 def align_texts(
-    words: Callable[[Sequence[str]], Words],
+    encoders: Sequence[WordMaker],
     source: Sequence[str],
     target: Sequence[str],
     *,
     progress: Callable[[int], object] = lambda pairs: None,
 ) -> Alignment:
-    """Hold P pairs of sentences against each other, whose words ``words`` gives.
+    """Hold P pairs of sentences against each other; each side has its maker of words.
 
     ``progress`` is called with the number of pairs done since the last call.
     """
     parts = []
     for start in range(0, max(1, len(source)), TEXTS):
         texts = source[start : start + TEXTS], target[start : start + TEXTS]
-        parts.append(match_words(words(texts[0]), words(texts[1])))
+        words = [own.words(part) for own, part in zip(encoders, texts, strict=True)]
+        parts.append(match_words(words[0], words[1]))
         progress(len(texts[0]))
     coverage, log_ratio = map(np.concatenate, zip(*parts, strict=True))
     _, unmatched = shared_and_unmatched_numbers(source, target)
@@ -124,17 +133,14 @@ def usual_log_ratio(alignment: Alignment) -> float:
     return float(np.median(log_ratios)) if len(log_ratios) else 0.0
 
 
-def check_fitted(margin: str) -> None:
-    """Refuse margins of another scale than the one that the weights were fitted to.
-
-    Raises:
-        ValueError: any but ``FITTED_MARGIN``.
-    """
-    if margin != FITTED_MARGIN:
-        raise ValueError(
-            f"--align: its weights were fitted to the {FITTED_MARGIN} margin, not to {margin}; "
-            f"use --margin {FITTED_MARGIN}"
-        )
+def why_unfitted(margin: str) -> str | None:
+    """Return why margins of another scale than ``FITTED_MARGIN`` cannot be added to; else None."""
+    if margin == FITTED_MARGIN:
+        return None
+    return (
+        f"the weights of words were fitted to the {FITTED_MARGIN} margin, not to {margin}; use "
+        f"--margin {FITTED_MARGIN}"
+    )
 
 
 def aligned_scores(margins: FloatArray, alignment: Alignment, *, usual: float) -> FloatArray:

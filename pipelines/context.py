@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from encoder import Encoder, load_encoder
-from encoder.words import WordEncoder
-from miner.storage.layout import WorkFolder
+from encoder.words import WordEncoder, word_encoders
+from miner.storage.layout import SIDES, WorkFolder
 from pipelines.job import WHOLE, Job
 from pipelines.options import MiningOptions
 from pipelines.progress import Monitor
@@ -38,6 +40,13 @@ class RunContext:
         context._encoders = self._encoders
         return context
 
+    def decided(self, parts: Mapping[str, MiningOptions]) -> RunContext:
+        """Return the whole run with other options for some of its parts."""
+        job = replace(self.job, parts={**self.job.parts, **parts})
+        context = RunContext(job, self.monitor)
+        context._encoders = self._encoders
+        return context
+
     def encoder(self, language: str | None = None) -> Encoder:
         """Return the run's encoder with what it does to a language; it is loaded once.
 
@@ -46,19 +55,35 @@ class RunContext:
         """
         return self._encoders.get(self.options, language)
 
-    def word_encoder(self) -> WordEncoder:
-        """Return the run's encoder.
+    def side_encoder(self, side: str) -> Encoder:
+        """Return the run's encoder for the language that a side is in."""
+        return self.encoder(self.options.side(side).decided_language)
+
+    @property
+    def encoder_name(self) -> str:
+        """The names of the encoders of both sides, one if they are the same."""
+        if self.options.source.embeddings is not None:
+            return "precomputed"
+        return _joined(self.side_encoder(side) for side in SIDES)
+
+    @property
+    def words_name(self) -> str:
+        """The names of what makes the words of both sides, one if they are the same."""
+        return _joined(self.word_encoders())
+
+    def word_encoders(self) -> tuple[WordEncoder, ...]:
+        """Return what makes the words of both sides.
 
         Raises:
-            ValueError: it has no vectors of words.
+            ValueError: nothing can.
         """
-        encoder = self.encoder()
-        if not isinstance(encoder, WordEncoder):
-            raise ValueError(
-                f"--align: the encoder {self.options.encoder} has no vectors of words; choose "
-                "mini, or a folder that train-encoder made of a bag"
-            )
-        return encoder
+        encoder = None if self.options.source.embeddings is not None else self.encoder()
+        languages = [self.options.side(side).decided_language for side in SIDES]
+        return self._encoders.words(encoder, *languages)
+
+
+def _joined(encoders: Iterable[Encoder | WordEncoder]) -> str:
+    return "+".join(dict.fromkeys(encoder.name for encoder in encoders))
 
 
 class _Encoders:
@@ -68,6 +93,7 @@ class _Encoders:
         self._loading = threading.Lock()
         self._loaded: Encoder | None = None
         self._prepared: dict[str | None, Encoder] = {}
+        self._words: dict[tuple[str | None, ...], tuple[WordEncoder, ...]] = {}
 
     def get(self, options: MiningOptions, language: str | None) -> Encoder:
         with self._loading:
@@ -76,3 +102,9 @@ class _Encoders:
             if language not in self._prepared:
                 self._prepared[language] = self._loaded.for_language(language)
             return self._prepared[language]
+
+    def words(self, encoder: Encoder | None, *languages: str | None) -> tuple[WordEncoder, ...]:
+        with self._loading:
+            if languages not in self._words:
+                self._words[languages] = word_encoders(encoder, languages)
+            return self._words[languages]

@@ -32,6 +32,11 @@ class Job:
     pairs: Sequence[str]
 
     @property
+    def working(self) -> list[str]:
+        """The parts that something is done for: corpora are read for them, or they are mined."""
+        return list(dict.fromkeys([*(part for part, _ in self.corpora), *self.pairs]))
+
+    @property
     def whole(self) -> MiningOptions:
         """The options of the whole run."""
         return self.parts[WHOLE]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from miner.choices import (
@@ -13,11 +13,13 @@ from miner.choices import (
     MARGINS,
     MONOTONE,
     RETRIEVALS,
+    SCORES,
     SEARCH_PRECISIONS,
     check_choice,
 )
 from miner.extras import require
 from miner.knn.method import AUTO, CorpusMethod, IndexSpec, parse_method
+from miner.languages import main_language
 from miner.storage.layout import CORPUS, DOCUMENT, OWN_FOLDERS, SCOPES, SIDES, SOURCE
 from miner.storage.places import Place, lies_in, same_file
 from miner.storage.writers import Origin, Output
@@ -26,18 +28,29 @@ if TYPE_CHECKING:
     from encoder import Precision
     from miner.knn.core.codes import Precision as SearchPrecision
 
+WORDS, MARGIN = SCORES
 ROWS_PER_SHARD = 1 << 18  # 262,144 float32 vectors of 384 dimensions are 400 MB
 
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusOptions:
-    """One side: its text and, if they were made elsewhere, its vectors."""
+    """One side: its text and, if they were made elsewhere, its vectors.
+
+    ``language`` is the one given; ``shares`` are those of languages in a sample of the text, the
+    largest first (``pipelines.stages.language``).
+    """
 
     path: Place
     language: str | None = None
+    shares: Mapping[str, float] = field(default_factory=dict)
     input_format: str = "auto"
     embeddings: Place | None = None
     dim: int | None = None
+
+    @property
+    def decided_language(self) -> str | None:
+        """The language that the side is encoded as: the one given, else the one seen, if any."""
+        return self.language or main_language(self.shares)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,10 +60,10 @@ class MiningOptions:
     ``memory`` is in bytes, None for no bound; shards have at most ``rows_per_shard`` rows, and
     fewer where memory asks for it (``pipelines.resources.fitting``). ``workers`` are processes on
     this machine; ``runner`` is Beam's name of another engine, which ``beam_options`` are for.
-    ``margin_scope`` is that of ``scope`` if None. With ``scope`` document, ``document_pairs`` None
-    has documents paired by what they say, those that score ``document_threshold`` and more.
-    ``corpus_names`` are what both corpora are called in a work folder that other pairs share
-    (``miner.storage.layout``).
+    ``score`` is one of ``SCORES``, None for words where they can be compared; ``margin_scope`` is
+    that of ``scope`` if None. With ``scope`` document, ``document_pairs`` None has documents paired
+    by what they say, those that score ``document_threshold`` and more. ``corpus_names`` are what
+    both corpora are called in a work folder that other pairs share (``miner.storage.layout``).
     """
 
     source: CorpusOptions
@@ -62,7 +75,7 @@ class MiningOptions:
     margin: str = "ratio"
     retrieval: str = "max"
     threshold: float = -math.inf
-    align: bool = False
+    score: str | None = None
     fdr: float | None = None
     top: int | None = None
     index: str = "auto"
@@ -115,9 +128,25 @@ class MiningOptions:
         return self.workers == 1 and self.runner is None
 
     @property
+    def only_packaged(self) -> bool:
+        """Whether Beam is to write the job to a file, which an engine is given later."""
+        names = [option.partition("=")[0] for option in self.beam_options]
+        return "--output_executable_path" in names
+
+    @property
     def margin_threshold(self) -> float:
         """The threshold where it is one of margins; none where words change the scores."""
-        return -math.inf if self.align else self.threshold
+        return -math.inf if self.by_words else self.threshold
+
+    @property
+    def by_words(self) -> bool:
+        """Whether pairs are scored by their words, too; only a run has decided that."""
+        return self.score == WORDS
+
+    @property
+    def needs_words(self) -> bool:
+        """Whether it is an error if words cannot be compared."""
+        return self.by_words or self.fdr is not None
 
     @property
     def rejected_output(self) -> Place:
@@ -169,15 +198,13 @@ def check_options(options: MiningOptions) -> None:
     """
     from miner.filters import check_filters
     from miner.storage.pairs import check_output
-    from miner.word_match import check_fitted
 
     if options.k < 1:
         raise ValueError(f"-k {options.k}: a neighbourhood needs at least 1 sentence")
     if math.isnan(options.threshold) or options.threshold == math.inf:
         raise ValueError(f"--threshold {options.threshold}: no pair can score above it")
     check_choice("margin", options.margin, MARGINS)
-    if options.align:
-        check_fitted(options.margin)
+    _check_score(options)
     _check_fdr(options)
     check_choice("retrieval", options.retrieval, RETRIEVALS)
     _check_search_precision(options.search_precision)
@@ -211,13 +238,22 @@ def _check_search_precision(precision: str) -> None:
         require("torch")
 
 
+def _check_score(options: MiningOptions) -> None:
+    from miner.word_match import why_unfitted
+
+    if options.score is not None:
+        check_choice("--score", options.score, SCORES)
+    if options.needs_words and (why := why_unfitted(options.margin)):
+        raise ValueError(f"{'--fdr' if options.fdr else '--score words'}: {why}")
+
+
 def _check_fdr(options: MiningOptions) -> None:
     if options.fdr is None:
         return
     if not 0 < options.fdr < 1:
         raise ValueError(f"--fdr {options.fdr:g}: give a share between 0 and 1, such as 0.05")
-    if not options.align:
-        raise ValueError("--fdr: estimates need scores by words; give --align, too")
+    if options.score == MARGIN:
+        raise ValueError("--fdr: estimates need scores by words; leave out --score margin")
     if options.threshold != -math.inf:
         raise ValueError("--fdr chooses the threshold; leave out --threshold")
 
@@ -260,11 +296,6 @@ def _check_sides(options: MiningOptions) -> None:
         raise ValueError(
             f"{source}: source and target are the same file, "
             "so every sentence would be its own translation; give two corpora"
-        )
-    if vectors and options.align:
-        raise ValueError(
-            "--align compares words, for which the encoder has to be known: it does not go with "
-            "--src-embeddings and --tgt-embeddings"
         )
     if len(vectors) == 1:
         only = "--src-embeddings" if options.source.embeddings else "--tgt-embeddings"

@@ -298,6 +298,18 @@ class ChosenPairs:
         return [found for found in self.shards if found.embedded.shard.side == side]
 
 
+def element_name(element: object) -> str:
+    """Return what tells an element from the others of its stage; a group's order is no matter."""
+    if isinstance(element, list):
+        return min(map(element_name, element))
+    for part in ("embedded", "shard"):
+        if hasattr(element, part):
+            return element_name(getattr(element, part))
+    if isinstance(element, str):
+        return element
+    return str(getattr(element, "name", getattr(element, "index", "")))
+
+
 def tile_list(embedded: EmbeddedShard) -> str:
     """Return how a shard's list is called in the tiles that it was in."""
     return list_name(embedded.shard.side, embedded.shard.index)

@@ -37,6 +37,13 @@ def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> R
     return call
 
 
+def test_scores(run: Run, tmp_path: Path) -> None:
+    for language, words in (("de", "Satz eins zwei"), ("en", "sentence one two")):
+        lines = [f"{words} {number}" for number in range(300)]
+        (tmp_path / f"{language}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert re.search(r"parallel( +[\d.]+){4}\n", run("scores.py", tmp_path, "de"))
+
+
 def test_mine(run: Run) -> None:
     out = run("mine.py", "--rows", 300, "--dim", 32)
     assert "the same pairs: True" in out

@@ -39,7 +39,7 @@ def test_the_tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             subprocess.run(["bash", "-c", line], check=True, env=environment, capture_output=True)
     good = (tmp_path / "good.jsonl").read_text(encoding="utf-8").splitlines()
     assert 100 < len(good) < 200
-    for name in ("pairs.jsonl", "report.html", "distance.jsonl", "aligned.jsonl", "vectors.tsv"):
+    for name in ("pairs.jsonl", "report.html", "distance.jsonl", "margins.jsonl", "vectors.tsv"):
         assert (tmp_path / name).stat().st_size > 0
     assert not (tmp_path / "large.jsonl").exists()
 

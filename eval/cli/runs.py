@@ -36,7 +36,7 @@ def calibrate(argv: Sequence[str] | None, prog: str) -> int:
         prog,
         "Estimate without gold how likely each pair is right: from sentences that are known to "
         "have no translation on the other side, from pairs that were marked as right or wrong, or, "
-        "of a run with --align, from the scores alone.",
+        "of a run scored by words, from the scores alone.",
     )
     _add_output(parser, "pairs with probabilities, .jsonl")
     parser.add_argument(

@@ -71,7 +71,7 @@ def about_scores(run: Run) -> str:
     )
     if name == "absolute":
         margin = "The margin (absolute) is the cosine of the two sentences."
-    if run.options["align"]:
+    if run.by_words:
         return f"Aligned scores add to the margin how well words and numbers match. {margin}"
     return f"Scores are margins. {margin}"
 

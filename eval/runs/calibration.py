@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from encoder import load_encoder
-from encoder.words import WordEncoder
+from encoder.words import word_encoders
 from eval.data.textfiles import read_lines
 from eval.metrics.bootstrap import Interval
 from eval.runs.pairs import write_jsonl
@@ -26,6 +26,7 @@ from miner.fdr import (
 )
 from miner.knn.exact import search_both
 from miner.score_calibration import Calibration
+from miner.storage.layout import SIDES
 from miner.storage.places import Place
 from miner.word_match import align_texts, aligned_scores
 
@@ -71,7 +72,7 @@ class Estimates:
 
 
 def by_scores(run: Run) -> Estimates:
-    """Estimate from the scores alone, which have to be those of ``--align``.
+    """Estimate from the scores alone, which have to be those by words.
 
     Raises:
         ValueError: they are not, or nothing can be estimated from them.
@@ -83,10 +84,10 @@ def by_scores(run: Run) -> Estimates:
                 f"{run.directory}: estimates from the scores alone need all pairs; mine without "
                 f"--{name} (nothing is searched again)"
             )
-    if not run.options["align"]:
+    if not run.by_words:
         raise ValueError(
             f"{run.directory}: scores by margin alone do not say how many pairs are wrong; mine "
-            "with --align (nothing is searched again), or give --decoys-src or --decoys-tgt"
+            "with --score words (nothing is searched again), or give --decoys-src or --decoys-tgt"
         )
     scores = run.pairs.score
     calibration = Calibration.of(scores, run.left_out)
@@ -126,7 +127,7 @@ def fit_null(run: Run, sources: Place | None, targets: Place | None) -> Null:
         )
     encoder = _encoder(run)
     parts = [
-        _scores(run, path, encoder.for_language(run.options[own.name]["language"]), own, base)
+        _scores(run, path, encoder, own, base)
         for path, own, base in (
             (sources, run.source, run.target),
             (targets, run.target, run.source),
@@ -149,9 +150,11 @@ def _encoder(run: Run) -> Encoder:
             "run with --encoder"
         )
     encoder = load_encoder(spec, precision=run.options["precision"])
-    if encoder.name != used:
+    sides = [encoder.for_language(language).name for language in run.languages]
+    name = "+".join(dict.fromkeys(sides))
+    if name != used:
         raise ValueError(
-            f"{spec} is now the encoder {encoder.name}, but the run used {used}, so scores cannot "
+            f"{spec} is now the encoder {name}, but the run used {used}, so scores cannot "
             "be compared; restore that encoder, or mine again with this one"
         )
     return encoder
@@ -160,19 +163,20 @@ def _encoder(run: Run) -> Encoder:
 def _scores(run: Run, path: Place, encoder: Encoder, own: Side, base: Side) -> NDArray[np.float64]:
     """Score what is mined for decoys of the side ``own`` among the sentences of ``base``."""
     texts = [line for line in read_lines(path) if line.strip()]
-    vectors = encoder.encode(texts)
+    language = run.languages[SIDES.index(own.name)]
+    vectors = encoder.for_language(language).encode(texts)
     usable = np.any(vectors, axis=1)
     copies = copied(texts, own.all_texts())
     copies[usable] |= nearly_copied(vectors[usable], own.vectors())
     rows = np.flatnonzero(usable & usable_decoys(copies, texts))
     found, _ = search_both(vectors[rows], base.vectors(), k=run.options["k"])
     pairs = mine_added(found, base.neighbours, _taken(run, base), margin=run.options["margin"])
-    if not run.options["align"]:
+    if not run.by_words:
         return pairs.scores
     theirs = base.texts(base.searched[pairs.rows])
     ours = [texts[row] for row in rows[pairs.queries].tolist()]
-    assert isinstance(encoder, WordEncoder)  # or the run would not have been
-    aligned = align_texts(encoder.words, *((ours, theirs) if own is run.source else (theirs, ours)))
+    words = word_encoders(encoder, run.languages)
+    aligned = align_texts(words, *((ours, theirs) if own is run.source else (theirs, ours)))
     return aligned_scores(pairs.scores, aligned, usual=run.summary["usual_log_ratio"])
 
 

@@ -68,7 +68,7 @@ def explain(run: Run, source: int, target: int) -> Explanation:
         target_mean=other_mean,
         cosine=found[0].cosine if found else None,
         margin=margin,
-        aligned=mined if run.options["align"] else None,
+        aligned=mined if run.by_words else None,
         verdict=_verdict(run, mined, source, target, margin, targets, sources),
     )
 
@@ -117,7 +117,7 @@ def _verdict(
         return f"not mined: neither is among the {run.options['k']} nearest of the other"
     chosen = run.chosen.find(source, target)
     threshold = run.options["threshold"]
-    if run.options["align"]:
+    if run.by_words:
         below = _exact(chosen, source, target) is not None
     else:
         below = threshold is not None and margin <= threshold

@@ -80,6 +80,6 @@ def write_rescored(run: Run, rescored: Rescored, path: Place) -> None:
     """
     order = np.argsort(-rescored.scores, kind="stable")
     figures = {"score": rescored.scores, "margin": run.margins}
-    if run.options["align"]:
+    if run.by_words:
         figures["aligned_score"] = run.pairs.score
     write_jsonl(run, path, order, figures)

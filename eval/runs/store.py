@@ -92,9 +92,20 @@ class Run:
         return options
 
     @property
+    def by_words(self) -> bool:
+        """Whether its pairs are scored by their words, too."""
+        return bool(self.options["score"] == "words")
+
+    @property
+    def languages(self) -> list[str | None]:
+        """The languages that both sides were encoded as."""
+        known = [self.summary[side]["language"] for side in SIDES]
+        return [each["given"] or each["seen"] for each in known]
+
+    @property
     def score_name(self) -> str:
         """What the scores of its pairs are, by which they are ordered and a threshold decides."""
-        return "aligned score" if self.options["align"] else "margin"
+        return "aligned score" if self.by_words else "margin"
 
     @cached_property
     def chosen(self) -> PairFile:
@@ -187,7 +198,7 @@ class Run:
             return work.filtered
         if "fdr" in self.summary:
             return work.rated
-        return work.aligned if self.options["align"] else work.pairs
+        return work.aligned if self.by_words else work.pairs
 
 
 def open_run(directory: Place) -> Run:

@@ -27,6 +27,7 @@ from eval.tasks.mined_splits import (
     tune_and_test,
 )
 from eval.tasks.suite import Figure, Suite, fields_of
+from miner.choices import SCORES
 from miner.margin import MARGINS
 from miner.mining import mine
 from miner.selection import RETRIEVALS
@@ -34,6 +35,7 @@ from miner.selection import RETRIEVALS
 if TYPE_CHECKING:
     from encoder import Encoder
 
+WORDS, MARGIN = SCORES
 ROLES = ("tune", "test")
 TABLE = Table(
     "pair",
@@ -57,7 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("-k", type=positive, default=4, metavar="K", help="neighbourhood size (default: 4)")
     add("--margin", choices=MARGINS, default="ratio", help="margin function (default: ratio)")
     add("--retrieval", choices=RETRIEVALS, default="max", help="selection (default: max)")
-    add("--align", action="store_true", help="score pairs by their words, too, as mine-corpus does")
+    add("--score", choices=SCORES, default=MARGIN, help="as of adit mine (default: margin)")
+    add("--align", action="store_const", const=WORDS, dest="score", help="same as --score words")
     add(
         "--output-dir",
         type=Path,
@@ -82,7 +85,11 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
         for role, result in zip(ROLES, both, strict=True):
             show(_row(role, result))
             threshold = "optimized" if result.mined.data.split == tune else f"optimized-on-{tune}"
-            fields = {**mining, "align": "yes" if args.align else "no", "threshold": threshold}
+            fields = {
+                **mining,
+                "align": "yes" if args.score == WORDS else "no",
+                "threshold": threshold,
+            }
             signed = _signature(result, encoder.name, fields)
             pairs[pair][role] = {**_record(result), "signature": signed}
             results[role].append(result)
@@ -143,7 +150,7 @@ def _tune_and_test(
             load_bucc(args.directory, pair, split),
             encoder=encoder,
             mine=functools.partial(mine, **mining),
-            align=args.align,
+            align=args.score == WORDS,
         )
         for split in dict.fromkeys(splits)
     }

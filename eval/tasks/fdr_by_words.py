@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from encoder.words import WordEncoder
+from encoder.words import word_encoders
 from eval.metrics.bootstrap import Interval
 from eval.metrics.bucc import BuccScore, best_score, score_at
 from eval.output import Record, Table, score_record
@@ -168,11 +168,11 @@ def _by_words(
     texts: Sequence[tuple[list[str], list[str]]],
 ) -> FloatArray:
     """Score pairs by words, too, as the mined pairs are."""
-    assert isinstance(encoder, WordEncoder)
+    encoders = word_encoders(encoder, by_margin.data.pair.partition("-")[::2])
     best = [side[:USUAL_PAIRS] for side in mined_texts(by_margin)]
-    usual = usual_log_ratio(align_texts(encoder.words, best[0], best[1]))
+    usual = usual_log_ratio(align_texts(encoders, best[0], best[1]))
     scores = [
-        aligned_scores(found.scores, align_texts(encoder.words, *both), usual=usual)
+        aligned_scores(found.scores, align_texts(encoders, *both), usual=usual)
         for found, both in zip(pairs, texts, strict=True)
     ]
     return np.concatenate(scores)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from encoder import load_encoder
-from encoder.words import WordEncoder
+from encoder.words import WordEncoder, word_encoders
 from eval.data.bucc import BuccSplit, load_bucc
 from eval.data.textfiles import fingerprint
 from eval.metrics.bucc import Candidates, judge, rank
@@ -131,7 +131,7 @@ def _mined(data: BuccSplit, encoder: Encoder) -> Split:
     )
     aligned = None
     if isinstance(encoder, WordEncoder):
-        found = align_texts(encoder.words, source, target)
+        found = align_texts(word_encoders(encoder, _languages(data.pair)), source, target)
         aligned = aligned_scores(mined.pairs.score, found, usual=usual_log_ratio(found))
     return Split(
         mined=mined,

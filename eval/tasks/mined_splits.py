@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from encoder.words import WordEncoder
+from encoder.words import word_encoders
 from eval.data.bucc import BuccSplit
 from eval.data.sentences import Sentences, text_key
 from eval.metrics.bootstrap import resampled
@@ -25,7 +25,7 @@ from eval.metrics.bucc import (
     score_at,
 )
 from miner.selection import order_best_first
-from miner.word_match import align_texts, aligned_scores, usual_log_ratio
+from miner.word_match import WordMaker, align_texts, aligned_scores, usual_log_ratio
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -107,7 +107,7 @@ def mine_split(data: BuccSplit, *, encoder: Encoder, mine: Mine, align: bool = F
             pairs,
             _texts(data.source, [source_ids[row] for row in pairs.source.tolist()]),
             _texts(data.target, [target_ids[row] for row in pairs.target.tolist()]),
-            encoder=encoder,
+            encoders=word_encoders(encoder, languages),
         )
     seconds = time.perf_counter() - start
     ranked = rank(
@@ -127,11 +127,13 @@ def mine_split(data: BuccSplit, *, encoder: Encoder, mine: Mine, align: bool = F
 
 
 def _aligned(
-    pairs: Pairs, source: Sequence[str], target: Sequence[str], *, encoder: Encoder
+    pairs: Pairs,
+    source: Sequence[str],
+    target: Sequence[str],
+    *,
+    encoders: Sequence[WordMaker],
 ) -> Pairs:
-    if not isinstance(encoder, WordEncoder):
-        raise ValueError(f"the encoder {encoder.name} has no vectors of words; mini has")
-    found = align_texts(encoder.words, source, target)
+    found = align_texts(encoders, source, target)
     scores = aligned_scores(pairs.score, found, usual=usual_log_ratio(found))
     rescored = replace(pairs, score=scores)
     return rescored.take(order_best_first(rescored))

@@ -8,31 +8,35 @@ An artefact is a folder of files. They are written under temporary names and ren
 - ``files``: the SHA-256 of each file, so that a damaged or exchanged file is refused by name;
 - ``facts``: metadata of the stage (row counts, what was dropped and why).
 
+Two workers may be at the same artefact: an engine that believes one lost starts another. Each
+writes files of its own; who is done first names them, and the other takes what is sealed then.
+
 The folder may be on any file system (``miner.storage.places``). Files are written here first, and
 read from here: those of a remote artefact are fetched when they are asked for, and checked then.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
-import shutil
+import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from miner.storage import cache
-from miner.storage.atomic import atomic_file
+from miner.storage.atomic import TEMPORARY, atomic_file
 from miner.storage.places import Place
 from miner.storage.remote import RemotePath
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SEAL, SCRATCH = "seal.json", "scratch"
+SEAL = "seal.json"
 FORMAT = 2  # raised whenever a stage comes to write something else for the same key
 
 
@@ -105,15 +109,51 @@ def produce(folder: Place, *, key: str, write: Callable[[Draft], Mapping[str, An
     found = find(folder, key=key)
     if found is not None:
         return found
-    seal_path = folder / SEAL
-    seal_path.unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
-    draft = Draft(folder)
-    facts = write(draft)
-    seal = {"key": key, "files": draft.digests, "facts": dict(facts)}
-    with atomic_file(seal_path) as temporary:
-        temporary.write_text(json.dumps(seal, indent=1, sort_keys=True), encoding="utf-8")
+    try:
+        return _make(folder, key, write)
+    except (_OvertakenError, OSError, ArtefactError):
+        found = find(folder, key=key)
+        if found is None:
+            raise
+        return found  # of another worker, which may have removed what this one still read
+
+
+class _OvertakenError(Exception):
+    """Another worker has sealed the same meanwhile."""
+
+
+def _make(folder: Place, key: str, write: Callable[[Draft], Mapping[str, Any]]) -> Artefact:
+    seal_path = folder / SEAL
+    with ExitStack() as lock:
+        draft = Draft(folder)
+        with draft.names:
+            facts = dict(write(draft))
+            seal = {"key": key, "files": draft.digests, "facts": facts}
+            text = json.dumps(seal, indent=1, sort_keys=True)
+            lock.enter_context(_naming(folder))
+            sealed = _read_seal(seal_path)
+            if sealed is not None and sealed["key"] == key:
+                raise _OvertakenError
+            seal_path.unlink(missing_ok=True)
+        with atomic_file(seal_path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
     return _artefact(folder, seal)
+
+
+@contextmanager
+def _naming(folder: Place) -> Iterator[None]:
+    """Keep others from naming files in the folder, where its file system has locks."""
+    if isinstance(folder, RemotePath):
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def write_array(path: Path, values: NDArray[Any]) -> None:
@@ -142,33 +182,28 @@ def open_artefact(folder: Place) -> Artefact:
 
 
 class Draft:
-    """The files of an artefact that is being written."""
+    """The files of an artefact that is being written; they get their names as ``names`` ends."""
 
     def __init__(self, folder: Place) -> None:
         self._folder = folder
         self.digests: dict[str, str] = {}
+        self.names = ExitStack()
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
         """A folder on this machine for what is needed while the artefact is made."""
-        if isinstance(self._folder, RemotePath):
-            with tempfile.TemporaryDirectory(dir=cache.cache_folder()) as folder:
-                yield Path(folder)
-            return
-        scratch = self._folder / SCRATCH
-        shutil.rmtree(scratch, ignore_errors=True)  # of a run that was killed
-        scratch.mkdir()
-        yield scratch
-        shutil.rmtree(scratch)
+        place = self._folder if isinstance(self._folder, Path) else cache.cache_folder()
+        with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=place) as folder:
+            yield Path(folder)
 
     @contextmanager
     def file(self, name: str) -> Iterator[Path]:
-        """A temporary path to write; it gets its name when the block ends well."""
-        with atomic_file(self._folder / name) as temporary:
-            yield temporary
-            self.digests[name] = file_digest(temporary)
-            if isinstance(self._folder, RemotePath):
-                cache.keep(temporary, self.digests[name])
+        """A temporary path to write; it gets its name when the whole artefact is written."""
+        temporary = self.names.enter_context(atomic_file(self._folder / name))
+        yield temporary
+        self.digests[name] = file_digest(temporary)
+        if isinstance(self._folder, RemotePath):
+            cache.keep(temporary, self.digests[name])
 
     def array(self, name: str, values: NDArray[Any]) -> None:
         """Write ``values`` as an ``.npy`` file."""

@@ -119,6 +119,10 @@ class WorkFolder:
         """Return the file that remembers how a side was cut into shards."""
         return self._shared / "sentences" / f"{self.corpus(side)}.cut.json"
 
+    def seen_languages(self, side: str) -> Place:
+        """Return the file that remembers what languages a side is in."""
+        return self._shared / "sentences" / f"{self.corpus(side)}.languages.json"
+
     def embeddings(self, side: str, index: int) -> Place:
         """Return the artefact of a shard's vectors."""
         return self._shared / "embeddings" / shard_name(self.corpus(side), index)

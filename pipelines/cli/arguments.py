@@ -10,7 +10,14 @@ from pathlib import Path
 
 from encoder import ENCODERS
 from encoder import PRECISIONS as ENCODER_PRECISIONS
-from miner.choices import ALIGNMENTS, FILTERS, MARGINS, RETRIEVALS, SEARCH_PRECISIONS
+from miner.choices import (
+    ALIGNMENTS,
+    FILTERS,
+    MARGINS,
+    RETRIEVALS,
+    SCORES,
+    SEARCH_PRECISIONS,
+)
 from miner.commandline import add_common_options
 from miner.storage.corpus.formats import INPUT_FORMATS
 from miner.storage.layout import SCOPES
@@ -106,8 +113,8 @@ def _add_input_options(parser: argparse.ArgumentParser) -> None:
 def add_languages(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
     """Add the languages of both sides."""
     add = group.add_argument
-    add("--src-lang", metavar="XX", help="language of SRC (ISO 639), for LASER's preprocessing")
-    add("--tgt-lang", metavar="XX", help="language of TGT")
+    add("--src-lang", metavar="XX", help="language of SRC (ISO 639; default: by a sample of it)")
+    add("--tgt-lang", metavar="XX", help="language of TGT, likewise")
 
 
 def add_input_format(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
@@ -175,17 +182,19 @@ def _add_mining_options(parser: argparse.ArgumentParser) -> None:
         help="keep pairs that score above T (default: all)",
     )
     add(
-        "--align",
-        action="store_true",
-        help="score pairs by how well their words match, too, separating translations from "
-        "same-topic sentences; needs an encoder with word vectors, such as mini",
+        "--score",
+        choices=SCORES,
+        help="words: margin plus how well words and numbers match, separating translations from "
+        "same-topic sentences; margin: the margin alone, as in LASER (default: words where the "
+        "encoder has vectors of words and --margin is ratio)",
     )
+    add("--align", action="store_const", const="words", dest="score", help="same as --score words")
     add(
         "--fdr",
         type=float,
         metavar="R",
         help="keep as many pairs as possible with an estimated share of at most R wrong, such as "
-        "0.05; estimated from the scores alone, which are those of --align; an error where that is "
+        "0.05; estimated from the scores by words; an error where that is "
         "impossible, as of parallel or unrelated texts (default: all)",
     )
     add("--top", type=int, metavar="N", help="write the N best pairs (default: all)")
@@ -318,7 +327,7 @@ def embed_parser(prog: str) -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add_encoder(parser)
-    add("--lang", metavar="XX", help="language of IN (ISO 639), for LASER's preprocessing")
+    add("--lang", metavar="XX", help="language of IN (ISO 639; default: by a sample of it)")
     add("--vocab", type=Path, metavar="FILE", help="a LASER encoder's .cvocab, .spm or .fcodes")
     add(
         "--pretokenized",

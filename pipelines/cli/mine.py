@@ -22,7 +22,7 @@ from miner.storage.remote import RemotePath
 from pipelines import progress
 from pipelines.cli.arguments import embed_parser, mine_parser
 from pipelines.cli.documents import decide_documents
-from pipelines.cli.main import WORK_FOLDER_COMMANDS, run
+from pipelines.cli.main import MINING_COMMANDS, run
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.resources.memory import parse_size
 
@@ -34,11 +34,11 @@ _MANY = re.compile(r"--languages(=.*)?", re.DOTALL)
 def mine_corpus(argv: Sequence[str] | None = None, prog: str = "mine-corpus") -> int:
     """Run ``adit mine``; return the exit status.
 
-    As ``mine-corpus``, it also runs the commands for a work folder, such as ``mine-corpus status``.
+    As ``mine-corpus``, it also runs ``MINING_COMMANDS``, such as ``mine-corpus status``.
     """
     argv = sys.argv[1:] if argv is None else argv
-    if prog == "mine-corpus" and argv and argv[0] in WORK_FOLDER_COMMANDS:
-        if not Path(argv[0]).exists():
+    if prog == "mine-corpus" and argv and argv[0] in MINING_COMMANDS:
+        if len(argv) == 1 or not Path(argv[0]).exists():
             return run(argv[0], argv[1:], f"{prog} {argv[0]}")
         return run_command(lambda: _refuse(argv[0]), prog)
     own, beam_options = _split(argv)
@@ -99,8 +99,11 @@ def _mine(args: argparse.Namespace) -> int:
         options = mining_options(args, work_dir, *_sides(args))
         try:
             run(options, monitor)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(_after_interrupt(args)) from None
+        except KeyboardInterrupt as interrupt:
+            raise KeyboardInterrupt(f"{interrupt}{_after_interrupt(args)}") from None
+        if options.only_packaged:
+            sys.stderr.write("the job is packaged; run it on its engine, such as by flink run\n")
+            return 0
         summary = read_summary(options.work_dir)
     if not args.quiet:
         peak = max(peak_bytes(), monitor.peak_bytes)
@@ -145,7 +148,6 @@ def mining_options(
     """Return the options of the arguments, which have the names of the fields."""
     given = {**vars(args), "work_dir": work_dir, "beam_options": tuple(args.beam_options)}
     given |= {"source": source, "target": target}
-    given["align"] = args.align or args.fdr is not None
     given["memory"] = None if args.memory is None else parse_size(args.memory)
     names = [field.name for field in fields(MiningOptions)]
     return MiningOptions(**{name: given[name] for name in names if name in given})

@@ -10,8 +10,17 @@ from collections.abc import Callable, Sequence
 from miner.commandline import add_version, run_command
 from miner.storage.layout import ARTEFACTS, MINED, SOURCE, WorkFolder
 from miner.storage.places import Place, place, remove_tree, tree_files
-from pipelines.run.ledger import StageState, first_failure, read_stages
+from pipelines.progress import counted
+from pipelines.run.ledger import (
+    StageState,
+    WorkerState,
+    first_failure,
+    read_stages,
+    read_workers,
+)
 from pipelines.run.locking import is_locked
+
+AT_WORK = "at work"
 
 
 def status(argv: Sequence[str] | None, prog: str) -> int:
@@ -37,7 +46,7 @@ def _status(work_dir: Place) -> int:
     stages = _stages(work_dir)
     folder = WorkFolder(work_dir)
     if is_locked(work_dir):
-        state = "at work"
+        state = AT_WORK
     elif _is_finished(stages):
         kept = folder.sentences(SOURCE).parent.is_dir()
         state = "finished" if kept else "finished, and emptied by clean"
@@ -46,6 +55,8 @@ def _status(work_dir: Place) -> int:
     else:
         state = "stopped; the same command goes on"
     lines = [f"{work_dir}: {state}", *(_describe(stage) for stage in stages)]
+    if state == AT_WORK:
+        lines += [_describe_worker(worker) for worker in read_workers(folder)]
     sys.stdout.write("\n".join(lines) + "\n")
     return 0
 
@@ -59,6 +70,12 @@ def _describe(stage: StageState) -> str:
     rate = stage.done / max(passed, 1e-3)
     left = "" if stage.expected is None else f", {(stage.expected - stage.done) / rate:,.0f} s left"
     return f"{line}, {60 * rate:,.3g} a minute{left}"
+
+
+def _describe_worker(worker: WorkerState) -> str:
+    ago = max(0.0, time.time() - worker.at)
+    done = counted(worker.done, "elements")
+    return f"  worker {worker.name}: {done} done, the last of {worker.stage} {ago:,.0f} s ago"
 
 
 def _clean(work_dir: Place) -> int:

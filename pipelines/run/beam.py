@@ -10,6 +10,7 @@ import logging
 import os
 import secrets
 import shlex
+import signal
 import sys
 import threading
 import time
@@ -18,11 +19,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import apache_beam as beam
+import grpc
 from apache_beam.metrics.cells import DistributionResult
 from apache_beam.metrics.metric import Metrics
-from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.options.pipeline_options import (
+    JobServerOptions,
+    PipelineOptions,
+    StandardOptions,
+)
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
-from apache_beam.runners.runner import PipelineResult, PipelineRunner, create_runner
+from apache_beam.runners.runner import (
+    PipelineResult,
+    PipelineRunner,
+    PipelineState,
+    create_runner,
+)
 from apache_beam.transforms.environments import Environment, SubprocessSDKEnvironment
 
 from encoder import BUNDLED
@@ -36,8 +47,16 @@ from pipelines.resources.memory import peak_bytes
 from pipelines.run.executor import StageRunner
 from pipelines.run.steps import Each, Gather, Spread, Step
 
+logger = logging.getLogger(__name__)
+
 ENDING_SECONDS = 10.0  # that workers which were interrupted get
+MESSAGE_LENGTH = 300  # of what an engine says
+CANCELLING_SECONDS = 60.0  # that an engine gets to cancel a job
 THREADS = "OMP_NUM_THREADS"
+
+
+class EngineError(OSError):
+    """An engine has failed, not a stage: one line that says how."""
 
 
 def submit(run: RunContext, steps: Sequence[Step], own: Path) -> None:
@@ -52,8 +71,7 @@ def submit(run: RunContext, steps: Sequence[Step], own: Path) -> None:
     pipeline = beam.Pipeline(runner=runner, options=beam_options)
     build(pipeline, steps, job, hints)
     if options.workers == 1:
-        result = pipeline.run()
-        result.wait_until_finish()
+        result = _run_on_engine(pipeline)
     else:
         result = _run_with_workers(pipeline, _running(own))
     _note_workers(run.monitor, result)
@@ -179,7 +197,15 @@ def _engine(
     standard = beam_options.view_as(StandardOptions)
     hints = dict(_hint(hint) for hint in standard.resource_hints)
     standard.resource_hints = []  # Beam would give them to all workers
+    _outlive_interrupts(beam_options.view_as(JobServerOptions))
     return runner, beam_options, hints
+
+
+def _outlive_interrupts(job_server: JobServerOptions) -> None:
+    """Start the job server deaf to a terminal's interrupt: it has yet to cancel the job."""
+    command = ["-c", """trap '' INT; exec "$@\"""", "sh", job_server.job_server_java_launcher]
+    job_server.job_server_java_launcher = "sh"
+    job_server.job_server_jvm_properties = [*command, *job_server.job_server_jvm_properties]
 
 
 def _hint(text: str) -> tuple[str, str]:
@@ -210,6 +236,51 @@ def _workers_here(options: MiningOptions, own: Path) -> Environment | None:
     # A terminal's interrupt is for this process, which ends its workers.
     shell = f"trap '' INT; exec {shlex.join(command)}"
     return SubprocessSDKEnvironment.from_command_string(shell)
+
+
+def _run_on_engine(pipeline: beam.Pipeline) -> PipelineResult:
+    """Run as a job of an engine; an interrupt cancels it there.
+
+    Raises:
+        EngineError: the engine has ended the job, or cannot be reached.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        result = pipeline.run()
+    except grpc.RpcError as error:
+        raise EngineError(f"the engine took no job: {_cause(error)}") from error
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, handler)  # Beam's own would end the job server at once
+    try:
+        result.wait_until_finish()
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(_cancel(result)) from None
+    except RuntimeError as error:
+        raise EngineError(f"the engine ended the job: {_cause(error)}") from error
+    except grpc.RpcError as error:
+        raise EngineError(f"the job server is gone: {_cause(error)}") from error
+    return result
+
+
+def _cause(error: Exception) -> str:
+    """Return the line of an engine's error that says most: without its stack, and not too long."""
+    text = error.details() if isinstance(error, grpc.Call) else str(error)
+    return " ".join(str(text).partition("\n")[0].split())[:MESSAGE_LENGTH]
+
+
+def _cancel(result: PipelineResult) -> str:
+    """Cancel a job on its engine; return what came of it."""
+    try:
+        result.cancel()
+        end = time.monotonic() + CANCELLING_SECONDS
+        while not PipelineState.is_terminal(result.state):
+            if time.monotonic() > end:
+                return "; the engine was asked to cancel the job, and has not yet done so"
+            time.sleep(0.2)
+    except Exception as error:
+        logger.debug("cancelling failed", exc_info=error)
+        return "; the job could not be cancelled and may still run: cancel it on the engine"
+    return "; the job was cancelled on the engine"
 
 
 def _run_with_workers(pipeline: beam.Pipeline, running: Path) -> PipelineResult:

@@ -8,6 +8,7 @@ from typing import Any
 
 from pipelines.context import RunContext
 from pipelines.job import WHOLE, Of
+from pipelines.references import element_name
 from pipelines.resources.memory import release
 from pipelines.run.ledger import Ledger
 from pipelines.run.steps import Each, Gather, Step
@@ -31,7 +32,8 @@ class StageRunner:
         made = result if step.many else [result]
         release()
         seconds = time.perf_counter() - start
-        self._ledger.note_done(step.name, made=len(made), seconds=seconds)
+        name = f"{element.part} {element_name(element.reference)}"
+        self._ledger.note_done(step.name, name, made=len(made), seconds=seconds)
         self._run.monitor.note(step.name, seconds)
         return made if step.deals else [Of(element.part, reference) for reference in made]
 

@@ -31,7 +31,8 @@ CHUNK = 32  # lines of a remote file: on average, each is written 16 times
 class StageState:
     """``done`` of ``expected`` elements (None: not known yet) in ``seconds`` of all processes.
 
-    ``since`` is when the first of them was begun, in seconds since 1970.
+    An element that an engine has had done again counts once. ``since`` is when the first of them
+    was begun, in seconds since 1970.
     """
 
     name: str
@@ -39,6 +40,16 @@ class StageState:
     expected: int | None
     seconds: float
     since: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerState:
+    """A process that has ``done`` some elements, the last of a ``stage`` at ``at`` (since 1970)."""
+
+    name: str
+    done: int
+    stage: str
+    at: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,10 +75,10 @@ class Ledger:
         self._lines: list[str] = []
         self._full = 0
 
-    def note_done(self, stage: str, *, made: int, seconds: float) -> None:
-        """Note that a stage has done an element, and how many references it made of it."""
-        since = time.time() - seconds
-        self._add({"stage": stage, "made": made, "seconds": seconds, "since": since})
+    def note_done(self, stage: str, element: str, *, made: int, seconds: float) -> None:
+        """Note that a stage has done the element of a name, and how many references it made."""
+        done = {"stage": stage, "element": element, "made": made, "seconds": seconds}
+        self._add(done | {"since": time.time() - seconds, "worker": self._name})
 
     def note_failed(self, stage: str, error: BaseException) -> None:
         """Note what has ended a stage, unless it was interrupted."""
@@ -116,7 +127,8 @@ def read_stages(folder: WorkFolder) -> list[StageState]:
     made: dict[str, int] = {}
     for name, source in json.loads(begun.read_text(encoding="utf-8"))["elements"].items():
         own = [note for note in notes if note["stage"] == name]
-        made[name] = sum(note["made"] for note in own)
+        done = {note["element"]: note["made"] for note in own}
+        made[name] = sum(done.values())
         if isinstance(source, str):
             feeding = states[source]
             expected = made[source] if feeding.done == feeding.expected else None
@@ -124,12 +136,31 @@ def read_stages(folder: WorkFolder) -> list[StageState]:
             expected = source
         states[name] = StageState(
             name=name,
-            done=len(own),
+            done=len(done),
             expected=expected,
             seconds=sum(note["seconds"] for note in own),
             since=min((note["since"] for note in own), default=0.0),
         )
     return list(states.values())
+
+
+def read_workers(folder: WorkFolder) -> list[WorkerState]:
+    """Return the processes that have done something for the last run in a work folder."""
+    last: dict[str, dict[str, Any]] = {}
+    done: dict[str, int] = {}
+    for note in _notes(folder.progress):
+        if "made" in note:
+            name = note["worker"]
+            last[name] = max(last.get(name, note), note, key=lambda note: float(note["since"]))
+            done[name] = done.get(name, 0) + 1
+    return [
+        WorkerState(name=name, done=done[name], stage=note["stage"], at=_end(note))
+        for name, note in sorted(last.items())
+    ]
+
+
+def _end(note: Mapping[str, Any]) -> float:
+    return float(note["since"] + note["seconds"])
 
 
 def first_failure(folder: WorkFolder) -> Failure | None:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from miner.languages import identifier
 from miner.storage import cache
 from miner.storage.atomic import TEMPORARY
+from miner.storage.places import remove_tree
 from miner.storage.remote import RemotePath
 from miner.threads import usable_cores
 from pipelines.context import RunContext
@@ -20,6 +21,8 @@ from pipelines.run.executor import execute
 from pipelines.run.ledger import Ledger, begin, first_failure
 from pipelines.run.locking import sole_run
 from pipelines.run.steps import Step, sources_of_elements, steps_of
+from pipelines.stages.align import decide_score
+from pipelines.stages.language import decide_languages
 
 logger = logging.getLogger(__name__)
 
@@ -64,6 +67,7 @@ def run_steps(job: Job, steps: Sequence[Step], monitor: Monitor | None = None) -
         _sweep(options)
         begin(run.folder, sources_of_elements(steps, run.job))
         run.monitor.started()
+        run = decide_score(decide_languages(run))
         if run.options.runs_inside:
             execute(run, steps)
             return
@@ -90,7 +94,7 @@ def _usable_workers(workers: int) -> int:
 
 
 def _sweep(options: MiningOptions) -> None:
-    """Remove the files that a run which was killed on this machine has left half written."""
-    if options.runner is None and not isinstance(options.work_dir, RemotePath):
-        for path in options.work_dir.rglob(f"{TEMPORARY}*"):
-            path.unlink(missing_ok=True)
+    """Remove what a run that was killed has left half written."""
+    if not isinstance(options.work_dir, RemotePath):
+        for path in list(options.work_dir.rglob(f"{TEMPORARY}*")):
+            remove_tree(path) if path.is_dir() else path.unlink(missing_ok=True)

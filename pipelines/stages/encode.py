@@ -43,8 +43,6 @@ def embed_shard(run: RunContext, shard: Shard) -> EmbeddedShard:
     neighbours; they are left out and counted in the facts ``dropped``. Encoded vectors are kept as
     float16, precomputed ones as they are.
     """
-    if run.options.align:
-        run.word_encoder()  # refused here, before hours of search
     key = content_key("encode", sentences=shard.digest, maker=_maker(run, shard))
     place = shard.side, shard.index
     folder, batches = run.folder.embeddings(*place), run.folder.batches(*place)
@@ -61,7 +59,7 @@ def _maker(run: RunContext, shard: Shard) -> object:
     """Return what decides the vectors: the encoder, or the file of vectors and how it is read."""
     side = run.options.side(shard.side)
     if side.embeddings is None:
-        return run.encoder(side.language).name
+        return run.side_encoder(shard.side).name
     return [_content(side.embeddings), shard.corpus.facts["read"], side.dim]
 
 
@@ -81,7 +79,7 @@ def _blocks(run: RunContext, shard: Shard, batches: Place) -> Iterator[Block]:
     """Yield the vectors of the shard's sentences, in order, some thousand at a time."""
     side = run.options.side(shard.side)
     if side.embeddings is None:
-        return encoded_blocks(run.encoder(side.language), shard, batches)
+        return encoded_blocks(run.side_encoder(shard.side), shard, batches)
     return _precomputed_blocks(side, shard)
 
 

@@ -40,7 +40,7 @@ def export_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     options = run.options
     about: dict[str, Any] = {
         "origin": options.origin,
-        "aligned": options.align,
+        "aligned": options.by_words,
         "rated": options.fdr is not None,
         "merged": options.is_monotone,
     }

@@ -1,33 +1,102 @@
-"""What languages the corpora are in, and whether the encoder covers them."""
+"""What languages the corpora are in, and whether the encoder covers them.
+
+A side's language decides how it is encoded. It is seen once, before anything else is done, and
+remembered, so that shards, workers and later runs on a corpus that has grown agree on it.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from encoder.coverage import Coverage, find_coverage, individual, read_coverage
 from encoder.laser.languages import LASER2, LASER3
-from miner.languages import MIN_SHARE, language_shares, main_language
-from pipelines.options import MiningOptions
+from miner.languages import MIN_SHARE, SAMPLED, language_shares, main_language
+from miner.storage.atomic import atomic_file
+from miner.storage.corpus.filesets import CorpusReader, corpus_files
+from miner.storage.documents.split import document_files, is_documents
+from miner.storage.layout import SIDES
+from miner.storage.places import Place
+from pipelines.context import RunContext
+from pipelines.options import MARGIN, MiningOptions
 
 logger = logging.getLogger(__name__)
 
 CONTRADICTED = 0.1  # share of a sample below which a corpus is not in the language it should be in
-MIN_SAMPLE = 20  # sentences; of fewer nothing is said
 
 
-def see_language(options: MiningOptions, texts: Sequence[str]) -> dict[str, float]:
-    """Return the shares of languages in a sample of texts; none where nothing hangs on them."""
-    if len(texts) < MIN_SAMPLE or not _languages(options):
-        return {}
-    return language_shares(texts)
+def decide_languages(run: RunContext) -> RunContext:
+    """Return the run with the languages of its corpora, and warn of what a user should know.
+
+    Nothing is looked at where nothing hangs on it: no encoder is used, for vectors are given.
+    """
+    options = run.options
+    if options.source.embeddings is not None and options.score == MARGIN:
+        return run
+    seen: dict[Place, Mapping[str, float]] = {}
+    parts = {}
+    for name in run.job.working:
+        own = run.of(name)
+        new = [side for side in SIDES if own.options.side(side).path not in seen]
+        for side in new:
+            seen[own.options.side(side).path] = _seen_languages(own, side)
+        source, target = (
+            replace(corpus, shares=seen[corpus.path])
+            for corpus in (own.options.source, own.options.target)
+        )
+        parts[name] = replace(own.options, source=source, target=target)
+        for line in (line for side in new for line in language_warnings(parts[name], side)):
+            logger.warning("%s", line)
+    return run.decided(parts)
 
 
-def describe_language(
-    options: MiningOptions, side: str, shares: Mapping[str, float]
-) -> dict[str, Any]:
+def _seen_languages(run: RunContext, side: str) -> dict[str, float]:
+    """Return the shares of languages at the corpus's beginning, as before if that is the same."""
+    corpus = run.options.side(side)
+    path, texts = run.folder.seen_languages(side), beginning(corpus.path, corpus.input_format)
+    if path.exists():
+        known = json.loads(path.read_text(encoding="utf-8"))
+        if _digest(texts[: known["texts"]]) == known["sha256"]:
+            shares: dict[str, float] = known["shares"]
+            return shares
+    shares = language_shares(texts)
+    seen = {"texts": len(texts), "sha256": _digest(texts), "shares": shares}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_file(path) as temporary:
+        temporary.write_text(json.dumps(seen), encoding="utf-8")
+    return shares
+
+
+def beginning(path: Place, input_format: str) -> list[str]:
+    """Return the first sentences that a sample can be taken of; none if they cannot be read."""
+    texts: list[str] = []
+    try:
+        files = (
+            [file for _, file in document_files(path)]
+            if is_documents(path, input_format)
+            else corpus_files(path, input_format=input_format)
+        )
+        for records in CorpusReader(files, input_format=input_format):
+            kept = (text for row, text in enumerate(records.texts) if row not in records.rejected)
+            texts.extend(kept)
+            if len(texts) >= SAMPLED:
+                break
+    except (ValueError, OSError):
+        return []  # the stage that reads it says what is wrong
+    return texts
+
+
+def _digest(texts: Sequence[str]) -> str:
+    return hashlib.sha256("\n".join(texts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def describe_language(options: MiningOptions, side: str) -> dict[str, Any]:
     """Return what is known of a side's language: given, seen, its share, the encoder's quality."""
+    shares = options.side(side).shares
     given, seen = options.side(side).language, main_language(shares)
     coverage = _coverage(options, given or seen)
     return {
@@ -38,31 +107,33 @@ def describe_language(
     }
 
 
-def language_warnings(options: MiningOptions, side: str, shares: Mapping[str, float]) -> list[str]:
+def language_warnings(options: MiningOptions, side: str) -> list[str]:
     """Return a line for each thing about a side's language that a user should know."""
-    if not shares:
+    shares = options.side(side).shares
+    if not shares or not _languages(options):
         return []
+    name = options.corpus_names[SIDES.index(side)]
     given, seen = options.side(side).language, main_language(shares)
     lines = []
     if given and _share(shares, given) < CONTRADICTED:
         found = f"{shares[seen]:.0%} of a sample is {seen}" if seen else _mixed(shares)
-        lines.append(f"{side}: {given} was given as its language, but {found}")
+        lines.append(f"{name}: {given} was given as its language, but {found}")
     language = given or seen
     if language is None:
         lines.append(
-            f"{side}: its language was not recognised ({_mixed(shares)}); if {options.encoder} "
+            f"{name}: its language was not recognised ({_mixed(shares)}); if {options.encoder} "
             f"does not cover it, few pairs will be right ('adit encoders' lists what it covers)"
         )
         return lines
     coverage = _coverage(options, language)
     if coverage is None:
         lines.append(
-            f"{side}: {language} is not covered by {options.encoder}, so few pairs will be right"
+            f"{name}: {language} is not covered by {options.encoder}, so few pairs will be right"
             + _laser(language)
         )
     elif coverage.quality == "weak":
         lines.append(
-            f"{side}: {options.encoder} is weak in {language}, with a search error of about "
+            f"{name}: {options.encoder} is weak in {language}, with a search error of about "
             f"{coverage.error:.0%}" + _laser(language)
         )
     return lines

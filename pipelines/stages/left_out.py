@@ -42,7 +42,7 @@ def left_out_scores(run: RunContext, chosen: ChosenPairs, calibration: Calibrati
             for found in chosen.shards
             for artefact in found.neighbours.values()
         ],
-        maker=run.encoder().name,
+        maker=run.words_name,
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
@@ -55,7 +55,7 @@ def left_out_scores(run: RunContext, chosen: ChosenPairs, calibration: Calibrati
 
 def _scores(run: RunContext, chosen: ChosenPairs, calibration: Calibration) -> FloatArray:
     certain = _certain(chosen, calibration)
-    words, parts = run.word_encoder().words, []
+    words, parts = run.word_encoders(), []
     for own, other in ((SOURCE, TARGET), (TARGET, SOURCE)):
         lists = _lists(run, chosen.of_side(own), certain[own])
         theirs = _means(run, chosen.of_side(other), lists.ids)

@@ -124,7 +124,7 @@ def _maker(run: RunContext, side: str, shards: Sequence[EmbeddedShard]) -> objec
     """Return what makes the vectors of merged sentences."""
     corpus = run.options.side(side)
     if corpus.embeddings is None:
-        return run.encoder(corpus.language).name
+        return run.side_encoder(side).name
     return [embedded.vectors.files[VECTORS] for embedded in shards]
 
 
@@ -161,8 +161,8 @@ def _blocks(run: RunContext, shards: Sequence[EmbeddedShard], document: Sentence
     """Make the vectors of merged sentences: of their texts, or sums of what was precomputed."""
     corpus = run.options.side(shards[0].shard.side)
     if corpus.embeddings is None:
-        encoder = run.encoder(corpus.language)
-        is_bag = isinstance(run.encoder(), WordEncoder)
+        encoder = run.side_encoder(shards[0].shard.side)
+        is_bag = isinstance(encoder, WordEncoder)
         return text_blocks(document.texts, encoder.encode, is_bag=is_bag)
     vectors = SideVectors(shards)
     has_vector = document.positions >= 0

@@ -62,7 +62,8 @@ def _refused(run: RunContext, chosen: ChosenPairs, wanted: float, why: str) -> C
     """Keep no pair, as nothing can be promised of any."""
     logger.warning("%s: %s; none of its pairs is written", "-".join(run.options.corpus_names), why)
     key = content_key("rate nothing", pairs=chosen.pairs.files[PAIRS], fdr=repr(wanted))
-    estimate = {"wanted": wanted, "threshold": None, "pairs": 0, "refused": why}
+    nothing = {"pairs": 0, "wrong": 0.0, "share": 0.0, "interval": [0.0, 0.0]}
+    estimate = {"wanted": wanted, "threshold": None, "refused": why, **nothing}
 
     def write(draft: Draft) -> Mapping[str, Any]:
         field = pa.field("probability", pa.float64())
@@ -75,18 +76,18 @@ def _refused(run: RunContext, chosen: ChosenPairs, wanted: float, why: str) -> C
 
 
 def advise(run: RunContext, chosen: ChosenPairs) -> dict[str, Any] | None:
-    """Return what to expect above the threshold for ``ADVISED``; None if it cannot be estimated.
+    """Return what to expect above the threshold for ``ADVISED``, or why that is ``refused``.
 
-    That takes all pairs, and scores by words.
+    None where it is not tried: that takes all pairs, and scores by words.
     """
     options = run.options
     is_whole = options.threshold == -math.inf and not (options.filters or options.near_duplicates)
-    if options.fdr is not None or not options.align or not is_whole:
+    if options.fdr is not None or not options.by_words or not is_whole:
         return None
     try:
         return _estimate(_calibrate(run, chosen), ADVISED)
-    except ValueError:
-        return None
+    except ValueError as error:
+        return {"refused": str(error)}
 
 
 def _rate(

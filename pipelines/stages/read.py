@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -16,10 +15,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from miner.languages import SAMPLED
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from miner.storage.corpus.filesets import CorpusReader, corpus_files, place_of
-from miner.storage.corpus.reader import CorpusError, Records
+from miner.storage.corpus.reader import CorpusError
 from miner.storage.corpus.repeats import Repeats, find_repeats
 from miner.storage.corpus.sentences import (
     CorpusCounts,
@@ -31,6 +29,7 @@ from miner.storage.corpus.sentences import (
     sentences_table,
     unique_sentences,
 )
+from miner.storage.documents.sentences import repeat_key
 from miner.storage.documents.split import is_documents
 from miner.storage.layout import DOCUMENT, DUPLICATES, INPUTS, REJECTED, shard_file
 from miner.storage.places import Place
@@ -41,17 +40,14 @@ from pipelines.progress import counted
 from pipelines.references import Shard
 from pipelines.stages.cut import HASH_BYTES, remember_cut, shard_sizes
 from pipelines.stages.documents import check_documents
-from pipelines.stages.language import language_warnings, see_language
 from pipelines.stages.split import SplitCorpus, digest_of, split_side
-
-logger = logging.getLogger(__name__)
 
 
 def read_side(run: RunContext, side: str) -> list[Shard]:
     """Read, clean, deduplicate and cut one side; seals ``sentences/SIDE``.
 
     A shard's metadata is of its whole side: ``read``, ``unique``, ``duplicates``, ``rejected`` and
-    ``first_rejected`` (by reason), ``languages`` (shares of a sample) and ``shards``, their sizes.
+    ``first_rejected`` (by reason), and ``shards``, their sizes.
 
     Raises:
         ValueError: the corpus cannot be read, or no sentence of it can be mined.
@@ -72,8 +68,6 @@ def read_side(run: RunContext, side: str) -> list[Shard]:
         return _write_side(run, side, source, lines, draft)
 
     artefact = produce(run.folder.sentences(side), key=key, write=write)
-    for line in language_warnings(options, side, artefact.facts["languages"]):
-        logger.warning("%s", line)
     remember_cut(run, side, source.files, digests, artefact.facts["shards"])
     shards = [
         Shard(side=side, index=index, rows=rows, corpus=_part(artefact, index))
@@ -134,7 +128,6 @@ def _write_side(
 ) -> Mapping[str, Any]:
     names = reader.names
     counts = CorpusCounts()
-    sample: list[str] = []
     with (
         draft.file(DUPLICATES) as duplicates_path,
         draft.file(REJECTED) as rejected_path,
@@ -159,10 +152,7 @@ def _write_side(
                     rejected.write_table(with_places(left_out, names, reader.starts))
                 counts += CorpusCounts.of(sentences)
                 meter.advance(sentences.read)
-                table = sentences_table(sentences)
-                if len(sample) < SAMPLED:
-                    sample.extend(table["text"].to_pylist())
-                yield table
+                yield sentences_table(sentences)
 
         sizes = shard_sizes(run, side, reader.files, count_kept)
         shards = _write_shards(kept_tables(), sizes, draft)
@@ -177,17 +167,18 @@ def _write_side(
         "duplicates": counts.duplicates,
         "rejected": dict(counts.rejected),
         "first_rejected": dict(counts.first_rejected),
-        "languages": see_language(run.options, sample),
         "shards": shards,
     }
 
 
 def _repeats(
-    run: RunContext, reader: Iterable[Records], scratch: Path
+    run: RunContext, reader: CorpusReader | SplitCorpus, scratch: Path
 ) -> AbstractContextManager[Repeats | None]:
     if run.options.keeps_repeats:
         return nullcontext()
-    return find_repeats(reader, scratch, within_documents=run.options.scope == DOCUMENT)
+    key = repeat_key if isinstance(reader, SplitCorpus) else str
+    within_documents = run.options.scope == DOCUMENT
+    return find_repeats(reader, scratch, within_documents=within_documents, key=key)
 
 
 def _write_shards(tables: Iterable[pa.Table], sizes: Iterator[int], draft: Draft) -> list[int]:

@@ -29,10 +29,9 @@ MIN_SHOWN = 0.05  # seconds
 def write_summary(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Write ``run.json`` into the work directory."""
     options = run.options
-    encoder = "precomputed" if options.source.embeddings else run.encoder().name
     summary = {
         "version": product_version(),
-        "encoder": encoder,
+        "encoder": run.encoder_name,
         "options": json.loads(json.dumps(dataclasses.asdict(options), default=str)),
         **{side: _side(run, chosen, side) for side in SIDES},
         **chosen.pairs.facts,
@@ -60,7 +59,7 @@ def _side(run: RunContext, chosen: ChosenPairs, side: str) -> dict[str, Any]:
     facts = shards[0].shard.corpus.facts
     return {
         "path": str(run.options.side(side).path),
-        "language": describe_language(run.options, side, facts["languages"]),
+        "language": describe_language(run.options, side),
         "read": facts["read"],
         "rejected": facts["rejected"],
         "first_rejected": facts["first_rejected"],
@@ -114,18 +113,19 @@ def describe_costs(seconds: Mapping[str, float], peak_bytes: int) -> str:
 
 def describe_estimates(summary: Mapping[str, Any]) -> list[str]:
     """Say how many pairs are wrong, and the threshold that would leave few, where known."""
-    if found := summary.get("fdr"):
-        if why := found.get("refused"):
-            return [f"wrong: {why.partition(':')[0]}"]
-        if not found["pairs"]:
-            return [f"wrong: no threshold has an estimated share of at most {found['wanted']:.1%}"]
+    found = summary.get("fdr") or summary.get("advice")
+    if not found:
+        return []
+    if why := found.get("refused"):
+        return [f"wrong: {why.partition(':')[0]}"]
+    if not found["pairs"]:
+        return [f"wrong: no threshold has an estimated share of at most {found['wanted']:.1%}"]
+    if "fdr" in summary:
         return [f"wrong: {_share(found)} of the {found['pairs']:,} pairs above the threshold"]
-    if (found := summary.get("advice")) and found["pairs"]:
-        return [
-            f"wrong: most of those below {found['threshold']:.4f}; above it {_share(found)} of "
-            f"{found['pairs']:,} pairs"
-        ]
-    return []
+    return [
+        f"wrong: most of those below {found['threshold']:.4f}; above it {_share(found)} of "
+        f"{found['pairs']:,} pairs"
+    ]
 
 
 def _share(estimate: Mapping[str, Any]) -> str:
@@ -135,25 +135,47 @@ def _share(estimate: Mapping[str, Any]) -> str:
 
 def next_steps(summary: Mapping[str, Any], work_dir: Place | None) -> str:
     """Return what a run's pairs do and do not say, and the commands that say more."""
-    threshold, fdr = summary["options"]["threshold"], summary["options"]["fdr"]
+    options, advice = summary["options"], summary.get("advice", {})
     folder = "DIR" if work_dir is None else shlex.quote(str(work_dir))
     keep = "repeat with --work-dir DIR, then " if work_dir is None else ""
-    look = f"next: {keep}'adit report {folder} -o report.html' to look at them"
-    if fdr is not None:
-        return look
-    meaning = (
-        "threshold: none, so sentences without a translation are paired, too"
-        if threshold is None and summary["options"].get("alignment") != MONOTONE
-        else "threshold: none, so all that is aligned was written"
-        if threshold is None
-        else f"threshold: {threshold:g}"
-    )
+    look = f"{keep}'adit report {folder} -o report.html' to look at them"
+    if summary.get("pairs") == 0:
+        return f"next: {_more_pairs(summary)}"
+    if options["fdr"] is not None:
+        return f"next: {look}"
+    if advice.get("pairs"):
+        return (
+            f"{_meaning(options)}\n"
+            f"next: add --fdr {advice['wanted']:g} to the command to keep those "
+            f"{advice['pairs']:,} pairs, each with its probability; {look}"
+        )
+    decoys = f"'adit calibrate {folder} --decoys-src FILE --fdr 0.05 -o good.jsonl'"
+    fdr = "add --fdr 0.05 to the command to keep pairs of which an estimated 5% are wrong, or "
     return (
-        f"{meaning}; scores are not probabilities: the share of wrong pairs depends on the text\n"
-        f"{look}; add --fdr 0.05 to the command to keep pairs of which an estimated 5% are wrong, "
-        f"or 'adit calibrate {folder} --decoys-src FILE --fdr 0.05 -o good.jsonl' to estimate it "
-        "by sentences without a translation"
+        f"{_meaning(options)}; scores are not probabilities: the share of wrong pairs depends on "
+        f"the text\nnext: {look}; {'' if advice else fdr}{decoys} to estimate it by sentences "
+        "without a translation"
     )
+
+
+def _meaning(options: Mapping[str, Any]) -> str:
+    if options["threshold"] is not None:
+        return f"threshold: {options['threshold']:g}"
+    if options.get("alignment") == MONOTONE:
+        return "threshold: none, so all that is aligned was written"
+    return "threshold: none, so sentences without a translation are paired, too"
+
+
+def _more_pairs(summary: Mapping[str, Any]) -> str:
+    """Return what to do where no pair was written."""
+    options = summary["options"]
+    if options["fdr"] is not None:
+        return "leave out --fdr to see all pairs, or allow a larger share"
+    if summary.get("filters"):
+        return "leave out --filters to see what they reject"
+    if options["threshold"] is not None:
+        return "lower --threshold, or leave it out"
+    return "check that both corpora are what the encoder covers ('adit encoders')"
 
 
 def _describe_side(side: str, account: Mapping[str, Any]) -> str:

@@ -32,10 +32,11 @@ def write_table(path: Place, summaries: Summaries) -> None:
     lines = ["\t".join(COLUMNS)]
     for pair, summary in summaries.items():
         estimate = summary.get("fdr") or summary.get("advice") or {}
+        known = {} if "refused" in estimate else estimate
         cells = [
             *(summary[side]["searched"] for side in SIDES),
             *(summary[name] for name in ("candidates", "pairs")),
-            *(estimate.get(name) for name in ("threshold", "share")),
+            *(known.get(name) for name in ("threshold", "share")),
         ]
         lines.append("\t".join([pair, *("" if cell is None else str(cell) for cell in cells)]))
     with atomic_file(path) as temporary:

@@ -112,7 +112,8 @@ def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     kept = [line for line in kept if line.split("\t")[0] in ids]
     (folder / "gold").write_text("\n".join([*kept, "de-nowhere\ten-nowhere"]) + "\n")
     arguments = [folder / "corpus.de", folder / "corpus.en", "-o", folder / "pairs.jsonl"]
-    assert mine_corpus([*map(str, arguments), "-q", "--work-dir", str(folder / "work")]) == 0
+    options = ["-q", "--score", "margin", "--work-dir", str(folder / "work")]
+    assert mine_corpus([*map(str, arguments), *options]) == 0
     return folder
 
 

@@ -27,7 +27,7 @@ from miner.storage.pair_numbers import table_of
 
 OPTIONS = {
     **{"k": 4, "margin": "ratio", "retrieval": "max", "threshold": None, "index": "exact"},
-    **{"scope": "corpus", "margin_scope": None, "align": False, "encoder": "mini"},
+    **{"scope": "corpus", "margin_scope": None, "score": "margin", "encoder": "mini"},
     "filters": (),
 }
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -124,7 +125,8 @@ def test_texts_are_held_against_each_other():
     target = ["2004", "7 of 1.000", "one", "13", "5"]
     lengths = [1, 2, 0, 3, 1]
     words = {tuple(source): words_of(lengths, 1), tuple(target): words_of(lengths, 2)}
-    found = align_texts(lambda texts: words[tuple(texts)], source, target)
+    encoders = [SimpleNamespace(words=lambda texts: words[tuple(texts)])] * 2
+    found = align_texts(encoders, source, target)
     expected = match_words(*words.values())
     assert np.array_equal(found.coverage, expected[0])
     assert np.array_equal(found.log_ratio, expected[1])
@@ -188,5 +190,5 @@ def test_progress_is_reported_while_pairs_are_aligned(monkeypatch):
         assert sum(aligned) == 2 * (sum(reported) + pairs)  # those of both sides, and no more yet
         reported.append(pairs)
 
-    align_texts(words, ["a"] * 10, ["b"] * 10, progress=progress)
+    align_texts([SimpleNamespace(words=words)] * 2, ["a"] * 10, ["b"] * 10, progress=progress)
     assert reported == [4, 4, 2]

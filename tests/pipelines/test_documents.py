@@ -54,7 +54,8 @@ class Articles:
             paths += [f"--{side}-embeddings", str(self.folder / name)]
         out = self.folder / "out.jsonl"
         scope = ["--scope", "document", "--document-pairs", str(self.pairs)]
-        assert mine_corpus([*paths, "-q", "-o", str(out), *scope, *options]) == 0
+        scored = ["--score", "margin"]
+        assert mine_corpus([*paths, "-q", "-o", str(out), *scope, *scored, *options]) == 0
         return out.read_bytes()
 
 

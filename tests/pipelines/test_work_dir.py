@@ -40,7 +40,8 @@ def made_again(before: dict[str, tuple[int, int]], work_dir: Path) -> set[str]:
 
 def command_line(folder: Path, encoder: str) -> list[str]:
     names = [str(folder / name) for name in ("src.txt", "tgt.txt", "out.jsonl", "work")]
-    return [*names[:2], "-o", names[2], "-q", "--work-dir", names[3], "--encoder", encoder]
+    options = ["-q", "--score", "margin", "--work-dir", names[3], "--encoder", encoder]
+    return [*names[:2], "-o", names[2], *options]
 
 
 @pytest.fixture(scope="module")

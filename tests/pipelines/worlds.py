@@ -55,6 +55,7 @@ class World:
             str(self.path("src.npy")),
             "--tgt-embeddings",
             str(self.path("tgt.npy")),
+            *("--score", "margin"),
         ]
 
     def mine(self, output: str, *options: str) -> Path:
@@ -70,7 +71,8 @@ class World:
             )
             for side, short in (("source", "src"), ("target", "tgt"))
         }
-        run = {**sides, "output": self.path(output), "work_dir": work_dir, **more}
+        places = {"output": self.path(output), "work_dir": work_dir}
+        run = {**sides, **places, "score": "margin", **more}
         return MiningOptions(**run)  # type: ignore[arg-type]
 
     def run(self, output: str, work_dir: Path, **more: object) -> RunContext:

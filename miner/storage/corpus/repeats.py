@@ -7,7 +7,7 @@ for each repeated one, in unnamed files that are gone when the process is.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from hashlib import blake2b
 from pathlib import Path
@@ -95,22 +95,28 @@ class Repeats:
 
 @contextmanager
 def find_repeats(
-    batches: Iterable[Records], folder: Path, *, within_documents: bool = False, block: int = BLOCK
+    batches: Iterable[Records],
+    folder: Path,
+    *,
+    within_documents: bool = False,
+    key: Callable[[str], str] = str,
+    block: int = BLOCK,
 ) -> Iterator[Repeats]:
     """Find the records whose text an earlier one has; all others are the first of theirs.
 
-    Two texts are the same if all their characters are; rejected records have none.
+    Two texts are the same if all the characters of their keys are; rejected records have none.
 
     Args:
         batches: what ``open_corpus`` gives, all of it.
         folder: where to sort.
         within_documents: look for repeated texts in each document by itself.
+        key: what of a text is compared; all of it as it is if left out.
         block: how many records are in memory at a time.
     """
     with closing(SortedRecords(folder, REPEAT, block=block)) as repeats:
         with closing(SortedRecords(folder, DIGEST, block=block)) as digests:
             for records in batches:
-                digests.append(_digests(records, within_documents))
+                digests.append(_digests(records, within_documents, key))
             for low, high in _ranges(-(-len(digests) // block)):
                 repeats.append(repeats_among(digests.between(low, high)))
             unique = len(digests) - len(repeats)
@@ -130,11 +136,13 @@ def repeats_among(digests: NDArray[np.void]) -> NDArray[np.void]:
     return repeats
 
 
-def _digests(records: Records, within_documents: bool) -> NDArray[np.void]:
+def _digests(
+    records: Records, within_documents: bool, key: Callable[[str], str]
+) -> NDArray[np.void]:
     positions = [place for place in range(len(records)) if place not in records.rejected]
-    texts = (records.texts[place] for place in positions)
+    texts = (key(records.texts[place]) for place in positions)
     if within_documents:  # a text has no NUL
-        texts = (f"{records.texts[place]}\0{records.docs[place]}" for place in positions)
+        texts = (f"{key(records.texts[place])}\0{records.docs[place]}" for place in positions)
     packed = b"".join(blake2b(text.encode(), digest_size=16).digest() for text in texts)
     halves = np.frombuffer(packed, dtype="<u8").reshape(-1, 2)
     digests = np.empty(len(positions), dtype=DIGEST)

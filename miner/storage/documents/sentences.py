@@ -25,6 +25,10 @@ _WIDE_BREAK = re.compile(
 )
 
 
+# Marks that the same sentence has in one document and not in the other.
+_QUOTES = str.maketrans(dict.fromkeys("“”„‟«»″", '"') | dict.fromkeys("‘’‚‛‹›′", "'"))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentence:
     """A sentence, and where it is in the text of its document, in characters from 0."""
@@ -72,3 +76,8 @@ def cleaned(text: str) -> str:
     """Return a sentence in NFC, on one line, without invisible or control characters."""
     text = _WIDE_BREAK.sub("", _INVISIBLE.sub("", text))
     return _SPACE.sub(" ", unicodedata.normalize("NFC", text)).strip()
+
+
+def repeat_key(text: str) -> str:
+    """Return what two sentences have in common that differ in the form of their quotes only."""
+    return text.translate(_QUOTES)

@@ -45,7 +45,7 @@ def test_the_null_is_of_the_decoys_that_would_be_mined(
         row, score = int(run.target.searched[best[margins.argmax()]]), float(margins.max())
         if score > taken.get(row, -np.inf):
             if folder == "aligned":
-                one = align_texts(encoder.words, [line], [run.target.text(row)])
+                one = align_texts([encoder, encoder], [line], [run.target.text(row)])
                 usual = run.summary["usual_log_ratio"]
                 score = float(aligned_scores(np.array([score]), one, usual=usual)[0])
             expected.append(score)
@@ -111,7 +111,7 @@ def test_the_report_shows_the_estimates(finished_run: Path, decoys: Path, tmp_pa
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-o", "x.jsonl"], "mine with --align"),
+        (["-o", "x.jsonl"], "mine with --score words"),
         (["-o", "x.tsv", "--decoys-src", "D"], "x.tsv: these pairs are written as JSON lines"),
         (["-o", "x.jsonl", "--decoys-src", "D", "--fdr", "1e-9"], "no threshold has an estimated"),
         (["-o", "x.jsonl", "--decoys-tgt", "few"], "decoys; at least 100 are needed"),

@@ -13,9 +13,9 @@ from pipelines.cli.mine import mine_corpus
 
 KINDS = {
     "distance": ("--margin", "distance", "--retrieval", "intersect", "--shards", "3"),
-    "filtered": ("--filters", "length,numbers"),
+    "filtered": ("--score", "margin", "--filters", "length,numbers"),
     "aligned and filtered": ("--align", "--filters", "numbers", "--threshold", "2"),
-    "documents": ("--scope", "document"),
+    "documents": ("--scope", "document", "--score", "margin"),
     "documents by corpus margins": ("--scope", "document", "--margin-scope", "corpus", "--align"),
 }
 

@@ -82,12 +82,12 @@ def test_an_interrupted_write_is_not_sealed(stage, error, inside):
 
     with pytest.raises(error):
         produce(stage.folder, key="new", write=interrupted)
-    assert SEAL not in names(stage.folder)
-    assert not [name for name in names(stage.folder) if name.startswith(".")]
-    # Neither the new key nor the old one trusts what is there now.
-    artefact = stage("old")
+    # What was sealed before is whole, and nothing is there for the new key.
+    assert names(stage.folder) == ["a.npy", "b.npy", SEAL]
+    assert np.load(stage("old").file("a.npy")).shape == (10,)
+    assert stage.runs == 1
+    assert np.load(stage("new", start=5).file("a.npy"))[0] == 5
     assert stage.runs == 2
-    assert np.load(artefact.file("a.npy")).shape == (10,)
 
 
 def test_facts_that_cannot_be_kept_seal_nothing(stage):
@@ -203,3 +203,43 @@ def test_keys_tell_what_decides_apart():
 def test_a_key_of_what_is_not_json_is_a_defect():
     with pytest.raises(TypeError):
         content_key("search", k=object())
+
+
+def test_two_workers_at_one_artefact_take_what_is_sealed_first(stage):
+    """As where an engine starts an element again that it believes lost: neither harms the other."""
+    other = Stage(stage.folder)
+
+    def write(draft):
+        with draft.file("a.npy") as path:
+            np.save(path, np.zeros(3))
+        sealed.append(other(start=7))
+        with draft.file("b.npy") as path:
+            np.save(path, np.zeros(4))
+        return {"rows": 1}
+
+    sealed = []
+    found = produce(stage.folder, key="key", write=write)
+    assert [found] == sealed
+    assert other() == found and other.runs == 1
+    assert names(stage.folder) == ["a.npy", "b.npy", SEAL]
+
+
+def test_a_worker_whose_inputs_another_one_has_removed_takes_what_that_one_sealed(stage):
+    def write(draft):
+        stage()
+        raise FileNotFoundError(2, "No such file or directory", "batches/00000")
+
+    found = produce(stage.folder, key="key", write=write)
+    assert found == stage() and stage.runs == 1
+
+
+def test_each_worker_has_scratch_of_its_own_which_goes_with_its_block(stage):
+    def write(draft):
+        with draft.scratch() as mine, draft.scratch() as theirs:
+            (mine / "x").write_text("mine")
+            (theirs / "x").write_text("theirs")
+            assert (mine / "x").read_text() == "mine"
+        return {}
+
+    produce(stage.folder, key="key", write=write)
+    assert names(stage.folder) == [SEAL]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import fcntl
+import os
+import re
 from pathlib import Path
 
 import pytest
@@ -68,6 +70,10 @@ def test_status_of_a_run_in_the_middle(
     run = [*world.inputs(), "-o", str(world.path("out.jsonl")), "--work-dir", str(work_dir), "-q"]
     assert mine_corpus([*run, "--shards", "3"]) == 2
     assert middle[0] == f"{work_dir}: at work"
+    worker = middle.pop()
+    assert re.fullmatch(
+        rf"  worker .+-{os.getpid()}: \d+ elements done, .+ search_tile \d s ago", worker
+    )
     (tile,) = (line for line in middle if "search_tile" in line)
     assert tile.split()[:5] == ["search_tile", "3", "of", "9", "done,"]
     assert "a minute" in tile

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +13,8 @@ import pytest
 from apache_beam.pipeline import AppliedPTransform
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 
+from miner.storage.places import place
+from pipelines.cli.mine import mine_corpus
 from pipelines.job import Of, job_of
 from pipelines.run import mining as run
 from pipelines.run.beam import build
@@ -89,6 +93,66 @@ def test_elements_are_small_however_large_the_corpus(
     assert max(size for found in sizes.values() for size in found) < 64 << 10
     # What there is many of must not grow with the number of shards.
     assert max(sizes["search_tile"]) < 4 << 10
+
+
+def test_no_element_holds_what_a_corpus_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Engines hand elements on as pickles: nothing that a corpus can say gets into one.
+
+    And what they are made of are our own references and Python's plainest types.
+    """
+    mark = "cos\\nsystem R."  # as if to be unpickled
+    records = [
+        {"id": f"{mark}{row}", "doc": f"{mark}d{row % 3}", "text": f"{mark} sentence number {row}"}
+        for row in range(30)
+    ]
+    records.append({"id": mark, "doc": mark, "text": ""})
+    for name in ("a", "b"):
+        lines = [json.dumps(record | {"text": f"{record['text']} {name}"}) for record in records]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join([*lines, mark]), encoding="utf-8")
+    pickles: list[bytes] = []
+    really_call = StageRunner.__call__
+
+    def call(runner: StageRunner, step: Each, element: object) -> list:
+        made = really_call(runner, step, element)
+        pickles.extend(pickle.dumps(result) for result in made)
+        return made
+
+    monkeypatch.setattr(StageRunner, "__call__", call)
+    corpora = [str(tmp_path / f"{name}.jsonl") for name in "ab"]
+    own = ["-o", str(tmp_path / "out.jsonl"), "--work-dir", str(tmp_path / "work"), "-q"]
+    assert mine_corpus([*corpora, *own, "--shards", "2", "--align", "--filters", "short"]) == 0
+    assert mark in (tmp_path / "out.jsonl").read_text(encoding="utf-8").replace("\\\\", "\\")
+    assert len(pickles) > 20
+    assert not [data for data in pickles if b"system" in data]
+    found: set[str] = set()
+
+    class Noting(pickle.Unpickler):
+        def find_class(self, module: str, name: str) -> object:
+            found.add(f"{module}.{name}")
+            return super().find_class(module, name)
+
+    for data in pickles:
+        Noting(io.BytesIO(data)).load()
+    allowed = ("pipelines.references.", "miner.storage.", "miner.knn.method.", "pathlib.")
+    others = {name for name in found if not name.startswith(allowed)}
+    assert others <= {"builtins.range", "pipelines.job.Of"}
+
+
+def test_no_name_that_an_engine_shows_holds_a_secret(world: World) -> None:
+    articles = place("s3://someone:hidden@corpora/articles.tsv")
+    options = world.options("out.tsv", world.path("work"), document_pairs=articles)
+    pipeline = beam.Pipeline(runner=FnApiRunner())
+    job = job_of(options)
+    build(pipeline, steps_of(options), job)
+    for transform in pipeline.to_runner_api().components.transforms.values():
+        shown = [
+            transform.unique_name,
+            *map(str, transform.display_data),
+            str(transform.annotations),
+        ]
+        assert "hidden" not in " ".join(shown)
 
 
 def test_a_reference_does_not_name_the_other_shards(world: World) -> None:

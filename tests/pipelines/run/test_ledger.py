@@ -9,10 +9,13 @@ import pytest
 
 from miner.storage.layout import WorkFolder
 from miner.storage.remote import RemotePath
-from pipelines.job import job_of
+from pipelines.job import Of, job_of
+from pipelines.references import element_name
 from pipelines.run import ledger
-from pipelines.run.ledger import Ledger, begin, first_failure, read_stages
-from pipelines.run.steps import sources_of_elements, steps_of
+from pipelines.run.executor import StageRunner
+from pipelines.run.ledger import Ledger, begin, first_failure, read_stages, read_workers
+from pipelines.run.mining import mine_corpus
+from pipelines.run.steps import Each, sources_of_elements, steps_of
 from tests.pipelines.worlds import World
 
 
@@ -42,16 +45,34 @@ def test_expectations_follow_from_what_was_made(tmp_path: Path) -> None:
     folder = WorkFolder(tmp_path)
     begin(folder, {"read": 2, "embed": "read", "select": 1})
     notes = Ledger(folder), Ledger(folder)
-    notes[0].note_done("read", made=3, seconds=0.5)
+    notes[0].note_done("read", "source", made=3, seconds=0.5)
     assert [(state.done, state.expected) for state in read_stages(folder)] == [
         *((1, 2), (0, None), (0, 1)),
     ]
-    notes[1].note_done("read", made=4, seconds=0.25)
-    notes[0].note_done("embed", made=1, seconds=1)
+    notes[1].note_done("read", "target", made=4, seconds=0.25)
+    notes[0].note_done("embed", "source/0", made=1, seconds=1)
     assert [(state.done, state.expected) for state in read_stages(folder)] == [
         *((2, 2), (1, 7), (0, 1)),
     ]
     assert read_stages(folder)[0].seconds == 0.75
+
+
+def test_an_element_that_is_done_again_counts_once(tmp_path: Path) -> None:
+    """As where an engine has lost a worker: its elements are done by another one."""
+    folder = WorkFolder(tmp_path)
+    begin(folder, {"read": 2, "embed": "read", "select": 1})
+    one, other = Ledger(folder), Ledger(folder)
+    one._name, other._name = "one", "other"
+    for notes in (one, other):
+        notes.note_done("read", "source", made=3, seconds=1)
+        notes.note_done("select", "source/0", made=1, seconds=1)
+    other.note_done("read", "target", made=2, seconds=1)
+    assert [(state.done, state.expected) for state in read_stages(folder)] == [
+        *((2, 2), (0, 5), (1, 1)),
+    ]
+    assert [(worker.name, worker.done, worker.stage) for worker in read_workers(folder)] == [
+        *(("one", 2, "select"), ("other", 3, "read")),
+    ]
 
 
 def test_the_first_failure_is_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,9 +111,31 @@ def test_a_remote_ledger_writes_in_proportion_to_its_lines(
     monkeypatch.setattr(RemotePath, "mkdir", lambda *_, **__: None)
     notes = Ledger(WorkFolder(RemotePath.from_uri("s3://bucket/work")))
     for number in range(2000):
-        notes.note_done("search_tile", made=number, seconds=0.5)
+        notes.note_done("search_tile", f"{number}", made=number, seconds=0.5)
     lines = [json.loads(line) for content in objects.values() for line in content.splitlines()]
     assert sorted(line["made"] for line in lines) == list(range(2000))
     assert len(objects) == -(-2000 // ledger.CHUNK)
     held = sum(map(len, objects.values()))
     assert written < held * ledger.CHUNK  # rewriting all for each line would be 1,000 times that
+
+
+def test_the_elements_of_a_stage_have_names_of_their_own(world: World) -> None:
+    """A group has the same one whatever order an engine has put it in."""
+    found: dict[str, list[str]] = {}
+    really_call = StageRunner.__call__
+
+    def call(runner: StageRunner, step: Each, element: Of) -> list[Of]:
+        names = [element_name(element.reference)]
+        if isinstance(element.reference, list):
+            names.append(element_name(element.reference[::-1]))
+        assert len(set(names)) == 1
+        found.setdefault(step.name, []).append(names[0])
+        return really_call(runner, step, element)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(StageRunner, "__call__", call)
+        mine_corpus(world.options("out.tsv", world.path("work"), shards=3))
+    assert len(found["embed_shard"]) == 6
+    assert len(found["search_tile"]) == 9
+    for names in found.values():
+        assert len(set(names)) == len(names)

@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from encoder import load_encoder
+from encoder.words import WordEncoder
 from miner.word_match import align_texts, aligned_scores
-from pipelines.cli.mine import mine_corpus
+from pipelines.cli.mine import embed_corpus, mine_corpus
 from pipelines.stages import align
 from tests.pipelines.conftest import SAMPLE, Refused
 from tests.pipelines.worlds import read_jsonl, snapshot
@@ -33,15 +34,18 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> Corpora:
         inputs.append(folder / f"corpus.{language}.tsv")
         inputs[-1].write_text("\n".join(lines) + "\n", encoding="utf-8")
     command = [*map(str, inputs), "-q", "--work-dir", str(folder / "work")]
-    assert mine_corpus([*command, "-o", str(folder / "plain.jsonl")]) == 0
+    assert mine_corpus([*command, "-o", str(folder / "plain.jsonl"), "--score", "margin"]) == 0
     return command, folder / "plain.jsonl"
 
 
 def test_the_scores_are_their_definition(corpora: Corpora, tmp_path: Path) -> None:
     command, plain = corpora
-    words = load_encoder().words  # type: ignore[attr-defined]
+    encoder = load_encoder()
+    assert isinstance(encoder, WordEncoder)
     pairs = read_jsonl(plain)
-    found = [align_texts(words, [pair["source_text"]], [pair["target_text"]]) for pair in pairs]
+    found = [
+        align_texts([encoder] * 2, [pair["source_text"]], [pair["target_text"]]) for pair in pairs
+    ]
     usual = float(np.median([one.log_ratio[0] for one in found[:1000]]))
     for pair, one in zip(pairs, found, strict=True):
         pair |= {
@@ -102,7 +106,7 @@ def test_a_run_that_failed_while_it_aligned_goes_on(
     assert mine_corpus([*aligned, str(tmp_path / "again.tsv")]) == 0
     assert (tmp_path / "again.tsv").read_bytes() == (tmp_path / "out.tsv").read_bytes()
     assert kept.items() <= snapshot(work).items()
-    assert not list(work.glob("*/scratch"))
+    assert not list(work.glob("*/.adit-*"))
 
 
 def test_nothing_is_made_again(corpora: Corpora, tmp_path: Path) -> None:
@@ -114,7 +118,7 @@ def test_nothing_is_made_again(corpora: Corpora, tmp_path: Path) -> None:
     first = (tmp_path / "out.tsv").read_bytes()
     assert mine_corpus(aligned) == 0
     assert snapshot(work / "aligned") == before
-    assert not list(work.glob("*/scratch"))
+    assert not list(work.glob("*/.adit-*"))
     assert (tmp_path / "out.tsv").read_bytes() == first
 
 
@@ -134,8 +138,60 @@ def test_a_margin_that_the_weights_were_not_fitted_to(
     assert "--margin ratio" in refused([*run, "--align", "--margin", margin])
 
 
-def test_given_vectors_have_no_words(refused: Refused, run: list[str]) -> None:
-    assert "--align compares words" in refused([*run, "--align"])
+def test_what_is_not_covered_has_no_words(refused: Refused, run: list[str]) -> None:
+    spoken = ["--src-lang", "de", "--tgt-lang", "tlh"]
+    assert "--score words: the encoder has no vectors of words, and those of mini do not" in (
+        error := refused([*run, *spoken, "--score", "words"])
+    )
+    assert error.endswith("cover tlh well\n")
+
+
+def test_words_are_the_default_where_there_are_some(corpora: Corpora, tmp_path: Path) -> None:
+    command, plain = corpora
+    outputs = {}
+    for name, options in {
+        "default": [],
+        "words": ["--score", "words"],
+        "align": ["--align"],
+        "distance": ["--margin", "distance"],
+        "unknown": ["--src-lang", "de", "--score", "margin"],
+    }.items():
+        outputs[name] = tmp_path / f"{name}.jsonl"
+        assert mine_corpus([*command, *options, "-o", str(outputs[name])]) == 0
+    assert len({outputs[name].read_bytes() for name in ("default", "words", "align")}) == 1
+    assert outputs["unknown"].read_bytes() == plain.read_bytes()
+    assert "margin" not in read_jsonl(outputs["distance"])[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--margin", "csls"], "fitted to the ratio margin, not to csls; use --margin ratio"),
+        (["--src-lang", "tlh"], "the encoder has no vectors of words"),
+    ],
+)
+def test_why_words_are_not_compared_is_said(
+    run: list[str], options: list[str], why: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    arguments = [part for part in run if part not in ("--score", "margin")]
+    assert mine_corpus([*arguments, *options]) == 0
+    (line,) = [line for line in caplog.messages if "by margin alone" in line]
+    assert why in line
+
+
+def test_given_vectors_are_scored_by_the_words_of_the_bundled_encoder(
+    corpora: Corpora, tmp_path: Path
+) -> None:
+    command, _ = corpora
+    inputs = command[:2]
+    for side, path in zip(("src", "tgt"), inputs, strict=True):
+        vectors = str(tmp_path / f"{side}.npy")
+        assert embed_corpus([path, "-o", vectors, "--dtype", "float16", "-q"]) == 0
+    outputs = tmp_path / "own.jsonl", tmp_path / "given.jsonl"
+    assert mine_corpus([*command, "-o", str(outputs[0])]) == 0
+    given = [f"--{side}-embeddings={tmp_path / side}.npy" for side in ("src", "tgt")]
+    assert mine_corpus([*inputs, *given, "-q", "-o", str(outputs[1])]) == 0
+    assert outputs[0].read_bytes() == outputs[1].read_bytes()
 
 
 def test_an_encoder_without_words(
@@ -148,6 +204,6 @@ def test_an_encoder_without_words(
     sentences.for_language = lambda language: sentences
     monkeypatch.setattr("pipelines.context.load_encoder", lambda *_, **__: sentences)
     command, _ = corpora
-    arguments = [*command, "--encoder", "other", "--align", "-o", str(tmp_path / "out.tsv")]
-    assert mine_corpus(arguments) == 2
-    assert "--align: the encoder other has no vectors of words" in capsys.readouterr().err
+    arguments = [*command, "--encoder", "other", "--src-lang", "tlh", "--align", "-o"]
+    assert mine_corpus([*arguments, str(tmp_path / "out.tsv")]) == 2
+    assert "--score words: the encoder has no vectors of words" in capsys.readouterr().err

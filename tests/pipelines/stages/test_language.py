@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from pipelines.context import RunContext
+from pipelines.job import job_of
 from pipelines.options import CorpusOptions, MiningOptions
-from pipelines.stages.language import describe_language, language_warnings, see_language
+from pipelines.stages.language import decide_languages, describe_language, language_warnings
+from tests.pipelines.worlds import World, write_lines
 
-SWEDISH = ["Den gamla mannen gick långsamt hem genom skogen i regnet."] * 30
+SWEDISH = "Den gamla mannen gick långsamt hem genom skogen i regnet."
+GERMAN = "Der alte Mann ging im Regen langsam durch den Wald nach Hause."
 
 
-def options_for(folder: Path, language: str | None = None) -> MiningOptions:
+def options_for(
+    folder: Path, language: str | None = None, shares: Mapping[str, float] | None = None
+) -> MiningOptions:
     """Options with an encoder that covers German well, and Swedish hardly."""
     languages = {
         "de": {"error": 0.01, "measured": "ntrex"},
@@ -21,7 +28,7 @@ def options_for(folder: Path, language: str | None = None) -> MiningOptions:
     }
     text = json.dumps({"languages": languages})
     (folder / "config.json").write_text(text, encoding="utf-8")
-    corpus = CorpusOptions(path=folder / "a.txt", language=language)
+    corpus = CorpusOptions(path=folder / "a.txt", language=language, shares=shares or {})
     return MiningOptions(
         source=corpus,
         target=corpus,
@@ -48,27 +55,62 @@ def options_for(folder: Path, language: str | None = None) -> MiningOptions:
 def test_warnings(
     tmp_path: Path, given: str | None, shares: dict[str, float], said: list[str]
 ) -> None:
-    lines = language_warnings(options_for(tmp_path, given), "source", shares)
+    lines = language_warnings(options_for(tmp_path, given, shares), "source")
     assert len(lines) == len(said)
     assert all(part in line for part, line in zip(said, lines, strict=True))
 
 
+def seen(folder: Path, *lines: str) -> str | None:
+    """The language that a run decides on for a corpus of these lines."""
+    write_lines(folder / "a.txt", lines)
+    run = decide_languages(RunContext(job_of(options_for(folder))))
+    return run.options.source.decided_language
+
+
+def test_a_corpus_that_grows_stays_in_its_language(tmp_path: Path) -> None:
+    assert seen(tmp_path, *[SWEDISH] * 30) == "sv"
+    assert seen(tmp_path, *[SWEDISH] * 30, *[GERMAN] * 90) == "sv"
+    assert seen(tmp_path, *[GERMAN] * 90, *[SWEDISH] * 30) == "de"
+
+
+def test_a_few_sentences_are_taken_as_one(tmp_path: Path) -> None:
+    assert seen(tmp_path, "Ich weiß.", "Ja, das stimmt.", "Komm bald!") == "de"
+    assert seen(tmp_path, "1234", "...") is None
+
+
+def test_what_is_given_decides(tmp_path: Path) -> None:
+    write_lines(tmp_path / "a.txt", [GERMAN] * 30)
+    run = decide_languages(RunContext(job_of(options_for(tmp_path, "nl"))))
+    assert run.options.source.decided_language == "nl"
+    assert run.options.source.shares == {"de": 1.0}
+
+
+def test_a_corpus_that_cannot_be_read_is_left_to_the_stage_that_reads_it(tmp_path: Path) -> None:
+    run = decide_languages(RunContext(job_of(options_for(tmp_path))))
+    assert run.options.source.decided_language is None
+
+
 def test_only_where_the_encoder_knows_its_languages(tmp_path: Path) -> None:
-    options = options_for(tmp_path)
-    assert see_language(options, SWEDISH) == {"sv": 1.0}
-    assert see_language(options, SWEDISH[:3]) == {}
+    options = options_for(tmp_path, None, {"pl": 1.0})
+    assert language_warnings(options, "source")
     (tmp_path / "config.json").unlink()
-    assert see_language(options, SWEDISH) == {}
+    assert not language_warnings(options, "source")
+
+
+def test_nothing_is_looked_at_where_nothing_hangs_on_it(world: World, tmp_path: Path) -> None:
+    run = world.run("out.tsv", tmp_path / "work", score="margin")
+    assert decide_languages(run) is run
 
 
 def test_what_the_summary_has(tmp_path: Path) -> None:
-    assert describe_language(options_for(tmp_path), "source", {"sv": 0.9, "da": 0.1}) == {
+    shares = {"sv": 0.9, "da": 0.1}
+    assert describe_language(options_for(tmp_path, None, shares), "source") == {
         "given": None,
         "seen": "sv",
         "share": 0.9,
         "quality": "weak",
     }
-    assert describe_language(options_for(tmp_path, "de"), "target", {}) == {
+    assert describe_language(options_for(tmp_path, "de"), "target") == {
         "given": "de",
         "seen": None,
         "share": None,

@@ -71,6 +71,7 @@ class Book:
             inputs += [f"--{side}-embeddings", str(self.folder / f"{name}.npy")]
         out = self.folder / output
         listed = ["--document-pairs", str(self.folder / "pairs.tsv"), "--alignment", "monotone"]
+        listed += ["--score", "margin"]
         assert mine_corpus([*inputs, "-q", "-o", str(out), *listed, *options]) == 0
         return out
 

@@ -108,7 +108,7 @@ def left_one_by_one(run: Run, own: Side, other: Side, place: int) -> list[float]
     texts = {own: [own.text(rows[own])], other: [other.text(best)]}
     encoder = load_encoder()
     assert isinstance(encoder, WordEncoder)
-    aligned = align_texts(encoder.words, texts[run.source], texts[run.target])
+    aligned = align_texts([encoder, encoder], texts[run.source], texts[run.target])
     usual = run.summary["usual_log_ratio"]
     return aligned_scores(np.array([margin]), aligned, usual=usual).tolist()
 
@@ -211,9 +211,10 @@ def test_calibrate_without_decoys(command: list[str], tmp_path: Path, capsys: Ca
     ("arguments", "message"),
     [
         (["--fdr", "1.5"], "--fdr 1.5: give a share between 0 and 1"),
-        (["--fdr", "0.05", "--threshold", "1"], "leave out --threshold"),
-        (["--fdr", "0.05"], "--align compares words"),  # the world's embeddings are precomputed
-        (["--fdr", "0.05", "--margin", "distance"], "--margin ratio"),
+        (["--fdr", "0.05", "--threshold", "1", "--align"], "leave out --threshold"),
+        (["--fdr", "0.05"], "leave out --score margin"),  # which the world's run has
+        (["--fdr", "0.05", "--align", "--src-lang", "tlh"], "--fdr: the encoder has no vectors of"),
+        (["--fdr", "0.05", "--align", "--margin", "distance"], "--margin ratio"),
         (["--top", "0"], "--top 0: must be at least 1"),
     ],
 )

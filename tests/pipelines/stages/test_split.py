@@ -144,6 +144,18 @@ def test_the_same_bytes_for_any_shards_and_workers(
     assert first["source_id"].startswith(f"{first['source_doc']}#char=")
 
 
+def test_quotes_make_no_other_sentence(tmp_path: Path) -> None:
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    quotes = ("\u201c\u201d\u2019", '""\'', "«»'")
+    texts = [f"He said {one}Yes{other}, didn{third}t he?" for one, other, third in quotes]
+    for number, text in enumerate(texts):
+        (folder / f"{number}.txt").write_text(text, encoding="utf-8")
+    (shard,) = read_side(context(folder, tmp_path / "work"), "source")
+    assert shard.read(["text"])["text"].to_pylist() == texts[:1]  # as it was written
+    assert shard.corpus.facts["duplicates"] == 2
+
+
 def test_which_corpora_are_documents(tmp_path: Path) -> None:
     def found(*names: str, input_format: str = "auto") -> bool:
         folder = tmp_path / "-".join(names)

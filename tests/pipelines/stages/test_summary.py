@@ -11,7 +11,7 @@ import pytest
 
 from pipelines import progress
 from pipelines.cli.mine import mine_corpus
-from pipelines.stages.summary import describe, next_steps
+from pipelines.stages.summary import describe, describe_estimates, next_steps
 from tests.pipelines.worlds import World, read_jsonl
 
 
@@ -73,6 +73,49 @@ def test_the_next_steps_can_be_typed() -> None:
     assert "adit report 'a run' -o" in told
     assert "repeat with --work-dir DIR" in next_steps(summary, None)
     assert "repeat" not in told
+
+
+@pytest.mark.parametrize(
+    ("summary", "wrong", "following"),
+    [
+        (
+            {"advice": {"pairs": 120, "wanted": 0.05, "threshold": 3.25}},
+            "wrong: most of those below 3.2500; above it an estimated 4.9% (95% interval 2.0% to "
+            "8.0%) of 120 pairs",
+            "next: add --fdr 0.05 to the command to keep those 120 pairs, each with its",
+        ),
+        (
+            {"advice": {"refused": "how many of the 9 pairs are wrong cannot be estimated: few"}},
+            "wrong: how many of the 9 pairs are wrong cannot be estimated",
+            "next: 'adit report run -o report.html' to look at them; 'adit calibrate run --decoys",
+        ),
+        ({}, None, "to look at them; add --fdr 0.05 to the command to keep pairs of which"),
+        (
+            {"advice": {"pairs": 0, "wanted": 0.05}},
+            "wrong: no threshold has an estimated share of at most 5.0%",
+            "next: 'adit report run",
+        ),
+        (
+            {"fdr": {"pairs": 120, "wanted": 0.05}, "options": {"fdr": 0.05}},
+            "wrong: an estimated 4.9% (95% interval 2.0% to 8.0%) of the 120 pairs above the",
+            "next: 'adit report run -o report.html' to look at them",
+        ),
+        ({"pairs": 0, "options": {"fdr": 0.05}}, None, "next: leave out --fdr"),
+        ({"pairs": 0, "options": {"threshold": 1.5}}, None, "next: lower --threshold"),
+        ({"pairs": 0, "filters": {"short": 3}}, None, "next: leave out --filters"),
+        ({"pairs": 0}, None, "next: check that both corpora"),
+    ],
+)
+def test_every_outcome_has_its_next_step(summary: dict, wrong: str | None, following: str) -> None:
+    estimate = {"share": 0.049, "interval": [0.02, 0.08]}
+    whole: dict = {"pairs": 120, **summary}
+    for name in {"fdr", "advice"} & set(whole):
+        whole[name] = {**estimate, **whole[name]}
+    whole["options"] = {"threshold": None, "fdr": None, **summary.get("options", {})}
+    assert [line[: len(wrong or "")] for line in describe_estimates(whole)] == (
+        [] if wrong is None else [wrong]
+    )
+    assert following in next_steps(whole, Path("run"))
 
 
 def test_one_sentence_is_no_sentences() -> None:

@@ -71,7 +71,7 @@ def test_groups_change_no_byte_and_bound_the_lists(
     ]
     lists = [*tiles.glob("*/*.ids.npy")]
     assert len(lists) == 2 * 5 + 2 * 5  # of each shard with each group of the other side
-    assert not [*tiles.glob("*/scratch")]
+    assert not [*tiles.glob("*/.adit-*")]
 
 
 def test_documents_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,133 @@
+"""What the test clusters are made of, fetched once into a folder: daemons, job servers, Prism.
+
+They come by the ordinary clients of the registries of Python, Maven and Go, as these are set up.
+The folder is ``ADIT_CLUSTERS``, else ``~/.cache/adit-clusters``; it takes about 1.3 GB.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from apache_beam.version import __version__ as BEAM  # noqa: N812
+
+FLINK, SPARK, OPERATOR = "1.19.3", "3.5.0", "1.10.0"
+JOB_SERVERS = Path(__file__).parent / "job_servers" / "pom.xml"
+PRISM = "github.com/apache/beam/sdks/v2/go/cmd/prism"
+NEEDED = {"java": "a JDK of version 17", "mvn": "Maven", "go": "Go"}
+
+
+class NotToBeHadError(Exception):
+    """What a cluster needs and cannot be had here, in one line."""
+
+
+@dataclass(frozen=True)
+class Tools:
+    """Where everything is."""
+
+    folder: Path
+
+    @property
+    def flink(self) -> Path:
+        """The folder of Flink's ``lib``."""
+        return self.folder / f"flink-{FLINK}" / "pyflink"
+
+    @property
+    def spark(self) -> Path:
+        """The folder of Spark's ``jars``."""
+        return self.folder / f"spark-{SPARK}" / "pyspark"
+
+    def job_server(self, engine: str) -> Path:
+        """Beam's job server for ``flink`` or ``spark``."""
+        return self.folder / f"job-server-{engine}-{_pom_version()}" / "job-server.jar"
+
+    @property
+    def operator_api(self) -> Path:
+        """The classes and definitions of Flink's Kubernetes operator."""
+        name = f"flink-kubernetes-operator-api-{OPERATOR}"
+        return self.folder / name / f"{name}.jar"
+
+    @property
+    def prism(self) -> Path:
+        """Beam's runner in Go."""
+        return self.folder / f"prism-{BEAM}" / "prism"
+
+
+def fetch() -> Tools:
+    """Return the tools, fetching what is missing.
+
+    Raises:
+        NotToBeHadError: a program is not installed, or a registry does not answer.
+    """
+    for program, what in NEEDED.items():
+        if shutil.which(program) is None:
+            raise NotToBeHadError(f"the test clusters need {what}: install {program}")
+    folder = Path(os.environ.get("ADIT_CLUSTERS", Path.home() / ".cache" / "adit-clusters"))
+    folder.mkdir(parents=True, exist_ok=True)
+    tools = Tools(folder)
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # others may be fetching, too
+        _once(tools.flink.parent, lambda to: _pip(f"apache-flink-libraries=={FLINK}", to))
+        _once(tools.spark.parent, lambda to: _pip(f"pyspark=={SPARK}", to))
+        for engine in ("flink", "spark"):
+            _once(tools.job_server(engine).parent, lambda to, engine=engine: _maven(engine, to))
+        _once(tools.prism.parent, _go)
+        _once(tools.operator_api.parent, _copy_operator_api)
+    return tools
+
+
+def _pom_version() -> str:
+    import hashlib
+
+    return hashlib.sha256(JOB_SERVERS.read_bytes()).hexdigest()[:8]
+
+
+def _once(folder: Path, make: Callable[[Path], None]) -> None:
+    if folder.exists():
+        return
+    unfinished = folder.with_name(f".{folder.name}")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir()
+    make(unfinished)
+    unfinished.rename(folder)
+
+
+def _pip(requirement: str, to: Path) -> None:
+    _run([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", to, requirement])
+
+
+def _maven(engine: str, to: Path) -> None:
+    _run(["mvn", "-B", "-q", "-f", JOB_SERVERS, f"-P{engine}", f"-Dto={to}", "package"])
+    for path in to.iterdir():  # what the jar was made of
+        if path.name != "job-server.jar":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _copy_operator_api(to: Path) -> None:
+    copy = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
+    artifact = f"org.apache.flink:flink-kubernetes-operator-api:{OPERATOR}"
+    _run(["mvn", "-B", "-q", copy, f"-Dartifact={artifact}", f"-DoutputDirectory={to}"])
+
+
+def _go(to: Path) -> None:
+    _run(["go", "install", f"{PRISM}@v{BEAM}"], GOBIN=str(to))
+
+
+def _run(command: list[str | Path], **environment: str) -> None:
+    done = subprocess.run(
+        command,
+        env=os.environ | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    if done.returncode:
+        lines = [line for line in done.stdout.splitlines() if "ERROR" in line.upper()]
+        cause = (lines or done.stdout.splitlines() or ["it says nothing"])[0]
+        raise NotToBeHadError(f"the test clusters need what {command[0]} cannot fetch: {cause}")
