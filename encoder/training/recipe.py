@@ -173,13 +173,17 @@ def _identity(
     own = {name: value for name, value in vars(recipe).items() if name not in apart}
     return {
         **own,
-        "tasks": {name: task.weight for name, task in recipe.tasks.items()},
+        **({"tasks": _weights(recipe)} if recipe.tasks else {}),
         **recipe.options.flat(),
         "exclude": sorted(recipe.exclude),
         "text": {text.name: text.digest() for text in texts},
         "teacher": None if teacher is None else teacher.name,
         "measures": {measure.name: list(measure.parts) for measure in measures},
     }
+
+
+def _weights(recipe: Recipe) -> dict[str, float]:
+    return {name: task.weight for name, task in recipe.tasks.items()}
 
 
 def _check_output(folder: Path) -> None:
@@ -242,7 +246,7 @@ def _facts(
         "excluded": sorted(recipe.exclude),
         "corpus_weights": dict(recipe.corpus_weights),
         "pair_weights": dict(recipe.pair_weights),
-        "tasks": identity["tasks"],
+        "tasks": _weights(recipe),
         "whitening": recipe.options.objective.whitening,
         "teacher": identity["teacher"],
         "options": recipe.options.flat(),
