@@ -71,7 +71,8 @@ def _size(spec: str) -> str:
     folder = encoder.folder_of(spec)
     if not folder.is_dir():
         raise ValueError(f"encoder {spec!r} is no folder; there are {encoder.ENCODERS}")
-    size = (folder / WEIGHTS).stat().st_size / 1e6
+    parts = (folder / WEIGHTS, folder / encoder.MORE / WEIGHTS)
+    size = sum(part.stat().st_size for part in parts if part.is_file()) / 1e6
     return f"{read_config(folder)['dim']} dimensions, {size:.1f} MB, {_speed(spec)}"
 
 
