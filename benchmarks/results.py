@@ -82,7 +82,7 @@ SECTIONS = (
     (
         "Similarity search: Tatoeba",
         "Error rates of nearest-neighbour search by cosine, both ways, in all 112 languages of "
-        "LASER's test set. The encoder was trained on twelve languages; what it finds in others it "
+        "LASER's test set, of which the encoder was trained on 80; what it finds in others it "
         "owes to shared words. The last column is LASER's on the same files.",
         "tatoeba tatoeba --lang all",
     ),

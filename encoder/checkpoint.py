@@ -117,7 +117,7 @@ def load_bag_encoder(folder: Path, *, name: str) -> BagEncoder:
         scheme=SCHEMES[config["format"]],
     )
     more = folder / MORE
-    if not more.is_dir():
+    if not (more / CONFIG).is_file():
         return encoder
     return encoder.extended(
         _added_languages(more, encoder), lambda: load_bag_encoder(more, name=f"{name}/{MORE}")

@@ -2,7 +2,7 @@
 
 ``bilstm`` is LASER's network; ``transformer`` the dual encoder of Chidambaram et al. 2019
 (section 2.1) over SentencePiece: 8 heads, filters of 4 x D, the mean over all positions; norms come
-before the blocks.
+before the blocks. The others are those of ``encoder.sentence_networks``.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from encoder.laser.sample import SAMPLE
 from encoder.laser.transformer import Transformer
 from encoder.network import NetworkEncoder
 from encoder.precision import ready
+from encoder.sentence_networks import KINDS, SentenceNetwork
 from encoder.tokenizer import Tokenizer, Tokens
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ SETTINGS = {
 
 def build_network(
     architecture: str, tensors: Mapping[str, torch.Tensor], *, dropout: float = 0.0
-) -> BiLSTM | Transformer:
+) -> BiLSTM | Transformer | SentenceNetwork:
     """Build the network of these weights, the last of whose tokens ends each sentence.
 
     Raises:
@@ -47,6 +48,8 @@ def build_network(
         return BiLSTM(tensors, dropout=dropout)
     if architecture == "transformer":
         return Transformer(tensors, SETTINGS, dropout=dropout)
+    if architecture in KINDS:
+        return KINDS[architecture].build(tensors, dropout=dropout)
     raise ValueError(f"is of an architecture {architecture!r} that is not known")
 
 
@@ -70,7 +73,7 @@ class EndingTokenizer:
 def save_network(
     folder: Path,
     architecture: str,
-    network: BiLSTM | Transformer,
+    network: BiLSTM | Transformer | SentenceNetwork,
     *,
     tokenizer_model: bytes,
     facts: Mapping[str, Any],

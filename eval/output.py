@@ -8,13 +8,16 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eval.metrics.bucc import BuccScore
 from eval.metrics.laser_compat import LaserScore
 from miner.commandline import product_version
+
+if TYPE_CHECKING:
+    from encoder import Encoder
 
 LABEL_WIDTH = 10
 MIN_WIDTH = 9
@@ -67,6 +70,13 @@ def signature(task: str, **fields: object) -> str:
     """Return ``task|name:value|...|v:VERSION``; numbers in their shortest exact form."""
     fields["v"] = product_version()
     return "|".join([task, *(f"{name}:{value}" for name, value in fields.items())])
+
+
+def encoder_names(encoder: Encoder, languages: Iterable[str]) -> str:
+    """Return the names of an encoder and of what was added to it for any of the languages."""
+    names = [encoder.for_language(language).name for language in languages]
+    added = sorted({name for name in names if not name.startswith(encoder.name)})
+    return "+".join([encoder.name, *added])
 
 
 def score_line(score: BuccScore) -> str:

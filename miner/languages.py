@@ -65,6 +65,11 @@ def main_language(shares: Mapping[str, float]) -> str | None:
     return next((code for code, share in shares.items() if share >= MIN_SHARE), None)
 
 
+def seen_language(texts: Sequence[str]) -> str | None:
+    """Return the language that texts are in by a sample of them; None if it is not recognised."""
+    return main_language(language_shares(texts))
+
+
 _loading = threading.Lock()
 
 

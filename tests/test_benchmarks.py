@@ -37,6 +37,15 @@ def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> R
     return call
 
 
+def test_given_vectors(run: Run, tmp_path: Path) -> None:
+    sample = ROOT / "eval" / "assets" / "sample" / "de-en"
+    for split in ("training", "sample"):
+        for end in ("de", "en", "gold"):
+            text = (sample / f"de-en.training.{end}").read_text(encoding="utf-8")
+            (tmp_path / f"de-en.{split}.{end}").write_text(text, encoding="utf-8")
+    assert re.search(r"mean( +[\d.]+){3}\n", run("given_vectors.py", tmp_path, BUNDLED))
+
+
 def test_scores(run: Run, tmp_path: Path) -> None:
     for language, words in (("de", "Satz eins zwei"), ("en", "sentence one two")):
         lines = [f"{words} {number}" for number in range(300)]

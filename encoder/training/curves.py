@@ -15,7 +15,7 @@ LEGEND_ROWS = 12
 
 
 def draw_curves(history: Sequence[Mapping[str, Any]], titles: Mapping[str, str]) -> bytes:
-    """Draw a field for each figure in the history that is in ``FIGURES`` or ``titles``.
+    """Draw a field for each figure that is in ``FIGURES`` or ``titles``, or a task's loss.
 
     Measures are drawn for each of their parts, too, in per cent. A line marks the encoder that is
     the best.
@@ -27,6 +27,7 @@ def draw_curves(history: Sequence[Mapping[str, Any]], titles: Mapping[str, str])
     from matplotlib.figure import Figure
 
     named = {name: title for name, title in FIGURES.items() if name in history[0]}
+    named.update({name: name for name in history[-1] if name.endswith(" loss")})
     named.update({name: f"{title}, %" for name, title in titles.items()})
     columns = min(COLUMNS, len(named))
     rows = -(-len(named) // columns)
@@ -47,6 +48,8 @@ def _draw(axes: Axes, history: Sequence[Mapping[str, Any]], name: str) -> None:
     from matplotlib import colormaps
     from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
+    best = [entry["step"] for entry in history if entry["best"]][-1]
+    history = [entry for entry in history if name in entry]
     steps = [entry["step"] for entry in history]
     parts = history[-1]["parts"].get(name)
     if parts is not None and len(parts) > 1:
@@ -57,7 +60,6 @@ def _draw(axes: Axes, history: Sequence[Mapping[str, Any]], name: str) -> None:
     factor = 1 if parts is None else 100
     values = [factor * entry[name] for entry in history]
     axes.plot(steps, values, color="black", marker=".", label="mean")
-    best = [entry["step"] for entry in history if entry["best"]][-1]
     axes.axvline(best, color="gray", linestyle=":", label="best")
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))

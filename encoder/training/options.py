@@ -19,6 +19,14 @@ MEASURES = (HELD_OUT_ERROR, "tatoeba_error", "bucc_f1")
 
 INFINITE = math.inf
 
+INFERENCE_LABELS = ("entailment", "neutral", "contradiction")
+# Tasks beside the objective, see ``tasks.beside``, and what their folders hold.
+BESIDE = {
+    "response": "dialogues, a turn a line",
+    "quick-thought": "documents, a sentence a line",
+    "nli": "pairs of sentences labelled entailment, neutral or contradiction",
+}
+
 
 def option(
     default: Any,  # noqa: ANN401
@@ -104,6 +112,85 @@ class TransformerOptions(ArchitectureOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
+class RecurrentOptions(ArchitectureOptions):
+    """What recurrent networks of ``encoder.sentence_networks`` have."""
+
+    dim: int = same(ArchitectureOptions, "dim", 1024)
+    learning_rate: float = same(ArchitectureOptions, "learning_rate", 1e-3)
+    layers: int = same(BiLSTMOptions, "layers", 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LSTMLastOptions(RecurrentOptions):
+    """See ``encoder.sentence_networks``."""
+
+    name = "lstm-last"
+    summary = "its last state"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GRULastOptions(RecurrentOptions):
+    """See ``encoder.sentence_networks``."""
+
+    name = "gru-last"
+    summary = "its last state"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BiGRULastOptions(RecurrentOptions):
+    """See ``encoder.sentence_networks``."""
+
+    name = "bigru-last"
+    summary = "the last states of both directions"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BiLSTMLastOptions(RecurrentOptions):
+    """See ``encoder.sentence_networks``."""
+
+    name = "bilstm-last"
+    summary = "the same"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BiLSTMMeanOptions(RecurrentOptions):
+    """See ``encoder.sentence_networks``."""
+
+    name = "bilstm-mean"
+    summary = "with mean pooling"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentionOptions(RecurrentOptions):
+    """See ``encoder.sentence_networks``."""
+
+    name = "attention"
+    summary = "a BiLSTM with inner attention by four context vectors"
+
+
+@dataclass(frozen=True, kw_only=True)
+class HierarchicalOptions(ArchitectureOptions):
+    """See ``encoder.sentence_networks``."""
+
+    name = "hierarchical"
+    summary = "the maxima of four convolutional layers"
+
+    dim: int = same(ArchitectureOptions, "dim", 1024)
+    learning_rate: float = same(ArchitectureOptions, "learning_rate", 1e-3)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GatedOptions(ArchitectureOptions):
+    """See ``encoder.sentence_networks``."""
+
+    name = "gated"
+    summary = "eight gated convolutional layers with max pooling"
+
+    dim: int = same(ArchitectureOptions, "dim", 512)
+    learning_rate: float = same(ArchitectureOptions, "learning_rate", 1e-3)
+
+
+@dataclass(frozen=True, kw_only=True)
 class ObjectiveOptions(Checked):
     """What all objectives have.
 
@@ -186,7 +273,20 @@ class AdditionOptions(ObjectiveOptions):
 
 
 ARCHITECTURES: dict[str, type[ArchitectureOptions]] = {
-    kind.name: kind for kind in (BagOptions, BiLSTMOptions, TransformerOptions)
+    kind.name: kind
+    for kind in (
+        BagOptions,
+        BiLSTMOptions,
+        TransformerOptions,
+        LSTMLastOptions,
+        GRULastOptions,
+        BiGRULastOptions,
+        BiLSTMLastOptions,
+        BiLSTMMeanOptions,
+        AttentionOptions,
+        HierarchicalOptions,
+        GatedOptions,
+    )
 }
 OBJECTIVES: dict[str, type[ObjectiveOptions]] = {
     kind.name: kind
@@ -287,20 +387,32 @@ def offered(part: type) -> dict[str, Field]:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TaskBeside:
+    """Text of a task beside the objective, in a folder, and how often a batch is of it.
+
+    With weight 1, as often as of parallel text.
+    """
+
+    folder: Path
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
 class Recipe(Checked):
     """What an encoder is made of.
 
     ``files`` has the files of each language pair, see ``reading.find_parallel_text``.
     ``corpus_weights`` maps a corpus's name to the probability that a pass uses a pair of it;
     corpora that are not named weigh 1. ``pair_weights`` maps a language pair to a factor of how
-    often it is drawn. ``best_by`` names the measure of which the best encoder is
-    saved.
+    often it is drawn. ``tasks`` are those beside the objective, of ``BESIDE``. ``best_by`` names
+    the measure of which the best encoder is saved.
     """
 
     files: Mapping[str, tuple[Path, ...]]
     exclude: frozenset[str] = frozenset()
     corpus_weights: Mapping[str, float] = field(default_factory=dict)
     pair_weights: Mapping[str, float] = field(default_factory=dict)
+    tasks: Mapping[str, TaskBeside] = field(default_factory=dict)
     vocabulary_size: int = option(48_000, "subwords", within=(1, INFINITE))
     evaluate_every: int = option(
         5_000, "steps between evaluations, at which OUT is written", within=(1, INFINITE)
@@ -316,6 +428,17 @@ class Recipe(Checked):
         for name, weight in self.corpus_weights.items():
             if not 0 <= weight <= 1:
                 raise ValueError(f"weight {weight} of corpus {name}: expected 0 to 1")
+        for name, task in self.tasks.items():
+            if name not in BESIDE or not 0 < task.weight < INFINITE:
+                raise ValueError(
+                    f"task {name} of weight {task.weight}: expected more than 0, and one of "
+                    f"{', '.join(BESIDE)}"
+                )
+            if self.options.objective.one_sided:
+                raise ValueError(
+                    f"task {name}: the objective {self.options.objective.name} trains sources "
+                    "alone; leave the task out"
+                )
         for name, weight in self.pair_weights.items():
             if name not in self.files or weight <= 0:
                 raise ValueError(

@@ -112,7 +112,8 @@ def average_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
         return
     for parameter in parameters:
         gradient = parameter.grad
-        assert gradient is not None
+        if gradient is None:  # of a task that this batch is not of, in any process
+            continue
         if gradient.is_sparse:  # NCCL has no sums of sparse tensors, gloo has
             gradient = gradient.coalesce().cpu()
         distributed.all_reduce(gradient)

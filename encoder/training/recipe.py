@@ -6,6 +6,7 @@ import logging
 import os
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +17,13 @@ from encoder.features import Features
 from encoder.tokenizer import Tokenizer, train_tokenizer
 from encoder.training import parallel
 from encoder.training.architectures import make_model
-from encoder.training.data import hold_out, pair_weights, tokenize_pairs
+from encoder.training.data import TokenPairs, hold_out, pair_weights, tokenize_pairs
 from encoder.training.evaluation import PROGRESS, STATE, Keeper
 from encoder.training.loop import Training, check_shares, train
 from encoder.training.measures import Measure, held_out_error
 from encoder.training.reading import ParallelText, read_parallel_text
 from encoder.training.state import State, load_state
-from encoder.training.tasks import Setting, make_task
+from encoder.training.tasks import Setting, make_tasks, read_beside
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -70,7 +71,8 @@ def train_encoder(
     options = recipe.options
     check_shares(options)
     texts, held_out = _read(recipe)
-    identity = _identity(recipe, texts, teacher, measures)
+    beside = [read_beside(name, task.folder) for name, task in recipe.tasks.items()]
+    identity = _identity(recipe, [*texts, *beside], teacher, measures)
     measures = [held_out_error(held_out), *measures]
     best_by = _chosen(measures, recipe.best_by)
     path = output / PROGRESS / STATE
@@ -89,17 +91,13 @@ def train_encoder(
         ]
         for some in (texts, held_out)
     )
+    pairs += _beside(recipe, pairs, [tokenize_pairs(text, tokenizer, {}) for text in beside])
     torch.manual_seed(options.seed)
     model = make_model(options, Features(tokenizer.pieces(), options.architecture.ngram_rows))
-    task = make_task(
-        Setting(
-            options=options,
-            vocabulary=len(tokenizer),
-            dim=model.dim,
-            texts=texts,
-            teacher=teacher,
-        )
+    setting = Setting(
+        options=options, vocabulary=len(tokenizer), dim=model.dim, texts=texts, teacher=teacher
     )
+    task = make_tasks(setting, beside)
     training = Training(model, task, options)
     if state.step:
         training.restore(state.tensors, state.step)
@@ -131,6 +129,18 @@ def train_encoder(
     return keeper.best() if parallel.rank() == 0 else {}
 
 
+def _beside(
+    recipe: Recipe, pairs: Sequence[TokenPairs], others: Sequence[TokenPairs]
+) -> list[TokenPairs]:
+    """Return the pairs of tasks beside, drawn their weight times as often as parallel text."""
+    exponent = recipe.options.language_exponent
+    sizes = [float(one.weight.sum()) ** exponent * one.times for one in pairs]
+    return [
+        replace(one, times=recipe.tasks[one.name].weight * sum(sizes) / len(one.weight) ** exponent)
+        for one in others
+    ]
+
+
 def _chosen(measures: Sequence[Measure], name: str) -> Measure:
     for measure in measures:
         if measure.name == name:
@@ -159,15 +169,21 @@ def _identity(
     measures: Sequence[Measure],
 ) -> dict[str, Any]:
     """Return what decides the weights, and which of them are saved, as JSON values."""
-    own = {name: value for name, value in vars(recipe).items() if name not in ("files", "options")}
+    apart = ("files", "options", "tasks")
+    own = {name: value for name, value in vars(recipe).items() if name not in apart}
     return {
         **own,
+        **({"tasks": _weights(recipe)} if recipe.tasks else {}),
         **recipe.options.flat(),
         "exclude": sorted(recipe.exclude),
         "text": {text.name: text.digest() for text in texts},
         "teacher": None if teacher is None else teacher.name,
         "measures": {measure.name: list(measure.parts) for measure in measures},
     }
+
+
+def _weights(recipe: Recipe) -> dict[str, float]:
+    return {name: task.weight for name, task in recipe.tasks.items()}
 
 
 def _check_output(folder: Path) -> None:
@@ -230,6 +246,7 @@ def _facts(
         "excluded": sorted(recipe.exclude),
         "corpus_weights": dict(recipe.corpus_weights),
         "pair_weights": dict(recipe.pair_weights),
+        "tasks": _weights(recipe),
         "whitening": recipe.options.objective.whitening,
         "teacher": identity["teacher"],
         "options": recipe.options.flat(),

@@ -123,7 +123,7 @@ function tools(row, i) {
     button.title = `mark as ${mark}`;
     button.setAttribute("aria-label", button.title);
     button.setAttribute("aria-pressed", markOf(i) === mark);
-    button.addEventListener("click", event => { event.stopPropagation(); current = found.indexOf(i) - first; mark_(i, mark); });
+    button.addEventListener("click", event => { event.stopPropagation(); current = found.indexOf(i) - first; markPair(i, mark); });
   }
 }
 
@@ -202,7 +202,7 @@ function keep() {
   catch { at("kept").textContent = "This browser keeps no marks for this page: export them before you close it."; }
 }
 
-function mark_(i, mark) {
+function markPair(i, mark) {
   history.push([key(i), markOf(i) === mark ? null : mark]);
   replay();
   keep();
@@ -254,7 +254,7 @@ function judgeCurrent(mark) {
   const i = found[first + current];
   if (i === undefined) return;
   const had = markOf(i);
-  mark_(i, mark);
+  markPair(i, mark);
   if (had !== mark) move(1);
 }
 

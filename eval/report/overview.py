@@ -63,7 +63,7 @@ def assess(run: Run, null: Null | None) -> Quality:
         probabilities=estimates.probabilities,
         interval=None,
         estimates=estimates,
-        how="estimated from the scores alone",
+        how="estimated from the run itself",
     )
 
 

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from eval.metrics.bucc import Candidates
 from eval.runs.side import Side
 from miner.arrays import AlignedPairs, Pairs
+from miner.choices import MONOTONE
 from miner.filters import Suspects, occurrences, usual_ratio, usual_script
 from miner.storage.artefacts import open_artefact
 from miner.storage.layout import LEFT_OUT, PAIRS, REJECTED, SIDES, WorkFolder
@@ -125,8 +126,8 @@ class Run:
     def left_out(self) -> NDArray[np.float64] | None:
         """The scores of certain pairs' sentences without each other; None if there are none."""
         folder = WorkFolder(self.directory).left_out
-        if not folder.is_dir():
-            return None
+        if self.options.get("alignment") == MONOTONE or not folder.is_dir():
+            return None  # what is there may be of an earlier run
         scores: NDArray[np.float64] = np.load(open_artefact(folder).checked(LEFT_OUT))
         return scores
 

@@ -11,7 +11,7 @@ from encoder import load_encoder
 from eval.data.aligned import AlignedTexts, aligned_files, english_of, load_aligned
 from eval.data.textfiles import fingerprint
 from eval.metrics.bootstrap import SIGNED
-from eval.output import signature
+from eval.output import encoder_names, signature
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Loaded:
             languages=",".join(self.data.languages),
             sentences=len(self.data.texts[self.english]),
             sha256=fingerprint(*self.data.files.values()),
-            encoder=self.encoder.name,
+            encoder=encoder_names(self.encoder, self.data.languages),
             **fields,
             interval=SIGNED,
         )

@@ -19,7 +19,7 @@ from eval.data.tatoeba import (
 )
 from eval.metrics.bootstrap import SIGNED, interval, mean_samples
 from eval.metrics.similarity import SearchErrors, search_errors
-from eval.output import Record, Table, signature
+from eval.output import Record, Table, encoder_names, signature
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
 from eval.tasks.suite import Figure, Suite, mean_figure
 
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
         "tatoeba",
         languages=",".join(names),
         sentences=sum(len(foreign) for foreign, _ in texts.values()),
-        encoder=encoder.name,
+        encoder=encoder_names(encoder, map(iso_639_1, names)),
         similarity="cosine",
         interval=SIGNED,
     )

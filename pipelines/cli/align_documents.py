@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 from encoder import load_encoder
 from miner.commandline import add_version, run_command
+from miner.languages import seen_language
 from miner.storage.places import place
 from pipelines.cli.arguments import add_encoder, add_input_format, add_languages
 
@@ -97,7 +98,10 @@ def _alignments(
 
     encoder = load_encoder(args.encoder)
     is_bag = isinstance(encoder, WordEncoder)
-    encoders = [encoder.for_language(language) for language in (args.src_lang, args.tgt_lang)]
+    encoders = [
+        encoder.for_language(given or seen_language(_texts(side)))
+        for given, side in zip((args.src_lang, args.tgt_lang), sides, strict=True)
+    ]
     found_any = False
     for names in pairs:
         if not all(name in side for name, side in zip(names, sides, strict=True)):
@@ -115,6 +119,10 @@ def _alignments(
             f"{args.document_pairs}: none of its documents are in {args.source} and {args.target}; "
             "give the files that the pairs were made of, in the same order"
         )
+
+
+def _texts(side: Mapping[str, Sentences]) -> list[str]:
+    return [text for document in side.values() for text in document.texts if text]
 
 
 def _read(path: Place, input_format: str, *, by_document: bool) -> dict[str, Sentences]:

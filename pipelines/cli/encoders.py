@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
 
 import encoder
 from encoder.coverage import read_coverage
 from encoder.laser.languages import LASER2, LASER3
 from miner.commandline import add_version, run_command
 
+BATCH, TRIAL_SECONDS = 100, 0.5
 QUALITIES = {
     "good": "search error up to 5%",
     "fair": "up to 15%",
@@ -67,5 +71,19 @@ def _size(spec: str) -> str:
     folder = encoder.folder_of(spec)
     if not folder.is_dir():
         raise ValueError(f"encoder {spec!r} is no folder; there are {encoder.ENCODERS}")
-    size = (folder / WEIGHTS).stat().st_size / 1e6
-    return f"{read_config(folder)['dim']} dimensions, {size:.1f} MB"
+    parts = (folder / WEIGHTS, folder / encoder.MORE / WEIGHTS)
+    size = sum(part.stat().st_size for part in parts if part.is_file()) / 1e6
+    return f"{read_config(folder)['dim']} dimensions, {size:.1f} MB, {_speed(spec)}"
+
+
+def _speed(spec: str) -> str:
+    """Time the encoder on the bundled English sentences for about half a second."""
+    loaded = encoder.load_encoder(spec)
+    path = Path(str(files("eval"))) / "assets" / "sample" / "de-en" / "de-en.training.en"
+    texts = [line.partition("\t")[2] for line in path.read_text(encoding="utf-8").splitlines()]
+    loaded.encode(texts[:BATCH])
+    encoded, start = 0, time.perf_counter()
+    while (passed := time.perf_counter() - start) < TRIAL_SECONDS:
+        place = encoded % (len(texts) - BATCH)
+        encoded += len(loaded.encode(texts[place : place + BATCH]))
+    return f"about {encoded / passed:,.0f} sentences of news a second here"

@@ -38,8 +38,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "rescore": ("learn a second score from known pairs", "eval.cli.runs:rescore"),
 }
 
-# Those for the work folder of a run; mine-corpus has them, too.
+# Those for the work folder of a run; mine-corpus has them, too, and the list of encoders.
 WORK_FOLDER_COMMANDS = ("status", "clean", "report", "why", "calibrate", "rescore")
+MINING_COMMANDS = ("encoders", *WORK_FOLDER_COMMANDS)
 
 
 def adit(argv: Sequence[str] | None = None) -> int:

@@ -22,7 +22,7 @@ from miner.storage.remote import RemotePath
 from pipelines import progress
 from pipelines.cli.arguments import embed_parser, mine_parser
 from pipelines.cli.documents import decide_documents
-from pipelines.cli.main import WORK_FOLDER_COMMANDS, run
+from pipelines.cli.main import MINING_COMMANDS, run
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.resources.memory import parse_size
 
@@ -34,11 +34,11 @@ _MANY = re.compile(r"--languages(=.*)?", re.DOTALL)
 def mine_corpus(argv: Sequence[str] | None = None, prog: str = "mine-corpus") -> int:
     """Run ``adit mine``; return the exit status.
 
-    As ``mine-corpus``, it also runs the commands for a work folder, such as ``mine-corpus status``.
+    As ``mine-corpus``, it also runs ``MINING_COMMANDS``, such as ``mine-corpus status``.
     """
     argv = sys.argv[1:] if argv is None else argv
-    if prog == "mine-corpus" and argv and argv[0] in WORK_FOLDER_COMMANDS:
-        if not Path(argv[0]).exists():
+    if prog == "mine-corpus" and argv and argv[0] in MINING_COMMANDS:
+        if len(argv) == 1 or not Path(argv[0]).exists():
             return run(argv[0], argv[1:], f"{prog} {argv[0]}")
         return run_command(lambda: _refuse(argv[0]), prog)
     own, beam_options = _split(argv)

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from encoder.training.options import (
     ARCHITECTURES,
+    BESIDE,
     MEASURES,
     OBJECTIVES,
     ArchitectureOptions,
     ObjectiveOptions,
     Recipe,
+    TaskBeside,
     TrainingOptions,
     offered,
     training_options,
@@ -71,6 +73,16 @@ def train_parser(prog: str) -> argparse.ArgumentParser:
         default=[],
         metavar="XX-YY,...=W",
         help="draw these language pairs W times as often as their size says; repeatable",
+    )
+    holds = "; ".join(f"{name}: {data}" for name, data in BESIDE.items())
+    parser.add_argument(
+        "--task",
+        type=_task,
+        action="append",
+        default=[],
+        metavar="NAME=DIR[:W]",
+        help="train a task on text of one language, too, W times as often as on parallel text "
+        f"(default: 1); repeatable; {holds}",
     )
     _add_training_options(parser)
     _add_evaluation_options(parser)
@@ -176,6 +188,18 @@ def _corpus_weight(text: str) -> tuple[str, float]:
     return name, value
 
 
+def _task(text: str) -> tuple[str, TaskBeside]:
+    name, equals, place = text.partition("=")
+    folder, colon, weight = place.rpartition(":")
+    try:
+        beside = TaskBeside(folder=Path(folder), weight=float(weight)) if colon else None
+    except ValueError:
+        beside = None
+    if not (name and equals and place):
+        raise argparse.ArgumentTypeError(f"expected NAME=DIR or NAME=DIR:W, not {text!r}")
+    return name, beside or TaskBeside(folder=Path(place))
+
+
 def _pair_weight(text: str) -> dict[str, float]:
     names, _, weight = text.partition("=")
     try:
@@ -233,6 +257,7 @@ def _recipe(args: argparse.Namespace) -> Recipe:
         exclude=frozenset(filter(None, args.exclude.split(","))),
         corpus_weights=dict(args.corpus_weight),
         pair_weights={name: weight for each in args.pair_weight for name, weight in each.items()},
+        tasks=dict(args.task),
         best_by=args.best_by,
         options=options,
         **{name: given[name] for name in offered(Recipe).keys() & given.keys()},

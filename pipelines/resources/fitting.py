@@ -22,7 +22,7 @@ from miner.storage.documents.split import document_files, is_documents
 from miner.storage.layout import SIDES, SOURCE, TARGET
 from miner.storage.vectors.embeddings import open_embeddings, peek_dim
 from pipelines.context import RunContext
-from pipelines.options import CorpusOptions, MiningOptions
+from pipelines.options import MARGIN, CorpusOptions, MiningOptions
 from pipelines.resources.memory import (
     allowed_bytes,
     peak_bytes,
@@ -37,6 +37,8 @@ from pipelines.resources.memory import (
 CHOSEN_BYTES, CHOSEN_LIST_BYTES = 240, 90
 # A batch of records as Python's objects and as Arrow's, of vectors being made, or of output.
 BATCH_BYTES = 128 << 20
+# The vectors of the words of as many pairs as are aligned at a time (miner.word_match.TEXTS).
+WORDS_BYTES = 128 << 20
 # What allocators keep, and what was measured too small.
 SLACK_BYTES = 160 << 20
 # Where nothing is measured: of the libraries, about.
@@ -180,6 +182,7 @@ def _stages(options: MiningOptions, sizes: Mapping[str, SideSize]) -> dict[str, 
         "select": (CHOSEN_BYTES + CHOSEN_LIST_BYTES * options.k) * max(shard.values())
         + RANGE_BYTES * MIN_RANGE
         + sum(rows.values()),  # one byte says that a sentence is taken
+        "align": batch + (0 if options.score == MARGIN else WORDS_BYTES),
         "export": batch,
     }
 

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from encoder import Precision, load_encoder
+from miner.languages import seen_language
 from miner.storage.atomic import check_writable
 from miner.storage.corpus.reader import Rejection, open_corpus
 from miner.storage.places import Place
 from miner.storage.vectors.embeddings import write_embeddings
 from pipelines.options import check_files
 from pipelines.progress import Monitor
+from pipelines.stages.language import beginning
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,7 +49,10 @@ def embed_file(
     check_writable(output)
     loaded = load_encoder(
         encoder, vocabulary=vocabulary, pretokenized=pretokenized, precision=precision
-    ).for_language(language)
+    )
+    if language is None and not pretokenized:
+        language = seen_language(beginning(corpus, input_format))
+    loaded = loaded.for_language(language)
     accepted = {Rejection.BLANK} if pretokenized else set()
     # Twice through the corpus: the header of an .npy file comes first and holds the row count.
     rows = sum(len(records) for records in open_corpus(corpus, input_format=input_format))

@@ -22,7 +22,7 @@ from miner.storage.documents.split import document_files, is_documents
 from miner.storage.layout import SIDES
 from miner.storage.places import Place
 from pipelines.context import RunContext
-from pipelines.options import MARGIN, CorpusOptions, MiningOptions
+from pipelines.options import MARGIN, MiningOptions
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,8 @@ def decide_languages(run: RunContext) -> RunContext:
 
 def _seen_languages(run: RunContext, side: str) -> dict[str, float]:
     """Return the shares of languages at the corpus's beginning, as before if that is the same."""
-    path, texts = run.folder.seen_languages(side), _beginning(run.options.side(side))
+    corpus = run.options.side(side)
+    path, texts = run.folder.seen_languages(side), beginning(corpus.path, corpus.input_format)
     if path.exists():
         known = json.loads(path.read_text(encoding="utf-8"))
         if _digest(texts[: known["texts"]]) == known["sha256"]:
@@ -70,16 +71,16 @@ def _seen_languages(run: RunContext, side: str) -> dict[str, float]:
     return shares
 
 
-def _beginning(corpus: CorpusOptions) -> list[str]:
+def beginning(path: Place, input_format: str) -> list[str]:
     """Return the first sentences that a sample can be taken of; none if they cannot be read."""
     texts: list[str] = []
     try:
         files = (
-            [file for _, file in document_files(corpus.path)]
-            if is_documents(corpus.path, corpus.input_format)
-            else corpus_files(corpus.path, input_format=corpus.input_format)
+            [file for _, file in document_files(path)]
+            if is_documents(path, input_format)
+            else corpus_files(path, input_format=input_format)
         )
-        for records in CorpusReader(files, input_format=corpus.input_format):
+        for records in CorpusReader(files, input_format=input_format):
             kept = (text for row, text in enumerate(records.texts) if row not in records.rejected)
             texts.extend(kept)
             if len(texts) >= SAMPLED:

@@ -124,6 +124,8 @@ def _places(shard: ShardNeighbours, rows: Rows) -> tuple[NDArray[np.bool_], Rows
 
 def _taken(chosen: ChosenPairs, side: str, rows: Rows) -> FloatArray:
     """Return the best margin of the mined pairs that some rows of a side have, -inf if none."""
+    if not rows.size:
+        return np.empty(rows.shape)
     distinct, places = np.unique(rows, return_inverse=True)
     best = np.full(len(distinct), -np.inf)
     for batch in _batches(chosen, _row(side), "margin"):

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from encoder import BUNDLED, load_encoder
+from encoder import BUNDLED, MORE, folder_of, load_encoder
+from encoder.checkpoint import CONFIG
 from encoder.coverage import Coverage, find_coverage, individual, read_coverage
 
 WIDE = str(Path(__file__).parents[2] / "encoders" / "wide")
@@ -44,14 +45,26 @@ def test_what_a_configuration_says(tmp_path: Path) -> None:
 
 def test_the_bundled_encoder_covers_twelve_languages_well() -> None:
     languages = read_coverage(BUNDLED)
-    assert set(languages) == set("cs de en es fr it ja nl pt ru tr zh".split())
-    assert sum(coverage.quality == "good" for coverage in languages.values()) >= 11
+    twelve = {languages[name].quality for name in "cs de en es fr it nl pt ru tr zh".split()}
+    assert twelve == {"good"} and languages["ja"].quality == "fair"
 
 
-def test_the_wide_encoder_finds_translations_in_many_alphabets() -> None:
+@pytest.mark.parametrize(
+    "spec",
+    [
+        WIDE,
+        pytest.param(
+            BUNDLED,
+            marks=pytest.mark.skipif(
+                not (folder_of(BUNDLED) / MORE / CONFIG).is_file(), reason="nothing was added to it"
+            ),
+        ),
+    ],
+)
+def test_encoders_find_translations_in_many_alphabets(spec: str) -> None:
     english = "The President of Georgia met the Prime Minister of Sweden in London on Monday."
     other = "The children are playing football in the garden behind our house."
-    languages = read_coverage(WIDE)
+    languages = read_coverage(spec)
     assert len(languages) >= 90
     assert sum(coverage.quality != "weak" for coverage in languages.values()) >= 65
     texts = {
@@ -61,6 +74,8 @@ def test_the_wide_encoder_finds_translations_in_many_alphabets() -> None:
         "hi": "जॉर्जिया के राष्ट्रपति ने सोमवार को लंदन में स्वीडन के प्रधानमंत्री से मुलाकात की।",
     }
     assert texts.keys() <= languages.keys()
-    encoder = load_encoder(WIDE)
-    cosines = encoder.encode([*texts.values()]) @ encoder.encode([english, other]).T
-    assert (cosines[:, 0] > cosines[:, 1] + 0.1).all()
+    encoder = load_encoder(spec)
+    translations = encoder.for_language("en").encode([english, other]).T
+    for language, text in texts.items():
+        right, wrong = encoder.for_language(language).encode(text) @ translations
+        assert right > wrong + 0.1

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from encoder import load_encoder
 from encoder.checkpoint import CONFIG, WEIGHTS
+from encoder.sentence_networks import KINDS
 from encoder.tokenizer import Tokenizer
 from encoder.trained import EndingTokenizer, save_network
 from encoder.training.architectures import make_model
@@ -19,7 +20,7 @@ from encoder.training.options import training_options
 from tests.encoder.test_features import one_word_each
 from tests.encoder.test_tokenizer import lists_of
 
-ARCHITECTURES = ("bilstm", "transformer")
+ARCHITECTURES = ("bilstm", "transformer", *KINDS)
 
 
 def save(folder: Path, tokenizer: Tokenizer, architecture: str, *, pieces: int = 0) -> Model:
@@ -42,6 +43,18 @@ def test_what_is_loaded_encodes_as_what_was_trained(
     np.testing.assert_allclose(encoder.encode(short, normalize=False), expected, atol=1e-5)
     assert encoder.dim == 16 and encoder.name.startswith("enc@")
     assert encoder.for_language("de") is encoder
+
+
+@pytest.mark.parametrize("architecture", KINDS)
+def test_weights_that_are_no_network(architecture: str) -> None:
+    kind = KINDS[architecture]
+    whole = kind.new(5, 16)
+    for name in whole:
+        lacking = {other: tensor for other, tensor in whole.items() if other != name}
+        with pytest.raises(ValueError, match=r"^(lacks the tensor|has )"):
+            kind.build(lacking, dropout=0)
+    with pytest.raises(ValueError, match="has a tensor other that this network does not"):
+        kind.build({**whole, "other": whole["embed_tokens.weight"]}, dropout=0)
 
 
 def test_a_precision_is_part_of_the_name(tmp_path: Path, tokenizer: Tokenizer) -> None:

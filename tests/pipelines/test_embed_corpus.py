@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from encoder import load_encoder
+from pipelines.cli.main import adit
 from pipelines.cli.mine import embed_corpus, mine_corpus
 from tests.pipelines.worlds import read_jsonl
 
@@ -101,3 +103,35 @@ def test_mining_embedded_corpora_finds_what_mining_with_the_encoder_finds(
     } <= found.keys()
     for pair, score in expected.items():
         assert found[pair] == pytest.approx(score, abs=1e-3)
+
+
+class Listener:
+    """An encoder that notes which language it is asked for."""
+
+    name, dim, precision = "listener", 2, "float32"
+
+    def __init__(self) -> None:
+        self.asked: list[str | None] = []
+
+    def for_language(self, language: str | None) -> Listener:
+        self.asked.append(language)
+        return self
+
+    def encode(self, sentences: Sequence[str], *, normalize: bool = True) -> np.ndarray:
+        return np.ones((len(sentences), 2), dtype=np.float32)
+
+
+def test_a_language_that_is_not_given_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listener = Listener()
+    for module in ("run.embed_file", "cli.align_documents"):
+        monkeypatch.setattr(f"pipelines.{module}.load_encoder", lambda *_, **__: listener)
+    swedish, german = tmp_path / "sv.txt", tmp_path / "de.txt"
+    swedish.write_text("Den gamla mannen gick hem.\nDet regnar i skogen.\n", encoding="utf-8")
+    german.write_text("Der alte Mann ging nach Hause.\nEs regnet im Wald.\n", encoding="utf-8")
+    out = str(tmp_path / "out.npy")
+    assert embed_corpus([str(swedish), "-o", out, "-q"]) == 0
+    assert embed_corpus([str(swedish), "-o", out, "-q", "--lang", "da"]) == 0
+    assert adit(["align", str(swedish), str(german), "-o", str(tmp_path / "out.txt")]) == 0
+    assert listener.asked == ["sv", "da", "sv", "de"]

@@ -9,11 +9,20 @@ import torch
 
 from encoder.training.architectures.bag import new_bag
 from encoder.training.architectures.bilstm import new_bilstm
+from encoder.training.architectures.sentence_networks import new_sentence_network
 from encoder.training.architectures.transformer import new_transformer
 from encoder.training.options import (
     ArchitectureOptions,
+    AttentionOptions,
     BagOptions,
+    BiGRULastOptions,
+    BiLSTMLastOptions,
+    BiLSTMMeanOptions,
     BiLSTMOptions,
+    GatedOptions,
+    GRULastOptions,
+    HierarchicalOptions,
+    LSTMLastOptions,
     TrainingOptions,
     TransformerOptions,
 )
@@ -26,6 +35,14 @@ MODELS: dict[type[ArchitectureOptions], Callable[[TrainingOptions, Features], Mo
     BagOptions: new_bag,
     BiLSTMOptions: new_bilstm,
     TransformerOptions: new_transformer,
+    LSTMLastOptions: new_sentence_network,
+    GRULastOptions: new_sentence_network,
+    BiGRULastOptions: new_sentence_network,
+    BiLSTMLastOptions: new_sentence_network,
+    BiLSTMMeanOptions: new_sentence_network,
+    AttentionOptions: new_sentence_network,
+    HierarchicalOptions: new_sentence_network,
+    GatedOptions: new_sentence_network,
 }
 
 

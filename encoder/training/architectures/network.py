@@ -27,7 +27,7 @@ GROUPS, SMALLEST = 16, 32
 
 
 class Network(Model):
-    """A BiLSTM or a transformer, given sentences of many lengths side by side."""
+    """A BiLSTM, a transformer or another network, given sentences of many lengths side by side."""
 
     def __init__(
         self, architecture: str, tensors: Mapping[str, torch.Tensor], options: TrainingOptions

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
 from encoder.training.options import (
     AdditionOptions,
     DistillationOptions,
@@ -9,13 +12,17 @@ from encoder.training.options import (
     RankingOptions,
     TranslationOptions,
 )
+from encoder.training.reading import ParallelText
+from encoder.training.reading_tasks import read_labelled, read_successors
 from encoder.training.tasks.addition import Addition
+from encoder.training.tasks.beside import Inference, QuickThought, ResponsePrediction
 from encoder.training.tasks.distillation import Distillation
+from encoder.training.tasks.mixture import Mixture
 from encoder.training.tasks.ranking import Ranking
 from encoder.training.tasks.task import Setting, Task
 from encoder.training.tasks.translation import Translation
 
-__all__ = ["TASKS", "Setting", "Task", "make_task"]
+__all__ = ["TASKS", "Setting", "Task", "make_task", "make_tasks", "read_beside"]
 
 TASKS: dict[type[ObjectiveOptions], type[Task]] = {
     RankingOptions: Ranking,
@@ -23,6 +30,31 @@ TASKS: dict[type[ObjectiveOptions], type[Task]] = {
     DistillationOptions: Distillation,
     AdditionOptions: Addition,
 }
+
+
+BESIDE: dict[str, tuple[Callable[[str, Path], ParallelText], Callable[[ParallelText, int], Task]]]
+BESIDE = {
+    "response": (read_successors, ResponsePrediction),
+    "quick-thought": (read_successors, QuickThought),
+    "nli": (read_labelled, Inference),
+}
+
+
+def read_beside(name: str, folder: Path) -> ParallelText:
+    """Read the text of a task beside the objective, under the task's name.
+
+    Raises:
+        ValueError: there is none, or it is malformed.
+    """
+    return BESIDE[name][0](name, folder)
+
+
+def make_tasks(setting: Setting, beside: Sequence[ParallelText]) -> Task:
+    """Make the task of the options' objective, and those beside it of the text given."""
+    main = make_task(setting)
+    if not beside:
+        return main
+    return Mixture(main, {text.name: BESIDE[text.name][1](text, setting.dim) for text in beside})
 
 
 def make_task(setting: Setting) -> Task:

@@ -30,6 +30,7 @@ from tests.encoder.training.test_objectives import unit_rows
 
 PAIRS = 1200
 FRESH = 200
+RECURRENT = ("lstm-last", "gru-last", "bigru-last", "bilstm-last", "bilstm-mean", "attention")
 COMMON = ("--vocabulary-size", "300", "--held-out", "100", "--quiet")
 BAG = ("--dim", "32", "--batch-size", "64", "--learning-rate", "0.03")
 
@@ -96,6 +97,11 @@ def test_translation(tmp_path: Path) -> None:
     assert log[1]["held_out_error"] < min(log[0]["held_out_error"], 0.94)
 
 
+# Each begins with the layers it has by itself, or with as many as are asked for.
+LAYERED = {"bilstm": 2, "transformer": 2, **dict.fromkeys(RECURRENT, 2)}
+CONVOLUTIONAL = ("hierarchical", "gated")
+
+
 @pytest.mark.parametrize(("architecture", "steps"), [("bilstm", 60), ("transformer", 110)])
 def test_networks_rank(data: Path, tmp_path: Path, architecture: str, steps: int) -> None:
     options = ("--dim", "32", "--layers", "1", "--batch-size", "64", "--steps", str(steps))
@@ -108,14 +114,15 @@ LISTS = [[1, 2, 3], [], [4], [5, 6, 7, 8, 9, 1], [2, 2]]
 
 
 @pytest.mark.parametrize("groups", [1, 2, 5])
-@pytest.mark.parametrize("architecture", ["bilstm", "transformer"])
+@pytest.mark.parametrize("architecture", [*LAYERED, *CONVOLUTIONAL])
 def test_padding_changes_no_vector(
     architecture: str, groups: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("encoder.training.architectures.network.GROUPS", groups)
     monkeypatch.setattr("encoder.training.architectures.network.SMALLEST", 1)
     torch.manual_seed(0)
-    options = training_options(architecture=architecture, dim=16, layers=2, dropout=0.5)
+    layers = {"layers": LAYERED[architecture]} if architecture in LAYERED else {}
+    options = training_options(architecture=architecture, dim=16, dropout=0.5, **layers)
     network = make_model(options, one_word_each(10)).eval()
     with torch.inference_mode():
         together = network(tokens_of(LISTS))
@@ -175,7 +182,11 @@ def test_padding() -> None:
 
 
 @pytest.mark.parametrize(
-    ("architecture", "dim"), [("bilstm", 15), ("transformer", 12), ("transformer", 4)]
+    ("architecture", "dim"),
+    [
+        *(("bilstm", 15), ("transformer", 12), ("transformer", 4)),
+        *(("bigru-last", 15), ("attention", 12), ("hierarchical", 6)),
+    ],
 )
 def test_dimensions_that_an_architecture_cannot_have(architecture: str, dim: int) -> None:
     with pytest.raises(ValueError, match=rf"^dim {dim}: expected "):

@@ -8,10 +8,10 @@ import pytest
 
 from eval.runs.store import open_run
 from miner.storage.artefacts import ArtefactError
-from miner.storage.layout import ARTEFACTS, SIDES
+from miner.storage.layout import ARTEFACTS, LEFT_OUT, SIDES, WorkFolder
 from miner.storage.places import remove_tree
 from pipelines.cli.main import adit
-from tests.eval.made_run import make_run, random_pairs
+from tests.eval.made_run import make_run, random_pairs, seal
 
 
 def test_pairs_are_those_of_the_output(finished_run: Path) -> None:
@@ -102,3 +102,15 @@ def test_a_cleaned_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     ):
         assert adit(command) == 2
         assert "clean removed" in capsys.readouterr().err
+
+
+def test_what_an_earlier_run_left_out(tmp_path: Path) -> None:
+    """A work folder may be used again: monotone alignments have no such scores."""
+    texts = {side: ["a", "b"] for side in ("source", "target")}
+    folder = make_run(tmp_path / "work", texts, random_pairs(2), shards=1)
+    run = open_run(folder)
+    assert run.left_out is None
+    seal(WorkFolder(folder).left_out, {LEFT_OUT: np.array([1.5, 2.5])}, {})
+    assert open_run(folder).left_out.tolist() == [1.5, 2.5]
+    run.options["alignment"] = "monotone"
+    assert run.left_out is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,15 @@ def test_the_commands_of_a_work_folder(
         assert error.startswith(f"{program}: error: {tmp_path}: no ")
         assert error.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_encoders_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert mine_corpus(["encoders"]) == 0
+    told = capsys.readouterr().out
+    assert re.match(
+        r"mini: 256 dimensions, [\d.]+ MB, about [\d,]+ sentences of news a second", told
+    )
+    assert " de 0." in told
 
 
 @pytest.mark.parametrize("arguments", [[], ["digg"], ["mine"]])

@@ -19,6 +19,7 @@ from miner.storage.pairs import pairs_schema
 from miner.word_match import align_texts, aligned_scores
 from pipelines.cli.main import adit
 from pipelines.cli.mine import mine_corpus
+from pipelines.stages import left_out
 from tests.pipelines.conftest import SAMPLE, Refused
 from tests.pipelines.worlds import read_jsonl, snapshot
 
@@ -219,3 +220,8 @@ def test_calibrate_without_decoys(command: list[str], tmp_path: Path, capsys: Ca
 )
 def test_bad_input(refused: Refused, run: list[str], arguments: list[str], message: str) -> None:
     assert message in refused([*run, *arguments])
+
+
+def test_no_pair_is_certain() -> None:
+    nothing = np.empty((0, 4), dtype=np.int64)
+    assert left_out._taken(None, "source", nothing).shape == (0, 4)

@@ -1,0 +1,198 @@
+"""The sentence encoders that Conneau et al. compare, by name: recurrent and convolutional networks.
+
+"Supervised Learning of Universal Sentence Representations from Natural Language Inference Data"
+(2017) and "What you can cram into a single vector" (2018). All begin with vectors of tokens; what
+comes after the end of a shorter sentence beside a longer one changes nothing.
+Axes: ``B`` sentences, ``T`` tokens, ``W`` width of a token, ``H`` hidden width, ``D`` dim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import ClassVar
+
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from encoder.laser.bilstm import adopt
+from encoder.laser.transformer import POOLS, sinusoids
+
+WIDTH = 320  # of token vectors, as LASER's
+KERNEL = 3  # positions that a convolution sees
+HIERARCHY = 4  # layers of the hierarchical network, each of which gives a part of the vector
+CONTEXTS = 4  # context vectors of inner attention
+GATED = 8  # layers of the gated network
+
+
+class SentenceNetwork(nn.Module):
+    """Embeds token ids (B, T) as unnormalised vectors (B, D)."""
+
+    dim: int
+    vocabulary: int
+
+    def __init__(self, vocabulary: int) -> None:
+        super().__init__()
+        self.vocabulary = vocabulary
+        self.dropout = 0.0
+        self.embed_tokens = nn.Embedding(vocabulary, WIDTH)
+        nn.init.normal_(self.embed_tokens.weight, std=0.1)
+
+    def forward(self, ids: torch.Tensor, lengths: torch.Tensor | None = None) -> torch.Tensor:
+        """Embed sentences as (B, D), of one length; or of ``lengths`` (B,), and padded to T."""
+        if lengths is None:
+            lengths = torch.full((len(ids),), ids.shape[1], device=ids.device)
+        there = torch.arange(ids.shape[1], device=ids.device) < lengths.unsqueeze(1)
+        x = functional.dropout(self.embed_tokens(ids), self.dropout, self.training)
+        return self.embed(x, there)
+
+    def embed(self, x: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
+        """Map vectors (B, T, W) of tokens to (B, D); ``there`` (B, T) is false after an end."""
+        raise NotImplementedError
+
+
+class Recurrent(SentenceNetwork):
+    """An LSTM or a GRU, in one direction or both; its last states, or its outputs pooled."""
+
+    def __init__(
+        self, vocabulary: int, hidden: int, layers: int = 1, *, cell: str, both: bool, pool: str
+    ) -> None:
+        super().__init__(vocabulary)
+        kind: type[nn.LSTM] | type[nn.GRU] = {"lstm": nn.LSTM, "gru": nn.GRU}[cell]
+        self.rnn = kind(WIDTH, hidden, num_layers=layers, bidirectional=both, batch_first=True)
+        self._directions = 1 + both
+        self._pool = pool
+        self.dim = hidden * self._directions
+        if pool == "attention":
+            self.project = nn.Linear(self.dim, self.dim)
+            self.contexts = nn.Linear(self.dim, CONTEXTS, bias=False)
+            self.dim *= CONTEXTS
+
+    def embed(self, x: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
+        """Pool the last layer's outputs, or take its last states, at the two ends of a sentence."""
+        lengths = there.sum(dim=1).cpu()
+        packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+        outputs, state = self.rnn(packed)
+        if self._pool == "last":
+            last = state[0] if isinstance(state, tuple) else state
+            return torch.cat(list(last[-self._directions :]), dim=1)
+        states, _ = pad_packed_sequence(outputs, batch_first=True)
+        if self._pool == "attention":
+            return self._attend(states, there)
+        return POOLS[self._pool](states, there)
+
+    def _attend(self, states: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
+        """Weigh states by softmax(tanh(W h + b) . u) for each context vector u, side by side."""
+        scores = self.contexts(torch.tanh(self.project(states)))  # (B, T, contexts)
+        weights = scores.masked_fill(~there.unsqueeze(2), -torch.inf).softmax(dim=1)
+        return torch.einsum("btc,bth->bch", weights, states).flatten(1)
+
+
+class Hierarchical(SentenceNetwork):
+    """Convolutions one over the other; the maxima of each layer, side by side."""
+
+    def __init__(self, vocabulary: int, hidden: int, layers: int = HIERARCHY) -> None:
+        super().__init__(vocabulary)
+        widths = [WIDTH, *[hidden] * (layers - 1)]
+        self.layers = nn.ModuleList(
+            nn.Conv1d(width, hidden, KERNEL, padding=KERNEL // 2) for width in widths
+        )
+        self.dim = hidden * layers
+
+    def embed(self, x: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
+        """Take the maximum over all positions of each layer."""
+        parts = []
+        for layer in self.layers:
+            x = _convolved(layer, x, there).relu()
+            parts.append(POOLS["maxpool"](x, there))
+        return torch.cat(parts, dim=1)
+
+
+class Gated(SentenceNetwork):
+    """Gated convolutions with residual connections over tokens and their positions; the maximum.
+
+    Dauphin et al. 2017, "Language Modeling with Gated Convolutional Networks".
+    """
+
+    def __init__(self, vocabulary: int, hidden: int, layers: int = GATED) -> None:
+        super().__init__(vocabulary)
+        self.project = nn.Linear(WIDTH, hidden)
+        self.layers = nn.ModuleList(
+            nn.Conv1d(hidden, 2 * hidden, KERNEL, padding=KERNEL // 2) for _ in range(layers)
+        )
+        self.dim = hidden
+
+    def embed(self, x: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
+        """Take the maximum over all positions of the last layer."""
+        x = self.project(x + sinusoids(x.shape[1], WIDTH).to(x.device, x.dtype))
+        for layer in self.layers:
+            x = (x + functional.glu(_convolved(layer, x, there), dim=2)) * 0.5**0.5
+        return POOLS["maxpool"](x, there)
+
+
+def _convolved(layer: nn.Module, x: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
+    """Convolve (B, T, H) over T; positions after an end are zero, as those before a beginning."""
+    found: torch.Tensor = layer(x.masked_fill(~there.unsqueeze(2), 0).transpose(1, 2))
+    return found.transpose(1, 2)
+
+
+class Kind:
+    """A network by name: how it is made, and how often its hidden width goes into its dim."""
+
+    recurrent: ClassVar[str] = "rnn.weight_hh_l"
+
+    def __init__(self, make: Callable[..., SentenceNetwork], times: int) -> None:
+        self.make = make
+        self.times = times
+
+    def new(self, vocabulary: int, dim: int, **more: int) -> dict[str, torch.Tensor]:
+        """Draw weights for a network.
+
+        Raises:
+            ValueError: it cannot have as many dimensions.
+        """
+        if dim % self.times:
+            raise ValueError(f"dim {dim}: expected a multiple of {self.times}")
+        return dict(self.make(vocabulary, dim // self.times, **more).state_dict())
+
+    def build(self, tensors: Mapping[str, torch.Tensor], *, dropout: float) -> SentenceNetwork:
+        """Build the network of these weights; its sizes are theirs.
+
+        Raises:
+            ValueError: a tensor is missing, left over, or of another shape than the others ask for.
+        """
+        depth = {name.split(".")[1] for name in tensors if name.startswith("layers.")}
+        depth |= {
+            name
+            for name in tensors
+            if name.startswith(self.recurrent) and not name.endswith("_reverse")
+        }
+        sized = f"{self.recurrent}0" if f"{self.recurrent}0" in tensors else "layers.0.bias"
+        for name in ("embed_tokens.weight", sized):
+            if name not in tensors or not tensors[name].dim():
+                raise ValueError(f"lacks the tensor {name}")
+        hidden = tensors[sized].shape[-1] // (2 if self.make is Gated else 1)
+        with torch.device("meta"):
+            network = self.make(len(tensors["embed_tokens.weight"]), hidden, layers=len(depth))
+        adopt(network, tensors)
+        network.dropout = dropout
+        return network
+
+
+def _recurrent(cell: str, *, both: bool, pool: str) -> Kind:
+    times = (1 + both) * (CONTEXTS if pool == "attention" else 1)
+    return Kind(partial(Recurrent, cell=cell, both=both, pool=pool), times)
+
+
+KINDS = {
+    "lstm-last": _recurrent("lstm", both=False, pool="last"),
+    "gru-last": _recurrent("gru", both=False, pool="last"),
+    "bigru-last": _recurrent("gru", both=True, pool="last"),
+    "bilstm-last": _recurrent("lstm", both=True, pool="last"),
+    "bilstm-mean": _recurrent("lstm", both=True, pool="mean"),
+    "attention": _recurrent("lstm", both=True, pool="attention"),
+    "hierarchical": Kind(Hierarchical, HIERARCHY),
+    "gated": Kind(Gated, 1),
+}

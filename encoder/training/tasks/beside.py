@@ -1,0 +1,98 @@
+"""Tasks beside the objective, with heads of their own: what one language alone can teach.
+
+Chidambaram et al. 2019, section 2.1. There, vectors are multiplied as they are; here their cosines
+are, times a scale, as in translation ranking, for bags are long.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+
+from encoder.training import parallel
+from encoder.training.data import join
+from encoder.training.options import INFERENCE_LABELS, RankingOptions
+from encoder.training.tasks.task import Rows, Task
+
+if TYPE_CHECKING:
+    from encoder.tokenizer import Tokens
+    from encoder.training.architectures.model import Model
+    from encoder.training.data import TokenPairs
+    from encoder.training.reading import ParallelText
+
+WIDTH = 512  # of heads
+CLASSES = len(INFERENCE_LABELS)
+
+
+class ResponsePrediction(Task):
+    """A turn's answer is nearer than the batch's other answers; answers pass through a head."""
+
+    def __init__(self, text: ParallelText, dim: int) -> None:
+        super().__init__()
+        self.head = nn.Sequential(nn.Linear(dim, dim), nn.Tanh(), nn.Linear(dim, dim))
+
+    def loss(
+        self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]
+    ) -> torch.Tensor:
+        """Rank the answers of the batch."""
+        inputs, answers = functional.normalize(model(join(sides))).chunk(2)
+        return in_batch(inputs, self.head(answers))
+
+
+class QuickThought(Task):
+    """A sentence's successor and predecessor are nearer than the others; each has its own head.
+
+    Logeswaran & Lee 2018, "An efficient framework for learning sentence representations".
+    """
+
+    def __init__(self, text: ParallelText, dim: int) -> None:
+        super().__init__()
+        names = ("input", "successor", "predecessor")
+        self.heads = nn.ModuleDict({name: nn.Linear(dim, WIDTH) for name in names})
+
+    def loss(
+        self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]
+    ) -> torch.Tensor:
+        """Return the sum of the losses of the two neighbours."""
+        first, second = functional.normalize(model(join(sides))).chunk(2)
+        given, successor, predecessor = self.heads.values()
+        return in_batch(given(first), successor(second)) + in_batch(
+            given(second), predecessor(first)
+        )
+
+
+class Inference(Task):
+    """Whether a premise entails a hypothesis, contradicts it, or neither."""
+
+    def __init__(self, text: ParallelText, dim: int) -> None:
+        super().__init__()
+        self._labels = np.array([INFERENCE_LABELS.index(label) for label in text.corpus])
+        self.head = nn.Sequential(nn.Linear(4 * dim, WIDTH), nn.Tanh(), nn.Linear(WIDTH, CLASSES))
+
+    def loss(
+        self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]
+    ) -> torch.Tensor:
+        """Classify (u, v, |u - v|, u * v)."""
+        logits = self.logits(model, sides)
+        gold = torch.from_numpy(self._labels[rows]).to(logits.device)
+        return functional.cross_entropy(logits.float(), gold)
+
+    def logits(self, model: Model, sides: list[Tokens]) -> torch.Tensor:
+        """Return logits (B, 3), in the order of ``INFERENCE_LABELS``."""
+        vectors = model(join(sides))
+        # Of unit length the products of numbers would be tiny beside the numbers.
+        u, v = (functional.normalize(vectors) * math.sqrt(vectors.shape[1])).chunk(2)
+        found: torch.Tensor = self.head(torch.cat([u, v, (u - v).abs(), u * v], dim=1))
+        return found
+
+
+def in_batch(inputs: torch.Tensor, answers: torch.Tensor) -> torch.Tensor:
+    """Return the mean -log softmax of each input's own answer (B, D) among all of the batch."""
+    rows, columns = (parallel.gather(functional.normalize(side)) for side in (inputs, answers))
+    logits = (RankingOptions.scale * rows @ columns.T).float()
+    return functional.cross_entropy(logits, torch.arange(len(rows), device=logits.device))
