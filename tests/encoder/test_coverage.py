@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from encoder import BUNDLED, MORE, folder_of, load_encoder
-from encoder.checkpoint import CONFIG
+from encoder import BUNDLED, load_encoder
 from encoder.coverage import Coverage, find_coverage, individual, read_coverage
 
 WIDE = str(Path(__file__).parents[2] / "encoders" / "wide")
@@ -49,18 +48,7 @@ def test_the_bundled_encoder_covers_twelve_languages_well() -> None:
     assert twelve == {"good"} and languages["ja"].quality == "fair"
 
 
-@pytest.mark.parametrize(
-    "spec",
-    [
-        WIDE,
-        pytest.param(
-            BUNDLED,
-            marks=pytest.mark.skipif(
-                not (folder_of(BUNDLED) / MORE / CONFIG).is_file(), reason="nothing was added to it"
-            ),
-        ),
-    ],
-)
+@pytest.mark.parametrize("spec", [WIDE, BUNDLED])
 def test_encoders_find_translations_in_many_alphabets(spec: str) -> None:
     english = "The President of Georgia met the Prime Minister of Sweden in London on Monday."
     other = "The children are playing football in the garden behind our house."
