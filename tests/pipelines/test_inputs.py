@@ -167,7 +167,7 @@ def test_odd_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for output, work_dir in (("a b.jsonl", "work dir ß"), ("b.jsonl", "."), ("w2/c.jsonl", "w2")):
         world.path(work_dir).mkdir(exist_ok=True)
         arguments = ["quelle ä 'x'.txt", not_utf8, *vectors, "-o", output, "--work-dir", work_dir]
-        assert mine_corpus([*arguments, "-q"]) == 0
+        assert mine_corpus([*arguments, "--score", "margin", "-q"]) == 0
         assert world.path(output).read_bytes() == expected
         told = json.loads((Path(work_dir) / "run.json").read_bytes())
         assert told["target"]["path"] == not_utf8

@@ -206,7 +206,7 @@ def test_what_is_shown_and_summed_up(
         pair: len((tmp_path / "out" / f"{pair}.tsv").read_text(encoding="utf-8").splitlines())
         for pair in ("de-en", "fr-en")
     }
-    assert f"de-en  60 x 70 sentences, {count['de-en']} pairs\n" in error
+    assert f"de-en  60 x 70 sentences, {count['de-en']} pairs; wrong: " in error
     lines = (tmp_path / "out" / "summary.tsv").read_text(encoding="utf-8").splitlines()
     assert [line.split("\t")[:3] for line in lines] == [
         ["pair", "source", "target"],

@@ -247,7 +247,7 @@ def test_given_vectors_are_read_from_there(
     vectors = [s3.put(name, world.path(name)) for name in ("src.npy", "tgt.raw")]
     named = zip(("--src-embeddings", "--tgt-embeddings"), vectors, strict=True)
     run = [*world.inputs()[:2], *(part for pair in named for part in pair), "--dim", "16", "-q"]
-    run += ["--work-dir", s3.uri("work"), "-o", s3.uri("out.jsonl")]
+    run += ["--work-dir", s3.uri("work"), "-o", s3.uri("out.jsonl"), "--score", "margin"]
     assert mine_corpus(run) == 0
     assert output(s3) == expected
     sealed = s3.path("work/embeddings/source/00000/seal.json")
