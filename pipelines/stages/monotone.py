@@ -18,7 +18,6 @@ import pyarrow.parquet as pq
 from encoder.words import WordEncoder
 from miner.arrays import Direction, Pairs
 from miner.margin import margin_scores
-from miner.monotone.align import align
 from miner.monotone.blocks import Blocks, merged_blocks, text_blocks
 from miner.score_ranges import Sorted, merge_in_ranges, sort_pairs
 from miner.storage.artefacts import Draft, content_key, produce
@@ -174,6 +173,8 @@ def _blocks(run: RunContext, shards: Sequence[EmbeddedShard], document: Sentence
 
 def _beads(documents: Sequence[Sentences], blocks: Sequence[Blocks]) -> pa.Table:
     """Align a document and its translation: a table of ``beads_schema`` without the gaps."""
+    from miner.monotone.align import align  # loads Numba
+
     beads = [bead for bead in align(*blocks).beads() if all(bead)]
     cosines = []
     for bead in beads:

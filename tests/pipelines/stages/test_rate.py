@@ -79,16 +79,20 @@ def test_what_is_left_of_certain_pairs(command: list[str], tmp_path: Path) -> No
     run = open_run(work)
     likely = Calibration.of(run.pairs.score).probability(run.pairs.score)
     certain = int((likely >= CERTAIN).sum())
+    encoder = load_encoder()
+    assert isinstance(encoder, WordEncoder)
     expected = [
         score
         for sides in ((run.source, run.target), (run.target, run.source))
         for place in range(certain)
-        for score in left_one_by_one(run, *sides, place)
+        for score in left_one_by_one(run, *sides, place, encoder)
     ]
     np.testing.assert_allclose(scores, expected, rtol=1e-6)
 
 
-def left_one_by_one(run: Run, own: Side, other: Side, place: int) -> list[float]:
+def left_one_by_one(
+    run: Run, own: Side, other: Side, place: int, encoder: WordEncoder
+) -> list[float]:
     rows = {run.source: int(run.pairs.source[place]), run.target: int(run.pairs.target[place])}
     near = own.neighbours_at(own.positions([rows[own]]))
     listed = dict(zip(near.ids[0].tolist(), near.cosines[0].tolist(), strict=True))
@@ -106,8 +110,6 @@ def left_one_by_one(run: Run, own: Side, other: Side, place: int) -> list[float]
     if any(margin <= theirs for theirs in run.margins[mined == best]):
         return []
     texts = {own: [own.text(rows[own])], other: [other.text(best)]}
-    encoder = load_encoder()
-    assert isinstance(encoder, WordEncoder)
     aligned = align_texts([encoder, encoder], texts[run.source], texts[run.target])
     usual = run.summary["usual_log_ratio"]
     return aligned_scores(np.array([margin]), aligned, usual=usual).tolist()
