@@ -321,7 +321,9 @@ def _note_workers(monitor: Monitor, result: PipelineResult) -> None:
     by_kind: dict[str, dict[str, DistributionResult]] = {"milliseconds": {}, "memory": {}}
     for found in distributions:
         name = found.key.metric
-        by_kind.setdefault(name.namespace, {})[name.name] = found.committed
+        value = found.result  # that of attempts, where an engine does not count what was kept
+        if value is not None:
+            by_kind.setdefault(name.namespace, {})[name.name] = value
     for name, spent in by_kind["milliseconds"].items():
         monitor.note(name, (spent.sum or 0) / 1000)
     peaks = [peak.max or 0 for peak in by_kind["memory"].values()]
