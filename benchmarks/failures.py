@@ -41,7 +41,7 @@ from tests.clusters.cluster import (
 from tests.clusters.downloads import fetch
 
 RUN = "import sys; from pipelines.cli.mine import mine_corpus; sys.exit(mine_corpus())"
-LIMIT_SECONDS = 900
+LIMIT_SECONDS = 1800
 BRIDGE, NETWORK = "adit-bridge", "10.77.0"
 # Imported by each Python worker: notes how many sentences each batch of the encoder has.
 NOTING = """
@@ -278,7 +278,7 @@ def rows(
     for what, disturb in {"nothing": None, **disturbances}.items():
         subprocess.run(["rm", "-rf", trial.work_dir, out, log], check=True)
         command = [*corpora, "-o", str(out), "--work-dir", str(trial.work_dir), "--shards", "8"]
-        command.append("-q")
+        command += ["--score", "margin", "-q"]
         start = time.perf_counter()
         line = run_once(trial, command, log, usual // 4, disturb)
         again = run_once(trial, command, log, 0, None) if line else ""

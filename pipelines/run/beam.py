@@ -6,6 +6,7 @@ runner has them.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import secrets
@@ -14,20 +15,25 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import apache_beam as beam
 import grpc
 from apache_beam.metrics.cells import DistributionResult
 from apache_beam.metrics.metric import Metrics
 from apache_beam.options.pipeline_options import (
+    FlinkRunnerOptions,
+    GoogleCloudOptions,
     JobServerOptions,
     PipelineOptions,
     StandardOptions,
 )
+from apache_beam.runners.portability.flink_runner import FlinkRunner
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
+from apache_beam.runners.portability.portable_runner import JobServiceHandle, PortableRunner
 from apache_beam.runners.runner import (
     PipelineResult,
     PipelineRunner,
@@ -52,6 +58,7 @@ logger = logging.getLogger(__name__)
 ENDING_SECONDS = 10.0  # that workers which were interrupted get
 MESSAGE_LENGTH = 300  # of what an engine says
 CANCELLING_SECONDS = 60.0  # that an engine gets to cancel a job
+ENDED_ON_FLINK = ("FINISHED", "FAILED", "CANCELED")
 THREADS = "OMP_NUM_THREADS"
 
 
@@ -71,7 +78,7 @@ def submit(run: RunContext, steps: Sequence[Step], own: Path) -> None:
     pipeline = beam.Pipeline(runner=runner, options=beam_options)
     build(pipeline, steps, job, hints)
     if options.workers == 1:
-        result = _run_on_engine(pipeline)
+        result = _run_on_engine(pipeline, beam_options)
     else:
         result = _run_with_workers(pipeline, _running(own))
     _note_workers(run.monitor, result)
@@ -189,22 +196,43 @@ def _engine(
     except ImportError as error:
         raise ValueError(f"--runner {options.runner}: {error}") from error
     beam_options = PipelineOptions(flags)
-    known = beam_options.get_all_options().keys()
-    unknown = beam_options.get_all_options(retain_unknown_options=True).keys() - known
-    if unknown:
-        names = ", ".join(f"--{name}" for name in sorted(unknown))
-        raise ValueError(f"{names}: no option of Beam's for --runner {options.runner}")
+    if isinstance(runner, PortableRunner):
+        runner.__dict__["create_job_service_handle"] = _JobService
+    else:
+        known = beam_options.get_all_options().keys()
+        every = beam_options.get_all_options(retain_unknown_options=True).keys()
+        _refuse_options(every - known, f"for --runner {options.runner}")
     standard = beam_options.view_as(StandardOptions)
     hints = dict(_hint(hint) for hint in standard.resource_hints)
     standard.resource_hints = []  # Beam would give them to all workers
+    cloud = beam_options.view_as(GoogleCloudOptions)  # the name is for every engine
+    cloud.job_name = f"{cloud.job_name or 'adit'}-{secrets.token_hex(4)}"
     _outlive_interrupts(beam_options.view_as(JobServerOptions))
     return runner, beam_options, hints
 
 
+def _refuse_options(unknown: Set[str], whose: str) -> None:
+    if unknown:
+        names = ", ".join(f"--{name}" for name in sorted(unknown))
+        raise ValueError(f"{names}: no option of Beam's {whose}")
+
+
+class _JobService(JobServiceHandle):
+    """Hands a job in; options that the job server does not know are refused, not dropped."""
+
+    def get_pipeline_options(self) -> Mapping[str, object]:
+        """Return the options that Beam knows here, and those that the job server has besides."""
+        known = super().get_pipeline_options()
+        self._retain_unknown_options = True
+        unknown = super().get_pipeline_options().keys() - known.keys()
+        _refuse_options({name.split(":")[2] for name in unknown}, "or of the job server's")
+        return known
+
+
 def _outlive_interrupts(job_server: JobServerOptions) -> None:
-    """Start the job server deaf to a terminal's interrupt: it has yet to cancel the job."""
-    command = ["-c", """trap '' INT; exec "$@\"""", "sh", job_server.job_server_java_launcher]
-    job_server.job_server_java_launcher = "sh"
+    """Start the job server out of reach of a terminal's interrupt: it has yet to cancel the job."""
+    command = ["-m", "pipelines.run.job_server", job_server.job_server_java_launcher]
+    job_server.job_server_java_launcher = sys.executable
     job_server.job_server_jvm_properties = [*command, *job_server.job_server_jvm_properties]
 
 
@@ -238,7 +266,7 @@ def _workers_here(options: MiningOptions, own: Path) -> Environment | None:
     return SubprocessSDKEnvironment.from_command_string(shell)
 
 
-def _run_on_engine(pipeline: beam.Pipeline) -> PipelineResult:
+def _run_on_engine(pipeline: beam.Pipeline, options: PipelineOptions) -> PipelineResult:
     """Run as a job of an engine; an interrupt cancels it there.
 
     Raises:
@@ -247,14 +275,14 @@ def _run_on_engine(pipeline: beam.Pipeline) -> PipelineResult:
     handler = signal.getsignal(signal.SIGINT)
     try:
         result = pipeline.run()
-    except grpc.RpcError as error:
+    except (grpc.RpcError, grpc.FutureTimeoutError, RuntimeError) as error:
         raise EngineError(f"the engine took no job: {_cause(error)}") from error
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, handler)  # Beam's own would end the job server at once
     try:
         result.wait_until_finish()
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(_cancel(result)) from None
+        raise KeyboardInterrupt(_cancel(result, options)) from None
     except RuntimeError as error:
         raise EngineError(f"the engine ended the job: {_cause(error)}") from error
     except grpc.RpcError as error:
@@ -268,12 +296,14 @@ def _cause(error: Exception) -> str:
     return " ".join(str(text).partition("\n")[0].split())[:MESSAGE_LENGTH]
 
 
-def _cancel(result: PipelineResult) -> str:
+def _cancel(result: PipelineResult, options: PipelineOptions) -> str:
     """Cancel a job on its engine; return what came of it."""
+    flink = FlinkRunner.add_http_scheme(options.view_as(FlinkRunnerOptions).flink_master)
+    name = options.view_as(GoogleCloudOptions).job_name
     try:
         result.cancel()
         end = time.monotonic() + CANCELLING_SECONDS
-        while not PipelineState.is_terminal(result.state):
+        while not PipelineState.is_terminal(result.state) or _runs_on_flink(flink, name):
             if time.monotonic() > end:
                 return "; the engine was asked to cancel the job, and has not yet done so"
             time.sleep(0.2)
@@ -281,6 +311,22 @@ def _cancel(result: PipelineResult) -> str:
         logger.debug("cancelling failed", exc_info=error)
         return "; the job could not be cancelled and may still run: cancel it on the engine"
     return "; the job was cancelled on the engine"
+
+
+def _runs_on_flink(master: str, name: str) -> bool:
+    """Return whether a job still runs on Flink after it was asked to cancel it.
+
+    Beam's job server says that a job is cancelled once it no longer waits for it.
+    """
+    if not master.startswith("http"):  # Flink in the job server, or another engine
+        return False
+    with urlopen(f"{master}/jobs/overview", timeout=CANCELLING_SECONDS) as answer:
+        jobs = [job for job in json.load(answer)["jobs"] if job["name"] == name]
+    running = [job["jid"] for job in jobs if job["state"] not in ENDED_ON_FLINK]
+    for job in running:
+        request = Request(f"{master}/jobs/{job}?mode=cancel", method="PATCH")
+        urlopen(request, timeout=CANCELLING_SECONDS).close()
+    return bool(running)
 
 
 def _run_with_workers(pipeline: beam.Pipeline, running: Path) -> PipelineResult:

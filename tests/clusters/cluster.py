@@ -250,7 +250,8 @@ def _start_flink(
     daemons: Daemons, name: str, host: Host, main: str, conf: Path, *arguments: str
 ) -> None:
     command = ["java", HEAP, *QUICK, "-XX:MaxDirectMemorySize=256m", *_flink_logging(conf)]
-    command += ["-cp", f"{daemons.tools.flink}/lib/*", main, "--configDir", str(conf), *arguments]
+    classes = f"{daemons.tools.flink}/lib/*:{daemons.tools.job_server('flink')}"
+    command += ["-cp", classes, main, "--configDir", str(conf), *arguments]
     daemons.start(name, host, command, JDK_JAVA_OPTIONS=daemons.java_options(host))
 
 
@@ -276,6 +277,7 @@ def _flink_conf(daemons: Daemons, rest: int, rpc: int) -> Path:
         "restart-strategy.fixed-delay.attempts": 8,
         "restart-strategy.fixed-delay.delay": "2 s",
         "taskmanager.numberOfTaskSlots": 2,  # so that one can do without the other
+        "taskmanager.load-balance.mode": "SLOTS",  # else a job fills one before the next
         "taskmanager.cpu.cores": 1.0,
         "taskmanager.memory.task.heap.size": "256m",
         "taskmanager.memory.task.off-heap.size": "64m",
@@ -322,7 +324,10 @@ def start_spark(
 
 
 def _external(pool: int) -> list[str]:
-    return ["--environment_type=EXTERNAL", f"--environment_config={POOL}:{pool}"]
+    return [
+        *("--environment_type=EXTERNAL", f"--environment_config={POOL}:{pool}"),
+        "--environment_cache_millis=2000",  # a worker goes on from one stage to the next
+    ]
 
 
 def free_ports(count: int) -> list[int]:

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,13 +74,26 @@ def fetch() -> Tools:
     tools = Tools(folder)
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # others may be fetching, too
-        _once(tools.flink.parent, lambda to: _pip(f"apache-flink-libraries=={FLINK}", to))
-        _once(tools.spark.parent, lambda to: _pip(f"pyspark=={SPARK}", to))
-        for engine in ("flink", "spark"):
-            _once(tools.job_server(engine).parent, lambda to, engine=engine: _maven(engine, to))
-        _once(tools.prism.parent, _go)
-        _once(tools.operator_api.parent, _copy_operator_api)
+        with ThreadPoolExecutor() as at_once:
+            for done in [at_once.submit(part, tools) for part in (_by_pip, _by_maven, _by_go)]:
+                done.result()
     return tools
+
+
+def _by_pip(tools: Tools) -> None:
+    _once(tools.flink.parent, lambda to: _pip(f"apache-flink-libraries=={FLINK}", to))
+    _once(tools.spark.parent, lambda to: _pip(f"pyspark=={SPARK}", to))
+
+
+def _by_maven(tools: Tools) -> None:
+    """One after the other: Maven's processes would write the same files of its own folder."""
+    for engine in ("flink", "spark"):
+        _once(tools.job_server(engine).parent, lambda to, engine=engine: _maven(engine, to))
+    _once(tools.operator_api.parent, _copy_operator_api)
+
+
+def _by_go(tools: Tools) -> None:
+    _once(tools.prism.parent, _go)
 
 
 def _pom_version() -> str:

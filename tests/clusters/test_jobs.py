@@ -69,9 +69,10 @@ def test_stages_and_their_counters_have_names_on_the_engine(on_flink: Engine) ->
     for stage in ("embed_shard", "search_tile", "find_neighbours", "export_pairs"):
         assert stage in names
     accumulators: Any = on_flink.get(f"/jobs/{last['jid']}/accumulators")
-    told = " ".join(one["value"] for one in accumulators["user-task-accumulators"])
-    for counter in ("stages:embed_shard", "milliseconds:search_tile", "sentences:read"):
-        assert counter in told
+    told = "".join("".join(one["value"].split()) for one in accumulators["user-task-accumulators"])
+    counters = ("stages", "embed_shard"), ("milliseconds", "search_tile"), ("sentences", "read")
+    for namespace, name in counters:
+        assert f'"NAMESPACE":"{namespace}","NAME":"{name}"' in told
 
 
 def test_a_packaged_job_runs_by_flinks_own_client(
@@ -79,9 +80,12 @@ def test_a_packaged_job_runs_by_flinks_own_client(
 ) -> None:
     out, jar = tmp_path / "out.jsonl", tmp_path / "job.jar"
     run = [*corpora(tmp_path, 50), "-o", str(out), "--shards", "2", "-q"]
-    command = [*run, "--work-dir", str(tmp_path / "work"), *on_flink.options]
+    options = [word for word in on_flink.options if not word.startswith("--flink_master=")]
+    command = [*run, "--work-dir", str(tmp_path / "work"), *options]
     package = [sys.executable, "-c", RUN, *command, f"--output_executable_path={jar}"]
-    subprocess.run(package, cwd=ROOT, check=True)
+    done = subprocess.run([*package, "--fastr_copy"], cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    assert done.stderr.endswith("--fastr_copy: no option of Beam's or of the job server's\n")
+    subprocess.run([*package, "--faster_copy"], cwd=ROOT, check=True)  # the job server's own
     assert jar.is_file()
     assert not out.exists()
     client = ["java", "-cp", f"{daemons.tools.flink}/lib/*"]
