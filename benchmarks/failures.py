@@ -24,6 +24,7 @@ from pathlib import Path
 
 import psutil
 
+from miner.storage.places import place, remove_tree
 from tests.clusters.cluster import (
     HOME,
     HOSTS,
@@ -39,9 +40,11 @@ from tests.clusters.cluster import (
     start_task_manager,
 )
 from tests.clusters.downloads import fetch
+from tests.s3 import ENVIRONMENT, S3, s3_server
 
 RUN = "import sys; from pipelines.cli.mine import mine_corpus; sys.exit(mine_corpus())"
 LIMIT_SECONDS = 1800
+SMALL, OWN = "small", "own"  # file systems of the work folder and of the second host, by name
 BRIDGE, NETWORK = "adit-bridge", "10.77.0"
 # Imported by each Python worker: notes how many sentences each batch of the encoder has.
 NOTING = """
@@ -65,7 +68,8 @@ class Trial:
     daemons: Daemons
     engine: Engine
     hosts: Sequence[Host]
-    work_dir: Path
+    folder: Path
+    work_dir: str
     process: subprocess.Popen[str] | None = None
 
     def pids(self, daemon: str, words: str) -> list[int]:
@@ -141,12 +145,12 @@ def interrupt(trial: Trial) -> None:
     os.killpg(trial.process.pid, signal.SIGINT)
 
 
-def fill_disk(trial: Trial) -> None:
-    """Fill the file system of the work folder, and make room after the run has failed."""
-    filler = trial.work_dir.parent / "filler"
-    with suppress(OSError), filler.open("wb") as file:
+def fill(trial: Trial, disk: str) -> None:
+    """Fill a small file system, and make room after the run has ended."""
+    filler = trial.folder / disk / "filler"
+    with suppress(OSError), filler.open("wb", buffering=0) as file:
         while True:
-            file.write(bytes(1 << 20))
+            file.write(bytes(1 << 16))
     assert trial.process is not None
     with suppress(subprocess.TimeoutExpired):
         trial.process.wait(LIMIT_SECONDS)
@@ -172,12 +176,15 @@ FLINK: dict[str, Callable[[Trial], None]] = {
     "a TaskManager stands still for 60 s": stop_task_manager,
     "the Python workers of a host stand still for 60 s": stop_python_worker,
     "a host (TaskManager and workers) stands still for 60 s": stop_host,
-    "the disk of the work folder is full": fill_disk,
+    "the disk of the work folder is full": lambda trial: fill(trial, SMALL),
     "the job server is killed": kill_job_server,
     "submitter and job server are killed": kill_submitter,
     "the submitter is interrupted": interrupt,
 }
 NETWORK_CUT: dict[str, Callable[[Trial], None]] = {"a host has no network for 30 s": cut_network}
+WORKERS_DISK: dict[str, Callable[[Trial], None]] = {
+    "work folder in a bucket; a worker's own disk is full": lambda trial: fill(trial, OWN)
+}
 SPARK: dict[str, Callable[[Trial], None]] = {
     "an executor is killed": kill_executor,
     "a worker and its executor are killed, another comes 5 s later": kill_spark_worker,
@@ -232,8 +239,9 @@ def namespaces(folder: Path) -> Iterator[list[Host]]:
 
 @contextmanager
 def on_loopback(folder: Path) -> Iterator[list[Host]]:
-    """Two hosts that are addresses of this one."""
-    yield [replace(host, python_path=[str(folder)]) for host in HOSTS]
+    """Two hosts that are addresses of this one; the second has its temporary files apart."""
+    one, two = (replace(host, python_path=[str(folder)]) for host in HOSTS)
+    yield [one, replace(two, environment={"TMPDIR": str(folder / OWN)})]
 
 
 def encoded(log: Path) -> int:
@@ -273,11 +281,13 @@ def rows(
     log: Path,
 ) -> Iterator[bool]:
     """Run every row of an engine; whether the output was right."""
-    out = trial.work_dir.parent / "out.jsonl"
+    out = trial.folder / SMALL / "out.jsonl"
     expected, usual = b"", 0
     for what, disturb in {"nothing": None, **disturbances}.items():
-        subprocess.run(["rm", "-rf", trial.work_dir, out, log], check=True)
-        command = [*corpora, "-o", str(out), "--work-dir", str(trial.work_dir), "--shards", "8"]
+        log.unlink(missing_ok=True)
+        out.unlink(missing_ok=True)
+        remove_tree(place(trial.work_dir))
+        command = [*corpora, "-o", str(out), "--work-dir", trial.work_dir, "--shards", "8"]
         command += ["--score", "margin", "-q"]
         start = time.perf_counter()
         line = run_once(trial, command, log, usual // 4, disturb)
@@ -304,6 +314,7 @@ def main() -> int:
     parser.add_argument("--engine", choices=["flink", "spark"], action="append")
     parser.add_argument("--rows", default="", help="only those with this word")
     args = parser.parse_args()
+    os.environ |= ENVIRONMENT
     good = []
     with tempfile.TemporaryDirectory() as name, mounted(Path(name)) as folder:
         log = folder / "encoded"
@@ -315,7 +326,10 @@ def main() -> int:
             Path(corpora[-1]).write_bytes(b"".join(lines))
         print("| engine | what happens | what came of it | output | encoded twice | seconds |")
         print("| --- | --- | --- | --- | --- | --- |", flush=True)
-        engines = (("flink", flink, FLINK), ("flink", flink, NETWORK_CUT), ("spark", spark, SPARK))
+        engines = (
+            *(("flink", flink, found) for found in (FLINK, NETWORK_CUT, WORKERS_DISK)),
+            ("spark", spark, SPARK),
+        )
         for number, (title, start, disturbances) in enumerate(engines):
             chosen = {what: row for what, row in disturbances.items() if args.rows in what}
             if not chosen or (args.engine and title not in args.engine):
@@ -326,22 +340,29 @@ def main() -> int:
                 namespaces(folder) if apart else on_loopback(folder) as hosts,
                 cluster(fetch(), folder / f"{title}-{number}", home) as daemons,
                 start(daemons, hosts) as engine,
+                s3_server() as port,
             ):
-                trial = Trial(daemons, engine, hosts, folder / "small" / "work")
+                in_bucket = disturbances is WORKERS_DISK
+                bucket, small = S3(port=port, folder="failures"), folder / SMALL / "work"
+                work_dir = bucket.uri("work") if in_bucket else str(small)
+                trial = Trial(daemons, engine, hosts, folder, work_dir)
                 good += rows(title, trial, chosen, corpora, log)
     return 0 if all(good) else 1
 
 
 @contextmanager
 def mounted(folder: Path) -> Iterator[Path]:
-    """Mount a small file system in the folder, for what is to run out of room."""
-    small = folder / "small"
-    small.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4g", "adit", small], check=True)
+    """Mount small file systems in the folder, for what is to run out of room."""
+    sizes = {SMALL: "4g", OWN: "512m"}
     try:
+        for name, size in sizes.items():
+            (folder / name).mkdir()
+            command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "adit"]
+            subprocess.run([*command, folder / name], check=True)
         yield folder
     finally:
-        subprocess.run(["umount", "-l", small], check=True)
+        for name in sizes:
+            subprocess.run(["umount", "-l", folder / name], check=True)
 
 
 if __name__ == "__main__":

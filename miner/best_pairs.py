@@ -7,7 +7,7 @@ of each list alone. These are found from the lists, some rows at a time. Axes: `
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BLOCK_NUMBERS = 1 << 18  # ids compared at a time: 2 MiB of them
+ROW_BYTES = 64  # of a part for each neighbour of each row, at most, while the other side is read
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,21 +50,28 @@ class BestPairs:
 
 
 def best_pairs(
-    part: Part, others: Iterable[Part], *, side: Direction, margin: str = "ratio"
-) -> BestPairs:
-    """Return the best pairs by score of each row's list, with ties; by row.
+    parts: Sequence[Part], others: Iterable[Part], *, side: Direction, margin: str = "ratio"
+) -> Iterator[BestPairs]:
+    """Yield, for each part, the best pairs by score of each row's list, with ties; by row.
 
     Args:
-        part: rows of one side.
+        parts: rows of one side. The other side is gone through once for all of them.
         others: the whole other side in parts, of which one is held at a time.
         side: whose rows these are: FORWARD for sources, BACKWARD for targets.
         margin: one of ``miner.margin.MARGINS``.
     """
+    lookups = [_Lookup(part) for part in parts]
+    for other in others:
+        for lookup in lookups:
+            lookup.enter(other)
+    for lookup in lookups:
+        yield _best(lookup, side, margin)
+
+
+def _best(lookup: _Lookup, side: Direction, margin: str) -> BestPairs:
+    part, mean, rank_there = lookup.part, lookup.mean, lookup.rank_there
     found = part.lists.ids
     there = found != NO_NEIGHBOUR
-    mean, rank_there = np.zeros(found.shape), np.zeros(found.shape, dtype=np.int32)
-    for other in others:
-        _look_up(part, other, mean, rank_there)
     score = margin_scores(part.lists.cosines, part.means[:, None], mean, margin=margin)
     score[~there] = -np.inf
     row, place = np.nonzero(there & (score == score.max(axis=1, keepdims=True, initial=-np.inf)))
@@ -86,21 +94,35 @@ def best_pairs(
     return BestPairs(pairs=pairs, side=side, candidates=int(there.sum()) - shared)
 
 
-def _look_up(
-    part: Part, other: Part, mean: NDArray[np.float64], rank_there: NDArray[np.int32]
-) -> None:
-    """Enter the means of those found that are in ``other``, and our places in their lists."""
-    if not len(other.ids):
-        return
-    size = max(1, BLOCK_NUMBERS // max(1, part.lists.ids.shape[1] * other.lists.ids.shape[1]))
-    for start in range(0, len(part.ids), size):
-        block = slice(start, start + size)
-        found = part.lists.ids[block]
-        row, place = np.nonzero((found >= other.ids[0]) & (found <= other.ids[-1]))
-        at = np.searchsorted(other.ids, found[row, place])
-        listed = other.lists.ids[at] == part.ids[block][row, None]
-        mean[block][row, place] = other.means[at]
-        rank_there[block][row, place] = np.where(listed.any(axis=1), listed.argmax(axis=1) + 1, 0)
+class _Lookup:
+    """What the rows in a part's lists say of it: their ``mean``, and our rank in their lists.
+
+    The lists are sorted once, so that each part of the other side costs only what it has of them.
+    """
+
+    def __init__(self, part: Part) -> None:
+        self.part = part
+        found = part.lists.ids
+        self._order = np.argsort(found, axis=None, kind="stable")
+        self._sorted = found.reshape(-1)[self._order]
+        self.mean, self.rank_there = np.zeros(found.shape), np.zeros(found.shape, dtype=np.int32)
+
+    def enter(self, other: Part) -> None:
+        """Look up those found that are in ``other``."""
+        if not len(other.ids):
+            return
+        width = self.part.lists.ids.shape[1]
+        size = max(1, BLOCK_NUMBERS // max(1, other.lists.ids.shape[1]))
+        first = int(np.searchsorted(self._sorted, other.ids[0]))
+        last = int(np.searchsorted(self._sorted, other.ids[-1], side="right"))
+        for start in range(first, last, size):
+            block = slice(start, min(start + size, last))
+            row, place = np.divmod(self._order[block], width)
+            at = np.searchsorted(other.ids, self._sorted[block])
+            listed = other.lists.ids[at] == self.part.ids[row, None]
+            self.mean[row, place] = other.means[at]
+            rank = np.where(listed.any(axis=1), listed.argmax(axis=1) + 1, 0)
+            self.rank_there[row, place] = rank
 
 
 def joined(ours: Pairs, theirs: Pairs) -> tuple[Pairs, NDArray[np.int8]]:

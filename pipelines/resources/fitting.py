@@ -34,7 +34,7 @@ from pipelines.resources.memory import (
 
 # A row of a shard while pairs are chosen: its number, its mean, its pair and what finding that
 # needs; and, for each of its neighbours, those of another shard's row and what is looked up there.
-CHOSEN_BYTES, CHOSEN_LIST_BYTES = 240, 90
+CHOSEN_BYTES, CHOSEN_LIST_BYTES = 240, 106
 # A batch of records as Python's objects and as Arrow's, of vectors being made, or of output.
 BATCH_BYTES = 128 << 20
 # The vectors of the words of as many pairs as are aligned at a time (miner.word_match.TEXTS).

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from miner.arrays import Direction
-from miner.best_pairs import BestPairs, Part, best_pairs
+from miner.best_pairs import ROW_BYTES, BestPairs, Part, best_pairs
 from miner.score_ranges import MIN_RANGE, RANGE_BYTES, Sorted, select_in_ranges, sort_pairs
 from miner.storage.artefacts import Draft, content_key, produce
 from miner.storage.layout import PAIRS, ROWS, SIDES
@@ -84,14 +84,20 @@ def _select(
 def _best_pairs(
     options: MiningOptions, sources: Sequence[ShardNeighbours], targets: Sequence[ShardNeighbours]
 ) -> Iterator[BestPairs]:
-    """Yield the best pairs of each shard's rows; two shards are in memory at a time."""
+    """Yield the best pairs of each shard's rows.
+
+    The other side is read once for as many shards as memory has room for, one shard at a time.
+    """
     for side, own, others in (
         (Direction.FORWARD, sources, targets),
         (Direction.BACKWARD, targets, sources),
     ):
-        for found in own:
+        waiting = ROW_BYTES * options.k * max(1, *(len(found.embedded) for found in own))
+        count = 1 + spare_bytes(options) // (2 * waiting)
+        for start in range(0, len(own), count):
+            parts = [_part(options, found) for found in own[start : start + count]]
             rest = (_part(options, other) for other in others)
-            yield best_pairs(_part(options, found), rest, side=side, margin=options.margin)
+            yield from best_pairs(parts, rest, side=side, margin=options.margin)
 
 
 def _part(options: MiningOptions, found: ShardNeighbours) -> Part:

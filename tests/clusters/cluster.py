@@ -129,8 +129,10 @@ def cluster(tools: Tools, folder: Path, home: Host = HOME) -> Iterator[Daemons]:
 
 
 @contextmanager
-def flink(daemons: Daemons, hosts: Sequence[Host] = HOSTS) -> Iterator[Engine]:
-    """Flink: a JobManager, and a TaskManager of two slots with its pool on each host."""
+def flink(
+    daemons: Daemons, hosts: Sequence[Host] = HOSTS, parallelism: int = 4
+) -> Iterator[Engine]:
+    """Flink: a JobManager, and a TaskManager of one slot with its pool on each host."""
     rest, rpc, pool = free_ports(3)
     home = daemons.home.address
     conf = _flink_conf(daemons, rest, rpc)
@@ -143,7 +145,8 @@ def flink(daemons: Daemons, hosts: Sequence[Host] = HOSTS) -> Iterator[Engine]:
         options=[
             *("--runner", "FlinkRunner", "--", f"--flink_master={home}:{rest}"),
             f"--flink_job_server_jar={daemons.tools.job_server('flink')}",
-            f"--parallelism={len(hosts)}",
+            # Parts of a stage that a host does as it gets to them; one host alone can do all.
+            *(f"--parallelism={parallelism}", "--execution_mode_for_batch=BATCH"),
             *(f"--job_server_jvm_properties={option}" for option in (HEAP, *QUICK)),
             *_external(pool),
         ],
@@ -276,8 +279,7 @@ def _flink_conf(daemons: Daemons, rest: int, rpc: int) -> Path:
         "restart-strategy.type": "fixed-delay",
         "restart-strategy.fixed-delay.attempts": 8,
         "restart-strategy.fixed-delay.delay": "2 s",
-        "taskmanager.numberOfTaskSlots": 2,  # so that one can do without the other
-        "taskmanager.load-balance.mode": "SLOTS",  # else a job fills one before the next
+        "taskmanager.numberOfTaskSlots": 1,
         "taskmanager.cpu.cores": 1.0,
         "taskmanager.memory.task.heap.size": "256m",
         "taskmanager.memory.task.off-heap.size": "64m",

@@ -40,8 +40,8 @@ def best_of_lists(forward, backward, *, source_ids, target_ids, margin="ratio"):
     """The pairs that may be chosen, and how many candidates there are."""
     sources = Part(ids=source_ids, lists=forward, means=forward.means())
     targets = Part(ids=target_ids, lists=backward, means=backward.means())
-    ours = best_pairs(sources, [targets], side=Direction.FORWARD, margin=margin)
-    theirs = best_pairs(targets, [sources], side=Direction.BACKWARD, margin=margin)
+    (ours,) = best_pairs([sources], [targets], side=Direction.FORWARD, margin=margin)
+    (theirs,) = best_pairs([targets], [sources], side=Direction.BACKWARD, margin=margin)
     return joined(ours.pairs, theirs.pairs)[0], ours.candidates + theirs.candidates
 
 
@@ -149,8 +149,7 @@ def test_ranges_choose_what_one_choice_among_all_does(retrieval, sides, k, cuts,
             (Direction.FORWARD, sources, targets),
             (Direction.BACKWARD, targets, sources),
         ):
-            for part in own:
-                best = best_pairs(part, others, side=side)
+            for best in best_pairs(own, others, side=side):
                 candidates += best.candidates
                 files.append(sort_pairs(Path(folder) / f"{len(files)}.npy", best.pairs, best.side))
         parts = list(select_in_ranges(files, size=size, retrieval=retrieval, threshold=threshold))
@@ -193,7 +192,7 @@ def test_ranges_are_as_large_as_asked_for(tmp_path):
         ids=random.permutation(1000)[:, None], cosines=random.random((1000, 1), dtype=np.float32)
     )
     part = Part(ids=ids, lists=lists, means=np.ones(1000))
-    best = best_pairs(part, [part], side=Direction.FORWARD)
+    (best,) = best_pairs([part], [part], side=Direction.FORWARD)
     files = [sort_pairs(tmp_path / "pairs.npy", best.pairs, best.side)]
     sizes = [len(part) for part in select_in_ranges(files, size=100, retrieval="forward")]
     assert sum(sizes) == 1000
