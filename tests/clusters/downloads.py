@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -37,12 +38,12 @@ class Tools:
     @property
     def flink(self) -> Path:
         """The folder of Flink's ``lib``."""
-        return self.folder / f"flink-{FLINK}" / "pyflink"
+        return self.folder / f"flink-{FLINK}" / "deps"
 
     @property
     def spark(self) -> Path:
         """The folder of Spark's ``jars``."""
-        return self.folder / f"spark-{SPARK}" / "pyspark"
+        return self.folder / f"spark-{SPARK}" / "deps"
 
     def job_server(self, engine: str) -> Path:
         """Beam's job server for ``flink`` or ``spark``."""
@@ -113,7 +114,15 @@ def _once(folder: Path, make: Callable[[Path], None]) -> None:
 
 
 def _pip(requirement: str, to: Path) -> None:
-    _run([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", to, requirement])
+    """Download a source distribution and take its folder ``deps``: pip would pack it anew first."""
+    _run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", to, requirement])
+    (archive,) = to.iterdir()
+    with tarfile.open(archive) as packed:
+        for member in packed:
+            member.name = member.name.partition("/")[2]
+            if member.name.startswith("deps/"):
+                packed.extract(member, to, filter="data")
+    archive.unlink()
 
 
 def _maven(engine: str, to: Path) -> None:
