@@ -257,6 +257,7 @@ def run_once(trial: Trial, command: list[str], log: Path, start_at: int, disturb
             stderr=errors,
             text=True,
             start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         if callable(disturb):
             while encoded(log) < start_at and trial.process.poll() is None:

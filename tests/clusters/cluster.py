@@ -101,7 +101,9 @@ class Daemons:
     def java_options(self, host: Host) -> str:
         """Return the options by which the JVMs of a host know its own pool by name."""
         hosts = self.folder / f"hosts-{host.name}"
-        names = {socket.gethostname(): host.address, "localhost": "127.0.0.1", POOL: host.address}
+        # Flink's JobManager sends itself the job's files by the name localhost, wherever it is.
+        here = host.address if host is self.home else "127.0.0.1"
+        names = {socket.gethostname(): host.address, "localhost": here, POOL: host.address}
         hosts.write_text("".join(f"{address} {name}\n" for name, address in names.items()))
         return f"-Djdk.net.hosts.file={hosts} {OPENED}"
 
