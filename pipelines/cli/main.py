@@ -24,6 +24,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "make an encoder from text without translations",
         "pipelines.cli.map:map_languages_command",
     ),
+    "bootstrap": (
+        "mine, train an encoder on the pairs, mine again",
+        "pipelines.cli.bootstrap:bootstrap_command",
+    ),
     "encoders": ("list encoders and the languages they cover", "pipelines.cli.encoders:encoders"),
     "fetch": ("fetch LASER's encoder for a language", "pipelines.cli.fetch:fetch_laser_command"),
     "pair": (
