@@ -184,7 +184,7 @@ def set_up_logging(args: argparse.Namespace) -> progress.Monitor:
     """Set up our own log lines, the libraries' only where asked for, and a monitor of progress."""
     level = logging.ERROR if args.quiet else logging.DEBUG if args.verbose else logging.INFO
     progress.log_to_stderr(level)
-    # Beam logs each failure with its whole traceback; the stage's own error is told in one line.
+    # Beam logs each failure with its whole traceback; the stage's own error is one line.
     others = logging.WARNING if args.verbose else logging.CRITICAL
     logging.getLogger("apache_beam").setLevel(others)
     logging.getLogger().setLevel(others)
