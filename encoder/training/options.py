@@ -24,6 +24,8 @@ INFERENCE_LABELS = ("entailment", "neutral", "contradiction")
 BESIDE = {
     "response": "dialogues, a turn a line",
     "quick-thought": "documents, a sentence a line",
+    "skip-thought": "the same",
+    "autoencoding": "sentences, one a line",
     "nli": "pairs of sentences labelled entailment, neutral or contradiction",
 }
 
