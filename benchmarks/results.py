@@ -133,7 +133,7 @@ def main() -> int:
 
 
 def _printed(command: str) -> list[str] | None:
-    """What eval-encoder prints; None if it fails (it has told why)."""
+    """What eval-encoder prints; None if it fails (it has printed why)."""
     out = io.StringIO()
     with redirect_stdout(out):
         status = eval_encoder(shlex.split(command))
