@@ -59,12 +59,13 @@ function filter() {
   const least = limit("least", -Infinity), most = limit("most", Infinity), likely = limit("likely", -1);
   const all = words ? texts() : null, ranks = order(by), kept = [];
   const turned = descending !== startsDescending(by);
+  const marked = new Map([...marks].map(([name, mark]) => [places.get(name), mark]));
   for (let step = 0; step < count; step++) {
     const i = ranks[turned ? count - 1 - step : step];
     if (columns.score[i] < least || columns.score[i] > most) continue;
     if (likely >= 0 && columns.chance[i] < likely) continue;
     if (sample && !sample.has(i)) continue;
-    if (wanted && (markOf(i) ?? "none") !== wanted) continue;
+    if (wanted && (marked.get(i) ?? "none") !== wanted) continue;
     if (!words || all[i].includes(words)) kept.push(i);
   }
   found = kept;

@@ -7,7 +7,7 @@ margin, above which the pairs are wrong with the wanted probability on average.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -91,32 +91,37 @@ def measure(
         for rate in wanted
     ]
 
-    def left_out(first: Calibration) -> FloatArray:
-        places = certain_places(first.probability(scores))
-        certain = mined.pairs.take(places)
-        found = _left_out(certain, by_margin.pairs, lists)
-        return _by_words(encoder, by_margin, found, _left_texts(real, certain, found))
-
-    by_scores = _by_scores(mined, by_margin, wanted, left_out)
+    by_scores = measure_scores(mined, by_margin, encoder=encoder, lists=lists, wanted=wanted)
     return by_decoys + by_scores, best_score(mined.judgements)
 
 
-def _by_scores(
+def measure_scores(
     mined: MinedSplit,
     by_margin: MinedSplit,
+    *,
+    encoder: Encoder,
+    lists: tuple[Neighbours, Neighbours],
     wanted: Sequence[float],
-    left_out: Callable[[Calibration], FloatArray],
 ) -> list[WordThreshold]:
+    """Choose thresholds by nothing but the scores: of margins, and then of these themselves.
+
+    ``mined`` are scored by words and ``by_margin`` are the same pairs without; ``lists`` are the
+    neighbours of the sentences of both sides.
+    """
+    scores, data = mined.judgements.scores, mined.data
     try:
-        calibration = Calibration.of(mined.judgements.scores)
-        calibration = Calibration.of(mined.judgements.scores, left_out(calibration))
+        places = certain_places(Calibration.of(scores).probability(scores))
+        certain = mined.pairs.take(places)
+        found = _left_out(certain, by_margin.pairs, lists)
+        left_out = _by_words(encoder, by_margin, found, _left_texts(data, certain, found))
+        calibration = Calibration.of(scores, left_out)
     except ValueError:
         return [
             WordThreshold(by=by, wanted=rate, interval=None, score=None)
-            for by in (SCORES, MARGINS)
+            for by in (MARGINS, SCORES)
             for rate in wanted
         ]
-    likely = calibration.probability(mined.judgements.scores)
+    likely = calibration.probability(scores)
     thresholds = margin_thresholds(by_margin.pairs, mined.pairs, likely, wanted)
     by_margins = [
         WordThreshold(
