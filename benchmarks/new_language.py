@@ -1,6 +1,6 @@
 """Ways to a new language without parallel text, or with little: what docs/new-language.md says.
 
-    python benchmarks/new_language.py words SRC.vec TGT.vec --test DICT --train DICT [--seeds 5]
+    python benchmarks/new_language.py words SRC.vec TGT.vec --test DICT --train DICT [--most 10000]
 
 Word translation, P@1 of the words of DICT that have vectors among all target words, by cosine (NN)
 and CSLS: of a map fitted to the pairs of --train whose source is not in --test, of one fitted to
@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from encoder.monolingual.options import MAX_WORDS
 from encoder.monolingual.vec import WordVectors, read_vec
 from eval.metrics.word_translation import translation_ranks
 from miner.mapping.orthogonal import comparable_rows, identical_words, procrustes, refine
@@ -48,7 +49,7 @@ def precision(
 def words(args: argparse.Namespace) -> None:
     source, target = (
         WordVectors(words=side.words, vectors=comparable_rows(side.vectors))
-        for side in map(read_vec, (args.source, args.target))
+        for side in (read_vec(path, most=args.most) for path in (args.source, args.target))
     )
     print(f"{len(source)} and {len(target)} words of {source.vectors.shape[1]} dimensions")
     test = read_pairs(args.test)
@@ -96,6 +97,7 @@ def main() -> None:
     task.add_argument("target", type=Path)
     task.add_argument("--test", type=Path, required=True)
     task.add_argument("--train", type=Path, required=True)
+    task.add_argument("--most", type=int, default=MAX_WORDS)
     task.add_argument("--seeds", type=int, default=0)
     task.add_argument("--epochs", type=int, default=5)
     task.add_argument("--steps", type=int, default=5000)

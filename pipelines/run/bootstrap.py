@@ -22,6 +22,8 @@ from encoder.training.options import Recipe, training_options
 from encoder.training.reading import PAIR
 from encoder.training.recipe import train_encoder
 from miner.storage.atomic import atomic_file
+from miner.storage.corpus.filesets import corpus_files
+from miner.storage.places import Place
 from pipelines.bootstrap_options import BootstrapOptions
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.progress import Monitor
@@ -80,6 +82,11 @@ def _begin(options: BootstrapOptions, folder: Path) -> None:
         **each,
         "languages": list(options.languages),
         "encoder": load_encoder(options.encoder, precision="auto").name,
+        "corpora": [
+            _digest(file)
+            for place in (options.source, options.target)
+            for file in corpus_files(place, input_format=options.input_format)
+        ],
         "known": None if options.known is None else _digest(options.known),
     }
     path = folder / "options.json"
@@ -104,8 +111,12 @@ def _check_known(options: BootstrapOptions, known: Path) -> None:
         )
 
 
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+def _digest(file: Place) -> str:
+    digest = hashlib.sha256()
+    with file.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()[:12]
 
 
 def _write(path: Path, values: Mapping[str, Any]) -> None:

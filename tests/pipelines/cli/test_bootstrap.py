@@ -92,6 +92,7 @@ def test_sealed_rounds_are_not_taken_again_and_a_cut_one_ends_in_the_same_bytes(
     ("options", "expected"),
     [
         (("--steps", "70"), "rounds with steps 200 were begun there, and these have 70"),
+        (("--src-lang", "zz"), "its name has no zz-yy"),
         (("--known", "none"), "none: there is no such file"),
         (("--known", "xx"), "its name has no xx-yy"),
         (("--fdr", "2"), "fdr 2.0: expected 0.0001 to 0.5"),
@@ -112,6 +113,17 @@ def test_what_does_not_fit_is_one_line(
     error = capsys.readouterr().err
     assert expected in error
     assert error.count("\n") == 1
+
+
+def test_rounds_of_other_corpora_are_refused(
+    place: Path, made: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (place / "xx").read_text()
+    (place / "xx").write_text(text + "more\n")
+    known = str(place / "known" / "known.xx-yy.tsv.xz")
+    assert call(place, made, "--known", known) == 2
+    assert "rounds with corpora" in capsys.readouterr().err
+    (place / "xx").write_text(text)
 
 
 def test_too_few_pairs_to_train_on_are_refused(
