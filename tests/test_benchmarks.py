@@ -52,6 +52,7 @@ def test_scores(run: Run, tmp_path: Path) -> None:
         lines = [f"{words} {number}" for number in range(300)]
         (tmp_path / f"{language}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     assert re.search(r"parallel( +[\d.]+){4}\n", run("scores.py", tmp_path, "de"))
+    assert re.search(r"40% +scores +10%", run("thresholds.py", tmp_path, "de", "--share", 0.4))
 
 
 def test_mine(run: Run) -> None:

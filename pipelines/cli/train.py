@@ -93,13 +93,13 @@ def train_parser(prog: str) -> argparse.ArgumentParser:
 def _add_training_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("architecture")
     _add_choice(group, "architecture", ARCHITECTURES)
-    _add_fields(group, ARCHITECTURES)
+    add_fields(group, ARCHITECTURES)
     group = parser.add_argument_group("objective")
     _add_choice(group, "objective", OBJECTIVES)
     group.add_argument(
         "--teacher", metavar="ENCODER", help="what distillation matches; named as in --encoder"
     )
-    _add_fields(group, OBJECTIVES)
+    add_fields(group, OBJECTIVES)
     group = parser.add_argument_group("training")
     group.add_argument(
         "--start",
@@ -107,12 +107,12 @@ def _add_training_options(parser: argparse.ArgumentParser) -> None:
         help="bag whose subwords and vectors training begins with, in place of random ones; named "
         "as in --encoder, with its --dim and --ngram-rows",
     )
-    _add_fields(group, {"": TrainingOptions})
+    add_fields(group, {"": TrainingOptions})
 
 
 def _add_evaluation_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("vocabulary and evaluation on the way")
-    _add_fields(group, {"": Recipe})
+    add_fields(group, {"": Recipe})
     group.add_argument(
         "--tatoeba",
         type=Path,
@@ -149,7 +149,7 @@ def _add_choice(
     )
 
 
-def _add_fields(group: argparse._ArgumentGroup, kinds: Mapping[str, type]) -> None:
+def add_fields(group: argparse._ArgumentGroup, kinds: Mapping[str, type]) -> None:
     """Add an option for each field that has a help text; one that is not given is not in the args.
 
     A help text names the kinds that have the field, if not all, and their defaults.
