@@ -119,13 +119,14 @@ def load_bag_encoder(folder: Path, *, name: str) -> BagEncoder:
     more = folder / MORE
     if not (more / CONFIG).is_file():
         return encoder
-    return encoder.extended(
-        _added_languages(more, encoder), lambda: load_bag_encoder(more, name=f"{name}/{MORE}")
-    )
+    added = [one for one in _trained(more, encoder) if one not in config.get("languages", {})]
+    return encoder.extended(added, lambda: load_bag_encoder(more, name=f"{name}/{MORE}"))
 
 
-def _added_languages(folder: Path, encoder: BagEncoder) -> list[str]:
+def _trained(folder: Path, encoder: BagEncoder) -> list[str]:
     """Return the languages of what was trained to add to an encoder.
+
+    Those that the encoder has itself are there for their relatives' sake.
 
     Raises:
         ValueError: it was trained to be added to another one.

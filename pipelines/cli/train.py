@@ -101,6 +101,12 @@ def _add_training_options(parser: argparse.ArgumentParser) -> None:
     )
     add_fields(group, OBJECTIVES)
     group = parser.add_argument_group("training")
+    group.add_argument(
+        "--start",
+        metavar="ENCODER",
+        help="bag whose subwords and vectors training begins with, in place of random ones; named "
+        "as in --encoder, with its --dim and --ngram-rows",
+    )
     add_fields(group, {"": TrainingOptions})
 
 
@@ -229,11 +235,13 @@ def _train(args: argparse.Namespace) -> int:
     recipe = _recipe(args)
     measures = _measures(args, recipe.files)
     teacher = load_encoder(args.teacher, precision="auto") if args.teacher else None
+    start = load_encoder(args.start) if args.start else None
     with monitor.stage("train", recipe.options.steps, "steps") as meter:
         best = train(
             recipe,
             args.output,
             teacher=teacher,
+            start=start,
             measures=measures,
             on_begin=meter.begin,
             on_step=lambda: meter.advance(1),
