@@ -32,7 +32,7 @@ K = 4
 def find(
     method: str, vectors: list[str] | None, rows: int, dim: int, probes: int, tell: Any
 ) -> None:
-    """Search in a process of its own; tells seconds, peak bytes, and what was found."""
+    """Search in a process of its own; reports seconds, peak bytes, and what was found."""
     x, y = load_sides(vectors, rows) if vectors else make_sides("clustered", rows, dim)
     search_unit_rows(x[:8192], y[:8192], k=K)  # compiles
     join(x[:8192], y[:8192], x[:16], probes)

@@ -23,7 +23,7 @@ def main() -> None:
     progit, ntrex = map(Path, sys.argv[1:])
     for name, read, languages in (
         ("progit", lambda language: sections(progit, language), ("de", "fr", "es", "ru", "zh")),
-        ("ntrex", lambda language: parts(ntrex, language), ("de", "fr", "ru", "zh", "tr", "ja")),
+        ("ntrex", lambda language: parts(ntrex, language), ntrex_languages(ntrex)),
     ):
         english = read("en")
         for language in languages:
@@ -32,21 +32,27 @@ def main() -> None:
             print(f"{name} {language}-en: F1 {whole:.4f}, of halves {halves:.4f}")
 
 
+def ntrex_languages(folder: Path) -> list[str]:
+    return sorted(file.stem for file in folder.glob("*.txt") if file.stem != "en")
+
+
 def sections(folder: Path, language: str) -> Documents:
     files = sorted(folder.glob(f"*.{language}.txt"))
     return {
-        file.name.partition(".")[0]: encoded(file.read_text(encoding="utf-8")) for file in files
+        file.name.partition(".")[0]: encoded(file.read_text(encoding="utf-8"), language)
+        for file in files
     }
 
 
 def parts(folder: Path, language: str) -> Documents:
     lines = (folder / f"{language}.txt").read_text(encoding="utf-8").split("\n")
     starts = range(0, len(lines) - 1, 10)
-    return {str(start): encoded("\n".join(lines[start : start + 10])) for start in starts}
+    return {str(start): encoded("\n".join(lines[start : start + 10]), language) for start in starts}
 
 
-def encoded(text: str) -> np.ndarray:
-    return ENCODER.encode([line for line in text.split("\n") if line.strip()])
+def encoded(text: str, language: str) -> np.ndarray:
+    encoder = ENCODER.for_language(language.partition("-")[0])
+    return encoder.encode([line for line in text.split("\n") if line.strip()])
 
 
 def half(documents: Documents, seed: int) -> Documents:

@@ -56,7 +56,8 @@ def main() -> None:
     )
     languages = {} if added else {"en": {"error": 0.0, "measured": "ntrex"}}
     rows = []
-    for language in sorted(name for name in trained if "-" not in name):
+    own = [name for name in trained if added and encoder.for_language(name) is encoder]
+    for language in sorted(name for name in trained if "-" not in name and name not in own):
         found = {name: errors[name][language] for name in SETS if language in errors[name]}
         measured = next(name for name in SETS if name in found)
         languages[language] = {"error": round(found[measured], 4), "measured": measured}

@@ -52,13 +52,15 @@ def main() -> None:
             for file in files:
                 path = args.catalogues / language / "LC_MESSAGES" / f"{file}.mo"
                 found += [(name, message, corpus) for message, name in translations(path)]
-        lines = ["\t".join(" ".join(part.split()) for part in row) for row in found if told(row)]
+        lines = [
+            "\t".join(" ".join(part.split()) for part in row) for row in found if are_names(row)
+        ]
         text = "".join(f"{line}\n" for line in dict.fromkeys(lines))
         if text:
             (args.data / f"names.{pair}.tsv.xz").write_bytes(lzma.compress(text.encode()))
 
 
-def told(row: tuple[str, str, str]) -> bool:
+def are_names(row: tuple[str, str, str]) -> bool:
     """Return whether both names are words, and no longer than names are."""
     return all(
         1 < len(name) <= LONGEST and any(map(str.isalpha, name)) and "\0" not in name

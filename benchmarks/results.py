@@ -53,7 +53,7 @@ SECTIONS = (
         "`by planted` is the recall of the `sample` gold pairs put into the corpora, and `FDR by "
         "planted` what follows from it. The last two columns are those of the best threshold. With "
         "`by words` the same of pairs scored by words, by the same decoys and from the scores "
-        "alone, as `--fdr` does.",
+        "alone, as `--fdr` does, and of margins by the probabilities that the scores give.",
         "fdr bucc-style",
     ),
     (
@@ -133,7 +133,7 @@ def main() -> int:
 
 
 def _printed(command: str) -> list[str] | None:
-    """What eval-encoder prints; None if it fails (it has told why)."""
+    """What eval-encoder prints; None if it fails (it has printed why)."""
     out = io.StringIO()
     with redirect_stdout(out):
         status = eval_encoder(shlex.split(command))

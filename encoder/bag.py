@@ -53,6 +53,7 @@ class BagEncoder(BaseEncoder):
                 "weights and tokeniser are not from the same training"
             )
         self.name = name
+        self.scheme = scheme
         self.dim = table.shape[1]
         self.precision: Precision = "float32"
         self._tokenizer = tokenizer
@@ -84,6 +85,15 @@ class BagEncoder(BaseEncoder):
         if normalize:
             normalize_rows(vectors)
         return vectors
+
+    @property
+    def tokenizer_model(self) -> bytes:
+        """The serialised SentencePiece model."""
+        return self._tokenizer.model
+
+    def rows(self) -> NDArray[np.float32]:
+        """Return the vectors of pieces and of n-grams after them: float32 (V, D), a copy."""
+        return np.array(self._table[np.arange(len(self._table))])
 
     def words(self, sentences: str | Sequence[str]) -> Words:
         """Return the words of the sentences: each the sum of its features, weighted by its length.

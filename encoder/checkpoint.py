@@ -52,7 +52,7 @@ def save_encoder(
         table: vectors of V pieces and of n-grams, float32 (V + ngram_rows, D).
         ngram_rows: how many rows of n-grams it has.
         tokenizer_model: serialised SentencePiece model of V pieces.
-        facts: what to tell of its training, JSON values; kept in the config.
+        facts: what is known of its training, JSON values; kept in the config.
     """
     packed = pack(table)
     weights = save({"table": packed.codes, "scales": packed.scales})
@@ -88,7 +88,7 @@ def replace_files(folder: Path, contents: Mapping[str, bytes]) -> None:
                 (Path(draft) / name).write_bytes(content)
                 with (Path(draft) / name).open("rb") as file:
                     os.fsync(file.fileno())  # so that a loss of power leaves no empty file
-            except OSError as error:  # a full disk's does not tell which it is
+            except OSError as error:  # a full disk's does not name the file
                 raise OSError(error.errno, error.strerror, str(folder / name)) from error
         for name in contents:
             os.replace(Path(draft) / name, folder / name)
@@ -119,13 +119,14 @@ def load_bag_encoder(folder: Path, *, name: str) -> BagEncoder:
     more = folder / MORE
     if not (more / CONFIG).is_file():
         return encoder
-    return encoder.extended(
-        _added_languages(more, encoder), lambda: load_bag_encoder(more, name=f"{name}/{MORE}")
-    )
+    added = [one for one in _trained(more, encoder) if one not in config.get("languages", {})]
+    return encoder.extended(added, lambda: load_bag_encoder(more, name=f"{name}/{MORE}"))
 
 
-def _added_languages(folder: Path, encoder: BagEncoder) -> list[str]:
+def _trained(folder: Path, encoder: BagEncoder) -> list[str]:
     """Return the languages of what was trained to add to an encoder.
+
+    Those that the encoder has itself are there for their relatives' sake.
 
     Raises:
         ValueError: it was trained to be added to another one.
@@ -141,7 +142,7 @@ def _added_languages(folder: Path, encoder: BagEncoder) -> list[str]:
 
 
 def digest(name: str | None) -> str:
-    """Return the digits of an encoder's name that tell its weights."""
+    """Return the digits of an encoder's name that identify its weights."""
     return (name or "").rpartition("@")[2]
 
 

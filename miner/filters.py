@@ -32,10 +32,10 @@ MIN_CHANCE = 0.001
 MIN_OWN_SCRIPT = 0.5  # of a sentence's letters
 SCRIPT_TEXTS = 1000  # that say what script is usual
 
-# Digits, with what groups them by three and what begins their fraction.
 # By the first word of its letters' names in Unicode; Japanese is written in several scripts.
 _JAPANESE = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "KATAKANA-HIRAGANA": "CJK"}
 _URL = re.compile(r"(?:https?://|www\.)[^\s<>\"]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.IGNORECASE)
+# Digits, with what groups them by three and what begins their fraction.
 _NUMBER = re.compile(r"\d+(?:[.,'\u00a0\u202f ]\d{3})*(?:[.,]\d+)?")
 
 

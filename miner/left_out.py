@@ -10,6 +10,7 @@ Axes: ``Q`` sentences of such pairs, ``K`` neighbours of each.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 CERTAIN = 0.9  # the probability of being right that a pair needs
 MAX_PAIRS = 2000  # more would cost time and say little more
+MAX_EQUAL = 0.5  # the share of certain pairs that may be the same text twice
 
 
 def certain_places(probabilities: FloatArray) -> NDArray[np.int64]:
@@ -35,6 +37,20 @@ def certain_places(probabilities: FloatArray) -> NDArray[np.int64]:
     count = int((probabilities >= CERTAIN).sum())
     places: NDArray[np.int64] = np.linspace(0, count - 1, min(count, MAX_PAIRS)).astype(np.int64)
     return places
+
+
+def check_translated(source: Sequence[str], target: Sequence[str]) -> None:
+    """See that certain pairs are translations, not copies.
+
+    Raises:
+        ValueError: over ``MAX_EQUAL`` of them have the same text on both sides.
+    """
+    equal = sum(own == other for own, other in zip(source, target, strict=True))
+    if equal > MAX_EQUAL * len(source):
+        raise ValueError(
+            "how many of the pairs are wrong cannot be estimated: the corpora hold the same "
+            f"sentences ({equal:,} of {len(source):,} good pairs are the same text twice)"
+        )
 
 
 def best_left(

@@ -1,9 +1,9 @@
 """What to expect of the pairs above a threshold, from nothing but the run itself.
 
 By the two groups that the scores of all pairs fall into (``miner.two_groups``), which say how many
-pairs are wrong, and by what certain pairs' sentences would be paired with if their translations
-were not there (``miner.left_out``), which says how well wrong pairs score here. Axes: ``B`` bins,
-ascending; ``D`` scores of sentences without their translation.
+pairs are wrong, and by how the scores of these fall off (``miner.wrong_tail``), of which some is
+seen in what certain pairs' sentences would be paired with if their translations were not there.
+Axes: ``B`` bins, ascending; ``D`` scores of sentences without their translation.
 """
 
 from __future__ import annotations
@@ -14,18 +14,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from miner.fdr import MIN_DECOYS, Null, pooled
+from miner.fdr import MIN_DECOYS, pooled
 from miner.two_groups import Histogram, TwoGroups, converged, fit_groups
+from miner.wrong_tail import WrongTail
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     FloatArray = NDArray[np.float64]
 
-# Scores of sentences without their translation that the tail of the two groups counts as much as.
-# The mean error hardly differs from 100 to 400 of them (the BUCC-style sets' `sample` splits,
-# NTREX, Tatoeba and software documentation in 2 to 6 languages, 2026-11-22; docs/scores.md).
-PRIOR = 400
 # In standard deviations of the wrong pairs' scores; medians are 0.6 apart at most in those sets.
 MAX_SHIFT = 1.0
 RESAMPLES = 200
@@ -59,7 +56,8 @@ class Calibration:
         groups = fit_groups(histogram)
         kept = histogram.kept
         decoys = _usable(left_out, groups)
-        wrong = np.minimum(kept[0] * _above(groups, decoys, histogram.edges[:-1]), kept)
+        tail = WrongTail.fitted(histogram, groups, decoys)
+        wrong = np.minimum(kept[0] * tail.above(histogram.edges[:-1]), kept)
         used = np.flatnonzero(histogram.counts)[::-1]  # best first
         likely = 1 - pooled(np.diff(wrong[used], prepend=0.0), histogram.counts[used])
         return cls(
@@ -118,7 +116,8 @@ class Calibration:
             )
             _, fitted = converged(sample, self.groups)
             left_out = random.choice(self.left_out, len(self.left_out))
-            wrong = random.poisson(sample.counts.sum() * _above(fitted, left_out, edge)[0])
+            tail = WrongTail.fitted(sample, fitted, left_out)
+            wrong = random.poisson(sample.counts.sum() * tail.above(edge)[0])
             shares.append(min(1.0, wrong / histogram.kept[first]))
         low, high = np.quantile(shares, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
         return float(low), float(high)
@@ -147,13 +146,3 @@ def _usable(left_out: FloatArray | None, groups: TwoGroups) -> FloatArray:
         return np.empty(0)
     shift = abs(float(np.median(left_out)) - groups.mean) / groups.spread
     return left_out if shift <= MAX_SHIFT else np.empty(0)
-
-
-def _above(groups: TwoGroups, left_out: FloatArray, scores: FloatArray) -> FloatArray:
-    """Return the share of all pairs that is wrong and scores above each score."""
-    shares = groups.above(scores)
-    if not len(left_out):
-        return shares
-    seen = groups.wrong * Null.fitted(left_out).above(scores)
-    mean: FloatArray = (len(left_out) * seen + PRIOR * shares) / (len(left_out) + PRIOR)
-    return mean

@@ -3,10 +3,7 @@
 The two-groups model (Efron 2008): the scores of wrong pairs are one group, those of right ones
 another. Scores by words (``miner.word_match``) are two bells with a valley between them, so both
 are seen where there are enough of both. Wrong pairs are many low scores and few high ones, and it
-is the high ones that count. So only their lower nine tenths are taken for a normal distribution;
-the last tenth, which right pairs hide, falls off exponentially from there, at the rate that the
-normal distribution has there. No tail falls more slowly if the logarithm of the density is
-concave, so there are rather fewer wrong pairs than estimated.
+is the high ones that count; how these fall off is ``miner.wrong_tail``'s to see.
 
 Margins alone have no valley, and one group alone could be either: both are refused. Axes: ``B``
 bins of equal width, ascending; so memory and time do not grow with the pairs.
@@ -17,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,7 +24,6 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
 
 BINS = 4096  # a group of scores is some hundred bins wide
-BODY = 0.9  # the share of wrong pairs whose scores are taken for normal
 MIN_PAIRS = 100
 # In standard deviations between the means of both groups. The BUCC-style sets have 4.5 to 5.6;
 # parallel texts (NTREX, Tatoeba) 2.2 to 3.3; of texts without translations some have more, where
@@ -36,8 +31,6 @@ MIN_PAIRS = 100
 MIN_SEPARATION = 3.0
 _STARTS = (0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 0.98)  # the share of wrong pairs the fit begins with
 _MAX_STEPS = 500
-_KNEE = NormalDist().inv_cdf(BODY)
-_FALL = NormalDist().pdf(_KNEE) / (1 - BODY)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,14 +83,6 @@ class TwoGroups:
     def separation(self) -> float:
         """How far the groups are apart, in standard deviations."""
         return (self.right_mean - self.mean) / self.spread
-
-    def above(self, scores: FloatArray) -> FloatArray:
-        """The share of all pairs that is wrong and scores above each score."""
-        distances = (scores - self.mean) / self.spread
-        body = np.array([NormalDist().cdf(-min(one, _KNEE)) for one in distances.tolist()])
-        tail = np.exp(-_FALL * np.maximum(0, distances - _KNEE))
-        shares: FloatArray = self.wrong * body * tail
-        return shares
 
 
 def fit_groups(histogram: Histogram) -> TwoGroups:

@@ -48,7 +48,7 @@ def find_corpora(
     """Return the corpus of each language; those of one file are first parted in ``work_dir``.
 
     Raises:
-        ValueError, OSError: they cannot be read or told apart.
+        ValueError, OSError: they cannot be read, or have one name.
     """
     if not corpora.exists():
         raise FileNotFoundError(f"{corpora}: there is no such file or folder")

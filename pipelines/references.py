@@ -299,7 +299,7 @@ class ChosenPairs:
 
 
 def element_name(element: object) -> str:
-    """Return what tells an element from the others of its stage; a group's order is no matter."""
+    """Return an element's name within its stage; the order of a group does not matter."""
     if isinstance(element, list):
         return min(map(element_name, element))
     for part in ("embedded", "shard"):

@@ -1,5 +1,6 @@
 """The benchmarks run, on next to nothing; what they measure is for people to look at."""
 
+import gzip
 import json
 import lzma
 import os
@@ -51,6 +52,7 @@ def test_scores(run: Run, tmp_path: Path) -> None:
         lines = [f"{words} {number}" for number in range(300)]
         (tmp_path / f"{language}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     assert re.search(r"parallel( +[\d.]+){4}\n", run("scores.py", tmp_path, "de"))
+    assert re.search(r"40% +scores +10%", run("thresholds.py", tmp_path, "de", "--share", 0.4))
 
 
 def test_mine(run: Run) -> None:
@@ -103,6 +105,54 @@ def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "Mars\tMars\tcldr",
         "Finland Fin\tFinland\tiso-codes",
     ]
+
+
+def test_dictionaries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of dictionaries of both directions, explained or not, of places and of Korean words."""
+    data, folder = tmp_path / "data", tmp_path / "dictd"
+    data.mkdir()
+    for name in ("fi-en", "ko-en", "ka-en", "de-fi"):
+        write_pairs(data / f"{name}.tsv.xz", [("a", "b")])
+    explained = "kuusi /kusi/ <num>\n1. six\nluku\n2. 6, (numeral) half a dozen\n"
+    made_dictionary(folder, "fin-eng", [explained, "kuu <n>\n\nmoon 2.\nof the Earth\n"])
+    made_dictionary(
+        folder, "eng-fin", ["spruce //sprus//\nkuusi, [[havu]]\u0301 kuusi\ntree\n", "5\n5\n"]
+    )
+    made_dictionary(folder, "deu-fin", ["Mond\nkuu\n"])
+    places = {"1": {"name": "Tbilisi", "alternatenames": ["Tiflis", "თბილისი", "트빌리시"]}}
+    (tmp_path / "places.json").write_text(json.dumps(places), "utf-8")
+    (tmp_path / "hanja.txt").write_text("# 주석\n강:江:강 강\n강산:江山:\n", "utf-8")
+    options = ["--dictionaries", str(folder), "--places", str(tmp_path / "places.json")]
+    options += ["--hanja", str(tmp_path / "hanja.txt")]
+    monkeypatch.setattr(sys, "argv", ["dictionaries.py", str(data), *options])
+    runpy.run_path(str(ROOT / "benchmarks" / "dictionaries.py"), run_name="__main__")
+    found = {
+        path.name.split(".")[1]: lzma.open(path, "rt", encoding="utf-8").read().splitlines()
+        for path in data.glob("words.*")
+    }
+    assert found == {
+        "fi-en": [
+            "kuusi\tspruce, six, half a dozen\tfreedict",
+            "havu kuusi\tspruce\tfreedict",
+            "kuu\tmoon\tfreedict",
+        ],
+        "ka-en": ["თბილისი\tTbilisi\tgeonames"],
+        "ko-en": ["트빌리시\tTbilisi\tgeonames", "강산\t江山\thanja"],
+    }
+
+
+def made_dictionary(folder: Path, name: str, entries: list[str]) -> None:
+    """Write a dictionary as dictd reads it: words with places in base 64, and entries."""
+    folder.mkdir(exist_ok=True)
+    digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    text, index = b"about it", ["00-database-info\tA\tI"]
+    for entry in entries:
+        places = (divmod(number, 64) for number in (len(text), len(entry.encode())))
+        start, length = (digits[high] + digits[low] for high, low in places)
+        index.append(f"{entry.split()[0]}\t{start}\t{length}")
+        text += entry.encode()
+    (folder / f"freedict-{name}.index").write_text("\n".join(index) + "\n", "utf-8")
+    (folder / f"freedict-{name}.dict.dz").write_bytes(gzip.compress(text))
 
 
 def made_catalogue(messages: dict[str, str]) -> bytes:

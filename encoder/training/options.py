@@ -24,6 +24,8 @@ INFERENCE_LABELS = ("entailment", "neutral", "contradiction")
 BESIDE = {
     "response": "dialogues, a turn a line",
     "quick-thought": "documents, a sentence a line",
+    "skip-thought": "the same",
+    "autoencoding": "sentences, one a line",
     "nli": "pairs of sentences labelled entailment, neutral or contradiction",
 }
 
@@ -71,7 +73,9 @@ class ArchitectureOptions(Checked):
     dim: int = option(384, "dimensions", within=(1, INFINITE))
     learning_rate: float = option(2e-3, "Adam's, at its highest", within=(0, 1))
     token_dropout: float = option(0.0, "share of subwords left out at random", within=(0, 0.99))
-    ngram_rows: int = 0
+    ngram_rows: int = option(
+        0, "vectors that n-grams of letters share; 0 for no n-grams", within=(0, INFINITE)
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,9 +86,6 @@ class BagOptions(ArchitectureOptions):
     summary = "sum of subword vectors"
 
     token_dropout: float = option(0.1, "share of words left out at random", within=(0, 0.99))
-    ngram_rows: int = option(
-        0, "vectors that n-grams of letters share; 0 for no n-grams", within=(0, INFINITE)
-    )
 
 
 @dataclass(frozen=True, kw_only=True)

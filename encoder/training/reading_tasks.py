@@ -36,6 +36,20 @@ def read_successors(name: str, folder: Path) -> ParallelText:
     return ParallelText(name=name, source=sides[0], target=sides[1], corpus=[name] * len(pairs))
 
 
+def read_sentences(name: str, folder: Path) -> ParallelText:
+    """Read each line as a pair with itself, repeated ones once.
+
+    Raises:
+        ValueError: there is no text in ``folder``, or a file is damaged.
+    """
+    found = dict.fromkeys(
+        line for path in _files(folder, ".txt") for line in _lines(path) if line.strip()
+    )
+    if not found:
+        raise ValueError(f"{folder}: there are no sentences")
+    return ParallelText(name=name, source=[*found], target=[*found], corpus=[name] * len(found))
+
+
 def read_labelled(name: str, folder: Path) -> ParallelText:
     """Read labelled pairs; the label of each stands where parallel text has its corpus.
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from encoder.bag import BagEncoder
 from encoder.features import Features
 from encoder.tokenizer import Tokenizer, train_tokenizer
 from encoder.training import parallel
@@ -43,6 +44,7 @@ def train_encoder(
     output: Path,
     *,
     teacher: Encoder | None = None,
+    start: Encoder | None = None,
     measures: Sequence[Measure] = (),
     on_begin: Callable[[int], None] = lambda done: None,
     on_step: Callable[[], None] = lambda: None,
@@ -56,6 +58,7 @@ def train_encoder(
         recipe: data, vocabulary and training options.
         output: the folder to write; its parent must exist.
         teacher: what the objective ``distillation`` matches.
+        start: a bag whose vocabulary and vectors a bag begins with.
         measures: what is measured at each evaluation, beside the held-out error.
         on_begin: called with the number of steps done before, when all is ready for more.
         on_step: called after each step.
@@ -72,11 +75,11 @@ def train_encoder(
     check_shares(options)
     texts, held_out = _read(recipe)
     beside = [read_beside(name, task.folder) for name, task in recipe.tasks.items()]
-    identity = _identity(recipe, [*texts, *beside], teacher, measures)
+    identity = _identity(recipe, [*texts, *beside], teacher, start, measures)
     measures = [held_out_error(held_out), *measures]
     best_by = _chosen(measures, recipe.best_by)
     path = output / PROGRESS / STATE
-    state = parallel.from_first(lambda: _state(recipe, texts, identity, path))
+    state = parallel.from_first(lambda: _state(recipe, texts, start, identity, path))
     tokenizer = Tokenizer(state.tokenizer_model)
     pairs, others = (
         [
@@ -94,6 +97,8 @@ def train_encoder(
     pairs += _beside(recipe, pairs, [tokenize_pairs(text, tokenizer, {}) for text in beside])
     torch.manual_seed(options.seed)
     model = make_model(options, Features(tokenizer.pieces(), options.architecture.ngram_rows))
+    if start is not None:
+        model.begin_with(start)
     setting = Setting(
         options=options, vocabulary=len(tokenizer), dim=model.dim, texts=texts, teacher=teacher
     )
@@ -150,11 +155,17 @@ def _chosen(measures: Sequence[Measure], name: str) -> Measure:
 
 
 def _state(
-    recipe: Recipe, texts: list[ParallelText], identity: dict[str, Any], path: Path
+    recipe: Recipe,
+    texts: list[ParallelText],
+    start: Encoder | None,
+    identity: dict[str, Any],
+    path: Path,
 ) -> State:
-    """Return the state to go on from; a new one with a vocabulary of its own, if there is none."""
+    """Return the state to go on from; if there is none, a new one with its vocabulary."""
     if path.exists():
         return load_state(path, identity)
+    if isinstance(start, BagEncoder):
+        return State(identity=identity, tokenizer_model=start.tokenizer_model)
     model = train_tokenizer(
         sample_sentences(recipe, texts, VOCABULARY_SENTENCES // len(texts)),
         vocabulary_size=recipe.vocabulary_size,
@@ -166,6 +177,7 @@ def _identity(
     recipe: Recipe,
     texts: list[ParallelText],
     teacher: Encoder | None,
+    start: Encoder | None,
     measures: Sequence[Measure],
 ) -> dict[str, Any]:
     """Return what decides the weights, and which of them are saved, as JSON values."""
@@ -174,6 +186,7 @@ def _identity(
     return {
         **own,
         **({"tasks": _weights(recipe)} if recipe.tasks else {}),
+        **({} if start is None else {"start": start.name}),
         **recipe.options.flat(),
         "exclude": sorted(recipe.exclude),
         "text": {text.name: text.digest() for text in texts},
@@ -249,6 +262,7 @@ def _facts(
         "tasks": _weights(recipe),
         "whitening": recipe.options.objective.whitening,
         "teacher": identity["teacher"],
+        "start": identity.get("start"),
         "options": recipe.options.flat(),
         "threads": torch.get_num_threads(),
         "machine": platform.machine(),

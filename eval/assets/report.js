@@ -59,12 +59,13 @@ function filter() {
   const least = limit("least", -Infinity), most = limit("most", Infinity), likely = limit("likely", -1);
   const all = words ? texts() : null, ranks = order(by), kept = [];
   const turned = descending !== startsDescending(by);
+  const marked = new Map([...marks].map(([name, mark]) => [places.get(name), mark]));
   for (let step = 0; step < count; step++) {
     const i = ranks[turned ? count - 1 - step : step];
     if (columns.score[i] < least || columns.score[i] > most) continue;
     if (likely >= 0 && columns.chance[i] < likely) continue;
     if (sample && !sample.has(i)) continue;
-    if (wanted && (markOf(i) ?? "none") !== wanted) continue;
+    if (wanted && (marked.get(i) ?? "none") !== wanted) continue;
     if (!words || all[i].includes(words)) kept.push(i);
   }
   found = kept;
@@ -127,10 +128,32 @@ function tools(row, i) {
   }
 }
 
+// The sentence before or after one of a pair: of another pair, or one of those in no pair.
+function around(side, name, i) {
+  const place = columns[`${side}_${name}`]?.[i] ?? -1;
+  return place < 0 ? "" : columns[side][place] ?? columns[`${side}_others`][place - count];
+}
+
+function context(td, i) {
+  const sides = ["source", "target"].filter(side => around(side, "before", i) || around(side, "after", i));
+  if (!sides.length) return;
+  const block = td.appendChild(document.createElement("div"));
+  block.className = "context";
+  for (const side of sides) {
+    const text = block.appendChild(document.createElement("p"));
+    text.dir = "auto";
+    text.append(around(side, "before", i), " ");
+    text.appendChild(document.createElement("b")).textContent = columns[side][i];
+    text.append(" ", around(side, "after", i));
+  }
+}
+
 function detail(body, i) {
-  const row = body.insertRow(), td = row.insertCell(), list = td.appendChild(document.createElement("dl"));
+  const row = body.insertRow(), td = row.insertCell();
   row.className = "detail";
   td.colSpan = names.length + 2;
+  context(td, i);
+  const list = td.appendChild(document.createElement("dl"));
   for (const [name, title] of Object.entries(DETAILS)) {
     if (!columns[name]) continue;
     list.appendChild(document.createElement("dt")).textContent = title;

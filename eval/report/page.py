@@ -17,6 +17,7 @@ from eval.report.gold import against_gold_section
 from eval.report.overview import Quality, assess, overview_section
 from eval.report.sections import TABLE_PAIRS
 from eval.runs.gold import Gold
+from eval.runs.side import Side
 from eval.runs.store import Run
 from miner.arrays import AlignedPairs
 from miner.fdr import Null
@@ -136,6 +137,13 @@ def _columns(run: Run, gold: Gold | None, quality: Quality) -> dict[str, object]
     sources, targets = (texts[: len(shown)] for texts in run.texts)
     docs = [documents[: len(shown)] for documents in run.docs]
     chances = quality.probabilities
+    around: dict[str, object] = {}
+    for side, rows, texts, own in (
+        (run.source, shown.source, sources, docs[0]),
+        (run.target, shown.target, targets, docs[1]),
+    ):
+        if any(own):
+            around |= _context(side, rows, texts)
     return {
         "score": _rounded(shown.score),
         "score_name": run.score_name,
@@ -152,7 +160,27 @@ def _columns(run: Run, gold: Gold | None, quality: Quality) -> dict[str, object]
         "target_doc": docs[1] if any(docs[1]) else None,
         "chance": None if chances is None else _rounded(chances[: len(shown)]),
         "right": gold.judgements.correct[: len(shown)].astype(int).tolist() if gold else None,
+        **around,
     }
+
+
+def _context(side: Side, rows: NDArray[np.int64], texts: list[str]) -> dict[str, object]:
+    """Return the sentences before and after those of the table, each text once.
+
+    A place is one in ``texts``, or beyond its end one in the list of others; -1 is none.
+    """
+    places = {"": -1}
+    for place, text in enumerate(texts):
+        places.setdefault(text, place)
+    others: list[str] = []
+    columns: dict[str, object] = {f"{side.name}_others": others}
+    for name, around in zip(("before", "after"), side.pair_contexts(rows), strict=True):
+        for text in around:
+            if text not in places:
+                places[text] = len(texts) + len(others)
+                others.append(text)
+        columns[f"{side.name}_{name}"] = [places[text] for text in around]
+    return columns
 
 
 def _rounded(values: NDArray[np.float64]) -> list[float]:

@@ -89,25 +89,40 @@ class Side:
 
         Either is "" where there is none, or where it was left out; both are without documents.
         """
-        (doc,) = self.docs([row])
-        before, after = (self._text_in(near, doc) if doc else "" for near in (row - 1, row + 1))
+        docs = self.docs([row])
+        before, after = (self._texts_in([near], docs)[0] for near in (row - 1, row + 1))
         return before, after
 
-    def _text_in(self, row: int, doc: str) -> str:
-        """Return the sentence at a row, which may be of a repeated one, if it is in a document."""
-        found = [group for first, *group in self._groups if first <= row][-1:]
-        if not found:
-            return ""
-        table = self._group(*found[0])
-        place = int(np.searchsorted(table["row"].to_numpy(), row))
-        if place < len(table) and table["row"][place].as_py() == row:
-            return str(table["text"][place]) if table["doc"][place].as_py() == doc else ""
-        repeats = self._duplicates.iter_batches(columns=["row", "id", "first_row"])
-        for batch in repeats:
-            for one in batch.filter(pc.equal(batch["row"], row)).to_pylist():
-                is_in = one["id"].rpartition(PLACE)[0] == doc
-                return self.text(one["first_row"]) if is_in else ""
-        return ""
+    def pair_contexts(self, rows: Sequence[int] | NDArray[np.int64]) -> tuple[list[str], list[str]]:
+        """Return the sentences before and after pairs at rows, as ``context`` does."""
+        first = last = np.asarray(rows, dtype=np.int64)
+        if self._merges is not None and len(first):
+            lists = self._merges.rows_of(pa.array(first))
+            offsets = list_offsets(lists)
+            last = lists.flatten().to_numpy()[offsets[1:] - 1]
+        docs = self.docs(first)
+        return self._texts_in(first - 1, docs), self._texts_in(last + 1, docs)
+
+    def _texts_in(self, rows: Sequence[int] | NDArray[np.int64], docs: Sequence[str]) -> list[str]:
+        """Return the sentence at each row, which may be of a repeated one, if in its document."""
+        wanted, owners = np.asarray(rows, dtype=np.int64), np.array(docs, dtype=object)
+        texts = np.full(len(wanted), "", dtype=object)
+        there = np.zeros(len(wanted), dtype=np.bool_)
+        for table, places in self._parts(wanted):
+            there[places] = np.isin(wanted[places], table["row"].to_numpy())
+        own = np.flatnonzero(there)
+        inside = np.array(self.docs(wanted[own]), dtype=object) == owners[own]
+        texts[own[inside]] = self.texts(wanted[own[inside]])
+        known: dict[int, dict[str, Any]] = {}
+        columns = ["row", "id", "first_row"]
+        for batch in self._duplicates.iter_batches(columns=columns):
+            repeats = batch.filter(pc.is_in(batch["row"], value_set=pa.array(wanted[~there])))
+            known |= {one["row"]: one for one in repeats.to_pylist()}
+        for place in np.flatnonzero(~there).tolist():
+            repeat = known.get(int(wanted[place]))
+            if repeat and repeat["id"].rpartition(PLACE)[0] == owners[place]:
+                texts[place] = self.text(repeat["first_row"])
+        return ["" if not doc else text for text, doc in zip(texts, docs, strict=True)]
 
     def pair_texts(self, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
         """Return the texts of pairs at rows: of several sentences where these were merged."""
@@ -233,18 +248,22 @@ class Side:
 
     def _column(self, name: str, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
         wanted = np.asarray(rows, dtype=np.int64)
+        values = np.empty(len(wanted), dtype=object)
+        for table, places in self._parts(wanted):
+            found = np.searchsorted(table["row"].to_numpy(), wanted[places])
+            values[places] = table[name].take(found).to_pylist()
+        return list(values)
+
+    def _parts(self, wanted: NDArray[np.int64]) -> Iterator[tuple[pa.Table, NDArray[np.int64]]]:
+        """Yield each row group that some rows would be in, and the places of these."""
         order = np.argsort(wanted, kind="stable")
         firsts = [first for first, _, _ in self._groups]
         bounds = np.searchsorted(wanted[order], [*firsts, np.iinfo(np.int64).max])
-        values = np.empty(len(wanted), dtype=object)
         for (_, shard, group), start, end in zip(
             self._groups, bounds[:-1], bounds[1:], strict=True
         ):
             if start < end:
-                table, places = self._group(shard, group), order[start:end]
-                found = np.searchsorted(table["row"].to_numpy(), wanted[places])
-                values[places] = table[name].take(found).to_pylist()
-        return list(values)
+                yield self._group(shard, group), order[start:end]
 
 
 class Sharded:

@@ -46,6 +46,7 @@ SUITES = {
     "probe": "probe probing/en",
     "classify": "classify sib200",
     "nli": "nli xnli --train nli-cad/all_combined.train.tsv.xz --classifier logistic",
+    "words": "words dictionaries/muse-test wordsim/semeval17-2",
     "eigen": "eigen ntrex",
 }
 SEARCHES = ("tatoeba", "xsim", "eigen")  # suites of aligned texts in languages of one's choice

@@ -70,7 +70,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Choose thresholds for 1, 5, 10 and 20% wrong pairs by decoys, without gold, and show what "
         "gold says of them, beside the threshold with the best F1. With an encoder of words, do "
-        "the same with scores by words, by decoys and from the scores alone."
+        "the same with scores by words, by decoys and from the scores alone, and with margins by "
+        "the probabilities that scores by words give."
     )
     add_bucc_data(parser)
     add = parser.add_argument

@@ -1,11 +1,13 @@
 """The part of ``eval-encoder fdr`` on pairs scored by words: thresholds by decoys, and by nothing.
 
-By nothing but the scores themselves (``miner.two_groups``), as ``mine-corpus --fdr`` does.
+By nothing but the scores themselves (``miner.score_calibration``), as ``adit mine --fdr`` does.
+The probabilities that these give are held against gold in another order, too: thresholds of the
+margin, above which the pairs are wrong with the wanted probability on average.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
     FloatArray = NDArray[np.float64]
 
-DECOYS, SCORES = "decoys", "scores"
+DECOYS, SCORES, MARGINS = "decoys", "scores", "margins"
 TABLE = Table(
     "by words",
     ["by", "wanted", "95% interval", "true FDR", "pairs", "recall", "best F1", "its recall"],
@@ -41,9 +43,9 @@ TABLE = Table(
 
 @dataclass(frozen=True, kw_only=True)
 class WordThreshold:
-    """A threshold ``by`` decoys or scores, and what gold says of it: None if there is none.
+    """A threshold ``by`` decoys, scores or margins, and what gold says of it, if there is one.
 
-    ``interval`` is that of the estimated FDR, which decoys have none of here.
+    ``interval`` is that of the estimated FDR, which only scores have here.
     """
 
     by: str
@@ -89,26 +91,45 @@ def measure(
         for rate in wanted
     ]
 
-    def left_out(first: Calibration) -> FloatArray:
-        places = certain_places(first.probability(scores))
+    by_scores = measure_scores(mined, by_margin, encoder=encoder, lists=lists, wanted=wanted)
+    return by_decoys + by_scores, best_score(mined.judgements)
+
+
+def measure_scores(
+    mined: MinedSplit,
+    by_margin: MinedSplit,
+    *,
+    encoder: Encoder,
+    lists: tuple[Neighbours, Neighbours],
+    wanted: Sequence[float],
+) -> list[WordThreshold]:
+    """Choose thresholds by nothing but the scores: of margins, and then of these themselves.
+
+    ``mined`` are scored by words and ``by_margin`` are the same pairs without; ``lists`` are the
+    neighbours of the sentences of both sides.
+    """
+    scores, data = mined.judgements.scores, mined.data
+    try:
+        places = certain_places(Calibration.of(scores).probability(scores))
         certain = mined.pairs.take(places)
         found = _left_out(certain, by_margin.pairs, lists)
-        return _by_words(encoder, by_margin, found, _left_texts(real, certain, found))
-
-    return by_decoys + _by_scores(mined, wanted, left_out), best_score(mined.judgements)
-
-
-def _by_scores(
-    mined: MinedSplit,
-    wanted: Sequence[float],
-    left_out: Callable[[Calibration], FloatArray],
-) -> list[WordThreshold]:
-    try:
-        calibration = Calibration.of(mined.judgements.scores)
-        calibration = Calibration.of(mined.judgements.scores, left_out(calibration))
+        left_out = _by_words(encoder, by_margin, found, _left_texts(data, certain, found))
+        calibration = Calibration.of(scores, left_out)
     except ValueError:
-        return [WordThreshold(by=SCORES, wanted=rate, interval=None, score=None) for rate in wanted]
-    return [
+        return [
+            WordThreshold(by=by, wanted=rate, interval=None, score=None)
+            for by in (MARGINS, SCORES)
+            for rate in wanted
+        ]
+    likely = calibration.probability(scores)
+    thresholds = margin_thresholds(by_margin.pairs, mined.pairs, likely, wanted)
+    by_margins = [
+        WordThreshold(
+            by=MARGINS, wanted=rate, interval=None, score=score_at(by_margin.judgements, threshold)
+        )
+        for rate, threshold in zip(wanted, thresholds, strict=True)
+    ]
+    return by_margins + [
         WordThreshold(
             by=SCORES,
             wanted=rate,
@@ -118,6 +139,26 @@ def _by_scores(
         for rate in wanted
         for threshold in [calibration.threshold(rate)]
     ]
+
+
+def margin_thresholds(
+    by_margin: Pairs, by_words: Pairs, likely: FloatArray, wanted: Sequence[float]
+) -> list[float]:
+    """Return the lowest margin for each rate above which pairs are wrong at that rate on average.
+
+    Args:
+        by_margin: P pairs, best first.
+        by_words: the same in another order; each has a source of its own.
+        likely: float64 (P,), how likely each of ``by_words`` is right.
+        wanted: the rates.
+    """
+    wrong = np.empty(len(likely))
+    wrong[np.argsort(by_margin.source)] = 1 - likely[np.argsort(by_words.source)]
+    last = np.searchsorted(-by_margin.score, -by_margin.score, side="right")
+    rates = np.minimum.accumulate((wrong.cumsum()[last - 1] / last)[::-1])[::-1]
+    kept = np.searchsorted(rates, wanted, side="right")
+    scores = np.append(by_margin.score, np.inf)
+    return [float(np.nextafter(scores[one - 1], -np.inf)) if one else np.inf for one in kept]
 
 
 def _left_out(

@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="xx-yy.*, a word and its translation a line (MUSE), or two words and a score "
-        "(SemEval-2017, SimLex-999, WordSim-353)",
+        "(SemEval-2017, SimLex-999, WordSim-353); or a folder of such files",
     )
     parser.add_argument(
         "--vocabulary",
@@ -85,7 +85,8 @@ def prepare(args: argparse.Namespace) -> Suite:
     Raises:
         ValueError: one is malformed.
     """
-    files = [read_words(path) for path in args.files]
+    paths = [path for given in args.files for path in _files(given)]
+    files = [read_words(path) for path in paths]
     given = {language: read_vocabulary(path) for language, path in args.vocabulary}
     vocabularies = _vocabularies([one for one in files if isinstance(one, Dictionary)], given)
 
@@ -104,7 +105,7 @@ def prepare(args: argparse.Namespace) -> Suite:
         task="words",
         label="file",
         fields=fields_of(
-            [*args.files, *(path for _, path in args.vocabulary)],
+            [*paths, *(path for _, path in args.vocabulary)],
             files=len(files),
             targets=",".join(f"{name}={len(each)}" for name, each in vocabularies.items())
             or "none",
@@ -116,6 +117,10 @@ def prepare(args: argparse.Namespace) -> Suite:
         unit="words",
         width=30,
     )
+
+
+def _files(path: Path) -> list[Path]:
+    return sorted(path.iterdir()) if path.is_dir() else [path]
 
 
 def _vocabularies(

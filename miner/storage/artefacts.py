@@ -48,7 +48,7 @@ class ArtefactError(ValueError):
 class Artefact:
     """A sealed artefact: a small reference that can travel between workers.
 
-    ``files`` maps the name of each of its files to its SHA-256; ``facts`` are what its stage tells.
+    ``files`` maps the name of each of its files to its SHA-256; ``facts`` its stage reports.
     """
 
     folder: Place

@@ -20,6 +20,14 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "score": ("score mined pairs against gold pairs", "eval.cli.bucc_score:bucc_score"),
     "evaluate": ("measure an encoder on data with known answers", "eval.cli.encoder:eval_encoder"),
     "train": ("train an encoder on parallel text", "pipelines.cli.train:train_encoder"),
+    "map": (
+        "make an encoder from text without translations",
+        "pipelines.cli.map:map_languages_command",
+    ),
+    "bootstrap": (
+        "mine, train an encoder on the pairs, mine again",
+        "pipelines.cli.bootstrap:bootstrap_command",
+    ),
     "encoders": ("list encoders and the languages they cover", "pipelines.cli.encoders:encoders"),
     "fetch": ("fetch LASER's encoder for a language", "pipelines.cli.fetch:fetch_laser_command"),
     "pair": (

@@ -100,7 +100,8 @@ def _mine(args: argparse.Namespace) -> int:
         try:
             run(options, monitor)
         except KeyboardInterrupt as interrupt:
-            raise KeyboardInterrupt(f"{interrupt}{_after_interrupt(args)}") from None
+            left = after_interrupt(args, "was not written")
+            raise KeyboardInterrupt(f"{interrupt}{left}") from None
         if options.only_packaged:
             sys.stderr.write("the job is packaged; run it on its engine, such as by flink run\n")
             return 0
@@ -112,21 +113,33 @@ def _mine(args: argparse.Namespace) -> int:
     return 0
 
 
-def _after_interrupt(args: argparse.Namespace) -> str:
+def after_interrupt(args: argparse.Namespace, state: str) -> str:
+    """Return what an interrupt has left: the state of the output, and how to go on."""
     if args.work_dir is None:
-        return f"; {args.output} was not written (with --work-dir a second call could go on)"
-    return f"; {args.output} was not written; the same command goes on from {args.work_dir}"
+        return f"; {args.output} {state} (with --work-dir a second call could go on)"
+    return f"; {args.output} {state}; the same command goes on from {args.work_dir}"
 
 
 @contextmanager
 def _work_dir(args: argparse.Namespace) -> Iterator[Place]:
+    from miner.storage.pairs import Origin, check_output
+
+    if args.work_dir is None:  # a temporary folder is made beside the output
+        check_output(args.output, Origin(languages=(args.src_lang, args.tgt_lang)))
+    with work_dir_of(args) as work_dir:
+        yield work_dir
+
+
+@contextmanager
+def work_dir_of(args: argparse.Namespace) -> Iterator[Place]:
+    """Make the work folder of a run: the one given, else a temporary one beside the output.
+
+    Raises:
+        ValueError: workers elsewhere could not reach it.
+    """
     if args.work_dir is not None:
         yield args.work_dir
         return
-    from miner.storage.pairs import Origin, check_output
-
-    origin = Origin(languages=(args.src_lang, args.tgt_lang))
-    check_output(args.output, origin)  # so that the temporary folder beside it can be made
     is_remote = isinstance(args.output, RemotePath)
     if is_remote and args.runner is not None:
         raise ValueError(
@@ -171,7 +184,7 @@ def set_up_logging(args: argparse.Namespace) -> progress.Monitor:
     """Set up our own log lines, the libraries' only where asked for, and a monitor of progress."""
     level = logging.ERROR if args.quiet else logging.DEBUG if args.verbose else logging.INFO
     progress.log_to_stderr(level)
-    # Beam logs each failure with its whole traceback; the stage's own error is told in one line.
+    # Beam logs each failure with its whole traceback; the stage's own error is one line.
     others = logging.WARNING if args.verbose else logging.CRITICAL
     logging.getLogger("apache_beam").setLevel(others)
     logging.getLogger().setLevel(others)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from miner.storage.places import Place, same_file
-from miner.storage.remote import RemotePath
 from pipelines.cli.arguments import AUTO_PAIRS
 from pipelines.cli.documents import decide_documents
-from pipelines.cli.mine import mining_options, set_up_logging
+from pipelines.cli.mine import after_interrupt, mining_options, set_up_logging, work_dir_of
 from pipelines.many import ManyOptions, find_corpora, job_of_languages
 
 # Options that are for two corpora: the fields of their arguments, which are empty without them.
@@ -47,7 +45,7 @@ def mine_languages(args: argparse.Namespace) -> int:
     if many.corpora.is_dir() and many.output.exists() and same_file(many.corpora, many.output):
         raise ValueError(f"{many.output}: is the folder of the corpora; name another for the pairs")
     decide_documents(args)
-    with _folder(many.output), _work_dir(args) as work_dir:
+    with _folder(many.output), work_dir_of(args) as work_dir:
         corpora = find_corpora(many.corpora, work_dir, input_format=args.input_format)
         source, target, *_ = corpora.values()
         base = mining_options(args, work_dir, source, target)
@@ -57,7 +55,7 @@ def mine_languages(args: argparse.Namespace) -> int:
         try:
             run_job(job, monitor)
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(_after_interrupt(args)) from None
+            raise KeyboardInterrupt(after_interrupt(args, "is not complete")) from None
         summaries = read_summaries(job)
         write_table(many.output / "summary.tsv", summaries)
         if args.multiway:
@@ -66,12 +64,6 @@ def mine_languages(args: argparse.Namespace) -> int:
         peak = max(peak_bytes(), monitor.peak_bytes)
         sys.stderr.write(describe_many(summaries, monitor.seconds, peak, args.work_dir) + "\n")
     return 0
-
-
-def _after_interrupt(args: argparse.Namespace) -> str:
-    if args.work_dir is None:
-        return f"; {args.output} is not complete (with --work-dir a second call could go on)"
-    return f"; {args.output} is not complete; the same command goes on from {args.work_dir}"
 
 
 @contextmanager
@@ -86,19 +78,3 @@ def _folder(output: Place) -> Iterator[None]:
             with suppress(OSError):  # something was written
                 output.rmdir()
         raise
-
-
-@contextmanager
-def _work_dir(args: argparse.Namespace) -> Iterator[Place]:
-    if args.work_dir is not None:
-        yield args.work_dir
-        return
-    is_remote = isinstance(args.output, RemotePath)
-    if is_remote and args.runner is not None:
-        raise ValueError(
-            f"{args.output}: workers elsewhere need a --work-dir that all of them reach, such as "
-            f"{args.output.parent / 'work'}"
-        )
-    place = None if is_remote else args.output.parent
-    with tempfile.TemporaryDirectory(prefix=f".{args.output.name}-", dir=place) as folder:
-        yield Path(folder)

@@ -93,20 +93,26 @@ def train_parser(prog: str) -> argparse.ArgumentParser:
 def _add_training_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("architecture")
     _add_choice(group, "architecture", ARCHITECTURES)
-    _add_fields(group, ARCHITECTURES)
+    add_fields(group, ARCHITECTURES)
     group = parser.add_argument_group("objective")
     _add_choice(group, "objective", OBJECTIVES)
     group.add_argument(
         "--teacher", metavar="ENCODER", help="what distillation matches; named as in --encoder"
     )
-    _add_fields(group, OBJECTIVES)
+    add_fields(group, OBJECTIVES)
     group = parser.add_argument_group("training")
-    _add_fields(group, {"": TrainingOptions})
+    group.add_argument(
+        "--start",
+        metavar="ENCODER",
+        help="bag whose subwords and vectors training begins with, in place of random ones; named "
+        "as in --encoder, with its --dim and --ngram-rows",
+    )
+    add_fields(group, {"": TrainingOptions})
 
 
 def _add_evaluation_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("vocabulary and evaluation on the way")
-    _add_fields(group, {"": Recipe})
+    add_fields(group, {"": Recipe})
     group.add_argument(
         "--tatoeba",
         type=Path,
@@ -143,7 +149,7 @@ def _add_choice(
     )
 
 
-def _add_fields(group: argparse._ArgumentGroup, kinds: Mapping[str, type]) -> None:
+def add_fields(group: argparse._ArgumentGroup, kinds: Mapping[str, type]) -> None:
     """Add an option for each field that has a help text; one that is not given is not in the args.
 
     A help text names the kinds that have the field, if not all, and their defaults.
@@ -229,11 +235,13 @@ def _train(args: argparse.Namespace) -> int:
     recipe = _recipe(args)
     measures = _measures(args, recipe.files)
     teacher = load_encoder(args.teacher, precision="auto") if args.teacher else None
+    start = load_encoder(args.start) if args.start else None
     with monitor.stage("train", recipe.options.steps, "steps") as meter:
         best = train(
             recipe,
             args.output,
             teacher=teacher,
+            start=start,
             measures=measures,
             on_begin=meter.begin,
             on_step=lambda: meter.advance(1),

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from miner.arrays import Neighbours
-from miner.left_out import CERTAIN, best_left, certain_places
+from miner.left_out import CERTAIN, best_left, certain_places, check_translated
 from miner.score_calibration import Calibration
 from miner.storage.artefacts import Draft, content_key, produce
 from miner.storage.layout import LEFT_OUT, PAIRS, SIDES, SOURCE, TARGET
@@ -55,6 +55,7 @@ def left_out_scores(run: RunContext, chosen: ChosenPairs, calibration: Calibrati
 
 def _scores(run: RunContext, chosen: ChosenPairs, calibration: Calibration) -> FloatArray:
     certain = _certain(chosen, calibration)
+    check_translated(*_texts(chosen, certain))
     words, parts = run.word_encoders(), []
     for own, other in ((SOURCE, TARGET), (TARGET, SOURCE)):
         lists = _lists(run, chosen.of_side(own), certain[own])
@@ -62,13 +63,18 @@ def _scores(run: RunContext, chosen: ChosenPairs, calibration: Calibration) -> F
         taken = _taken(chosen, other, lists.ids)
         mined = best_left(certain[other], lists, theirs, taken, margin=run.options.margin)
         rows = {own: certain[own][mined.queries], other: mined.rows}
-        texts = [
-            texts_of([found.embedded.shard for found in chosen.of_side(side)], rows[side])
-            for side in SIDES
-        ]
+        matches = align_texts(words, *_texts(chosen, rows))
         usual = chosen.pairs.facts["usual_log_ratio"]
-        parts.append(aligned_scores(mined.scores, align_texts(words, *texts), usual=usual))
+        parts.append(aligned_scores(mined.scores, matches, usual=usual))
     return np.concatenate(parts)
+
+
+def _texts(chosen: ChosenPairs, rows: Mapping[str, Rows]) -> list[list[str]]:
+    """Return the sentences of both sides at some rows."""
+    return [
+        texts_of([found.embedded.shard for found in chosen.of_side(side)], rows[side])
+        for side in SIDES
+    ]
 
 
 def _certain(chosen: ChosenPairs, calibration: Calibration) -> dict[str, Rows]:

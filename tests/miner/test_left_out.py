@@ -6,7 +6,7 @@ import pytest
 from miner.arrays import Neighbours
 from miner.knn.core.rescore import unit_rows
 from miner.knn.exact import search_unit_rows
-from miner.left_out import CERTAIN, MAX_PAIRS, best_left, certain_places
+from miner.left_out import CERTAIN, MAX_PAIRS, best_left, certain_places, check_translated
 
 K = 3
 
@@ -72,3 +72,10 @@ def test_certain_pairs() -> None:
     many = certain_places(np.ones(5 * MAX_PAIRS))
     assert len(many) == MAX_PAIRS
     assert (many[0], many[-1]) == (0, 5 * MAX_PAIRS - 1)
+
+
+def test_copies_say_nothing_of_translations() -> None:
+    check_translated(["a", "b", "c", "d"], ["a", "b", "x", "y"])
+    check_translated([], [])
+    with pytest.raises(ValueError, match=r"same sentences \(3 of 4 good pairs"):
+        check_translated(["a", "b", "c", "d"], ["a", "b", "c", "y"])

@@ -79,6 +79,20 @@ def test_the_pairs_of_single_runs(
         assert found[f"{one}-{other}.jsonl"] == expected
 
 
+def test_worker_processes_mine_the_same(folder: Path, tmp_path: Path, mine: Mine) -> None:
+    """Each language is encoded once, by whichever process."""
+    work = tmp_path / "work"
+    options = ["--work-dir", str(work), "--shards", "2", "--workers", "2"]
+    assert mine("workers", *options) == mine("alone")
+    done = [
+        json.loads(line)
+        for file in (work / "progress").glob("*.jsonl")
+        for line in file.read_text(encoding="utf-8").splitlines()
+    ]
+    encoded = [one["element"] for one in done if one["stage"] == "embed_shard"]
+    assert len(encoded) == len(set(encoded)) == 2 * len(LANGUAGES)
+
+
 def test_a_language_more_costs_its_own_encoding_and_searches(
     folder: Path, tmp_path: Path, mine: Mine, work: Work, sample_sentences: list[str]
 ) -> None:

@@ -15,11 +15,13 @@ from torch.nn import functional
 
 from encoder.bag import BagEncoder
 from encoder.checkpoint import save_encoder
+from encoder.features import SCHEME
 from encoder.training.architectures.model import Model, Save
 from encoder.training.options import BagOptions, TrainingOptions
 from encoder.training.whitening import partly_whitened
 
 if TYPE_CHECKING:
+    from encoder import Encoder
     from encoder.features import Features
     from encoder.tokenizer import Tokenizer, Tokens
 
@@ -51,6 +53,24 @@ class Bag(Model):
         """Sum the rows of each sentence's words: (S, D)."""
         sentences, words = self._features.split(tokens)
         return bag_sums(bag_sums(self.table, words, sparse=True), sentences, sparse=False)
+
+    def begin_with(self, encoder: Encoder) -> None:
+        """Take the rows of a bag that has as many of them, for the same features."""
+        if not isinstance(encoder, BagEncoder) or encoder.scheme != SCHEME:
+            raise ValueError(
+                "a bag begins with a bag of this version; name a folder that train-encoder made"
+            )
+        rows = encoder.rows()
+        if rows.shape != self.table.shape:
+            found, wanted = (
+                f"{count} rows of {dim}" for count, dim in (rows.shape, self.table.shape)
+            )
+            raise ValueError(
+                f"the encoder to begin with has {found} numbers, and what is trained {wanted}; "
+                "give its --dim and --ngram-rows"
+            )
+        with torch.no_grad():
+            self.table.copy_(torch.from_numpy(rows))
 
     def drop(self, tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:
         """Leave out words with probability ``rate``, for a word without a piece is spelt wrong."""

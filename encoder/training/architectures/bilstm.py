@@ -28,4 +28,4 @@ def new_bilstm(options: TrainingOptions, features: Features) -> Network:
     lstm = nn.LSTM(WIDTH, kind.dim // 2, num_layers=kind.layers, bidirectional=True)
     embeddings = nn.Embedding(features.pieces + 1, WIDTH)
     nn.init.normal_(embeddings.weight, std=0.1)
-    return Network(kind.name, named({"embed_tokens": embeddings, "lstm": lstm}), options)
+    return Network(kind.name, named({"embed_tokens": embeddings, "lstm": lstm}), options, features)

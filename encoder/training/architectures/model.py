@@ -29,6 +29,14 @@ class Model(nn.Module):
         """Embed the sentences."""
         raise NotImplementedError
 
+    def begin_with(self, encoder: Encoder) -> None:
+        """Take the weights of an encoder that was trained before, to go on from them.
+
+        Raises:
+            ValueError: it is of another architecture, or of other sizes.
+        """
+        raise ValueError("only bags begin with another encoder; give --architecture bag")
+
     def drop(self, tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:
         """Leave out what a step does not see, with probability ``rate``: tokens."""
         return drop_tokens(tokens, rate, generator)

@@ -15,22 +15,32 @@ from encoder.network import NetworkEncoder
 from encoder.precision import Ready
 from encoder.trained import EndingTokenizer, build_network, save_network
 from encoder.training.architectures.model import Model, Save
+from encoder.training.architectures.spelling import SpelledEmbedding
 from encoder.training.data import LONGEST
 
 if TYPE_CHECKING:
+    from encoder.features import Features
+    from encoder.laser.bilstm import BiLSTM
+    from encoder.laser.transformer import Transformer
+    from encoder.sentence_networks import SentenceNetwork
     from encoder.tokenizer import Tokenizer, Tokens
     from encoder.training.options import TrainingOptions
 
 # A network embeds a batch in up to so many groups of like lengths, each padded by itself, if they
 # have as many sentences.
 GROUPS, SMALLEST = 16, 32
+EMBEDDINGS = "embed_tokens.weight"
 
 
 class Network(Model):
     """A BiLSTM, a transformer or another network, given sentences of many lengths side by side."""
 
     def __init__(
-        self, architecture: str, tensors: Mapping[str, torch.Tensor], options: TrainingOptions
+        self,
+        architecture: str,
+        tensors: Mapping[str, torch.Tensor],
+        options: TrainingOptions,
+        features: Features,
     ) -> None:
         """Take weights as ``encoder.trained.build_network`` does."""
         super().__init__()
@@ -38,6 +48,8 @@ class Network(Model):
         self.network = build_network(architecture, tensors, dropout=options.dropout)
         self.network.requires_grad_(True)
         self.dim = self.network.dim
+        if features.ngram_rows:
+            self.network.embed_tokens = SpelledEmbedding(tensors[EMBEDDINGS], features)
         self._at_once = options.at_once
 
     def forward(self, tokens: Tokens) -> torch.Tensor:
@@ -68,17 +80,27 @@ class Network(Model):
     ) -> tuple[NetworkEncoder, Save]:
         """Return the encoder in float32, on the device where it is, and what saves it."""
         self.eval()
-        device = self.network.embed_tokens.weight.device
-        ready = Ready(self.network, precision="float32", device=device)
+        network = self._folded()
+        device = network.embed_tokens.weight.device
+        ready = Ready(network, precision="float32", device=device)
         ending = EndingTokenizer(tokenizer)
 
         def save(folder: Path, metadata: Mapping[str, Any]) -> None:
             model = tokenizer.model
-            save_network(
-                folder, self._architecture, self.network, tokenizer_model=model, facts=metadata
-            )
+            save_network(folder, self._architecture, network, tokenizer_model=model, facts=metadata)
 
         return NetworkEncoder(name="training", tokenizer=ending, network=ready), save
+
+    def _folded(self) -> BiLSTM | Transformer | SentenceNetwork:
+        """Return the network with a vector for each piece, whatever these are made of here."""
+        embeddings = self.network.embed_tokens
+        if not isinstance(embeddings, SpelledEmbedding):
+            return self.network
+        inner = {f"embed_tokens.{name}" for name in embeddings.state_dict()}
+        tensors = {
+            name: tensor for name, tensor in self.network.state_dict().items() if name not in inner
+        }
+        return build_network(self._architecture, {**tensors, EMBEDDINGS: embeddings.folded()})
 
 
 def pad(tokens: Tokens, *, end: int) -> tuple[torch.Tensor, torch.Tensor]:

@@ -21,4 +21,4 @@ def new_sentence_network(options: TrainingOptions, features: Features) -> Networ
     kind = options.architecture
     layers = {"layers": kind.layers} if isinstance(kind, RecurrentOptions) else {}
     tensors = KINDS[kind.name].new(features.pieces + 1, kind.dim, **layers)
-    return Network(kind.name, tensors, options)
+    return Network(kind.name, tensors, options, features)

@@ -34,4 +34,4 @@ def new_transformer(options: TrainingOptions, features: Features) -> Network:
         for number in range(kind.layers)
     }
     parts = {"embed_tokens": embeddings, **layers, "layer_norm": nn.LayerNorm(dim)}
-    return Network(kind.name, named(parts), options)
+    return Network(kind.name, named(parts), options, features)

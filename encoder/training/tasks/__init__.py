@@ -13,7 +13,7 @@ from encoder.training.options import (
     TranslationOptions,
 )
 from encoder.training.reading import ParallelText
-from encoder.training.reading_tasks import read_labelled, read_successors
+from encoder.training.reading_tasks import read_labelled, read_sentences, read_successors
 from encoder.training.tasks.addition import Addition
 from encoder.training.tasks.beside import Inference, QuickThought, ResponsePrediction
 from encoder.training.tasks.distillation import Distillation
@@ -21,6 +21,7 @@ from encoder.training.tasks.mixture import Mixture
 from encoder.training.tasks.ranking import Ranking
 from encoder.training.tasks.task import Setting, Task
 from encoder.training.tasks.translation import Translation
+from encoder.training.tasks.writing import Autoencoding, SkipThought
 
 __all__ = ["TASKS", "Setting", "Task", "make_task", "make_tasks", "read_beside"]
 
@@ -32,10 +33,13 @@ TASKS: dict[type[ObjectiveOptions], type[Task]] = {
 }
 
 
-BESIDE: dict[str, tuple[Callable[[str, Path], ParallelText], Callable[[ParallelText, int], Task]]]
-BESIDE = {
+BESIDE: dict[
+    str, tuple[Callable[[str, Path], ParallelText], Callable[[ParallelText, Setting], Task]]
+] = {
     "response": (read_successors, ResponsePrediction),
     "quick-thought": (read_successors, QuickThought),
+    "skip-thought": (read_successors, SkipThought),
+    "autoencoding": (read_sentences, Autoencoding),
     "nli": (read_labelled, Inference),
 }
 
@@ -54,7 +58,7 @@ def make_tasks(setting: Setting, beside: Sequence[ParallelText]) -> Task:
     main = make_task(setting)
     if not beside:
         return main
-    return Mixture(main, {text.name: BESIDE[text.name][1](text, setting.dim) for text in beside})
+    return Mixture(main, {text.name: BESIDE[text.name][1](text, setting) for text in beside})
 
 
 def make_task(setting: Setting) -> Task:

@@ -17,7 +17,7 @@ from torch.nn import functional
 from encoder.training import parallel
 from encoder.training.data import join
 from encoder.training.options import INFERENCE_LABELS, RankingOptions
-from encoder.training.tasks.task import Rows, Task
+from encoder.training.tasks.task import Rows, Setting, Task
 
 if TYPE_CHECKING:
     from encoder.tokenizer import Tokens
@@ -32,8 +32,9 @@ CLASSES = len(INFERENCE_LABELS)
 class ResponsePrediction(Task):
     """A turn's answer is nearer than the batch's other answers; answers pass through a head."""
 
-    def __init__(self, text: ParallelText, dim: int) -> None:
+    def __init__(self, text: ParallelText, setting: Setting) -> None:
         super().__init__()
+        dim = setting.dim
         self.head = nn.Sequential(nn.Linear(dim, dim), nn.Tanh(), nn.Linear(dim, dim))
 
     def loss(
@@ -50,10 +51,10 @@ class QuickThought(Task):
     Logeswaran & Lee 2018, "An efficient framework for learning sentence representations".
     """
 
-    def __init__(self, text: ParallelText, dim: int) -> None:
+    def __init__(self, text: ParallelText, setting: Setting) -> None:
         super().__init__()
         names = ("input", "successor", "predecessor")
-        self.heads = nn.ModuleDict({name: nn.Linear(dim, WIDTH) for name in names})
+        self.heads = nn.ModuleDict({name: nn.Linear(setting.dim, WIDTH) for name in names})
 
     def loss(
         self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]
@@ -69,10 +70,11 @@ class QuickThought(Task):
 class Inference(Task):
     """Whether a premise entails a hypothesis, contradicts it, or neither."""
 
-    def __init__(self, text: ParallelText, dim: int) -> None:
+    def __init__(self, text: ParallelText, setting: Setting) -> None:
         super().__init__()
         self._labels = np.array([INFERENCE_LABELS.index(label) for label in text.corpus])
-        self.head = nn.Sequential(nn.Linear(4 * dim, WIDTH), nn.Tanh(), nn.Linear(WIDTH, CLASSES))
+        wide = nn.Linear(4 * setting.dim, WIDTH)
+        self.head = nn.Sequential(wide, nn.Tanh(), nn.Linear(WIDTH, CLASSES))
 
     def loss(
         self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]

@@ -66,8 +66,7 @@ class Translation(Task):
         vectors = model(join(sides)).split(len(rows))
         losses = []
         for logits, tokens in self._predict(vectors, pairs, rows):
-            mean = parallel.total(len(tokens)) / parallel.processes()
-            losses.append(sequence_translation(logits, tokens) * (len(tokens) / mean))
+            losses.append(shared_mean(logits, tokens))
         return torch.stack(losses).mean()
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
@@ -102,6 +101,12 @@ class Translation(Task):
             for side, language in enumerate(languages)
             if language in self._targets
         ]
+
+
+def shared_mean(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+    """Return a process's part of ``sequence_translation``, which all processes' mean is."""
+    mean = parallel.total(len(tokens)) / parallel.processes()
+    return sequence_translation(logits, tokens) * (len(tokens) / mean)
 
 
 def sequence_translation(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:

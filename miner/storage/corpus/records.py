@@ -61,7 +61,7 @@ def checked_records(
     """Number the records without an id (an empty one) and reject the texts that cannot be mined.
 
     ``rejected`` is what reading has found already; its reasons stand. ``raw`` gives what stands at
-    a position of the file, to be told of what is rejected.
+    a position of the file, to name what is rejected.
     """
     numbered = [own or str(number) for number, own in enumerate(ids, first_row + 1)]
     for position, text in enumerate(texts):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from warcio.archiveiterator import ArchiveIterator
+from warcio.bufferedreaders import DecompressingBufferedReader
 from warcio.exceptions import ArchiveLoadFailed
 
 from miner.storage.corpus.records import CorpusError
@@ -16,6 +17,7 @@ from miner.storage.places import AnyPath
 from miner.storage.streams import read_chunks
 
 MESSAGE = 80  # characters of an error that is shown, as some hold what was found
+MAX_HEADERS = 1 << 20  # bytes of the headers of a record, which warcio holds whole
 
 _PAGES = ("text/html", "application/xhtml+xml")
 
@@ -30,7 +32,9 @@ def read(path: AnyPath, name: str) -> Iterator[Found]:
     try:
         records = ArchiveIterator(stream)
         records.INC_RECORD = ""  # or it prints what it thinks of them
+        records.reader = _Reader(records.fh)
         for record in records:
+            records.reader.start_record()
             yield from _documents(record)
     except (ArchiveLoadFailed, OverflowError) as error:  # the latter for lengths past 2^63
         cause = " ".join(str(error).split())[:MESSAGE]
@@ -48,6 +52,36 @@ def _documents(record: Any) -> Iterator[Found]:  # noqa: ANN401 - warcio has no 
         if kind.strip().lower() in _PAGES and record.http_headers.get_statuscode() == "200":
             content = record.content_stream().read(MAX_BYTES + 1)
             yield Raw(name=url, content=content, extract=page)
+
+
+class _Reader(DecompressingBufferedReader):  # type: ignore[misc]  # without types
+    """A reader that stops at endless headers, which warcio takes whatever their length."""
+
+    def __init__(self, stream: object) -> None:
+        super().__init__(stream)
+        self.start_record()
+
+    def start_record(self) -> None:
+        """Count the lines of headers anew."""
+        self._left = MAX_HEADERS
+
+    def read(self, length: int | None = None) -> bytes:
+        """Return bytes, which are no headers."""
+        self.start_record()
+        content: bytes = super().read(length)
+        return content
+
+    def readline(self, length: int | None = None) -> bytes:
+        """Return a line of headers.
+
+        Raises:
+            ArchiveLoadFailed: together they are longer than ``MAX_HEADERS``.
+        """
+        line: bytes = super().readline(self._left if length is None else min(length, self._left))
+        self._left -= len(line)
+        if not self._left:
+            raise ArchiveLoadFailed(f"headers of more than {MAX_HEADERS:,} bytes")
+        return line
 
 
 class ChunkStream(io.RawIOBase):

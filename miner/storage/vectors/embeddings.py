@@ -44,7 +44,7 @@ def open_embeddings(
 
     Args:
         path: ``.npy`` (known by its first bytes, whatever its name), or raw row-major float32 or
-            float16, which are told apart by the file's size.
+            float16, which the file's size distinguishes.
         rows: lines of the corpus, rejected ones included.
         dim: dimensions of a vector; needed for raw floats, checked for ``.npy``.
         corpus: the corpus's name, for the error.
@@ -83,7 +83,7 @@ def open_embeddings(
 
 
 def peek_dim(path: AnyPath) -> int | None:
-    """Dimensions of the vectors in an ``.npy`` file; None where its header does not tell.
+    """Dimensions of the vectors in an ``.npy`` file; None where its header does not say.
 
     What is wrong with the file is for ``open_embeddings`` to say.
     """
@@ -220,7 +220,7 @@ def _refuse_other_files(name: str, magic: bytes) -> None:
 def _raw_layout(
     name: str, size: int, rows: int, dim: int | None, corpus: str
 ) -> tuple[np.dtype[np.floating], int]:
-    """Return the type and the dimensions of raw floats, which only the file's size tells."""
+    """Return the type and the dimensions of raw floats, which only the file's size gives."""
     if dim is None:
         raise EmbeddingsError(f"{name}: has no header, so give --dim{_fitting(size, rows)}")
     for dtype in _RAW_DTYPES:

@@ -1,5 +1,6 @@
 """Languages that are added to an encoder, which stays as it is."""
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -127,6 +128,50 @@ def test_interrupted_it_gives_the_same_weights(place: Path, both: Path, tmp_path
     assert add(place, base) == 0
     for name in (WEIGHTS, TOKENIZER):
         assert (base / MORE / name).read_bytes() == (both / MORE / name).read_bytes()
+
+
+def test_a_language_that_the_encoder_has_stays_its_own(both: Path, tmp_path: Path) -> None:
+    shutil.copytree(both, tmp_path / "both")
+    path = tmp_path / "both" / CONFIG
+    known = {"zz": {"error": 0.0, "measured": "ntrex"}}
+    path.write_text(json.dumps({**json.loads(path.read_text()), "languages": known}))
+    encoder = load_encoder(str(tmp_path / "both"))
+    assert encoder.for_language("zz") is encoder
+
+
+def test_training_begins_with_the_rows_of_another_bag(place: Path, both: Path) -> None:
+    base = place / "begun" / "both"
+    shutil.copytree(place / "base", base)
+    # At this rate weights stay, but for the rounding that both have had.
+    still = ("--start", str(both / MORE), "--learning-rate", "1e-12", "--steps", "1")
+    assert add(place, base, *still) == 0
+    before, after = load_encoder(str(both / MORE)), load_encoder(str(base / MORE))
+    assert isinstance(before, BagEncoder) and isinstance(after, BagEncoder)
+    np.testing.assert_allclose(after.rows(), before.rows(), atol=1e-6)
+    assert after.tokenizer_model == before.tokenizer_model
+    assert read_config(base / MORE)["facts"]["start"] == before.name
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--ngram-rows", "299"), "has 400 rows of 32 numbers, and what is trained 399 rows of 32"),
+        (("--architecture", "bilstm", "--objective", "ranking"), "only bags begin with another"),
+    ],
+)
+def test_what_training_cannot_begin_with(
+    place: Path,
+    both: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    options: tuple[str, ...],
+    told: str,
+) -> None:
+    objective = () if "ranking" in options else (*ADD, "--teacher", str(place / "base"))
+    command = [str(place / "zz-yy"), "-o", str(tmp_path / "out"), "--start", str(both / MORE)]
+    assert train_encoder([*command, *SMALL, *objective, *options]) == 2
+    error = capsys.readouterr().err
+    assert told in error and error.count("\n") == 1
 
 
 def test_languages_and_their_errors(both: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import lzma
+import math
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,10 @@ from encoder.training.evaluation import LOG, PROGRESS, STATE
 from encoder.training.loop import Training, train
 from encoder.training.options import INFERENCE_LABELS, training_options
 from encoder.training.reading import ParallelText
-from encoder.training.reading_tasks import read_labelled, read_successors
+from encoder.training.reading_tasks import read_labelled, read_sentences, read_successors
+from encoder.training.tasks import Setting, Task
 from encoder.training.tasks.beside import Inference, QuickThought, ResponsePrediction, in_batch
+from encoder.training.tasks.writing import Autoencoding, SkipThought
 from pipelines.cli.train import train_encoder
 from tests.encoder.test_features import one_word_each
 from tests.encoder.test_tokenizer import tokens_of
@@ -32,14 +35,17 @@ def sides_of(pairs: TokenPairs, rows: np.ndarray) -> list[Tokens]:
     return [pairs.source.take(rows), pairs.target.take(rows)]
 
 
-def learned(name: str, pairs: TokenPairs, make: type, text: ParallelText) -> tuple:
+def learned(
+    name: str, pairs: TokenPairs, make: type, text: ParallelText, steps: int = 250
+) -> tuple:
     """The model and the task after training on the first rows."""
     options = training_options(
-        dim=24, batch_size=64, learning_rate=0.01, steps=250, warmup_steps=10, token_dropout=0.0
+        dim=24, batch_size=64, learning_rate=0.01, steps=steps, warmup_steps=10, token_dropout=0.0
     )
     torch.manual_seed(0)
     model = make_model(options, one_word_each(3 * WORDS))
-    task = make(text, 24)
+    setting = Setting(options=options, vocabulary=3 * WORDS, dim=24, texts=[], teacher=None)
+    task = make(text, setting)
     shown = TokenPairs(
         name=name,
         source=pairs.source.take(np.arange(SHOWN)),
@@ -91,6 +97,47 @@ def test_successors_are_found(make: type) -> None:
     assert loss == pytest.approx(sum(losses), rel=1e-4)
 
 
+@pytest.mark.parametrize("make", [Autoencoding, SkipThought])
+def test_sentences_are_written_from_vectors(make: type) -> None:
+    """From its own vector a sentence that was never seen is likelier than from another's."""
+    pairs = successions()
+    model, task = learned("x", pairs, make, plain(["x"] * ROWS), steps=60)
+    rows = np.arange(SHOWN, ROWS)
+    losses = []
+    for shift in (0, 1):
+        own = sides_of(pairs, np.roll(rows, shift))
+        with torch.inference_mode():
+            losses.append(task.loss(model, pairs, rows, own).item())
+    ways = 2 if make is SkipThought else 1
+    assert losses[0] < 0.75 * math.log(WORDS) * ways  # what an even guess costs
+    assert losses[0] + 0.5 * ways < losses[1]
+
+
+def test_what_is_written() -> None:
+    """Each way's loss is the mean cross entropy of its tokens, given that side's vectors."""
+    pairs = successions()
+    options = training_options(dim=24, dropout=0.0)
+    setting = Setting(options=options, vocabulary=3 * WORDS, dim=24, texts=[], teacher=None)
+    torch.manual_seed(0)
+    model = make_model(options, one_word_each(3 * WORDS)).eval()
+    rows = np.array([5, 3, 8])
+    sides = sides_of(pairs, rows)
+    units = [functional.normalize(model(side)) for side in sides]
+
+    def entropy(task: Task, vectors: torch.Tensor, tokens: Tokens, way: int) -> float:
+        logits, right = task.decoder(vectors, tokens, way)
+        chances = logits.double().softmax(dim=1)[torch.arange(len(right)), right]
+        assert len(right) == 3 * (4 + 1)  # with each sentence's end
+        return -chances.log().mean().item()
+
+    task = Autoencoding(plain(["x"] * ROWS), setting)
+    expected = entropy(task, units[0], sides[0], 0)
+    assert task.loss(model, pairs, rows, sides).item() == pytest.approx(expected, rel=1e-5)
+    task = SkipThought(plain(["x"] * ROWS), setting)
+    expected = entropy(task, units[0], sides[1], 0) + entropy(task, units[1], sides[0], 1)
+    assert task.loss(model, pairs, rows, sides).item() == pytest.approx(expected, rel=1e-5)
+
+
 def test_inference_is_learned() -> None:
     """Entailed is the same with other words left out; contradicted is what has a word for no."""
     random = np.random.default_rng(1)
@@ -136,6 +183,11 @@ def test_reading_successors(tmp_path: Path) -> None:
     write(tmp_path / "c" / "a.txt", "one\n\ntwo\n")
     with pytest.raises(ValueError, match="no two lines follow one another"):
         read_successors("response", tmp_path / "c")
+    text = read_sentences("autoencoding", tmp_path)
+    assert text.source == text.target == ["one", "two", "three", "four", "five", "six"]
+    write(tmp_path / "d" / "a.txt", "\n\n")
+    with pytest.raises(ValueError, match="there are no sentences"):
+        read_sentences("autoencoding", tmp_path / "d")
     with pytest.raises(ValueError, match=r"no \.tsv or \.tsv\.xz file"):
         read_labelled("nli", tmp_path)
 

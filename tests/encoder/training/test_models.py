@@ -1,16 +1,25 @@
 """The gradient of sums of rows against torch's own; a bag in training against one that encodes."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.torch import load_file
 from torch.nn import functional
 
+from encoder import load_encoder
 from encoder.bag import BagEncoder
+from encoder.checkpoint import WEIGHTS
 from encoder.features import Features
 from encoder.tokenizer import Tokenizer
+from encoder.training.architectures import make_model
 from encoder.training.architectures.bag import Bag, bag_sums
+from encoder.training.architectures.network import Network
+from encoder.training.data import LONGEST
+from encoder.training.options import training_options
 from tests.encoder.test_tokenizer import tokens_of
 
 
@@ -42,3 +51,51 @@ def test_a_bag_in_training_gives_what_it_gives_when_it_is_used(
     with torch.no_grad():
         sums = bag(tokenizer.encode(sentences)).numpy()
     np.testing.assert_allclose(sums, used.encode(sentences, normalize=False), rtol=1e-5, atol=1e-3)
+
+
+@pytest.fixture
+def spelled(tokenizer: Tokenizer) -> Network:
+    options = training_options("bilstm", dim=8, ngram_rows=60)
+    torch.manual_seed(0)
+    network = make_model(options, Features(tokenizer.pieces(), 60))
+    assert isinstance(network, Network)
+    return network
+
+
+def test_pieces_are_known_by_their_ngrams(tokenizer: Tokenizer, spelled: Network) -> None:
+    """Of each piece alone, in slow words; the end has no spelling."""
+    embeddings, pieces = spelled.network.embed_tokens, tokenizer.pieces()
+    features = Features(pieces, 60)
+    weight, ngrams, mixed = (
+        embeddings.get_parameter(name).detach().numpy().astype(np.float64)
+        for name in ("weight", "ngrams", "mixed.weight")
+    )
+    table = embeddings.folded().numpy()
+    assert len(table) == len(pieces) + 1
+    known = 0
+    for piece in range(len(pieces)):
+        (rows,) = features.split(tokens_of([[piece]]))[1].ids.reshape(1, -1)
+        sums = np.zeros(weight.shape[1])
+        for row in rows[rows >= len(pieces)]:
+            sums += ngrams[row - len(pieces)]
+            known += 1
+        expected = (weight[piece] + np.tanh(mixed @ sums)) / 2
+        np.testing.assert_allclose(table[piece], expected, atol=1e-5)
+    assert known > len(pieces)
+    np.testing.assert_allclose(table[-1], weight[-1] / 2, atol=1e-6)
+    ids = torch.tensor([[3, 5], [5, len(pieces)]])
+    np.testing.assert_allclose(embeddings(ids).detach(), table[ids], atol=1e-6)
+
+
+def test_a_network_of_ngrams_is_saved_as_an_ordinary_one(
+    tokenizer: Tokenizer, spelled: Network, sentences: list[str], tmp_path: Path
+) -> None:
+    sentences = [sentence for sentence in sentences if len(sentence) < LONGEST]  # training cuts
+    with torch.no_grad():
+        expected = spelled.eval()(tokenizer.encode(sentences)).numpy()
+    encoder, save = spelled.finished(tokenizer, sample=sentences, whitening=0.0)
+    np.testing.assert_allclose(encoder.encode(sentences, normalize=False), expected, atol=1e-5)
+    save(tmp_path / "out", {})
+    loaded = load_encoder(str(tmp_path / "out"))
+    np.testing.assert_allclose(loaded.encode(sentences, normalize=False), expected, atol=1e-5)
+    assert not any("ngrams" in name for name in load_file(tmp_path / "out" / WEIGHTS))

@@ -391,6 +391,40 @@ def test_at_a_glance(aligned_run: Path, finished_run: Path, tmp_path: Path) -> N
     assert "No estimate: estimates from the scores alone need all pairs" in unknown
 
 
+def test_context(browser: Any, tmp_path: Path) -> None:
+    """A pair that is opened stands between the sentences around it, which no markup can leave."""
+    vectors = np.random.default_rng(1).standard_normal((4, 8), dtype=np.float32)
+    texts = {"s": ["Eins", "<b>Zwei", "Drei", "Vier"], "t": ["One", "Two", HEBREW, "Four"]}
+    inputs, given = [], []
+    for side, option in (("s", "--src-embeddings"), ("t", "--tgt-embeddings")):
+        lines = [
+            json.dumps({"id": f"{side}{row}", "doc": "d" if row < 3 else "e", "text": text})
+            for row, text in enumerate(texts[side])
+        ]
+        inputs.append(str(tmp_path / f"{side}.jsonl"))
+        Path(inputs[-1]).write_text("\n".join(lines) + "\n", encoding="utf-8")
+        np.save(tmp_path / f"{side}.npy", vectors)
+        given += [option, str(tmp_path / f"{side}.npy")]
+    work, path = str(tmp_path / "work"), tmp_path / "report.html"
+    out = str(tmp_path / "out.tsv")
+    assert mine_corpus([*inputs, *given, "--work-dir", work, "-o", out, "-q"]) == 0
+    assert adit(["report", work, "-o", str(path)]) == 0
+    for width in (1280, 390):
+        tab, said = opened(browser, path, viewport={"width": width, "height": 800})
+        for text, shown in (
+            ("Two", ["Eins <b>Zwei Drei", f"One Two {HEBREW}"]),
+            ("One", ["Eins <b>Zwei", "One Two"]),
+            ("Four", []),
+        ):
+            tab.fill("#words", text)
+            tab.locator("#pairs tbody tr").first.click(position={"x": 3, "y": 3})
+            around = tab.locator(".context p").all_text_contents()
+            assert [part.strip() for part in around] == shown
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width
+        assert said == []
+        tab.close()
+
+
 def test_documents(browser: Any, tmp_path: Path) -> None:
     texts = {side: [f"{side} {row}" for row in range(6)] for side in SIDES}
     run = open_run(make_run(tmp_path / "work", texts, random_pairs(6), shards=1))

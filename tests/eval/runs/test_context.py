@@ -61,6 +61,13 @@ def test_what_is_around_a_sentence(run: Run, row: int, before: str, after: str) 
     assert run.source.context(row) == (before, after)
 
 
+def test_many_at_once_and_one_by_one(run: Run) -> None:
+    rows = [3, 0, 11, 8, 2, 4, 6]
+    alone = [run.source.context(row) for row in rows]
+    assert list(zip(*run.source.pair_contexts(rows), strict=True)) == alone
+    assert run.source.pair_contexts([]) == ([], [])
+
+
 def test_why_shows_it(work: Path, capsys: pytest.CaptureFixture) -> None:
     assert adit(["why", str(work), "s0#char=2,9", "t0#char=2,9"]) == 0
     lines = capsys.readouterr().out.split("\n")

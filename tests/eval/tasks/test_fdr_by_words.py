@@ -9,8 +9,9 @@ import pytest
 from encoder import load_encoder
 from eval.cli.encoder import eval_encoder
 from eval.data.bucc import load_bucc
-from eval.tasks.fdr_by_words import DECOYS, SCORES
+from eval.tasks.fdr_by_words import DECOYS, MARGINS, SCORES, margin_thresholds
 from eval.tasks.mined_splits import mine_split
+from miner.arrays import Pairs
 from miner.mining import mine
 from miner.score_calibration import Calibration
 from tests.eval.conftest import write_split
@@ -53,8 +54,8 @@ def test_figures(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mined = mine_split(data, encoder=load_encoder(), mine=mine, align=True)
     calibration = Calibration.of(mined.judgements.scores)
     thresholds = record["thresholds"]
-    assert [one["by"] for one in thresholds] == [DECOYS] * 4 + [SCORES] * 4
-    for one in thresholds[4:]:
+    assert [one["by"] for one in thresholds] == [DECOYS] * 4 + [MARGINS] * 4 + [SCORES] * 4
+    for one in thresholds[8:]:
         kept = mined.judgements.scores > calibration.threshold(one["wanted"])
         right = np.asarray(mined.judgements.correct)[kept].sum()
         assert one["extracted"] == kept.sum()
@@ -69,4 +70,33 @@ def test_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().out.splitlines()
     first = next(row for row, line in enumerate(lines) if line.startswith("by words"))
     names = [line.split()[0] for line in lines[first + 1 : -1]]
-    assert names == ["de-en"] * 8 + ["mean", "error", "highest"] * 8
+    assert names == ["de-en"] * 12 + ["mean", "error", "highest"] * 12
+
+
+def test_margins_by_their_definition() -> None:
+    random = np.random.default_rng(2)
+    scores, likely = np.sort(random.integers(0, 40, 60) / 20)[::-1], random.random(60)
+    source, order = random.permutation(60), random.permutation(60)
+    by_margin = made_pairs(source, scores)
+    by_words = made_pairs(source[order], scores[order])
+    wanted = [0.1, 0.3, 0.45, 0.5]
+    found = margin_thresholds(by_margin, by_words, likely[order], wanted)
+    for rate, threshold in zip(wanted, found, strict=True):
+        good = [at for at in np.unique(scores) if (1 - likely[scores >= at]).mean() <= rate]
+        assert (scores > threshold).tolist() == (scores >= min(good, default=np.inf)).tolist()
+    assert np.isinf(found[0])
+    assert np.isfinite(found[-1])
+
+
+def made_pairs(source: np.ndarray, scores: np.ndarray) -> Pairs:
+    nothing = np.zeros(len(source))
+    return Pairs(
+        source=source,
+        target=source,
+        score=scores,
+        cosine=nothing.astype(np.float32),
+        source_mean=nothing,
+        target_mean=nothing,
+        rank=nothing.astype(np.int32),
+        direction=nothing.astype(np.uint8),
+    )

@@ -353,6 +353,7 @@ def test_word_similarity(tmp_path: Path, capsys: Captured) -> None:
     write(tmp_path / "combined.tab", [("Word 1", "Word 2", "Human (mean)"), *rows])
     files = sorted(tmp_path.iterdir())
     found = record(capsys, "words", *files)["figures"]
+    assert record(capsys, "words", tmp_path)["figures"] == found
     u, v = (NumberEncoder().encode([row[side] for row in rows]) for side in (0, 1))
     cosines, scores = np.einsum("nd,nd->n", u, v, dtype=float), [row[2] for row in rows]
     r = np.corrcoef(cosines, scores)[0, 1]

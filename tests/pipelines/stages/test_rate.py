@@ -191,6 +191,17 @@ def test_parallel_texts(tmp_path: Path, capsys: Captured) -> None:
         assert not out.exists()
 
 
+def test_a_text_and_its_copy(tmp_path: Path, capsys: Captured) -> None:
+    """Every sentence finds itself, which says nothing of translations."""
+    text = SAMPLE / "de-en" / "de-en.training.en"
+    copy = tmp_path / "copy.en"
+    copy.write_bytes(text.read_bytes())
+    out = tmp_path / "out.jsonl"
+    assert mine_corpus([str(text), str(copy), "-q", "--fdr", "0.05", "-o", str(out)]) == 2
+    assert "the corpora hold the same sentences" in capsys.readouterr().err
+    assert not out.exists()
+
+
 def test_calibrate_without_decoys(command: list[str], tmp_path: Path, capsys: Captured) -> None:
     assert mine_corpus([*command, "-q", "--align", "-o", str(tmp_path / "all.jsonl")]) == 0
     out = tmp_path / "good.jsonl"

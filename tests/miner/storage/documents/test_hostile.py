@@ -177,6 +177,42 @@ def test_archives_with_wrong_records(
     assert capsys.readouterr().err == ""
 
 
+LONG = "x" * (24 << 20)
+
+
+@pytest.mark.parametrize(
+    "archive",
+    [
+        LONG.encode(),
+        warc(RESPONSE, None, f"X: {LONG}"),
+        warc(RESPONSE, None, *["X: x"] * (4 << 20)),
+        warc(RESPONSE.replace(b"\r\n", f"\r\nX: {LONG}\r\n".encode(), 1)),
+        warc() + b"\r\n" * (12 << 20),
+        warc() + LONG.encode(),
+    ],
+)
+def test_archives_with_endless_headers(tmp_path: Path, archive: bytes) -> None:
+    pytest.importorskip("warcio")
+    (tmp_path / "a.warc").write_bytes(archive)
+    start = time.process_time()
+    tracemalloc.start()
+    with pytest.raises(CorpusError, match="is a damaged web archive"):
+        split(tmp_path / "a.warc")
+    assert tracemalloc.get_traced_memory()[1] < 32 << 20
+    tracemalloc.stop()
+    assert time.process_time() - start < SECONDS
+
+
+def test_a_page_in_many_small_chunks(tmp_path: Path) -> None:
+    pytest.importorskip("warcio")
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n"
+    body = page("<p>It rains today in the mountains.</p>" + " " * (1 << 18)).encode()
+    chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in body)
+    (tmp_path / "a.warc").write_bytes(warc(head + chunks + b"0\r\n\r\n") + warc())
+    rows, counts = split(tmp_path)
+    assert (len(rows), counts.broken.total()) == (2, 0)
+
+
 def test_a_compressed_page_that_is_a_bomb(tmp_path: Path) -> None:
     pytest.importorskip("warcio")
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n"

@@ -1,0 +1,110 @@
+"""Ways to a new language without parallel text, or with little: what docs/new-language.md says.
+
+    python benchmarks/new_language.py words SRC.vec TGT.vec --test DICT --train DICT [--most 10000]
+
+Word translation, P@1 of the words of DICT that have vectors among all target words, by cosine (NN)
+and CSLS: of a map fitted to the pairs of --train whose source is not in --test, of one fitted to
+identical words, of both after refinement, and with --seeds of adversarial starts after refinement.
+"""
+
+from __future__ import annotations
+
+import argparse
+import lzma
+import time
+from pathlib import Path
+
+import numpy as np
+
+from encoder.monolingual.options import MAX_WORDS
+from encoder.monolingual.vec import WordVectors, read_vec
+from eval.metrics.word_translation import translation_ranks
+from miner.mapping.orthogonal import comparable_rows, identical_words, procrustes, refine
+
+ROUNDS = 5
+
+
+def read_pairs(path: Path) -> list[tuple[str, str]]:
+    opened = lzma.open if path.suffix == ".xz" else open
+    with opened(path, "rt", encoding="utf-8") as lines:
+        return [(line.split()[0], line.split()[1]) for line in lines]
+
+
+def precision(
+    matrix: np.ndarray, source: WordVectors, target: WordVectors, pairs: list[tuple[str, str]]
+) -> str:
+    """P@1 by both methods, and how many words are covered."""
+    places = [{word: row for row, word in enumerate(side.words)} for side in (source, target)]
+    gold: dict[int, list[int]] = {}
+    for first, second in pairs:
+        if first in places[0] and second in places[1]:
+            gold.setdefault(places[0][first], []).append(places[1][second])
+    mapped = source.vectors @ matrix
+    mapped /= np.linalg.norm(mapped, axis=1, keepdims=True)
+    ranks = translation_ranks(mapped[list(gold)], target.vectors, mapped, list(gold.values()))
+    found = ", ".join(f"{name} {100 * (each == 1).mean():.1f}" for name, each in ranks.items())
+    return f"{found} ({len(gold)} words)"
+
+
+def words(args: argparse.Namespace) -> None:
+    source, target = (
+        WordVectors(words=side.words, vectors=comparable_rows(side.vectors))
+        for side in (read_vec(path, most=args.most) for path in (args.source, args.target))
+    )
+    print(f"{len(source)} and {len(target)} words of {source.vectors.shape[1]} dimensions")
+    test = read_pairs(args.test)
+    asked = {word for word, _ in test}
+    places = [{word: row for row, word in enumerate(side.words)} for side in (source, target)]
+    known = [
+        (places[0][first], places[1][second])
+        for first, second in read_pairs(args.train)
+        if first not in asked and first in places[0] and second in places[1]
+    ]
+    starts = {
+        f"supervised, {len(known)} pairs": tuple(np.array(known).T),
+        "identical words": identical_words(source.words, target.words),
+    }
+    for name, (rows, columns) in starts.items():
+        matrix = procrustes(source.vectors[rows], target.vectors[columns])
+        print(f"{name} ({len(rows)}): {precision(matrix, source, target, test)}", flush=True)
+        found = refine(source.vectors, target.vectors, matrix, rounds=ROUNDS)
+        print(
+            f"{name} + {ROUNDS} refinements: {precision(found.matrix, source, target, test)}, "
+            f"criterion {found.criterion:.4f}",
+            flush=True,
+        )
+    for seed in range(1, args.seeds + 1):
+        from miner.mapping.adversarial import AdversarialOptions, adversarial_start
+
+        begun = time.monotonic()
+        options = AdversarialOptions(seed=seed, epochs=args.epochs, steps=args.steps)
+        start = adversarial_start(source.vectors, target.vectors, options)
+        found = refine(source.vectors, target.vectors, start.matrix, rounds=ROUNDS)
+        print(
+            f"adversarial, seed {seed}: {precision(start.matrix, source, target, test)}, "
+            f"criterion {start.criterion:.4f}; refined: "
+            f"{precision(found.matrix, source, target, test)}, criterion {found.criterion:.4f}, "
+            f"{time.monotonic() - begun:.0f} s",
+            flush=True,
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    tasks = parser.add_subparsers(required=True)
+    task = tasks.add_parser("words")
+    task.add_argument("source", type=Path)
+    task.add_argument("target", type=Path)
+    task.add_argument("--test", type=Path, required=True)
+    task.add_argument("--train", type=Path, required=True)
+    task.add_argument("--most", type=int, default=MAX_WORDS)
+    task.add_argument("--seeds", type=int, default=0)
+    task.add_argument("--epochs", type=int, default=5)
+    task.add_argument("--steps", type=int, default=5000)
+    task.set_defaults(run=words)
+    args = parser.parse_args()
+    args.run(args)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""The inner loop of skip-gram, compiled by Numba; ``encoder.monolingual.skipgram`` says what of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from miner.compiling import compiled
+
+F = np.float32
+MULTIPLIER, INCREMENT = np.uint64(6364136223846793005), np.uint64(1442695040888963407)
+SHIFT = np.uint64(33)
+LARGEST = F(1 / (1 << 31))
+DRAWN = 10  # negatives of a word, shared by its contexts: half the time of as many for each of them
+
+# Sums in any order, which vector instructions need: a result depends on the processor, but neither
+# on threads nor on chance.
+_compile = compiled(fastmath={"reassoc", "contract", "nsz"})
+
+
+@_compile
+def _next(state: Any) -> Any:
+    """Return 31 random bits (the high ones of Knuth's MMIX generator) and advance the state."""
+    state[0] = state[0] * MULTIPLIER + INCREMENT
+    return state[0] >> SHIFT
+
+
+@_compile
+def _dot(first: Any, second: Any) -> Any:
+    total = F(0)
+    for place in range(len(first)):
+        total += first[place] * second[place]
+    return total
+
+
+@_compile
+def _add(total: Any, row: Any, factor: Any) -> None:
+    for place in range(len(total)):
+        total[place] += factor * row[place]
+
+
+@_compile
+def _learn(hidden: Any, gradient: Any, output: Any, label: Any, rate: Any) -> None:
+    """Take one step of logistic regression: of the output row, and of the gradient of the input."""
+    error = rate * (label - F(1) / (F(1) + np.exp(-_dot(hidden, output))))
+    for place in range(len(hidden)):
+        old = output[place]
+        output[place] = old + error * hidden[place]
+        gradient[place] += error * old
+
+
+@_compile
+def _learn_word(
+    inputs: Any, own: Any, outputs: Any, around: Any, noise: Any, share: Any, rate: Any, state: Any
+) -> None:
+    """Learn that a word, the mean of its ``own`` rows, has others ``around`` it."""
+    dim = inputs.shape[1]
+    hidden, gradient = np.zeros(dim, F), np.zeros(dim, F)
+    for row in own:
+        _add(hidden, inputs[row], F(1) / F(len(own)))
+    for other in around:
+        _learn(hidden, gradient, outputs[other], F(1), rate)
+    for _ in range(DRAWN):
+        wrong = noise[np.int64(_next(state)) % len(noise)]
+        _learn(hidden, gradient, outputs[wrong], F(0), rate * share * F(len(around)))
+    for row in own:
+        _add(inputs[row], gradient, F(1))
+
+
+@_compile
+def train_sentences(
+    inputs: Any,
+    outputs: Any,
+    rows: Any,
+    row_offsets: Any,
+    ids: Any,
+    offsets: Any,
+    kept: Any,
+    noise: Any,
+    window: Any,
+    negatives: Any,
+    rate: Any,
+    state: Any,
+) -> None:
+    """Go once over sentences, changing ``inputs``, ``outputs`` and ``state``.
+
+    Args:
+        inputs: rows that words are the means of, float32 (R, D).
+        outputs: of the V words as contexts, float32 (V, D).
+        rows: of ``inputs``, of all words one after the other, int32.
+        row_offsets: where those of each word begin, int64 (V + 1,).
+        ids: words of the sentences, int32.
+        offsets: where those of each sentence begin, int64 (S + 1,).
+        kept: the probability that a word is looked at, float32 (V,).
+        noise: words as often as they are drawn as negatives, int32.
+        window: words on either side, at most.
+        negatives: for each context, float32; those of a word share the ``DRAWN`` ones.
+        rate: the learning rate, float32.
+        state: of the random numbers, uint64 (1,).
+    """
+    left = np.empty(len(ids) + 1, np.int32)
+    around = np.empty(2 * window, np.int32)
+    for sentence in range(len(offsets) - 1):
+        count = 0
+        for place in range(offsets[sentence], offsets[sentence + 1]):
+            left[count] = ids[place]
+            count += F(_next(state)) * LARGEST < kept[ids[place]]
+        for place in range(count):
+            reach = 1 + np.int64(_next(state)) % window
+            first, last = max(0, place - reach), min(count, place + reach + 1)
+            before, after = place - first, last - place - 1
+            around[:before] = left[first:place]
+            around[before : before + after] = left[place + 1 : last]
+            if before + after:
+                _learn_word(
+                    inputs,
+                    rows[row_offsets[left[place]] : row_offsets[left[place] + 1]],
+                    outputs,
+                    around[: before + after],
+                    noise,
+                    negatives / F(DRAWN),
+                    rate,
+                    state,
+                )

@@ -1,0 +1,77 @@
+"""A bag whose words have given vectors: the least squares of the sums of their features.
+
+Zhao et al. 2018, "Generalizing Word Embeddings using Bag of Subwords", so that words without a
+vector have one, too; here at the length that says how much a word counts. Axes: ``V`` words, ``R``
+rows of the table, ``D`` dimensions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from encoder.rows import normalize_rows, sum_rows
+from encoder.tokenizer import Tokens
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Matrix = NDArray[np.float32]
+
+STEPS = 20  # of conjugate gradients
+
+
+def weighted(vectors: Matrix, weights: NDArray[np.float32]) -> Matrix:
+    """Return rows (V, D) of the length that weights (V,) say; zero rows stay zero."""
+    rows = vectors.copy()
+    normalize_rows(rows)
+    return rows * weights[:, None]
+
+
+def fit_table(words: Tokens, wanted: Matrix, *, rows: int, penalty: float) -> Matrix:
+    """Return the table whose sums over each word's rows are nearest to the vectors wanted.
+
+    Each dimension is solved by conjugate gradients on the normal equations (Hestenes & Stiefel
+    1952).
+
+    Args:
+        words: the rows of each of V words.
+        wanted: float32 (V, D).
+        rows: R, of the table.
+        penalty: of the squared rows, above 0 (ridge regression).
+
+    Returns:
+        float32 (R, D).
+    """
+    back = _transposed(words, rows)
+    table = np.zeros((rows, wanted.shape[1]), dtype=np.float32)
+    residual = sum_rows(wanted, back)
+    direction = residual.copy()
+    size = _squares(residual)
+    for _ in range(STEPS):
+        product = sum_rows(sum_rows(direction, words), back) + np.float32(penalty) * direction
+        step = _ratio(size, np.einsum("rd,rd->d", direction, product, dtype=np.float64))
+        table += step * direction
+        residual -= step * product
+        before, size = size, _squares(residual)
+        direction = residual + _ratio(size, before) * direction
+    return table
+
+
+def _transposed(words: Tokens, rows: int) -> Tokens:
+    """Return the words of each row."""
+    order = np.argsort(words.ids, kind="stable")
+    offsets = np.searchsorted(words.ids[order], np.arange(rows + 1))
+    return Tokens(ids=words.owners[order].astype(np.int32), offsets=offsets)
+
+
+def _squares(matrix: Matrix) -> NDArray[np.float64]:
+    found: NDArray[np.float64] = np.einsum("rd,rd->d", matrix, matrix, dtype=np.float64)
+    return found
+
+
+def _ratio(above: NDArray[np.float64], below: NDArray[np.float64]) -> Matrix:
+    """Return quotients (D,), 0 where a dimension is solved."""
+    found = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+    return found.astype(np.float32)

@@ -1,0 +1,30 @@
+"""What is made of the text of a language, without a library being loaded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from encoder.training.options import INFINITE, Checked, option
+
+MAX_WORDS = 200_000  # of a language that have vectors: Conneau et al. 2018, section 3.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordOptions(Checked):
+    """What decides the vectors of a language's words, given its text.
+
+    Raises:
+        ValueError: a value is out of its range.
+    """
+
+    dim: int = option(300, "dimensions of vectors learnt from text", within=(1, INFINITE))
+    epochs: int = option(5, "passes over the text", within=(1, INFINITE))
+    min_count: int = option(
+        5, "words that the text has less often have no vector of their own", within=(1, INFINITE)
+    )
+    learning_rate: float = option(0.05, "at its highest", within=(0, 1))
+    vocabulary_size: int = option(32_000, "subwords of both languages", within=(1, INFINITE))
+    ngram_rows: int = option(
+        131_072, "vectors that n-grams of letters share, of each language", within=(1, INFINITE)
+    )
+    seed: int = option(1, "of all that is random", within=(0, 2**63 - 1))

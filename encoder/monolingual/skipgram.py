@@ -1,0 +1,155 @@
+"""Skip-gram with subwords: a word's vector foretells the words around it.
+
+Bojanowski et al. 2017, "Enriching Word Vectors with Subword Information": a word is the mean of a
+row of its own and those of its subwords, which are the features of the bag (``encoder.features``).
+All contexts of a word are learnt before its rows change. One thread learns a language, so that the
+result is the same each time; two languages are learnt side by side.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from encoder.checkpoint import replace_files
+from encoder.monolingual.options import WordOptions
+from encoder.rows import sum_rows
+from encoder.tokenizer import Tokens
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from encoder.monolingual.vocabulary import Vocabulary
+
+    Matrix = NDArray[np.float32]
+
+WINDOW = 5
+NEGATIVES = np.float32(5)  # for each context
+FREQUENT = 1e-4  # share of the text from which on a word is passed over at times
+NOISE_WORDS, NOISE_POWER = 1 << 20, 0.75
+PARTS = 100  # of an epoch, in each of which the learning rate is the same
+
+
+class SkipGram:
+    """The vectors of a vocabulary, after ``epoch`` passes over its text.
+
+    ``inputs`` are rows of the V words and of the features after them, ``outputs`` of words as
+    contexts; a word is the mean of its own and its features' inputs.
+    """
+
+    def __init__(
+        self, vocabulary: Vocabulary, features: Tokens, feature_count: int, options: WordOptions
+    ) -> None:
+        count = len(vocabulary.words)
+        generator = np.random.default_rng(options.seed)
+        shape = (count + feature_count, options.dim)
+        self.inputs = (generator.random(shape, dtype=np.float32) - np.float32(0.5)) * np.float32(
+            2 / options.dim
+        )
+        self.outputs = np.zeros((count, options.dim), dtype=np.float32)
+        self.epoch = 0
+        self._vocabulary = vocabulary
+        self._rows = _with_own(features)
+        self._options = options
+
+    def vectors(self) -> Matrix:
+        """Return the vectors of the V words, float32 (V, D)."""
+        counts = np.diff(self._rows.offsets).astype(np.float32)
+        means: Matrix = sum_rows(self.inputs, self._rows) / counts[:, None]
+        return means
+
+    def advance(self, progress: Callable[[int], None] = lambda words: None) -> None:
+        """Go once over the text; ``progress`` is called with the words seen, in parts.
+
+        Raises:
+            ValueError: the vectors are not finite after it.
+        """
+        from encoder.monolingual.compiled import train_sentences  # loads Numba
+
+        options, text = self._options, self._vocabulary.text
+        state = np.random.default_rng([options.seed, self.epoch]).integers(
+            2**64, size=1, dtype=np.uint64
+        )
+        kept, noise = _kept(self._vocabulary.counts), _noise(self._vocabulary.counts)
+        edges = np.linspace(0, len(text), PARTS + 1).astype(np.int64)
+        for part, (start, end) in enumerate(pairwise(edges)):
+            done = (self.epoch + part / PARTS) / options.epochs
+            offsets = text.offsets[start : end + 1]
+            train_sentences(
+                self.inputs,
+                self.outputs,
+                self._rows.ids,
+                self._rows.offsets,
+                text.ids,
+                offsets,
+                kept,
+                noise,
+                WINDOW,
+                NEGATIVES,
+                np.float32(options.learning_rate * (1 - done)),
+                state,
+            )
+            progress(int(offsets[-1] - offsets[0]))
+        if not np.isfinite(self.inputs).all():
+            raise ValueError(
+                "the vectors grew beyond all numbers; begin anew with a learning rate below "
+                f"{options.learning_rate}"
+            )
+        self.epoch += 1
+
+    def save(self, path: Path, identity: Mapping[str, Any]) -> None:
+        """Write the state; what was in ``path`` is kept until it is written in full."""
+        metadata = {"identity": json.dumps(identity, sort_keys=True), "epoch": str(self.epoch)}
+        content = save({"inputs": self.inputs, "outputs": self.outputs}, metadata=metadata)
+        replace_files(path.parent, {path.name: content})
+
+    def restore(self, path: Path, identity: Mapping[str, Any]) -> None:
+        """Go on from what ``save`` wrote.
+
+        Raises:
+            ValueError: the file is damaged, or of other text or options.
+        """
+        try:
+            with safe_open(path, framework="numpy") as file:
+                metadata = file.metadata()
+                found, epoch = json.loads(metadata["identity"]), int(metadata["epoch"])
+                tensors = {name: file.get_tensor(name) for name in ("inputs", "outputs")}
+        except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
+            raise ValueError(
+                f"{path}: is no state of a training, or damaged; remove it to begin anew"
+            ) from error
+        wanted = json.loads(json.dumps(identity))
+        for name in sorted(wanted.keys() | found.keys()):
+            if found.get(name) != wanted.get(name):
+                raise ValueError(
+                    f"{path}: vectors with {name} {found.get(name)!r} were begun there, and these "
+                    f"have {wanted.get(name)!r}; name another folder, or remove it"
+                )
+        self.inputs, self.outputs, self.epoch = tensors["inputs"], tensors["outputs"], epoch
+
+
+def _with_own(features: Tokens) -> Tokens:
+    """Return the rows of V words, each with its own row before its features'."""
+    count = len(features)
+    ids = np.insert(features.ids + np.int32(count), features.offsets[:-1], np.arange(count))
+    return Tokens(ids=ids.astype(np.int32), offsets=features.offsets + np.arange(count + 1))
+
+
+def _kept(counts: NDArray[np.int64]) -> Matrix:
+    """Return the probability of each word to be looked at (Mikolov et al. 2013; fastText's)."""
+    shares = FREQUENT / (counts / counts.sum())
+    return np.asarray(np.minimum(1, np.sqrt(shares) + shares), dtype=np.float32)
+
+
+def _noise(counts: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Return words, each as often as the power of its count says."""
+    shares = np.cumsum(counts**NOISE_POWER)
+    middles = (np.arange(NOISE_WORDS) + 0.5) / NOISE_WORDS * shares[-1]
+    return np.searchsorted(shares, middles).astype(np.int32)

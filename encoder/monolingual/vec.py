@@ -1,0 +1,114 @@
+"""Word vectors as text: ``.vec`` files of word2vec, fastText and MUSE.
+
+The first line has the number of words and of dimensions; each other one a word and its numbers,
+between spaces, the most frequent word first.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from encoder.monolingual.options import MAX_WORDS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Matrix = NDArray[np.float32]
+
+logger = logging.getLogger(__name__)
+
+DIGITS = 5  # after the point, as MUSE writes them: a cosine changes by less than 0.0001
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordVectors:
+    """V different words, most frequent first, and their vectors, float32 (V, D)."""
+
+    words: Sequence[str]
+    vectors: Matrix
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+
+def read_vec(path: Path, *, most: int = MAX_WORDS) -> WordVectors:
+    """Read the first ``most`` words of a ``.vec`` file.
+
+    Of words that repeat an earlier one, and of those whose vector is zero, one log line says how
+    many are left out.
+
+    Raises:
+        ValueError: the file is missing, no text, or has another number of words or numbers than it
+            says, or a number that is not finite.
+    """
+    words: dict[str, int] = {}
+    rows: list[Matrix] = []
+    repeated = zero = read = 0
+    try:
+        with path.open(encoding="utf-8", newline="\n") as lines:
+            count, dim = _header(path, lines.readline())
+            for number, line in enumerate(lines, start=2):
+                read = number - 1
+                word, row = _entry(path, number, line, dim)
+                if word in words:
+                    repeated += 1
+                elif not row.any():
+                    zero += 1
+                else:
+                    words[word] = len(rows)
+                    rows.append(row)
+                if len(rows) == most:
+                    break
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: not UTF-8 text ({error})") from error
+    except FileNotFoundError as error:
+        raise ValueError(f"{path}: there is no such file") from error
+    if read != count and (len(rows) < most or read > count):
+        raise ValueError(
+            f"{path}: has {read:,} words and says {count:,} in its first line; copy it again"
+        )
+    if repeated or zero:
+        logger.warning(
+            "%s: %d repeated words and %d without a direction are left out", path, repeated, zero
+        )
+    if not rows:
+        raise ValueError(f"{path}: no word has a vector")
+    return WordVectors(words=list(words), vectors=np.stack(rows))
+
+
+def write_vec(path: Path, words: WordVectors) -> None:
+    """Write a ``.vec`` file; its folder must exist."""
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(_lines(words))
+
+
+def _lines(words: WordVectors) -> Iterator[str]:
+    yield f"{len(words)} {words.vectors.shape[1]}\n"
+    for word, row in zip(words.words, words.vectors.tolist(), strict=True):
+        yield " ".join([word, *(f"{number:.{DIGITS}f}" for number in row)]) + "\n"
+
+
+def _header(path: Path, line: str) -> tuple[int, int]:
+    numbers = line.split()
+    if len(numbers) != 2 or not all(each.isdecimal() for each in numbers) or int(numbers[1]) < 1:
+        raise ValueError(f"{path}:1: {line[:60]!r}; expected the number of words and of dimensions")
+    return int(numbers[0]), int(numbers[1])
+
+
+def _entry(path: Path, number: int, line: str, dim: int) -> tuple[str, Matrix]:
+    word, *numbers = line.rstrip(" \r\n").rsplit(" ", dim)
+    try:
+        row = np.array(numbers, dtype=np.float32)
+    except ValueError:
+        row = np.empty(0, dtype=np.float32)
+    if not word or len(row) != dim:
+        raise ValueError(f"{path}:{number}: {line[:60]!r}; expected a word and {dim} numbers")
+    if not np.isfinite(row).all():
+        raise ValueError(f"{path}:{number}: the vector of {word[:40]!r} is not finite")
+    return word, row

@@ -1,0 +1,119 @@
+"""Orthogonal maps of one space of word vectors to another: fitted, refined, judged without gold.
+
+Conneau et al. 2018, "Word Translation Without Parallel Data". Rows are words, most frequent first,
+of unit length. Axes: ``N`` source words, ``M`` target words, ``D`` dimensions, ``P`` known pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from miner.mining import mine
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Matrix = NDArray[np.float32]
+    Rows = NDArray[np.int64]
+
+NEIGHBOURS = 10  # of the means that CSLS subtracts: section 2.3
+FREQUENT = 15_000  # words that a refinement looks for mutual neighbours among
+JUDGED = 10_000  # source words that the criterion is a mean over: section 2.4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mapping:
+    """``matrix`` (D, D) takes sources to targets: ``source @ matrix``; ``criterion`` judges it."""
+
+    matrix: Matrix
+    criterion: float
+
+
+def comparable_rows(vectors: Matrix) -> Matrix:
+    """Return rows of unit length about the origin: scaled, centred, scaled (Artetxe et al. 2018).
+
+    Raises:
+        ValueError: a row is zero then, or not finite.
+    """
+    rows = _unit(vectors.astype(np.float64))
+    return np.asarray(_unit(rows - rows.mean(axis=0)), dtype=np.float32)
+
+
+def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    if not (np.isfinite(lengths).all() and lengths.all()):
+        raise ValueError("the vector of a word is zero or not finite, and has no direction")
+    scaled: NDArray[np.float64] = rows / lengths
+    return scaled
+
+
+def procrustes(source: Matrix, target: Matrix) -> Matrix:
+    """Return the orthogonal W, float32 (D, D), with the least ``|source @ W - target|``.
+
+    Section 2.2, equation 2: of the singular value decomposition U S V' of X'Y, W is U V'.
+
+    Args:
+        source: float32 (P, D), row i of which is to be mapped to row i of the target.
+        target: float32 (P, D).
+    """
+    left, _, right = np.linalg.svd(source.T.astype(np.float64) @ target.astype(np.float64))
+    return np.asarray(left @ right, dtype=np.float32)
+
+
+def identical_words(source: Sequence[str], target: Sequence[str]) -> tuple[Rows, Rows]:
+    """Return the rows of the words that both sides have, int64 (P,) each."""
+    place = {word: row for row, word in enumerate(target)}
+    pairs = [(row, place[word]) for row, word in enumerate(source) if word in place]
+    rows = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return rows[:, 0], rows[:, 1]
+
+
+def mutual_neighbours(source: Matrix, target: Matrix) -> tuple[Rows, Rows]:
+    """Return the pairs of rows that are each other's nearest by CSLS: int64 (P,) each."""
+    pairs = mine(source, target, k=NEIGHBOURS, margin="csls", retrieval="intersect")
+    return pairs.source, pairs.target
+
+
+def criterion(source: Matrix, target: Matrix) -> float:
+    """Return the mean cosine of the translations by CSLS of the most frequent source words.
+
+    Section 2.4: it goes with how many translations are right, and needs none that is known.
+    """
+    pairs = mine(source[:JUDGED], target, k=NEIGHBOURS, margin="csls", retrieval="forward")
+    return float(pairs.cosine.mean(dtype=np.float64))
+
+
+def refine(
+    source: Matrix,
+    target: Matrix,
+    matrix: Matrix,
+    *,
+    rounds: int,
+    frequent: int = FREQUENT,
+    judged: Callable[[int, float], None] = lambda round_, value: None,
+) -> Mapping:
+    """Fit W anew to mutual neighbours, round after round; return the best by the criterion.
+
+    Args:
+        source: unit rows, float32 (N, D).
+        target: unit rows, float32 (M, D).
+        matrix: to begin with, float32 (D, D).
+        rounds: how often; 0 judges the map as it is.
+        frequent: words of each side that are looked at.
+        judged: called with each round, from 0, and the criterion after it.
+    """
+    best = Mapping(matrix=matrix, criterion=criterion(source @ matrix, target))
+    judged(0, best.criterion)
+    current = best
+    for number in range(1, rounds + 1):
+        sources, targets = mutual_neighbours(source[:frequent] @ current.matrix, target[:frequent])
+        fitted = procrustes(source[sources], target[targets])
+        current = Mapping(matrix=fitted, criterion=criterion(source @ fitted, target))
+        judged(number, current.criterion)
+        if current.criterion > best.criterion:
+            best = current
+    return best

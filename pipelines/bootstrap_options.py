@@ -1,0 +1,51 @@
+"""The options of ``adit bootstrap``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from encoder.training.options import INFINITE, Checked, option
+from miner.storage.places import Place
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundOptions(Checked):
+    """What a round keeps of the pairs and trains on them.
+
+    Raises:
+        ValueError: a value is out of its range.
+    """
+
+    rounds: int = option(3, "rounds at most", within=(1, INFINITE))
+    fdr: float = option(0.1, "share of wrong pairs, as estimated, to keep to", within=(0.0001, 0.5))
+    best: float = option(
+        0.25, "share of the pairs to keep where that cannot be estimated", within=(0.0001, 1)
+    )
+    steps: int = option(2_000, "of the training in a round", within=(1, INFINITE))
+    learning_rate: float = option(2e-3, "Adam's, at its highest", within=(0, 1))
+    dim: int = option(384, "dimensions", within=(1, INFINITE))
+    vocabulary_size: int = option(16_000, "subwords", within=(1, INFINITE))
+    ngram_rows: int = option(131_072, "vectors that n-grams share", within=(0, INFINITE))
+    batch_size: int = option(1024, "pairs in a batch", within=(2, INFINITE))
+    held_out: int = option(
+        500, "pairs of a round that its training is measured on", within=(1, INFINITE)
+    )
+    seed: int = option(1, "of all that is random", within=(0, 2**63 - 1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class BootstrapOptions:
+    """Corpora to mine with ``encoder``, and with what is trained on the pairs, again and again.
+
+    ``known`` is a file of pairs that are known, such as ``known.xx-yy.tsv.xz``, for every training.
+    """
+
+    source: Place
+    target: Place
+    languages: tuple[str, str]
+    output: Path
+    encoder: str
+    known: Path | None = None
+    input_format: str = "auto"
+    each: RoundOptions

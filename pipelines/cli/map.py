@@ -1,0 +1,90 @@
+"""The command line ``adit map``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from encoder.monolingual.options import WordOptions
+from encoder.training.options import offered
+from miner.commandline import add_common_options, run_command
+from miner.storage.places import place
+from pipelines.cli.arguments import add_input_format
+from pipelines.cli.mine import set_up_logging
+from pipelines.cli.train import add_fields
+from pipelines.mapping_options import ADVERSARIAL, IDENTICAL, MapOptions
+
+
+def map_languages_command(argv: Sequence[str] | None = None, prog: str = "adit map") -> int:
+    """Run ``adit map``; return the exit status."""
+    parser = map_parser(prog)
+    args = parser.parse_args(argv)
+    return run_command(lambda: _map(args), parser.prog)
+
+
+def map_parser(prog: str) -> argparse.ArgumentParser:
+    """Return the parser of ``adit map``."""
+    parser = argparse.ArgumentParser(
+        prog=prog,
+        description="Make an encoder from text of two languages, without translations: learn the "
+        "vectors of each language's words, and map the source's to the target's.",
+        epilog="OUT is for --encoder OUT, with --src-lang and --tgt-lang; OUT/training has the "
+        "state from which the same command goes on. docs/new-language.md says how much text it "
+        "takes.",
+    )
+    add = parser.add_argument
+    add("source", type=place, metavar="SRC", help="text, as for adit mine, or a .vec file")
+    add("target", type=place, metavar="TGT", help="text of the other language, or a .vec file")
+    add("-o", "--output", type=Path, required=True, metavar="OUT", help="folder to write")
+    add("--src-lang", required=True, metavar="XX", help="language of SRC (ISO 639)")
+    add("--tgt-lang", required=True, metavar="XX", help="language of TGT (ISO 639)")
+    add_input_format(parser)
+    add(
+        "--start",
+        default=IDENTICAL,
+        metavar="HOW",
+        help=f"{IDENTICAL}: by the words that both languages have; {ADVERSARIAL}: by nothing "
+        "(needs torch, and may fail); or a file, a word and its translation a line (default: "
+        f"{IDENTICAL})",
+    )
+    add(
+        "--refinements",
+        type=int,
+        default=MapOptions.refinements,
+        metavar="N",
+        help="times that the map is fitted anew to mutual nearest neighbours (default: "
+        f"{MapOptions.refinements})",
+    )
+    add("--vec", type=Path, metavar="DIR", help="write the mapped vectors, too: DIR/XX.vec")
+    add_fields(parser.add_argument_group("vectors of words"), {"": WordOptions})
+    add_common_options(parser)
+    return parser
+
+
+def _map(args: argparse.Namespace) -> int:
+    monitor = set_up_logging(args)
+    given = vars(args)
+    words = WordOptions(**{name: given[name] for name in offered(WordOptions) & given.keys()})
+    if args.refinements < 0:
+        raise ValueError(f"--refinements {args.refinements}: must be at least 0")
+    from pipelines.run.map_words import map_languages
+
+    mapped = map_languages(
+        MapOptions(
+            source=args.source,
+            target=args.target,
+            languages=(args.src_lang, args.tgt_lang),
+            output=args.output,
+            start=args.start,
+            refinements=args.refinements,
+            vec=args.vec,
+            input_format=args.input_format,
+            words=words,
+        ),
+        monitor,
+    )
+    for number, value in enumerate(mapped.rounds):
+        sys.stdout.write(f"{args.src_lang}-{args.tgt_lang}\t{number}\tcriterion {value:.4f}\n")
+    return 0

@@ -1,0 +1,240 @@
+"""Mine, train on what was mined, mine again: each round's encoder finds what the next one learns.
+
+A round is a folder, ``OUT/rounds/N``: the work folder of its run, the pairs that are kept, the
+encoder that is trained on them, and last of all its figures, which seal it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import math
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from encoder import load_encoder
+from encoder.checkpoint import CONFIG, TOKENIZER, WEIGHTS, replace_files
+from encoder.training.options import Recipe, training_options
+from encoder.training.reading import PAIR
+from encoder.training.recipe import train_encoder
+from miner.storage.atomic import atomic_file
+from miner.storage.corpus.filesets import corpus_files
+from miner.storage.places import Place
+from pipelines.bootstrap_options import BootstrapOptions
+from pipelines.options import CorpusOptions, MiningOptions
+from pipelines.progress import Monitor
+from pipelines.run.mining import mine_corpus
+
+logger = logging.getLogger(__name__)
+
+ROUNDS, FIGURES, ENCODER, WORK, PAIRS = "rounds", "round.json", "encoder", "work", "pairs"
+HELD_OUT = 20  # of so many source sentences one judges the encoders
+
+
+def bootstrap(options: BootstrapOptions, monitor: Monitor) -> list[dict[str, Any]]:
+    """Write the best encoder of all rounds to ``options.output``; return the figures by round.
+
+    Raises:
+        ValueError: nothing can be mined or trained, or other rounds were begun in ``output``.
+    """
+    folder = options.output / ROUNDS
+    _begin(options, folder)
+    found: list[dict[str, Any]] = []
+    encoder = best = options.encoder
+    for number in range(1, options.each.rounds + 2):  # the last one judges an encoder alone
+        place = folder / str(number)
+        is_last = number > options.each.rounds
+        figures = _mined(options, place, encoder, monitor)
+        found.append(figures)
+        logger.info(
+            "round %d: %d pairs (%s); %d held-out sentences are nearest to their nearest",
+            *(number, figures["pairs"], figures["kept by"], figures["mutual"]),
+        )
+        if number > 1 and figures["mutual"] <= found[-2]["mutual"]:
+            break
+        best = encoder
+        if not is_last:
+            encoder = _trained(options, place, monitor)
+    if best == options.encoder:
+        raise ValueError(
+            f"the encoder trained on the pairs of the first round is no better than {best}: "
+            f"{options.output} was not written; give other text, or more"
+        )
+    names = (TOKENIZER, WEIGHTS, CONFIG)
+    replace_files(options.output, {name: (Path(best) / name).read_bytes() for name in names})
+    return found
+
+
+def _begin(options: BootstrapOptions, folder: Path) -> None:
+    """Make the folder of the rounds; refuse one in which others were begun."""
+    if not options.output.parent.is_dir():
+        raise ValueError(f"there is no folder {options.output.parent}; create it")
+    if options.known is not None:
+        _check_known(options, options.known)
+    folder.mkdir(parents=True, exist_ok=True)
+    each = asdict(options.each)
+    del each["rounds"]  # more of them may follow
+    identity = {
+        **each,
+        "languages": list(options.languages),
+        "encoder": load_encoder(options.encoder, precision="auto").name,
+        "corpora": [
+            _digest(file)
+            for place in (options.source, options.target)
+            for file in corpus_files(place, input_format=options.input_format)
+        ],
+        "known": None if options.known is None else _digest(options.known),
+    }
+    path = folder / "options.json"
+    if not path.exists():
+        _write(path, identity)
+    before = json.loads(path.read_text(encoding="utf-8"))
+    for name, value in identity.items():
+        if before.get(name) != value:
+            raise ValueError(
+                f"{folder}: rounds with {name} {before.get(name)!r} were begun there, and these "
+                f"have {value!r}; name another folder, or remove it"
+            )
+
+
+def _check_known(options: BootstrapOptions, known: Path) -> None:
+    if not known.is_file():
+        raise ValueError(f"{known}: there is no such file")
+    name = "-".join(options.languages)
+    if name not in known.name.split(".") or not PAIR.fullmatch(name):
+        raise ValueError(
+            f"{known}: its name has no {name}, the languages; name it such as known.{name}.tsv.xz"
+        )
+
+
+def _digest(file: Place) -> str:
+    digest = hashlib.sha256()
+    with file.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()[:12]
+
+
+def _write(path: Path, values: Mapping[str, Any]) -> None:
+    with atomic_file(path) as temporary:
+        temporary.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
+
+
+def _mined(
+    options: BootstrapOptions, place: Path, encoder: str, monitor: Monitor
+) -> dict[str, Any]:
+    """Mine with an encoder, keep pairs for the next one; return the figures, which seal it."""
+    figures: dict[str, Any]
+    if (place / FIGURES).exists():
+        figures = json.loads((place / FIGURES).read_text(encoding="utf-8"))
+        return figures
+    mined, trusted, kept = (_pairs(options, place, each) for each in ("mined", "trusted", "kept"))
+    mined.parent.mkdir(parents=True, exist_ok=True)
+    mine_corpus(_mining(options, place, mined, encoder), monitor)
+    try:
+        mine_corpus(_mining(options, place, trusted, encoder, fdr=options.each.fdr), monitor)
+        figures = _keep(trusted, kept, 1.0, f"fdr {options.each.fdr:g}")
+    except ValueError as error:  # all else would have been one without --fdr
+        best = options.each.best
+        logger.info("the best %g of all pairs are kept: %s", best, error)
+        figures = _keep(mined, kept, best, f"best {best:g}")
+    figures["mutual"] = _mutual(mined)
+    _write(place / FIGURES, figures)
+    return figures
+
+
+def _pairs(options: BootstrapOptions, place: Path, which: str) -> Path:
+    return place / PAIRS / f"{which}.{'-'.join(options.languages)}.parquet"
+
+
+def _trained(options: BootstrapOptions, place: Path, monitor: Monitor) -> str:
+    """Train an encoder on the pairs of a round, or go on; return its folder."""
+    kept = _pairs(options, place, "kept")
+    recipe = _recipe(options, "-".join(options.languages), kept)
+    with monitor.stage("train", recipe.options.steps, "steps") as meter:
+        train_encoder(
+            recipe,
+            place / ENCODER,
+            on_begin=meter.begin,
+            on_step=lambda: meter.advance(1),
+        )
+    return str(place / ENCODER)
+
+
+def _is_held_out(text: str) -> bool:
+    """Return whether a source sentence judges encoders, and is never trained on."""
+    return zlib.crc32(text.encode("utf-8", "surrogatepass")) % HELD_OUT == 0
+
+
+def _mutual(mined: Path) -> int:
+    """Count the held-out sentences with a pair whose sides are each other's nearest.
+
+    As many sentences have a translation in every round, so it rises as encoders find more of them.
+    """
+    from pyarrow import parquet
+
+    table = parquet.read_table(mined, columns=["source_text", "direction"])
+    texts, directions = (column.to_pylist() for column in table.columns)
+    return sum(
+        direction == "both" and _is_held_out(text)
+        for text, direction in zip(texts, directions, strict=True)
+    )
+
+
+def _mining(
+    options: BootstrapOptions, place: Path, output: Path, encoder: str, fdr: float | None = None
+) -> MiningOptions:
+    source, target = (
+        CorpusOptions(path=path, language=language, input_format=options.input_format)
+        for path, language in zip((options.source, options.target), options.languages, strict=True)
+    )
+    return MiningOptions(
+        source=source,
+        target=target,
+        output=output,
+        work_dir=place / WORK,
+        encoder=encoder,
+        fdr=fdr,
+    )
+
+
+def _keep(mined: Path, kept: Path, share: float, by: str) -> dict[str, Any]:
+    """Write the best share of mined pairs, but those held out and those of equal sentences."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    mined_pairs = parquet.read_table(mined, columns=["source_text", "target_text"])
+    best = mined_pairs.slice(0, math.ceil(share * len(mined_pairs)))
+    pairs = zip(*(column.to_pylist() for column in best.columns), strict=True)
+    taught = [source != target and not _is_held_out(source) for source, target in pairs]
+    best = best.filter(pa.array(taught))
+    if not len(best):
+        raise ValueError("no pairs were mined; give other text, or another encoder")
+    with atomic_file(kept) as temporary:
+        parquet.write_table(
+            best.append_column("corpus", pa.array(["mined"] * len(best))), temporary
+        )
+    return {"pairs": len(best), "kept by": by}
+
+
+def _recipe(options: BootstrapOptions, name: str, kept: Path) -> Recipe:
+    each = options.each
+    files: Sequence[Path] = [kept, *([] if options.known is None else [options.known])]
+    return Recipe(
+        files={name: tuple(files)},
+        vocabulary_size=each.vocabulary_size,
+        evaluate_every=max(1, each.steps // 4),
+        held_out=each.held_out,
+        options=training_options(
+            learning_rate=each.learning_rate,
+            dim=each.dim,
+            ngram_rows=each.ngram_rows,
+            batch_size=each.batch_size,
+            steps=each.steps,
+            seed=each.seed,
+        ),
+    )

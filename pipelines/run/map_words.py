@@ -1,0 +1,245 @@
+"""From text of two languages, with no translations in it, to an encoder of both."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from encoder.checkpoint import replace_files
+from encoder.monolingual.sides import Side, of_text, of_vectors, save_sides
+from encoder.monolingual.vec import WordVectors, read_vec, write_vec
+from encoder.tokenizer import Tokenizer, train_tokenizer
+from miner.mapping.orthogonal import (
+    Mapping as WordMapping,
+)
+from miner.mapping.orthogonal import (
+    comparable_rows,
+    identical_words,
+    procrustes,
+    refine,
+)
+from miner.storage.corpus.filesets import CorpusReader, corpus_files
+from miner.storage.places import Place
+from miner.threads import in_threads
+from pipelines.mapping_options import ADVERSARIAL, IDENTICAL, VEC, MapOptions
+from pipelines.progress import Monitor
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Matrix = NDArray[np.float32]
+
+logger = logging.getLogger(__name__)
+
+PROGRESS = "training"  # the folder, in the encoder's, that learning goes on from
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mapped:
+    """What is known of a map: how it began, with how many pairs, and its criterion by round."""
+
+    start: str
+    pairs: int
+    rounds: Sequence[float]
+    mapping: WordMapping
+
+    def facts(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        rounds = [round(value, 4) for value in self.rounds]
+        return {"start": self.start, "pairs": self.pairs, "criterion": rounds}
+
+
+def map_languages(options: MapOptions, monitor: Monitor) -> Mapped:
+    """Write an encoder of two languages: a bag of the target's words, and the source's beside it.
+
+    Raises:
+        ValueError: text, vectors or a dictionary cannot be used, or ``output`` cannot be written.
+    """
+    _check(options)
+    options.output.mkdir(exist_ok=True)
+    (options.output / PROGRESS).mkdir(exist_ok=True)
+    texts, given = _read(options)
+    tokenizer = _tokenizer(
+        options, [*texts.values(), *(side.words.words for side in given.values())]
+    )
+    learnt = _learnt(options, texts, tokenizer, monitor)
+    sides = [(given | learnt)[language] for language in options.languages]
+    source, target = (
+        replace(side.words, vectors=comparable_rows(side.words.vectors)) for side in sides
+    )
+    mapped = map_words(source, target, options)
+    moved = replace(source, vectors=source.vectors @ mapped.mapping.matrix)
+    with monitor.stage("write", None, "words"):
+        found = {
+            language: replace(side, words=words)
+            for language, side, words in zip(options.languages, sides, (moved, target), strict=True)
+        }
+        facts = {"mapping": mapped.facts()}
+        save_sides(options.output, found, tokenizer, options.words, facts)
+    if options.vec is not None:
+        for language, side in found.items():
+            write_vec(options.vec / f"{language}{VEC}", side.words)
+    return mapped
+
+
+def map_words(source: WordVectors, target: WordVectors, options: MapOptions) -> Mapped:
+    """Find the map of the source's words to the target's; rows are comparable.
+
+    Raises:
+        ValueError: no word is known to begin with.
+    """
+    rounds: list[float] = []
+
+    def judged(number: int, value: float) -> None:
+        logger.info("after %d refinements: criterion %.4f", number, value)
+        rounds.append(value)
+
+    matrix, pairs = _start(source, target, options)
+    mapping = refine(
+        source.vectors, target.vectors, matrix, rounds=options.refinements, judged=judged
+    )
+    return Mapped(start=options.start, pairs=pairs, rounds=rounds, mapping=mapping)
+
+
+def _start(source: WordVectors, target: WordVectors, options: MapOptions) -> tuple[Matrix, int]:
+    """Return the map to refine, and of how many pairs it is made."""
+    if options.start == ADVERSARIAL:
+        from miner.mapping.adversarial import AdversarialOptions, adversarial_start
+
+        found = adversarial_start(
+            source.vectors,
+            target.vectors,
+            AdversarialOptions(seed=options.words.seed),
+            judged=lambda epoch, value: logger.info("epoch %d: criterion %.4f", epoch, value),
+        )
+        return found.matrix, 0
+    if options.start == IDENTICAL:
+        rows = identical_words(source.words, target.words)
+        if not len(rows[0]):
+            raise ValueError(
+                "the languages have no word in common to begin with; give a dictionary (--start "
+                f"FILE), or --start {ADVERSARIAL}"
+            )
+    else:
+        rows = _known_pairs(Path(options.start), source, target)
+    logger.info("beginning with %d pairs of words", len(rows[0]))
+    return procrustes(source.vectors[rows[0]], target.vectors[rows[1]]), len(rows[0])
+
+
+def _known_pairs(
+    path: Path, source: WordVectors, target: WordVectors
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Read a dictionary, a word and its translation a line; return the rows of what is known."""
+    try:
+        lines = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(
+            f"{path}: no dictionary to begin with ({error}); give a file, {IDENTICAL} or "
+            f"{ADVERSARIAL}"
+        ) from error
+    places = [{word: row for row, word in enumerate(side.words)} for side in (source, target)]
+    for number, line in enumerate(lines, start=1):
+        if len(line) < 2:
+            raise ValueError(f"{path}:{number}: expected a word and its translation")
+    rows = [
+        (places[0][line[0]], places[1][line[1]])
+        for line in lines
+        if line[0] in places[0] and line[1] in places[1]
+    ]
+    if not rows:
+        raise ValueError(
+            f"{path}: none of its {len(lines):,} pairs has vectors on both sides; the words are in "
+            "lower case, and the source's come first"
+        )
+    found = np.array(rows, dtype=np.int64)
+    return found[:, 0], found[:, 1]
+
+
+def _check(options: MapOptions) -> None:
+    """Refuse before the text is read what could not be written, or begun, in the end."""
+    if options.languages[0] == options.languages[1]:
+        raise ValueError(f"both languages are {options.languages[0]}; give those of SRC and TGT")
+    for folder in (options.output.parent, *([] if options.vec is None else [options.vec])):
+        if not folder.is_dir():
+            raise ValueError(f"there is no folder {folder}; create it")
+    if options.output.exists() and not options.output.is_dir():
+        raise ValueError(f"{options.output}: is a file; the encoder needs a folder")
+    if options.start not in (IDENTICAL, ADVERSARIAL) and not Path(options.start).is_file():
+        raise ValueError(
+            f"--start {options.start}: there is no such dictionary; give a file, {IDENTICAL} or "
+            f"{ADVERSARIAL}"
+        )
+
+
+def _read(options: MapOptions) -> tuple[dict[str, Sequence[str]], dict[str, Side]]:
+    """Return the texts of the languages that have one, and the vectors of the others."""
+    texts: dict[str, Sequence[str]] = {}
+    given: dict[str, Side] = {}
+    dims = []
+    for language, place in zip(options.languages, (options.source, options.target), strict=True):
+        if place.suffix == VEC:
+            given[language] = of_vectors(read_vec(Path(str(place))))
+            dims.append(given[language].words.vectors.shape[1])
+        else:
+            texts[language] = _sentences(place, options.input_format)
+            dims.append(options.words.dim)
+    if dims[0] != dims[1]:
+        raise ValueError(
+            f"{options.source} has vectors of {dims[0]} dimensions and {options.target} of "
+            f"{dims[1]}; give --dim, or vectors of as many"
+        )
+    return texts, given
+
+
+def _tokenizer(options: MapOptions, texts: Sequence[Sequence[str]]) -> Tokenizer:
+    """Return the tokeniser of both languages, as before if learning goes on."""
+    size, digest = options.words.vocabulary_size, hashlib.sha256()
+    for text in texts:
+        digest.update("\n".join(text).encode("utf-8", "surrogatepass"))
+    path = options.output / PROGRESS / f"{digest.hexdigest()[:12]}-{size}.model"
+    if not path.exists():
+        replace_files(
+            path.parent, {path.name: train_tokenizer(chain(*texts), vocabulary_size=size)}
+        )
+    return Tokenizer(path.read_bytes())
+
+
+def _learnt(
+    options: MapOptions, texts: Mapping[str, Sequence[str]], tokenizer: Tokenizer, monitor: Monitor
+) -> dict[str, Side]:
+    """Learn the words of each text, in a thread of its own."""
+    found: dict[str, Side] = {}
+    with monitor.stage("words", None, "words") as meter:
+        meter.begin(0)
+
+        def learn(language: str) -> None:
+            state = options.output / PROGRESS / f"{language}.safetensors"
+            try:
+                found[language] = of_text(
+                    texts[language], tokenizer, options.words, state, progress=meter.advance
+                )
+            except ValueError as error:
+                raise ValueError(f"{language}: {error}") from error
+
+        in_threads(learn, texts)
+    return found
+
+
+def _sentences(place: Place, input_format: str) -> list[str]:
+    """Return the different usable sentences of a corpus, in their order."""
+    texts: dict[str, None] = {}
+    files = corpus_files(place, input_format=input_format)
+    for records in CorpusReader(files, input_format=input_format):
+        texts.update(
+            (text, None) for row, text in enumerate(records.texts) if row not in records.rejected
+        )
+    if not texts:
+        raise ValueError(f"{place}: has no text")
+    return list(texts)
