@@ -139,7 +139,7 @@ def _without_notes(text: str) -> str:
 
 
 def places(path: Path) -> Iterator[tuple[str, str, str]]:
-    """Yield language, name and English name of places, for scripts that tell the language."""
+    """Yield language, name and English name of places, in scripts of one language."""
     for place in json.loads(path.read_text(encoding="utf-8")).values():
         for name in place["alternatenames"]:
             letter = next(filter(str.isalpha, name), "a")

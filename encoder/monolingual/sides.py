@@ -118,13 +118,13 @@ def save_sides(
         shared + fit_table(own, aim - sum_rows(shared, own), rows=count, penalty=OWN_PENALTY)
         for own, aim in zip(rows, wanted, strict=True)
     )
-    told = {
+    known = {
         **facts,
         "pairs": {"-".join(sides): {}},
         "options": asdict(options),
         "words": {language: len(side.words) for language, side in sides.items()},
     }
     save = partial(save_encoder, ngram_rows=options.ngram_rows, tokenizer_model=tokenizer.model)
-    save(folder, table=target, facts=told)
+    save(folder, table=target, facts=known)
     teacher = f"{folder.resolve().name}@{read_config(folder)['sha256'][:12]}"
-    save(folder / MORE, table=source, facts={**told, "teacher": teacher})
+    save(folder / MORE, table=source, facts={**known, "teacher": teacher})

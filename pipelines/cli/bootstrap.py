@@ -7,13 +7,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from encoder.training.options import offered
 from miner.commandline import add_common_options, run_command
 from miner.storage.places import place
 from pipelines.bootstrap_options import BootstrapOptions, RoundOptions
 from pipelines.cli.arguments import add_encoder, add_input_format
 from pipelines.cli.mine import set_up_logging
-from pipelines.cli.train import add_fields
+from pipelines.cli.train import add_fields, given_fields
 
 
 def bootstrap_command(argv: Sequence[str] | None = None, prog: str = "adit bootstrap") -> int:
@@ -53,8 +52,6 @@ def bootstrap_parser(prog: str) -> argparse.ArgumentParser:
 
 def _bootstrap(args: argparse.Namespace) -> int:
     monitor = set_up_logging(args)
-    given = vars(args)
-    each = RoundOptions(**{name: given[name] for name in offered(RoundOptions) & given.keys()})
     from pipelines.run.bootstrap import bootstrap
 
     figures = bootstrap(
@@ -66,7 +63,7 @@ def _bootstrap(args: argparse.Namespace) -> int:
             encoder=args.encoder,
             known=args.known,
             input_format=args.input_format,
-            each=each,
+            each=RoundOptions(**given_fields(RoundOptions, args)),
         ),
         monitor,
     )

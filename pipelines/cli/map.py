@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from encoder.monolingual.options import WordOptions
-from encoder.training.options import offered
 from miner.commandline import add_common_options, run_command
 from miner.storage.places import place
 from pipelines.cli.arguments import add_input_format
 from pipelines.cli.mine import set_up_logging
-from pipelines.cli.train import add_fields
+from pipelines.cli.train import add_fields, given_fields
 from pipelines.mapping_options import ADVERSARIAL, IDENTICAL, MapOptions
 
 
@@ -65,8 +64,6 @@ def map_parser(prog: str) -> argparse.ArgumentParser:
 
 def _map(args: argparse.Namespace) -> int:
     monitor = set_up_logging(args)
-    given = vars(args)
-    words = WordOptions(**{name: given[name] for name in offered(WordOptions) & given.keys()})
     if args.refinements < 0:
         raise ValueError(f"--refinements {args.refinements}: must be at least 0")
     from pipelines.run.map_words import map_languages
@@ -81,7 +78,7 @@ def _map(args: argparse.Namespace) -> int:
             refinements=args.refinements,
             vec=args.vec,
             input_format=args.input_format,
-            words=words,
+            words=WordOptions(**given_fields(WordOptions, args)),
         ),
         monitor,
     )

@@ -175,6 +175,12 @@ def add_fields(group: argparse._ArgumentGroup, kinds: Mapping[str, type]) -> Non
         )
 
 
+def given_fields(kind: type, args: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of ``add_fields`` that were given, by the names of the kind's fields."""
+    given = vars(args)
+    return {name: given[name] for name in offered(kind).keys() & given.keys()}
+
+
 def _shown(value: Any) -> str:  # noqa: ANN401
     return ",".join(value) if isinstance(value, tuple) else str(value)
 
@@ -268,7 +274,7 @@ def _recipe(args: argparse.Namespace) -> Recipe:
         tasks=dict(args.task),
         best_by=args.best_by,
         options=options,
-        **{name: given[name] for name in offered(Recipe).keys() & given.keys()},
+        **given_fields(Recipe, args),
     )
 
 
