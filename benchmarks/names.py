@@ -2,11 +2,10 @@
 
 npm install --prefix DIR cldr-localenames-full@48.2.0 cldr-subdivisions-full@48.2.0 \
     cldr-dates-full@48.2.0 cldr-units-full@48.2.0 cldr-annotations-full@48.2.0
-apt-get install iso-codes libgweather-4-common
-python benchmarks/names.py DATA --cldr DIR/node_modules --catalogues /usr/share/locale
+python benchmarks/names.py DATA DIR/node_modules
 
 For each XX-en that DATA has, names.XX-en.tsv.xz is written to it: an XX name, TAB, the English one,
-TAB, its corpus (cldr, iso-codes, gweather).
+TAB, "cldr".
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import lzma
-import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,12 +20,6 @@ from typing import Any
 from encoder.training.reading import find_parallel_text
 
 CODES = {"nb": "no", "tl": "fil"}  # of CLDR
-STANDARDS = "3166-1", "3166-2", "3166-3", "4217", "15924", "639-2", "639-3", "639-5"
-CATALOGUES = {
-    "iso-codes": [f"iso_{number}" for number in STANDARDS],
-    "gweather": ["libgweather-4.0-locations", "libgweather-4.0"],
-}
-SEPARATOR = "\4"  # in a message catalogue, after the context of a message
 LONGEST = 200  # characters; CLDR has some notes, too
 
 
@@ -35,8 +27,7 @@ def main() -> None:
     """Write the names of every language that there are pairs of."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("data", type=Path, help="folder of parallel text")
-    parser.add_argument("--cldr", type=Path, required=True, help="folder of CLDR's packages")
-    parser.add_argument("--catalogues", type=Path, required=True, help="folder of XX/LC_MESSAGES")
+    parser.add_argument("cldr", type=Path, help="folder of CLDR's packages")
     args = parser.parse_args()
     english = dict(cldr_names(args.cldr, "en"))
     for pair in find_parallel_text(args.data):
@@ -48,10 +39,6 @@ def main() -> None:
             for key, name in cldr_names(args.cldr, CODES.get(language, language))
             if key in english
         ]
-        for corpus, files in CATALOGUES.items():
-            for file in files:
-                path = args.catalogues / language / "LC_MESSAGES" / f"{file}.mo"
-                found += [(name, message, corpus) for message, name in translations(path)]
         lines = [
             "\t".join(" ".join(part.split()) for part in row) for row in found if are_names(row)
         ]
@@ -100,20 +87,6 @@ def _leaves(value: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str,
         yield keys, ", ".join(value)
     elif isinstance(value, str):
         yield keys, value.replace("{0}", "")
-
-
-def translations(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield the messages of a catalogue (.mo) with their translations; none if there is no file."""
-    if not path.is_file():
-        return
-    content = path.read_bytes()
-    count, messages, translated = struct.unpack_from("<3I", content, 8)
-    for number in range(1, count):  # the first is the header
-        pair = []
-        for table in (messages, translated):
-            length, start = struct.unpack_from("<2I", content, table + 8 * number)
-            pair.append(content[start : start + length].decode())
-        yield pair[0].rpartition(SEPARATOR)[2], pair[1]
 
 
 if __name__ == "__main__":
