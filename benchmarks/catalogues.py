@@ -33,6 +33,7 @@ CORPORA = {  # by what a catalogue's path has
     "kstars": "kstars",
     "kalzium": "kalzium",
     "libreoffice": "libreoffice",
+    "": "programs",
 }
 NAMES = "iso-codes", "gweather"  # are no sentences: a test set may have them
 LONGEST = 600  # characters
@@ -57,12 +58,11 @@ def main() -> None:
     found: dict[str, dict[tuple[str, str, str], None]] = defaultdict(dict)
     for path in sorted(args.root.rglob("LC_MESSAGES/*.mo")):
         below = str(path.relative_to(args.root))
-        corpus = next((name for part, name in CORPORA.items() if part in below), None)
+        corpus = next(name for part, name in CORPORA.items() if part in below)
         language = CODES.get(path.parts[-3], path.parts[-3])
-        if corpus:
-            for message, translation in pairs(path):
-                if corpus in NAMES or tests.isdisjoint({letters(message), letters(translation)}):
-                    found[language][translation, message, corpus] = None
+        for message, translation in pairs(path):
+            if corpus in NAMES or tests.isdisjoint({letters(message), letters(translation)}):
+                found[language][translation, message, corpus] = None
     for pair in find_parallel_text(args.data):
         language, _, other = pair.partition("-")
         if other == "en" and language in found:
