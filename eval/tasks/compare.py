@@ -194,6 +194,7 @@ def _show_row(
             for spec, one in zip(specs, row, strict=True)
         },
         "lower_is_better": row[0].figure.lower,
+        "percent": row[0].figure.percent,
         "differences": [],
     }
     marked = []
@@ -221,8 +222,9 @@ def _drawn(specs: Sequence[str], means: dict[str, list[Measured]]) -> str:
     rows: dict[str, list[Interval]] = {}
     for name, row in means.items():
         if row[0].figure.percent:
-            rows[name] = []
+            label = f"{name} (error)" if row[0].figure.lower else name
+            rows[label] = []
             for one in row:
                 low, high = interval(one.samples)
-                rows[name].append((100 * one.figure.value, 100 * low, 100 * high))
+                rows[label].append((100 * one.figure.value, 100 * low, 100 * high))
     return interval_chart(rows, specs)
