@@ -132,7 +132,7 @@ def _prepared(name: str, data: Path, languages: Sequence[str] | None) -> Suite:
         if not place.exists():
             raise ValueError(f"{place}: there is no such folder; the suite {name} needs it")
     module = TASKS[task].load()
-    parser = argparse.ArgumentParser(prog=f"eval-encoder {task}")
+    parser = argparse.ArgumentParser(prog=f"adit evaluate {task}")
     module.add_arguments(parser)
     parsed = parser.parse_args([str(data / word) if _is_place(word) else word for word in words])
     if languages and name in SEARCHES:
