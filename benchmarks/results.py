@@ -1,10 +1,10 @@
 """Makes docs/results.md and docs/results-full.md: what encoders reach on public evaluation sets.
 
-    python benchmarks/results.py DIR
+    python benchmarks/results.py {compare,full} DIR
 
 DIR holds the folders of the suites (``adit evaluate compare --help``) and bleualign. The first page
-compares the bundled encoder with another, by suite; the second has all figures of the bundled one
-about mining and search.
+compares the bundled encoder with another; the second has all figures of the bundled one about
+mining and search.
 """
 
 from __future__ import annotations
@@ -29,13 +29,15 @@ ENCODERS = ("mini", "encoders/wide")
 
 INTRODUCTION = """# Results
 
-How good the bundled encoder, `{first}`, is on public sets, beside `{second}` ([card]({card})),
-which was trained on all its languages at once. To compare encoders of your own:
+How good the bundled encoder, `{first}`, is on public sets, beside `{second}`, which was
+trained on all its languages at once. To compare encoders of your own:
 
     {command}
 
-Data and protocols: [judging an encoder](evaluation.md); more: [results in full](results-full.md).
-This page is made by `python benchmarks/results.py DIR`.
+Data and protocols: [judging an encoder](evaluation.md). More of mining and search: [results in
+full](results-full.md); of what else vectors know: the cards of [`{first}`]({own}) and
+[`{second}`]({card}).
+This page is made by `python benchmarks/results.py compare DIR`.
 
 ![Means of the suites with their 95 % intervals](results.svg)
 
@@ -48,12 +50,8 @@ SUITES = {
     "on other sentences. BUCC's own data are larger, so published F1 is no measure for these.",
     "tatoeba": "Errors in finding a sentence's translation among 1,000 short ones.",
     "xsim": "Errors in finding it among 1,997 sentences of news (NTREX-128), by ratio margin.",
-    "senteval": "Accuracy of classifiers on frozen vectors; SICK-R and rho are correlations.",
-    "probe": "What of a sentence's form can be read off its vector.",
     "classify": "Topics (SIB-200) learned in English, tested in each language.",
-    "nli": "Inference learned from 8,330 English pairs, tested in each language (XNLI).",
     "words": "Translations of words found by cosine and CSLS; similarity of words, r and rho.",
-    "eigen": "Psi, not per cent: how unalike sentences of two languages lie among themselves.",
 }
 
 FULL = """# Results in full
@@ -61,7 +59,7 @@ FULL = """# Results in full
 What the bundled encoder reaches in mining and search, as the commands print it, without their
 signatures. The [first page](results.md) has what matters most. Made by
 
-    python benchmarks/results.py DIR
+    python benchmarks/results.py full DIR
 
 which runs the commands below in DIR. Rates are in per cent. The 95 % intervals come from 1,000
 resamples of the sentences.
@@ -150,13 +148,16 @@ SECTIONS = (
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("what", choices=("compare", "full"))
     parser.add_argument("directory", type=Path, metavar="DIR")
     args = parser.parse_args()
     directory = args.directory.resolve()
-    os.chdir(DOCS.parent)
-    write("results.md", compared(directory))
-    os.chdir(directory)
-    write("results-full.md", in_full())
+    if args.what == "compare":
+        os.chdir(DOCS.parent)
+        write("results.md", compared(directory))
+    else:
+        os.chdir(directory)
+        write("results-full.md", in_full())
 
 
 def write(name: str, page: str) -> None:
@@ -177,16 +178,16 @@ def printed(words: list[str]) -> str:
 
 def compared(directory: Path) -> str:
     """Return the page of the comparison: a table for each suite."""
-    words = ["evaluate", "compare", *ENCODERS, "--data"]
-    figure = ["--figure", f"docs/{FIGURE}"]
-    found = json.loads(printed([*words, str(directory), *figure, "--json"]))
+    words = ["evaluate", "compare", *ENCODERS, "--suite", *SUITES, "--figure", f"docs/{FIGURE}"]
+    found = json.loads(printed([*words, "--data", str(directory), "--json"]))
     first, second = ENCODERS
     parts = [
         INTRODUCTION.format(
             first=first,
             second=second,
+            own="../encoder/assets/mini/README.md",
             card=f"../{second}/README.md",
-            command=f"adit {shlex.join([*words, 'DIR', *figure])}",
+            command=f"adit {shlex.join([*words, '--data', 'DIR'])}",
         )
     ]
     for name, suite in found["suites"].items():
@@ -199,18 +200,16 @@ def compared(directory: Path) -> str:
 def row(label: str, figure: Mapping[str, Any]) -> str:
     """Return a line of a table: a figure of both encoders and their difference."""
     (difference,) = figure["differences"]
-    scale, digits = (100, 1) if figure["percent"] else (1, 3)
-    cells = [shown(one, scale, digits) for one in figure["figures"].values()]
-    cells.append(shown(difference, scale, digits, sign="+"))
+    cells = [shown(one) for one in figure["figures"].values()] + [shown(difference, sign="+")]
     if difference["beyond_chance"]:
         cells[-1] = f"**{cells[-1]}**"
     mark = " (less is better)" if figure["lower_is_better"] else ""
     return f"| {label}{mark} | {' | '.join(cells)} |\n"
 
 
-def shown(figure: Mapping[str, Any], scale: int, digits: int, *, sign: str = "") -> str:
-    value, low, high = (scale * one for one in (figure["value"], *figure["interval"]))
-    return f"{value:{sign}.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+def shown(figure: Mapping[str, Any], *, sign: str = "") -> str:
+    value, low, high = (100 * one for one in (figure["value"], *figure["interval"]))
+    return f"{value:{sign}.1f} ({low:.1f} to {high:.1f})"
 
 
 def in_full() -> str:

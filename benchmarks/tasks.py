@@ -96,16 +96,15 @@ def inference(data: Path, folder: Path) -> Path:
 
 def architectures(data: Path, out: Path) -> None:
     task = ("--task", f"nli={inference(data, out / 'nli')}:99", "--batch-size", "32")
-    text = parallel_text(data, out / "text", 5_000)
-    english_sick(data, out / "eval/sick")
+    text = parallel_text(data, out / "text", 6_000)
+    english_sick(data, out / "sick")
     for name in ARCHITECTURES:
         common = (*task, "--architecture", name)
         for encoder in (
             train(text, out / f"{name}-untrained", *common, *UNTRAINED),
-            train(text, out / name, *common, "--steps", "800", "--learning-rate", "0.002"),
+            train(text, out / name, *common, "--steps", "400", "--learning-rate", "0.002"),
         ):
-            sets = (data / "eval/senteval", out / "eval/sick", "--set", "SICK", "TREC")
-            command("evaluate", "senteval", *sets, "--encoder", encoder)
+            command("evaluate", "senteval", out / "sick", "--encoder", encoder)
 
 
 def mixture(data: Path, out: Path) -> None:

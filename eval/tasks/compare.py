@@ -194,7 +194,6 @@ def _show_row(
             for spec, one in zip(specs, row, strict=True)
         },
         "lower_is_better": row[0].figure.lower,
-        "percent": row[0].figure.percent,
         "differences": [],
     }
     marked = []
