@@ -27,6 +27,11 @@ ARCHITECTURES = (
     "bag",
 )
 SMALL = ("--dim", "256", "--pairs", "de-en", "--vocabulary-size", "8000", "--held-out", "200")
+PROBED = {
+    "bag": ("--steps", "1000"),
+    "bilstm": ("--steps", "1000", "--dim", "512", "--learning-rate", "0.002"),
+    "transformer": ("--steps", "800", "--layers", "2", "--learning-rate", "0.001"),
+}
 UNTRAINED = ("--steps", "1", "--learning-rate", "0")
 
 
@@ -127,12 +132,13 @@ def mixture(data: Path, out: Path) -> None:
 
 
 def probing(data: Path, out: Path) -> None:
-    text = parallel_text(data, out / "text", 20_000)
+    text = parallel_text(data, out / "text", 60_000)
     names = ("bigram_shift", "odd_man_out", "coordination_inversion")
     sets = tested(data, out / "eval", [f"probing/en/{name}.txt.xz" for name in names])
-    found = []
-    for name in ("bag", "bilstm", "transformer"):
-        found.append(train(text, out / name, "--architecture", name, "--steps", "500"))
+    found = [
+        train(text, out / name, "--architecture", name, "--batch-size", "64", *options)
+        for name, options in PROBED.items()
+    ]
     command("evaluate", "compare", *found, "--data", sets)
 
 
