@@ -107,11 +107,13 @@ class BagEncoder(BaseEncoder):
         A sentence's vector is the sum of its words' vectors times their weights, at unit length.
         """
         with self._lock:
-            numbers, kept = self._words(listed(sentences))
-            used, ids = np.unique(numbers.ids, return_inverse=True)
-            vectors = kept[used]
+            numbers, known = self._words(listed(sentences))
+            used = np.zeros(len(known), dtype=np.bool_)
+            used[numbers.ids] = True
+            vectors = known[used]
+        ids = (used.cumsum(dtype=np.int32) - 1)[numbers.ids]
         weights = normalize_rows(vectors)
-        return Words(vectors=vectors[ids], weights=weights[ids], offsets=numbers.offsets)
+        return Words(vectors=vectors, weights=weights, ids=ids, offsets=numbers.offsets)
 
     def _words(self, sentences: Sequence[str]) -> tuple[Tokens, NDArray[np.float32]]:
         """Return sentences as numbers of words, and the sum of each word, float32 (W, D).

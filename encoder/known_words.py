@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Matrix = NDArray[np.float32]
 
-ROOM = 1 << 16  # texts between spaces that are kept, and vectors
+ROOM = 1 << 17  # texts between spaces that are kept, and vectors: 128 MiB of 256 dimensions
 LONGEST = 48  # bytes: what is longer is seldom met again, or written without spaces
 MANY = 4  # words between two spaces, likewise
 

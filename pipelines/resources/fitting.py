@@ -39,9 +39,8 @@ CHOSEN_BYTES, CHOSEN_LIST_BYTES = 240, 106
 BATCH_BYTES = 128 << 20
 # The vectors of the words of as many pairs as are aligned at a time (miner.word_match.TEXTS).
 WORDS_BYTES = 128 << 20
-# The vectors of the words that an encoder has met, for as long as it is loaded
-# (encoder.known_words.ROOM of 256 dimensions, and what finds them).
-KNOWN_BYTES = 80 << 20
+# What an encoder keeps of the words it has met (encoder.known_words).
+KNOWN_BYTES = 144 << 20
 # What allocators keep, and what was measured too small.
 SLACK_BYTES = 160 << 20
 # Where nothing is measured: of the libraries, about.
@@ -191,7 +190,10 @@ def _stages(options: MiningOptions, sizes: Mapping[str, SideSize]) -> dict[str, 
 
 
 def load_libraries(run: RunContext, dim: int) -> int:
-    """Load all that a run uses, by a small search; return the bytes this process holds with them."""
+    """Load all that a run uses, by a small search; return the bytes this process then holds.
+
+    What an encoder will keep of the words it meets is among them.
+    """
     import pipelines.run.steps
 
     if not run.options.runs_inside:
