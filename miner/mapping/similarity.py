@@ -46,7 +46,7 @@ def similarity_start(source: Matrix, target: Matrix, *, seed: int) -> Mapping:
     while share < 1 or waited < PATIENCE:
         if waited == PATIENCE:
             share, waited = min(1.0, 2 * share), 0
-        cosines = source @ matrix @ target.T
+        cosines = np.asarray(source @ matrix @ target.T, dtype=np.float32)
         seen = _csls(cosines)
         if share < 1:
             seen[generator.random(seen.shape, dtype=np.float32) >= share] = -np.inf
