@@ -122,7 +122,7 @@ def test_table_and_figure(data: Path, tmp_path: Path, capsys: Captured) -> None:
     assert lines[-1].startswith("compare|encoders:numbers,forgetful,numbers|interval:paired-")
     root = ElementTree.fromstring(drawn.read_text(encoding="utf-8"))
     texts = [one.text for one in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert {"one", "two", "same", "xsim", "tatoeba"} <= set(texts)
+    assert {"one", "two", "same", "xsim (error)", "tatoeba (error)"} <= set(texts)
     dots = [one for one in root.iter("{http://www.w3.org/2000/svg}circle")]
     assert len(dots) == 3 + 2 * 3
 
