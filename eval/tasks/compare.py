@@ -77,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"of {', '.join(SEARCHES)}, beside English (default: {' '.join(LANGUAGES)})",
     )
     add("--figure", type=Path, metavar="FILE.svg", help="draw the means of the suites here")
-    parser.set_defaults(encoder=None)
+    parser.set_defaults(encoder="")  # so that there is no --encoder beside these
 
 
 def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:

@@ -142,6 +142,12 @@ def test_what_cannot_be_compared(
     assert message in capsys.readouterr().err
 
 
+def test_encoders_are_named_by_position_alone(data: Path, capsys: Captured) -> None:
+    with pytest.raises(SystemExit):
+        eval_encoder(["compare", "one", "two", "--data", str(data), "--encoder", "one"])
+    assert "unrecognized arguments: --encoder one" in capsys.readouterr().err
+
+
 def test_all_suites_that_are_there(tmp_path: Path, data: Path, capsys: Captured) -> None:
     for name in ("ntrex", "tatoeba", "senteval"):
         for path in (data / name).iterdir():
