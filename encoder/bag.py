@@ -7,6 +7,8 @@ training on sums lets it shrink for what says little.
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from functools import cache
@@ -24,8 +26,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from encoder import Precision
+    from encoder.known_words import KnownWords
     from encoder.tokenizer import Tokenizer, Tokens
 
+KNOWN_FROM = 4096  # sentences: for fewer, to remember their words takes longer than it saves
 CHUNK_SENTENCES = 16_384  # bounds the memory of one call: ids, pieces and vectors of this many
 
 
@@ -59,6 +63,8 @@ class BagEncoder(BaseEncoder):
         self._tokenizer = tokenizer
         self._features = Features(tokenizer.pieces(), ngram_rows, scheme=scheme)
         self._table = table
+        self._known: KnownWords | None = None
+        self._lock = threading.Lock()  # around what is known, which each call adds to
         self._added: Mapping[str, Callable[[], BagEncoder]] = {}
 
     def extended(self, languages: Collection[str], load: Callable[[], BagEncoder]) -> BagEncoder:
@@ -80,8 +86,9 @@ class BagEncoder(BaseEncoder):
         vectors = np.empty((len(sentences), self.dim), dtype=np.float32)
         for start in range(0, len(sentences), CHUNK_SENTENCES):
             chunk = sentences[start : start + CHUNK_SENTENCES]
-            numbers, words = self._words(chunk)
-            vectors[start : start + len(chunk)] = sum_rows(words, numbers)
+            with self._lock:
+                numbers, words = self._words(chunk)
+                sum_rows(words, numbers, out=vectors[start : start + len(chunk)])
         if normalize:
             normalize_rows(vectors)
         return vectors
@@ -100,13 +107,26 @@ class BagEncoder(BaseEncoder):
 
         A sentence's vector is the sum of its words' vectors times their weights, at unit length.
         """
-        numbers, vectors = self._words(listed(sentences))
+        with self._lock:
+            numbers, known = self._words(listed(sentences))
+            used = np.zeros(len(known), dtype=np.bool_)
+            used[numbers.ids] = True
+            vectors = known[used]
+        ids = (used.cumsum(dtype=np.int32) - 1)[numbers.ids]
         weights = normalize_rows(vectors)
-        return Words(
-            vectors=vectors[numbers.ids], weights=weights[numbers.ids], offsets=numbers.offsets
-        )
+        return Words(vectors=vectors, weights=weights, ids=ids, offsets=numbers.offsets)
 
     def _words(self, sentences: Sequence[str]) -> tuple[Tokens, NDArray[np.float32]]:
-        """Return sentences as numbers of words, and the sum of each word, float32 (W, D)."""
+        """Return sentences as numbers of words, and the sum of each word, float32 (W, D).
+
+        The sums are valid until the next call.
+        """
+        many = self._known is not None or len(sentences) >= KNOWN_FROM
+        if len(sentences) and many and "encoder.compiled" in sys.modules:
+            if self._known is None:
+                from encoder.known_words import KnownWords
+
+                self._known = KnownWords(self._tokenizer, self._features, self._table)
+            return self._known.split(sentences)
         numbers, words = self._features.split(self._tokenizer.encode(sentences))
         return numbers, sum_rows(self._table, words)

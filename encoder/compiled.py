@@ -70,26 +70,23 @@ def sum_floats(table: Any, ids: Any, offsets: Any, sums: Any) -> None:
 
 
 @_compile
-def _add_packed(upper: Any, lower: Any, codes: Any, scale: Any) -> None:
-    for place in range(len(codes)):
-        code = codes[place]  # numbers of 32 bits, not Numba's 64, for vector instructions
-        upper[place] += (F(np.int32(code >> FOUR)) - ZERO) * scale
-        lower[place] += (F(np.int32(code & LOWER)) - ZERO) * scale
-
-
-@_compile
 def sum_packed(codes: Any, scales: Any, ids: Any, offsets: Any, sums: Any) -> None:
     """Write the sums of rows of an ``encoder.rows.PackedTable`` to ``sums``, float32 (S, D)."""
-    upper, lower = np.empty(codes.shape[1], F), np.empty(codes.shape[1], F)
+    half, last = codes.shape[1], len(ids) - 1
+    upper, lower = np.empty(half, F), np.empty(half, F)
     column = scales.reshape(-1, 1)
     for owner in range(len(sums)):
         upper[:] = 0
         lower[:] = 0
         for place in range(offsets[owner], offsets[owner + 1]):
-            soon = np.uint32(ids[min(place + AHEAD, len(ids) - 1)])
+            soon = np.uint32(ids[min(place + AHEAD, last)])
             _fetch_row(codes, soon)
             _fetch(column, soon, 0)  # type: ignore[call-arg]
             row = np.uint32(ids[place])
-            _add_packed(upper, lower, codes[row], scales[row])
+            scale = scales[row]
+            for byte in range(half):
+                code = codes[row, byte]  # numbers of 32 bits, not 64, for vector instructions
+                upper[byte] += (F(np.int32(code >> FOUR)) - ZERO) * scale
+                lower[byte] += (F(np.int32(code & LOWER)) - ZERO) * scale
         sums[owner, ::2] = upper
         sums[owner, 1::2] = lower[: sums.shape[1] // 2]

@@ -10,6 +10,7 @@ and pairs of them do.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -94,24 +95,25 @@ class Features:
         Returns:
             Numbers of words, from 0, of S sentences; and rows of those W words, pieces first.
         """
-        starts = self._word_starts(tokens)
+        starts = self.word_starts(tokens)
         words = Tokens(ids=tokens.ids, offsets=np.append(starts, len(tokens.ids)))
         _, first, numbers = np.unique(self._hashes(words), return_index=True, return_inverse=True)
         sentences = Tokens(
             ids=numbers.astype(np.int32), offsets=np.searchsorted(starts, tokens.offsets)
         )
-        return sentences, self._rows(words.take(first))
+        return sentences, self.rows(words.take(first))
 
     def drop_words(self, tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:
         """Leave out each word, with all its pieces, with probability ``rate``."""
-        starts = self._word_starts(tokens)
+        starts = self.word_starts(tokens)
         kept = np.repeat(
             generator.random(len(starts)) >= rate, np.diff(np.append(starts, len(tokens.ids)))
         )
         before = np.concatenate(([0], np.cumsum(kept)))
         return Tokens(ids=tokens.ids[kept], offsets=before[tokens.offsets])
 
-    def _word_starts(self, tokens: Tokens) -> Ids:
+    def word_starts(self, tokens: Tokens) -> Ids:
+        """Return the places of the pieces that begin a word: int64 (W,)."""
         begins = np.zeros(len(tokens.ids) + 1, dtype=np.bool_)
         begins[:-1] = self._begins_word[tokens.ids]
         begins[tokens.offsets] = True
@@ -125,10 +127,42 @@ class Features:
         mixed = _mixed(self._numbers[words.ids] + places.astype(np.uint64))
         return np.add.reduceat(mixed, words.offsets[:-1])
 
-    def _rows(self, words: Tokens) -> Tokens:
-        """Pieces, then n-grams, of each word."""
+    def rows(self, words: Tokens) -> Tokens:
+        """Return the rows of each word, given its pieces: these, then its n-grams."""
         if not self.ngram_rows:
             return words
+        if "encoder.compiled" in sys.modules:
+            return self._compiled_rows(words)
+        return self._rows(words)
+
+    def _compiled_rows(self, words: Tokens) -> Tokens:
+        from encoder.compiled_features import rows_of_words
+
+        parts = self._letters, self._sounds, self._of_characters
+        letters, sounds, characters = (
+            np.diff(part.offsets)[words.ids].sum() + 2 * len(words) for part in parts
+        )
+        room = len(words.ids) + len(LETTER_SIZES) * letters + len(SOUND_SIZES) * sounds
+        found = np.empty(room + len(STEM_SIZES) * len(words) + characters, dtype=np.int32)
+        ends = np.zeros(len(words) + 1, dtype=np.int64)
+        rows_of_words(
+            words.ids,
+            words.offsets,
+            *((part.ids, part.offsets) for part in parts),
+            (_MARK, _SOUND_MARK),
+            tuple(
+                np.array(sizes, np.int64) for sizes in (LETTER_SIZES, SOUND_SIZES, self._stem_sizes)
+            ),
+            _LETTER_BASE,
+            self.pieces,
+            self.ngram_rows,
+            found,
+            ends[1:],
+        )
+        return Tokens(ids=found[: ends[-1]], offsets=ends)
+
+    def _rows(self, words: Tokens) -> Tokens:
+        """Do the same in NumPy, for few words."""
         owners = words.owners
         spelt = _marked(words, self._letters, _MARK)
         letters = self._ngrams(spelt, LETTER_SIZES, _LETTER_BASE)

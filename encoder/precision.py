@@ -33,6 +33,10 @@ class Ready:
         self.ragged = precision == "int8"
         self._network = network.to(device)
 
+    def weights(self) -> dict[str, torch.Tensor]:
+        """Return all tensors of the network, by name."""
+        return self._network.state_dict()
+
     def embed(self, ids: torch.Tensor) -> torch.Tensor:
         """Embed ids (B, T) as (B, D)."""
         vectors: torch.Tensor = self._network(ids)

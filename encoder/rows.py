@@ -88,9 +88,10 @@ def pack(table: Matrix) -> PackedTable:
     return PackedTable(codes=packed, scales=scales, dim=dim)
 
 
-def sum_rows(table: Matrix | PackedTable, tokens: Tokens) -> Matrix:
-    """Sum the rows (V, D) that each list of tokens names: float32 (S, D)."""
-    sums = np.zeros((len(tokens), table.shape[1]), dtype=np.float32)
+def sum_rows(table: Matrix | PackedTable, tokens: Tokens, out: Matrix | None = None) -> Matrix:
+    """Sum the rows (V, D) that each list of tokens names: float32 (S, D), in ``out`` if given."""
+    shape = len(tokens), table.shape[1]
+    sums = np.empty(shape, dtype=np.float32) if out is None else out
     if len(tokens.ids) < COMPILED_FROM and "encoder.compiled" not in sys.modules:
         _sum_plainly(table, tokens, sums)
         return sums

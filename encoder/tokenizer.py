@@ -78,8 +78,13 @@ class Tokenizer:
     def pieces(self) -> list[str]:
         """What each piece stands for, SPACE for the space before a word; "" for the unknown one."""
         unknown = self._processor.unk_id()
-        names = map(self._processor.id_to_piece, range(len(self)))
+        names = self._processor.id_to_piece([*range(len(self))])
         return ["" if number == unknown else name for number, name in enumerate(names)]
+
+    def scores(self) -> list[float]:
+        """Return the log probability of each piece."""
+        scores: list[float] = self._processor.get_score([*range(len(self))])
+        return scores
 
 
 def train_tokenizer(sentences: Iterable[str], *, vocabulary_size: int) -> bytes:

@@ -18,7 +18,7 @@ from encoder.laser.bilstm import BiLSTM
 from encoder.laser.sample import SAMPLE
 from encoder.laser.transformer import Transformer
 from encoder.network import NetworkEncoder
-from encoder.precision import ready
+from encoder.precision import Ready, ready
 from encoder.sentence_networks import KINDS, SentenceNetwork
 from encoder.tokenizer import Tokenizer, Tokens
 
@@ -70,6 +70,19 @@ class EndingTokenizer:
         return Tokens(ids=ids, offsets=tokens.offsets + np.arange(len(tokens.offsets)))
 
 
+class TrainedNetwork(NetworkEncoder):
+    """A network that train-encoder made, with what another training can begin with."""
+
+    def __init__(self, *, name: str, tokenizer: Tokenizer, network: Ready) -> None:
+        super().__init__(name=name, tokenizer=EndingTokenizer(tokenizer), network=network)
+        self.tokenizer_model = tokenizer.model
+        self._ready = network
+
+    def weights(self) -> Mapping[str, torch.Tensor]:
+        """Return all tensors, by name, in the precision that the encoder was loaded in."""
+        return self._ready.weights()
+
+
 def save_network(
     folder: Path,
     architecture: str,
@@ -91,7 +104,7 @@ def save_network(
     write_folder(folder, config, tokenizer_model, save(network.state_dict()))
 
 
-def load_network_encoder(folder: Path, *, name: str, precision: Precision) -> NetworkEncoder:
+def load_network_encoder(folder: Path, *, name: str, precision: Precision) -> TrainedNetwork:
     """Load an encoder that ``save_network`` wrote; a hash of its files becomes part of its name.
 
     Raises:
@@ -102,10 +115,9 @@ def load_network_encoder(folder: Path, *, name: str, precision: Precision) -> Ne
     from safetensors.torch import load
 
     config, pieces, weights = read_folder(folder)
-    tokenizer = EndingTokenizer(pieces)
     try:
         network = build_network(config.get("architecture", "unnamed"), load(weights))
-        chosen = ready(network, precision, tokenizer.encode(SAMPLE))
+        chosen = ready(network, precision, EndingTokenizer(pieces).encode(SAMPLE))
     except (SafetensorError, ValueError) as error:
         raise ValueError(f"encoder {folder}: {WEIGHTS} {error}") from error
     if network.vocabulary != len(pieces) + 1:
@@ -114,4 +126,4 @@ def load_network_encoder(folder: Path, *, name: str, precision: Precision) -> Ne
             "weights and tokeniser are not from the same training"
         )
     full_name = f"{name}@{config['sha256'][:12]}-{chosen.precision}"
-    return NetworkEncoder(name=full_name, tokenizer=tokenizer, network=chosen)
+    return TrainedNetwork(name=full_name, tokenizer=pieces, network=chosen)

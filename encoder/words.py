@@ -18,14 +18,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Words:
-    """The W words of S sentences laid end to end.
+    """The words of S sentences laid end to end, of which U are different.
 
-    ``vectors`` are unit rows, float32 (W, D), and ``weights``, float32 (W,), are how much a word
-    counts. Sentence ``i`` has those from ``offsets[i]`` to ``offsets[i + 1]``, int64 (S + 1,).
+    ``vectors`` are unit rows, float32 (U, D), and ``weights``, float32 (U,), are how much a word
+    counts. Sentence ``i`` has the words ``ids[offsets[i]:offsets[i + 1]]``: int32 (W,) and int64
+    (S + 1,).
     """
 
     vectors: NDArray[np.float32]
     weights: NDArray[np.float32]
+    ids: NDArray[np.int32]
     offsets: NDArray[np.int64]
 
 

@@ -8,7 +8,7 @@ Low-Resource Languages". Axes: ``B`` sentences of one length, ``T`` tokens, ``D`
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -100,18 +100,37 @@ class Transformer(nn.Module):
 
     def forward(self, ids: torch.Tensor, lengths: torch.Tensor | None = None) -> torch.Tensor:
         """Embed sentences as (B, D), of one length; or of ``lengths`` (B,), and padded to T."""
-        there = None
-        if lengths is not None:
-            there = torch.arange(ids.shape[1], device=ids.device) < lengths.unsqueeze(1)  # (B, T)
-        x = self.embed_tokens(ids) * self._scale + self._positions(ids.shape[1])
+        there = None if lengths is None else within(lengths, ids.shape[1], ids.device)
+        return self._pool(self.states(ids, there), there)
+
+    def states(
+        self,
+        ids: torch.Tensor,
+        there: torch.Tensor | None = None,
+        *,
+        parts: Sequence[int] = (),
+        causal: bool = False,
+    ) -> torch.Tensor:
+        """Return the last layer's vectors of all tokens (B, T, D).
+
+        Args:
+            ids: int64 (B, T).
+            there: bool (B, T), false where there is padding.
+            parts: numbers of tokens, T together, each part of which has positions from 0 on.
+            causal: attend to no later token.
+        """
+        positions = [self._positions(length) for length in parts or (ids.shape[1],)]
+        x = self.embed_tokens(ids) * self._scale + torch.cat(positions)
         if hasattr(self, "layernorm_embedding"):
             x = self.layernorm_embedding(x)
         x = functional.dropout(x, self._dropout, self.training)
+        seen = None if there is None else there[:, None, None]
+        if causal:
+            before = torch.ones(ids.shape[1], ids.shape[1], device=ids.device).tril().bool()
+            seen = before if seen is None else seen & before
         for layer in self.layers:
-            x = layer(x, there)
-        if hasattr(self, "layer_norm"):
-            x = self.layer_norm(x)
-        return self._pool(x, there)
+            x = layer(x, seen)
+        return self.layer_norm(x) if hasattr(self, "layer_norm") else x
 
     def _positions(self, length: int) -> torch.Tensor:
         """Return vectors (T, D) of positions, which fairseq numbers from ``PAD`` + 1 on."""
@@ -144,30 +163,34 @@ class Layer(nn.Module):
         self._heads, self._before, self._activation = heads, before, activation
         self._dropout = dropout
 
-    def forward(self, x: torch.Tensor, there: torch.Tensor | None = None) -> torch.Tensor:
+    def forward(self, x: torch.Tensor, seen: torch.Tensor | None = None) -> torch.Tensor:
         """Map (B, T, D) to (B, T, D); norms come before the two blocks, or after them.
 
-        ``there`` (B, T) is false where there is padding, to which nothing attends.
+        ``seen``, broadcast to (B, H, T, T), is false where a token does not attend to another.
         """
         if self._before:
-            x = x + self._attend(self.self_attn_layer_norm(x), there)
+            x = x + self._attend(self.self_attn_layer_norm(x), seen)
             return x + self._feed(self.final_layer_norm(x))
-        x = self.self_attn_layer_norm(x + self._attend(x, there))
+        x = self.self_attn_layer_norm(x + self._attend(x, seen))
         return self.final_layer_norm(x + self._feed(x))
 
     def _feed(self, x: torch.Tensor) -> torch.Tensor:
         fed = self.fc2(self._activation(self.fc1(x)))
         return functional.dropout(fed, self._dropout, self.training)
 
-    def _attend(self, x: torch.Tensor, there: torch.Tensor | None) -> torch.Tensor:
+    def _attend(self, x: torch.Tensor, seen: torch.Tensor | None) -> torch.Tensor:
         q, k, v = (
             self.self_attn[name](x).unflatten(-1, (self._heads, -1)).transpose(1, 2)
             for name in ("q_proj", "k_proj", "v_proj")
         )
-        mask = None if there is None else there[:, None, None]
-        mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)  # (B, H, T, D / H)
+        mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=seen)  # (B, H, T, D / H)
         attended = self.self_attn["out_proj"](mixed.transpose(1, 2).flatten(2))
         return functional.dropout(attended, self._dropout, self.training)
+
+
+def within(lengths: torch.Tensor, count: int, device: torch.device) -> torch.Tensor:
+    """Return which of ``count`` tokens sentences of these lengths (B,) have: bool (B, T)."""
+    return torch.arange(count, device=device) < lengths.to(device).unsqueeze(1)
 
 
 def sinusoids(length: int, dim: int) -> torch.Tensor:

@@ -7,6 +7,7 @@ rows of the table, ``D`` dimensions.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     Matrix = NDArray[np.float32]
 
+RAREST = 1e-6  # share of the sentences that any feature is taken to be in
 STEPS = 20  # of conjugate gradients
 
 
@@ -57,6 +59,44 @@ def fit_table(words: Tokens, wanted: Matrix, *, rows: int, penalty: float) -> Ma
         before, size = size, _squares(residual)
         direction = residual + _ratio(size, before) * direction
     return table
+
+
+def spelling_table(
+    words: Sequence[Tokens],
+    weights: Sequence[NDArray[np.float32]],
+    *,
+    rows: int,
+    dim: int,
+    seed: int,
+) -> Matrix:
+    """Return random rows by which words are alike that share rare features.
+
+    A row is as long as the logarithm of how rarely sentences have a word with its feature, as far
+    as the words say; all are scaled so that words are as long as their weights in the mean over
+    the text.
+
+    Args:
+        words: the rows of each of the V words of each language.
+        weights: of these, their idf: float32 (V,) for each language.
+        rows: R, of the table.
+        dim: D.
+        seed: of the random numbers.
+
+    Returns:
+        float32 (R, D).
+    """
+    often = [np.exp(-each.astype(np.float64)) for each in weights]  # shares of the sentences
+    found = np.full(rows, RAREST)
+    for each, shares in zip(words, often, strict=True):
+        np.add.at(found, each.ids, shares[each.owners] / len(words))
+    table = np.random.default_rng(seed).standard_normal((rows, dim), dtype=np.float32)
+    table *= -np.log(np.minimum(found, 1)).astype(np.float32)[:, None]
+    asked = there = 0.0
+    for each, shares, idf in zip(words, often, weights, strict=True):
+        sums = sum_rows(table, each)
+        asked += float(shares @ idf.astype(np.float64) ** 2)
+        there += float(shares @ np.einsum("vd,vd->v", sums, sums, dtype=np.float64))
+    return table * np.float32(np.sqrt(asked / there))
 
 
 def _transposed(words: Tokens, rows: int) -> Tokens:

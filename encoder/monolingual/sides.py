@@ -15,7 +15,7 @@ import numpy as np
 from encoder import MORE
 from encoder.checkpoint import read_config, save_encoder
 from encoder.features import Features
-from encoder.monolingual.fitting import fit_table, weighted
+from encoder.monolingual.fitting import fit_table, spelling_table, weighted
 from encoder.monolingual.options import WordOptions
 from encoder.monolingual.skipgram import SkipGram
 from encoder.monolingual.vec import WordVectors
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SHARED_PENALTY = 0.05  # of the squared rows that both languages share: little is left open
+SPELLING = 256  # dimensions in which words are alike by their spelling alone
 OWN_PENALTY = 1.0  # of how a language's rows differ from those: names keep what is shared
 
 
@@ -98,8 +99,9 @@ def save_sides(
 ) -> None:
     """Write bags in which words have the directions of their vectors and their weights.
 
-    One table is fitted to both languages, so that names that neither has a vector for are alike by
-    their spelling; each language's own table differs from it by what its words ask for.
+    One table is fitted to both languages; each language's own table differs from it by what its
+    words ask for. In ``SPELLING`` further dimensions both have the same random rows, as long in all
+    as the others: there, names and numbers are alike, which have no vector or a poor one.
 
     Args:
         folder: to write; the second language's bag goes there, the first one's beside it, as if
@@ -113,9 +115,18 @@ def save_sides(
     rows = [feature_rows(side.words.words, tokenizer, features) for side in sides.values()]
     wanted = [weighted(side.words.vectors, side.weights) for side in sides.values()]
     count = len(features)
+    spelling = spelling_table(
+        rows, [side.weights for side in sides.values()], rows=count, dim=SPELLING, seed=options.seed
+    )
     shared = fit_table(join(rows), np.concatenate(wanted), rows=count, penalty=SHARED_PENALTY)
     source, target = (
-        shared + fit_table(own, aim - sum_rows(shared, own), rows=count, penalty=OWN_PENALTY)
+        np.hstack(
+            [
+                shared
+                + fit_table(own, aim - sum_rows(shared, own), rows=count, penalty=OWN_PENALTY),
+                spelling,
+            ]
+        )
         for own, aim in zip(rows, wanted, strict=True)
     )
     known = {

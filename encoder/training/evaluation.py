@@ -65,7 +65,8 @@ class Keeper:
         state.step, state.seconds = training.step, time.monotonic() - self._start
         state.tensors = training.tensors()
         chosen = self._best_by.name
-        best = self._best_by.best([*(entry[chosen] for entry in state.history), means[chosen]])
+        current = {**figures, **means}[chosen]
+        best = self._best_by.best([*(entry[chosen] for entry in state.history), current])
         logger.info(
             "step %d: %s, %s, %.0f s%s",
             state.step,

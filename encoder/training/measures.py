@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from encoder.training.options import HELD_OUT_ERROR
+from encoder.training import options
 
 if TYPE_CHECKING:
     from encoder import Encoder
@@ -34,10 +34,16 @@ class Measure:
         return means[-1] == (max(means) if self.higher_is_better else min(means))
 
 
+# Of the objectives whose figures have it, by which the best encoder may be chosen, too.
+PERPLEXITY = Measure(
+    name=options.PERPLEXITY, title="held-out perplexity", parts=(), take=lambda encoder: {}
+)
+
+
 def held_out_error(texts: Sequence[ParallelText]) -> Measure:
     """Measure retrieval among the held-out pairs of each language pair, see ``retrieval_error``."""
     return Measure(
-        name=HELD_OUT_ERROR,
+        name=options.HELD_OUT_ERROR,
         title="held-out error",
         parts=[text.name for text in texts],
         take=lambda encoder: {text.name: retrieval_error(encoder, text) for text in texts},

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 HELD_OUT_ERROR = "held_out_error"
-MEASURES = (HELD_OUT_ERROR, "tatoeba_error", "bucc_f1")
+PERPLEXITY = "perplexity"
+MEASURES = (HELD_OUT_ERROR, PERPLEXITY, "tatoeba_error", "bucc_f1")
 
 INFINITE = math.inf
 
@@ -26,6 +27,8 @@ BESIDE = {
     "quick-thought": "documents, a sentence a line",
     "skip-thought": "the same",
     "autoencoding": "sentences, one a line",
+    "mlm": "the same, whose hidden subwords a transformer guesses",
+    "clm": "the same, whose next subwords it guesses",
     "nli": "pairs of sentences labelled entailment, neutral or contradiction",
 }
 
@@ -197,7 +200,8 @@ class ObjectiveOptions(Checked):
 
     A batch is measured in sentence pairs, or ``in_tokens``; the learning rate falls to zero at the
     last step, or stays ``constant``. With ``teacher`` there must be an encoder to learn from. If
-    ``one_sided``, what is trained sees the sources alone.
+    ``one_sided``, what is trained sees the sources alone. ``best_by`` is the measure of which the
+    best encoder is saved.
     """
 
     name: ClassVar[str]
@@ -206,10 +210,12 @@ class ObjectiveOptions(Checked):
     constant: ClassVar[bool] = False
     teacher: ClassVar[bool] = False
     one_sided: ClassVar[bool] = False
+    best_by: ClassVar[str] = HELD_OUT_ERROR
 
     batch_size: int = option(
         1024,
-        "pairs, each ranked against all others in the batch; for translation, tokens",
+        "pairs, each ranked against all others in the batch; for translation and language models, "
+        "tokens",
         within=(2, INFINITE),  # a pair is ranked against the others
     )
     whitening: float = option(
@@ -273,6 +279,40 @@ class AdditionOptions(ObjectiveOptions):
     scale: float = same(RankingOptions, "scale", 20.0)
 
 
+@dataclass(frozen=True, kw_only=True)
+class LanguageModelOptions(ObjectiveOptions):
+    """Of ``encoder.training.tasks.language``."""
+
+    in_tokens = True
+    best_by = PERPLEXITY
+
+    batch_size: int = same(ObjectiveOptions, "batch_size", 4000)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaskedOptions(LanguageModelOptions):
+    """See ``encoder.training.tasks.language``."""
+
+    name = "mlm"
+    summary = "a transformer guesses hidden subwords, of each side by itself"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslatedMaskedOptions(LanguageModelOptions):
+    """See ``encoder.training.tasks.language``."""
+
+    name = "tlm"
+    summary = "the same, of both sides together"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CausalOptions(LanguageModelOptions):
+    """See ``encoder.training.tasks.language``."""
+
+    name = "clm"
+    summary = "it guesses each next subword"
+
+
 ARCHITECTURES: dict[str, type[ArchitectureOptions]] = {
     kind.name: kind
     for kind in (
@@ -291,7 +331,15 @@ ARCHITECTURES: dict[str, type[ArchitectureOptions]] = {
 }
 OBJECTIVES: dict[str, type[ObjectiveOptions]] = {
     kind.name: kind
-    for kind in (RankingOptions, TranslationOptions, DistillationOptions, AdditionOptions)
+    for kind in (
+        RankingOptions,
+        TranslationOptions,
+        DistillationOptions,
+        AdditionOptions,
+        MaskedOptions,
+        TranslatedMaskedOptions,
+        CausalOptions,
+    )
 }
 
 

@@ -16,12 +16,13 @@ import torch
 from encoder.bag import BagEncoder
 from encoder.features import Features
 from encoder.tokenizer import Tokenizer, train_tokenizer
+from encoder.trained import TrainedNetwork
 from encoder.training import parallel
 from encoder.training.architectures import make_model
 from encoder.training.data import TokenPairs, hold_out, pair_weights, tokenize_pairs
 from encoder.training.evaluation import PROGRESS, STATE, Keeper
 from encoder.training.loop import Training, check_shares, train
-from encoder.training.measures import Measure, held_out_error
+from encoder.training.measures import PERPLEXITY, Measure, held_out_error
 from encoder.training.reading import ParallelText, read_parallel_text
 from encoder.training.state import State, load_state
 from encoder.training.tasks import Setting, make_tasks, read_beside
@@ -58,7 +59,7 @@ def train_encoder(
         recipe: data, vocabulary and training options.
         output: the folder to write; its parent must exist.
         teacher: what the objective ``distillation`` matches.
-        start: a bag whose vocabulary and vectors a bag begins with.
+        start: an encoder of the same architecture, whose vocabulary and weights are begun with.
         measures: what is measured at each evaluation, beside the held-out error.
         on_begin: called with the number of steps done before, when all is ready for more.
         on_step: called after each step.
@@ -77,7 +78,7 @@ def train_encoder(
     beside = [read_beside(name, task.folder) for name, task in recipe.tasks.items()]
     identity = _identity(recipe, [*texts, *beside], teacher, start, measures)
     measures = [held_out_error(held_out), *measures]
-    best_by = _chosen(measures, recipe.best_by)
+    best_by = _chosen(measures, recipe)
     path = output / PROGRESS / STATE
     state = parallel.from_first(lambda: _state(recipe, texts, start, identity, path))
     tokenizer = Tokenizer(state.tokenizer_model)
@@ -146,12 +147,13 @@ def _beside(
     ]
 
 
-def _chosen(measures: Sequence[Measure], name: str) -> Measure:
-    for measure in measures:
-        if measure.name == name:
+def _chosen(measures: Sequence[Measure], recipe: Recipe) -> Measure:
+    known = [*measures, PERPLEXITY] if recipe.options.objective.in_tokens else measures
+    for measure in known:
+        if measure.name == recipe.best_by:
             return measure
-    known = ", ".join(measure.name for measure in measures)
-    raise ValueError(f"the best encoder cannot be chosen by {name}; measured are {known}")
+    names = ", ".join(measure.name for measure in known)
+    raise ValueError(f"the best encoder cannot be chosen by {recipe.best_by}; measured are {names}")
 
 
 def _state(
@@ -164,7 +166,7 @@ def _state(
     """Return the state to go on from; if there is none, a new one with its vocabulary."""
     if path.exists():
         return load_state(path, identity)
-    if isinstance(start, BagEncoder):
+    if isinstance(start, BagEncoder | TrainedNetwork):
         return State(identity=identity, tokenizer_model=start.tokenizer_model)
     model = train_tokenizer(
         sample_sentences(recipe, texts, VOCABULARY_SENTENCES // len(texts)),

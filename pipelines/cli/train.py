@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 from encoder.training.options import (
     ARCHITECTURES,
     BESIDE,
+    HELD_OUT_ERROR,
     MEASURES,
     OBJECTIVES,
+    PERPLEXITY,
     ArchitectureOptions,
     ObjectiveOptions,
     Recipe,
@@ -104,8 +106,8 @@ def _add_training_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--start",
         metavar="ENCODER",
-        help="bag whose subwords and vectors training begins with, in place of random ones; named "
-        "as in --encoder, with its --dim and --ngram-rows",
+        help="encoder whose subwords and weights training begins with, in place of random ones; "
+        "named as in --encoder, with its --architecture, --dim, --layers and --ngram-rows",
     )
     add_fields(group, {"": TrainingOptions})
 
@@ -117,20 +119,19 @@ def _add_evaluation_options(parser: argparse.ArgumentParser) -> None:
         "--tatoeba",
         type=Path,
         metavar="DIR",
-        help="measure the error rate of eval-encoder tatoeba, in the languages of the training",
+        help="measure the error rate of adit evaluate tatoeba, in the languages of the training",
     )
     group.add_argument(
         "--bucc",
         type=Path,
         metavar="DIR",
-        help="measure the F1 of eval-encoder bucc, on the split that thresholds are chosen on",
+        help="measure the F1 of adit evaluate bucc, on the split that thresholds are chosen on",
     )
     group.add_argument(
         "--best-by",
         choices=MEASURES,
-        default=Recipe.best_by,
-        help="OUT is the encoder with the least error or the highest F1 of this kind, mean over "
-        f"the languages (default: {Recipe.best_by})",
+        help="OUT is the encoder with the least error or perplexity or the highest F1, mean over "
+        f"the languages (default: {HELD_OUT_ERROR}; of mlm, tlm and clm, {PERPLEXITY})",
     )
 
 
@@ -272,7 +273,7 @@ def _recipe(args: argparse.Namespace) -> Recipe:
         corpus_weights=dict(args.corpus_weight),
         pair_weights={name: weight for each in args.pair_weight for name, weight in each.items()},
         tasks=dict(args.task),
-        best_by=args.best_by,
+        best_by=args.best_by or options.objective.best_by,
         options=options,
         **given_fields(Recipe, args),
     )
@@ -288,7 +289,7 @@ def _measures(args: argparse.Namespace, pairs: Collection[str]) -> list[Measure]
 
     places = {"tatoeba": (args.tatoeba, tatoeba_error), "bucc": (args.bucc, bucc_f1)}
     for name, (place, _) in places.items():
-        if place is None and args.best_by.startswith(name):
+        if place is None and (args.best_by or "").startswith(name):
             raise ValueError(f"--best-by {args.best_by} needs --{name} DIR")
     return [measure(place, pairs) for place, measure in places.values() if place is not None]
 

@@ -39,6 +39,8 @@ CHOSEN_BYTES, CHOSEN_LIST_BYTES = 240, 106
 BATCH_BYTES = 128 << 20
 # The vectors of the words of as many pairs as are aligned at a time (miner.word_match.TEXTS).
 WORDS_BYTES = 128 << 20
+# What an encoder keeps of the words it has met (encoder.known_words).
+KNOWN_BYTES = 144 << 20
 # What allocators keep, and what was measured too small.
 SLACK_BYTES = 160 << 20
 # Where nothing is measured: of the libraries, about.
@@ -188,7 +190,10 @@ def _stages(options: MiningOptions, sizes: Mapping[str, SideSize]) -> dict[str, 
 
 
 def load_libraries(run: RunContext, dim: int) -> int:
-    """Load all that a run uses, by a small search; return the bytes this process then holds."""
+    """Load all that a run uses, by a small search; return the bytes this process then holds.
+
+    What an encoder will keep of the words it meets is among them.
+    """
     import pipelines.run.steps
 
     if not run.options.runs_inside:
@@ -202,4 +207,4 @@ def load_libraries(run: RunContext, dim: int) -> int:
     search_unit_rows(rows, rows, k=1)
     del rows
     release()
-    return resident_bytes()
+    return resident_bytes() + (KNOWN_BYTES if run.options.source.embeddings is None else 0)

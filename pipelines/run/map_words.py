@@ -25,10 +25,11 @@ from miner.mapping.orthogonal import (
     procrustes,
     refine,
 )
+from miner.mapping.similarity import similarity_start
 from miner.storage.corpus.filesets import CorpusReader, corpus_files
 from miner.storage.places import Place
 from miner.threads import in_threads
-from pipelines.mapping_options import ADVERSARIAL, IDENTICAL, VEC, MapOptions
+from pipelines.mapping_options import ADVERSARIAL, IDENTICAL, SIMILARITY, VEC, MapOptions
 from pipelines.progress import Monitor
 
 if TYPE_CHECKING:
@@ -120,12 +121,15 @@ def _start(source: WordVectors, target: WordVectors, options: MapOptions) -> tup
             judged=lambda epoch, value: logger.info("epoch %d: criterion %.4f", epoch, value),
         )
         return found.matrix, 0
+    if options.start == SIMILARITY:
+        begun = similarity_start(source.vectors, target.vectors, seed=options.words.seed)
+        return begun.matrix, 0
     if options.start == IDENTICAL:
         rows = identical_words(source.words, target.words)
         if not len(rows[0]):
             raise ValueError(
                 "the languages have no word in common to begin with; give a dictionary (--start "
-                f"FILE), or --start {ADVERSARIAL}"
+                f"FILE), or --start {SIMILARITY}"
             )
     else:
         rows = _known_pairs(Path(options.start), source, target)
@@ -141,8 +145,8 @@ def _known_pairs(
         lines = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(
-            f"{path}: no dictionary to begin with ({error}); give a file, {IDENTICAL} or "
-            f"{ADVERSARIAL}"
+            f"{path}: no dictionary to begin with ({error}); give a file, {IDENTICAL}, "
+            f"{SIMILARITY} or {ADVERSARIAL}"
         ) from error
     places = [{word: row for row, word in enumerate(side.words)} for side in (source, target)]
     for number, line in enumerate(lines, start=1):
@@ -171,10 +175,13 @@ def _check(options: MapOptions) -> None:
             raise ValueError(f"there is no folder {folder}; create it")
     if options.output.exists() and not options.output.is_dir():
         raise ValueError(f"{options.output}: is a file; the encoder needs a folder")
-    if options.start not in (IDENTICAL, ADVERSARIAL) and not Path(options.start).is_file():
+    if (
+        options.start not in (IDENTICAL, SIMILARITY, ADVERSARIAL)
+        and not Path(options.start).is_file()
+    ):
         raise ValueError(
-            f"--start {options.start}: there is no such dictionary; give a file, {IDENTICAL} or "
-            f"{ADVERSARIAL}"
+            f"--start {options.start}: there is no such dictionary; give a file, {IDENTICAL}, "
+            f"{SIMILARITY} or {ADVERSARIAL}"
         )
 
 

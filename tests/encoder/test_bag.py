@@ -118,7 +118,8 @@ def test_words_add_up_to_the_sentence(bag: BagEncoder, sentences: list[str]) -> 
     assert len(words.offsets) == len(sentences) + 1
     sums = np.zeros((len(sentences), DIM))
     of_sentence = np.repeat(np.arange(len(sentences)), np.diff(words.offsets))
-    np.add.at(sums, of_sentence, words.vectors * words.weights[:, None].astype(float))
+    weighted = words.vectors * words.weights[:, None].astype(float)
+    np.add.at(sums, of_sentence, weighted[words.ids])
     norms = np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-9)
     np.testing.assert_allclose(sums / norms, bag.encode(sentences), atol=1e-4)
     np.testing.assert_allclose(np.linalg.norm(words.vectors, axis=1), 1, atol=1e-5)
@@ -127,11 +128,11 @@ def test_words_add_up_to_the_sentence(bag: BagEncoder, sentences: list[str]) -> 
 def test_words_are_those_between_spaces(bag: BagEncoder, tokenizer: Tokenizer) -> None:
     words = bag.words(["", "abde  gihu\tabde", "abde"])
     assert words.offsets.tolist() == [0, 0, 3, 4]
-    assert (words.vectors[[0, 2]] == words.vectors[3]).all()
-    assert (words.weights[[0, 2]] == words.weights[3]).all()
+    assert words.ids[0] == words.ids[2] == words.ids[3]
+    assert len(words.vectors) == len(words.weights) == 2
     assert len(tokenizer.encode(["gihu"]).ids) > 1
     single = bag.encode(["gihu"])
-    np.testing.assert_allclose(words.vectors[1], single[0], atol=1e-6)
+    np.testing.assert_allclose(words.vectors[words.ids[1]], single[0], atol=1e-6)
 
 
 def test_the_bundled_encoder_needs_no_torch_and_for_few_sentences_no_numba() -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from encoder.words import Words
 from miner.arrays import Direction, Pairs
 from miner.score_ranges import merge_in_ranges, sort_pairs
 from miner.storage.pair_numbers import pairs_of, table_of
@@ -33,6 +34,10 @@ class Ragged:
     vectors: np.ndarray
     weights: np.ndarray
     offsets: np.ndarray
+
+    @property
+    def ids(self):
+        return np.arange(len(self.weights), dtype=np.int32)
 
 
 def words_of(lengths, seed):
@@ -95,6 +100,14 @@ def test_a_sentence_covers_itself(lengths, seed):
     coverage, log_ratio = match_words(words, words)
     np.testing.assert_allclose(coverage, 1, atol=1e-5)
     assert not log_ratio.any()
+
+
+def test_a_word_may_be_met_again():
+    words = words_of([4, 4], 5)
+    ids = np.array([0, 1, 2, 2, 3, 0, 1, 7], dtype=np.int32)
+    again = Words(vectors=words.vectors, weights=words.weights, ids=ids, offsets=words.offsets)
+    alone = Ragged(words.vectors[ids], words.weights[ids], words.offsets)
+    assert np.array_equal(match_words(again, words), match_words(alone, words))
 
 
 def test_pairs_do_not_touch_one_another():

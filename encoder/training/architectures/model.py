@@ -35,7 +35,7 @@ class Model(nn.Module):
         Raises:
             ValueError: it is of another architecture, or of other sizes.
         """
-        raise ValueError("only bags begin with another encoder; give --architecture bag")
+        raise NotImplementedError
 
     def drop(self, tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:
         """Leave out what a step does not see, with probability ``rate``: tokens."""

@@ -13,12 +13,15 @@ from torch.utils.checkpoint import checkpoint
 
 from encoder.network import NetworkEncoder
 from encoder.precision import Ready
-from encoder.trained import EndingTokenizer, build_network, save_network
+from encoder.trained import EndingTokenizer, TrainedNetwork, build_network, save_network
 from encoder.training.architectures.model import Model, Save
 from encoder.training.architectures.spelling import SpelledEmbedding
 from encoder.training.data import LONGEST
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from encoder import Encoder
     from encoder.features import Features
     from encoder.laser.bilstm import BiLSTM
     from encoder.laser.transformer import Transformer
@@ -59,9 +62,8 @@ class Network(Model):
         more when its gradient is. The loss is still one over all vectors (Gao et al. 2021,
         "Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup").
         """
-        order = np.argsort(np.diff(tokens.offsets), kind="stable")
-        count = max(1, min(GROUPS, len(order) // SMALLEST), -(-len(order) // self._at_once))
-        groups = np.array_split(order, count)
+        groups = like_lengths(np.diff(tokens.offsets), -(-len(tokens) // self._at_once))
+        order = np.concatenate(groups)
         if len(order) > self._at_once and torch.is_grad_enabled():
             vectors = [
                 checkpoint(self._embed, tokens.take(rows), use_reentrant=False) for rows in groups
@@ -69,6 +71,20 @@ class Network(Model):
         else:
             vectors = [self._embed(tokens.take(rows)) for rows in groups]
         return torch.cat(vectors)[torch.from_numpy(np.argsort(order))]
+
+    def begin_with(self, encoder: Encoder) -> None:
+        """Take the weights of a network of the same architecture and sizes."""
+        if not isinstance(encoder, TrainedNetwork):
+            raise ValueError("a network begins with a network that train-encoder made; name one")
+        own, given = self.network.state_dict(), encoder.weights()
+        if {name: tensor.shape for name, tensor in own.items()} != {
+            name: tensor.shape for name, tensor in given.items()
+        }:
+            raise ValueError(
+                "the network to begin with has other layers than what is trained; give its "
+                "--architecture, --dim and --layers, and no --ngram-rows"
+            )
+        self.network.load_state_dict(given)
 
     def _embed(self, tokens: Tokens) -> torch.Tensor:
         device = self.network.embed_tokens.weight.device
@@ -101,6 +117,12 @@ class Network(Model):
             name: tensor for name, tensor in self.network.state_dict().items() if name not in inner
         }
         return build_network(self._architecture, {**tensors, EMBEDDINGS: embeddings.folded()})
+
+
+def like_lengths(lengths: NDArray[np.int64], least: int = 1) -> list[NDArray[np.int64]]:
+    """Return the rows of sentences, shortest first, in ``least`` groups or more."""
+    order = np.argsort(lengths, kind="stable")
+    return np.array_split(order, max(least, min(GROUPS, len(order) // SMALLEST)))
 
 
 def pad(tokens: Tokens, *, end: int) -> tuple[torch.Tensor, torch.Tensor]:

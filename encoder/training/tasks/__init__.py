@@ -7,9 +7,12 @@ from pathlib import Path
 
 from encoder.training.options import (
     AdditionOptions,
+    CausalOptions,
     DistillationOptions,
+    MaskedOptions,
     ObjectiveOptions,
     RankingOptions,
+    TranslatedMaskedOptions,
     TranslationOptions,
 )
 from encoder.training.reading import ParallelText
@@ -17,6 +20,7 @@ from encoder.training.reading_tasks import read_labelled, read_sentences, read_s
 from encoder.training.tasks.addition import Addition
 from encoder.training.tasks.beside import Inference, QuickThought, ResponsePrediction
 from encoder.training.tasks.distillation import Distillation
+from encoder.training.tasks.language import Causal, Masked, TranslatedMasked
 from encoder.training.tasks.mixture import Mixture
 from encoder.training.tasks.ranking import Ranking
 from encoder.training.tasks.task import Setting, Task
@@ -30,6 +34,9 @@ TASKS: dict[type[ObjectiveOptions], type[Task]] = {
     TranslationOptions: Translation,
     DistillationOptions: Distillation,
     AdditionOptions: Addition,
+    MaskedOptions: Masked,
+    TranslatedMaskedOptions: TranslatedMasked,
+    CausalOptions: Causal,
 }
 
 
@@ -40,6 +47,8 @@ BESIDE: dict[
     "quick-thought": (read_successors, QuickThought),
     "skip-thought": (read_successors, SkipThought),
     "autoencoding": (read_sentences, Autoencoding),
+    "mlm": (read_sentences, lambda text, setting: Masked(setting, sides=1)),
+    "clm": (read_sentences, lambda text, setting: Causal(setting, sides=1)),
     "nli": (read_labelled, Inference),
 }
 
@@ -58,7 +67,8 @@ def make_tasks(setting: Setting, beside: Sequence[ParallelText]) -> Task:
     main = make_task(setting)
     if not beside:
         return main
-    return Mixture(main, {text.name: BESIDE[text.name][1](text, setting) for text in beside})
+    tasks = {text.name: BESIDE[text.name][1](text, setting) for text in beside}
+    return Mixture(setting.options.objective.name, main, tasks)
 
 
 def make_task(setting: Setting) -> Task:

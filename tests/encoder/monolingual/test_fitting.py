@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from encoder.monolingual.fitting import fit_table, weighted
+from encoder.monolingual.fitting import fit_table, spelling_table, weighted
 from encoder.rows import sum_rows
 from encoder.tokenizer import Tokens
 
@@ -30,3 +30,23 @@ def test_words_of_their_own_are_met_and_rows_of_no_word_are_zero() -> None:
 def test_weights_are_lengths() -> None:
     rows = weighted(np.array([[3, 4], [0, 0], [0, 2]], np.float32), np.array([2, 1, 3], np.float32))
     assert np.allclose(rows, [[1.2, 1.6], [0, 0], [0, 3]])
+
+
+def test_spelling_is_as_long_as_weights_and_rare_features_are_longer() -> None:
+    words = [Tokens.of([[0, 1], [0, 2], [3]]), Tokens.of([[0, 2], [4]])]
+    weights = [np.log([2, 20, 50]).astype(np.float32), np.log([4, 40]).astype(np.float32)]
+    table = spelling_table(words, weights, rows=6, dim=4000, seed=1)
+    shares = np.zeros(6)
+    asked = there = 0.0
+    for each, idf in zip(words, weights, strict=True):
+        for word in range(len(each)):
+            rows = each.ids[each.offsets[word] : each.offsets[word + 1]]
+            share = np.exp(-float(idf[word]))
+            shares[rows] += share / 2
+            asked += share * float(idf[word]) ** 2
+            there += share * float(np.sum(table[rows].sum(axis=0) ** 2))
+    assert np.isclose(asked, there, rtol=1e-4)
+    lengths = np.linalg.norm(table, axis=1) / -np.log(shares + 1e-6)
+    assert np.allclose(lengths, lengths.mean(), rtol=0.05)
+    again = spelling_table(words, weights, rows=6, dim=4000, seed=1)
+    assert np.array_equal(table, again)

@@ -130,6 +130,7 @@ class WordEncoder(NumberEncoder):
         return Words(
             vectors=self.encode(flat),
             weights=np.array(weights, dtype=np.float32),
+            ids=np.arange(len(flat), dtype=np.int32),
             offsets=np.cumsum([0, *map(len, numbers)]),
         )
 

@@ -49,13 +49,17 @@ def test_words_that_mean_the_same_are_near_in_the_encoder(made: Path) -> None:
     assert np.median(ranks) <= 4  # words of a topic are all alike; by chance it would be 60
 
 
+@pytest.mark.parametrize("start", ["identical", "similarity"])
 def test_the_mapped_vectors_are_written_and_can_be_given(
-    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], start: str
 ) -> None:
     vec = made.parent / "vec"
     assert read_vec(vec / "ar.vec").vectors.shape[1] == 16
     sides = [str(vec / "ar.vec"), str(vec / "is.vec")]
-    assert map_languages_command([*sides, "-o", str(tmp_path / "again"), *SMALL]) == 0
+    assert (
+        map_languages_command([*sides, "-o", str(tmp_path / "again"), *SMALL, "--start", start])
+        == 0
+    )
     assert "ar-is\t0\tcriterion 0." in capsys.readouterr().out
 
 

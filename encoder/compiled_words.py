@@ -1,0 +1,165 @@
+"""Tables of texts between spaces and of the pieces they are cut into, compiled by Numba."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from miner.compiling import compiled
+
+_compile = compiled()
+_PRIME, _FIBONACCI = np.uint64(0x100000001B3), np.uint64(0x9E3779B97F4A7C15)
+_SHIFT, _ONE, _SPACE = np.uint64(32), np.uint64(1), np.uint8(32)
+
+
+@_compile
+def _longest(text: Any, start: Any, stop: Any) -> Any:
+    longest, before = 0, start
+    for place in range(start, stop):
+        if text[place] == _SPACE:
+            longest = max(longest, place - before)
+            before = place + 1
+    return max(longest, stop - before)
+
+
+@_compile
+def number_texts(
+    text: Any,
+    lengths: Any,
+    longest: Any,
+    keys: Any,
+    values: Any,
+    before: Any,
+    numbers: Any,
+    counts: Any,
+    new: Any,
+) -> Any:
+    """Number the texts between the spaces of each sentence.
+
+    A text is known by a hash of 64 bits (FNV-1a, mixed once more); those of different texts are
+    equal once in 2^64. In a sentence with a text above ``longest``, all numbers are 0.
+
+    Args:
+        text: uint8, the sentences' bytes, end to end.
+        lengths: int64 (S,), of each sentence.
+        longest: bytes of a text.
+        keys: uint64, a power of two of slots for hashes, of which half are used at most.
+        values: int32, the number of the text of each slot; -1 in empty ones.
+        before: how many texts there were.
+        numbers: int32, room for a number for each text of each sentence.
+        counts: int64 (S,), room for the number of texts of each sentence.
+        new: uint8, room for the texts met for the first time, a space after each.
+
+    Returns:
+        How many texts there are now, and the bytes of ``new`` in use; or, where there is no more
+        room, -1 and 0.
+    """
+    last = np.uint64(len(keys) - 1)
+    count, place, stop, used = before, 0, 0, 0
+    for sentence in range(len(lengths)):
+        start, first = stop, place
+        stop += lengths[sentence]
+        short = _longest(text, start, stop) <= longest
+        key = np.uint64(0)
+        for end in range(start, stop + 1):
+            if end < stop and text[end] != _SPACE:
+                key = (key ^ np.uint64(text[end])) * _PRIME
+                continue
+            number = 0
+            if short:
+                key = (key + _ONE) * _FIBONACCI
+                key ^= key >> _SHIFT
+                slot = key & last
+                while values[slot] >= 0 and keys[slot] != key:
+                    slot = (slot + _ONE) & last
+                if values[slot] < 0:
+                    if 2 * count >= len(keys):
+                        return -1, 0
+                    keys[slot] = key
+                    values[slot] = count
+                    count += 1
+                    for byte in range(start, end):
+                        new[used] = text[byte]
+                        used += 1
+                    new[used] = _SPACE
+                    used += 1
+                number = values[slot]
+            numbers[place] = number
+            place += 1
+            start = end + 1
+            key = np.uint64(0)
+        counts[sentence] = place - first
+    return count, used
+
+
+@_compile
+def _mixed(number: Any, character: Any) -> Any:
+    number = (number ^ np.uint64(character)) * _FIBONACCI
+    return number ^ (number >> _SHIFT)
+
+
+@_compile
+def enter_pieces(characters: Any, offsets: Any, hashes: Any, slots: Any) -> None:
+    """Write the hash of each piece, and each piece's number to the slot that its hash says."""
+    last = np.uint64(len(slots) - 1)
+    for piece in range(len(hashes)):
+        number = np.uint64(0)
+        for place in range(offsets[piece], offsets[piece + 1]):
+            number = _mixed(number, characters[place])
+        hashes[piece] = number
+        slot = number & last
+        while slots[slot] >= 0:
+            slot = (slot + _ONE) & last
+        slots[slot] = piece
+
+
+@_compile
+def _found(number: Any, hashes: Any, slots: Any) -> Any:
+    """Return the piece of this hash; -1 if there is none."""
+    last = np.uint64(len(slots) - 1)
+    slot = number & last
+    while slots[slot] >= 0 and hashes[slots[slot]] != number:
+        slot = (slot + _ONE) & last
+    return slots[slot]
+
+
+@_compile
+def compare_cuts(
+    characters: Any,
+    offsets: Any,
+    hashes: Any,
+    slots: Any,
+    scores: Any,
+    unknown: Any,
+    longest: Any,
+    margins: Any,
+    costs: Any,
+) -> None:
+    """Write margins and costs of words: the scores of the two best cuts up to each character."""
+    most = 0
+    for word in range(len(margins)):
+        most = max(most, offsets[word + 1] - offsets[word])
+    best, second = np.empty(most + 1), np.empty(most + 1)
+    for word in range(len(margins)):
+        first = offsets[word]
+        length = offsets[word + 1] - first
+        best[:] = -np.inf
+        second[:] = -np.inf
+        best[0] = 0
+        for start in range(length):
+            number = np.uint64(0)
+            for end in range(start + 1, min(start + longest, length) + 1):
+                number = _mixed(number, characters[first + end - 1])
+                piece = _found(number, hashes, slots)
+                if piece < 0 and end > start + 1:
+                    continue
+                score = unknown if piece < 0 else scores[piece]
+                for total in (best[start] + score, second[start] + score):
+                    if total > best[end]:
+                        second[end] = best[end]
+                        best[end] = total
+                    elif total > second[end]:
+                        second[end] = total
+        costs[word] = -best[length]
+        margins[word] = (best[length] - second[length]) / max(1, length)

@@ -1,0 +1,174 @@
+"""Language models of a transformer's tokens, which other trainings begin with (``--start``).
+
+Conneau & Lample 2019, "Cross-lingual Language Model Pretraining", section 3. There, text is a
+stream of 256 tokens and rare tokens are masked more often; here, sentences stand by themselves, as
+encoders see them, with no vector of their language, and all tokens are masked alike, as in Devlin
+et al. 2019. Axes: ``B`` sentences, ``T`` tokens of the longest, ``N`` tokens asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import torch
+from torch import nn
+
+from encoder.laser.transformer import Transformer, within
+from encoder.training.architectures.network import Network, like_lengths, pad
+from encoder.training.data import join
+from encoder.training.options import TransformerOptions
+from encoder.training.tasks.task import Rows, Setting, Task
+from encoder.training.tasks.translation import EVALUATED, sequence_translation, shared_mean
+
+if TYPE_CHECKING:
+    from encoder.tokenizer import Tokens
+    from encoder.training.architectures.model import Model
+    from encoder.training.data import TokenPairs
+
+SHARE = 0.15  # of the tokens are asked for
+HIDDEN, WRONG = 0.8, 0.1  # shares of these that are hidden, and that another one stands for
+MASK = 0  # the piece of what SentencePiece does not know stands for what is hidden
+
+Asked = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+
+
+class LanguageModel(Task):
+    """Guesses tokens by the last layer's vectors; the embeddings are the output's weights, too."""
+
+    causal: ClassVar[bool] = False
+
+    def __init__(self, setting: Setting, *, sides: int = 2) -> None:
+        """For the first ``sides`` sides of pairs.
+
+        Raises:
+            ValueError: what is trained is no transformer.
+        """
+        super().__init__()
+        architecture = setting.options.architecture
+        if not isinstance(architecture, TransformerOptions):
+            raise ValueError(
+                f"a language model needs the tokens' vectors, which architecture "
+                f"{architecture.name} does not have; give --architecture transformer"
+            )
+        self._end, self._sides, self._seed = setting.vocabulary, sides, setting.options.seed
+        self.bias = nn.Parameter(torch.zeros(setting.vocabulary + 1))
+
+    @classmethod
+    def begin(cls, setting: Setting) -> LanguageModel:
+        """Make the task."""
+        return cls(setting)
+
+    def loss(
+        self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]
+    ) -> torch.Tensor:
+        """Return the mean cross entropy of the tokens asked for."""
+        return shared_mean(*self._guess(model, sides))
+
+    def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
+        """Return the perplexity of held-out text, of which the same tokens are asked each time."""
+        self.eval()
+        model.eval()
+        generator = torch.Generator().manual_seed(self._seed)
+        total, count = 0.0, 0
+        with torch.inference_mode():
+            for pairs in held_out:
+                rows = np.arange(len(pairs.weight))
+                for some in np.array_split(rows, -(-len(rows) // EVALUATED)):
+                    sides = [side.take(some) for side in (pairs.source, pairs.target)]
+                    logits, tokens = self._guess(model, sides, generator)
+                    total += sequence_translation(logits, tokens).item() * len(tokens)
+                    count += len(tokens)
+        return {"perplexity": math.exp(total / count)}
+
+    def _guess(
+        self, model: Model, sides: list[Tokens], generator: torch.Generator | None = None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return logits (N, V + 1) of the tokens asked for, and these (N,)."""
+        assert isinstance(model, Network)
+        network = model.network
+        assert isinstance(network, Transformer)
+        weight = network.embed_tokens.weight
+        states, right = [], []
+        for parts in self._batches(sides[: self._sides]):
+            ids = torch.cat([part for part, _ in parts], dim=1)
+            there = [within(lengths, part.shape[1], weight.device) for part, lengths in parts]
+            shown, asked, tokens = self._ask(ids, generator)
+            found = network.states(
+                shown.to(weight.device),
+                torch.cat(there, dim=1),
+                parts=[part.shape[1] for part, _ in parts],
+                causal=self.causal,
+            )
+            states.append(found[asked.to(weight.device)])
+            right.append(tokens)
+        return torch.cat(states) @ weight.T + self.bias, torch.cat(right).to(weight.device)
+
+    def _batches(
+        self, sides: Sequence[Tokens]
+    ) -> Iterator[list[tuple[torch.Tensor, torch.Tensor]]]:
+        """Yield ids (B, T) and lengths (B,) of sentences of like lengths, for each side."""
+        for sentences in self._texts(sides):
+            lengths = np.sum([np.diff(side.offsets) for side in sentences], axis=0)
+            for rows in like_lengths(lengths):
+                yield [pad(side.take(rows), end=self._end) for side in sentences]
+
+    def _texts(self, sides: Sequence[Tokens]) -> list[Sequence[Tokens]]:
+        """Return what the model sees together: each side by itself."""
+        return [[join(sides)]]
+
+    @abstractmethod
+    def _ask(self, ids: torch.Tensor, generator: torch.Generator | None) -> Asked:
+        """Return what is seen (B, T), where something is asked (B, T), and the answers (N,)."""
+
+
+class Masked(LanguageModel):
+    """MLM: tokens that are hidden are guessed from all others of their sentence."""
+
+    def _ask(self, ids: torch.Tensor, generator: torch.Generator | None) -> Asked:
+        shown, asked = masked(ids, end=self._end, generator=generator)
+        return shown, asked, ids[asked]
+
+
+class TranslatedMasked(Masked):
+    """TLM: they are guessed from a sentence and its translation, whose positions begin anew."""
+
+    def _texts(self, sides: Sequence[Tokens]) -> list[Sequence[Tokens]]:
+        return [sides]
+
+
+class Causal(LanguageModel):
+    """CLM: each token is guessed from those before it, from the second on, and the end."""
+
+    causal = True
+
+    def _ask(self, ids: torch.Tensor, generator: torch.Generator | None) -> Asked:
+        asked = torch.zeros_like(ids, dtype=torch.bool)
+        asked[:, :-1] = ids[:, :-1] != self._end
+        if not asked.any():  # sentences without tokens
+            asked[:, 0] = True
+        return ids, asked, ids.roll(-1, dims=1)[asked]
+
+
+def masked(
+    ids: torch.Tensor, *, end: int, generator: torch.Generator | None = None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Ask for tokens at random, and hide them, put wrong ones in their place or leave them.
+
+    Args:
+        ids: int64 (B, T), of sentences that are ended and padded by ``end``, the last id.
+        end: it, which is not asked for unless there is nothing else.
+        generator: of the random numbers, torch's own if there is none.
+
+    Returns:
+        The ids that are seen, int64 (B, T), and where something is asked, bool (B, T).
+    """
+    draw = torch.rand(ids.shape, generator=generator).masked_fill(ids == end, 1)
+    asked = draw <= draw.min().clamp(min=SHARE)  # one at least
+    kind = torch.rand(ids.shape, generator=generator)
+    wrong = torch.randint(end, ids.shape, generator=generator)
+    hidden = torch.where(kind < HIDDEN, MASK, torch.where(kind < HIDDEN + WRONG, wrong, ids))
+    return torch.where(asked, hidden, ids), asked
