@@ -24,12 +24,23 @@ def _longest(text: Any, start: Any, stop: Any) -> Any:
 
 
 @_compile
+def _same(kept: Any, text: Any, start: Any, stop: Any) -> Any:
+    if kept[0] != stop - start:
+        return False
+    for place in range(start, stop):
+        if kept[1 + place - start] != text[place]:
+            return False
+    return True
+
+
+@_compile
 def number_texts(
     text: Any,
     lengths: Any,
     longest: Any,
     keys: Any,
     values: Any,
+    kept: Any,
     before: Any,
     numbers: Any,
     counts: Any,
@@ -37,8 +48,7 @@ def number_texts(
 ) -> Any:
     """Number the texts between the spaces of each sentence.
 
-    A text is known by a hash of 64 bits (FNV-1a, mixed once more); those of different texts are
-    equal once in 2^64. In a sentence with a text above ``longest``, all numbers are 0.
+    In a sentence with a text above ``longest``, all numbers are 0.
 
     Args:
         text: uint8, the sentences' bytes, end to end.
@@ -46,6 +56,7 @@ def number_texts(
         longest: bytes of a text.
         keys: uint64, a power of two of slots for hashes, of which half are used at most.
         values: int32, the number of the text of each slot; -1 in empty ones.
+        kept: uint8, a row for the bytes of each text, after their number.
         before: how many texts there were.
         numbers: int32, room for a number for each text of each sentence.
         counts: int64 (S,), room for the number of texts of each sentence.
@@ -71,13 +82,18 @@ def number_texts(
                 key = (key + _ONE) * _FIBONACCI
                 key ^= key >> _SHIFT
                 slot = key & last
-                while values[slot] >= 0 and keys[slot] != key:
+                while values[slot] >= 0 and not (
+                    keys[slot] == key and _same(kept[values[slot]], text, start, end)
+                ):
                     slot = (slot + _ONE) & last
                 if values[slot] < 0:
                     if 2 * count >= len(keys):
                         return -1, 0
                     keys[slot] = key
                     values[slot] = count
+                    kept[count, 0] = end - start
+                    for byte in range(start, end):
+                        kept[count, 1 + byte - start] = text[byte]
                     count += 1
                     for byte in range(start, end):
                         new[used] = text[byte]

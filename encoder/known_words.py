@@ -41,6 +41,7 @@ class KnownWords:
         self._cuts = Cuts(tokenizer.pieces(), tokenizer.scores())
         self._vectors = np.empty((ROOM, table.shape[1]), dtype=np.float32)
         self._keys = np.zeros(2 * ROOM, dtype=np.uint64)
+        self._kept = np.empty((ROOM + 1, 1 + LONGEST), dtype=np.uint8)
         self._slots: NDArray[np.int32]
         self._rows: int
         self._words: Tokens
@@ -92,6 +93,7 @@ class KnownWords:
             LONGEST,
             self._keys,
             self._slots,
+            self._kept,
             before,
             numbers,
             counts,

@@ -8,6 +8,7 @@ import pytest
 
 import encoder.bag
 import encoder.compiled
+import encoder.compiled_words
 import encoder.known_words
 from encoder import load_encoder
 from encoder.bag import BagEncoder
@@ -83,6 +84,17 @@ def test_sums_have_the_bits_of_whole_sentences(
     for start in (0, 100, 0, 300):
         found, expected = known_and_cut(bundled, known, sentences[start : start + 300])
         assert found.tobytes() == expected.tobytes()
+
+
+def test_texts_of_one_hash_are_told_apart(
+    bundled: BagEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(encoder.compiled_words, "_PRIME", np.uint64(0))
+    number_texts = encoder.compiled_words.number_texts.py_func
+    monkeypatch.setattr(encoder.known_words, "number_texts", number_texts)
+    known = KnownWords(bundled._tokenizer, bundled._features, bundled._table)
+    found, expected = known_and_cut(bundled, known, ["ein Haus am See", "am Haus ein See"])
+    assert found.tobytes() == expected.tobytes()
 
 
 def test_no_rule_of_the_normaliser_goes_across_a_space(bundled: BagEncoder) -> None:
