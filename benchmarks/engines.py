@@ -3,8 +3,9 @@
     python benchmarks/engines.py news.de news.en --lines 200000
 
 mines the corpora with ``--workers 2`` and on Flink with two hosts (their processes are this
-machine's), in turn, the best of several runs; then encodes on one host of one core and on two, and
-searches with the second host's workers at a quarter of their speed.
+machine's), in turn, the best of several runs; then encodes on one host of one core and on two; then
+searches, each tile a part of its own, with the second host's workers at a quarter of their speed.
+The last two have a search in cells, which is quick. ``--only`` measures one of the three.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.clusters.cluster import HOSTS, ROOT, cluster, flink
+from tests.clusters.cluster import HOSTS, KEPT, ROOT, cluster, flink
 from tests.clusters.downloads import fetch
 
+PARTS = "--parallelism=8"  # that Flink cuts each stage into
+QUICK = ("--score", "margin", "--index", "cells1024:probes=1")
 RUN = "import sys; from pipelines.cli.mine import mine_corpus; sys.exit(mine_corpus())"
 
 
@@ -74,6 +77,50 @@ def slowed(pool: int) -> Iterator[None]:
         thread.join()
 
 
+def overhead(run: list[str], folder: Path, runs: int) -> None:
+    """Compare Flink with worker processes."""
+    here, there = [], []
+    with cluster(fetch("flink"), folder / "flink") as daemons, flink(daemons) as engine:
+        for _ in range(runs):
+            here.append(seconds([*run, "--workers", "2"], folder))
+            there.append(seconds([*run, *engine.options, KEPT, PARTS], folder))
+    print(f"--workers 2: {min(here):.1f} s; Flink: {min(there):.1f} s", end="")
+    print(f", {100 * (min(there) / min(here) - 1):.0f} % more")
+
+
+def hosts(run: list[str], folder: Path, runs: int) -> None:
+    """Compare encoding on one host with encoding on two."""
+    best = []
+    for number in (1, 2):
+        name = folder / f"{number}-hosts"
+        with cluster(fetch("flink"), name) as daemons, flink(daemons, HOSTS[:number]) as engine:
+            spent = []
+            for _ in range(runs):
+                seconds([*run, *QUICK, *engine.options, KEPT, PARTS], folder)
+                spent.append(encoding_seconds(folder))
+            best.append(min(spent))
+    shards = ", ".join(str(len(own)) for own in elements(folder, "embed_shard").values())
+    print(f"encoding on one host {best[0]:.1f} s, on two {best[1]:.1f} s", end="")
+    print(f": {best[0] / best[1]:.2f} times as fast; shards of each {shards}")
+
+
+def straggler(run: list[str], folder: Path, runs: int) -> None:
+    """Search with one host that is slow."""
+    tiles = int(run[run.index("--shards") + 1]) ** 2
+    with cluster(fetch("flink"), folder / "slow") as daemons, flink(daemons) as engine:
+        with slowed(daemons.running["flink-pool-two"].pid):
+            seconds([*run, *QUICK, *engine.options, KEPT, f"--parallelism={tiles}"], folder)
+    found = elements(folder, "search_tile").values()
+    ends = sorted(max(end for _, end in own) for own in found)
+    longest = max(end - begun for own in found for begun, end in own)
+    counts = ", ".join(str(len(own)) for own in found)
+    print(f"one host slowed: tiles of each worker {counts}; the last ended", end="")
+    print(f" {ends[-1] - ends[0]:.1f} s after the other; the longest tile took {longest:.1f} s")
+
+
+MEASURED = {"overhead": overhead, "hosts": hosts, "straggler": straggler}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("source", type=Path)
@@ -81,42 +128,20 @@ def main() -> int:
     parser.add_argument("--lines", type=int, default=200_000, help="of each side")
     parser.add_argument("--shards", type=int, default=8, help="of each side")
     parser.add_argument("--runs", type=int, default=2)
-    parser.add_argument("--parts", type=int, default=8, help="that Flink cuts each stage into")
+    parser.add_argument("--only", choices=MEASURED)
     args = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        run, parts = ["--shards", str(args.shards), "-q"], [f"--parallelism={args.parts}"]
+        run = ["--shards", str(args.shards), "-q"]
         for path in (args.target, args.source):
             lines = path.read_bytes().splitlines(keepends=True)[: args.lines]
             run.insert(0, str(folder / path.name))
             Path(run[0]).write_bytes(b"".join(lines))
-        with cluster(fetch(), folder / "one") as daemons, flink(daemons, HOSTS[:1]) as engine:
-            options = [*run, *engine.options, *parts]
-            one = min(_encoding(options, folder) for _ in range(args.runs))
-        here, there, two = [], [], []
-        with cluster(fetch(), folder / "two") as daemons, flink(daemons) as engine:
-            for _ in range(args.runs):
-                here.append(seconds([*run, "--workers", "2"], folder))
-                there.append(seconds([*run, *engine.options, *parts], folder))
-                two.append(encoding_seconds(folder))
-            with slowed(daemons.running["flink-pool-two"].pid):
-                seconds([*run, *engine.options, *parts], folder)
-        tiles = elements(folder, "search_tile")
-    print(f"--workers 2: {min(here):.1f} s; Flink: {min(there):.1f} s", end="")
-    print(f", {100 * (min(there) / min(here) - 1):.0f} % more")
-    print(f"encoding on one host {one:.1f} s, on two {min(two):.1f} s: {one / min(two):.2f} times")
-    ends = sorted(max(end for _, end in own) for own in tiles.values())
-    longest = max(end - begun for own in tiles.values() for begun, end in own)
-    counts = ", ".join(str(len(own)) for own in tiles.values())
-    print(f"one host slowed: tiles of each worker {counts}; the last ended", end="")
-    print(f" {ends[-1] - ends[0]:.1f} s after the other; the longest tile took {longest:.1f} s")
+        for what, measure in MEASURED.items():
+            if args.only in (None, what):
+                measure(run, folder, args.runs)
     return 0
-
-
-def _encoding(options: list[str], folder: Path) -> float:
-    seconds(options, folder)
-    return encoding_seconds(folder)
 
 
 if __name__ == "__main__":

@@ -1,34 +1,68 @@
-"""Makes docs/results.md: every figure of the bundled encoder on public evaluation sets.
+"""Makes docs/results.md and docs/results-full.md: what encoders reach on public evaluation sets.
 
-    python benchmarks/results.py DIR -o docs/results.md
+    python benchmarks/results.py {compare,full} DIR
 
-DIR holds the folders bleualign, bucc-style, ntrex and tatoeba; the commands are run in it one after
-the other.
+DIR holds the folders of the suites (``adit evaluate compare --help``) and bleualign. The first page
+compares the bundled encoder with another; the second has all figures of the bundled one about
+mining and search.
 """
 
 from __future__ import annotations
 
 import argparse
 import io
+import json
 import os
 import shlex
 import sys
+from collections.abc import Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
+from typing import Any
 
-from eval.cli.encoder import eval_encoder
 from miner.storage.atomic import atomic_file
+from pipelines.cli.main import adit
 
-HEAD = """# Results
+DOCS = Path(__file__).parents[1] / "docs"
+FIGURE = "results.svg"
+ENCODERS = ("mini", "encoders/wide")
 
-What the bundled encoder reaches on public sets, as the commands print it. This page is made by
+INTRODUCTION = """# Results
 
-    python benchmarks/results.py DIR -o docs/results.md
+How good the bundled encoder, `{first}`, is on public sets, beside `{second}`, which was
+trained on all its languages at once. To compare encoders of your own:
 
-from a folder with the sets `bleualign`, `bucc-style`, `ntrex` and `tatoeba`, in which the commands
-below were run. Rates are in percent. The 95 % intervals come from 1,000 resamples of the sentences.
-Lines that end the blocks are signatures: figures can be compared if all in them is equal but the
-encoder.
+    {command}
+
+Data and protocols: [judging an encoder](evaluation.md). More of mining and search: [results in
+full](results-full.md); of what else vectors know: the cards of [`{first}`]({own}) and
+[`{second}`]({card}).
+This page is made by `python benchmarks/results.py compare DIR`.
+
+![Means of the suites with their 95 % intervals](results.svg)
+
+Figures are per cent with their 95 % intervals. That of a difference is from resampling the same
+sentences for both encoders; it is **bold** where it leaves out 0.
+"""
+
+SUITES = {
+    "mining": "Translations found in comparable corpora made from news: F1 with a threshold chosen "
+    "on other sentences. BUCC's own data are larger, so published F1 is no measure for these.",
+    "tatoeba": "Errors in finding a sentence's translation among 1,000 short ones.",
+    "xsim": "Errors in finding it among 1,997 sentences of news (NTREX-128), by ratio margin.",
+    "classify": "Topics (SIB-200) learned in English, tested in each language.",
+    "words": "Translations of words found by cosine and CSLS; similarity of words, r and rho.",
+}
+
+FULL = """# Results in full
+
+What the bundled encoder reaches in mining and search, as the commands print it, without their
+signatures. The [first page](results.md) has what matters most. Made by
+
+    python benchmarks/results.py full DIR
+
+which runs the commands below in DIR. Rates are in per cent. The 95 % intervals come from 1,000
+resamples of the sentences.
 """
 
 SECTIONS = (
@@ -41,9 +75,9 @@ SECTIONS = (
     ),
     (
         "Mining with words",
-        "The same with pairs scored by how well their words match, too (`mine-corpus --align`), "
+        "The same with pairs scored by how well their words match, too (`--score words`), "
         "and the other way round: thresholds are chosen on the small `sample` splits.",
-        "bucc bucc-style --align --tune sample --test training",
+        "bucc bucc-style --score words --tune sample --test training",
     ),
     (
         "Thresholds without gold",
@@ -112,33 +146,83 @@ SECTIONS = (
 )
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("what", choices=("compare", "full"))
     parser.add_argument("directory", type=Path, metavar="DIR")
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE")
     args = parser.parse_args()
-    output = args.output.resolve()
-    os.chdir(args.directory)
-    parts = [HEAD]
-    for title, text, command in SECTIONS:
-        sys.stderr.write(f"eval-encoder {command}\n")
-        printed = _printed(command)
-        if printed is None:
-            return 1
-        block = "".join(f"    {line}\n" for line in [f"eval-encoder {command}", "", *printed])
-        parts.append(f"\n## {title}\n\n{text}\n\n{block}")
-    with atomic_file(output) as path:
-        path.write_text("".join(parts), encoding="utf-8")
-    return 0
+    directory = args.directory.resolve()
+    if args.what == "compare":
+        os.chdir(DOCS.parent)
+        write("results.md", compared(directory))
+    else:
+        os.chdir(directory)
+        write("results-full.md", in_full())
 
 
-def _printed(command: str) -> list[str] | None:
-    """What eval-encoder prints; None if it fails (it has printed why)."""
+def write(name: str, page: str) -> None:
+    with atomic_file(DOCS / name) as path:
+        path.write_text(page, encoding="utf-8")
+
+
+def printed(words: list[str]) -> str:
+    """Return what a command prints."""
+    sys.stderr.write(f"adit {shlex.join(words)}\n")
     out = io.StringIO()
     with redirect_stdout(out):
-        status = eval_encoder(shlex.split(command))
-    return None if status else out.getvalue().splitlines()
+        status = adit(words)
+    if status:
+        raise SystemExit(status)
+    return out.getvalue()
+
+
+def compared(directory: Path) -> str:
+    """Return the page of the comparison: a table for each suite."""
+    words = ["evaluate", "compare", *ENCODERS, "--suite", *SUITES, "--figure", f"docs/{FIGURE}"]
+    found = json.loads(printed([*words, "--data", str(directory), "--json"]))
+    first, second = ENCODERS
+    parts = [
+        INTRODUCTION.format(
+            first=first,
+            second=second,
+            own="../encoder/assets/mini/README.md",
+            card=f"../{second}/README.md",
+            command=f"adit {shlex.join([*words, '--data', 'DIR'])}",
+        )
+    ]
+    for name, suite in found["suites"].items():
+        rows = [row(label, figure) for label, figure in suite["figures"].items()]
+        head = f"| | {first} | {second} | difference |\n| --- | ---: | ---: | ---: |\n"
+        parts.append(f"\n## {name}\n\n{SUITES[name]}\n\n{head}{''.join(rows)}")
+    return "".join(parts)
+
+
+def row(label: str, figure: Mapping[str, Any]) -> str:
+    """Return a line of a table: a figure of both encoders and their difference."""
+    (difference,) = figure["differences"]
+    cells = [shown(one) for one in figure["figures"].values()] + [shown(difference, sign="+")]
+    if difference["beyond_chance"]:
+        cells[-1] = f"**{cells[-1]}**"
+    mark = " (less is better)" if figure["lower_is_better"] else ""
+    return f"| {label}{mark} | {' | '.join(cells)} |\n"
+
+
+def shown(figure: Mapping[str, Any], *, sign: str = "") -> str:
+    value, low, high = (100 * one for one in (figure["value"], *figure["interval"]))
+    return f"{value:{sign}.1f} ({low:.1f} to {high:.1f})"
+
+
+def in_full() -> str:
+    """Return the page of all figures, as the commands print them."""
+    parts = [FULL]
+    for title, text, command in SECTIONS:
+        words = ["evaluate", *shlex.split(command)]
+        lines = [f"adit {shlex.join(words)}", "", *printed(words).splitlines()]
+        kept = (line for line in lines if not line.startswith(f"{words[1]}|"))
+        block = "".join(f"    {line}".rstrip() + "\n" for line in kept)
+        parts.append(f"\n## {title}\n\n{text}\n\n{block}")
+    return "".join(parts)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -4,8 +4,7 @@
 
 ``architectures``: sentence encoders trained on inference, and the same untrained, by classifiers on
 their vectors. ``mixture``: a bag that learns translations alone, and with three tasks beside.
-``probing``: what a bag, a BiLSTM and a transformer trained on translations know of a sentence's
-form.
+``probing``: what a bag, a BiLSTM and a transformer know of the order of words.
 
 DATA has the folders train (parallel text), tasks and eval. What was trained in OUT is not again.
 """
@@ -15,53 +14,82 @@ from __future__ import annotations
 import argparse
 import csv
 import lzma
-import subprocess
 import sys
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
-# Conneau et al. 2017, table 1, their last encoder first, and what the thesis of 2019 adds.
+from pipelines.cli.main import adit
+
+# Conneau et al. 2017, table 1: their seven, and a bag.
 ARCHITECTURES = (
-    *("bilstm", "lstm-last", "gru-last", "bigru-last", "bilstm-mean", "attention"),
-    *("hierarchical", "bilstm-last", "gated", "bag"),
+    *("lstm-last", "gru-last", "bigru-last", "bilstm-mean", "attention", "hierarchical", "bilstm"),
+    "bag",
 )
-SMALL = ("--pairs", "de-en", "--vocabulary-size", "16000", "--evaluate-every", "100000")
-SOME = 20_000
-UNTRAINED = ("--steps", "1", "--learning-rate", "0")
-NETWORKS = {
-    "bag": ("--steps", "3000"),
-    "bilstm": ("--steps", "3000", "--batch-size", "128"),
-    "transformer": ("--steps", "3000", "--batch-size", "128"),
+SMALL = ("--dim", "256", "--pairs", "de-en", "--vocabulary-size", "8000", "--held-out", "200")
+PROBED = {
+    "bag": ("--steps", "1000"),
+    "bilstm": ("--steps", "1000", "--dim", "512", "--learning-rate", "0.002"),
+    "transformer": ("--steps", "800", "--layers", "2", "--learning-rate", "0.001"),
 }
+UNTRAINED = ("--steps", "1", "--learning-rate", "0")
 
 
-def adit(*arguments: str | Path) -> None:
-    command = [str(Path(sys.executable).with_name("adit")), *map(str, arguments)]
-    subprocess.run(command, check=True)
+def command(*arguments: str | Path) -> None:
+    """Run ``adit`` in this process: libraries are loaded once."""
+    words = [str(word) for word in arguments]
+    print("$ adit", *words, flush=True)
+    if adit(words):
+        raise SystemExit(f"adit {words[0]} failed")
 
 
 def train(text: Path, out: Path, *options: str) -> Path:
     if not (out / "config.json").exists():
-        adit("train", text, "-o", out, *SMALL, "-q", *options)
+        command("train", text, "-o", out, *SMALL, "--evaluate-every", "100000", "-q", *options)
     return out
 
 
-def some(data: Path, folder: Path) -> Path:
-    """Write the first pairs of the parallel text, which little of the training is on."""
+def parallel_text(data: Path, folder: Path, pairs: int) -> Path:
+    """Write the first pairs of the German text, which is shuffled."""
     folder.mkdir(exist_ok=True)
     with lzma.open(data / "train/de-en.tsv.xz") as file:
-        (folder / "de-en.tsv.xz").write_bytes(lzma.compress(b"".join(islice(file, SOME))))
+        text = b"".join(islice(file, pairs))
+    (folder / "de-en.tsv.xz").write_bytes(lzma.compress(text, preset=1))
     return folder
+
+
+def tested(data: Path, folder: Path, names: Sequence[str]) -> Path:
+    """Make a folder of suites with some of the files of ``eval``, as links."""
+    for name in names:
+        link = folder / name
+        link.parent.mkdir(parents=True, exist_ok=True)
+        if not link.is_symlink():
+            link.symlink_to((data / "eval" / name).resolve())
+    return folder
+
+
+def sick(data: Path) -> list[dict[str, str]]:
+    path = data / "eval/sick/sick.en-nl-pt-ja.tsv.xz"
+    with lzma.open(path, "rt", encoding="utf-8") as file:
+        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def english_sick(data: Path, folder: Path) -> None:
+    columns = ("split", "label", "relatedness", "en_A", "en_B")
+    rows = [columns, *([row[name] for name in columns] for row in sick(data))]
+    folder.mkdir(parents=True, exist_ok=True)
+    text = "".join("\t".join(row) + "\n" for row in rows)
+    (folder / "sick.en-nl-pt-ja.tsv").write_text(text, encoding="utf-8")
 
 
 def inference(data: Path, folder: Path) -> Path:
     """Write the training parts of SICK and nli-cad as labelled pairs."""
     folder.mkdir(parents=True, exist_ok=True)
-    rows = []
-    with lzma.open(data / "eval/sick/sick.en-nl-pt-ja.tsv.xz", "rt", encoding="utf-8") as file:
-        for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
-            if row["split"] == "tr":
-                rows.append((row["label"].lower(), row["en_A"], row["en_B"]))
+    rows = [
+        (row["label"].lower(), row["en_A"], row["en_B"])
+        for row in sick(data)
+        if row["split"] == "tr"
+    ]
     path = data / "tasks/nli-cad/all_combined.train.tsv.xz"
     with lzma.open(path, "rt", encoding="utf-8") as file:
         for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
@@ -72,64 +100,46 @@ def inference(data: Path, folder: Path) -> Path:
 
 
 def architectures(data: Path, out: Path) -> None:
-    task = ("--task", f"nli={inference(data, out / 'nli')}:99", "--batch-size", "64")
-    text, encoders = some(data, out / "text"), []
+    task = ("--task", f"nli={inference(data, out / 'nli')}:99", "--batch-size", "32")
+    text = parallel_text(data, out / "text", 6_000)
+    english_sick(data, out / "sick")
     for name in ARCHITECTURES:
-        common = (*task, "--architecture", name, "--dim", "512")
-        encoders.append(train(text, out / name, *common, "--steps", "800"))
-        encoders.append(train(text, out / f"{name}-untrained", *common, *UNTRAINED))
-    for encoder in encoders:
-        print(f"## {encoder.name}", flush=True)
-        sets = ("--set", "SICK", "TREC", "SST2", "CR", "MRPC")
-        adit(
-            "evaluate",
-            "senteval",
-            data / "eval/senteval",
-            data / "eval/sick",
-            *sets,
-            "--encoder",
-            encoder,
-        )
+        common = (*task, "--architecture", name)
+        for encoder in (
+            train(text, out / f"{name}-untrained", *common, *UNTRAINED),
+            train(text, out / name, *common, "--steps", "400", "--learning-rate", "0.002"),
+        ):
+            command("evaluate", "senteval", out / "sick", "--encoder", encoder)
 
 
 def mixture(data: Path, out: Path) -> None:
+    text = parallel_text(data, out / "text", 60_000)
     tasks = [
         f"nli={inference(data, out / 'nli')}:0.5",
         f"quick-thought={data / 'tasks/monolingual'}",
         f"response={data / 'tasks/dialogues'}",
     ]
-    alone = train(data / "train", out / "ranking", "--steps", "2000")
-    options = [part for task in tasks for part in ("--task", task)]
-    both = train(data / "train", out / "ranking-and-tasks", *options, "--steps", "7000")
-    suites = ("mining", "tatoeba", "xsim", "senteval", "eigen")
-    adit(
-        "evaluate",
-        "compare",
-        alone,
-        both,
-        "--data",
-        data / "eval",
-        "--lang",
-        "de",
-        "--suite",
-        *suites,
-    )
+    alone = train(text, out / "ranking", "--batch-size", "512", "--steps", "1000")
+    options = ["--batch-size", "512", "--steps", "3500"]  # 2 of 7 are of translations
+    options += [part for task in tasks for part in ("--task", task)]
+    both = train(text, out / "ranking-and-tasks", *options)
+    names = [f"tatoeba/tatoeba.deu-eng.{language}" for language in ("deu", "eng")]
+    names += ["bucc-style/de-en", "ntrex/de.txt", "ntrex/en.txt"]
+    names += [f"senteval/{name}.tsv.xz" for name in ("CR", "MRPC", "SST2", "TREC")]
+    sets = tested(data, out / "eval", names)
+    english_sick(data, sets / "sick")
+    command("evaluate", "compare", alone, both, "--data", sets, "--lang", "de")
 
 
 def probing(data: Path, out: Path) -> None:
+    text = parallel_text(data, out / "text", 60_000)
+    names = ("bigram_shift", "odd_man_out", "coordination_inversion")
+    sets = tested(data, out / "eval", [f"probing/en/{name}.txt.xz" for name in names])
     found = [
-        train(
-            data / "train",
-            out / f"{name}-ranking",
-            "--architecture",
-            name,
-            "--dim",
-            "512",
-            *options,
-        )
-        for name, options in NETWORKS.items()
+        train(text, out / name, "--architecture", name, "--batch-size", "64", *options)
+        for name, options in PROBED.items()
     ]
-    adit("evaluate", "compare", *found, "--data", data / "eval", "--suite", "probe")
+    command("evaluate", "compare", *found, "--data", sets)
 
 
 def main() -> None:
@@ -138,11 +148,12 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("out", type=Path)
     args = parser.parse_args()
-    args.out.mkdir(parents=True, exist_ok=True)
+    out = args.out / args.what
+    out.mkdir(parents=True, exist_ok=True)
     {"architectures": architectures, "mixture": mixture, "probing": probing}[args.what](
-        args.data, args.out
+        args.data, out
     )
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 MIN_LETTERS = 3
-LENGTH_ODDS = 0.7  # in powers of 2; the best on the `sample` splits, see docs/results.md
+LENGTH_ODDS = 0.7  # in powers of 2; the best on the `sample` splits, see docs/results-full.md
 RATIO_PAIRS = 1 << 15
 COPIED_TRIGRAMS = 0.7  # of those of both texts together
 MAX_LISTS = 50

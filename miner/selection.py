@@ -83,32 +83,26 @@ def order_best_first(pairs: Pairs) -> Positions:
     return order
 
 
-def _ranked(pairs: Pairs, some: Positions) -> Positions:
-    """Positions of some of the pairs, in ``order_best_first``."""
-    order = np.lexsort((pairs.target[some], pairs.source[some], -pairs.score[some]))
-    return some[order]
-
-
-def _best_of_each(pairs: Pairs, direction: Direction, *, with_ties: bool) -> Positions:
+def _best_of_each(
+    pairs: Pairs, ranked: Positions, direction: Direction
+) -> tuple[Positions, Positions]:
     """Return each source's best pair in its own list (FORWARD), or each target's (BACKWARD).
 
-    Of several equally good ones the first in order, or all of them ``with_ties``.
+    ``ranked`` is ``order_best_first``. Of several equally good pairs the first in order; and all.
     """
-    listed = np.flatnonzero(pairs.direction & direction)
-    ranked = _ranked(pairs, listed)
-    rows = (pairs.source if direction is Direction.FORWARD else pairs.target)[ranked]
+    listed = ranked[(pairs.direction[ranked] & direction) != 0]
+    rows = (pairs.source if direction is Direction.FORWARD else pairs.target)[listed]
     _, first, row = np.unique(rows, return_index=True, return_inverse=True)
-    scores = pairs.score[ranked]
-    best: Positions = ranked[scores == scores[first][row]] if with_ties else ranked[first]
-    return best
+    scores = pairs.score[listed]
+    return listed[first], listed[scores == scores[first][row]]
 
 
 def _retrieve_forward(pairs: Pairs) -> Positions:
-    return _best_of_each(pairs, Direction.FORWARD, with_ties=False)
+    return _best_of_each(pairs, order_best_first(pairs), Direction.FORWARD)[0]
 
 
 def _retrieve_backward(pairs: Pairs) -> Positions:
-    return _best_of_each(pairs, Direction.BACKWARD, with_ties=False)
+    return _best_of_each(pairs, order_best_first(pairs), Direction.BACKWARD)[0]
 
 
 def _retrieve_intersect(pairs: Pairs) -> Positions:
@@ -132,12 +126,18 @@ def best_of_both(pairs: Pairs) -> Positions:
     Pairs that are equally best for both their sentences take part too: where a sentence and its
     translation are both repeated, each copy finds a partner.
     """
-    mutual = np.intersect1d(
-        _best_of_each(pairs, Direction.FORWARD, with_ties=True),
-        _best_of_each(pairs, Direction.BACKWARD, with_ties=True),
+    ranked = order_best_first(pairs)
+    forward, backward = (
+        _best_of_each(pairs, ranked, direction)
+        for direction in (Direction.FORWARD, Direction.BACKWARD)
     )
-    single = np.union1d(_retrieve_forward(pairs), _retrieve_backward(pairs))
-    return _ranked(pairs, np.union1d(single, mutual))
+    chosen = np.zeros(len(ranked), dtype=np.bool_)
+    chosen[forward[1]] = True
+    mutual = backward[1][chosen[backward[1]]]
+    chosen[:] = False
+    for some in (forward[0], backward[0], mutual):
+        chosen[some] = True
+    return ranked[chosen[ranked]]
 
 
 def take_free(
@@ -179,4 +179,5 @@ def select(pairs: Pairs, *, retrieval: str = "max", threshold: float = -np.inf) 
     """
     check_choice("retrieval", retrieval, RETRIEVALS)
     chosen = RETRIEVALS[retrieval](pairs)
-    return pairs.take(_ranked(pairs, chosen[pairs.score[chosen] > threshold]))
+    kept = pairs.take(chosen[pairs.score[chosen] > threshold])
+    return kept.take(order_best_first(kept))

@@ -139,27 +139,30 @@ def converged(histogram: Histogram, groups: TwoGroups) -> tuple[float, TwoGroups
     x, weights = histogram.centres[used], histogram.counts[used]
     total = weights.sum()
     likelihood = -math.inf
+    logs = np.empty((2, len(x)))
     for _ in range(_MAX_STEPS):
-        logs = np.stack(
-            [
-                np.log(share) - ((x - mean) / groups.spread) ** 2 / 2
-                for share, mean in (
-                    (groups.wrong, groups.mean),
-                    (1 - groups.wrong, groups.right_mean),
-                )
-            ]
-        )
-        together = np.logaddexp(*logs)
+        shares, means = (groups.wrong, 1 - groups.wrong), (groups.mean, groups.right_mean)
+        for log, share, mean in zip(logs, shares, means, strict=True):
+            np.subtract(x, mean, out=log)
+            log /= groups.spread
+            np.square(log, out=log)
+            log /= 2
+            np.subtract(np.log(share), log, out=log)
+        together = np.logaddexp(logs[0], logs[1])
         before, likelihood = likelihood, float(weights @ together / total) - math.log(groups.spread)
-        wrong, right = weights * np.exp(logs - together)
-        if min(wrong.sum(), right.sum()) < 1e-3 or likelihood - before < 1e-9:
+        logs -= together
+        wrong, right = parts = np.multiply(weights, np.exp(logs, out=logs))
+        sums = wrong.sum(), right.sum()
+        if min(sums) < 1e-3 or likelihood - before < 1e-9:
             break
-        means = float(wrong @ x / wrong.sum()), float(right @ x / right.sum())
-        spread = wrong @ (x - means[0]) ** 2 + right @ (x - means[1]) ** 2
+        mean, right_mean = (
+            float(part @ x / count) for part, count in zip(parts, sums, strict=True)
+        )
+        spread = wrong @ np.square(x - mean) + right @ np.square(x - right_mean)
         groups = TwoGroups(
-            wrong=float(wrong.sum() / total),
-            mean=means[0],
-            right_mean=means[1],
+            wrong=float(sums[0] / total),
+            mean=mean,
+            right_mean=right_mean,
             spread=_spread(float(spread / total), histogram),
         )
     return likelihood, groups

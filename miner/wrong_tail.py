@@ -81,9 +81,10 @@ class WrongTail:
         counts, places = histogram.counts[window], histogram.centres[window] - self.start
         width = float(histogram.edges[window.stop]) - self.start
         total, right = float(histogram.counts.sum()), right[window]
+        widths = total * np.diff(histogram.edges)[window]
         tail = self
         for _ in range(_MAX_STEPS):
-            law = tail.pairs(histogram)[window]
+            law = widths * tail._density(places)
             wrong = counts * law / np.maximum(law + right, np.finfo(float).tiny)
             seen = float(wrong.sum())
             hidden = seen / math.expm1(width / tail.excess)
@@ -115,10 +116,14 @@ class WrongTail:
     def pairs(self, histogram: Histogram) -> FloatArray:
         """How many wrong pairs the tail has in each bin, (B,); meant for those above its start."""
         widths = np.diff(histogram.edges)
-        places = np.maximum(0, histogram.centres - self.start)
-        density = self.groups.wrong * self.share / self.excess * np.exp(-places / self.excess)
+        density = self._density(histogram.centres - self.start)
         pairs: FloatArray = histogram.counts.sum() * widths * density
         return pairs
+
+    def _density(self, places: FloatArray) -> FloatArray:
+        falling = np.exp(-np.maximum(0, places) / self.excess)
+        density: FloatArray = self.groups.wrong * self.share / self.excess * falling
+        return density
 
 
 def _right_pairs(histogram: Histogram, groups: TwoGroups) -> FloatArray:

@@ -55,6 +55,13 @@ def test_scores(run: Run, tmp_path: Path) -> None:
     assert re.search(r"40% +scores +10%", run("thresholds.py", tmp_path, "de", "--share", 0.4))
 
 
+def test_scaling(run: Run, tmp_path: Path) -> None:
+    arguments = ["--rows", 10, "--dim", 16, "--folder", tmp_path, "--svg", tmp_path / "o.svg"]
+    out = run("scaling.py", *arguments)
+    assert len(re.findall(r"(?m)^\| (exact|cells|IVF) \| 1,024 \| [\d.]+ s \| ", out)) == 3
+    assert (tmp_path / "o.svg").read_bytes().startswith(b"<?xml")
+
+
 def test_mine(run: Run) -> None:
     out = run("mine.py", "--rows", 300, "--dim", 32)
     assert "the same pairs: True" in out

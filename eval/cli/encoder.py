@@ -33,7 +33,9 @@ def encoder_parser(prog: str, tasks: Collection[str] = TASKS) -> argparse.Argume
             module = task.load()
             module.add_arguments(subparser)
             add = subparser.add_argument
-            add("--encoder", default="mini", metavar="SPEC", help="what to measure (default: mini)")
+            if subparser.get_default("encoder") is None:
+                text = "what to measure (default: mini)"
+                add("--encoder", default="mini", metavar="SPEC", help=text)
             add("--json", action="store_true", help="print JSON; figures are fractions from 0 to 1")
             subparser.set_defaults(run=module.run)
     return parser

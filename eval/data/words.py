@@ -64,8 +64,10 @@ def read_words(path: Path) -> Dictionary | ScoredWords:
         line.split(",") if comma else line.split("\t") if "\t" in line else line.split()
         for line in lines
     ]
-    if not rows or len(rows[0]) < 2:
-        raise ValueError(f"{path}: expected two words a line")
+    if not rows:
+        raise ValueError(f"{path}: empty; expected two words a line")
+    if len(rows[0]) < 2:
+        raise ValueError(f"{path} line 1: expected two words a line")
     column = next((rows[0].index(name) for name in _SCORES if name in rows[0]), None)
     if column is not None:
         return _scored(path, rows[1:], column, first=2)

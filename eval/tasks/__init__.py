@@ -1,7 +1,7 @@
-"""The evaluation tasks of ``eval-encoder``: a module and a line in ``TASKS`` for each.
+"""The evaluation tasks of ``adit evaluate``: a module and a line in ``TASKS`` for each.
 
 A task's module has two functions (``TaskModule``). Modules are imported when their task is asked
-for, so that ``eval-encoder --help`` is quick.
+for, so that ``adit evaluate --help`` is quick.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Find the splits, for ``eval-encoder compare``: F1 of those that thresholds are applied to.
+    """Find the splits, for ``adit evaluate compare``: F1 of those that thresholds are applied to.
 
     Raises:
         ValueError: data is missing.
@@ -133,7 +133,7 @@ def _splits(args: argparse.Namespace, pair: str) -> tuple[str, str]:
     for split in (tune, test):
         bucc_files(args.directory, pair, split)  # now, not after an hour of encoding
     if remark is not None:
-        print_note("eval-encoder", f"{pair} is {remark}")
+        print_note("adit evaluate", f"{pair} is {remark}")
     return tune, test
 
 

@@ -77,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"of {', '.join(SEARCHES)}, beside English (default: {' '.join(LANGUAGES)})",
     )
     add("--figure", type=Path, metavar="FILE.svg", help="draw the means of the suites here")
-    parser.set_defaults(encoder=None)
+    parser.set_defaults(encoder="")  # so that there is no --encoder beside these
 
 
 def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
@@ -132,7 +132,7 @@ def _prepared(name: str, data: Path, languages: Sequence[str] | None) -> Suite:
         if not place.exists():
             raise ValueError(f"{place}: there is no such folder; the suite {name} needs it")
     module = TASKS[task].load()
-    parser = argparse.ArgumentParser(prog=f"eval-encoder {task}")
+    parser = argparse.ArgumentParser(prog=f"adit evaluate {task}")
     module.add_arguments(parser)
     parsed = parser.parse_args([str(data / word) if _is_place(word) else word for word in words])
     if languages and name in SEARCHES:
@@ -221,8 +221,9 @@ def _drawn(specs: Sequence[str], means: dict[str, list[Measured]]) -> str:
     rows: dict[str, list[Interval]] = {}
     for name, row in means.items():
         if row[0].figure.percent:
-            rows[name] = []
+            label = f"{name} (error)" if row[0].figure.lower else name
+            rows[label] = []
             for one in row:
                 low, high = interval(one.samples)
-                rows[name].append((100 * one.figure.value, 100 * low, 100 * high))
+                rows[label].append((100 * one.figure.value, 100 * low, 100 * high))
     return interval_chart(rows, specs)

@@ -1,4 +1,4 @@
-"""The part of ``eval-encoder fdr`` on pairs scored by words: thresholds by decoys, and by nothing.
+"""The part of ``adit evaluate fdr`` on pairs scored by words: thresholds by decoys, and by nothing.
 
 By nothing but the scores themselves (``miner.score_calibration``), as ``adit mine --fdr`` does.
 The probabilities that these give are held against gold in another order, too: thresholds of the

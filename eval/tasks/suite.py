@@ -1,7 +1,7 @@
 """What tasks of several figures share: figures with their intervals, one table, one signature.
 
 A suite is prepared once, data read and checked, and can then be measured of any encoder; so
-``eval-encoder compare`` measures the same of several.
+``adit evaluate compare`` measures the same of several.
 """
 
 from __future__ import annotations

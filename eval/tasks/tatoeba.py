@@ -87,7 +87,7 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the sentences, for ``eval-encoder compare``.
+    """Load the sentences, for ``adit evaluate compare``.
 
     Raises:
         ValueError: there are none, or not of a language.

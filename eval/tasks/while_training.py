@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 def tatoeba_error(directory: Path, pairs: Collection[str]) -> Measure:
-    """Measure the error rate of ``eval-encoder tatoeba`` in the languages of the language pairs.
+    """Measure the error rate of ``adit evaluate tatoeba`` in the languages of the language pairs.
 
     Raises:
         ValueError: there are no sentences of any of them in ``directory``, or malformed ones.
@@ -43,7 +43,7 @@ def tatoeba_error(directory: Path, pairs: Collection[str]) -> Measure:
 
 
 def bucc_f1(directory: Path, pairs: Collection[str]) -> Measure:
-    """Measure the F1 that ``eval-encoder bucc`` reports of the split that thresholds are chosen on.
+    """Measure the F1 that ``adit evaluate bucc`` reports of the split that thresholds are tuned on.
 
     It is measured on every language pair in ``directory`` of which both languages are in ``pairs``.
 

@@ -45,7 +45,7 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the texts, for ``eval-encoder compare``: errors of the search into English by ratio.
+    """Load the texts, for ``adit evaluate compare``: errors of the search into English by ratio.
 
     Raises:
         ValueError: data is missing or malformed.

@@ -119,13 +119,13 @@ def _add_evaluation_options(parser: argparse.ArgumentParser) -> None:
         "--tatoeba",
         type=Path,
         metavar="DIR",
-        help="measure the error rate of eval-encoder tatoeba, in the languages of the training",
+        help="measure the error rate of adit evaluate tatoeba, in the languages of the training",
     )
     group.add_argument(
         "--bucc",
         type=Path,
         metavar="DIR",
-        help="measure the F1 of eval-encoder bucc, on the split that thresholds are chosen on",
+        help="measure the F1 of adit evaluate bucc, on the split that thresholds are chosen on",
     )
     group.add_argument(
         "--best-by",

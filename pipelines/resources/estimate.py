@@ -15,7 +15,7 @@ from miner.knn.cost_model import (
     index_cost,
 )
 from miner.knn.machine_trial import measure_machine
-from miner.knn.method import CellSpec, CorpusMethod, auto_method, default_cells
+from miner.knn.method import CellSpec, CorpusMethod, IndexSpec, auto_method, default_cells
 from miner.storage.layout import DOCUMENT, SIDES, SOURCE, TARGET
 from pipelines.context import RunContext
 from pipelines.job import job_of
@@ -116,7 +116,10 @@ def _describe_disk(options: MiningOptions, sizes: Mapping[str, SideSize]) -> str
 
 
 def disk_bytes(options: MiningOptions, sizes: Mapping[str, SideSize]) -> tuple[int, int]:
-    """Estimate the most bytes that the work folder takes, and that the output does as text."""
+    """Estimate the most bytes that the work folder takes, and that the output does as text.
+
+    FAISS's indexes are taken for flat ones, of float32.
+    """
     groups = {
         side: len(group_sizes(-(-size.rows // options.rows_per_shard)))
         for side, size in sizes.items()
@@ -127,7 +130,8 @@ def disk_bytes(options: MiningOptions, sizes: Mapping[str, SideSize]) -> tuple[i
         sentences = size.text + 24 * size.rows
         vectors = size.rows * (8 + size.dim * size.width)
         lists = size.rows * options.k * 12 * (others[side] + 1)  # of each tile, and merged
-        work += sentences + vectors + lists
+        index = size.rows * (4 * size.dim + 8) if isinstance(options.method, IndexSpec) else 0
+        work += sentences + vectors + lists + index
     pairs = _pairs(options, sizes)
     text = sum(size.text / max(1, size.rows) for size in sizes.values())
     return work + PAIR_BYTES * pairs, round((text + 24) * pairs)

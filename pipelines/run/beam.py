@@ -1,7 +1,7 @@
 """The steps of a run, interpreted by Apache Beam: on worker processes here, or on an engine.
 
-Only Create, ParDo and GroupByKey are used, in one line without side inputs or second outputs: every
-runner has them.
+Only Create, ParDo, GroupByKey and Reshuffle are used, in one line without side inputs or second
+outputs: every runner has them.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _transform(step: Step, job: Job, run_id: str, hints: Mapping[str, str]) -> b
     if isinstance(step, Each):
         stage = beam.ParDo(Stage(step, job, run_id))
         return stage.with_resource_hints(**hints) if step.encodes else stage
-    return _Spread(step) if isinstance(step, Spread) else _Gather(step)
+    return _Spread() if isinstance(step, Spread) else _Gather(step)
 
 
 class Stage(beam.DoFn):
@@ -154,10 +154,10 @@ def _of_worker(run_id: str, job: Job) -> StageRunner:
 class _Gather(beam.PTransform):
     """Groups the references of a part by a key into lists."""
 
-    def __init__(self, step: Gather | Spread) -> None:
+    def __init__(self, step: Gather) -> None:
         super().__init__()
         self._key = step.key
-        self._whole = isinstance(step, Gather) and step.whole
+        self._whole = step.whole
 
     def expand(self, references: beam.pvalue.PCollection) -> beam.pvalue.PCollection:
         key, whole = self._key, self._whole
@@ -173,14 +173,8 @@ class _Gather(beam.PTransform):
         return references | beam.Map(keyed) | beam.GroupByKey() | beam.Map(together)
 
 
-class _Spread(_Gather):
-    """Hands each reference to any worker: without it, one stage's worker does the next one's."""
-
-    def expand(self, references: beam.pvalue.PCollection) -> beam.pvalue.PCollection:
-        def apart(group: Of) -> list[Of]:
-            return [Of(group.part, reference) for reference in group.reference]
-
-        return super().expand(references) | beam.FlatMap(apart)
+class _Spread(beam.Reshuffle):
+    """Deals references out to all workers: ``Reshuffle`` itself does nothing on Dask."""
 
 
 def _engine(

@@ -21,12 +21,9 @@ from pipelines.context import RunContext
 from pipelines.job import Job
 from pipelines.options import MiningOptions
 from pipelines.references import (
-    DocumentBatch,
     EmbeddedShard,
     FoundPart,
-    SearchTile,
     Shard,
-    UnindexedShard,
 )
 from pipelines.stages.align import align_pairs
 from pipelines.stages.encode import embed_shard
@@ -92,37 +89,16 @@ class Gather:
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
-    """Hand each reference, by its key, to any worker; else one stage's does the next one's."""
+    """Deal the references out to all workers evenly; else one stage's does the next one's."""
 
     name: str
-    key: Callable[[Any], str]
 
 
 Step: TypeAlias = Each | Gather | Spread
 
 
-def _shard(shard: Shard) -> str:
-    return shard.name
-
-
-def _unindexed(shard: UnindexedShard) -> str:
-    return shard.embedded.shard.name
-
-
-def _tile(tile: SearchTile) -> str:
-    return tile.name
-
-
 def _part(part: FoundPart) -> str:
     return part.embedded.shard.name
-
-
-def _batch(batch: DocumentBatch) -> str:
-    return f"{batch.index}"
-
-
-def _files(files: DocumentFiles) -> str:
-    return files.name
 
 
 def _side(files: DocumentFiles) -> str:
@@ -142,7 +118,7 @@ def _account_of_encoding(embedded: EmbeddedShard) -> Mapping[str, int]:
 
 SPLITTING: tuple[Step, ...] = (
     Each(stage=group_files, many=True),
-    Spread(name="spread files", key=_files),
+    Spread(name="spread files"),
     Each(stage=split_group),
     Gather(name="all files", key=_side, each_corpus=True),
     Each(stage=join_side),
@@ -150,7 +126,7 @@ SPLITTING: tuple[Step, ...] = (
 
 ENCODING: tuple[Step, ...] = (
     Each(stage=read_side, many=True, account=_account_of_reading),
-    Spread(name="spread shards", key=_shard),
+    Spread(name="spread shards"),
     Each(stage=embed_shard, encodes=True, account=_account_of_encoding),
 )
 
@@ -169,11 +145,11 @@ PAIRING: tuple[Step, ...] = (
 SEARCHING: tuple[Step, ...] = (
     Each(stage=prepare_sides, many=True),
     Each(stage=train_side, many=True),
-    Spread(name="spread sides", key=_unindexed),
+    Spread(name="spread sides"),
     Each(stage=fill_index),
     Gather(name="all indexes"),
     Each(stage=cut_tiles, many=True),
-    Spread(name="spread tiles", key=_tile),
+    Spread(name="spread tiles"),
     Each(stage=search_tile, many=True),
     Gather(name="by shard", key=_part, as_many_as=fill_index),
     Each(stage=find_neighbours),
@@ -182,7 +158,7 @@ SEARCHING: tuple[Step, ...] = (
 
 ALIGNING: tuple[Step, ...] = (
     Each(stage=cut_documents, many=True),
-    Spread(name="spread documents", key=_batch),
+    Spread(name="spread documents"),
     Each(stage=align_documents, encodes=True),
     Gather(name="all documents"),
     Each(stage=select_beads),

@@ -20,13 +20,16 @@ import time
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tests.clusters.downloads import Tools
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 300.0
+# Python workers wait so long for their job's next stage, and need not be started for it. By default
+# here it is 2 s, less than a restart takes: a job that is disturbed shall not meet dead ones.
+KEPT = "--environment_cache_millis=30000"
 POOL = "pool"  # the name under which each host's own pool is known to its JVMs
 PR_SET_PDEATHSIG = 1
 HEAP = "-Xmx512m"
@@ -52,7 +55,7 @@ HOSTS = (Host(name="one", address="127.0.0.2"), Host(name="two", address="127.0.
 class Engine:
     """An engine that runs; ``options`` are those of ``adit mine``.
 
-    Its pools are at the port ``pool``; ``conf`` is Flink's configuration, ``master`` Spark's URL.
+    Its pools are at the port ``pool``; ``conf`` is Flink's configuration.
     """
 
     options: list[str]
@@ -154,6 +157,7 @@ def flink(
         ],
         url=url,
         pool=pool,
+        master=f"{home}:{rest}",
         conf=conf,
     )
     wait_for(lambda: len(engine.get("/taskmanagers")["taskmanagers"]) == len(hosts))
@@ -198,6 +202,25 @@ def spark(daemons: Daemons, hosts: Sequence[Host] = HOSTS) -> Iterator[Engine]:
     )
     wait_for(lambda: len(engine.get("/json/")["workers"]) == len(hosts))
     yield engine
+
+
+def with_job_server(daemons: Daemons, name: str, engine: Engine) -> Engine:
+    """Start the job server of Flink or Spark, which then takes all jobs: each need not start it."""
+    (port,) = free_ports(1)
+    home = daemons.home
+    jvm = "--job_server_jvm_properties="
+    command = [
+        *("java", *(word.removeprefix(jvm) for word in engine.options if word.startswith(jvm))),
+        *("-jar", daemons.tools.job_server(name)),
+        *(f"--{name}-master{'-url' * (name == 'spark')}", engine.master),
+        *("--job-host", home.address, "--job-port", str(port), "--artifact-port", "0"),
+        *("--expansion-port", "0", "--artifacts-dir", daemons.folder / f"{name}-staged"),
+    ]
+    java = daemons.java_options(home)
+    daemons.start(f"{name}-job-server", home, command, JDK_JAVA_OPTIONS=java)
+    wait_for(lambda: _listens(home.address, port))
+    endpoint = f"--job_endpoint={home.address}:{port}"
+    return replace(engine, options=[*engine.options, KEPT, endpoint])
 
 
 @contextmanager
@@ -330,7 +353,7 @@ def start_spark(
 def _external(pool: int) -> list[str]:
     return [
         *("--environment_type=EXTERNAL", f"--environment_config={POOL}:{pool}"),
-        "--environment_cache_millis=2000",  # a worker goes on from one stage to the next
+        "--environment_cache_millis=2000",
     ]
 
 

@@ -12,9 +12,11 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from apache_beam.version import __version__ as BEAM  # noqa: N812
@@ -61,8 +63,8 @@ class Tools:
         return self.folder / f"prism-{BEAM}" / "prism"
 
 
-def fetch() -> Tools:
-    """Return the tools, fetching what is missing.
+def fetch(*engines: str) -> Tools:
+    """Return the tools, fetching what is missing of some engines, or of all.
 
     Raises:
         NotToBeHadError: a program is not installed, or a registry does not answer.
@@ -70,31 +72,25 @@ def fetch() -> Tools:
     for program, what in NEEDED.items():
         if shutil.which(program) is None:
             raise NotToBeHadError(f"the test clusters need {what}: install {program}")
-    folder = Path(os.environ.get("ADIT_CLUSTERS", Path.home() / ".cache" / "adit-clusters"))
-    folder.mkdir(parents=True, exist_ok=True)
-    tools = Tools(folder)
-    with (folder / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # others may be fetching, too
-        with ThreadPoolExecutor() as at_once:
-            for done in [at_once.submit(part, tools) for part in (_by_pip, _by_maven, _by_go)]:
-                done.result()
+    tools = Tools(Path(os.environ.get("ADIT_CLUSTERS", Path.home() / ".cache" / "adit-clusters")))
+    tools.folder.mkdir(parents=True, exist_ok=True)
+    parts = {
+        "flink": [
+            (tools.flink.parent, partial(_pip, f"apache-flink-libraries=={FLINK}")),
+            (tools.job_server("flink").parent, partial(_maven, "flink")),
+        ],
+        "spark": [
+            (tools.spark.parent, partial(_pip, f"pyspark=={SPARK}")),
+            (tools.job_server("spark").parent, partial(_maven, "spark")),
+        ],
+        "prism": [(tools.prism.parent, _go)],
+        "operator": [(tools.operator_api.parent, _copy_operator_api)],
+    }
+    with ThreadPoolExecutor() as at_once:
+        wanted = [part for engine in engines or parts for part in parts[engine]]
+        for done in [at_once.submit(_once, *part) for part in wanted]:
+            done.result()
     return tools
-
-
-def _by_pip(tools: Tools) -> None:
-    _once(tools.flink.parent, lambda to: _pip(f"apache-flink-libraries=={FLINK}", to))
-    _once(tools.spark.parent, lambda to: _pip(f"pyspark=={SPARK}", to))
-
-
-def _by_maven(tools: Tools) -> None:
-    """One after the other: Maven's processes would write the same files of its own folder."""
-    for engine in ("flink", "spark"):
-        _once(tools.job_server(engine).parent, lambda to, engine=engine: _maven(engine, to))
-    _once(tools.operator_api.parent, _copy_operator_api)
-
-
-def _by_go(tools: Tools) -> None:
-    _once(tools.prism.parent, _go)
 
 
 def _pom_version() -> str:
@@ -103,14 +99,23 @@ def _pom_version() -> str:
     return hashlib.sha256(JOB_SERVERS.read_bytes()).hexdigest()[:8]
 
 
+@contextmanager
+def _alone(folder: Path, name: str) -> Iterator[None]:
+    """Keep out others, who may be fetching, too."""
+    with (folder / f".{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def _once(folder: Path, make: Callable[[Path], None]) -> None:
-    if folder.exists():
-        return
-    unfinished = folder.with_name(f".{folder.name}")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir()
-    make(unfinished)
-    unfinished.rename(folder)
+    with _alone(folder.parent, folder.name):
+        if folder.exists():
+            return
+        unfinished = folder.with_name(f".{folder.name}")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir()
+        make(unfinished)
+        unfinished.rename(folder)
 
 
 def _pip(requirement: str, to: Path) -> None:
@@ -126,7 +131,7 @@ def _pip(requirement: str, to: Path) -> None:
 
 
 def _maven(engine: str, to: Path) -> None:
-    _run(["mvn", "-B", "-q", "-f", JOB_SERVERS, f"-P{engine}", f"-Dto={to}", "package"])
+    _run_maven(to, "-f", JOB_SERVERS, f"-P{engine}", f"-Dto={to}", "package")
     for path in to.iterdir():  # what the jar was made of
         if path.name != "job-server.jar":
             shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -135,7 +140,12 @@ def _maven(engine: str, to: Path) -> None:
 def _copy_operator_api(to: Path) -> None:
     copy = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
     artifact = f"org.apache.flink:flink-kubernetes-operator-api:{OPERATOR}"
-    _run(["mvn", "-B", "-q", copy, f"-Dartifact={artifact}", f"-DoutputDirectory={to}"])
+    _run_maven(to, copy, f"-Dartifact={artifact}", f"-DoutputDirectory={to}")
+
+
+def _run_maven(to: Path, *words: str | Path) -> None:
+    with _alone(to.parent, "maven"):  # several would write the same files of its own folder
+        _run(["mvn", "-B", "-q", *words])
 
 
 def _go(to: Path) -> None:

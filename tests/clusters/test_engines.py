@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,9 +19,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.clusters]
 
 SAMPLE = ROOT / "eval" / "assets" / "sample" / "de-en"
 LINES = 400
-RUN = "import sys; from pipelines.cli.mine import mine_corpus; sys.exit(mine_corpus())"
 SIDES = (("src", "s"), ("tgt", "t"))
-KINDS = ("words", "cells", "index", "vectors", "documents")
+KINDS = ("cells", "index", "documents")
 
 
 @dataclass(frozen=True)
@@ -55,9 +53,8 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Case]:
     scope = ["--scope=document", f"--document-pairs={articles.pairs}", "--margin-scope=corpus"]
     runs = {
         "words": [*text, "--align", "--filters", "short,length,copied,numbers"],
-        "cells": [*text, "--index", "cells8:probes=3"],
+        "cells": [*world.inputs(), "--index", "cells8:probes=3"],
         "index": [*text, "--index", "IVF8,Flat:nprobe=4"],
-        "vectors": world.inputs(),
         "documents": [
             *(str(articles.folder / f"{name}.jsonl") for _, name in SIDES),
             *(*vectors, *scope),
@@ -66,42 +63,42 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Case]:
     out = folder / "out.jsonl"
     found = {}
     for name, run in runs.items():
-        run += ["--shards", "3", "-q"]
+        run += ["--shards", "4", "-q"]
         assert mine_corpus([*run, "-o", str(out)]) == 0
         found[name] = Case(run, out.read_bytes())
     return found
 
 
-def mine(*arguments: str) -> None:
-    """Run the command in a process of its own, with which its job server ends, too."""
-    subprocess.run([sys.executable, "-c", RUN, *arguments], cwd=ROOT, check=True)
+def shares(work_dir: Path, stage: str) -> list[int]:
+    """How many elements of a stage each worker has done."""
+    noted = [path.read_text(encoding="utf-8") for path in (work_dir / "progress").glob("*.jsonl")]
+    found = [
+        sum(json.loads(line)["stage"] == stage for line in file.splitlines()) for file in noted
+    ]
+    return [share for share in found if share]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_bytes(engine: Engine, cases: dict[str, Case], kind: str, tmp_path: Path) -> None:
+    """And each host does as many shards and tiles as the other."""
     out, work_dir = tmp_path / "out.jsonl", tmp_path / "work"
     own = ["-o", str(out), "--work-dir", str(work_dir)]
-    mine(*cases[kind].run, *own, *engine.options)
+    assert mine_corpus([*cases[kind].run, *own, *engine.options]) == 0
     assert out.read_bytes() == cases[kind].expected
+    if engine.master:  # Prism has one host
+        assert shares(work_dir, "embed_shard") == [4, 4]
+        assert len(set(shares(work_dir, "search_tile"))) == 1
 
 
-def test_growth(engine: Engine, tmp_path: Path) -> None:
-    """A corpus that has grown is mined again in the same folder: as if from nothing."""
-    out, work_dir = tmp_path / "out.jsonl", tmp_path / "work"
-    own = ["-o", str(out), "--work-dir", str(work_dir), "--shards", "2", "-q"]
-    for lines in (100, 150):
-        run = corpora(tmp_path, lines)
-        mine(*run, *own, *engine.options)
-    grown = out.read_bytes()
-    assert mine_corpus([*run, "-o", str(out), "--shards", "2", "-q"]) == 0
-    assert out.read_bytes() == grown
-
-
-def test_everything_in_a_bucket(engine: Engine, cases: dict[str, Case], s3: S3) -> None:
-    run = list(cases["words"].run)
-    for number, side in enumerate(("de", "en")):
-        run[number] = s3.put(f"{side}.txt", Path(run[number]))
+def test_a_corpus_that_grows_in_a_bucket(engine: Engine, cases: dict[str, Case], s3: S3) -> None:
+    """Half is mined by one process; then all by the engine, in the same folder: the same bytes."""
+    case = cases["words"]
+    run = list(case.run)
     own = ["-o", s3.uri("out.jsonl"), "--work-dir", s3.uri("work")]
-    mine(*run, *own, *engine.options)
-    found = place(s3.uri("out.jsonl")).read_bytes()
-    assert found == cases["words"].expected
+    for half, options in ((True, []), (False, engine.options)):
+        for number, side in enumerate(("de", "en")):
+            text = Path(case.run[number]).read_bytes().splitlines(keepends=True)
+            content = b"".join(text[: len(text) // 2] if half else text)
+            run[number] = s3.put(f"{side}.txt", content)
+        assert mine_corpus([*run, *own, *options]) == 0
+    assert place(s3.uri("out.jsonl")).read_bytes() == case.expected

@@ -67,7 +67,8 @@ def make_tasks(setting: Setting, beside: Sequence[ParallelText]) -> Task:
     main = make_task(setting)
     if not beside:
         return main
-    return Mixture(main, {text.name: BESIDE[text.name][1](text, setting) for text in beside})
+    tasks = {text.name: BESIDE[text.name][1](text, setting) for text in beside}
+    return Mixture(setting.options.objective.name, main, tasks)
 
 
 def make_task(setting: Setting) -> Task:

@@ -21,30 +21,30 @@ if TYPE_CHECKING:
 class Mixture(Task):
     """The objective's task and those beside it, which the names of their text tell apart."""
 
-    def __init__(self, main: Task, beside: Mapping[str, Task]) -> None:
+    def __init__(self, objective: str, main: Task, beside: Mapping[str, Task]) -> None:
         super().__init__()
         self.main = main
         self.beside = nn.ModuleDict(beside)
-        self._losses: dict[str, list[float]] = {name: [] for name in beside}
+        self._objective = objective
+        self._losses: dict[str, list[float]] = {name: [] for name in (objective, *beside)}
 
     def loss(
         self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]
     ) -> torch.Tensor:
         """Return the loss of the task that the pairs are of."""
-        if pairs.name not in self._losses:
-            return self.main.loss(model, pairs, rows, sides)
-        task = self.beside[pairs.name]
+        beside = pairs.name in self.beside
+        task = self.beside[pairs.name] if beside else self.main
         assert isinstance(task, Task)
         loss = task.loss(model, pairs, rows, sides)
-        self._losses[pairs.name].append(loss.item())
+        self._losses[pairs.name if beside else self._objective].append(loss.item())
         return loss
 
     def prepare(self, model: Model, pairs: Sequence[TokenPairs]) -> None:
         """Prepare the objective's task with its own pairs."""
-        self.main.prepare(model, [one for one in pairs if one.name not in self._losses])
+        self.main.prepare(model, [one for one in pairs if one.name not in self.beside])
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
-        """Return the mean loss of each task beside that had a batch since the last evaluation."""
+        """Return the mean loss of each task that had a batch since the last evaluation."""
         found = {
             f"{name} loss": float(np.mean(each)) for name, each in self._losses.items() if each
         }

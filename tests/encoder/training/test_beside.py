@@ -228,20 +228,35 @@ def data(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def beside(data: Path, *names: str) -> list[str]:
+    folders = {"nli": f"{data / 'nli'}:0.5"}
+    tasks = [f"{name}={folders.get(name, data / 'dialogues')}" for name in names]
+    return [word for task in tasks for word in ("--task", task)]
+
+
 def command(data: Path, output: str, *options: str) -> list[str]:
+    given = () if "--task" in options else beside(data, "nli", "response")
     return [
         *(str(data / "data"), "-o", str(data / output), "--vocabulary-size", "300"),
         *("--held-out", "50", "--quiet", "--dim", "16", "--batch-size", "32"),
-        *("--task", f"nli={data / 'nli'}:0.5", "--task", f"response={data / 'dialogues'}"),
+        *given,
         *("--evaluate-every", "20", "--steps", "60", "--learning-rate", "0.01", *options),
     ]
 
 
-def test_a_mixture_goes_on_as_if_undisturbed(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert train_encoder(command(data, "whole")) == 0
+@pytest.mark.parametrize(
+    "names", [("response", "nli"), ("quick-thought", "skip-thought", "autoencoding")]
+)
+def test_a_mixture_goes_on_as_if_undisturbed(
+    data: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]
+) -> None:
+    tasks = beside(data, *names)
+    assert train_encoder(command(data, "whole", *tasks)) == 0
     log = [json.loads(line) for line in (data / "whole" / PROGRESS / LOG).open()]
-    assert all(entry["response loss"] > 0 and entry["nli loss"] > 0 for entry in log)
-    assert log[-1]["response loss"] < log[0]["response loss"]
+    for name in ("ranking", *names):
+        assert all(entry[f"{name} loss"] > 0 for entry in log)
+    for name in ("ranking", names[0]):
+        assert log[-1][f"{name} loss"] < log[0][f"{name} loss"]
 
     steps = [0]
     advance = Training.advance
@@ -254,9 +269,9 @@ def test_a_mixture_goes_on_as_if_undisturbed(data: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(Training, "advance", killed)
     with pytest.raises((KeyboardInterrupt, SystemExit)):
-        raise SystemExit(train_encoder(command(data, "halves")))
+        raise SystemExit(train_encoder(command(data, "halves", *tasks)))
     monkeypatch.setattr(Training, "advance", advance)
-    assert train_encoder(command(data, "halves")) == 0
+    assert train_encoder(command(data, "halves", *tasks)) == 0
     for name in ("weights.safetensors", "tokenizer.model"):
         assert (data / "halves" / name).read_bytes() == (data / "whole" / name).read_bytes()
     logs = [

@@ -122,7 +122,7 @@ def test_table_and_figure(data: Path, tmp_path: Path, capsys: Captured) -> None:
     assert lines[-1].startswith("compare|encoders:numbers,forgetful,numbers|interval:paired-")
     root = ElementTree.fromstring(drawn.read_text(encoding="utf-8"))
     texts = [one.text for one in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert {"one", "two", "same", "xsim", "tatoeba"} <= set(texts)
+    assert {"one", "two", "same", "xsim (error)", "tatoeba (error)"} <= set(texts)
     dots = [one for one in root.iter("{http://www.w3.org/2000/svg}circle")]
     assert len(dots) == 3 + 2 * 3
 
@@ -140,6 +140,12 @@ def test_what_cannot_be_compared(
 ) -> None:
     assert eval_encoder(["compare", *arguments, "--data", str(data)]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_encoders_are_named_by_position_alone(data: Path, capsys: Captured) -> None:
+    with pytest.raises(SystemExit):
+        eval_encoder(["compare", "one", "two", "--data", str(data), "--encoder", "one"])
+    assert "unrecognized arguments: --encoder one" in capsys.readouterr().err
 
 
 def test_all_suites_that_are_there(tmp_path: Path, data: Path, capsys: Captured) -> None:

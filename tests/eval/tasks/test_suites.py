@@ -363,9 +363,23 @@ def test_word_similarity(tmp_path: Path, capsys: Captured) -> None:
         assert found[f"{name} rho"]["value"] == pytest.approx(rho, abs=1e-6)
         expected = 2 * r * rho / (r + rho) if min(r, rho) > 0 else 0
         assert found[f"{name} hm"]["value"] == pytest.approx(expected, abs=1e-6)
-    bad = tmp_path / "dictionary.txt"
-    write(bad, [("a", "b")])
-    assert "must begin with its languages" in refused(capsys, "words", bad)
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "message"),
+    [
+        ("dictionary.txt", [("a", "b")], "must begin with its languages"),
+        ("de-en.txt", [], "empty"),
+        ("de-en.txt", [("a",)], "line 1: expected two words"),
+        ("de-en.txt", [("a", "b"), ("c",)], "line 2: expected a word and its translation"),
+        ("en.txt", [("a", "b", 1), ("c", "d")], "line 2: expected two words and a score"),
+    ],
+)
+def test_malformed_words(
+    tmp_path: Path, capsys: Captured, name: str, rows: list[tuple[object, ...]], message: str
+) -> None:
+    write(tmp_path / name, rows)
+    assert message in refused(capsys, "words", tmp_path / name)
 
 
 def test_ranks_of_equal_values_are_their_mean() -> None:

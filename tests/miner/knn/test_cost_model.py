@@ -57,9 +57,10 @@ def test_cells():
 
 def test_an_inverted_file():
     cost = index_cost(PROBLEM, MACHINE, 4096)
-    searched = 2 * 2**39 / 16
-    assert cost.operations > 2 * 256 * searched
-    assert cost.seconds == cost.operations / 1e11 / 2
+    scans, rows = 4 * 2**39 * 256 / 16, (1 << 20) + (1 << 19)
+    products = 4 * 4096 * 256 * rows + 2 * 4096 * 256 * 10 * (2**20 + 2**19)
+    assert cost.operations == pytest.approx(scans + products)
+    assert cost.seconds == pytest.approx((8 * scans + products) / 1e11 / 2)
 
 
 def test_a_tile_within_its_room():

@@ -11,6 +11,7 @@ from pathlib import Path
 import apache_beam as beam
 import pytest
 from apache_beam.pipeline import AppliedPTransform
+from apache_beam.portability.common_urns import composites
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 
 from miner.storage.places import place
@@ -19,9 +20,10 @@ from pipelines.job import Of, job_of
 from pipelines.run import mining as run
 from pipelines.run.beam import build
 from pipelines.run.executor import StageRunner
-from pipelines.run.steps import Each, steps_of
+from pipelines.run.steps import Each, Spread, steps_of
 from tests.pipelines.worlds import World
 
+RESHUFFLE = composites.RESHUFFLE.urn
 PRIMITIVES = (beam.Create, beam.ParDo, beam.GroupByKey)
 
 
@@ -55,6 +57,16 @@ def test_only_create_pardo_and_group_by_key(world: World) -> None:
     assert [label for label in stages if "/" not in label] == [
         step.name for step in steps_of(options) if isinstance(step, Each)
     ]
+
+
+def test_engines_deal_out_what_is_spread(world: World) -> None:
+    """By a transform of their own, which needs no keys and gives each part as many elements."""
+    pipeline = beam.Pipeline(runner=FnApiRunner())
+    options = world.options("out.tsv", world.path("work"))
+    build(pipeline, steps_of(options), job_of(options))
+    parts = pipeline.to_runner_api().components.transforms.values()
+    dealt = {part.unique_name for part in parts if part.spec.urn == RESHUFFLE}
+    assert {step.name for step in steps_of(options) if isinstance(step, Spread)} <= dealt
 
 
 @pytest.mark.parametrize("index", ["exact", "HNSW8"])

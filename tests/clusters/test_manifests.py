@@ -6,13 +6,12 @@ import json
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.clusters.cluster import ROOT
-from tests.clusters.downloads import Tools
+from tests.clusters.conftest import Need
 
 pytestmark = [pytest.mark.slow, pytest.mark.clusters]
 
@@ -25,11 +24,11 @@ def test_the_compose_file_is_one() -> None:
     subprocess.run([*checker, str(DEPLOY / "compose.yaml")], check=True)
 
 
-def test_the_operator_would_take_the_deployment(tools: Tools, tmp_path: Path) -> None:
+def test_the_operator_would_take_the_deployment(need: Need) -> None:
     """By the operator's own definition; what that does not name is refused here, too."""
     yaml = pytest.importorskip("yaml")
     jsonschema = pytest.importorskip("jsonschema")
-    with zipfile.ZipFile(tools.operator_api) as jar:
+    with zipfile.ZipFile(need("operator").operator_api) as jar:
         definition = yaml.load(jar.read(CRD), yaml.CSafeLoader)
     (version,) = definition["spec"]["versions"]
     schema = closed(version["schema"]["openAPIV3Schema"]["properties"]["spec"])
