@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from encoder.known_words import KnownWords
     from encoder.tokenizer import Tokenizer, Tokens
 
+KNOWN_FROM = 4096  # sentences: for fewer, to remember their words takes longer than it saves
 CHUNK_SENTENCES = 16_384  # bounds the memory of one call: ids, pieces and vectors of this many
 
 
@@ -120,7 +121,8 @@ class BagEncoder(BaseEncoder):
 
         The sums are valid until the next call.
         """
-        if len(sentences) and "encoder.compiled" in sys.modules:
+        many = self._known is not None or len(sentences) >= KNOWN_FROM
+        if len(sentences) and many and "encoder.compiled" in sys.modules:
             if self._known is None:
                 from encoder.known_words import KnownWords
 

@@ -6,6 +6,8 @@ import threading
 import numpy as np
 import pytest
 
+import encoder.bag
+import encoder.compiled
 import encoder.known_words
 from encoder import load_encoder
 from encoder.bag import BagEncoder
@@ -139,9 +141,10 @@ def test_compiled_rows_are_those_of_numpy(bundled: BagEncoder, scheme: int) -> N
     assert found.offsets.tolist() == expected.offsets.tolist()
 
 
-def test_threads_may_share_an_encoder(bundled: BagEncoder) -> None:
+def test_threads_may_share_an_encoder(bundled: BagEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
     sentences = odd_sentences(400)
     whole = bundled.encode(sentences)
+    monkeypatch.setattr(encoder.bag, "KNOWN_FROM", 1)
     found: dict[int, np.ndarray] = {}
 
     def encode(start: int) -> None:
@@ -152,5 +155,6 @@ def test_threads_may_share_an_encoder(bundled: BagEncoder) -> None:
         thread.start()
     for thread in threads:
         thread.join()
+    assert bundled._known is not None
     for start, vectors in found.items():
         assert vectors.tobytes() == whole[start : start + 100].tobytes()
