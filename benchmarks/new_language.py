@@ -1,10 +1,11 @@
 """Ways to a new language without parallel text, or with little: what docs/new-language.md says.
 
     python benchmarks/new_language.py words SRC.vec TGT.vec --test DICT --train DICT [--most 10000]
+    ... --starts similarity,adversarial --seeds 5
 
 Word translation, P@1 of the words of DICT that have vectors among all target words, by cosine (NN)
-and CSLS: of a map fitted to the pairs of --train whose source is not in --test, of one fitted to
-identical words, of both after refinement, and with --seeds of adversarial starts after refinement.
+and CSLS, before and after refinement: of a map fitted to the pairs of --train whose source is not
+in --test (supervised), of one fitted to identical words, and of starts that need no word.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from encoder.monolingual.options import MAX_WORDS
 from encoder.monolingual.vec import WordVectors, read_vec
 from eval.metrics.word_translation import translation_ranks
 from miner.mapping.orthogonal import comparable_rows, identical_words, procrustes, refine
+from miner.mapping.similarity import similarity_start
 
 ROUNDS = 5
 
@@ -60,33 +62,39 @@ def words(args: argparse.Namespace) -> None:
         for first, second in read_pairs(args.train)
         if first not in asked and first in places[0] and second in places[1]
     ]
-    starts = {
-        f"supervised, {len(known)} pairs": tuple(np.array(known).T),
-        "identical words": identical_words(source.words, target.words),
+    pairs = {
+        "supervised": tuple(np.array(known).T),
+        "identical": identical_words(source.words, target.words),
     }
-    for name, (rows, columns) in starts.items():
-        matrix = procrustes(source.vectors[rows], target.vectors[columns])
-        print(f"{name} ({len(rows)}): {precision(matrix, source, target, test)}", flush=True)
-        found = refine(source.vectors, target.vectors, matrix, rounds=ROUNDS)
-        print(
-            f"{name} + {ROUNDS} refinements: {precision(found.matrix, source, target, test)}, "
-            f"criterion {found.criterion:.4f}",
-            flush=True,
-        )
-    for seed in range(1, args.seeds + 1):
-        from miner.mapping.adversarial import AdversarialOptions, adversarial_start
+    for name in args.starts.split(","):
+        for seed in [0] if name in pairs else range(1, args.seeds + 1):
+            begun = time.process_time()
+            if name in pairs:
+                rows, columns = pairs[name]
+                matrix = procrustes(source.vectors[rows], target.vectors[columns])
+                title = f"{name}, {len(rows)} pairs"
+            else:
+                matrix = begin(name, source, target, args, seed)
+                title = f"{name}, seed {seed}, {time.process_time() - begun:.0f} s of a core"
+            print(f"{title}: {precision(matrix, source, target, test)}", flush=True)
+            found = refine(source.vectors, target.vectors, matrix, rounds=ROUNDS)
+            print(
+                f"  refined: {precision(found.matrix, source, target, test)}, criterion "
+                f"{found.criterion:.4f}",
+                flush=True,
+            )
 
-        begun = time.monotonic()
-        options = AdversarialOptions(seed=seed, epochs=args.epochs, steps=args.steps)
-        start = adversarial_start(source.vectors, target.vectors, options)
-        found = refine(source.vectors, target.vectors, start.matrix, rounds=ROUNDS)
-        print(
-            f"adversarial, seed {seed}: {precision(start.matrix, source, target, test)}, "
-            f"criterion {start.criterion:.4f}; refined: "
-            f"{precision(found.matrix, source, target, test)}, criterion {found.criterion:.4f}, "
-            f"{time.monotonic() - begun:.0f} s",
-            flush=True,
-        )
+
+def begin(
+    name: str, source: WordVectors, target: WordVectors, args: argparse.Namespace, seed: int
+) -> np.ndarray:
+    """The map of a start that needs no word."""
+    if name == "similarity":
+        return similarity_start(source.vectors, target.vectors, seed=seed).matrix
+    from miner.mapping.adversarial import AdversarialOptions, adversarial_start
+
+    options = AdversarialOptions(seed=seed, epochs=args.epochs, steps=args.steps)
+    return adversarial_start(source.vectors, target.vectors, options).matrix
 
 
 def main() -> None:
@@ -98,7 +106,8 @@ def main() -> None:
     task.add_argument("--test", type=Path, required=True)
     task.add_argument("--train", type=Path, required=True)
     task.add_argument("--most", type=int, default=MAX_WORDS)
-    task.add_argument("--seeds", type=int, default=0)
+    task.add_argument("--starts", default="supervised,identical,similarity")
+    task.add_argument("--seeds", type=int, default=5)
     task.add_argument("--epochs", type=int, default=5)
     task.add_argument("--steps", type=int, default=5000)
     task.set_defaults(run=words)

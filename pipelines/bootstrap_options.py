@@ -25,7 +25,9 @@ class RoundOptions(Checked):
     steps: int = option(2_000, "of the training in a round", within=(1, INFINITE))
     learning_rate: float = option(2e-3, "Adam's, at its highest", within=(0, 1))
     dim: int = option(384, "dimensions", within=(1, INFINITE))
-    vocabulary_size: int = option(16_000, "subwords", within=(1, INFINITE))
+    vocabulary_size: int = option(
+        16_000, "subwords, but at most as many as a round has pairs", within=(1, INFINITE)
+    )
     ngram_rows: int = option(131_072, "vectors that n-grams share", within=(0, INFINITE))
     batch_size: int = option(1024, "pairs in a batch", within=(2, INFINITE))
     held_out: int = option(

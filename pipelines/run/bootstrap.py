@@ -58,7 +58,7 @@ def bootstrap(options: BootstrapOptions, monitor: Monitor) -> list[dict[str, Any
             break
         best = encoder
         if not is_last:
-            encoder = _trained(options, place, monitor)
+            encoder = _trained(options, place, figures["pairs"], monitor)
     if best == options.encoder:
         raise ValueError(
             f"the encoder trained on the pairs of the first round is no better than {best}: "
@@ -151,10 +151,10 @@ def _pairs(options: BootstrapOptions, place: Path, which: str) -> Path:
     return place / PAIRS / f"{which}.{'-'.join(options.languages)}.parquet"
 
 
-def _trained(options: BootstrapOptions, place: Path, monitor: Monitor) -> str:
+def _trained(options: BootstrapOptions, place: Path, pairs: int, monitor: Monitor) -> str:
     """Train an encoder on the pairs of a round, or go on; return its folder."""
     kept = _pairs(options, place, "kept")
-    recipe = _recipe(options, "-".join(options.languages), kept)
+    recipe = _recipe(options, "-".join(options.languages), kept, pairs)
     with monitor.stage("train", recipe.options.steps, "steps") as meter:
         train_encoder(
             recipe,
@@ -221,12 +221,12 @@ def _keep(mined: Path, kept: Path, share: float, by: str) -> dict[str, Any]:
     return {"pairs": len(best), "kept by": by}
 
 
-def _recipe(options: BootstrapOptions, name: str, kept: Path) -> Recipe:
+def _recipe(options: BootstrapOptions, name: str, kept: Path, pairs: int) -> Recipe:
     each = options.each
     files: Sequence[Path] = [kept, *([] if options.known is None else [options.known])]
     return Recipe(
         files={name: tuple(files)},
-        vocabulary_size=each.vocabulary_size,
+        vocabulary_size=min(each.vocabulary_size, pairs),  # few sentences do not have more
         evaluate_every=max(1, each.steps // 4),
         held_out=each.held_out,
         options=training_options(

@@ -179,6 +179,7 @@ def spark(daemons: Daemons, hosts: Sequence[Host] = HOSTS) -> Iterator[Engine]:
         "spark.driver.host": home.address,
         "spark.driver.bindAddress": home.address,
         "spark.task.maxFailures": "8",
+        "spark.locality.wait": "0s",  # elements are small: any free executor may have them
         "spark.network.timeout": "30s",  # until an executor that is silent counts as lost
         "spark.network.timeoutInterval": "10s",
         "spark.executor.heartbeatInterval": "5s",

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from encoder import load_encoder
+from pipelines.bootstrap_options import BootstrapOptions, RoundOptions
 from pipelines.cli.bootstrap import bootstrap_command
 from pipelines.cli.train import train_encoder
+from pipelines.run.bootstrap import _recipe
 from tests.encoder.training.language import made_up_pairs, write_pairs
 
 PAIRS = made_up_pairs(2500, seed=1)
@@ -135,3 +137,17 @@ def test_too_few_pairs_to_train_on_are_refused(
     (tmp_path / "first").symlink_to(place / "first")
     assert call(tmp_path, tmp_path / "out") == 2
     assert "pairs are too few to hold out 50" in capsys.readouterr().err
+
+
+def test_a_round_of_few_pairs_has_few_subwords(tmp_path: Path) -> None:
+    """More than the text of a round allows were an error, and it is not known before."""
+    options = BootstrapOptions(
+        source=tmp_path,
+        target=tmp_path,
+        languages=("xx", "yy"),
+        output=tmp_path,
+        encoder="mini",
+        each=RoundOptions(vocabulary_size=5000),
+    )
+    for pairs, size in ((700, 700), (6000, 5000)):
+        assert _recipe(options, "xx-yy", tmp_path, pairs).vocabulary_size == size
