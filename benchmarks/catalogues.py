@@ -76,14 +76,14 @@ def letters(text: str) -> str:
 
 
 def pairs(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield what a catalogue (.mo) translates, by paragraph, without markup and what is the same."""
+    """Yield what a catalogue (.mo) translates, by paragraph, without markup."""
     for message, translation in translations(path):
         sides = [CONTEXT.sub("", text).split("\0")[0] for text in (message, translation)]
         paragraphs = [side.split("\n\n") for side in sides]
         if len(paragraphs[0]) != len(paragraphs[1]):
             paragraphs = [[side] for side in sides]
-        for one, other in zip(*paragraphs, strict=True):
-            one, other = (" ".join(MARKUP.sub(" ", text).split()) for text in (one, other))
+        for sides in zip(*paragraphs, strict=True):
+            one, other = (" ".join(MARKUP.sub(" ", text).split()) for text in sides)
             if one != other and all(
                 2 < len(text) <= LONGEST and any(map(str.isalpha, text)) for text in (one, other)
             ):

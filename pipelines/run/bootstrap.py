@@ -54,14 +54,17 @@ def bootstrap(options: BootstrapOptions, monitor: Monitor) -> list[dict[str, Any
             "round %d: %d pairs (%s); %d held-out sentences are nearest to their nearest",
             *(number, figures["pairs"], figures["kept by"], figures["mutual"]),
         )
-        if number > 1 and figures["mutual"] <= found[-2]["mutual"]:
+        before = found[-2]["mutual"] if number > 1 else 0
+        if figures["mutual"] < before - math.sqrt(before):
             break
-        best = encoder
+        best = encoder  # of two that chance may tell apart, the one that learnt from more pairs
+        if number > 1 and figures["mutual"] <= before:
+            break
         if not is_last:
             encoder = _trained(options, place, figures["pairs"], monitor)
     if best == options.encoder:
         raise ValueError(
-            f"the encoder trained on the pairs of the first round is no better than {best}: "
+            f"the encoder trained on the pairs of the first round is worse than {best}: "
             f"{options.output} was not written; give other text, or more"
         )
     names = (TOKENIZER, WEIGHTS, CONFIG)

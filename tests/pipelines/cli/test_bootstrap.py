@@ -11,6 +11,8 @@ from encoder import load_encoder
 from pipelines.bootstrap_options import BootstrapOptions, RoundOptions
 from pipelines.cli.bootstrap import bootstrap_command
 from pipelines.cli.train import train_encoder
+from pipelines.progress import Monitor
+from pipelines.run import bootstrap as rounds
 from pipelines.run.bootstrap import _recipe
 from tests.encoder.training.language import made_up_pairs, write_pairs
 
@@ -88,6 +90,37 @@ def test_sealed_rounds_are_not_taken_again_and_a_cut_one_ends_in_the_same_bytes(
     assert (made / "weights.safetensors").read_bytes() == before
     assert (made / "rounds" / "1" / "round.json").stat().st_mtime_ns == stamp
     assert "round 1\t" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("mutual", "best"), [((307, 542, 541, 600), 2), ((307, 542, 500), 1), ((30, 40, 50, 60), 3)]
+)
+def test_rounds_end_where_no_more_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mutual: tuple[int, ...], best: int
+) -> None:
+    figures = iter([{"pairs": 9, "kept by": "fdr", "mutual": count} for count in mutual])
+    trained = iter(range(1, 9))
+
+    def train(*_: object) -> str:
+        folder = tmp_path / str(next(trained))
+        folder.mkdir()
+        for name in ("tokenizer.model", "weights.safetensors", "config.json"):
+            (folder / name).write_text(folder.name)
+        return str(folder)
+
+    monkeypatch.setattr(rounds, "_begin", lambda *_: None)
+    monkeypatch.setattr(rounds, "_mined", lambda *_: next(figures))
+    monkeypatch.setattr(rounds, "_trained", train)
+    options = BootstrapOptions(
+        source="xx",
+        target="yy",
+        output=tmp_path,
+        encoder="first",
+        languages=("xx", "yy"),
+        each=RoundOptions(rounds=3),
+    )
+    rounds.bootstrap(options, Monitor())
+    assert (tmp_path / "weights.safetensors").read_text() == str(best)
 
 
 @pytest.mark.parametrize(
