@@ -81,8 +81,8 @@ def test_pipeline(run: Run, tmp_path: Path) -> None:
 
 
 def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of CLDR's JSON and of message catalogues; what is no name in both languages is left out."""
-    data, cldr, locale = (tmp_path / name for name in ("data", "cldr", "locale"))
+    """Of CLDR's JSON; what is no name in both languages is left out."""
+    data, cldr = (tmp_path / name for name in ("data", "cldr"))
     data.mkdir()
     for name in ("nb-en", "nb-sv"):
         write_pairs(data / f"{name}.tsv.xz", [("a", "b")])
@@ -98,11 +98,7 @@ def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             path = cldr / place
             path.parent.mkdir(parents=True)
             path.write_text(json.dumps(content), "utf-8")
-    catalogue = locale / "nb" / "LC_MESSAGES" / "iso_3166-1.mo"
-    catalogue.parent.mkdir(parents=True)
-    catalogue.write_bytes(made_catalogue({"": "header", "in Europe\4Finland": "Finland\nFin"}))
-    options = ["--cldr", str(cldr), "--catalogues", str(locale)]
-    monkeypatch.setattr(sys, "argv", ["names.py", str(data), *options])
+    monkeypatch.setattr(sys, "argv", ["names.py", str(data), str(cldr)])
     runpy.run_path(str(ROOT / "benchmarks" / "names.py"), run_name="__main__")
     assert sorted(path.name for path in data.glob("names.*")) == ["names.nb-en.tsv.xz"]
     assert lzma.open(data / "names.nb-en.tsv.xz", "rt", encoding="utf-8").read().splitlines() == [
@@ -110,6 +106,36 @@ def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "dog\tdog\tcldr",
         "Norge\tNorway\tcldr",
         "Mars\tMars\tcldr",
+    ]
+
+
+def test_catalogues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By paragraph, without markup, contexts and plurals; what a test set has is left out."""
+    data, tests = tmp_path / "data", tmp_path / "tests"
+    for folder in (data, tests):
+        folder.mkdir()
+    write_pairs(data / "nb-en.tsv.xz", [("a", "b")])
+    (tests / "set").write_text("1\tWho goes there\nFinland\n", "utf-8")
+    for place, messages in (
+        ("games/nb_NO/LC_MESSAGES/wesnoth-lib.mo", {
+            "female^Who <i>rides</i>?\n\nI do.": "Hvem rir?\n\nJeg.",
+            "Who goes there?": "Hvem der?",
+            "One\0Many %d": "En\0Mange %d",
+            "OK": "OK",
+        }),
+        ("names/nb/LC_MESSAGES/iso_3166-1.mo", {"in Europe\4Finland": "Finland\nFin"}),
+        ("other/sv/LC_MESSAGES/iso_3166-1.mo", {"Norway": "Norge"}),
+    ):  # fmt: skip
+        path = tmp_path / "root" / place
+        path.parent.mkdir(parents=True)
+        path.write_bytes(made_catalogue({"": "header", **messages}))
+    options = [str(data), str(tmp_path / "root"), "--but", str(tests)]
+    monkeypatch.setattr(sys, "argv", ["catalogues.py", *options])
+    runpy.run_path(str(ROOT / "benchmarks" / "catalogues.py"), run_name="__main__")
+    (found,) = data.glob("messages.*")
+    assert lzma.open(found, "rt", encoding="utf-8").read().splitlines() == [
+        "Hvem rir?\tWho rides ?\twesnoth",
+        "Jeg.\tI do.\twesnoth",
         "Finland Fin\tFinland\tiso-codes",
     ]
 

@@ -156,7 +156,7 @@ def test_training_begins_with_the_rows_of_another_bag(place: Path, both: Path) -
     ("options", "told"),
     [
         (("--ngram-rows", "299"), "has 400 rows of 32 numbers, and what is trained 399 rows of 32"),
-        (("--architecture", "bilstm", "--objective", "ranking"), "only bags begin with another"),
+        (("--architecture", "bilstm", "--objective", "ranking"), "a network begins with a network"),
     ],
 )
 def test_what_training_cannot_begin_with(

@@ -75,6 +75,7 @@ def test_what_was_written_here_is_not_fetched(s3: S3, fetched: list[str]) -> Non
 def test_what_was_used_least_recently_makes_room(
     s3: S3, fetched: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: (1000, 0, 1000))  # not this disk's
     contents = {name: name.encode() * 100 for name in "abcd"}
     paths = {}
     for name, content in contents.items():
