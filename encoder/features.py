@@ -95,29 +95,29 @@ class Features:
         Returns:
             Numbers of words, from 0, of S sentences; and rows of those W words, pieces first.
         """
-        starts = self.word_starts(tokens)
-        words = Tokens(ids=tokens.ids, offsets=np.append(starts, len(tokens.ids)))
+        words, offsets = self.words(tokens)
         _, first, numbers = np.unique(self._hashes(words), return_index=True, return_inverse=True)
-        sentences = Tokens(
-            ids=numbers.astype(np.int32), offsets=np.searchsorted(starts, tokens.offsets)
-        )
+        sentences = Tokens(ids=numbers.astype(np.int32), offsets=offsets)
         return sentences, self.rows(words.take(first))
 
     def drop_words(self, tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:
         """Leave out each word, with all its pieces, with probability ``rate``."""
-        starts = self.word_starts(tokens)
-        kept = np.repeat(
-            generator.random(len(starts)) >= rate, np.diff(np.append(starts, len(tokens.ids)))
-        )
+        words, _ = self.words(tokens)
+        kept = np.repeat(generator.random(len(words)) >= rate, np.diff(words.offsets))
         before = np.concatenate(([0], np.cumsum(kept)))
         return Tokens(ids=tokens.ids[kept], offsets=before[tokens.offsets])
 
-    def word_starts(self, tokens: Tokens) -> Ids:
-        """Return the places of the pieces that begin a word: int64 (W,)."""
+    def words(self, tokens: Tokens) -> tuple[Tokens, Ids]:
+        """Return sentences' words as lists of pieces, and where each of S sentences begins.
+
+        The latter are places in these words: int64 (S + 1,).
+        """
         begins = np.zeros(len(tokens.ids) + 1, dtype=np.bool_)
         begins[:-1] = self._begins_word[tokens.ids]
         begins[tokens.offsets] = True
-        return np.flatnonzero(begins[:-1])
+        starts = np.flatnonzero(begins[:-1])
+        words = Tokens(ids=tokens.ids, offsets=np.append(starts, len(tokens.ids)))
+        return words, np.searchsorted(starts, tokens.offsets)
 
     def _hashes(self, words: Tokens) -> NDArray[np.uint64]:
         """A number for each word; those of different words are equal once in 2^64."""

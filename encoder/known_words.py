@@ -107,9 +107,7 @@ class KnownWords:
         """Add texts, of few words as those words; return whether there is room for them."""
         tokens = self._tokenizer.encode(texts)
         margins, costs = self._cuts.margins(tokens)
-        starts = self._features.word_starts(tokens)
-        words = Tokens(ids=tokens.ids, offsets=np.append(starts, len(tokens.ids)))
-        offsets = np.searchsorted(starts, tokens.offsets)
+        words, offsets = self._features.words(tokens)
         counts = np.diff(offsets)
         many = counts > MANY
         if many.any():

@@ -8,7 +8,7 @@ from pathlib import Path
 from encoder.monolingual.options import WordOptions
 from miner.storage.places import Place
 
-IDENTICAL, SIMILARITY, ADVERSARIAL = "identical", "similarity", "adversarial"
+STARTS = IDENTICAL, SIMILARITY, ADVERSARIAL = "identical", "similarity", "adversarial"
 VEC = ".vec"
 
 

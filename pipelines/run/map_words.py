@@ -29,7 +29,7 @@ from miner.mapping.similarity import similarity_start
 from miner.storage.corpus.filesets import CorpusReader, corpus_files
 from miner.storage.places import Place
 from miner.threads import in_threads
-from pipelines.mapping_options import ADVERSARIAL, IDENTICAL, SIMILARITY, VEC, MapOptions
+from pipelines.mapping_options import ADVERSARIAL, IDENTICAL, SIMILARITY, STARTS, VEC, MapOptions
 from pipelines.progress import Monitor
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PROGRESS = "training"  # the folder, in the encoder's, that learning goes on from
+OTHERS = f"give a file, {IDENTICAL}, {SIMILARITY} or {ADVERSARIAL}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,10 +145,7 @@ def _known_pairs(
     try:
         lines = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(
-            f"{path}: no dictionary to begin with ({error}); give a file, {IDENTICAL}, "
-            f"{SIMILARITY} or {ADVERSARIAL}"
-        ) from error
+        raise ValueError(f"{path}: no dictionary to begin with ({error}); {OTHERS}") from error
     places = [{word: row for row, word in enumerate(side.words)} for side in (source, target)]
     for number, line in enumerate(lines, start=1):
         if len(line) < 2:
@@ -175,14 +173,8 @@ def _check(options: MapOptions) -> None:
             raise ValueError(f"there is no folder {folder}; create it")
     if options.output.exists() and not options.output.is_dir():
         raise ValueError(f"{options.output}: is a file; the encoder needs a folder")
-    if (
-        options.start not in (IDENTICAL, SIMILARITY, ADVERSARIAL)
-        and not Path(options.start).is_file()
-    ):
-        raise ValueError(
-            f"--start {options.start}: there is no such dictionary; give a file, {IDENTICAL}, "
-            f"{SIMILARITY} or {ADVERSARIAL}"
-        )
+    if options.start not in STARTS and not Path(options.start).is_file():
+        raise ValueError(f"--start {options.start}: there is no such dictionary; {OTHERS}")
 
 
 def _read(options: MapOptions) -> tuple[dict[str, Sequence[str]], dict[str, Side]]:
