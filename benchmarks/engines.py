@@ -4,8 +4,8 @@
 
 mines the corpora with ``--workers 2`` and on Flink with two hosts (their processes are this
 machine's), in turn, the best of several runs; then encodes on one host of one core and on two; then
-searches, each tile a part of its own, with the second host's workers at a quarter of their speed.
-The last two have a search in cells, which is quick. ``--only`` measures one of the three.
+searches in cells, each tile a part of its own, with the second host's workers at a quarter of their
+speed. ``--only`` measures one of the three.
 """
 
 from __future__ import annotations
@@ -51,9 +51,16 @@ def elements(folder: Path, stage: str) -> dict[str, list[tuple[float, float]]]:
     return found
 
 
-def encoding_seconds(folder: Path) -> float:
-    """From the first shard that was begun to the last that was done."""
-    spans = [span for own in elements(folder, "embed_shard").values() for span in own]
+def encoding_seconds(run: list[str], folder: Path) -> float:
+    """From the first shard that was begun to the last that was done; the run is ended then."""
+    subprocess.run(["rm", "-rf", folder / "work"], check=True)
+    own = ["-o", str(folder / "out.tsv"), "--work-dir", str(folder / "work")]
+    with subprocess.Popen([sys.executable, "-c", RUN, *own, *run], cwd=ROOT) as process:
+        spans: list[tuple[float, float]] = []
+        while len(spans) < 2 * int(run[run.index("--shards") + 1]) and process.poll() is None:
+            time.sleep(1)
+            spans = [span for own in elements(folder, "embed_shard").values() for span in own]
+        process.send_signal(signal.SIGINT)
     return max(end for _, end in spans) - min(begun for begun, _ in spans)
 
 
@@ -96,8 +103,7 @@ def hosts(run: list[str], folder: Path, runs: int) -> None:
         with cluster(fetch("flink"), name) as daemons, flink(daemons, HOSTS[:number]) as engine:
             spent = []
             for _ in range(runs):
-                seconds([*run, *QUICK, *engine.options, KEPT, PARTS], folder)
-                spent.append(encoding_seconds(folder))
+                spent.append(encoding_seconds([*run, *engine.options, KEPT, PARTS], folder))
             best.append(min(spent))
     shards = ", ".join(str(len(own)) for own in elements(folder, "embed_shard").values())
     print(f"encoding on one host {best[0]:.1f} s, on two {best[1]:.1f} s", end="")

@@ -30,6 +30,8 @@ from pipelines.resources.fitting import (
     measure_side,
 )
 from pipelines.resources.memory import show_size
+from pipelines.stages.align import decide_score
+from pipelines.stages.language import decide_languages
 from pipelines.stages.shard_groups import group_sizes
 
 PAIR_BYTES = 64  # of the numbers of a pair
@@ -47,8 +49,9 @@ def plan_run(options: MiningOptions) -> str:
         raise ValueError(
             "--plan: is for --scope corpus; what documents cost depends on their sizes"
         )
-    run = RunContext(job_of(options))
     start = time.perf_counter()
+    run = decide_score(decide_languages(RunContext(job_of(options)), remember=False))
+    options = run.options
     load_libraries(run, MAX_TRIED)
     start_up = process_seconds + time.perf_counter() - start
     sizes = {side: measure_side(run, side) for side in SIDES}

@@ -11,6 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from encoder import Encoder
+from encoder.bag import BagEncoder
+from encoder.words import WordEncoder
 from miner.knn.core.rescore import unit_rows
 from miner.knn.cost_model import Problem, rows_per_shard, tile_bytes
 from miner.knn.exact import search_unit_rows
@@ -39,7 +42,7 @@ CHOSEN_BYTES, CHOSEN_LIST_BYTES = 240, 106
 BATCH_BYTES = 128 << 20
 # The vectors of the words of as many pairs as are aligned at a time (miner.word_match.TEXTS).
 WORDS_BYTES = 128 << 20
-# What an encoder keeps of the words it has met (encoder.known_words).
+# What a bag keeps of the words it has met (encoder.known_words).
 KNOWN_BYTES = 144 << 20
 # What allocators keep, and what was measured too small.
 SLACK_BYTES = 160 << 20
@@ -192,14 +195,13 @@ def _stages(options: MiningOptions, sizes: Mapping[str, SideSize]) -> dict[str, 
 def load_libraries(run: RunContext, dim: int) -> int:
     """Load all that a run uses, by a small search; return the bytes this process then holds.
 
-    What an encoder will keep of the words it meets is among them.
+    What encoders will keep of the words they meet is among them.
     """
     import pipelines.run.steps
 
     if not run.options.runs_inside:
         import pipelines.run.beam  # noqa: F401
-    if run.options.source.embeddings is None:
-        run.encoder()
+    known = known_bytes(run)
     if isinstance(run.options.method, IndexSpec):
         import faiss  # noqa: F401
     # Large enough for the compiled loops to be used.
@@ -207,4 +209,20 @@ def load_libraries(run: RunContext, dim: int) -> int:
     search_unit_rows(rows, rows, k=1)
     del rows
     release()
-    return resident_bytes() + (KNOWN_BYTES if run.options.source.embeddings is None else 0)
+    return resident_bytes() + known
+
+
+def known_bytes(run: RunContext) -> int:
+    """Load the encoders of a run whose languages and score are decided.
+
+    Returns:
+        The bytes that its bags will keep of the words they meet: one covers the twelve languages,
+        another all others.
+    """
+    encoders: list[Encoder | WordEncoder] = []
+    if run.options.source.embeddings is None:
+        encoders += [run.of(part).side_encoder(side) for part, side in run.job.corpora]
+    for pair in map(run.of, run.job.pairs):
+        if pair.options.score != MARGIN:
+            encoders += pair.word_encoders()
+    return KNOWN_BYTES * len({id(each) for each in encoders if isinstance(each, BagEncoder)})

@@ -173,8 +173,17 @@ class _Gather(beam.PTransform):
         return references | beam.Map(keyed) | beam.GroupByKey() | beam.Map(together)
 
 
-class _Spread(beam.Reshuffle):
-    """Deals references out to all workers: ``Reshuffle`` itself does nothing on Dask."""
+class _Spread(beam.PTransform):
+    """Deals references out to all workers.
+
+    By ``Reshuffle``, which does nothing on Dask, nor on Flink if the last shuffle was one, too:
+    Flink takes what a worker made of rows that were dealt out as dealt out itself. Both are helped
+    by groups, of which ``Reshuffle`` evens out the sizes.
+    """
+
+    def expand(self, references: beam.pvalue.PCollection) -> beam.pvalue.PCollection:
+        groups = references | beam.Map(lambda element: (str(element), element)) | beam.GroupByKey()
+        return groups | beam.FlatMap(lambda group: group[1]) | beam.Reshuffle()
 
 
 def _engine(

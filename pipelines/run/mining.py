@@ -61,13 +61,13 @@ def run_steps(job: Job, steps: Sequence[Step], monitor: Monitor | None = None) -
     if options.source.embeddings is None:
         threading.Thread(target=identifier, daemon=True).start()  # loads while the encoder does
         run = run.fixed(precision=run.encoder().precision)
-    run = run.fixed(rows_per_shard=fit_shards(run))
     options.work_dir.mkdir(parents=True, exist_ok=True)
     with sole_run(options.work_dir), cache.folder_of_run() as own:
         _sweep(options)
         begin(run.folder, sources_of_elements(steps, run.job))
         run.monitor.started()
         run = decide_score(decide_languages(run))
+        run = run.fixed(rows_per_shard=fit_shards(run))
         if run.options.runs_inside:
             execute(run, steps)
             return

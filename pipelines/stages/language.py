@@ -29,10 +29,10 @@ logger = logging.getLogger(__name__)
 CONTRADICTED = 0.1  # share of a sample below which a corpus is not in the language it should be in
 
 
-def decide_languages(run: RunContext) -> RunContext:
+def decide_languages(run: RunContext, *, remember: bool = True) -> RunContext:
     """Return the run with the languages of its corpora, and warn of what a user should know.
 
-    Nothing is looked at where nothing hangs on it: no encoder is used, for vectors are given.
+    They are written into the work folder unless ``remember`` is false. Nothing is looked at where nothing hangs on it: no encoder is used, for vectors are given.
     """
     options = run.options
     if options.source.embeddings is not None and options.score == MARGIN:
@@ -43,7 +43,7 @@ def decide_languages(run: RunContext) -> RunContext:
         own = run.of(name)
         new = [side for side in SIDES if own.options.side(side).path not in seen]
         for side in new:
-            seen[own.options.side(side).path] = _seen_languages(own, side)
+            seen[own.options.side(side).path] = _seen_languages(own, side, remember=remember)
         source, target = (
             replace(corpus, shares=seen[corpus.path])
             for corpus in (own.options.source, own.options.target)
@@ -54,7 +54,7 @@ def decide_languages(run: RunContext) -> RunContext:
     return run.decided(parts)
 
 
-def _seen_languages(run: RunContext, side: str) -> dict[str, float]:
+def _seen_languages(run: RunContext, side: str, *, remember: bool) -> dict[str, float]:
     """Return the shares of languages at the corpus's beginning, as before if that is the same."""
     corpus = run.options.side(side)
     path, texts = run.folder.seen_languages(side), beginning(corpus.path, corpus.input_format)
@@ -64,6 +64,8 @@ def _seen_languages(run: RunContext, side: str) -> dict[str, float]:
             shares: dict[str, float] = known["shares"]
             return shares
     shares = language_shares(texts)
+    if not remember:
+        return shares
     seen = {"texts": len(texts), "sha256": _digest(texts), "shares": shares}
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_file(path) as temporary:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from pipelines.context import RunContext
+from pipelines.job import job_of
 from pipelines.options import ROWS_PER_SHARD
-from pipelines.resources.fitting import fit_shards
+from pipelines.resources.fitting import KNOWN_BYTES, fit_shards, known_bytes
 from pipelines.resources.memory import parse_size, show_size
 from tests.pipelines.conftest import Refused
 from tests.pipelines.worlds import World, make_world, write_lines
@@ -87,6 +90,28 @@ def test_shards_follow_from_memory(world: World, monkeypatch: pytest.MonkeyPatch
     assert fit_shards(run) == ROWS_PER_SHARD
     monkeypatch.setattr("pipelines.resources.memory.physical_bytes", lambda: 1700 << 20)
     assert 1 << 14 < fit_shards(run) < ROWS_PER_SHARD
+
+
+@pytest.mark.parametrize(
+    ("languages", "given", "score", "bags"),
+    [
+        (("de", "en"), False, "words", 1),
+        (("pl", "en"), False, "margin", 2),
+        (("pl", "sv"), False, "words", 1),
+        (("pl", "en"), True, "words", 2),
+        (("pl", "en"), True, "margin", 0),
+    ],
+)
+def test_each_bag_keeps_words(
+    world: World, languages: tuple[str, str], *, given: bool, score: str, bags: int
+) -> None:
+    options = world.run("out.tsv", world.path("work")).options
+    source, target = (
+        replace(side, language=code, embeddings=side.embeddings if given else None)
+        for side, code in zip((options.source, options.target), languages, strict=True)
+    )
+    run = RunContext(job_of(replace(options, source=source, target=target, score=score)))
+    assert known_bytes(run) == bags * KNOWN_BYTES
 
 
 @pytest.fixture(scope="module")
