@@ -32,7 +32,8 @@ CONTRADICTED = 0.1  # share of a sample below which a corpus is not in the langu
 def decide_languages(run: RunContext, *, remember: bool = True) -> RunContext:
     """Return the run with the languages of its corpora, and warn of what a user should know.
 
-    They are written into the work folder unless ``remember`` is false. Nothing is looked at where nothing hangs on it: no encoder is used, for vectors are given.
+    They are written into the work folder unless ``remember`` is false. Nothing is looked at where
+    nothing hangs on it: no encoder is used, for vectors are given.
     """
     options = run.options
     if options.source.embeddings is not None and options.score == MARGIN:

@@ -11,7 +11,7 @@ from pathlib import Path
 import apache_beam as beam
 import pytest
 from apache_beam.pipeline import AppliedPTransform
-from apache_beam.portability.common_urns import composites
+from apache_beam.portability.common_urns import composites, primitives
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 
 from miner.storage.places import place
@@ -60,13 +60,20 @@ def test_only_create_pardo_and_group_by_key(world: World) -> None:
 
 
 def test_engines_deal_out_what_is_spread(world: World) -> None:
-    """By a transform of their own, which needs no keys and gives each part as many elements."""
+    """By a transform of their own, which gives each part as many elements.
+
+    After another such shuffle Flink leaves it out, so groups come first.
+    """
     pipeline = beam.Pipeline(runner=FnApiRunner())
     options = world.options("out.tsv", world.path("work"))
     build(pipeline, steps_of(options), job_of(options))
     parts = pipeline.to_runner_api().components.transforms.values()
-    dealt = {part.unique_name for part in parts if part.spec.urn == RESHUFFLE}
-    assert {step.name for step in steps_of(options) if isinstance(step, Spread)} <= dealt
+    urns = {part.unique_name: part.spec.urn for part in parts}
+    spread = [step.name for step in steps_of(options) if isinstance(step, Spread)]
+    assert spread
+    for name in spread:
+        assert urns[f"{name}/GroupByKey"] == primitives.GROUP_BY_KEY.urn
+        assert urns[f"{name}/Reshuffle"] == RESHUFFLE
 
 
 @pytest.mark.parametrize("index", ["exact", "HNSW8"])
