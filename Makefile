@@ -61,7 +61,8 @@ coverage: $(INSTALLED) ## Tests with line coverage
 
 clusters: export OMP_NUM_THREADS = 1
 clusters: $(INSTALLED) ## Start Flink, Spark and Prism here, run the graph on them, end them
-	@$(BIN)/python -m pytest --quiet -rs -m clusters tests/clusters
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup --quiet -rs \
+		-m clusters tests/clusters
 
 format: $(INSTALLED) ## Sort imports, mend what ruff can, format
 	@$(BIN)/ruff check --fix-only --quiet

@@ -1,9 +1,10 @@
 """Vectors to pairs, side by side with what LASER's mine_bitexts does.
 
     python benchmarks/mine.py --rows 32768 --dim 1024
+    python benchmarks/mine.py --rows 100000 --vectors de.npy en.npy
 
-mines random vectors, a third of them with a noisy copy on the other side, by `miner.mine` and by a
-re-creation of the reference: two FAISS flat searches, a Python loop that scores each candidate with
+mines random vectors, a third of them with a noisy copy on the other side, or those of files, by
+`miner.mine` and by a re-creation of the reference: two FAISS flat searches, a Python loop that scores each candidate with
 a dot product, and a greedy one-to-one choice. Prints seconds, their ratio, and whether the pairs
 are the same.
 """
@@ -20,7 +21,7 @@ import numpy as np
 import torch
 
 from miner import mine
-from worlds import make_sides
+from worlds import load_sides, make_sides
 
 
 def reference(x: np.ndarray, y: np.ndarray, k: int) -> list[tuple[float, int, int]]:
@@ -70,8 +71,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rows", type=int, default=32_768)
     parser.add_argument("--dim", type=int, default=1024)
+    parser.add_argument("--vectors", nargs=2, metavar=("SRC", "TGT"), help=".npy files")
     args = parser.parse_args()
-    x, y = make_sides("random", args.rows, args.dim)
+    if args.vectors:
+        x, y = load_sides(args.vectors, args.rows)
+    else:
+        x, y = make_sides("random", args.rows, args.dim)
     mine(x[:8192], y[:8192])  # compiles
     start = time.perf_counter()
     ours = mine(x, y)
@@ -82,9 +87,7 @@ def main() -> int:
     same = set(zip(ours.source.tolist(), ours.target.tolist(), strict=True)) == {
         (source, target) for _, source, target in theirs
     }
-    print(
-        f"{args.rows:,} x {args.rows:,} x {args.dim}, {torch.get_num_threads()} threads, ", end=""
-    )
+    print(f"{len(x):,} x {len(y):,} x {x.shape[1]}, {torch.get_num_threads()} threads, ", end="")
     print(platform.machine())
     print(f"miner.mine     {our_seconds:7.1f} s")
     print(f"reference      {their_seconds:7.1f} s  {their_seconds / our_seconds:.2f} times ours")

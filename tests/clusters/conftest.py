@@ -23,6 +23,14 @@ from tests.s3 import ENVIRONMENT
 Need: TypeAlias = Callable[[str], Tools]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let one process of pytest have all that is on Flink, and another the rest (loadgroup)."""
+    for item in items:
+        if item.get_closest_marker("clusters"):
+            others = "spark" in item.name or "prism" in item.name
+            item.add_marker(pytest.mark.xdist_group("others" if others else "flink"))
+
+
 @pytest.fixture(scope="session")
 def need() -> Iterator[Need]:
     """What an engine is made of; without it, its tests are skipped.

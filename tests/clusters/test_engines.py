@@ -80,14 +80,15 @@ def shares(work_dir: Path, stage: str) -> list[int]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_bytes(engine: Engine, cases: dict[str, Case], kind: str, tmp_path: Path) -> None:
-    """And on Flink each host does as many shards and tiles as the other."""
+    """And on Flink each host does about as many shards and tiles as the other."""
     out, work_dir = tmp_path / "out.jsonl", tmp_path / "work"
     own = ["-o", str(out), "--work-dir", str(work_dir)]
     assert mine_corpus([*cases[kind].run, *own, *engine.options]) == 0
     assert out.read_bytes() == cases[kind].expected
     if "FlinkRunner" in engine.options:  # an executor of Spark takes two parts if they are short
-        assert shares(work_dir, "embed_shard") == [4, 4]
-        assert len(set(shares(work_dir, "search_tile"))) == 1
+        for stage in ("embed_shard", "search_tile"):
+            one, other = shares(work_dir, stage)
+            assert abs(one - other) <= 2  # each of two parts deals its own out in turn
 
 
 def test_a_corpus_that_grows_in_a_bucket(engine: Engine, cases: dict[str, Case], s3: S3) -> None:
