@@ -4,9 +4,9 @@
     python benchmarks/mine.py --rows 100000 --vectors de.npy en.npy
 
 mines random vectors, a third of them with a noisy copy on the other side, or those of files, by
-`miner.mine` and by a re-creation of the reference: two FAISS flat searches, a Python loop that scores each candidate with
-a dot product, and a greedy one-to-one choice. Prints seconds, their ratio, and whether the pairs
-are the same.
+`miner.mine` and by a re-creation of the reference: two FAISS flat searches, a Python loop that
+scores each candidate with a dot product, and a greedy one-to-one choice. Prints seconds, their
+ratio, and whether the pairs are the same.
 """
 
 from __future__ import annotations
