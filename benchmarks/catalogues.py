@@ -1,7 +1,8 @@
-"""Translated messages of programs as parallel text: games, maps, an office suite, names of places.
+"""Translated messages of programs as parallel text: games, maps, an office suite, wikis, help.
 
 apt-get download iso-codes libgweather-4-common wesnoth-1.16-data freeciv-data widelands-data \
-    warzone2100-data kgeography-data kstars-data kalzium-data libreoffice-l10n-XX ...
+    warzone2100-data kgeography-data kstars-data kalzium-data libreoffice-l10n-XX ... \
+    mediawiki libreoffice-help-XX firefox-esr-l10n-XX libreoffice-help-en-us firefox-esr-l10n-en-gb
 for package in *.deb; do dpkg-deb -x $package ROOT; done
 python benchmarks/catalogues.py DATA ROOT --but TESTS
 
@@ -13,9 +14,12 @@ as many. Sentences of the test sets in TESTS are left out: by their letters and 
 from __future__ import annotations
 
 import argparse
+import html
+import json
 import lzma
 import re
 import struct
+import zipfile
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,9 +41,23 @@ CORPORA = {  # by what a catalogue's path has
 }
 NAMES = "iso-codes", "gweather"  # are no sentences: a test set may have them
 LONGEST = 600  # characters
-CODES = {"nb_NO": "nb"}
+KEYED = {  # texts by key, a file for each language, and the English one of them
+    "mediawiki": (re.compile(r"/mediawiki/.*/i18n/(?:.*/)?([^/]+)\.json$"), "en"),
+    "mozilla": (re.compile(r"/langpack-([\w-]+)@.*\.xpi$"), "en-GB"),
+    "libreoffice-help": (re.compile(r"/libreoffice/help/([\w-]+)/text/.*\.html$"), "en-US"),
+}
+REGION = re.compile("[-_](NO|SE|AM|NL|IE|IN|PK|cyrl|ec)$")  # that says nothing of the language
 CONTEXT = re.compile(r".*\x04|^[^\s^]*( [^\s^]+){0,4}\^", re.DOTALL)  # of a message, before it
-MARKUP = re.compile(r"<[^>]*>|\([~_&]\w\)|\$[\w|.]+|%\d*\$?[-\d.]*[a-z]|%[A-Z]+|[~_&](?=\w)")
+MOZILLA = {  # key and text, by a file's suffix
+    "ftl": re.compile(r"^([\w-]+| +\.[\w-]+) =[ \t]*(.*(?:\n+ +[^\s.}*[].*)*)", re.MULTILINE),
+    "properties": re.compile(r"^([\w.-]+) *= *(.+)", re.MULTILINE),
+    "dtd": re.compile(r'<!ENTITY\s+([\w.-]+)\s+"([^"]*)"'),
+}
+HELP = re.compile(r'<(?:p|h\d) id="([^"]+)"[^>]*>(.*?)</(?:p|h\d)>', re.DOTALL)
+FORMS = re.compile(r"\{\{[^{}]*[:|]([^{}|]+)\}\}|\[\[(?:[^][|]*\|)?([^][|]+)\]\]")
+MARKUP = re.compile(
+    r"<[^>]*>|\{+[^{}]*\}+|''+|\([~_&]\w\)|\$[\w|.]+|%\d*\$?[-\d.]*[a-zS]|%[A-Z]+|[~_&](?=\w)"
+)
 
 
 def main() -> None:
@@ -55,19 +73,18 @@ def main() -> None:
         if path.is_file()
         for line in path.read_text(encoding="utf-8", errors="replace").split("\n")
     }
+    languages = {
+        pair.removesuffix("-en") for pair in find_parallel_text(args.data) if pair.endswith("-en")
+    }
     found: dict[str, dict[tuple[str, str, str], None]] = defaultdict(dict)
-    for path in sorted(args.root.rglob("LC_MESSAGES/*.mo")):
-        below = str(path.relative_to(args.root))
-        corpus = next(name for part, name in CORPORA.items() if part in below)
-        language = CODES.get(path.parts[-3], path.parts[-3])
-        for message, translation in pairs(path):
+    for read in (catalogues, keyed):
+        for language, corpus, message, translation in read(args.root, languages):
             if corpus in NAMES or tests.isdisjoint({letters(message), letters(translation)}):
                 found[language][translation, message, corpus] = None
-    for pair in find_parallel_text(args.data):
-        language, _, other = pair.partition("-")
-        if other == "en" and language in found:
-            text = "".join("\t".join(row) + "\n" for row in found[language])
-            (args.data / f"messages.{pair}.tsv.xz").write_bytes(lzma.compress(text.encode()))
+    for language in languages & set(found):
+        text = "".join("\t".join(row) + "\n" for row in found[language])
+        path = args.data / f"messages.{language}-en.tsv.xz"
+        path.write_bytes(lzma.compress(text.encode(), preset=1))
 
 
 def letters(text: str) -> str:
@@ -75,29 +92,79 @@ def letters(text: str) -> str:
     return "".join(filter(str.isalnum, text.lower()))
 
 
-def pairs(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield what a catalogue (.mo) translates, by paragraph, without markup."""
-    for message, translation in translations(path):
-        sides = [CONTEXT.sub("", text).split("\0")[0] for text in (message, translation)]
-        paragraphs = [side.split("\n\n") for side in sides]
-        if len(paragraphs[0]) != len(paragraphs[1]):
-            paragraphs = [[side] for side in sides]
-        for sides in zip(*paragraphs, strict=True):
-            one, other = (" ".join(MARKUP.sub(" ", text).split()) for text in sides)
-            if one != other and all(
-                2 < len(text) <= LONGEST and any(map(str.isalpha, text)) for text in (one, other)
-            ):
-                yield one, other
+def catalogues(root: Path, languages: set[str]) -> Iterator[tuple[str, str, str, str]]:
+    """Yield language, corpus, message and translation of the catalogues (.mo) in a folder."""
+    for path in sorted(root.rglob("LC_MESSAGES/*.mo")):
+        if (language := REGION.sub("", path.parts[-3])) not in languages:
+            continue
+        below = str(path.relative_to(root))
+        corpus = next(name for part, name in CORPORA.items() if part in below)
+        for sides in translations(path):
+            message, translation = (CONTEXT.sub("", text).split("\0")[0] for text in sides)
+            for pair in paragraphs(message, translation):
+                yield language, corpus, *pair
+
+
+def keyed(root: Path, languages: set[str]) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the same of files with a text for each key, beside which is an English one."""
+    paths = sorted(root.rglob("*"))
+    for corpus, (place, english) in KEYED.items():
+        originals: dict[Path, dict[str, str]] = {}
+        for path in paths:
+            match = place.search(str(path))
+            if not match or (language := REGION.sub("", match[1])) not in languages:
+                continue
+            original = Path(f"{path}"[: match.start(1)] + english + f"{path}"[match.end(1) :])
+            if original.is_file():
+                if original not in originals:
+                    originals[original] = texts(original, english)
+                for key, translation in texts(path, match[1]).items():
+                    for pair in paragraphs(originals[original].get(key, ""), translation):
+                        yield language, corpus, *pair
+
+
+def texts(path: Path, language: str) -> dict[str, str]:
+    """Return the texts of a file by their keys: MediaWiki's, an extension's of Mozilla, or help."""
+    if path.suffix == ".json":
+        content = json.loads(path.read_bytes())
+        return {key: text for key, text in content.items() if isinstance(text, str)}
+    if path.suffix == ".html":
+        return {key: html.unescape(text) for key, text in HELP.findall(path.read_text("utf-8"))}
+    found = {}
+    with zipfile.ZipFile(path) as archive:
+        for name in archive.namelist():
+            if pattern := MOZILLA.get(name.rpartition(".")[2]):
+                content = archive.read(name).decode("utf-8", "replace")
+                file = message = name.replace(f"/{language}/", "/")
+                for match in pattern.finditer(content):
+                    if not match[1].startswith(" "):  # else an attribute of the message before
+                        message = file + match[1]
+                    found[message + match[1]] = match[2]
+    return found
+
+
+def paragraphs(message: str, translation: str) -> Iterator[tuple[str, str]]:
+    """Yield a message and its translation by paragraph, without markup."""
+    split = [side.split("\n\n") for side in (message, translation)]
+    if len(split[0]) != len(split[1]):
+        split = [[message], [translation]]
+    for sides in zip(*split, strict=True):
+        one, other = (" ".join(MARKUP.sub(" ", FORMS.sub(r"\1\2", text)).split()) for text in sides)
+        if one != other and all(
+            2 < len(text) <= LONGEST and any(map(str.isalpha, text)) for text in (one, other)
+        ):
+            yield one, other
 
 
 def translations(path: Path) -> Iterator[tuple[str, str]]:
     """Yield the messages of a catalogue (.mo) with their translations."""
     content = path.read_bytes()
-    count, messages, translated = struct.unpack_from("<3I", content, 8)
+    order = "<" if content[0] == 0xDE else ">"  # of a number's bytes, by the first one
+    count, messages, translated = struct.unpack_from(f"{order}3I", content, 8)
     for number in range(1, count):  # the first is the header
         pair = []
         for table in (messages, translated):
-            length, start = struct.unpack_from("<2I", content, table + 8 * number)
+            length, start = struct.unpack_from(f"{order}2I", content, table + 8 * number)
             pair.append(content[start : start + length].decode("utf-8", "replace"))
         yield pair[0], pair[1]
 

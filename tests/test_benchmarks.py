@@ -10,6 +10,7 @@ import runpy
 import struct
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -128,7 +129,8 @@ def test_catalogues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ):  # fmt: skip
         path = tmp_path / "root" / place
         path.parent.mkdir(parents=True)
-        path.write_bytes(made_catalogue({"": "header", **messages}))
+        order = ">" if "names" in place else "<"
+        path.write_bytes(made_catalogue({"": "header", **messages}, order))
     options = [str(data), str(tmp_path / "root"), "--but", str(tests)]
     monkeypatch.setattr(sys, "argv", ["catalogues.py", *options])
     runpy.run_path(str(ROOT / "benchmarks" / "catalogues.py"), run_name="__main__")
@@ -188,14 +190,52 @@ def made_dictionary(folder: Path, name: str, entries: list[str]) -> None:
     (folder / f"freedict-{name}.dict.dz").write_bytes(gzip.compress(text))
 
 
-def made_catalogue(messages: dict[str, str]) -> bytes:
+def test_texts_by_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of MediaWiki, of extensions of Mozilla's programs, and of an office suite's help."""
+    data, root = tmp_path / "data", tmp_path / "root"
+    data.mkdir()
+    write_pairs(data / "nb-en.tsv.xz", [("a", "b")])
+    for language, word, several in (("en", "page", "pages"), ("nb", "side", "sider")):
+        wiki = {"@metadata": {}, "n": f"{{{{PLURAL:$1|{word}|{several}}}}} [[x|{word}]]"}
+        path = root / "mediawiki" / "extensions" / "i18n" / f"{language}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(wiki), "utf-8")
+    for language, region, word in (("en", "GB", "Close"), ("nb", "NO", "Lukk"), ("sv", "SE", "St")):
+        with zipfile.ZipFile(root / f"langpack-{language}-{region}@x.org.xpi", "w") as archive:
+            place = f"chrome/{language}-{region}/a"
+            label = f"  .label = {word} {{ -name }}\n  long\nb = {word} b\n  .label = {word} c\n"
+            archive.writestr(f"{place}.ftl", f"# {word}\na =\n{label}")
+            archive.writestr(f"{place}.properties", f"p={word} %1$S p\n")
+            archive.writestr(f"{place}.dtd", f'<!ENTITY d "{word} d">')
+    for language, word in (("en-US", "File"), ("nb", "Fil")):
+        path = root / "libreoffice" / "help" / language / "text" / "a.html"
+        path.parent.mkdir(parents=True)
+        path.write_text(f'<p id="1" class="x"><b>{word}</b> &gt; a</p><p>None</p>', "utf-8")
+    monkeypatch.setattr(sys, "argv", ["catalogues.py", str(data), str(root), "--but", str(data)])
+    runpy.run_path(str(ROOT / "benchmarks" / "catalogues.py"), run_name="__main__")
+    (found,) = data.glob("messages.*")
+    assert lzma.open(found, "rt", encoding="utf-8").read().splitlines() == [
+        "sider side\tpages page\tmediawiki",
+        "Lukk long\tClose long\tmozilla",
+        "Lukk b\tClose b\tmozilla",
+        "Lukk c\tClose c\tmozilla",
+        "Lukk p\tClose p\tmozilla",
+        "Lukk d\tClose d\tmozilla",
+        "Fil > a\tFile > a\tlibreoffice-help",
+    ]
+
+
+def made_catalogue(messages: dict[str, str], order: str = "<") -> bytes:
     """Write a message catalogue as GNU gettext does: two tables of lengths and places, texts."""
     texts = [text.encode() for part in (messages.keys(), messages.values()) for text in part]
     start = 28 + 8 * len(texts)
-    header = struct.pack("<7I", 0x950412DE, 0, len(messages), 28, 28 + 4 * len(texts), 0, start)
+    header = struct.pack(
+        f"{order}7I", 0x950412DE, 0, len(messages), 28, 28 + 4 * len(texts), 0, start
+    )
     places = (start + sum(len(text) + 1 for text in texts[:number]) for number in range(len(texts)))
     table = (
-        struct.pack("<2I", len(text), place) for text, place in zip(texts, places, strict=True)
+        struct.pack(f"{order}2I", len(text), place)
+        for text, place in zip(texts, places, strict=True)
     )
     return header + b"".join(table) + b"".join(text + b"\0" for text in texts)
 
