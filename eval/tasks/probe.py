@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections import Counter
+import logging
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from encoder import Encoder
+
+logger = logging.getLogger(__name__)
 
 FILES = {
     "SentLen": "sentence_length",
@@ -118,6 +121,16 @@ def _read(path: Path) -> Examples:
     for part in (TRAIN, DEV, TEST):
         if not examples.part(part).any():
             raise ValueError(f"{path}: no line of the part {part}; expected tr, va and te")
+    labels = defaultdict(set)
+    for sentence, label in zip(*examples.sides, examples.labels, strict=True):
+        labels[sentence].add(label)
+    if torn := sum(len(each) > 1 for each in labels.values()):
+        logger.warning(
+            "%s: %d of %d different sentences have several labels: nothing can tell these apart",
+            path,
+            torn,
+            len(labels),
+        )
     return examples
 
 

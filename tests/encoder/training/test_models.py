@@ -14,6 +14,7 @@ from encoder import load_encoder
 from encoder.bag import BagEncoder
 from encoder.checkpoint import WEIGHTS
 from encoder.features import Features
+from encoder.laser.transformer import Layer, within
 from encoder.tokenizer import Tokenizer
 from encoder.training.architectures import make_model
 from encoder.training.architectures.bag import Bag, bag_sums
@@ -99,3 +100,19 @@ def test_a_network_of_ngrams_is_saved_as_an_ordinary_one(
     loaded = load_encoder(str(tmp_path / "out"))
     np.testing.assert_allclose(loaded.encode(sentences, normalize=False), expected, atol=1e-5)
     assert not any("ngrams" in name for name in load_file(tmp_path / "out" / WEIGHTS))
+
+
+def test_a_transformer_learns_nearly_the_same_in_bfloat16() -> None:
+    torch.manual_seed(0)
+    layer = Layer(32, 64, 8, before=True, activation=functional.relu)
+    x = torch.randn(5, 9, 32)
+    seen = within(torch.tensor([9, 3, 7, 1, 5]), 9, x.device)[:, None, None]
+    gradients = []
+    for coarse in (False, True):
+        layer.zero_grad()
+        with torch.autocast("cpu", torch.bfloat16, enabled=coarse):
+            (layer(x, seen).float() ** 2).mean().backward()
+        gradients.append(torch.cat([one.grad.flatten() for one in layer.parameters()]))
+    exact, rounded = gradients
+    assert not torch.equal(exact, rounded)
+    assert (exact - rounded).norm() < 0.03 * exact.norm()

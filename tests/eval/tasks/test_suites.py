@@ -207,7 +207,7 @@ def test_naive_bayes() -> None:
     assert (found == labels).mean() > 0.5
 
 
-def test_probing(tmp_path: Path, capsys: Captured) -> None:
+def test_probing(tmp_path: Path, capsys: Captured, caplog: pytest.LogCaptureFixture) -> None:
     rows = split([("long" if x else "short", f"{s}{' x' * x}") for x, s in labelled(160)], *THIRDS)
     write(tmp_path / "sentence_length.txt", rows)
     write(tmp_path / "word_content.txt", rows)
@@ -218,6 +218,10 @@ def test_probing(tmp_path: Path, capsys: Captured) -> None:
     assert told["published"]["majority"] == pytest.approx(max(Counter(gold).values()) / len(gold))
     assert told["published"]["length"] == told["published"]["unigrams"] == 1
     assert told["published"]["fastText"] is None
+    assert "several labels" not in caplog.text
+    write(tmp_path / "word_content.txt", [*rows, *rows, ("tr", "long", rows[0][2])])
+    record(capsys, "probe", tmp_path, "--set", "WC")
+    assert "1 of 160 different sentences have several labels" in caplog.text
     write(tmp_path / "sentence_length.txt", [row for row in rows if row[0] != "va"])
     assert "no line of the part va" in refused(capsys, "probe", tmp_path)
 
