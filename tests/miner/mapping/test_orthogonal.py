@@ -74,13 +74,15 @@ def test_mutual_neighbours_and_the_criterion_are_those_of_the_oracle() -> None:
     assert criterion(source, target) == pytest.approx(cosines.mean(), abs=1e-4)
 
 
-def test_refinement_finds_the_map_that_few_pairs_hint_at() -> None:
+def test_refinement_finds_the_map_that_rough_pairs_hint_at() -> None:
+    """Of more pairs than dimensions: of fewer, the map is as the machine's own algebra has it."""
     generator = np.random.default_rng(4)
     source, turn = words(generator, 800), rotation(generator)
     noise = 0.07 * generator.standard_normal((800, DIM))
     target = comparable_rows((source @ turn + noise).astype(np.float32))
-    few = generator.choice(800, 11, replace=False)
-    start = procrustes(source[few], target[few])
+    few = generator.choice(800, 60, replace=False)
+    rough = target[few] + 0.6 * generator.standard_normal((60, DIM)).astype(np.float32)
+    start = procrustes(source[few], rough)
     rounds: list[float] = []
     found = refine(
         source, target, start, rounds=5, judged=lambda number, value: rounds.append(value)
@@ -89,7 +91,7 @@ def test_refinement_finds_the_map_that_few_pairs_hint_at() -> None:
         (csls(source @ matrix, target).argmax(axis=1) == np.arange(800)).mean()
         for matrix in (start, found.matrix)
     ]
-    assert right[0] < 0.97 < 0.99 < right[1]
+    assert right[0] < 0.6 < 0.99 < right[1]
     assert found.criterion == max(rounds)
     assert len(rounds) == 6
 
