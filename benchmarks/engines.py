@@ -31,12 +31,18 @@ QUICK = ("--score", "margin", "--index", "cells1024:probes=1")
 RUN = "import sys; from pipelines.cli.mine import mine_corpus; sys.exit(mine_corpus())"
 
 
-def seconds(run: list[str], folder: Path) -> float:
-    """How long a run takes in a new work folder."""
+def begun_anew(run: list[str], folder: Path) -> list[str]:
+    """The command of a run whose work folder has just been removed."""
     subprocess.run(["rm", "-rf", folder / "work"], check=True)
     own = ["-o", str(folder / "out.tsv"), "--work-dir", str(folder / "work")]
+    return [sys.executable, "-c", RUN, *own, *run]
+
+
+def seconds(run: list[str], folder: Path) -> float:
+    """How long a run takes in a new work folder."""
+    command = begun_anew(run, folder)
     start = time.perf_counter()
-    subprocess.run([sys.executable, "-c", RUN, *own, *run], cwd=ROOT, check=True)
+    subprocess.run(command, cwd=ROOT, check=True)
     return time.perf_counter() - start
 
 
@@ -53,9 +59,7 @@ def elements(folder: Path, stage: str) -> dict[str, list[tuple[float, float]]]:
 
 def encoding_seconds(run: list[str], folder: Path) -> float:
     """From the first shard that was begun to the last that was done; the run is ended then."""
-    subprocess.run(["rm", "-rf", folder / "work"], check=True)
-    own = ["-o", str(folder / "out.tsv"), "--work-dir", str(folder / "work")]
-    with subprocess.Popen([sys.executable, "-c", RUN, *own, *run], cwd=ROOT) as process:
+    with subprocess.Popen(begun_anew(run, folder), cwd=ROOT) as process:
         spans: list[tuple[float, float]] = []
         while len(spans) < 2 * int(run[run.index("--shards") + 1]) and process.poll() is None:
             time.sleep(1)

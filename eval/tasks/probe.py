@@ -126,7 +126,7 @@ def _read(path: Path) -> Examples:
         labels[sentence].add(label)
     if torn := sum(len(each) > 1 for each in labels.values()):
         logger.warning(
-            "%s: %d of %d different sentences have several labels: nothing can tell these apart",
+            "%s: %d of %d different sentences have several labels: no encoder can be right",
             path,
             torn,
             len(labels),
