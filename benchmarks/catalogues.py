@@ -4,6 +4,8 @@ apt-get download iso-codes libgweather-4-common wesnoth-1.16-data freeciv-data w
     warzone2100-data kgeography-data kstars-data kalzium-data libreoffice-l10n-XX ... \
     mediawiki libreoffice-help-XX firefox-esr-l10n-XX libreoffice-help-en-us firefox-esr-l10n-en-gb
 for package in *.deb; do dpkg-deb -x $package ROOT; done
+npm install --prefix ROOT scratch-l10n@6.1.116 @openstreetmap/id-tagging-schema@7.2.0
+pip install --no-deps --target ROOT homeassistant==2024.3.3 kolibri==0.19.5
 python benchmarks/catalogues.py DATA ROOT --but TESTS
 
 For each XX-en that DATA has, messages.XX-en.tsv.xz is written to it: a message in XX, TAB, the
@@ -23,6 +25,7 @@ import zipfile
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from encoder.training.reading import find_parallel_text
 
@@ -41,10 +44,15 @@ CORPORA = {  # by what a catalogue's path has
 }
 NAMES = "iso-codes", "gweather"  # are no sentences: a test set may have them
 LONGEST = 600  # characters
+MOST = 200_000  # messages of programs, of a language
 KEYED = {  # texts by key, a file for each language, and the English one of them
     "mediawiki": (re.compile(r"/mediawiki/.*/i18n/(?:.*/)?([^/]+)\.json$"), "en"),
     "mozilla": (re.compile(r"/langpack-([\w-]+)@.*\.xpi$"), "en-GB"),
     "libreoffice-help": (re.compile(r"/libreoffice/help/([\w-]+)/text/.*\.html$"), "en-US"),
+    "scratch": (re.compile(r"/scratch-l10n/(?:editor|www)/[^/]+/([\w-]+)\.json$"), "en"),
+    "openstreetmap": (re.compile(r"/id-tagging-schema/(?:.*/)?translations/([\w-]+)\.json$"), "en"),
+    "home-assistant": (re.compile(r"/homeassistant/.*/translations/([\w-]+)\.json$"), "en"),
+    "kolibri": (re.compile(r"/kolibri/locale/([\w-]+)/LC_MESSAGES/.*\.json$"), "en"),
 }
 REGION = re.compile("[-_](NO|SE|AM|NL|IE|IN|PK|cyrl|ec)$")  # that says nothing of the language
 CONTEXT = re.compile(r".*\x04|^[^\s^]*( [^\s^]+){0,4}\^", re.DOTALL)  # of a message, before it
@@ -82,9 +90,16 @@ def main() -> None:
             if corpus in NAMES or tests.isdisjoint({letters(message), letters(translation)}):
                 found[language][translation, message, corpus] = None
     for language in languages & set(found):
-        text = "".join("\t".join(row) + "\n" for row in found[language])
+        text = "".join("\t".join(row) + "\n" for row in thinned(list(found[language])))
         path = args.data / f"messages.{language}-en.tsv.xz"
         path.write_bytes(lzma.compress(text.encode(), preset=1))
+
+
+def thinned(rows: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """Return the rows without some of the programs', evenly, where these are more than ``MOST``."""
+    places = [place for place, row in enumerate(rows) if row[2] == CORPORA[""]]
+    kept = {places[number * len(places) // MOST] for number in range(MOST)} if places else set()
+    return [row for place, row in enumerate(rows) if row[2] != CORPORA[""] or place in kept]
 
 
 def letters(text: str) -> str:
@@ -127,7 +142,8 @@ def texts(path: Path, language: str) -> dict[str, str]:
     """Return the texts of a file by their keys: MediaWiki's, an extension's of Mozilla, or help."""
     if path.suffix == ".json":
         content = json.loads(path.read_bytes())
-        return {key: text for key, text in content.items() if isinstance(text, str)}
+        own = content.get(language)
+        return dict(leaves(own if isinstance(own, dict) else content))
     if path.suffix == ".html":
         return {key: html.unescape(text) for key, text in HELP.findall(path.read_text("utf-8"))}
     found = {}
@@ -141,6 +157,15 @@ def texts(path: Path, language: str) -> dict[str, str]:
                         message = file + match[1]
                     found[message + match[1]] = match[2]
     return found
+
+
+def leaves(tree: dict[str, Any], place: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the texts of a tree, each with the keys that lead to it."""
+    for key, below in tree.items():
+        if isinstance(below, dict):
+            yield from leaves(below, f"{place}{key}\0")
+        elif isinstance(below, str):
+            yield place + key, below
 
 
 def paragraphs(message: str, translation: str) -> Iterator[tuple[str, str]]:

@@ -19,8 +19,9 @@ import numpy as np
 from encoder.base import BaseEncoder, listed
 from encoder.coverage import individual
 from encoder.features import SCHEME, Features
+from encoder.names import names
 from encoder.rows import PackedTable, normalize_rows, sum_rows
-from encoder.words import Words
+from encoder.words import Words, joined
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,6 +67,7 @@ class BagEncoder(BaseEncoder):
         self._known: KnownWords | None = None
         self._lock = threading.Lock()  # around what is known, which each call adds to
         self._added: Mapping[str, Callable[[], BagEncoder]] = {}
+        self._namer: BagEncoder | None = None
 
     def extended(self, languages: Collection[str], load: Callable[[], BagEncoder]) -> BagEncoder:
         """Return this encoder with another one in its space, for languages of its own.
@@ -75,6 +77,15 @@ class BagEncoder(BaseEncoder):
         """
         both = copy(self)
         both._added = dict.fromkeys(map(individual, languages), cache(load))
+        return both
+
+    def with_names(self, other: BagEncoder) -> BagEncoder:
+        """Return this encoder with the names (``encoder.names``) that another one in its space has.
+
+        They are further words of a sentence, beside its own, which are names, too.
+        """
+        both = copy(self)
+        both._namer = other
         return both
 
     def for_language(self, language: str | None) -> BagEncoder:
@@ -89,6 +100,9 @@ class BagEncoder(BaseEncoder):
             with self._lock:
                 numbers, words = self._words(chunk)
                 sum_rows(words, numbers, out=vectors[start : start + len(chunk)])
+            if self._namer is not None:
+                named = self._namer.encode(names(chunk), normalize=False)
+                vectors[start : start + len(chunk)] += named
         if normalize:
             normalize_rows(vectors)
         return vectors
@@ -114,7 +128,10 @@ class BagEncoder(BaseEncoder):
             vectors = known[used]
         ids = (used.cumsum(dtype=np.int32) - 1)[numbers.ids]
         weights = normalize_rows(vectors)
-        return Words(vectors=vectors, weights=weights, ids=ids, offsets=numbers.offsets)
+        own = Words(vectors=vectors, weights=weights, ids=ids, offsets=numbers.offsets)
+        if self._namer is None:
+            return own
+        return joined(own, self._namer.words(names(listed(sentences))))
 
     def _words(self, sentences: Sequence[str]) -> tuple[Tokens, NDArray[np.float32]]:
         """Return sentences as numbers of words, and the sum of each word, float32 (W, D).

@@ -119,14 +119,21 @@ def load_bag_encoder(folder: Path, *, name: str) -> BagEncoder:
     more = folder / MORE
     if not (more / CONFIG).is_file():
         return encoder
-    added = [one for one in _trained(more, encoder) if one not in config.get("languages", {})]
-    return encoder.extended(added, lambda: load_bag_encoder(more, name=f"{name}/{MORE}"))
+    facts = _facts(more, encoder)
+    trained = [pair.partition("-")[0] for pair in facts["pairs"]]
+    added = [language for language in trained if language not in config.get("languages", {})]
+
+    def load_more() -> BagEncoder:
+        loaded = load_bag_encoder(more, name=f"{name}/{MORE}")
+        return loaded.with_names(encoder) if facts.get("names") else loaded
+
+    return encoder.extended(added, load_more)
 
 
-def _trained(folder: Path, encoder: BagEncoder) -> list[str]:
-    """Return the languages of what was trained to add to an encoder.
+def _facts(folder: Path, encoder: BagEncoder) -> dict[str, Any]:
+    """Return what is known of the training of what was trained to add to an encoder.
 
-    Those that the encoder has itself are there for their relatives' sake.
+    Languages that the encoder has itself are in it for their relatives' sake.
 
     Raises:
         ValueError: it was trained to be added to another one.
@@ -138,7 +145,8 @@ def _trained(folder: Path, encoder: BagEncoder) -> list[str]:
             f"encoder {folder}: was trained to be added to {teacher}, and not to {encoder.name}; "
             "move it away"
         )
-    return [name.partition("-")[0] for name in config["facts"]["pairs"]]
+    facts: dict[str, Any] = config["facts"]
+    return facts
 
 
 def digest(name: str | None) -> str:

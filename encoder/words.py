@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+import numpy as np
+
 from encoder import BUNDLED, load_encoder
 from encoder.coverage import find_coverage, read_coverage
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from encoder import Encoder
@@ -29,6 +30,24 @@ class Words:
     weights: NDArray[np.float32]
     ids: NDArray[np.int32]
     offsets: NDArray[np.int64]
+
+
+def joined(first: Words, second: Words) -> Words:
+    """Return the words that two encoders have of S sentences: the first one's, then the other's."""
+    offsets = first.offsets + second.offsets
+    ids = np.empty(offsets[-1], dtype=np.int32)
+    for one, before, shift in (
+        (first, second.offsets[:-1], 0),
+        (second, first.offsets[1:], len(first.vectors)),
+    ):
+        places = np.arange(len(one.ids)) + np.repeat(before, np.diff(one.offsets))
+        ids[places] = one.ids + shift
+    return Words(
+        vectors=np.concatenate((first.vectors, second.vectors)),
+        weights=np.concatenate((first.weights, second.weights)),
+        ids=ids,
+        offsets=offsets,
+    )
 
 
 @runtime_checkable

@@ -211,6 +211,11 @@ def test_texts_by_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         path = root / "libreoffice" / "help" / language / "text" / "a.html"
         path.parent.mkdir(parents=True)
         path.write_text(f'<p id="1" class="x"><b>{word}</b> &gt; a</p><p>None</p>', "utf-8")
+    for language, word in (("en", "Inn"), ("nb", "Kro")):
+        path = root / "id-tagging-schema" / "translations" / f"{language}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        presets = {"a": {"name": word}, "b": {"name": f"{word} b", "fields": []}}
+        path.write_text(json.dumps({language: {"presets": presets}}), "utf-8")
     monkeypatch.setattr(sys, "argv", ["catalogues.py", str(data), str(root), "--but", str(data)])
     runpy.run_path(str(ROOT / "benchmarks" / "catalogues.py"), run_name="__main__")
     (found,) = data.glob("messages.*")
@@ -222,6 +227,8 @@ def test_texts_by_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "Lukk p\tClose p\tmozilla",
         "Lukk d\tClose d\tmozilla",
         "Fil > a\tFile > a\tlibreoffice-help",
+        "Kro\tInn\topenstreetmap",
+        "Kro b\tInn b\topenstreetmap",
     ]
 
 

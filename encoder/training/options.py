@@ -200,8 +200,8 @@ class ObjectiveOptions(Checked):
 
     A batch is measured in sentence pairs, or ``in_tokens``; the learning rate falls to zero at the
     last step, or stays ``constant``. With ``teacher`` there must be an encoder to learn from. If
-    ``one_sided``, what is trained sees the sources alone. ``best_by`` is the measure of which the
-    best encoder is saved.
+    ``one_sided``, what is trained sees the sources alone; with ``names``, the teacher's vectors of
+    their names as well. ``best_by`` is the measure of which the best encoder is saved.
     """
 
     name: ClassVar[str]
@@ -210,6 +210,7 @@ class ObjectiveOptions(Checked):
     constant: ClassVar[bool] = False
     teacher: ClassVar[bool] = False
     one_sided: ClassVar[bool] = False
+    names: ClassVar[bool] = False
     best_by: ClassVar[str] = HELD_OUT_ERROR
 
     batch_size: int = option(
@@ -273,6 +274,7 @@ class AdditionOptions(ObjectiveOptions):
     summary = "ranking by a teacher's vectors of the target languages, which it keeps"
     teacher = True
     one_sided = True
+    names = True
 
     whitening: float = 0.0
     margin: float = same(RankingOptions, "margin", 0.2)

@@ -264,6 +264,7 @@ def _facts(
         "tasks": _weights(recipe),
         "whitening": recipe.options.objective.whitening,
         "teacher": identity["teacher"],
+        "names": recipe.options.objective.names,
         "start": identity.get("start"),
         "options": recipe.options.flat(),
         "threads": torch.get_num_threads(),

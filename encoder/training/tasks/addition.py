@@ -10,6 +10,7 @@ import torch
 from torch.nn import functional
 
 from encoder.bag import BagEncoder
+from encoder.names import names
 from encoder.training import parallel
 from encoder.training.options import AdditionOptions
 from encoder.training.tasks.ranking import translation_ranking
@@ -27,7 +28,8 @@ logger = logging.getLogger(__name__)
 class Addition(Task):
     """Ranks the sources of a batch against the teacher's vectors of all its targets.
 
-    The targets' language is one of the teacher's, the sources' one is added to it.
+    The targets' language is one of the teacher's, the sources' one is added to it. Names in the
+    sources have the teacher's vectors beside their own (``encoder.names``).
     """
 
     def __init__(self, setting: Setting, teacher: BagEncoder) -> None:
@@ -37,6 +39,7 @@ class Addition(Task):
         self._options = setting.options.objective
         self._teacher = teacher
         self._languages = [text.name.partition("-")[0] for text in setting.texts]
+        self._names = {text.name: names(text.source) for text in setting.texts}
         numbers: dict[str, int] = {}
         self._targets = {
             text.name: np.array(
@@ -71,7 +74,10 @@ class Addition(Task):
         self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]
     ) -> torch.Tensor:
         """See ``translation_ranking``; nothing is learnt by the targets."""
-        source = functional.normalize(model(sides[0]))
+        named = [self._names[pairs.name][row] for row in rows]
+        beside = torch.from_numpy(self._teacher.encode(named, normalize=False))
+        own = model(sides[0])
+        source = functional.normalize(own + beside.to(own.device))
         vectors = torch.from_numpy(self._vectors[self._targets[pairs.name][rows]])
         target = vectors.to(source.device).float()
         return translation_ranking(
@@ -84,4 +90,5 @@ class Addition(Task):
     def whole(self, encoder: Encoder) -> Encoder:
         """Return the teacher with the encoder's languages added to it."""
         assert isinstance(encoder, BagEncoder)
-        return self._teacher.extended(self._languages, lambda: encoder)
+        added = encoder.with_names(self._teacher)
+        return self._teacher.extended(self._languages, lambda: added)
