@@ -67,7 +67,7 @@ class BagEncoder(BaseEncoder):
         self._known: KnownWords | None = None
         self._lock = threading.Lock()  # around what is known, which each call adds to
         self._added: Mapping[str, Callable[[], BagEncoder]] = {}
-        self._namer: BagEncoder | None = None
+        self.namer: BagEncoder | None = None
 
     def extended(self, languages: Collection[str], load: Callable[[], BagEncoder]) -> BagEncoder:
         """Return this encoder with another one in its space, for languages of its own.
@@ -85,7 +85,7 @@ class BagEncoder(BaseEncoder):
         They are further words of a sentence, beside its own, which are names, too.
         """
         both = copy(self)
-        both._namer = other
+        both.namer = other
         return both
 
     def for_language(self, language: str | None) -> BagEncoder:
@@ -100,8 +100,8 @@ class BagEncoder(BaseEncoder):
             with self._lock:
                 numbers, words = self._words(chunk)
                 sum_rows(words, numbers, out=vectors[start : start + len(chunk)])
-            if self._namer is not None:
-                named = self._namer.encode(names(chunk), normalize=False)
+            if self.namer is not None:
+                named = self.namer.encode(names(chunk), normalize=False)
                 vectors[start : start + len(chunk)] += named
         if normalize:
             normalize_rows(vectors)
@@ -129,9 +129,9 @@ class BagEncoder(BaseEncoder):
         ids = (used.cumsum(dtype=np.int32) - 1)[numbers.ids]
         weights = normalize_rows(vectors)
         own = Words(vectors=vectors, weights=weights, ids=ids, offsets=numbers.offsets)
-        if self._namer is None:
+        if self.namer is None:
             return own
-        return joined(own, self._namer.words(names(listed(sentences))))
+        return joined(own, self.namer.words(names(listed(sentences))))
 
     def _words(self, sentences: Sequence[str]) -> tuple[Tokens, NDArray[np.float32]]:
         """Return sentences as numbers of words, and the sum of each word, float32 (W, D).

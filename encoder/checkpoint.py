@@ -125,9 +125,10 @@ def load_bag_encoder(folder: Path, *, name: str) -> BagEncoder:
 
     def load_more() -> BagEncoder:
         loaded = load_bag_encoder(more, name=f"{name}/{MORE}")
-        return loaded.with_names(encoder) if facts.get("names") else loaded
+        return loaded.with_names(whole) if facts.get("names") else loaded
 
-    return encoder.extended(added, load_more)
+    whole = encoder.extended(added, load_more)
+    return whole
 
 
 def _facts(folder: Path, encoder: BagEncoder) -> dict[str, Any]:

@@ -216,8 +216,8 @@ def known_bytes(run: RunContext) -> int:
     """Load the encoders of a run whose languages and score are decided.
 
     Returns:
-        The bytes that its bags will keep of the words they meet: one covers the twelve languages,
-        another all others.
+        The bytes that its bags will keep of the words they meet: one covers the twelve languages
+        and all names, another all others.
     """
     encoders: list[Encoder | WordEncoder] = []
     if run.options.source.embeddings is None:
@@ -225,4 +225,6 @@ def known_bytes(run: RunContext) -> int:
     for pair in map(run.of, run.job.pairs):
         if pair.options.score != MARGIN:
             encoders += pair.word_encoders()
-    return KNOWN_BYTES * len({id(each) for each in encoders if isinstance(each, BagEncoder)})
+    bags = [each for each in encoders if isinstance(each, BagEncoder)]
+    bags += [each.namer for each in bags if each.namer is not None]
+    return KNOWN_BYTES * len(set(map(id, bags)))

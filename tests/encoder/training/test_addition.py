@@ -94,6 +94,26 @@ def test_the_encoder_itself_stays_as_it_is(place: Path, both: Path) -> None:
     assert added is after.for_language("zz")
 
 
+@pytest.mark.parametrize("trained_with", [True, False])
+def test_names_have_the_encoders_vectors_too(
+    both: Path, tmp_path: Path, *, trained_with: bool
+) -> None:
+    base = tmp_path / "both"
+    shutil.copytree(both, base)
+    config = json.loads((base / MORE / CONFIG).read_text())
+    assert config["facts"].pop("names") is True
+    if not trained_with:  # as before names were
+        (base / MORE / CONFIG).write_text(json.dumps(config))
+    encoder = load_encoder(str(base))
+    assert isinstance(encoder, BagEncoder)
+    text, name = fresh(2)[0], fresh(0)[0].split()[0].title()
+    plain, named = encoder.for_language("zz").encode([text, f"{text} {name}"], normalize=False)
+    alone = load_encoder(str(base / MORE)).encode([f"{text} {name}"], normalize=False)[0]
+    beside = encoder.encode([name], normalize=False)[0] if trained_with else 0
+    np.testing.assert_allclose(named, alone + beside, atol=1e-5)
+    assert not np.allclose(named, plain)
+
+
 def test_nothing_is_read_of_it_until_it_is_needed(both: Path, tmp_path: Path) -> None:
     shutil.copytree(both, tmp_path / "both")
     (tmp_path / "both" / MORE / WEIGHTS).unlink()
@@ -213,14 +233,15 @@ def test_the_loss_is_that_of_ranking_against_the_encoders_vectors(
     text = ParallelText(
         name="zz-yy", source=fresh(2)[:9], target=fresh(1)[:8] + fresh(1)[:1], corpus=["c"] * 9
     )
+    text.source[0] += f" {text.target[0].title()}"  # names
     options = training_options(objective="addition", dim=8, token_dropout=0.0, batch_size=9)
     setting = Setting(options=options, vocabulary=len(tokenizer), dim=8, texts=[text], teacher=base)
     model, task = Bag(Features(tokenizer.pieces()), 8), make_task(setting)
     pairs = tokenize_pairs(text, tokenizer, {}, one_sided=True)
-    source, target = (
-        model(tokenizer.encode(text.source)),
-        torch.from_numpy(base.encode(text.target)),
-    )
+    target = torch.from_numpy(base.encode(text.target))
+    source = model(tokenizer.encode(text.source))
+    named = base.encode([text.target[0].title()], normalize=False)
+    source = torch.cat([source[:1] + torch.from_numpy(named), source[1:]])
     expected = translation_ranking(functional.normalize(source), target, scale=20, margin=0.2)
     loss = Training(model, task, options).advance([(pairs, np.arange(9))])
     assert loss == pytest.approx(expected.item(), rel=1e-3)

@@ -1,0 +1,91 @@
+"""Names in sentences, and what an encoder has beside its own words for them."""
+
+import numpy as np
+import pytest
+
+from encoder.bag import KNOWN_FROM, BagEncoder
+from encoder.names import names
+from encoder.tokenizer import Tokenizer
+from encoder.words import Words, joined
+
+DIM = 24
+
+
+@pytest.mark.parametrize(
+    ("sentence", "found"),
+    [
+        ("Igår träffade Anna Bo i Lund.", "Anna Bo Lund."),
+        ("“Anna” sade (Bo) och «Ärla»", "(Bo) «Ärla»"),
+        ("Вчера Юрий был в Цюрихе", "Юрий Цюрихе"),
+        ("წუხელ ანა", ""),
+        ("เมื่อวาน Anna อยู่", "Anna"),
+        ("om iPhone, 5G", ""),
+        ("Anna", ""),
+        ("", ""),
+    ],
+)
+def test_names_are_words_with_capitals_inside(sentence: str, found: str) -> None:
+    assert names([sentence, "a B"]) == [found, "B"]
+
+
+@pytest.fixture
+def bags(tokenizer: Tokenizer) -> tuple[BagEncoder, BagEncoder]:
+    generator = np.random.default_rng(5)
+    tables = generator.standard_normal((2, len(tokenizer), DIM), dtype=np.float32)
+    own, other = (BagEncoder(name="test", tokenizer=tokenizer, table=table) for table in tables)
+    return own, other
+
+
+@pytest.fixture
+def named(sentences: list[str]) -> list[str]:
+    return [" ".join([*text.split()[:3], "Anna", *text.split()[3:], "Bo"]) for text in sentences]
+
+
+@pytest.mark.parametrize("times", [1, 1 + KNOWN_FROM // 80])
+def test_a_sentence_is_its_words_and_the_others_of_its_names(
+    bags: tuple[BagEncoder, BagEncoder], sentences: list[str], named: list[str], times: int
+) -> None:
+    own, other = bags
+    texts = [*sentences, *named] * times
+    sums = own.encode(texts, normalize=False) + other.encode(names(texts), normalize=False)
+    both = own.with_names(other)
+    assert both.encode(texts, normalize=False).tobytes() == sums.tobytes()
+    lengths = np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
+    np.testing.assert_allclose(both.encode(texts), sums / lengths, atol=1e-6)
+    np.testing.assert_array_equal(own.encode(texts, normalize=False)[:3], sums[:3])
+
+
+def test_words_are_both_ones(bags: tuple[BagEncoder, BagEncoder], named: list[str]) -> None:
+    own, other = bags
+    both = own.with_names(other)
+    words = both.words(named)
+    for number, vector in enumerate(both.encode(named, normalize=False)):
+        ids = words.ids[words.offsets[number] : words.offsets[number + 1]]
+        summed = words.weights[ids] @ words.vectors[ids]
+        np.testing.assert_allclose(summed, vector, rtol=1e-3, atol=1e-3)
+
+
+def test_words_are_joined_by_sentence() -> None:
+    generator = np.random.default_rng(2)
+    counts = generator.integers(0, 4, size=(2, 30))
+    first, second = (made_up_words(generator, lengths) for lengths in counts)
+    both = joined(first, second)
+    for number in range(30):
+        expected = [
+            (part.weights[each], *part.vectors[each])
+            for part in (first, second)
+            for each in part.ids[part.offsets[number] : part.offsets[number + 1]]
+        ]
+        ids = both.ids[both.offsets[number] : both.offsets[number + 1]]
+        assert [(both.weights[each], *both.vectors[each]) for each in ids] == expected
+    assert both.ids.dtype == np.int32 and both.offsets.dtype == np.int64
+
+
+def made_up_words(generator: np.random.Generator, lengths: np.ndarray) -> Words:
+    offsets = np.append(0, lengths.cumsum())
+    return Words(
+        vectors=generator.standard_normal((7, 2), dtype=np.float32),
+        weights=generator.random(7, dtype=np.float32),
+        ids=generator.integers(0, 7, offsets[-1], dtype=np.int32),
+        offsets=offsets,
+    )
