@@ -67,3 +67,17 @@ def test_encoders_find_translations_in_many_alphabets(spec: str) -> None:
     for language, text in texts.items():
         right, wrong = encoder.for_language(language).encode(text) @ translations
         assert right > wrong + 0.1
+
+
+@pytest.mark.parametrize(
+    ("language", "name", "english"),
+    [("ka", "თბილისი", "Tbilisi"), ("hy", "Բեռլին", "Berlin")],
+)
+@pytest.mark.parametrize("spec", [WIDE, BUNDLED])
+def test_names_are_read_in_every_alphabet(
+    spec: str, language: str, name: str, english: str
+) -> None:
+    """As they are only if rows of n-grams are read as they were trained, by the format's number."""
+    encoder = load_encoder(spec)
+    vectors = encoder.for_language(language).encode(name), encoder.encode(english)
+    assert vectors[0] @ vectors[1] > 0.5
