@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-import numpy as np
-
 # No sentence is longer. What is, is a document or a table, and would slow its whole batch down.
 MAX_CHARACTERS = 10_000
 
@@ -70,6 +68,8 @@ def checked_records(
     ``rejected`` is what reading has found already; its reasons stand. ``raw`` gives what stands at
     a position of the file, to name what is rejected.
     """
+    import numpy as np
+
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     bad = (lengths == 0) | (lengths > MAX_CHARACTERS)
     # isspace() is true of what str.strip() would leave nothing of, without the copy.
