@@ -1,4 +1,4 @@
-"""Sums of rows, compiled by Numba; ``encoder.rows`` has the same without it, for few tokens.
+"""Sums and lengths of rows, compiled by Numba; ``encoder.rows`` has the same in NumPy, for few.
 
 They are compiled when first called (some seconds) and kept in Numba's cache on disk. They release
 the interpreter's lock.
@@ -19,6 +19,7 @@ from miner.compiling import compiled
 F = np.float32
 ZERO, FOUR, LOWER = F(8), np.uint8(4), np.uint8(15)  # the code of 0; bits of a code, and a mask
 AHEAD = 16  # rows are fetched so many tokens before they are added: half the time of a sum
+LANES = np.uint64(8)  # partial sums of a norm
 LINE_BYTES = 64  # what a processor fetches at once
 
 _compile = compiled()
@@ -90,3 +91,24 @@ def sum_packed(codes: Any, scales: Any, ids: Any, offsets: Any, sums: Any) -> No
                 lower[byte] += (F(np.int32(code & LOWER)) - ZERO) * scale
         sums[owner, ::2] = upper
         sums[owner, 1::2] = lower[: sums.shape[1] // 2]
+
+
+@_compile
+def normalize(rows: Any, lengths: Any, least: Any) -> None:
+    """Divide rows (S, D) by their lengths, or by ``least`` if that is more; write these (S,)."""
+    dim = np.uint64(rows.shape[1])
+    whole = dim - dim % LANES
+    sums = np.empty(LANES, F)
+    for number in range(len(rows)):
+        row = rows[number]
+        sums[:] = 0
+        for start in range(np.uint64(0), whole, LANES):
+            for lane in range(LANES):
+                sums[lane] += row[start + lane] * row[start + lane]
+        total = sums[0]
+        for lane in range(1, LANES):
+            total += sums[lane]
+        for place in range(whole, dim):
+            total += row[place] * row[place]
+        lengths[number] = np.sqrt(total)
+        row /= max(lengths[number], least)

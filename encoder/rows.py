@@ -128,6 +128,10 @@ def _sum_plainly(table: Matrix | PackedTable, tokens: Tokens, sums: Matrix) -> N
 def normalize_rows(rows: Matrix) -> NDArray[np.float32]:
     """Bring rows (S, D) to unit length, in place, zero rows excepted; return their lengths (S,)."""
     count, dim = rows.shape
+    if compiled := sys.modules.get("encoder.compiled"):
+        found = np.empty(count, dtype=np.float32)
+        compiled.normalize(rows, found, np.float32(MIN_LENGTH))
+        return found
     whole = dim - dim % LANES
     sums = np.zeros((count, LANES), dtype=np.float32)
     for start in range(0, whole, LANES):

@@ -91,9 +91,28 @@ def shared_and_unmatched_numbers(
     source: Sequence[str], target: Sequence[str]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return how many numbers both texts of each pair have, and how many only one: float64 (P,)."""
-    found = [(numbers_in(one), numbers_in(two)) for one, two in zip(source, target, strict=True)]
-    shared = np.array([len(one & two) for one, two in found], dtype=np.float64)
-    return shared, np.array([len(one ^ two) for one, two in found], dtype=np.float64)
+    shared, unmatched = np.zeros((2, len(source)))
+    none: set[str] = set()
+    found = [
+        {place: numbers_in(texts[place]) for place in _places_of_digits(texts)}
+        for texts in (source, target)
+    ]
+    for place in found[0].keys() | found[1].keys():
+        one, two = (numbers.get(place, none) for numbers in found)
+        shared[place], unmatched[place] = len(one & two), len(one ^ two)
+    return shared, unmatched
+
+
+def _places_of_digits(texts: Sequence[str]) -> list[int]:
+    """Return the places of all texts with a digit, and of some others: much faster than a search.
+
+    Digits are those of ASCII, and some of the characters from U+0660 on.
+    """
+    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+    codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    digits = np.flatnonzero((codes - ord("0") < 10) | (codes >= 0x660))
+    places: list[int] = np.unique(np.searchsorted(lengths.cumsum(), digits, side="right")).tolist()
+    return places
 
 
 def occurrences(ids: NDArray[np.int64], rows: int) -> NDArray[np.int64]:

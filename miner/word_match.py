@@ -7,6 +7,7 @@ other word by word, they tell. Axes: ``P`` pairs, ``W`` words, ``D`` dimensions.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Protocol
@@ -15,6 +16,7 @@ import numpy as np
 
 from miner.arrays import AlignedPairs, Pairs
 from miner.filters import shared_and_unmatched_numbers
+from miner.threads import blocks, in_threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,6 +32,9 @@ COVERAGE, IMBALANCE, UNMATCHED_NUMBERS = 3.0, 0.25, 0.15
 FITTED_MARGIN = "ratio"  # of ``miner.margin.MARGINS``: others have another scale
 USUAL_PAIRS = 1000
 TEXTS = 8192  # pairs aligned at a time: the vectors of their words take about 50 MB
+COMPILED_FROM = 4096  # pairs; for fewer, loading Numba takes longer than doing without it
+THREAD_PAIRS = 1024  # that a thread matches at once
+SCALE = 2.0**26  # squared, it is half of what float64 counts without a gap
 
 
 class Words(Protocol):
@@ -86,31 +91,56 @@ def match_words(source: Words, target: Words) -> tuple[FloatArray, FloatArray]:
     and precision (Zhang et al. 2020, section 3) with a ceiling, here of words out of context and
     across languages. That of a pair is the lesser of both. Where a sentence has no words, coverage
     and log ratio are 0. Costs 2 D flops for each pair of words; each pair's figures are independent
-    of the other pairs.
+    of the other pairs, of threads and of the processor.
     """
     pairs = len(source.offsets) - 1
-    coverage, log_ratio = np.zeros(pairs), np.zeros(pairs)
+    covered, weights = [], []
+    for side, cosines in zip((source, target), _nearest(source, target), strict=True):
+        owners = np.repeat(np.arange(pairs), np.diff(side.offsets))
+        weight = side.weights[side.ids].astype(np.float64)
+        covered.append(np.bincount(owners, weight * np.clip(cosines / MATCHED, 0, 1), pairs))
+        weights.append(np.bincount(owners, weight, pairs))
+    filled = (weights[0] > 0) & (weights[1] > 0)
+    totals = [np.where(filled, total, 1) for total in weights]
+    shares = [share / total for share, total in zip(covered, totals, strict=True)]
+    coverage: FloatArray = np.where(filled, np.minimum(*shares), 0)
+    return coverage, np.log(totals[0] / totals[1])
+
+
+def _nearest(source: Words, target: Words) -> list[NDArray[np.float32]]:
+    """Return each word's greatest cosine with one of the other sentence's: float32 (W,) a side.
+
+    Vectors are rounded to whole numbers of 1 / ``SCALE``, so that sums of products are exact
+    (``miner.knn.core.rescore``).
+    """
     sides = source, target
+    nearest = [np.full(len(side.ids), -np.inf, dtype=np.float32) for side in sides]
+    pairs = len(source.offsets) - 1
+    if pairs < COMPILED_FROM and "miner.compiled_match" not in sys.modules:
+        _match_plainly(sides, nearest)
+        return nearest
+    from miner.compiled_match import match_pairs  # loads Numba
+
+    def match(block: slice) -> None:
+        offsets = (side.offsets[block.start : block.stop + 1] for side in sides)
+        parts = [(side.vectors, side.ids, own) for side, own in zip(sides, offsets, strict=True)]
+        match_pairs(*parts, *nearest)
+
+    in_threads(match, blocks(pairs, THREAD_PAIRS))
+    return nearest
+
+
+def _match_plainly(sides: Sequence[Words], nearest: Sequence[NDArray[np.float32]]) -> None:
+    """Do what ``miner.compiled_match`` does, in NumPy, for few pairs."""
+    vectors = [np.rint(side.vectors.astype(np.float64) * SCALE) for side in sides]
     ends = [side.offsets.tolist() for side in sides]
-    weights = [side.weights[side.ids] for side in sides]
-    nearest = [np.zeros(len(side.ids), dtype=np.float32) for side in sides]
-    both = [pair for pair in range(pairs) if all(end[pair] < end[pair + 1] for end in ends)]
-    for pair in both:
+    for pair in range(len(ends[0]) - 1):
         one, other = (slice(end[pair], end[pair + 1]) for end in ends)
-        vectors = source.vectors.take(source.ids[one], axis=0)
-        cosines = vectors @ target.vectors.take(target.ids[other], axis=0).T
-        np.maximum.reduce(cosines, axis=1, out=nearest[0][one])
-        np.maximum.reduce(cosines, axis=0, out=nearest[1][other])
-    covered = [np.clip(cosines / MATCHED, 0, 1) for cosines in nearest]
-    for pair in both:
-        parts = [slice(end[pair], end[pair + 1]) for end in ends]
-        sums = [np.add.reduce(weight[part]) for weight, part in zip(weights, parts, strict=True)]
-        coverage[pair] = min(
-            best[part] @ weight[part] / total
-            for best, weight, part, total in zip(covered, weights, parts, sums, strict=True)
-        )
-        log_ratio[pair] = np.log(sums[0] / sums[1])
-    return coverage, log_ratio
+        if one.start < one.stop and other.start < other.stop:
+            rows = vectors[0].take(sides[0].ids[one], axis=0)
+            cosines = rows @ vectors[1].take(sides[1].ids[other], axis=0).T / SCALE**2
+            nearest[0][one] = cosines.max(axis=1)
+            nearest[1][other] = cosines.max(axis=0)
 
 
 def align_texts(

@@ -81,6 +81,13 @@ def test_pipeline(run: Run, tmp_path: Path) -> None:
     assert re.search(r"100 x 100 sentences, \d+ pairs: [\d.]+ s and [\d.]+ GiB", out)
 
 
+def test_stages(run: Run, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("".join(f"{name} house {row}\n" for row in range(50)), "utf-8")
+    out = run("stages.py", tmp_path / "a", tmp_path / "b")
+    assert re.search(r"reading: [\d,]+ lines a second\ncomparing words: [\d.]+ us a pair", out)
+
+
 def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of CLDR's JSON; what is no name in both languages is left out."""
     data, cldr = (tmp_path / name for name in ("data", "cldr"))

@@ -133,7 +133,7 @@ def _read(path: Place, input_format: str, *, by_document: bool) -> dict[str, Sen
     for records in CorpusReader(
         corpus_files(path, input_format=input_format), input_format=input_format
     ):
-        for position, own in enumerate(records.ids):
+        for position, own in enumerate(records.ids()):
             document = documents.setdefault(
                 records.docs[position] if by_document else "", Sentences([], [])
             )

@@ -11,6 +11,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from torch.nn import functional
 
+import encoder.compiled
 import encoder.rows
 from encoder.rows import LARGEST, PackedTable, normalize_rows, pack, sum_rows
 from encoder.tokenizer import Tokens
@@ -129,8 +130,22 @@ def test_bits_are_those_of_torch(compiled: bool, dim: int, monkeypatch: pytest.M
     assert found.tobytes() == functional.normalize(sums).numpy().tobytes()
 
 
+@pytest.mark.parametrize("dim", [1, 7, 8, 9, 31, 256])
+def test_compiled_lengths_have_the_bits_of_numpys(dim: int) -> None:
+    plain, rows = (random_rows(20, dim, seed=dim) for _ in range(2))
+    plain[3] = rows[3] = 0
+    with pytest.MonkeyPatch.context() as patch:
+        use(patch, compiled=False)
+        expected = normalize_rows(plain)
+    assert normalize_rows(rows).tobytes() == expected.tobytes()
+    assert rows.tobytes() == plain.tobytes()
+
+
+@BOTH
 @pytest.mark.parametrize("dim", [1, 7, 8, 9, 31])
-def test_rows_of_unit_length(dim: int) -> None:
+def test_rows_of_unit_length(compiled: bool, dim: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not compiled:
+        use(monkeypatch, compiled=False)
     rows = random_rows(20, dim)
     rows[3] = 0
     before = rows.astype(np.float64)

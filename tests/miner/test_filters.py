@@ -1,10 +1,13 @@
 """The filters: what each rejects, and what it lets pass."""
 
+import sys
 from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from miner.filters import (
     FILTERS,
@@ -15,6 +18,7 @@ from miner.filters import (
     numbers_in,
     occurrences,
     reasons,
+    shared_and_unmatched_numbers,
     usual_ratio,
 )
 
@@ -146,3 +150,24 @@ def test_what_cannot_be_checked(
 def test_what_can() -> None:
     check_filters((), (None, None))
     check_filters(tuple(FILTERS), ("de", "en"))
+
+
+@given(
+    st.lists(
+        st.tuples(*[st.text(st.sampled_from("07 .,a\u00e9\u0661\u96f6\uff17\U0001d7d8\n"))] * 2)
+    )
+)
+def test_numbers_of_pairs_are_those_of_each_text(pairs: list[tuple[str, str]]) -> None:
+    found = shared_and_unmatched_numbers([one for one, _ in pairs], [two for _, two in pairs])
+    sets = [(numbers_in(one), numbers_in(two)) for one, two in pairs]
+    assert found[0].tolist() == [len(one & two) for one, two in sets]
+    assert found[1].tolist() == [len(one ^ two) for one, two in sets]
+
+
+def test_all_digits_are_looked_for() -> None:
+    digits = [
+        character for character in map(chr, range(sys.maxunicode + 1)) if character.isdecimal()
+    ]
+    assert len(digits) >= 660
+    _, unmatched = shared_and_unmatched_numbers(digits, [""] * len(digits))
+    assert unmatched.tolist() == [1] * len(digits)

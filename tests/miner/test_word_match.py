@@ -1,6 +1,7 @@
 """Word alignment against a slow statement of its definition, and what must hold of any words."""
 
 import math
+import sys
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import miner.compiled_match  # noqa: F401 - so that it is there to be taken away
 from encoder.words import Words
 from miner.arrays import Direction, Pairs
 from miner.score_ranges import merge_in_ranges, sort_pairs
@@ -40,9 +42,9 @@ class Ragged:
         return np.arange(len(self.weights), dtype=np.int32)
 
 
-def words_of(lengths, seed):
+def words_of(lengths, seed, dim=DIM):
     random = np.random.default_rng(seed)
-    vectors = random.standard_normal((sum(lengths), DIM)).astype(np.float32)
+    vectors = random.standard_normal((sum(lengths), dim)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     weights = random.uniform(0.1, 3, sum(lengths)).astype(np.float32)
     return Ragged(vectors, weights, np.cumsum([0, *lengths]))
@@ -83,6 +85,32 @@ def test_align_is_its_definition(lengths, seed):
     found = np.stack(match_words(source, target))
     np.testing.assert_allclose(found, oracle(source, target), atol=1e-5)
     assert found.dtype == np.float64
+
+
+@given(
+    lengths=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=6),
+    dim=st.sampled_from([1, 15, 16, 40, 256]),
+    seed=st.integers(0, 1000),
+)
+def test_compiled_figures_have_the_bits_of_numpys(lengths, dim, seed):
+    sides = [
+        words_of(some, seed + side, dim) for side, some in enumerate(zip(*lengths, strict=True))
+    ]
+    sides = sides or [words_of([], seed, dim)] * 2
+    compiled = np.stack(match_words(*sides))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delitem(sys.modules, "miner.compiled_match")
+        plain = np.stack(match_words(*sides))
+    assert compiled.tobytes() == plain.tobytes()
+    np.testing.assert_allclose(compiled, oracle(*sides), atol=1e-5)
+
+
+def test_threads_do_not_show(monkeypatch):
+    source, target = words_of([3, 0, 7, 4] * 5, 1), words_of([2, 5, 6, 4] * 5, 2)
+    whole = np.stack(match_words(source, target))
+    monkeypatch.setattr("miner.word_match.THREAD_PAIRS", 3)
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    assert np.array_equal(whole, np.stack(match_words(source, target)))
 
 
 @given(lengths=pairs_of_lengths, seed=st.integers(0, 1000))

@@ -62,7 +62,7 @@ def corpus_files(path: Place, *, input_format: str = "auto") -> list[Place]:
 
     def place(file: Place) -> tuple[bool, int, str, str]:
         try:
-            first = next(open_corpus(file, input_format=input_format)).ids[0]
+            first = next(open_corpus(file, input_format=input_format)).ids()[0]
         except CorpusError:  # reported by whoever reads it
             return True, 0, "", file.name
         return False, len(first), first, file.name
@@ -108,7 +108,7 @@ class CorpusReader:
 def _unreadable(row: int, error: CorpusError) -> Records:
     return Records(
         first_row=row,
-        ids=[str(row + 1)],
+        own_ids=[""],
         docs=[""],
         texts=[""],
         rejected={0: Rejection.UNREADABLE},

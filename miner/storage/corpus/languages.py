@@ -153,8 +153,8 @@ def _records(corpus: Place, input_format: str) -> Iterator[Mapping[str, object]]
     if chosen == "parquet":
         yield from _parquet_records(corpus)
         return
-    for raw_lines in line_batches(corpus):
-        lines, _ = decode_lines(raw_lines)
+    for joined in line_batches(corpus):
+        lines, _ = decode_lines(joined)
         yield from map(json_object, lines)
 
 

@@ -8,10 +8,16 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from miner.storage.corpus.records import BATCH_ROWS, CorpusError, Rejection
 from miner.storage.places import AnyPath
 from miner.storage.streams import read_chunks
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # A longer line is rejected before it is decoded, and its rest is skipped, not held. It leaves room
 # for MAX_CHARACTERS as JSON escapes (12 bytes each at most) and an id, a document and more.
@@ -38,8 +44,8 @@ _OTHER_FILES = {
 }
 
 
-def line_batches(path: AnyPath) -> Iterator[list[bytes]]:
-    """Yield the file's lines as they are, without their ends, at most ``BATCH_ROWS`` at a time.
+def line_batches(path: AnyPath) -> Iterator[bytes]:
+    r"""Yield at most ``BATCH_ROWS`` of the file's lines at a time, as they are, joined by ``\n``.
 
     A UTF-8 byte order mark at the start is left out. A line of more than ``MAX_LINE_BYTES`` may
     come cut, but stays longer than that.
@@ -48,30 +54,35 @@ def line_batches(path: AnyPath) -> Iterator[list[bytes]]:
         CorpusError: the file cannot be read, or is not UTF-8 text.
     """
     for block in _line_blocks(path):
-        lines = block.split(b"\n")
-        for start in range(0, len(lines), BATCH_ROWS):
-            yield lines[start : start + BATCH_ROWS]
+        start = 0
+        for end in [*_ends(block)[BATCH_ROWS - 1 :: BATCH_ROWS].tolist(), len(block)]:
+            yield block[start:end]
+            start = end + 1
 
 
-def decode_lines(lines: list[bytes]) -> tuple[list[str], dict[int, Rejection]]:
+def decode_lines(joined: bytes) -> tuple[list[str], dict[int, Rejection]]:
     r"""Decode lines, and reject by position those that cannot be; they are empty in the list.
 
     One ``\r`` at a line's end is removed.
     """
     rejected: dict[int, Rejection] = {}
-    joined = b"\n".join(lines)
     try:
         texts = joined.decode().split("\n")  # Many times faster than line by line.
     except UnicodeDecodeError:
+        lines = joined.split(b"\n")
         texts = [_decode_line(line, position, rejected) for position, line in enumerate(lines)]
-    if max(map(len, lines)) > MAX_LINE_BYTES:
-        for position, line in enumerate(lines):
-            if len(line) > MAX_LINE_BYTES:
-                texts[position] = ""
-                rejected[position] = Rejection.TOO_LONG
+    lengths = np.diff(_ends(joined), prepend=-1, append=len(joined)) - 1
+    for position in np.flatnonzero(lengths > MAX_LINE_BYTES).tolist():
+        texts[position] = ""
+        rejected[position] = Rejection.TOO_LONG
     if b"\r" in joined:
         texts = [text.removesuffix("\r") for text in texts]
     return texts, rejected
+
+
+def _ends(joined: bytes) -> NDArray[np.int64]:
+    """Return where the lines end, but for the last."""
+    return np.flatnonzero(np.frombuffer(joined, dtype=np.uint8) == ord("\n"))
 
 
 def _line_blocks(path: AnyPath) -> Iterator[bytes]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from itertools import chain
 
 from miner.storage.corpus.formats import FORMAT_BY_SUFFIX, INPUT_FORMATS, line_parser, sniff_format
@@ -81,11 +82,17 @@ def open_corpus(
 
 def _read_text(path: AnyPath, text_format: str, first_row: int) -> Iterator[Records]:
     parse = None
-    for raw_lines in line_batches(path):
-        lines, rejected = decode_lines(raw_lines)
+    for joined in line_batches(path):
+        lines, rejected = decode_lines(joined)
         if parse is None:
             chosen = sniff_format(lines) if text_format == "auto" else text_format
             parse = line_parser(path, chosen, lines)
         ids, docs, texts = parse(lines, rejected)
-        yield checked_records(first_row, ids, docs, texts, rejected, raw_lines.__getitem__)
+        yield checked_records(first_row, ids, docs, texts, rejected, _raw_lines(joined))
         first_row += len(lines)
+
+
+def _raw_lines(joined: bytes) -> Callable[[int], bytes]:
+    """Return what gives a line by its position; they are split when the first is asked for."""
+    split = cache(partial(joined.split, b"\n"))
+    return lambda position: split()[position]

@@ -33,18 +33,23 @@ class Records:
     """Consecutive records of a corpus, as columns of equal length.
 
     Position ``i`` is row ``first_row + i`` of the file, counted from 0 over all its records,
-    rejected ones included. ``ids`` holds a record's own id, or its 1-based number where it has
-    none; ``docs`` its document, or an empty string. ``rejected`` maps the positions that are to
+    rejected ones included. ``own_ids`` holds a record's own id, or an empty string; ``docs`` its
+    document, likewise. ``rejected`` maps the positions that are to
     be left out, in order, to the reason, and ``rejected_texts`` to what was found there, at most
     ``MAX_CHARACTERS`` of it; what the columns hold there means nothing.
     """
 
     first_row: int
-    ids: list[str]
+    own_ids: list[str]
     docs: list[str]
     texts: list[str]
     rejected: dict[int, Rejection]
     rejected_texts: dict[int, str]
+
+    def ids(self) -> list[str]:
+        """Return the id of each record, or its number, from 1, where it has none."""
+        numbered = enumerate(self.own_ids, self.first_row + 1)
+        return [own or str(number) for number, own in numbered]
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -58,19 +63,23 @@ def checked_records(
     rejected: dict[int, Rejection],
     raw: Callable[[int], bytes],
 ) -> Records:
-    """Number the records without an id (an empty one) and reject the texts that cannot be mined.
+    """Reject the texts that cannot be mined; a record without an id has an empty one.
 
     ``rejected`` is what reading has found already; its reasons stand. ``raw`` gives what stands at
     a position of the file, to name what is rejected.
     """
-    numbered = [own or str(number) for number, own in enumerate(ids, first_row + 1)]
-    for position, text in enumerate(texts):
-        # isspace() is true of what str.strip() would leave nothing of, without the copy.
-        if len(text) > MAX_CHARACTERS or not text or "\0" in text or text.isspace():
-            rejected.setdefault(position, _reason(text))
+    import numpy as np
+
+    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+    bad = (lengths == 0) | (lengths > MAX_CHARACTERS)
+    # isspace() is true of what str.strip() would leave nothing of, without the copy.
+    bad |= np.fromiter(map(str.isspace, texts), np.bool_, len(texts))
+    bad |= np.array(["\0" in text for text in texts], dtype=np.bool_)
+    for position in np.flatnonzero(bad).tolist():
+        rejected.setdefault(position, _reason(texts[position]))
     return Records(
         first_row=first_row,
-        ids=numbered,
+        own_ids=ids,
         docs=docs,
         texts=texts,
         rejected=dict(sorted(rejected.items())),

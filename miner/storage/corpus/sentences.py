@@ -105,17 +105,20 @@ def unique_sentences(batches: Iterable[Records], repeats: Repeats | None) -> Ite
 
 
 def _sentences(records: Records, repeats: dict[int, int]) -> Sentences:
-    positions = range(len(records))
-    left_out = {*repeats, *records.rejected}
-    kept = [position for position in positions if position not in left_out]
+    ids, left_out = records.ids(), {*repeats, *records.rejected}
+    kept = [position for position in range(len(records)) if position not in left_out]
+
+    def those_kept(column: list[str]) -> list[str]:
+        return [column[position] for position in kept] if left_out else column
+
     return Sentences(
         read=len(records),
         rows=[records.first_row + position for position in kept],
-        ids=[records.ids[position] for position in kept],
-        docs=[records.docs[position] for position in kept],
-        texts=[records.texts[position] for position in kept],
+        ids=those_kept(ids),
+        docs=those_kept(records.docs),
+        texts=those_kept(records.texts),
         duplicate_rows=[records.first_row + position for position in repeats],
-        duplicate_ids=[records.ids[position] for position in repeats],
+        duplicate_ids=[ids[position] for position in repeats],
         duplicate_first_rows=list(repeats.values()),
         rejected={
             records.first_row + position: reason for position, reason in records.rejected.items()

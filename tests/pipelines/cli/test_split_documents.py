@@ -29,7 +29,7 @@ def test_a_corpus(
     (records,) = open_corpus(out)
     assert records.texts == ["It rains.", "It pours.", "Am 1. Mai war Ruhe."]
     assert records.docs == ["a.txt"] * 3
-    assert records.ids == [f"a.txt#char={place}" for place in ("0,9", "10,19", "21,40")]
+    assert records.ids() == [f"a.txt#char={place}" for place in ("0,9", "10,19", "21,40")]
     (line,) = capsys.readouterr().err.splitlines()
     assert "2 documents, 3 sentences" in line
     assert "1 undecodable" in line

@@ -55,7 +55,7 @@ def rows(run: RunContext) -> tuple[list[tuple], list[int]]:
     found = [
         (batch.first_row + place, *record, batch.rejected.get(place))
         for batch in corpus
-        for place, record in enumerate(zip(batch.ids, batch.docs, batch.texts, strict=True))
+        for place, record in enumerate(zip(batch.ids(), batch.docs, batch.texts, strict=True))
     ]
     return found, corpus.starts
 
@@ -78,9 +78,9 @@ def test_files_begin_where_they_do_when_they_are_read_as_they_are(
 ) -> None:
     (folder / "2a.jsonl").unlink()  # empty: unreadable there, and without documents here
     corpus = split_side(context(folder, tmp_path / "work"), "source")
-    batches = [(batch.ids, batch.texts) for batch in corpus]
+    batches = [(batch.ids(), batch.texts) for batch in corpus]
     reader = CorpusReader(corpus.files, input_format="documents")
-    plain = [(batch.ids, batch.texts) for batch in reader]
+    plain = [(batch.ids(), batch.texts) for batch in reader]
     assert corpus.starts == reader.starts
     assert [text for _, texts in batches for text in texts][:-4] == [
         text for _, texts in plain for text in texts
