@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import zipfile
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -164,6 +165,29 @@ def test_packages_with_text_in_languages_that_lack_it() -> None:
         ("a", "pool/a.deb"),
         ("dict-freedict-fin-eng", "pool/dict-freedict-fin-eng.deb"),
     ]
+
+
+def test_probes(tmp_path: Path) -> None:
+    """Of everyday sentences that the encoders do not learn from; every second one is changed."""
+    (tmp_path / "train").mkdir()
+    sentences = [f"They went to the old place {number} by train." for number in range(50)]
+    for name, some, corpus in (
+        ("de-en", sentences[:8], "tatoeba"),
+        ("fr-en", [*sentences[:48], "A short sentence."], "tatoeba"),
+        ("es-en", sentences[48:], "docs"),
+    ):
+        lines = [f"x\t{sentence}\t{corpus}\n" for sentence in some]
+        with lzma.open(tmp_path / f"train/{name}.tsv.xz", "wt", encoding="utf-8") as file:
+            file.writelines(lines)
+    made = runpy.run_path(str(ROOT / "benchmarks/tasks.py"))
+    made["probes"](tmp_path, tmp_path / "out")
+    assert (tmp_path / "out/odd_man_out.txt").read_text("utf-8") == ""  # every word is frequent
+    lines = (tmp_path / "out/bigram_shift.txt").read_text("utf-8").splitlines()
+    rows = [line.split("\t") for line in lines]
+    assert Counter((part, label) for part, label, _ in rows) == {
+        (part, label): count for part, count in (("tr", 14), ("va", 2), ("te", 4)) for label in "OI"
+    }
+    assert {sentence for _, label, sentence in rows if label == "O"} < set(sentences[8:48])
 
 
 def test_dictionaries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,11 +63,8 @@ class Translation(Task):
         self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]
     ) -> torch.Tensor:
         """Return the mean of ``sequence_translation`` over the directions."""
-        vectors = model(join(sides)).split(len(rows))
-        losses = []
-        for logits, tokens in self._predict(vectors, pairs, rows):
-            losses.append(shared_mean(logits, tokens))
-        return torch.stack(losses).mean()
+        predicted = self._predict(model, pairs, rows, sides)
+        return torch.stack([shared_mean(logits, tokens) for logits, tokens in predicted]).mean()
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
         """Return the perplexity of all held-out translations."""
@@ -78,20 +75,23 @@ class Translation(Task):
             for pairs in held_out:
                 rows = np.arange(len(pairs.weight))
                 for some in np.array_split(rows, -(-len(rows) // EVALUATED)):
-                    sides = join([side.take(some) for side in (pairs.source, pairs.target)])
-                    vectors = model(sides).split(len(some))
-                    for logits, tokens in self._predict(vectors, pairs, some):
+                    sides = [side.take(some) for side in (pairs.source, pairs.target)]
+                    for logits, tokens in self._predict(model, pairs, some, sides):
                         total += sequence_translation(logits, tokens).item() * len(tokens)
                         count += len(tokens)
         return {"perplexity": math.exp(total / count)}
 
     def _predict(
-        self, vectors: Sequence[torch.Tensor], pairs: TokenPairs, rows: Rows
+        self, model: Model, pairs: TokenPairs, rows: Rows, sides: Sequence[Tokens]
     ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Yield logits and tokens of each direction; ``vectors`` are those of source and target."""
-        sides = pairs.source, pairs.target
-        for side, language in self._directions(pairs.name):
-            yield self.decoder(vectors[1 - side], sides[side].take(rows), language)
+        """Yield logits and tokens of each direction; what is not translated is not embedded."""
+        directions = self._directions(pairs.name)
+        read = sorted(1 - side for side, _ in directions)
+        vectors = model(join([sides[side] for side in read])).split(len(rows))
+        by_side = dict(zip(read, vectors, strict=True))
+        written = pairs.source, pairs.target
+        for side, language in directions:
+            yield self.decoder(by_side[1 - side], written[side].take(rows), language)
 
     def _directions(self, name: str) -> list[tuple[int, int]]:
         """Return the sides of a language pair that are targets, with their languages' numbers."""

@@ -329,6 +329,27 @@ def test_a_network_and_its_decoder_go_on_as_if_undisturbed(architecture: str) ->
     )
 
 
+@pytest.mark.parametrize("targets", [("xx",), ("yy",), ("yy", "xx")])
+def test_only_what_is_translated_is_embedded(targets: tuple[str, ...]) -> None:
+    options = training_options(
+        architecture="bilstm", objective="translation", targets=targets, dim=16, dropout=0.0
+    )
+    pairs, rows = numbered(list(range(8)), list(range(7, -1, -1))), np.arange(5)
+    model = make_model(options, one_word_each(8))
+    task = Translation(options, vocabulary=8, dim=16, names=["xx-yy"])
+    sides = {"xx": pairs.source.take(rows), "yy": pairs.target.take(rows)}
+    expected = []
+    for language, target in enumerate(targets):
+        (source,) = sides.keys() - {target}
+        predicted = task.decoder(model(sides[source]), sides[target], language)
+        expected.append(sequence_translation(*predicted).item())
+    embedded: list[int] = []
+    model.register_forward_pre_hook(lambda _, given: embedded.append(len(given[0])))
+    found = task.loss(model, pairs, rows, [*sides.values()]).item()
+    assert found == pytest.approx(np.mean(expected), rel=1e-6)
+    assert embedded == [len(rows) * len(targets)]
+
+
 def test_a_language_pair_without_a_target_language() -> None:
     with pytest.raises(ValueError, match=r"^de-fr: neither side is one of the target languages en"):
         Translation(
