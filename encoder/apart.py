@@ -14,6 +14,7 @@ from encoder.trained import EndingTokenizer, Trainable, build_network
 
 if TYPE_CHECKING:
     import numpy as np
+    import torch
     from numpy.typing import NDArray
 
     from encoder import Encoder, Precision
@@ -102,25 +103,37 @@ def load_apart_encoder(folder: Path, *, name: str, precision: Precision) -> Apar
 
     config, pieces, weights = read_folder(folder)
     tokenizer = EndingTokenizer(pieces)
-    encoders = {}
     try:
         tensors = load(weights)
-        for language in config["apart"]:
-            own = {
-                each.partition(BETWEEN)[2]: tensor
-                for each, tensor in tensors.items()
-                if each.partition(BETWEEN)[0] == language
-            }
-            network = build_network(config.get("architecture", "unnamed"), own)
-            if network.vocabulary != len(pieces) + 1:
-                raise ValueError(
-                    f"has {network.vocabulary} vectors for {len(pieces)} pieces and an end"
-                )
-            chosen = ready(network, precision, tokenizer.encode(SAMPLE))
-            full_name = f"{name}@{config['sha256'][:12]}-{chosen.precision}"
-            encoders[language] = NetworkEncoder(
-                name=f"{full_name}/{language}", tokenizer=tokenizer, network=chosen
+        networks = {
+            language: _network(
+                tensors, language, config.get("architecture", "unnamed"), len(pieces)
             )
+            for language in config["apart"]
+        }
+        sample = tokenizer.encode(SAMPLE)
+        chosen = {language: ready(one, precision, sample) for language, one in networks.items()}
+        if len({one.precision for one in chosen.values()}) > 1:  # what is fast suits some of them
+            chosen = {language: ready(one, "float32", sample) for language, one in networks.items()}
     except (SafetensorError, ValueError) as error:
         raise ValueError(f"encoder {folder}: {WEIGHTS} {error}") from error
+    full_name = f"{name}@{config['sha256'][:12]}-{next(iter(chosen.values())).precision}"
+    encoders = {
+        language: NetworkEncoder(name=f"{full_name}/{language}", tokenizer=tokenizer, network=one)
+        for language, one in chosen.items()
+    }
     return ApartEncoder(name=full_name, encoders=encoders)
+
+
+def _network(
+    tensors: Mapping[str, torch.Tensor], language: str, architecture: str, pieces: int
+) -> Trainable:
+    own = {
+        name.partition(BETWEEN)[2]: tensor
+        for name, tensor in tensors.items()
+        if name.partition(BETWEEN)[0] == language
+    }
+    network = build_network(architecture, own)
+    if network.vocabulary != pieces + 1:
+        raise ValueError(f"has {network.vocabulary} vectors for {pieces} pieces and an end")
+    return network
