@@ -1,14 +1,14 @@
 """Ways to a new language without parallel text, or with little: what docs/new-language.md says.
 
     python benchmarks/new_language.py words SRC.vec TGT.vec --test DICT --train DICT [--most 10000]
-    ... --starts similarity,adversarial --seeds 5
+    ... --starts similarity --seeds 5
     python benchmarks/new_language.py paths DATA OUT --pairs de-en,es-en,fr-en --ntrex DIR
     python benchmarks/new_language.py few FILE OUT --pairs 5000
 
 ``words``: word translation, P@1 of the words of DICT that have vectors among all target words, by
 cosine (NN) and CSLS, before and after refinement: of a map fitted to the pairs of --train whose
-source is not in --test (supervised), of one fitted to identical words, and of starts that need no
-word.
+source is not in --test (supervised), of one fitted to identical words, and of the start that needs
+no word.
 
 ``paths``: encoders and decoders for each language (Schwenk & Douze 2017), trained on the N-way text
 of short English sentences in DATA by one source and one target (1:1), one source and all others
@@ -95,7 +95,7 @@ def words(args: argparse.Namespace) -> None:
                 matrix = procrustes(source.vectors[rows], target.vectors[columns])
                 title = f"{name}, {len(rows)} pairs"
             else:
-                matrix = begin(name, source, target, args, seed)
+                matrix = similarity_start(source.vectors, target.vectors, seed=seed).matrix
                 title = f"{name}, seed {seed}, {time.process_time() - begun:.0f} s of a core"
             print(f"{title}: {precision(matrix, source, target, test)}", flush=True)
             found = refine(source.vectors, target.vectors, matrix, rounds=ROUNDS)
@@ -104,18 +104,6 @@ def words(args: argparse.Namespace) -> None:
                 f"{found.criterion:.4f}",
                 flush=True,
             )
-
-
-def begin(
-    name: str, source: WordVectors, target: WordVectors, args: argparse.Namespace, seed: int
-) -> np.ndarray:
-    """The map of a start that needs no word."""
-    if name == "similarity":
-        return similarity_start(source.vectors, target.vectors, seed=seed).matrix
-    from miner.mapping.adversarial import AdversarialOptions, adversarial_start
-
-    options = AdversarialOptions(seed=seed, epochs=args.epochs, steps=args.steps)
-    return adversarial_start(source.vectors, target.vectors, options).matrix
 
 
 def few(args: argparse.Namespace) -> None:
@@ -251,8 +239,6 @@ def main() -> None:
     task.add_argument("--most", type=int, default=MAX_WORDS)
     task.add_argument("--starts", default="supervised,identical,similarity")
     task.add_argument("--seeds", type=int, default=5)
-    task.add_argument("--epochs", type=int, default=5)
-    task.add_argument("--steps", type=int, default=5000)
     task.set_defaults(run=words)
     task = tasks.add_parser("few")
     task.add_argument("file", type=Path)
