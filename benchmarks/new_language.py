@@ -4,6 +4,8 @@
     ... --starts similarity --seeds 5
     python benchmarks/new_language.py paths DATA OUT --pairs de-en,es-en,fr-en --ntrex DIR
     python benchmarks/new_language.py few FILE OUT --pairs 5000
+    python benchmarks/new_language.py comparable XX-YY.tsv.xz OUT --sentences 20000
+    python benchmarks/new_language.py rounds XX-YY.tsv.xz OUT BOOTSTRAPPED
 
 ``words``: word translation, P@1 of the words of DICT that have vectors among all target words, by
 cosine (NN) and CSLS, before and after refinement: of a map fitted to the pairs of --train whose
@@ -17,6 +19,11 @@ For each the share of sentences whose nearest neighbour in another language is n
 held-out rows and in NTREX, with 95 % intervals. What is finished in OUT is not trained again.
 
 ``few``: a random part of a file's pairs, as OUT/FILE, without the corpora to exclude.
+
+``comparable``: OUT/XX.txt and OUT/YY.txt of as many sentences of either side, half of which have
+their translation there, in random order; and OUT/known.XX-YY.tsv.xz of 300 other pairs. ``rounds``:
+of each round of adit bootstrap on these corpora, the F1 at the best threshold, and the share of the
+pairs that were kept that are right.
 """
 
 from __future__ import annotations
@@ -28,6 +35,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from pyarrow import parquet
 
 from encoder import Encoder, load_encoder
 from encoder.monolingual.options import MAX_WORDS
@@ -45,6 +53,7 @@ from miner.mapping.similarity import similarity_start
 ROUNDS = 5
 BATCH = 96  # rows of N-way text: Schwenk & Douze 2017, section 4
 SEED = 1
+KNOWN = 300  # pairs
 
 
 def read_pairs(path: Path) -> list[tuple[str, str]]:
@@ -112,6 +121,53 @@ def few(args: argparse.Namespace) -> None:
     rows = np.random.default_rng(SEED).permutation(len(text))[: args.pairs]
     args.output.mkdir(parents=True, exist_ok=True)
     write_pairs(args.output / args.file.name, text.take(np.sort(rows)))
+
+
+def comparable(args: argparse.Namespace) -> None:
+    """Write two corpora half of whose sentences translate each other, and some known pairs."""
+    text = read_parallel_text([args.file], exclude=frozenset(filter(None, args.exclude.split(","))))
+    generator = np.random.default_rng(SEED)
+    chosen = generator.permutation(len(text))
+    half = args.sentences // 2
+    both, one, other, known = np.split(chosen[: 3 * half + KNOWN], [half, 2 * half, 3 * half])
+    args.output.mkdir(parents=True, exist_ok=True)
+    languages = args.file.name.removesuffix(TSV).split("-")
+    for language, side, rest in zip(
+        languages, (text.source, text.target), (one, other), strict=True
+    ):
+        rows = generator.permutation(np.concatenate([both, rest]))
+        lines = "".join(f"{side[row]}\n" for row in rows)
+        (args.output / f"{language}.txt").write_text(lines, encoding="utf-8")
+    write_pairs(args.output / f"known.{args.file.name}", text.take(known))
+
+
+def rounds(args: argparse.Namespace) -> None:
+    text = read_parallel_text([args.file], exclude=frozenset())
+    name = args.file.name.removesuffix(TSV)
+    there = [
+        set((args.corpora / f"{language}.txt").read_text(encoding="utf-8").splitlines())
+        for language in name.split("-")
+    ]
+    gold = {
+        (source, target)
+        for source, target in zip(text.source, text.target, strict=True)
+        if source in there[0] and target in there[1]
+    }
+    for place in sorted(args.output.glob("rounds/*/pairs")):
+        right = right_pairs(place / f"mined.{name}.parquet", gold)
+        f1 = 2 * right.cumsum() / (np.arange(1, len(right) + 1) + len(gold))
+        kept = right_pairs(place / f"kept.{name}.parquet", gold)
+        print(
+            f"round {place.parent.name}: F1 {100 * f1.max():.1f} %, {len(kept)} pairs kept, "
+            f"{100 * kept.mean():.1f} % right"
+        )
+
+
+def right_pairs(path: Path, gold: set[tuple[str, str]]) -> np.ndarray:
+    """Which pairs of a file, best first, are gold."""
+    table = parquet.read_table(path, columns=["source_text", "target_text"])
+    pairs = zip(*(column.to_pylist() for column in table.columns), strict=True)
+    return np.array([pair in gold for pair in pairs])
 
 
 def write_pairs(path: Path, text: ParallelText) -> None:
@@ -246,6 +302,17 @@ def main() -> None:
     task.add_argument("--pairs", type=int, required=True)
     task.add_argument("--exclude", default="")
     task.set_defaults(run=few)
+    task = tasks.add_parser("comparable")
+    task.add_argument("file", type=Path)
+    task.add_argument("output", type=Path)
+    task.add_argument("--sentences", type=int, default=20_000)
+    task.add_argument("--exclude", default="")
+    task.set_defaults(run=comparable)
+    task = tasks.add_parser("rounds")
+    task.add_argument("file", type=Path)
+    task.add_argument("corpora", type=Path)
+    task.add_argument("output", type=Path)
+    task.set_defaults(run=rounds)
     task = tasks.add_parser("paths")
     task.add_argument("data", type=Path)
     task.add_argument("output", type=Path)

@@ -308,6 +308,15 @@ def test_new_language(run: Run, tmp_path: Path) -> None:
         (tmp_path / f"{name}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     run("new_language.py", "few", tmp_path / "xx-zz.tsv.xz", tmp_path / "few", "--pairs", 7)
     assert len(lzma.open(tmp_path / "few" / "xx-zz.tsv.xz", "rt").readlines()) == 7
+    run(
+        "new_language.py",
+        "comparable",
+        tmp_path / "xx-zz.tsv.xz",
+        tmp_path / "two",
+        "--sentences",
+        40,
+    )
+    assert len((tmp_path / "two" / "zz.txt").read_text(encoding="utf-8").splitlines()) == 40
     given = ("--pairs", "xx-zz,yy-zz", "--ntrex", tmp_path, "--sentences", 96, "--held-out", 20)
     sizes = ("--dim", 8, "--vocabulary-size", 90)
     printed = run("new_language.py", "paths", tmp_path, tmp_path / "out", *given, *sizes)
