@@ -98,13 +98,18 @@ def folder_of(spec: str) -> Path:
 
 
 def _load_folder(spec: str, precision: Precision) -> Encoder:
-    from encoder.checkpoint import NETWORK_FORMAT, load_bag_encoder, read_config
+    from encoder.checkpoint import APART_FORMAT, NETWORK_FORMAT, load_bag_encoder, read_config
 
     folder = folder_of(spec)
     if not folder.is_dir():
         raise ValueError(f"encoder {spec!r} is unknown; there are {ENCODERS}")
     name = folder.resolve().name
-    if read_config(folder)["format"] == NETWORK_FORMAT:
+    kind = read_config(folder)["format"]
+    if kind == APART_FORMAT:
+        from encoder.apart import load_apart_encoder
+
+        return load_apart_encoder(folder, name=name, precision=precision)
+    if kind == NETWORK_FORMAT:
         from encoder.trained import load_network_encoder
 
         return load_network_encoder(folder, name=name, precision=precision)

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 BAG_FORMAT = f"adit-bag-{SCHEME}"
 SCHEMES = {"adit-bag-3": 3, "adit-bag-4": 4, BAG_FORMAT: SCHEME}  # of features, by format
 NETWORK_FORMAT = "adit-network-1"  # see encoder.trained
-FORMATS = (*SCHEMES, NETWORK_FORMAT)
+APART_FORMAT = "adit-networks-1"  # see encoder.apart
+FORMATS = (*SCHEMES, NETWORK_FORMAT, APART_FORMAT)
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.model", "weights.safetensors"
 
 
@@ -205,7 +206,8 @@ def read_config(folder: Path) -> dict[str, Any]:
             f"{', '.join(map(repr, FORMATS))}"
         )
     numbers = {"vocabulary", "dim", *(["ngram_rows"] if found in SCHEMES else [])}
-    missing = sorted({"sha256", *numbers} - config.keys())
+    languages = {"apart"} if found == APART_FORMAT else set()
+    missing = sorted({"sha256", *numbers, *languages} - config.keys())
     if missing:
         raise ValueError(f"encoder {folder}: {CONFIG} lacks {', '.join(missing)}; copy it again")
     for key in sorted(numbers):

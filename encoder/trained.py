@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from encoder import Precision
 
+Trainable = BiLSTM | Transformer | SentenceNetwork
+
 HEADS = 8
 SETTINGS = {
     "sentemb_criterion": "mean",
@@ -38,7 +40,7 @@ SETTINGS = {
 
 def build_network(
     architecture: str, tensors: Mapping[str, torch.Tensor], *, dropout: float = 0.0
-) -> BiLSTM | Transformer | SentenceNetwork:
+) -> Trainable:
     """Build the network of these weights, the last of whose tokens ends each sentence.
 
     Raises:
@@ -86,7 +88,7 @@ class TrainedNetwork(NetworkEncoder):
 def save_network(
     folder: Path,
     architecture: str,
-    network: BiLSTM | Transformer | SentenceNetwork,
+    network: Trainable,
     *,
     tokenizer_model: bytes,
     facts: Mapping[str, Any],

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from encoder import BUNDLED, load_encoder
-from tests.encoder.training.language import write_pairs
+from tests.encoder.training.language import made_up_triples, write_pairs
 
 ROOT = Path(__file__).parents[1]
 Run = Callable[..., str]
@@ -352,3 +352,27 @@ def test_raw_documents(tmp_path: Path) -> None:
         lines = page.read_text(encoding="utf-8").split("\n")
         assert sum("A heading" in line for line in lines) == 1
         assert len(lines) > 9
+
+
+def test_new_language(run: Run, tmp_path: Path) -> None:
+    triples = made_up_triples(120, words=20, seed=1)
+    for name, one in (("xx-zz", 0), ("yy-zz", 1)):
+        write_pairs(tmp_path / f"{name}.tsv.xz", [(each[one], each[2]) for each in triples])
+    for place, name in enumerate(("xx", "yy", "zz")):
+        lines = [each[place] for each in triples[:9]]
+        (tmp_path / f"{name}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    run("new_language.py", "few", tmp_path / "xx-zz.tsv.xz", tmp_path / "few", "--pairs", 7)
+    assert len(lzma.open(tmp_path / "few" / "xx-zz.tsv.xz", "rt").readlines()) == 7
+    run(
+        "new_language.py",
+        "comparable",
+        tmp_path / "xx-zz.tsv.xz",
+        tmp_path / "two",
+        "--sentences",
+        40,
+    )
+    assert len((tmp_path / "two" / "zz.txt").read_text(encoding="utf-8").splitlines()) == 40
+    given = ("--pairs", "xx-zz,yy-zz", "--ntrex", tmp_path, "--sentences", 96, "--held-out", 20)
+    sizes = ("--dim", 8, "--vocabulary-size", 90)
+    printed = run("new_language.py", "paths", tmp_path, tmp_path / "out", *given, *sizes)
+    assert re.findall(r"^[12]:[1N]", printed, re.MULTILINE) == ["1:1", "1:N", "2:1"]

@@ -201,7 +201,8 @@ class ObjectiveOptions(Checked):
     A batch is measured in sentence pairs, or ``in_tokens``; the learning rate falls to zero at the
     last step, or stays ``constant``. With ``teacher`` there must be an encoder to learn from. If
     ``one_sided``, what is trained sees the sources alone; with ``names``, the teacher's vectors of
-    their names as well. ``best_by`` is the measure of which the best encoder is saved.
+    their names as well. If ``apart``, it is a network for each language. ``best_by`` is the measure
+    of which the best encoder is saved.
     """
 
     name: ClassVar[str]
@@ -211,6 +212,7 @@ class ObjectiveOptions(Checked):
     teacher: ClassVar[bool] = False
     one_sided: ClassVar[bool] = False
     names: ClassVar[bool] = False
+    apart: ClassVar[bool] = False
     best_by: ClassVar[str] = HELD_OUT_ERROR
 
     batch_size: int = option(
@@ -255,6 +257,49 @@ class TranslationOptions(ObjectiveOptions):
     batch_size: int = same(ObjectiveOptions, "batch_size", 8000)
     targets: tuple[str, ...] = option(("en", "es"), "languages that are translated to")
     decoder_dim: int = option(2048, "of the decoder", within=(1, INFINITE))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathsOptions(ObjectiveOptions):
+    """Of ``encoder.training.tasks.paths``; a batch is measured in rows of N-way text."""
+
+    name = "paths"
+    summary = "an encoder and a decoder for each language, of pairs that share their targets"
+    apart = True
+
+    batch_size: int = same(ObjectiveOptions, "batch_size", 96)
+    whitening: float = 0.0
+    targets: tuple[str, ...] = same(TranslationOptions, "targets", ("en",))
+    decoder_dim: int = same(TranslationOptions, "decoder_dim", 512)
+    sources: tuple[str, ...] = option(
+        ("1",),
+        "languages whose vectors are averaged in a batch, or several such numbers with the share "
+        "of batches each has, such as 1:.9,2:.05,3:.05",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.shares()
+
+    def shares(self) -> dict[int, float]:
+        """Return the share of batches of each number of source languages.
+
+        Raises:
+            ValueError: one is malformed.
+        """
+        found: dict[int, float] = {}
+        for each in self.sources:
+            count, colon, share = each.partition(":")
+            try:
+                found[int(count)] = float(share) if colon else 1.0
+            except ValueError:
+                found[0] = 0.0
+        if not all(count >= 1 and 0 < share < INFINITE for count, share in found.items()):
+            raise ValueError(
+                f"sources {','.join(self.sources)}: expected numbers of languages and their "
+                "shares, such as 1:.9,2:.05,3:.05"
+            )
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -341,6 +386,7 @@ OBJECTIVES: dict[str, type[ObjectiveOptions]] = {
         MaskedOptions,
         TranslatedMaskedOptions,
         CausalOptions,
+        PathsOptions,
     )
 }
 
@@ -485,11 +531,16 @@ class Recipe(Checked):
                     f"task {name} of weight {task.weight}: expected more than 0, and one of "
                     f"{', '.join(BESIDE)}"
                 )
-            if self.options.objective.one_sided:
+            if self.options.objective.one_sided or self.options.objective.apart:
                 raise ValueError(
-                    f"task {name}: the objective {self.options.objective.name} trains sources "
-                    "alone; leave the task out"
+                    f"task {name}: the objective {self.options.objective.name} trains no encoder "
+                    "of all languages; leave the task out"
                 )
+        if self.options.objective.apart and self.pair_weights:
+            raise ValueError(
+                f"the objective {self.options.objective.name} draws all languages alike; give no "
+                "weights of language pairs"
+            )
         for name, weight in self.pair_weights.items():
             if name not in self.files or weight <= 0:
                 raise ValueError(

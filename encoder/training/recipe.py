@@ -18,14 +18,13 @@ from encoder.features import Features
 from encoder.tokenizer import Tokenizer, train_tokenizer
 from encoder.trained import TrainedNetwork
 from encoder.training import parallel
-from encoder.training.architectures import make_model
 from encoder.training.data import TokenPairs, hold_out, pair_weights, tokenize_pairs
 from encoder.training.evaluation import PROGRESS, STATE, Keeper
 from encoder.training.loop import Training, check_shares, train
 from encoder.training.measures import PERPLEXITY, Measure, held_out_error
 from encoder.training.reading import ParallelText, read_parallel_text
 from encoder.training.state import State, load_state
-from encoder.training.tasks import Setting, make_tasks, read_beside
+from encoder.training.tasks import TASKS, Setting, make_tasks, read_beside
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -77,7 +76,8 @@ def train_encoder(
     texts, held_out = _read(recipe)
     beside = [read_beside(name, task.folder) for name, task in recipe.tasks.items()]
     identity = _identity(recipe, [*texts, *beside], teacher, start, measures)
-    measures = [held_out_error(held_out), *measures]
+    kind = TASKS[type(options.objective)]
+    measures = [held_out_error(kind.judged(held_out, options)), *measures]
     best_by = _chosen(measures, recipe)
     path = output / PROGRESS / STATE
     state = parallel.from_first(lambda: _state(recipe, texts, start, identity, path))
@@ -97,13 +97,15 @@ def train_encoder(
     )
     pairs += _beside(recipe, pairs, [tokenize_pairs(text, tokenizer, {}) for text in beside])
     torch.manual_seed(options.seed)
-    model = make_model(options, Features(tokenizer.pieces(), options.architecture.ngram_rows))
+    features = Features(tokenizer.pieces(), options.architecture.ngram_rows)
+    model = kind.model(options, features, texts)
     if start is not None:
         model.begin_with(start)
     setting = Setting(
         options=options, vocabulary=len(tokenizer), dim=model.dim, texts=texts, teacher=teacher
     )
     task = make_tasks(setting, beside)
+    pairs = [*task.drawn(pairs)]
     training = Training(model, task, options)
     if state.step:
         training.restore(state.tensors, state.step)
@@ -212,13 +214,12 @@ def _check_output(folder: Path) -> None:
 
 
 def _read(recipe: Recipe) -> tuple[list[ParallelText], list[ParallelText]]:
-    read, texts, held_out = [], [], []
-    for name, files in recipe.files.items():
-        text = read_parallel_text(files, exclude=recipe.exclude)
-        read.append(text)
+    read = [read_parallel_text(files, exclude=recipe.exclude) for files in recipe.files.values()]
+    texts, held_out = [], []
+    for text in TASKS[type(recipe.options.objective)].text(read):
         kept, out = hold_out(text, recipe.held_out, seed=recipe.options.seed)
         if not pair_weights(kept, recipe.corpus_weights).any():
-            raise ValueError(f"{name}: every pair is of a corpus of weight 0; leave it out")
+            raise ValueError(f"{text.name}: every pair is of a corpus of weight 0; leave it out")
         logger.info("%s: %d pairs", text.name, len(kept))
         texts.append(kept)
         held_out.append(out)

@@ -29,7 +29,7 @@ from miner.mapping.similarity import similarity_start
 from miner.storage.corpus.filesets import CorpusReader, corpus_files
 from miner.storage.places import Place
 from miner.threads import in_threads
-from pipelines.mapping_options import ADVERSARIAL, IDENTICAL, SIMILARITY, STARTS, VEC, MapOptions
+from pipelines.mapping_options import IDENTICAL, SIMILARITY, STARTS, VEC, MapOptions
 from pipelines.progress import Monitor
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PROGRESS = "training"  # the folder, in the encoder's, that learning goes on from
-OTHERS = f"give a file, {IDENTICAL}, {SIMILARITY} or {ADVERSARIAL}"
+OTHERS = f"give a file, {IDENTICAL} or {SIMILARITY}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,16 +112,6 @@ def map_words(source: WordVectors, target: WordVectors, options: MapOptions) -> 
 
 def _start(source: WordVectors, target: WordVectors, options: MapOptions) -> tuple[Matrix, int]:
     """Return the map to refine, and of how many pairs it is made."""
-    if options.start == ADVERSARIAL:
-        from miner.mapping.adversarial import AdversarialOptions, adversarial_start
-
-        found = adversarial_start(
-            source.vectors,
-            target.vectors,
-            AdversarialOptions(seed=options.words.seed),
-            judged=lambda epoch, value: logger.info("epoch %d: criterion %.4f", epoch, value),
-        )
-        return found.matrix, 0
     if options.start == SIMILARITY:
         begun = similarity_start(source.vectors, target.vectors, seed=options.words.seed)
         return begun.matrix, 0

@@ -13,7 +13,13 @@ from torch.utils.checkpoint import checkpoint
 
 from encoder.network import NetworkEncoder
 from encoder.precision import Ready
-from encoder.trained import EndingTokenizer, TrainedNetwork, build_network, save_network
+from encoder.trained import (
+    EndingTokenizer,
+    Trainable,
+    TrainedNetwork,
+    build_network,
+    save_network,
+)
 from encoder.training.architectures.model import Model, Save
 from encoder.training.architectures.spelling import SpelledEmbedding
 from encoder.training.data import LONGEST
@@ -23,9 +29,6 @@ if TYPE_CHECKING:
 
     from encoder import Encoder
     from encoder.features import Features
-    from encoder.laser.bilstm import BiLSTM
-    from encoder.laser.transformer import Transformer
-    from encoder.sentence_networks import SentenceNetwork
     from encoder.tokenizer import Tokenizer, Tokens
     from encoder.training.options import TrainingOptions
 
@@ -47,7 +50,7 @@ class Network(Model):
     ) -> None:
         """Take weights as ``encoder.trained.build_network`` does."""
         super().__init__()
-        self._architecture = architecture
+        self.architecture = architecture
         self.network = build_network(architecture, tensors, dropout=options.dropout)
         self.network.requires_grad_(True)
         self.dim = self.network.dim
@@ -96,18 +99,18 @@ class Network(Model):
     ) -> tuple[NetworkEncoder, Save]:
         """Return the encoder in float32, on the device where it is, and what saves it."""
         self.eval()
-        network = self._folded()
+        network = self.folded()
         device = network.embed_tokens.weight.device
         ready = Ready(network, precision="float32", device=device)
         ending = EndingTokenizer(tokenizer)
 
         def save(folder: Path, metadata: Mapping[str, Any]) -> None:
             model = tokenizer.model
-            save_network(folder, self._architecture, network, tokenizer_model=model, facts=metadata)
+            save_network(folder, self.architecture, network, tokenizer_model=model, facts=metadata)
 
         return NetworkEncoder(name="training", tokenizer=ending, network=ready), save
 
-    def _folded(self) -> BiLSTM | Transformer | SentenceNetwork:
+    def folded(self) -> Trainable:
         """Return the network with a vector for each piece, whatever these are made of here."""
         embeddings = self.network.embed_tokens
         if not isinstance(embeddings, SpelledEmbedding):
@@ -116,7 +119,7 @@ class Network(Model):
         tensors = {
             name: tensor for name, tensor in self.network.state_dict().items() if name not in inner
         }
-        return build_network(self._architecture, {**tensors, EMBEDDINGS: embeddings.folded()})
+        return build_network(self.architecture, {**tensors, EMBEDDINGS: embeddings.folded()})
 
 
 def like_lengths(lengths: NDArray[np.int64], least: int = 1) -> list[NDArray[np.int64]]:

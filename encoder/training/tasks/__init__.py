@@ -11,6 +11,7 @@ from encoder.training.options import (
     DistillationOptions,
     MaskedOptions,
     ObjectiveOptions,
+    PathsOptions,
     RankingOptions,
     TranslatedMaskedOptions,
     TranslationOptions,
@@ -22,6 +23,7 @@ from encoder.training.tasks.beside import Inference, QuickThought, ResponsePredi
 from encoder.training.tasks.distillation import Distillation
 from encoder.training.tasks.language import Causal, Masked, TranslatedMasked
 from encoder.training.tasks.mixture import Mixture
+from encoder.training.tasks.paths import Paths
 from encoder.training.tasks.ranking import Ranking
 from encoder.training.tasks.task import Setting, Task
 from encoder.training.tasks.translation import Translation
@@ -37,6 +39,7 @@ TASKS: dict[type[ObjectiveOptions], type[Task]] = {
     MaskedOptions: Masked,
     TranslatedMaskedOptions: TranslatedMasked,
     CausalOptions: Causal,
+    PathsOptions: Paths,
 }
 
 

@@ -11,8 +11,11 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from encoder.training.architectures import make_model
+
 if TYPE_CHECKING:
     from encoder import Encoder
+    from encoder.features import Features
     from encoder.tokenizer import Tokens
     from encoder.training.architectures.model import Model
     from encoder.training.data import TokenPairs
@@ -54,6 +57,33 @@ class Task(nn.Module):
         is that of the whole batch.
         """
         raise NotImplementedError
+
+    @classmethod
+    def text(cls, read: Sequence[ParallelText]) -> Sequence[ParallelText]:
+        """Return the text to train on: what was read, or what is made of it.
+
+        Raises:
+            ValueError: it cannot be made.
+        """
+        return read
+
+    @classmethod
+    def judged(
+        cls, held_out: Sequence[ParallelText], options: TrainingOptions
+    ) -> Sequence[ParallelText]:
+        """Return the pairs by which the held-out error is measured."""
+        return held_out
+
+    @classmethod
+    def model(
+        cls, options: TrainingOptions, features: Features, texts: Sequence[ParallelText]
+    ) -> Model:
+        """Make what is trained."""
+        return make_model(options, features)
+
+    def drawn(self, pairs: Sequence[TokenPairs]) -> Sequence[TokenPairs]:
+        """Return what batches are drawn from: the pairs, or what is made of them."""
+        return pairs
 
     def prepare(self, model: Model, pairs: Sequence[TokenPairs]) -> None:
         """Get ready for more steps, after each evaluation and when a training goes on."""

@@ -12,11 +12,11 @@ from safetensors.torch import load_file, save_file
 
 import encoder.training.recipe
 from encoder.training import parallel
-from encoder.training.architectures import make_model
 from encoder.training.evaluation import LOG, PROGRESS, STATE
 from encoder.training.loop import Training, check_shares, train
 from encoder.training.options import (
     DistillationOptions,
+    PathsOptions,
     Recipe,
     TrainingOptions,
     TranslationOptions,
@@ -24,8 +24,9 @@ from encoder.training.options import (
 )
 from encoder.training.reading import ParallelText, find_parallel_text
 from encoder.training.recipe import train_encoder
-from encoder.training.tasks import Task
+from encoder.training.tasks import Setting, Task
 from encoder.training.tasks.distillation import Distillation
+from encoder.training.tasks.paths import Paths
 from encoder.training.tasks.ranking import Ranking
 from encoder.training.tasks.translation import Translation
 from pipelines.cli.train import train_encoder as command
@@ -49,6 +50,14 @@ TRAININGS = {
         **COMMON,
     ),
     "distillation": training_options(objective="distillation", batch_size=12, **COMMON),
+    "paths": training_options(
+        architecture="bilstm",
+        objective="paths",
+        targets=("xx", "yy"),
+        decoder_dim=8,
+        batch_size=12,
+        **COMMON,
+    ),
 }
 # A training through the command, and the same as a recipe.
 OPTIONS = (
@@ -57,6 +66,7 @@ OPTIONS = (
 )
 # Sentences of one, two or three tokens.
 PAIRS = token_pairs([[1, 2], [3], [4, 5, 6]] * 70, [[7], [8, 1, 2], [3, 4]] * 70)
+TEXT = ParallelText(name="xx-yy", source=["a"] * 210, target=["bc"] * 210, corpus=[""] * 210)
 
 
 class Teacher:
@@ -73,18 +83,22 @@ def task_of(options: TrainingOptions) -> Task:
     if isinstance(options.objective, TranslationOptions):
         return Translation(options, vocabulary=10, dim=16, names=["xx-yy"])
     if isinstance(options.objective, DistillationOptions):
-        sides = {"source": ["a"] * 210, "target": ["bc"] * 210}
-        return Distillation(Teacher(), [ParallelText(name="xx-yy", corpus=[""] * 210, **sides)])
+        return Distillation(Teacher(), [TEXT])
+    if isinstance(options.objective, PathsOptions):
+        return Paths.begin(
+            Setting(options=options, vocabulary=10, dim=16, texts=[TEXT], teacher=None)
+        )
     return Ranking(options)
 
 
 def trained(options: TrainingOptions) -> tuple[dict[str, torch.Tensor], list[float]]:
     torch.manual_seed(0)
-    model, task = make_model(options, one_word_each(10)), task_of(options)
+    task = task_of(options)
+    model = task.model(options, one_word_each(10), [TEXT])
     task.prepare(model, [PAIRS])
     training = Training(model, task, options)
     losses: list[float] = []
-    train(training, [PAIRS], options, on_step=losses.append)
+    train(training, [*task.drawn([PAIRS])], options, on_step=losses.append)
     return training.tensors(), losses
 
 

@@ -1,0 +1,199 @@
+"""An encoder and a decoder for each language: several of each are trained together on N-way text.
+
+Schwenk & Douze 2017, "Learning Joint Multilingual Sentence Representations with Neural Machine
+Translation", section 3. A batch takes a *path*: the mean of its M source languages' vectors, from
+which each of its target languages is written. Axes: ``B`` rows of N-way text, ``D`` dimensions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import nn
+
+from encoder.training.architectures import make_model
+from encoder.training.architectures.apart import Apart
+from encoder.training.architectures.network import Network
+from encoder.training.decoder import Decoder
+from encoder.training.nway import all_pairs, join_targets, sentences_by_language
+from encoder.training.options import PathsOptions
+from encoder.training.tasks.task import Rows, Setting, Task
+from encoder.training.tasks.translation import EVALUATED, sequence_translation, shared_mean
+
+if TYPE_CHECKING:
+    from encoder.features import Features
+    from encoder.tokenizer import Tokens
+    from encoder.training.architectures.model import Model
+    from encoder.training.data import TokenPairs
+    from encoder.training.options import TrainingOptions
+    from encoder.training.reading import ParallelText
+
+
+@dataclass(frozen=True, kw_only=True)
+class Path:
+    """Languages whose vectors are averaged, those that are written, and its share of batches."""
+
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+    share: float
+
+    @property
+    def name(self) -> str:
+        """Return the sources' names."""
+        return "+".join(self.sources)
+
+
+def find_paths(languages: Sequence[str], options: PathsOptions) -> list[Path]:
+    """Return a path for each choice of M languages that leaves a target, for each M asked for.
+
+    Paths of as many sources share their batches alike, so that each encoder sees as much.
+
+    Raises:
+        ValueError: a target is none of the languages, or no target is left.
+    """
+    for target in options.targets:
+        if target not in languages:
+            raise ValueError(
+                f"targets {target}: the text has {', '.join(languages)}; choose among these"
+            )
+    found = []
+    for count, share in options.shares().items():
+        some = [
+            (chosen, left)
+            for chosen in combinations(languages, count)
+            if (left := tuple(name for name in options.targets if name not in chosen))
+        ]
+        if not some:
+            raise ValueError(
+                f"sources {count}: of {', '.join(languages)} no target language is left to write; "
+                "give fewer sources, or more targets"
+            )
+        found += [Path(sources=one, targets=left, share=share / len(some)) for one, left in some]
+    return found
+
+
+def encoded(paths: Sequence[Path]) -> list[str]:
+    """Return the languages that are a source of any path: these get an encoder."""
+    return list(dict.fromkeys(language for path in paths for language in path.sources))
+
+
+class Paths(Task):
+    """Writes the targets of each path from the mean of its sources' vectors."""
+
+    def __init__(self, setting: Setting, paths: Sequence[Path]) -> None:
+        super().__init__()
+        options = setting.options
+        assert isinstance(options.objective, PathsOptions)
+        self._paths = {path.name: path for path in paths}
+        self._tokens: dict[str, Tokens] = {}
+        hidden = options.objective.decoder_dim
+        self.decoders = nn.ModuleDict(
+            {
+                language: Decoder(
+                    vocabulary=setting.vocabulary,
+                    dim=setting.dim,
+                    languages=1,
+                    hidden=hidden,
+                    dropout=options.dropout,
+                )
+                for language in options.objective.targets
+            }
+        )
+
+    @classmethod
+    def begin(cls, setting: Setting) -> Paths:
+        """Make the task and its decoders."""
+        return cls(setting, _paths(setting.options, setting.texts))
+
+    @classmethod
+    def text(cls, read: Sequence[ParallelText]) -> Sequence[ParallelText]:
+        """Join the texts, see ``join_targets``."""
+        return join_targets(read)
+
+    @classmethod
+    def judged(
+        cls, held_out: Sequence[ParallelText], options: TrainingOptions
+    ) -> Sequence[ParallelText]:
+        """Return text of each two languages that have an encoder."""
+        return all_pairs(held_out, encoded(_paths(options, held_out)))
+
+    @classmethod
+    def model(
+        cls, options: TrainingOptions, features: Features, texts: Sequence[ParallelText]
+    ) -> Model:
+        """Make a network for each language that is a source.
+
+        Raises:
+            ValueError: the architecture is none, or tokens are to be left out.
+        """
+        networks = {}
+        for language in encoded(_paths(options, texts)):
+            network = make_model(options, features)
+            if not isinstance(network, Network):
+                raise ValueError(
+                    "an encoder for each language is a network; give --architecture bilstm"
+                )
+            networks[language] = network
+        if options.architecture.token_dropout:
+            raise ValueError(
+                f"token_dropout {options.architecture.token_dropout}: the objective paths leaves "
+                "no token out; leave the option out"
+            )
+        return Apart(networks)
+
+    def drawn(self, pairs: Sequence[TokenPairs]) -> Sequence[TokenPairs]:
+        """Return a stream of rows for each path; their sentences are kept here, by language."""
+        self._tokens = _by_language(pairs)
+        weight = np.minimum.reduce([one.weight for one in pairs])
+        return [
+            replace(pairs[0], name=path.name, weight=weight, times=path.share)
+            for path in self._paths.values()
+        ]
+
+    def loss(
+        self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]
+    ) -> torch.Tensor:
+        """Return the sum over the path's targets of the mean cross entropies of their tokens."""
+        path = self._paths[pairs.name]
+        written = self._write(model, path, self._tokens, rows)
+        return torch.stack([shared_mean(logits, tokens) for logits, tokens in written]).sum()
+
+    def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
+        """Return the perplexity of the held-out rows by all paths."""
+        self.eval()
+        model.eval()
+        sentences, count = _by_language(held_out), len(held_out[0].weight)
+        total, tokens_seen = 0.0, 0
+        with torch.inference_mode():
+            for rows in np.array_split(np.arange(count), -(-count // EVALUATED)):
+                for path in self._paths.values():
+                    for logits, tokens in self._write(model, path, sentences, rows):
+                        total += sequence_translation(logits, tokens).item() * len(tokens)
+                        tokens_seen += len(tokens)
+        return {"perplexity": math.exp(total / tokens_seen)}
+
+    def _write(
+        self, model: Model, path: Path, sentences: Mapping[str, Tokens], rows: Rows
+    ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """Yield logits and tokens of each target, from the mean of the sources' vectors (B, D)."""
+        assert isinstance(model, Apart)
+        vectors = [model.of(name)(sentences[name].take(rows)) for name in path.sources]
+        mean = torch.stack(vectors).mean(dim=0)
+        for name in path.targets:
+            yield self.decoders[name](mean, sentences[name].take(rows), 0)
+
+
+def _paths(options: TrainingOptions, texts: Sequence[ParallelText]) -> list[Path]:
+    assert isinstance(options.objective, PathsOptions)
+    return find_paths(list(sentences_by_language(texts)), options.objective)
+
+
+def _by_language(pairs: Sequence[TokenPairs]) -> dict[str, Tokens]:
+    found = {one.name.partition("-")[0]: one.source for one in pairs}
+    return {**found, pairs[0].name.partition("-")[2]: pairs[0].target}
