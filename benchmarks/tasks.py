@@ -31,7 +31,7 @@ SMALL = ("--dim", "256", "--pairs", "de-en", "--vocabulary-size", "8000", "--hel
 PROBED = {
     "bag": ("--steps", "600", "--learning-rate", "0.004"),
     "bilstm": ("--steps", "1200", "--dim", "512", "--learning-rate", "0.004"),
-    "transformer": ("--steps", "1200", "--layers", "2", "--learning-rate", "0.0015"),
+    "transformer": ("--steps", "800", "--layers", "2", "--learning-rate", "0.0015"),
 }
 # English is translated into German: networks of Conneau et al. 2018 that translate know most.
 TRANSLATION = (
