@@ -97,7 +97,7 @@ def test_shards_follow_from_memory(world: World, monkeypatch: pytest.MonkeyPatch
     [
         (("de", "en"), False, "words", 1),
         (("pl", "en"), False, "margin", 2),
-        (("pl", "sv"), False, "words", 1),
+        (("pl", "sv"), False, "words", 2),  # names
         (("pl", "en"), True, "words", 2),
         (("pl", "en"), True, "margin", 0),
     ],
