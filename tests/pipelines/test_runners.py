@@ -97,6 +97,7 @@ def test_a_dask_cluster_of_two_worker_processes(same: Iterator, tmp_path: Path) 
     ) as cluster:
         address = f"--dask_client_address={cluster.scheduler_address}"
         same("--runner", "apache_beam.runners.dask.dask_runner.DaskRunner", "--", address)
+        distributed.default_client().close()  # Beam leaves it open
 
 
 @pytest.mark.parametrize(
