@@ -1,7 +1,8 @@
 """Names in a sentence: the words inside of it that are written with a capital letter.
 
 Names are spelt much alike in many languages, so that an encoder that has met more of them knows
-better what a language's names stand for than one that was trained on little text of it.
+better what a language's names stand for than one that was trained on little text of it. Where more
+than half of a sentence's words have capitals, as in headlines, these tell nothing.
 """
 
 from __future__ import annotations
@@ -20,4 +21,8 @@ def _name() -> re.Pattern[str]:
 
 def names(sentences: Sequence[str]) -> list[str]:
     """Return the names of each sentence, with a space between them."""
-    return [" ".join(_name().findall(sentence)) for sentence in sentences]
+    found = map(_name().findall, sentences)
+    return [
+        " ".join(words) if 2 * len(words) <= 1 + sentence.count(" ") else ""
+        for words, sentence in zip(found, sentences, strict=True)
+    ]

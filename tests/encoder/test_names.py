@@ -21,6 +21,9 @@ DIM = 24
         ("เมื่อวาน Anna อยู่", "Anna"),
         ("om iPhone, 5G", ""),
         ("Anna", ""),
+        ("Anna Bo", "Bo"),
+        ("Anna Bo Lund", ""),
+        ("IGÅR TRÄFFADE ANNA BO", ""),
         ("", ""),
     ],
 )
