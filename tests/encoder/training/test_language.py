@@ -18,6 +18,7 @@ from encoder.training.tasks import Setting, make_task
 from encoder.training.tasks.language import HIDDEN, MASK, SHARE, WRONG, masked
 from pipelines.cli.train import train_encoder
 from tests.encoder.training.language import made_up_pairs, write_pairs
+from tests.encoder.training.stopping import stopped_after
 
 V = 12
 SMALL = ("--architecture", "transformer", "--dim", "32", "--layers", "1", "--held-out", "50")
@@ -152,7 +153,7 @@ def log(output: Path) -> list[dict[str, float]]:
 
 
 def test_another_training_begins_with_a_language_model_and_both_go_on_to_the_same_bytes(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    data: Path, tmp_path: Path
 ) -> None:
     command = [str(data), *SMALL, *COMMON, "--objective", "tlm", "--batch-size", "600"]
     command += ["--steps", "30", "--evaluate-every", "10", "--task", f"mlm={data / 'text'}"]
@@ -161,16 +162,8 @@ def test_another_training_begins_with_a_language_model_and_both_go_on_to_the_sam
     assert first[-1]["perplexity"] < first[0]["perplexity"]
     assert "mlm loss" in first[-1]
 
-    advance = Training.advance
-
-    def stopped(training: Training, batches: list) -> float:
-        if training.step == 15:
-            raise KeyboardInterrupt
-        return advance(training, batches)
-
-    monkeypatch.setattr(Training, "advance", stopped)
-    assert train_encoder([*command, "-o", str(tmp_path / "cut")]) != 0
-    monkeypatch.undo()
+    with stopped_after(15):
+        assert train_encoder([*command, "-o", str(tmp_path / "cut")]) != 0
     assert train_encoder([*command, "-o", str(tmp_path / "cut")]) == 0
     weights = [(tmp_path / name / "weights.safetensors").read_bytes() for name in ("whole", "cut")]
     assert weights[0] == weights[1]

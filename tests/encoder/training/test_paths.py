@@ -24,6 +24,7 @@ from pipelines.cli.train import train_encoder
 from tests.encoder.test_features import one_word_each
 from tests.encoder.test_tokenizer import tokens_of
 from tests.encoder.training.language import made_up_triples, write_pairs
+from tests.encoder.training.stopping import stopped_after
 
 LANGUAGES = "de", "es", "fr", "en"
 TRIPLES = made_up_triples(400, words=20, seed=1)
@@ -183,21 +184,11 @@ def test_translations_are_found_in_all_directions(whole: Path) -> None:
     assert log[-1]["held_out_error"] < 0.95
 
 
-def test_interrupted_it_gives_the_same_bytes(
-    data: Path, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interrupted_it_gives_the_same_bytes(data: Path, whole: Path, tmp_path: Path) -> None:
     options = ("--targets", "xx,yy,zz", "--steps", "160", "--evaluate-every", "80")
     command = [str(data), "-o", str(tmp_path / "whole"), *SMALL, *options]
-    advance = Training.advance
-
-    def stopped(training: Training, batches: list) -> float:
-        if training.step == 100:
-            raise KeyboardInterrupt
-        return advance(training, batches)
-
-    monkeypatch.setattr(Training, "advance", stopped)
-    assert train_encoder(command) != 0
-    monkeypatch.undo()
+    with stopped_after(100):
+        assert train_encoder(command) != 0
     assert train_encoder(command) == 0
     assert (whole / WEIGHTS).read_bytes() == (tmp_path / "whole" / WEIGHTS).read_bytes()
     logs = [(place / PROGRESS / LOG).read_text() for place in (whole, tmp_path / "whole")]
