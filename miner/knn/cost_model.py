@@ -59,14 +59,13 @@ class Problem:
 class Machine:
     """What one of ``threads`` threads does.
 
-    ``products`` are operations a second by precision; all else is in seconds: ``tests`` of one
-    similarity by precision, ``insertion`` of a candidate, ``fetch`` of a vector that is
-    rescored and ``preparation`` of a row. Of each row ``kept`` candidates are kept.
+    ``products`` are operations a second by precision, with the test of what they come to; all else
+    is in seconds: ``insertion`` of a candidate, ``fetch`` of a vector that is rescored and
+    ``preparation`` of a row. Of each row ``kept`` candidates are kept.
     """
 
     threads: int
     products: Mapping[Precision, float]
-    tests: Mapping[Precision, float]
     kept: Mapping[Precision, int]
     insertion: float
     fetch: float
@@ -97,7 +96,7 @@ def exact_cost(problem: Problem, machine: Machine, precision: Precision | None =
 
 def _similarity(problem: Problem, machine: Machine, precision: Precision) -> float:
     """Return seconds of one similarity: its product, and its test against two rows' candidates."""
-    return 2 * problem.dim / machine.products[precision] + machine.tests[precision]
+    return 2 * problem.dim / machine.products[precision]
 
 
 def _candidates(problem: Problem, machine: Machine, precision: Precision) -> float:

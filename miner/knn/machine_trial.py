@@ -11,7 +11,7 @@ import numpy as np
 from miner.arrays import Neighbours
 from miner.knn.core.candidates import Candidates
 from miner.knn.core.codes import Codes, Precision, encode_both
-from miner.knn.core.passes import TILE_COLUMNS, TILE_ROWS, loops
+from miner.knn.core.passes import TILE_COLUMNS, TILE_ROWS, find_hits, loops
 from miner.knn.core.products import INT8_MAX_DIMENSIONS, numbers_of, product
 from miner.knn.core.rescore import unit_rows
 from miner.knn.core.tuning import choose, product_rates
@@ -44,19 +44,15 @@ def _measure(dim: int, k: int) -> Machine:
         if precision != "int8" or dim < INT8_MAX_DIMENSIONS
     ]
     kept = {precision: max(KEPT[precision], k + SPARE) for precision in usable}
-    products, tests, insertions = {}, {}, []
+    products, insertions = {}, []
     x, y = (unit_rows(random.standard_normal((ROWS, dim))) for _ in range(2))
     for precision in usable:
         left, right = encode_both(x[:TILE_ROWS], y[:TILE_COLUMNS], precision)
-        seconds = _soonest(lambda: product(left.numbers, right.numbers))  # noqa: B023
-        products[precision] = 2 * TILE_ROWS * TILE_COLUMNS * dim / seconds
-        test, insertion = _taking(left, right, kept[precision])
-        tests[precision] = test
+        products[precision], insertion = _passing(left, right, kept[precision])
         insertions.append(insertion)
     return Machine(
         threads=thread_count(),
         products=products,
-        tests=tests,
         kept=kept,
         insertion=float(np.mean(insertions)),
         fetch=_fetching(x, y, k),
@@ -75,29 +71,29 @@ def _soonest(work: Callable[[], object]) -> float:
     return min(times)
 
 
-def _taking(left: Codes, right: Codes, kept: int) -> tuple[float, float]:
-    """Seconds of testing one similarity that no candidate list wants, and of inserting one."""
+def _passing(left: Codes, right: Codes, kept: int) -> tuple[float, float]:
+    """Return operations a second of a tile that has no hits, and seconds of taking one."""
     tile = product(left.numbers, right.numbers)
     bounds = numbers_of(tile) * left.scale[:, None] * right.scale
     bounds += left.bias[:, None] + right.bias
+    full = np.full(len(left), 2, dtype=np.float32), np.full(len(right), 2, dtype=np.float32)
+    seconds = _soonest(lambda: find_hits(left, right, *full))
+    # Lists as if so many rows had gone by that each wants a few of the tile.
+    some = _best_but(bounds, WANTED, axis=1), _best_but(bounds, WANTED, axis=0)
+    found = find_hits(left, right, *some)
 
-    def take(floors: tuple[Matrix, Matrix]) -> float:
-        """Return seconds of taking the tile into lists that are full of such bounds."""
+    def take() -> float:
         lists = []
-        for floor in floors:
+        for floor in some:
             candidates = Candidates.none(len(floor), kept)
             candidates.bounds[:], candidates.floor[:] = floor[:, None], floor
             lists.append(candidates)
         start = time.perf_counter()
-        loops().take(tile, left, right, *lists, repeated=False)
+        loops().take(found, left.ids, right.ids, *lists, repeated=False)
         return time.perf_counter() - start
 
-    full = np.full(len(left), 2, dtype=np.float32), np.full(len(right), 2, dtype=np.float32)
-    # Lists as if so many rows had gone by that each wants a few of the tile.
-    some = _best_but(bounds, WANTED, axis=1), _best_but(bounds, WANTED, axis=0)
-    inserted = WANTED * (len(left) + len(right))
-    none, few = (min(take(floors) for _ in range(1 + REPEATS)) for floors in (full, some))
-    return none / tile.size, max(0.0, few - none) / inserted
+    taking = min(take() for _ in range(1 + REPEATS)) / (WANTED * (len(left) + len(right)))
+    return 2 * tile.size * left.numbers.shape[1] / seconds, taking
 
 
 def _best_but(bounds: Matrix, place: int, *, axis: int) -> Matrix:

@@ -6,8 +6,10 @@ Axes: ``N`` source rows, ``M`` target rows, ``D`` dimensions, ``C`` candidates k
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# What Linux calls devices that torch may search on: NVIDIA's, AMD's, and those below Windows.
+DEV, DEVICES = Path("/dev"), ("nvidia[0-9]*", "kfd", "dxg")
+
 
 def search_tiles(
     source: Matrix,
@@ -49,14 +54,13 @@ def search_tiles(
     thread.
     """
     pays = torch_pays(2 * len(source) * len(target) * source.shape[1])
-    if pays and precision in (None, "bfloat16"):
-        from miner.knn.gpu.cuda import DeviceError  # loads torch
+    if pays and precision in (None, "bfloat16") and (devices := _usable_devices()):
+        from miner.knn.gpu.cuda import DeviceError
 
-        if devices := _usable_devices():
-            try:
-                return _search_on_devices(source, target, k, devices, progress)
-            except DeviceError as error:
-                logger.warning("%s; searching on the processor instead", error)
+        try:
+            return _search_on_devices(source, target, k, devices, progress)
+        except DeviceError as error:
+            logger.warning("%s; searching on the processor instead", error)
     tuned = choose(source, target, k=k, precision=precision)
     left, right = encode_both(source, target, tuned.precision)
     forward, backward = generate_candidates(
@@ -70,7 +74,9 @@ def search_tiles(
 
 @cache
 def _usable_devices() -> list[torch.device]:
-    from miner.knn.gpu.cuda import usable_devices
+    if sys.platform == "linux" and not any(any(DEV.glob(name)) for name in DEVICES):
+        return []
+    from miner.knn.gpu.cuda import usable_devices  # loads torch
 
     return usable_devices()
 

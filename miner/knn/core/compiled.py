@@ -6,7 +6,7 @@ Numba's cache on disk.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numba import types
@@ -92,21 +92,19 @@ def _exceeds(
 
 
 @_compile
-def _take(
-    tile: Any,
-    slack: Any,
-    row_codes: Any,
-    row_candidates: Any,
-    column_codes: Any,
-    column_candidates: Any,
-    row_ids: Any,
-    column_ids: Any,
-    repeated: Any,
-) -> None:
-    (scale, bias), (bounds, ids, floor) = row_codes, row_candidates
-    column_scale, column_bias = column_codes
-    column_bounds, column_lists, column_floor = column_candidates
+def longer(numbers: Any) -> Any:
+    """Return numbers (N,) with room for as many more."""
+    found = np.empty(2 * len(numbers), dtype=numbers.dtype)
+    found[: len(numbers)] = numbers
+    return found
+
+
+@_compile
+def _hits(tile: Any, slack: Any, row_codes: Any, column_codes: Any) -> Any:
+    (scale, bias, floor), (column_scale, column_bias, column_floor) = row_codes, column_codes
     rows, columns = tile.shape
+    places, bounds = np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.float32)
+    found = 0
     for row in range(rows):
         row_scale, row_bias, row_floor = scale[row], bias[row], floor[row]
         for start in range(0, columns, BLOCK):
@@ -115,23 +113,38 @@ def _take(
                 *(column_scale, column_bias, column_floor),
             ):
                 continue
-            stop = min(start + BLOCK, columns)
-            products = tile[row, start:stop]
-            scales, biases = column_scale[start:stop], column_bias[start:stop]
-            floors = column_floor[start:stop]
-            for place in range(len(products)):
-                value = _as_float(products[place]) * (row_scale * scales[place])
-                bound = value + abs(value) * slack + (row_bias + biases[place])
-                column = start + place
-                if bound > row_floor and not (repeated and _holds(ids[row], column_ids[column])):
-                    _insert(bounds[row], ids[row], bound, column_ids[column])
-                    row_floor = bounds[row, -1]
-                if bound > floors[place] and not (
-                    repeated and _holds(column_lists[column], row_ids[row])
-                ):
-                    _insert(column_bounds[column], column_lists[column], bound, row_ids[row])
-                    floors[place] = column_bounds[column, -1]
-        floor[row] = row_floor
+            if found + BLOCK > len(places):
+                places, bounds = longer(places), longer(bounds)
+            for column in range(start, min(start + BLOCK, columns)):
+                value = _as_float(tile[row, column]) * (row_scale * column_scale[column])
+                bound = value + abs(value) * slack + (row_bias + column_bias[column])
+                if bound > min(row_floor, column_floor[column]):
+                    places[found], bounds[found] = row * columns + column, bound
+                    found += 1
+    return places[:found], bounds[:found]
+
+
+@_compile
+def _take(
+    hits: Any,
+    row_candidates: Any,
+    column_candidates: Any,
+    row_ids: Any,
+    column_ids: Any,
+    repeated: Any,
+) -> None:
+    (places, found), (bounds, ids, floor) = hits, row_candidates
+    column_bounds, column_lists, column_floor = column_candidates
+    columns = np.uint32(len(column_ids))
+    for place, bound in zip(places, found):  # noqa: B905  # Numba knows no strict
+        row, column = divmod(np.uint32(place), columns)
+        number, other = column_ids[column], row_ids[row]
+        if bound > floor[row] and not (repeated and _holds(ids[row], number)):
+            _insert(bounds[row], ids[row], bound, number)
+            floor[row] = max(floor[row], bounds[row, -1])
+        if bound > column_floor[column] and not (repeated and _holds(column_lists[column], other)):
+            _insert(column_bounds[column], column_lists[column], bound, other)
+            column_floor[column] = max(column_floor[column], column_bounds[column, -1])
 
 
 @_compile
@@ -236,31 +249,52 @@ def _fallback_search(
                 last = cosines[row, -1]
 
 
-def take(
+class Hits(NamedTuple):
+    """Products of a tile (R, C) whose bounds exceed a floor.
+
+    ``places`` are int32 (H,), a row's number times C plus a column's; ``bounds`` float32 (H,).
+    """
+
+    places: NDArray[np.int32]
+    bounds: NDArray[np.float32]
+
+
+def hits(
     tile: NDArray[Any],
     rows: Codes,
     columns: Codes,
+    row_floor: NDArray[np.float32],
+    column_floor: NDArray[np.float32],
+) -> Hits:
+    """Return the products of a tile (R, C) whose bounds exceed their row's or column's floor.
+
+    Floors, (R,) and (C,), may be lower than they are by the time that hits are taken. Reads the
+    tile once, in vector instructions, and again only the blocks that have a hit.
+    """
+    row_codes, column_codes = (rows.scale, rows.bias, row_floor), (columns.scale, columns.bias)
+    return Hits(*_hits(tile, rows.slack, row_codes, (*column_codes, column_floor)))
+
+
+def take(
+    found: Hits,
+    row_ids: NDArray[np.int32],
+    column_ids: NDArray[np.int32],
     forward: Candidates,
     backward: Candidates,
     *,
     repeated: bool,
 ) -> None:
-    """Take a tile (R, C) of products into the candidates of its R rows and of its C columns.
+    """Take a tile's hits into the candidates of its R rows and of its C columns.
 
     All is given for the tile's own rows and columns. ``repeated`` says that other tiles may hold
-    the same pairs. Reads the tile once, in vector instructions, and again only the blocks in which
-    a bound exceeds its row's or its column's floor: of M columns in random order about C ln(M / C)
-    for each row.
+    the same pairs. Of M columns in random order about C ln(M / C) are taken for each row.
     """
     _take(
-        tile,
-        rows.slack,
-        (rows.scale, rows.bias),
+        tuple(found),
         (forward.bounds, forward.ids, forward.floor),
-        (columns.scale, columns.bias),
         (backward.bounds, backward.ids, backward.floor),
-        rows.ids,
-        columns.ids,
+        row_ids,
+        column_ids,
         repeated,
     )
 

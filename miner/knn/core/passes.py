@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -20,11 +21,13 @@ from miner.arrays import Neighbours
 from miner.knn.core.candidates import Candidates
 from miner.knn.core.claims import Claims
 from miner.knn.core.codes import Codes
-from miner.knn.core.products import product
+from miner.knn.core.products import compiled_int8, product
 from miner.threads import blocks, in_threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from miner.knn.core.compiled import Hits
 
     Matrix = NDArray[np.float32]
     Rows = slice | NDArray[np.int64]
@@ -33,6 +36,11 @@ logger = logging.getLogger(__name__)
 
 # The products of a tile, 4 MiB of them, are still in the cache when they are looked at.
 TILE_ROWS, TILE_COLUMNS = 512, 2048
+# Columns that tell a row's first floor, looked at in steps: most are below what those before gave.
+# From SEEDED_FROM columns on it costs less than it spares.
+SEED_STEPS = 64, 128, 256, 512
+LARGE = 2.0**99  # than any bound
+SEEDS, SEEDED_FROM = SEED_STEPS[-1], 16 * SEED_STEPS[-1]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,26 +70,64 @@ def generate_candidates(
 ) -> tuple[Candidates, Candidates]:
     """Return the ``kept`` candidates of each row of both codes, each tile's products computed once.
 
-    ``repeated`` says that a pair may be in several tiles.
+    Tiles hold all pairs once or, ``repeated``, some pairs and those perhaps several times.
     """
     forward = Candidates.none(len(left), min(kept, len(right)))
     backward = Candidates.none(len(right), min(kept, len(left)))
+    if not repeated:
+        forward.floor[:] = first_floors(left, right, kept=forward.bounds.shape[1])
+        backward.floor[:] = first_floors(right, left, kept=backward.bounds.shape[1])
     claims = Claims(len(left), len(right))
     counting = threading.Lock()
 
     def take(tile: Tile) -> None:
         x, y = left.part(tile.rows), right.part(tile.columns)
-        products = product(x.numbers, y.numbers)
+        found = find_hits(x, y, forward.floor[tile.rows], backward.floor[tile.columns])
         with claims.on(tile.rows, tile.columns):
             above, beside = forward.part(tile.rows), backward.part(tile.columns)
-            loops().take(products, x, y, above, beside, repeated=repeated)
+            loops().take(found, x.ids, y.ids, above, beside, repeated=repeated)
             forward.put(tile.rows, above)
             backward.put(tile.columns, beside)
         with counting:
-            progress(products.size)
+            progress(len(x) * len(y))
 
     in_threads(take, tiles)
     return forward, backward
+
+
+def first_floors(rows: Codes, columns: Codes, *, kept: int) -> NDArray[np.float32]:
+    """Return for each row what all of its ``kept`` best bounds exceed: float32 (N,).
+
+    A few of the columns tell; -inf where there are not many more. With it most columns of the first
+    tiles, too, are no candidates.
+    """
+    floors = np.full(len(rows), -np.inf, dtype=np.float32)
+    if len(columns) < SEEDED_FROM or kept > SEEDS:
+        return floors
+    sample = columns.part(np.arange(SEEDS) * len(columns) // SEEDS)
+    parts = [sample.part(slice(start, stop)) for start, stop in pairwise((0, *SEED_STEPS))]
+
+    def seed(block: slice) -> None:
+        some = rows.part(block)
+        found = Candidates.none(len(some), kept)
+        for part in parts:
+            unwanted = Candidates.none(len(part), 1)
+            unwanted.floor[:] = LARGE
+            hits = find_hits(some, part, found.floor, unwanted.floor)
+            loops().take(hits, some.ids, part.ids, found, unwanted, repeated=False)
+        floors[block] = np.nextafter(found.floor, np.float32(-np.inf))
+
+    in_threads(seed, blocks(len(rows), TILE_ROWS))
+    return floors
+
+
+def find_hits(rows: Codes, columns: Codes, *floors: NDArray[np.float32]) -> Hits:
+    """Return the products that exceed a floor, which may have risen by the time they are taken."""
+    if rows.numbers.dtype == np.int8 and (vnni := compiled_int8()):
+        found: Hits = vnni.hits(rows, columns, *floors)
+    else:
+        found = loops().hits(product(rows.numbers, columns.numbers), rows, columns, *floors)
+    return found
 
 
 def verify(

@@ -6,6 +6,7 @@ Neither changes a result: candidates are rescored and proven complete in any pre
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,7 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from miner.knn.core.codes import PRECISIONS, Precision, encode_both
-from miner.knn.core.products import INT8_MAX_DIMENSIONS, numbers_of, product, torch_pays
+from miner.knn.core.products import (
+    INT8_MAX_DIMENSIONS,
+    compiled_int8,
+    low_precision_pays,
+    numbers_of,
+    product,
+)
 from miner.threads import blocks, in_threads, on_one_thread
 
 if TYPE_CHECKING:
@@ -54,11 +61,13 @@ class Tuning:
 def product_rates() -> dict[Precision, float]:
     """Return operations a second (a multiply-add is two) of one thread's products.
 
-    Measured once in a process, in about 50 milliseconds, where torch is installed after loading it.
-    Precisions that fail here are left out.
+    Measured once in a process, in about 50 milliseconds. Where int8 is compiled, bfloat16, which is
+    slower, is not worth to load torch for; else torch is loaded where it is installed. Precisions
+    that fail here are left out.
     """
-    with suppress(ImportError):  # before the thread begins: it is to compute alone
-        import_module("miner.knn.core.torch_products")
+    if compiled_int8() is None:
+        with suppress(ImportError):  # before the thread begins: it is to compute alone
+            import_module("miner.knn.core.torch_products")
     return on_one_thread(_measure_products)
 
 
@@ -67,6 +76,8 @@ def _measure_products() -> dict[Precision, float]:
     x, y = (random.standard_normal((rows, DIM), dtype=np.float32) for rows in (ROWS, COLUMNS))
     rates: dict[Precision, float] = {}
     for precision in PRECISIONS:
+        if precision == "bfloat16" and "torch" not in sys.modules:
+            continue
         try:
             left, right = encode_both(x, y, precision)
             seconds = min(_seconds(left.numbers, right.numbers) for _ in range(REPEATS))
@@ -86,7 +97,7 @@ def _seconds(left: NDArray[Any], right: NDArray[Any]) -> float:
 
 
 def _rates(operations: float) -> dict[Precision, float]:
-    return product_rates() if torch_pays(operations) else {"float32": 1.0}
+    return product_rates() if low_precision_pays(operations) else {"float32": 1.0}
 
 
 def choose(source: Matrix, target: Matrix, *, k: int, precision: Precision | None) -> Tuning:

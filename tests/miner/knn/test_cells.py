@@ -254,7 +254,7 @@ def test_nearest_cells(join, probes, cut):
 
 @pytest.mark.parametrize("lack", ["missing", "wrong", "torch"])
 @pytest.mark.parametrize("dim", [40, 1100])
-def test_cells_are_the_same_without_int8_products(monkeypatch, lack, dim):
+def test_cells_are_the_same_without_int8_products(no_vnni, monkeypatch, lack, dim):
     rows, centroids = random_units(700, dim), random_units(50, dim, 1)
     assert products.type_of_integers(dim, 0) == np.int8  # torch is loaded
     expected = nearest_cells(rows, centroids, probes=6)
@@ -265,11 +265,8 @@ def test_cells_are_the_same_without_int8_products(monkeypatch, lack, dim):
         monkeypatch.setattr(torch, "_int_mm", lambda x, y: (x.int() @ y.int()) + 1)
     else:
         monkeypatch.setattr(products, "torch_pays", lambda operations: False)
-    try:
-        assert products.type_of_integers(dim, 0) == (np.float32 if dim == 40 else np.float64)
-        np.testing.assert_array_equal(nearest_cells(rows, centroids, probes=6), expected)
-    finally:
-        products.int8_is_exact.cache_clear()
+    assert products.type_of_integers(dim, 0) == (np.float32 if dim == 40 else np.float64)
+    np.testing.assert_array_equal(nearest_cells(rows, centroids, probes=6), expected)
 
 
 @given(cells_of_rows=st.lists(st.integers(0, 5), max_size=40), seed=st.integers(0, 2**32 - 1))

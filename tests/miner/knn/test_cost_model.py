@@ -20,7 +20,6 @@ PROBLEM = Problem(sources=1 << 20, targets=1 << 19, dim=256, k=4)
 MACHINE = Machine(
     threads=2,
     products={"bfloat16": 4e11, "float32": 1e11},
-    tests={"bfloat16": 2e-10, "float32": 2e-10},
     kept={"bfloat16": 16, "float32": 8},
     insertion=0.0,
     fetch=0.0,
@@ -32,9 +31,9 @@ def test_the_exact_search():
     cost = exact_cost(PROBLEM, MACHINE)
     similarities = 2**39
     assert cost.operations == 2 * similarities * 256
-    assert cost.seconds == pytest.approx(similarities * (512 / 4e11 + 2e-10) / 2)
+    assert cost.seconds == pytest.approx(similarities * 512 / 4e11 / 2)
     slower = exact_cost(PROBLEM, MACHINE, "float32")
-    assert slower.seconds == pytest.approx(similarities * (512 / 1e11 + 2e-10) / 2)
+    assert slower.seconds == pytest.approx(similarities * 512 / 1e11 / 2)
 
 
 def test_candidates_of_the_exact_search():
@@ -81,9 +80,8 @@ def test_a_tile_within_its_room():
 def test_what_a_trial_measures(dim):
     machine = measure_machine(dim=dim, k=4)
     assert machine.threads >= 1
-    assert {"float32"} <= machine.products.keys() == machine.tests.keys() == machine.kept.keys()
+    assert {"float32"} <= machine.products.keys() == machine.kept.keys()
     assert min(machine.products.values()) > 1e6
-    assert 0 < min(machine.tests.values()) < 1e-5
     assert machine.insertion >= 0
     assert 0 < machine.fetch < 1e-3
     assert 0 < machine.preparation < 1e-2

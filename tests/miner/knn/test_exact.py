@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from miner import mine
 from miner.knn import exact, tiled
-from miner.knn.core import brute_force, passes, products, tuning
-from miner.knn.core.codes import PRECISIONS
+from miner.knn.core import brute_force, passes, products
+from miner.knn.core.codes import PRECISIONS, encode_both
 from miner.knn.core.rescore import unit_rows
 from miner.knn.core.tuning import Tuning
 from miner.knn.exact import search_both, search_unit_rows
@@ -192,11 +192,9 @@ def test_most_rows_are_searched_once(monkeypatch, precision):
 @pytest.mark.parametrize("lack", ["torch", "int8"])
 @pytest.mark.parametrize("precision", [None, "float32"])
 def test_without_torch_or_its_private_calls_the_result_is_the_same(
-    monkeypatch, small_tiles, lack, precision
+    no_vnni, monkeypatch, small_tiles, lack, precision
 ):
     sides = random_units(90, 16, 1), random_units(120, 16, 2)
-    tuning.product_rates.cache_clear()
-    products.int8_is_exact.cache_clear()
     monkeypatch.setattr(products, "TORCH_FROM", 0)
     if lack == "torch":
         monkeypatch.setitem(sys.modules, "torch", None)
@@ -204,11 +202,7 @@ def test_without_torch_or_its_private_calls_the_result_is_the_same(
         monkeypatch.setattr(tiled, "_usable_devices", lambda: pytest.fail("no torch"))
     else:
         monkeypatch.delattr(torch, "_int_mm")
-    try:
-        assert_is_full_sort(*sides, 3, search_unit_rows(*sides, k=3, precision=precision))
-    finally:
-        tuning.product_rates.cache_clear()
-        products.int8_is_exact.cache_clear()
+    assert_is_full_sort(*sides, 3, search_unit_rows(*sides, k=3, precision=precision))
 
 
 def test_a_precision_that_torch_computes_without_torch(monkeypatch, small_tiles):
@@ -310,6 +304,20 @@ def test_errors():
         search_unit_rows(x, x[:, :3], k=1)
 
 
+def test_no_device_is_looked_for_where_linux_has_none(monkeypatch, tmp_path):
+    """So that torch, which takes seconds, is not loaded for nothing."""
+    looked = []
+    monkeypatch.setattr(cuda, "usable_devices", lambda: looked.append(True) or [])
+    monkeypatch.setattr(tiled, "DEV", tmp_path)
+    monkeypatch.setattr(sys, "platform", "linux")
+    (tmp_path / "nvidiactl").touch()
+    assert tiled._usable_devices.__wrapped__() == []
+    assert not looked
+    (tmp_path / "nvidia0").touch()
+    assert tiled._usable_devices.__wrapped__() == []
+    assert looked
+
+
 def use_devices(monkeypatch, count):
     """The processor stands in for devices."""
     monkeypatch.setattr(exact, "MAX_SIMILARITIES", -1)
@@ -337,3 +345,22 @@ def test_a_device_that_fails_is_left(monkeypatch, caplog):
     sides = random_units(9, 8, 1), random_units(12, 8, 2)
     assert_is_full_sort(*sides, 4, search_unit_rows(*sides, k=4))
     assert "cuda:0: out of memory; searching on the processor instead" in caplog.text
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_first_floors_are_below_all_candidates(precision):
+    """And above most of the rest: the last of a row's best among a few columns."""
+    sides = crowd(700, 16, 0.5, 1), crowd(9000, 16, 0.5, 2)
+    left, right = encode_both(*sides, precision)
+    floors = passes.first_floors(left, right, kept=11)
+    forward, _ = passes.generate_candidates(
+        *(left, right, tiled._tiles(len(left), len(right))),
+        kept=11,
+        repeated=False,
+        progress=lambda products: None,
+    )
+    assert (floors < forward.bounds[:, -1]).all()
+    assert (forward.floor == forward.bounds[:, -1]).all()
+    some = (sides[0] @ sides[1].T > floors[:, None]).mean()
+    assert some < 3 * 11 / passes.SEEDS
+    assert np.isneginf(passes.first_floors(right, left, kept=11)).all()

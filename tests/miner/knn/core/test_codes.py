@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from miner.knn.core import passes, products
+from miner.knn.core import passes
 from miner.knn.core.codes import (
     PRECISIONS,
     UNIT,
@@ -19,13 +19,6 @@ from tests.miner.strategies import two_sides
 
 # Float32 operations on a product and two biases, in any order: each errs by a UNIT of their sizes.
 OPERATIONS = 6
-
-
-@pytest.fixture
-def forget_int8():
-    products.int8_is_exact.cache_clear()
-    yield
-    products.int8_is_exact.cache_clear()
 
 
 def excess(source, target, precision):
@@ -171,7 +164,7 @@ def saturating(left, right):
     return pairs.sum(dim=1, dtype=torch.int32) - 128 * right.sum(dim=0, dtype=torch.int32)
 
 
-def test_int8_products_that_saturate_are_refused(monkeypatch, forget_int8):
+def test_int8_products_that_saturate_are_refused(monkeypatch, no_vnni):
     monkeypatch.setattr(torch, "_int_mm", saturating)
     unit = unit_rows(np.ones((3, 8)))
     with pytest.raises(ValueError, match="int8 products saturate on this machine; choose bfloat16"):

@@ -61,6 +61,11 @@ def assert_best(candidates, bounds):
         assert (ids[width:] == -1).all()
 
 
+def take(tile, rows, columns, forward, backward, *, repeated=False):
+    found = compiled.hits(tile, rows, columns, forward.floor, backward.floor)
+    compiled.take(found, rows.ids, columns.ids, forward, backward, repeated=repeated)
+
+
 @settings(max_examples=60)
 @given(
     shape=st.tuples(SIDES, SIDES),
@@ -80,12 +85,9 @@ def test_take_keeps_the_largest_bounds(shape, tiles, kept, dtype, spread, repeat
     every = [(top, left) for top in cuts(shape[0], tiles[0]) for left in cuts(shape[1], tiles[1])]
     for place in random.permutation(np.repeat(np.arange(len(every)), 1 + repeats)):
         top, left = every[place]
-        compiled.take(
+        take(
             np.ascontiguousarray(whole[top, left]),
-            rows.part(top),
-            columns.part(left),
-            forward.part(top),
-            backward.part(left),
+            *(rows.part(top), columns.part(left), forward.part(top), backward.part(left)),
             repeated=repeats > 0,
         )
     bounds = exact_bounds(whole, rows, columns)
@@ -100,7 +102,7 @@ def test_take_of_bounds_that_rise_or_fall(order):
     ones = side(300, np.random.default_rng(0), 0)
     ones.scale[:], ones.bias[:] = 1, 0
     forward, backward = Candidates.none(1, 12), Candidates.none(300, 1)
-    compiled.take(tile, ones.part(slice(1)), ones, forward, backward, repeated=False)
+    take(tile, ones.part(slice(1)), ones, forward, backward)
     assert_best(forward, numbers_of(tile).astype(np.float64))
     assert (backward.ids == 0).all()
 

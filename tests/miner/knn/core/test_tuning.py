@@ -18,16 +18,6 @@ def rates(monkeypatch):
     monkeypatch.setattr(tuning, "product_rates", lambda: RATES)
 
 
-@pytest.fixture
-def fresh():
-    caches = product_rates, products.int8_is_exact
-    for cached in caches:
-        cached.cache_clear()
-    yield
-    for cached in caches:
-        cached.cache_clear()
-
-
 def apart(rows, dim, seed):
     return unit_rows(np.random.default_rng(seed).standard_normal((rows, dim)))
 
@@ -82,8 +72,9 @@ def test_an_empty_side(rates, sizes, precision):
     assert chosen.kept >= 4
 
 
-def test_torch_is_not_asked_where_it_does_not_pay(monkeypatch):
-    monkeypatch.setattr(tuning, "torch_pays", lambda operations: operations > 2 * 400 * 500 * 64)
+def test_low_precision_is_not_measured_where_it_does_not_pay(monkeypatch):
+    few = 2 * 400 * 500 * 64
+    monkeypatch.setattr(tuning, "low_precision_pays", lambda operations: operations > few)
     monkeypatch.setattr(tuning, "product_rates", lambda: RATES)
     sides = apart(400, 64, 1), apart(500, 64, 2)
     assert choose(*sides, k=4, precision=None).precision == "float32"
@@ -130,7 +121,7 @@ def saturating(left, right):
 
 
 @pytest.mark.parametrize("int_mm", [missing, saturating, None])
-def test_int8_is_left_out_where_it_is_missing_or_wrong(fresh, monkeypatch, caplog, int_mm):
+def test_int8_is_left_out_where_it_is_missing_or_wrong(no_vnni, monkeypatch, caplog, int_mm):
     if int_mm:
         monkeypatch.setattr(torch, "_int_mm", int_mm)
     else:

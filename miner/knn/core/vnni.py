@@ -1,0 +1,178 @@
+"""Products of int8 codes by compiled code, and which of them are worth a look.
+
+Most products never reach memory: a block of them is tested in the processor's registers
+(``miner.knn.core.vnni_blocks``). Numba compiles the loops for the processor at hand and keeps them
+in its cache on disk. Axes: ``R`` rows and ``C`` columns of a tile, ``D`` dimensions, ``P`` panels
+of COLUMNS columns.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from miner.compiling import compiled
+from miner.knn.core.compiled import Hits, longer
+from miner.knn.core.vnni_blocks import (
+    COLUMNS,
+    DEPTH,
+    LANES,
+    RAISED,
+    ROWS,
+    lowest_bit,
+    multiply_block,
+    raise_and_turn,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from miner.knn.core.codes import Codes
+
+ERROR = np.float32(2.0**-20)  # relative, of some operations in float32
+
+_compile = compiled(fastmath={"nnan", "nsz", "contract", "reassoc"})
+
+
+@_compile
+def _sums_of(rows: Any) -> Any:
+    """Return what the products of each row (R, D) begin at."""
+    sums = np.empty(len(rows), dtype=np.int32)
+    for row in range(len(rows)):
+        total = np.int32(0)
+        for code in rows[row]:
+            total += np.int32(code)
+        sums[row] = np.int32(-128) * total
+    return sums
+
+
+@_compile
+def _panels_of(codes: Any) -> Any:
+    """Return the codes of columns (C, D / 4), by fours, raised, as panels (P, D / 4, COLUMNS)."""
+    columns, depth = codes.shape
+    panels = np.empty(((columns + COLUMNS - 1) // COLUMNS, depth, COLUMNS), dtype=np.int32)
+    turned = depth - depth % LANES
+    for panel in range(len(panels)):
+        first = panel * COLUMNS
+        for step in range(0, turned, LANES):
+            for place in range(0, COLUMNS, LANES):
+                to = (panel * depth + step) * COLUMNS + place
+                raise_and_turn(codes, first + place, step, panels, to)
+        for step in range(turned, depth):
+            for place in range(COLUMNS):
+                panels[panel, step, place] = codes[min(first + place, columns - 1), step] ^ RAISED
+    return panels
+
+
+@_compile
+def _fill(rows: Any, columns: Any, products: Any) -> None:
+    sums, panels = _sums_of(rows), _panels_of(columns)
+    zeros = np.zeros(max(len(rows), len(panels) * COLUMNS), dtype=np.float32)
+    block = np.empty((ROWS, COLUMNS), dtype=np.int32)
+    masks = np.empty(ROWS, dtype=np.uint64)
+    row_codes, column_codes = (sums, zeros, zeros, zeros), (zeros, zeros)
+    for panel in range(len(panels)):
+        start = panel * COLUMNS
+        stop = min(start + COLUMNS, products.shape[1])
+        for first in range(0, len(rows), ROWS):
+            multiply_block(
+                *(first, panel, columns.shape[1]),
+                *(rows, row_codes, panels, column_codes, block, masks),
+            )
+            for row in range(first, min(first + ROWS, len(rows))):
+                for column in range(start, stop):
+                    products[row, column] = block[row - first, column - start]
+
+
+@_compile
+def _levels_of(codes: Any, largest: Any, levels: Any) -> None:
+    """Set the columns' levels: a scaled product plus its row's bias above it may be above a floor.
+
+    ``largest`` is the size of any row's bias. Numbers are lowered by more than what is computed
+    with them errs.
+    """
+    _, bias, floor = codes
+    for column in range(len(bias)):
+        error = ERROR * (abs(floor[column]) + abs(bias[column]) + largest)
+        levels[column] = floor[column] - bias[column] - error
+
+
+@_compile
+def _hits(rows: Any, columns: Any, width: Any, row_codes: Any, column_codes: Any) -> Any:
+    (scale, bias, floor), (column_scale, column_bias, column_floor) = row_codes, column_codes
+    sums, panels = _sums_of(rows), _panels_of(columns)
+    scales = np.zeros(len(panels) * COLUMNS, dtype=np.float32)
+    levels = np.zeros_like(scales)
+    scales[:width] = column_scale
+    _levels_of(column_codes, np.abs(bias).max(), levels)
+    row_levels = np.empty(len(rows), dtype=np.float32)
+    block = np.empty((ROWS, COLUMNS), dtype=np.int32)
+    masks = np.empty(ROWS, dtype=np.uint64)
+    places, bounds = np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.float32)
+    found = 0
+    for panel in range(len(panels)):
+        start = panel * COLUMNS
+        highest = column_bias[start : start + COLUMNS].max()
+        for row in range(len(rows)):
+            error = ERROR * (abs(floor[row]) + abs(bias[row]) + abs(highest))
+            row_levels[row] = floor[row] - highest - error
+        for first in range(0, len(rows), ROWS):
+            if not multiply_block(
+                *(first, panel, columns.shape[1]),
+                *(rows, (sums, scale, bias, row_levels), panels, (scales, levels), block, masks),
+            ):
+                continue
+            if found + block.size > len(places):
+                places, bounds = longer(places), longer(bounds)
+            for row in range(first, min(first + ROWS, len(rows))):
+                row_scale, row_bias, row_floor = scale[row], bias[row], floor[row]
+                bits = masks[row - first]
+                while bits:
+                    lane = np.int64(lowest_bit(bits))
+                    bits &= bits - np.uint64(1)
+                    column = start + lane
+                    if column >= width:
+                        break
+                    value = np.float32(block[row - first, lane])
+                    bound = value * (row_scale * column_scale[column])
+                    bound += row_bias + column_bias[column]
+                    if bound > min(row_floor, column_floor[column]):
+                        places[found], bounds[found] = row * width + column, bound
+                        found += 1
+    return places[:found], bounds[:found]
+
+
+def product(left: NDArray[np.int8], right: NDArray[np.int8]) -> NDArray[np.int32]:
+    """Return the product of codes, (R, D) by (C, D): (R, C)."""
+    products = np.empty((len(left), len(right)), dtype=np.int32)
+    if products.size:
+        _fill(_by_fours(left), _by_fours(right).view(np.int32), products)
+    return products
+
+
+def hits(
+    rows: Codes,
+    columns: Codes,
+    row_floor: NDArray[np.float32],
+    column_floor: NDArray[np.float32],
+) -> Hits:
+    """Return what ``miner.knn.core.compiled.hits`` does, of int8 codes without their product.
+
+    Costs little more than the product: of the rest, one comparison of a vector of them.
+    """
+    return Hits(
+        *_hits(
+            _by_fours(rows.numbers),
+            _by_fours(columns.numbers).view(np.int32),
+            len(columns),
+            (rows.scale, rows.bias, row_floor),
+            (columns.scale, columns.bias, column_floor),
+        )
+    )
+
+
+def _by_fours(codes: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Return codes (N, D) with zeros added to a multiple of DEPTH dimensions."""
+    spare = -codes.shape[1] % DEPTH
+    return np.ascontiguousarray(np.pad(codes, ((0, 0), (0, spare))) if spare else codes)

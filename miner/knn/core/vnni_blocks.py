@@ -1,0 +1,214 @@
+"""What Numba has no words for: blocks of int8 products by the VNNI instructions of x86-64.
+
+Written in LLVM's, which Numba puts into the loops of ``miner.knn.core.vnni``. One instruction
+multiplies 64 codes by 64 and sums them by fours. A block of products, ROWS rows by COLUMNS columns,
+stays in the processor's registers while it goes through the dimensions (Goto and van de Geijn 2008,
+Anatomy of High-Performance Matrix Multiplication) and is compared with its rows' and columns'
+levels there.
+
+The instruction takes one factor without sign: the codes of columns are raised by 128, and sums
+start at -128 times the sum of the row's codes. Integers sum exactly, in any order. Axes: ``R`` rows
+and ``C`` columns of a tile, ``D`` dimensions, ``P`` panels of COLUMNS columns.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from llvmlite import binding, ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+
+def _features() -> Mapping[str, bool]:
+    """Return what the processor has that code compiled here may use."""
+    if any(os.environ.get(name) for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")):
+        return {}  # Numba is to compile for another
+    try:
+        return binding.get_host_cpu_features()  # type: ignore[no-any-return]
+    except RuntimeError:  # LLVM cannot tell
+        return {}
+
+
+_FEATURES = _features()
+_WIDE = bool(_FEATURES.get("avx512vnni"))  # registers of 64 bytes, 32 of them, else 16 of 32
+AVAILABLE = _WIDE or bool(_FEATURES.get("avxvnni"))
+# A unit of its own for products of int8 matrices, several times as fast, which torch uses.
+HAS_AMX = bool(_FEATURES.get("amx-int8"))
+DEPTH = 4  # codes that an instruction sums
+LANES, VECTORS, ROWS = (16, 4, 6) if _WIDE else (8, 2, 6)
+COLUMNS = LANES * VECTORS
+RAISED = int(np.array([128] * DEPTH, dtype=np.uint8).view(np.int32)[0])
+
+BIT, NUMBER, LONG = ir.IntType(1), ir.IntType(32), ir.IntType(64)
+VECTOR, FLOATS = (ir.VectorType(kind, LANES) for kind in (NUMBER, ir.FloatType()))
+
+
+def _declared(builder: Any, name: str, *given: Any) -> Any:
+    """Return a function of LLVM that returns what it is given first."""
+    kind = ir.FunctionType(given[0], given)
+    return cgutils.get_or_insert_function(builder.module, kind, name)
+
+
+def _vector(builder: Any, start: Any, *steps: Any, kind: Any = None) -> Any:
+    """Return the address of a vector, so many numbers after the start of its array."""
+    for step in steps:
+        start = builder.gep(start, [step])
+    if kind is None:
+        kind = FLOATS if start.type.pointee == ir.FloatType() else VECTOR
+    return builder.bitcast(start, kind.as_pointer())
+
+
+def _rows_from(builder: Any, first: Any, count: Any, rows: int) -> list[Any]:
+    """Return the numbers of so many rows of ``count``: the last again where there are too few."""
+    last = builder.sub(count, LONG(1))
+    numbers = [builder.add(first, LONG(row)) for row in range(rows)]
+    return [builder.select(builder.icmp_signed("<", row, last), row, last) for row in numbers]
+
+
+def _in_all_lanes(builder: Any, pointer: Any) -> Any:
+    number = builder.load(pointer, align=4)
+    undefined = ir.Constant(ir.VectorType(number.type, LANES), ir.Undefined)
+    one = builder.insert_element(undefined, number, NUMBER(0))
+    return builder.shuffle_vector(one, undefined, ir.Constant(VECTOR, None))
+
+
+@intrinsic
+def multiply_block(
+    typing: Any,
+    first: Any,
+    panel: Any,
+    depth: Any,
+    rows: Any,
+    row_codes: Any,
+    panels: Any,
+    column_codes: Any,
+    block: Any,
+    masks: Any,
+) -> Any:
+    """Fill ``block`` (ROWS, COLUMNS) with products of rows (R, D) from ``first`` on and a panel.
+
+    ``row_codes`` are (R,): what sums start at, scales, biases, and levels for this panel;
+    ``column_codes`` (P, COLUMNS): scales and levels. ``masks`` (ROWS,) get a bit for each product
+    p with ``p column_scale row_scale + row_bias`` above the lower of both levels. Returns whether
+    one has. D is ``depth`` times DEPTH.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        def begins(kind: Any, array: Any) -> Any:
+            return context.make_array(kind)(context, builder, array).data
+
+        def parts(place: int) -> list[Any]:
+            kinds = signature.args[place]
+            arrays = cgutils.unpack_tuple(builder, values[place], len(kinds))
+            return [begins(kind, array) for kind, array in zip(kinds, arrays, strict=True)]
+
+        first, panel, depth = values[:3]
+        codes, right, out, marks = (begins(signature.args[at], values[at]) for at in (3, 5, 7, 8))
+        sums, *of_rows = parts(4)
+        count = context.make_array(signature.args[3])(context, builder, values[3]).shape
+        numbers = _rows_from(builder, first, cgutils.unpack_tuple(builder, count, 2)[0], ROWS)
+        codes = builder.bitcast(codes, NUMBER.as_pointer())
+        left = [builder.gep(codes, [builder.mul(row, depth)]) for row in numbers]
+        multiply = _declared(builder, f"llvm.x86.avx512.vpdpbusd.{32 * LANES}", *[VECTOR] * 3)
+        found = [
+            [cgutils.alloca_once_value(builder, total) for _ in range(VECTORS)]
+            for total in (_in_all_lanes(builder, builder.gep(sums, [row])) for row in numbers)
+        ]
+        right = _vector(builder, right, builder.mul(builder.mul(panel, depth), LONG(COLUMNS)))
+        with cgutils.for_range(builder, depth) as loop:
+            place = builder.mul(loop.index, LONG(VECTORS))
+            columns = [
+                builder.load(builder.gep(right, [builder.add(place, LONG(part))]), align=4)
+                for part in range(VECTORS)
+            ]
+            for row, products in zip(left, found, strict=True):
+                code = _in_all_lanes(builder, builder.gep(row, [loop.index]))
+                for product, column in zip(products, columns, strict=True):
+                    total = builder.call(multiply, [builder.load(product), column, code])
+                    builder.store(total, product)
+        place = builder.mul(panel, LONG(COLUMNS))
+        scales, levels = (
+            [
+                builder.load(_vector(builder, at, builder.add(place, LONG(part * LANES))), align=4)
+                for part in range(VECTORS)
+            ]
+            for at in parts(6)
+        )
+        out, marks = _vector(builder, out, kind=VECTOR), builder.bitcast(marks, LONG.as_pointer())
+        multiply_add = _declared(builder, f"llvm.fma.v{LANES}f32", *[FLOATS] * 3)
+        some = LONG(0)
+        for row, products in enumerate(found):
+            scale, bias, level = (
+                _in_all_lanes(builder, builder.gep(at, [numbers[row]])) for at in of_rows
+            )
+            bits = LONG(0)
+            for part, product in enumerate(products):
+                value = builder.load(product)
+                builder.store(value, builder.gep(out, [LONG(row * VECTORS + part)]), align=4)
+                scaled = builder.fmul(builder.sitofp(value, FLOATS), scales[part])
+                bound = builder.call(multiply_add, [scaled, scale, bias])
+                lower = builder.fcmp_ordered("<", levels[part], level)
+                least = builder.select(lower, levels[part], level)
+                hits = builder.fcmp_ordered(">", bound, least)
+                hits = builder.zext(builder.bitcast(hits, ir.IntType(LANES)), LONG)
+                bits = builder.or_(bits, builder.shl(hits, LONG(part * LANES)))
+            builder.store(bits, builder.gep(marks, [LONG(row)]))
+            some = builder.or_(some, bits)
+        return builder.icmp_unsigned("!=", some, LONG(0))
+
+    long = types.int64
+    given = long, long, long, rows, row_codes, panels, column_codes, block, masks
+    return types.boolean(*given), generate
+
+
+@intrinsic
+def raise_and_turn(typing: Any, codes: Any, column: Any, step: Any, panels: Any, to: Any) -> Any:
+    """Raise the codes (C, S) of LANES columns in LANES steps of four, and put steps below others.
+
+    They go to ``to`` in ``panels``, seen as one row of numbers, and on by COLUMNS.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        source, out = (
+            context.make_array(signature.args[at])(context, builder, values[at]) for at in (0, 3)
+        )
+        _, column, step, _, to = values
+        count, steps = cgutils.unpack_tuple(builder, source.shape, 2)
+        vectors = [
+            builder.load(_vector(builder, source.data, builder.mul(row, steps), step), align=4)
+            for row in _rows_from(builder, column, count, LANES)
+        ]
+        size = LANES // 2
+        while size:  # swap the off-diagonal blocks of so many rows and lanes
+            upper = [lane if not lane & size else LANES + lane - size for lane in range(LANES)]
+            lower = [lane + size if not lane & size else LANES + lane for lane in range(LANES)]
+            for row in range(LANES):
+                if not row & size:
+                    pair = vectors[row], vectors[row + size]
+                    vectors[row], vectors[row + size] = (
+                        builder.shuffle_vector(*pair, ir.Constant(VECTOR, lanes))
+                        for lanes in (upper, lower)
+                    )
+            size //= 2
+        for place, vector in enumerate(vectors):
+            raised = builder.xor(vector, ir.Constant(VECTOR, [RAISED] * LANES))
+            builder.store(raised, _vector(builder, out.data, to, LONG(place * COLUMNS)), align=4)
+        return context.get_dummy_value()
+
+    long = types.int64
+    return types.void(codes, long, long, panels, long), generate
+
+
+@intrinsic
+def lowest_bit(typing: Any, bits: Any) -> Any:
+    """Return the number of zeros below the lowest one of 64 bits."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.cttz(values[0], BIT(1))
+
+    return types.uint64(types.uint64), generate
