@@ -15,6 +15,7 @@ import argparse
 import platform
 import sys
 import time
+from collections.abc import Callable
 
 import faiss
 import numpy as np
@@ -22,6 +23,7 @@ import numpy as np
 from miner.knn.core.codes import encode_both
 from miner.knn.core.passes import TILE_COLUMNS, TILE_ROWS, blocks
 from miner.knn.core.products import product
+from miner.knn.core.torch_products import int8_product
 from miner.knn.core.tuning import product_rates
 from miner.knn.exact import search_unit_rows
 from miner.threads import in_threads, thread_count
@@ -31,7 +33,7 @@ K = 4
 ROUNDING = 2e-6  # of FAISS's float32 cosines
 
 
-def product_rate(x: np.ndarray, y: np.ndarray, precision: str) -> float:
+def product_rate(x: np.ndarray, y: np.ndarray, precision: str, product: Callable) -> float:
     """Operations a second of all tiles of a matrix of at most 32,768 rows a side."""
     left, right = (side.numbers for side in encode_both(x[:32768], y[:32768], precision))
     tiles = [
@@ -54,7 +56,8 @@ def flat(queries: np.ndarray, base: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 def measure(name: str, x: np.ndarray, y: np.ndarray) -> None:
     operations = 2 * len(x) * len(y) * x.shape[1]
     print(f"{name}: {len(x):,} x {len(y):,} x {x.shape[1]}")
-    rates = {precision: product_rate(x, y, precision) for precision in product_rates()}
+    rates = {"int8 by torch": product_rate(x, y, "int8", int8_product)}
+    rates |= {precision: product_rate(x, y, precision, product) for precision in product_rates()}
     told = ", ".join(f"{precision} {rate / 1e9:.0f}" for precision, rate in rates.items())
     print(f"  bare product   {told} GFLOP/s")
     search_unit_rows(x[:8192], y[:8192], k=K)  # compiles
