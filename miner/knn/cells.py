@@ -35,8 +35,9 @@ if TYPE_CHECKING:
 
 # A cell with this many times the mean load is split; even cells are the cheapest for their number.
 CROWDED = 2.0
-# Rows and columns of a tile: most cells are one, so that what they share is fetched once.
-TILE = 2048
+# Rows and columns of a tile: most cells are one, so that what they share is fetched once. While
+# there are no candidates yet, all of its products are hits, 8 bytes each.
+TILE = 1024
 
 
 def train_cells(sample: Matrix, count: int) -> Matrix:
