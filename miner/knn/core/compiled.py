@@ -27,7 +27,8 @@ BLOCK = 32
 
 # Reordered sums and fused products change no result: bounds have room for their rounding, and
 # cosines are exact in float64 in any order (see miner.knn.core.rescore).
-_compile = compiled(fastmath={"nnan", "nsz", "contract", "reassoc"})
+FASTMATH = {"nnan", "nsz", "contract", "reassoc"}
+_compile = compiled(fastmath=FASTMATH)
 
 
 def _as_float(value: Any) -> Any:

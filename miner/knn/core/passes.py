@@ -36,8 +36,8 @@ logger = logging.getLogger(__name__)
 
 # The products of a tile, 4 MiB of them, are still in the cache when they are looked at.
 TILE_ROWS, TILE_COLUMNS = 512, 2048
-# Columns that tell a row's first floor, looked at in steps: most are below what those before gave.
-# From SEEDED_FROM columns on it costs less than it spares.
+# How many columns give a row its first floor, step by step: few of a later step exceed the floor of
+# those before. With fewer than SEEDED_FROM columns it would cost more than it saves.
 SEED_STEPS = 64, 128, 256, 512
 LARGE = 2.0**99  # than any bound
 SEEDS, SEEDED_FROM = SEED_STEPS[-1], 16 * SEED_STEPS[-1]
@@ -98,8 +98,8 @@ def generate_candidates(
 def first_floors(rows: Codes, columns: Codes, *, kept: int) -> NDArray[np.float32]:
     """Return for each row what all of its ``kept`` best bounds exceed: float32 (N,).
 
-    A few of the columns tell; -inf where there are not many more. With it most columns of the first
-    tiles, too, are no candidates.
+    Computed from a sample of the columns; -inf where there are few. It keeps most columns of the
+    first tiles from becoming candidates.
     """
     floors = np.full(len(rows), -np.inf, dtype=np.float32)
     if len(columns) < SEEDED_FROM or kept > SEEDS:

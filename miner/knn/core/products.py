@@ -1,4 +1,4 @@
-"""Products of codes: of float32 by NumPy, of int8 and bfloat16 by what computes them soonest here.
+"""Products of codes: of float32 by NumPy, of int8 and bfloat16 by the fastest way here.
 
 int8 is multiplied by code that is compiled here where the processor has the instructions, else by
 torch where that is installed, as bfloat16 is: up to eight times as fast as float32, but torch takes
@@ -41,7 +41,7 @@ def product(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
 
 @cache
 def compiled_int8() -> ModuleType | None:
-    """Return the module that multiplies int8 codes by compiled code, if that is the soonest way."""
+    """Return the module that compiles int8 products, or None where another way is faster."""
     from miner.knn.core import vnni, vnni_blocks  # loads Numba
 
     slower = vnni_blocks.HAS_AMX and find_spec("torch") is not None
@@ -49,7 +49,7 @@ def compiled_int8() -> ModuleType | None:
 
 
 def low_precision_pays(operations: float) -> bool:
-    """Return whether products of low precision are soonest: at hand, or worth to load torch."""
+    """Return whether products of low precision are faster, with the loading of torch if needed."""
     return torch_pays(operations) or compiled_int8() is not None
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from miner.compiling import compiled
-from miner.knn.core.compiled import Hits, longer
+from miner.knn.core.compiled import FASTMATH, Hits, longer
 from miner.knn.core.vnni_blocks import (
     COLUMNS,
     DEPTH,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 ERROR = np.float32(2.0**-20)  # relative, of some operations in float32
 
-_compile = compiled(fastmath={"nnan", "nsz", "contract", "reassoc"})
+_compile = compiled(fastmath=FASTMATH)
 
 
 @_compile
@@ -86,16 +86,12 @@ def _fill(rows: Any, columns: Any, products: Any) -> None:
 
 
 @_compile
-def _levels_of(codes: Any, largest: Any, levels: Any) -> None:
-    """Set the columns' levels: a scaled product plus its row's bias above it may be above a floor.
+def _levels(floor: Any, bias: Any, other: Any) -> Any:
+    """Return floors (N,) less the bias of one side, lowered by more than rounding errs.
 
-    ``largest`` is the size of any row's bias. Numbers are lowered by more than what is computed
-    with them errs.
+    ``other`` is the other side's bias, as large as any that is added; biases are (N,) or numbers.
     """
-    _, bias, floor = codes
-    for column in range(len(bias)):
-        error = ERROR * (abs(floor[column]) + abs(bias[column]) + largest)
-        levels[column] = floor[column] - bias[column] - error
+    return floor - bias - ERROR * (np.abs(floor) + np.abs(bias) + np.abs(other))
 
 
 @_compile
@@ -105,8 +101,7 @@ def _hits(rows: Any, columns: Any, width: Any, row_codes: Any, column_codes: Any
     scales = np.zeros(len(panels) * COLUMNS, dtype=np.float32)
     levels = np.zeros_like(scales)
     scales[:width] = column_scale
-    _levels_of(column_codes, np.abs(bias).max(), levels)
-    row_levels = np.empty(len(rows), dtype=np.float32)
+    levels[:width] = _levels(column_floor, column_bias, np.abs(bias).max())
     block = np.empty((ROWS, COLUMNS), dtype=np.int32)
     masks = np.empty(ROWS, dtype=np.uint64)
     places, bounds = np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.float32)
@@ -114,9 +109,7 @@ def _hits(rows: Any, columns: Any, width: Any, row_codes: Any, column_codes: Any
     for panel in range(len(panels)):
         start = panel * COLUMNS
         highest = column_bias[start : start + COLUMNS].max()
-        for row in range(len(rows)):
-            error = ERROR * (abs(floor[row]) + abs(bias[row]) + abs(highest))
-            row_levels[row] = floor[row] - highest - error
+        row_levels = _levels(floor, highest, bias)
         for first in range(0, len(rows), ROWS):
             if not multiply_block(
                 *(first, panel, columns.shape[1]),

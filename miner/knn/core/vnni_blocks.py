@@ -1,6 +1,6 @@
-"""What Numba has no words for: blocks of int8 products by the VNNI instructions of x86-64.
+"""Blocks of int8 products by the VNNI instructions of x86-64, which Python cannot name.
 
-Written in LLVM's, which Numba puts into the loops of ``miner.knn.core.vnni``. One instruction
+Written as LLVM code, which Numba puts into the loops of ``miner.knn.core.vnni``. One instruction
 multiplies 64 codes by 64 and sums them by fours. A block of products, ROWS rows by COLUMNS columns,
 stays in the processor's registers while it goes through the dimensions (Goto and van de Geijn 2008,
 Anatomy of High-Performance Matrix Multiplication) and is compared with its rows' and columns'
@@ -30,7 +30,7 @@ def _features() -> Mapping[str, bool]:
         return {}  # Numba is to compile for another
     try:
         return binding.get_host_cpu_features()  # type: ignore[no-any-return]
-    except RuntimeError:  # LLVM cannot tell
+    except RuntimeError:  # LLVM does not know this processor
         return {}
 
 
