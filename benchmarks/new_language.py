@@ -3,6 +3,7 @@
     python benchmarks/new_language.py words SRC.vec TGT.vec --test DICT --train DICT [--most 10000]
     ... --starts similarity --seeds 5
     python benchmarks/new_language.py paths DATA OUT --pairs de-en,es-en,fr-en --ntrex DIR
+    python benchmarks/new_language.py monolingual XX-YY.tsv.xz OUT --others ZZ-YY.tsv.xz...
     python benchmarks/new_language.py few FILE OUT --pairs 5000
     python benchmarks/new_language.py comparable XX-YY.tsv.xz OUT --sentences 20000
     python benchmarks/new_language.py rounds XX-YY.tsv.xz OUT BOOTSTRAPPED
@@ -17,6 +18,9 @@ of short English sentences in DATA by one source and one target (1:1), one sourc
 (1:N), and two or three sources and one target; each encoder sees as many sentences in all of them.
 For each the share of sentences whose nearest neighbour in another language is no translation, among
 held-out rows and in NTREX, with 95 % intervals. What is finished in OUT is not trained again.
+
+``monolingual``: OUT/XX.txt and OUT/YY.txt, the different sentences of XX in a file, and those of YY
+in others that are not in that one, so that none translates another.
 
 ``few``: a random part of a file's pairs, as OUT/FILE, without the corpora to exclude.
 
@@ -113,6 +117,18 @@ def words(args: argparse.Namespace) -> None:
                 f"{found.criterion:.4f}",
                 flush=True,
             )
+
+
+def monolingual(args: argparse.Namespace) -> None:
+    """Write text of two languages, none of which is the translation of the other."""
+    text = read_parallel_text([args.file], exclude=frozenset())
+    aligned = set(text.target)
+    others = read_parallel_text(args.others, exclude=frozenset()).target
+    sides = text.source, (sentence for sentence in others if sentence not in aligned)
+    args.output.mkdir(parents=True, exist_ok=True)
+    for language, side in zip(args.file.name.removesuffix(TSV).split("-"), sides, strict=True):
+        lines = "".join(f"{sentence}\n" for sentence in dict.fromkeys(side))
+        (args.output / f"{language}.txt").write_text(lines, encoding="utf-8")
 
 
 def few(args: argparse.Namespace) -> None:
@@ -296,6 +312,11 @@ def main() -> None:
     task.add_argument("--starts", default="supervised,identical,similarity")
     task.add_argument("--seeds", type=int, default=5)
     task.set_defaults(run=words)
+    task = tasks.add_parser("monolingual")
+    task.add_argument("file", type=Path)
+    task.add_argument("output", type=Path)
+    task.add_argument("--others", type=Path, nargs="+", required=True)
+    task.set_defaults(run=monolingual)
     task = tasks.add_parser("few")
     task.add_argument("file", type=Path)
     task.add_argument("output", type=Path)

@@ -119,7 +119,7 @@ class EmbeddedShard:
         size = max(1, BLOCK_NUMBERS // dim)
         for start in range(0, rows, size):
             block = slice(start, start + size)
-            units[block] = unit_rows(self.stored_vectors()[block])
+            unit_rows(self.stored_vectors()[block], out=units[block])
         return units
 
     def stored_vectors(self) -> Vectors:
@@ -155,7 +155,7 @@ class SideVectors:
         ):
             if first < last:
                 stored = embedded.stored_vectors()
-                units[first:last] = unit_rows(stored[positions[first:last] - start])
+                unit_rows(stored[positions[first:last] - start], out=units[first:last])
         return units
 
 

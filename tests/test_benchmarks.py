@@ -15,9 +15,11 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from encoder import BUNDLED, load_encoder
+from encoder.monolingual.vec import WordVectors, write_vec
 from tests.encoder.training.language import made_up_triples, write_pairs
 
 ROOT = Path(__file__).parents[1]
@@ -354,6 +356,24 @@ def test_raw_documents(tmp_path: Path) -> None:
         assert len(lines) > 9
 
 
+def test_translation_of_words(run: Run, tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    vectors = random.standard_normal((60, 8)).astype(np.float32)
+    turned, _ = np.linalg.qr(random.standard_normal((8, 8)))
+    for language, rows in (("xx", vectors), ("zz", vectors @ turned.astype(np.float32))):
+        words = [f"{language}{number}" for number in range(50)] + [*"abcdefghij"]  # alike in both
+        write_vec(tmp_path / f"{language}.vec", WordVectors(words=words, vectors=rows))
+    for name, numbers in (("train", range(30)), ("test", range(20, 50))):
+        lines = "".join(f"xx{number} zz{number}\n" for number in numbers)
+        (tmp_path / name).write_text(lines, encoding="utf-8")
+    given = [value for name in ("test", "train") for value in (f"--{name}", tmp_path / name)]
+    sides = (tmp_path / f"{language}.vec" for language in ("xx", "zz"))
+    printed = run("new_language.py", "words", *sides, *given, "--seeds", 2)
+    titles = re.findall(r"^(\w+, (?:seed )?\d+)", printed, re.MULTILINE)
+    assert titles == ["supervised, 20", "identical, 10", "similarity, seed 1", "similarity, seed 2"]
+    assert printed.count("NN 100.0, CSLS 100.0 (30 words)") >= 4  # two known maps, and refined
+
+
 def test_new_language(run: Run, tmp_path: Path) -> None:
     triples = made_up_triples(120, words=20, seed=1)
     for name, one in (("xx-zz", 0), ("yy-zz", 1)):
@@ -361,6 +381,11 @@ def test_new_language(run: Run, tmp_path: Path) -> None:
     for place, name in enumerate(("xx", "yy", "zz")):
         lines = [each[place] for each in triples[:9]]
         (tmp_path / f"{name}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    text = tmp_path / "xx-zz.tsv.xz", tmp_path / "one", "--others", tmp_path / "yy-zz.tsv.xz"
+    run("new_language.py", "monolingual", *text)
+    sides = [(tmp_path / "one" / f"{name}.txt").read_text("utf-8") for name in ("xx", "zz")]
+    assert sides[0].split("\n")[:2] == [triples[0][0], triples[1][0]]
+    assert sides[1] == ""  # all are translated by one of xx
     run("new_language.py", "few", tmp_path / "xx-zz.tsv.xz", tmp_path / "few", "--pairs", 7)
     assert len(lzma.open(tmp_path / "few" / "xx-zz.tsv.xz", "rt").readlines()) == 7
     run(

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from miner.knn.core.passes import SEEDED_FROM, SEEDS
 from miner.knn.method import POINTS, PROBES, ROUNDS, default_cells
 
 if TYPE_CHECKING:
@@ -84,8 +85,9 @@ class Cost:
 def exact_cost(problem: Problem, machine: Machine, precision: Precision | None = None) -> Cost:
     """Estimate the exact two-way search, in the precision that is given or soonest done."""
     choices = [precision] if precision else list(machine.products)
+    seeds = SEEDS * problem.rows if min(problem.sources, problem.targets) >= SEEDED_FROM else 0
     seconds = min(
-        problem.similarities * _similarity(problem, machine, choice)
+        (problem.similarities + seeds) * _similarity(problem, machine, choice)
         + _candidates(problem, machine, choice)
         + problem.rows * machine.preparation
         for choice in choices

@@ -23,12 +23,14 @@ BLOCK_BYTES = 1 << 21  # float64 vectors at a time; larger blocks fall out of th
 UNIT_BITS = 26  # rounding to 2**-26 moves a cosine by about 6e-9, rounding it to float32 by 2e-8
 
 
-def unit_rows(vectors: NDArray[np.floating]) -> NDArray[np.float32]:
+def unit_rows(
+    vectors: NDArray[np.floating], out: NDArray[np.float32] | None = None
+) -> NDArray[np.float32]:
     """Rows (N, D) of any scale, made length 1 and rounded to multiples of 2**-26: float32 (N, D).
 
-    Rows must be finite and not zero.
+    They are in ``out`` if that is given. Rows must be finite and not zero.
     """
-    units = np.empty(vectors.shape, dtype=np.float32)
+    units = np.empty(vectors.shape, dtype=np.float32) if out is None else out
     size = max(1, BLOCK_BYTES // (8 * max(1, vectors.shape[1])))
 
     def fill(start: int) -> None:
