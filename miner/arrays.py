@@ -18,6 +18,14 @@ NO_NEIGHBOUR = -1
 BLOCK_ROWS = 1 << 14
 
 
+def taken(array: NDArray[Any], rows: slice | NDArray[np.integer[Any]]) -> NDArray[Any]:
+    """Return some rows of an array: a view of a slice, a copy of what positions name.
+
+    ``take`` copies short rows two to three times as fast as indexing does.
+    """
+    return array[rows] if isinstance(rows, slice) else array.take(rows, axis=0)
+
+
 class Direction(IntEnum):
     """The neighbour lists that hold a pair: bit 1 the source's, bit 2 the target's."""
 
@@ -42,7 +50,7 @@ class Neighbours:
 
     def part(self, rows: slice | NDArray[np.integer[Any]]) -> Neighbours:
         """Return those of some rows: a view of a slice, a copy of what positions name."""
-        return Neighbours(ids=self.ids[rows], cosines=self.cosines[rows])
+        return Neighbours(ids=taken(self.ids, rows), cosines=taken(self.cosines, rows))
 
     @classmethod
     def none(cls, rows: int, k: int) -> Neighbours:

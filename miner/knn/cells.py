@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 CROWDED = 2.0
 # Rows and columns of a tile: most cells are one, so that what they share is fetched once. While
 # there are no candidates yet, all of its products are hits, 8 bytes each.
-TILE = 1024
+TILE = 2048
 
 
 def train_cells(sample: Matrix, count: int) -> Matrix:
@@ -180,10 +180,13 @@ def join_cells(
     pairs = sum(int(rows.loads() @ columns.loads()) for rows, columns in passes_of_cells)
     share = len(source) * len(target) / max(1, pairs)
     tuned = choose(source, target, k=k, precision=precision)
-    left, right = (
-        codes.part(order.rows)
-        for codes, order in zip(encode_both(source, target, tuned.precision), orders, strict=True)
-    )
+    codes = list(encode_both(source, target, tuned.precision))
+
+    def sort(side: int) -> None:
+        codes[side] = codes[side].part(orders[side].rows)
+
+    in_threads(sort, range(2))
+    left, right = codes
     forward, backward = generate_candidates(
         *(left, right, chain(*(_tiles(*cells) for cells in passes_of_cells))),
         kept=tuned.kept,
@@ -206,7 +209,7 @@ def _complete(
 ) -> Neighbours:
     """Rescore the candidates; search again, in their cells, for rows that may miss some."""
     (rows, codes, order), (others, other_codes, other_order) = queries, base
-    neighbours, incomplete = verify(rows, others, candidates.part(order.place), k=k)
+    neighbours, incomplete = verify((rows, codes), others, candidates, k=k)
     tiles = _tiles(order.cells, other_order.cells, only=order.place[incomplete])
     fallback_search((rows, codes), (others, other_codes), neighbours, tiles)
     return neighbours

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from miner.arrays import NO_NEIGHBOUR
+from miner.arrays import NO_NEIGHBOUR, taken
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,7 +38,11 @@ class Candidates:
 
     def part(self, rows: Rows) -> Candidates:
         """Return those of some rows: a view of a slice, a copy of what positions name."""
-        return Candidates(bounds=self.bounds[rows], ids=self.ids[rows], floor=self.floor[rows])
+        return Candidates(
+            bounds=taken(self.bounds, rows),
+            ids=taken(self.ids, rows),
+            floor=taken(self.floor, rows),
+        )
 
     def put(self, rows: Rows, part: Candidates) -> None:
         """Put back what ``part`` has become, where that is a copy."""

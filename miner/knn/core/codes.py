@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from miner.arrays import taken
 from miner.choices import check_choice
 from miner.knn.core.products import INT8_LARGEST, INT8_MAX_DIMENSIONS, int8_is_exact, numbers_of
 from miner.threads import blocks, in_threads
@@ -60,10 +61,10 @@ class Codes:
     def part(self, rows: slice | NDArray[np.int64]) -> Codes:
         """Return some of the rows: a view of a slice, a copy of what positions name."""
         return Codes(
-            ids=self.ids[rows],
-            numbers=self.numbers[rows],
-            scale=self.scale[rows],
-            bias=self.bias[rows],
+            ids=taken(self.ids, rows),
+            numbers=taken(self.numbers, rows),
+            scale=taken(self.scale, rows),
+            bias=taken(self.bias, rows),
             slack=self.slack,
         )
 

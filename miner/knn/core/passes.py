@@ -131,21 +131,27 @@ def find_hits(rows: Codes, columns: Codes, *floors: NDArray[np.float32]) -> Hits
 
 
 def verify(
-    queries: Matrix, base: Matrix, candidates: Candidates, *, k: int
+    queries: tuple[Matrix, Codes], base: Matrix, candidates: Candidates, *, k: int
 ) -> tuple[Neighbours, NDArray[np.int64]]:
-    """Return the best k of the candidates, and the rows that may have better ones left out."""
-    neighbours = Neighbours.none(len(queries), k)
-    incomplete = np.zeros(len(queries), dtype=np.bool_)
+    """Return the best k of the candidates, and the rows that may have better ones left out.
 
-    def verify_block(rows: slice) -> None:
-        incomplete[rows] = loops().verify(
-            queries[rows], base, candidates.part(rows), neighbours.part(rows)
-        )
+    Candidates are of the codes, as those come: where near rows come one after the other, what they
+    have in common stays in the cache.
+    """
+    rows, codes = queries
+    neighbours = Neighbours.none(len(rows), k)
+    incomplete = np.zeros(len(rows), dtype=np.bool_)
+
+    def verify_block(block: slice) -> None:
+        own = codes.ids[block]
+        found = Neighbours.none(len(own), k)
+        incomplete[own] = loops().verify(rows[own], base, candidates.part(block), found)
+        neighbours.ids[own], neighbours.cosines[own] = found.ids, found.cosines
 
     if k:
-        in_threads(verify_block, blocks(len(queries), TILE_ROWS))
+        in_threads(verify_block, blocks(len(rows), TILE_ROWS))
     open_rows = np.flatnonzero(incomplete)
-    logger.debug("%d of %d rows are searched a second time", len(open_rows), len(queries))
+    logger.debug("%d of %d rows are searched a second time", len(open_rows), len(rows))
     return neighbours, open_rows
 
 
