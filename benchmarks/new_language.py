@@ -1,7 +1,7 @@
 """Ways to a new language without parallel text, or with little: what docs/new-language.md says.
 
     python benchmarks/new_language.py words SRC.vec TGT.vec --test DICT --train DICT [--most 10000]
-    ... --starts similarity --seeds 5
+    ... --starts similarity,adversarial --seeds 5
     python benchmarks/new_language.py paths DATA OUT --pairs de-en,es-en,fr-en --ntrex DIR
     python benchmarks/new_language.py monolingual XX-YY.tsv.xz OUT --others ZZ-YY.tsv.xz...
     python benchmarks/new_language.py few FILE OUT --pairs 5000
@@ -10,8 +10,8 @@
 
 ``words``: word translation, P@1 of the words of DICT that have vectors among all target words, by
 cosine (NN) and CSLS, before and after refinement: of a map fitted to the pairs of --train whose
-source is not in --test (supervised), of one fitted to identical words, and of the start that needs
-no word.
+source is not in --test (supervised), of one fitted to identical words, and of starts that need no
+word. The source's vectors are turned at random first, for files may be mapped already.
 
 ``paths``: encoders and decoders for each language (Schwenk & Douze 2017), trained on the N-way text
 of short English sentences in DATA by one source and one target (1:1), one source and all others
@@ -36,6 +36,7 @@ import argparse
 import lzma
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +52,7 @@ from encoder.training.reading import TSV, ParallelText, find_parallel_text, read
 from encoder.training.recipe import train_encoder
 from eval.metrics.bootstrap import interval, mean_samples
 from eval.metrics.word_translation import translation_ranks
+from miner.mapping.adversarial import adversarial_start
 from miner.mapping.orthogonal import comparable_rows, identical_words, procrustes, refine
 from miner.mapping.similarity import similarity_start
 
@@ -58,6 +60,7 @@ ROUNDS = 5
 BATCH = 96  # rows of N-way text: Schwenk & Douze 2017, section 4
 SEED = 1
 KNOWN = 300  # pairs
+STARTS = {"similarity": similarity_start, "adversarial": adversarial_start}
 
 
 def read_pairs(path: Path) -> list[tuple[str, str]]:
@@ -87,7 +90,10 @@ def words(args: argparse.Namespace) -> None:
         WordVectors(words=side.words, vectors=comparable_rows(side.vectors))
         for side in (read_vec(path, most=args.most) for path in (args.source, args.target))
     )
-    print(f"{len(source)} and {len(target)} words of {source.vectors.shape[1]} dimensions")
+    dim = source.vectors.shape[1]
+    print(f"{len(source)} and {len(target)} words of {dim} dimensions")
+    turned, _ = np.linalg.qr(np.random.default_rng(SEED).standard_normal((dim, dim)))
+    source = replace(source, vectors=(source.vectors @ turned).astype(np.float32))
     test = read_pairs(args.test)
     asked = {word for word, _ in test}
     places = [{word: row for row, word in enumerate(side.words)} for side in (source, target)]
@@ -108,7 +114,7 @@ def words(args: argparse.Namespace) -> None:
                 matrix = procrustes(source.vectors[rows], target.vectors[columns])
                 title = f"{name}, {len(rows)} pairs"
             else:
-                matrix = similarity_start(source.vectors, target.vectors, seed=seed).matrix
+                matrix = STARTS[name](source.vectors, target.vectors, seed=seed).matrix
                 title = f"{name}, seed {seed}, {time.process_time() - begun:.0f} s of a core"
             print(f"{title}: {precision(matrix, source, target, test)}", flush=True)
             found = refine(source.vectors, target.vectors, matrix, rounds=ROUNDS)

@@ -8,7 +8,7 @@ from pathlib import Path
 from encoder.monolingual.options import WordOptions
 from miner.storage.places import Place
 
-STARTS = IDENTICAL, SIMILARITY = "identical", "similarity"
+STARTS = IDENTICAL, SIMILARITY, ADVERSARIAL = "identical", "similarity", "adversarial"
 VEC = ".vec"
 
 
@@ -17,7 +17,7 @@ class MapOptions:
     """Two languages to be brought into one space.
 
     ``source`` and ``target`` are corpora, or files of vectors (``VEC``). ``start`` is
-    ``IDENTICAL``, ``SIMILARITY`` or a file of words and their translations.
+    ``IDENTICAL``, ``SIMILARITY``, ``ADVERSARIAL`` or a file of words and their translations.
     """
 
     source: Place

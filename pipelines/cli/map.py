@@ -13,7 +13,7 @@ from miner.storage.places import place
 from pipelines.cli.arguments import add_input_format
 from pipelines.cli.mine import set_up_logging
 from pipelines.cli.train import add_fields, given_fields
-from pipelines.mapping_options import IDENTICAL, SIMILARITY, MapOptions
+from pipelines.mapping_options import ADVERSARIAL, IDENTICAL, SIMILARITY, MapOptions
 
 
 def map_languages_command(argv: Sequence[str] | None = None, prog: str = "adit map") -> int:
@@ -45,8 +45,9 @@ def map_parser(prog: str) -> argparse.ArgumentParser:
         default=IDENTICAL,
         metavar="HOW",
         help=f"{IDENTICAL}: by the words that both languages have; {SIMILARITY}: by nothing but "
-        "which words are alike in each of them; or a file, a word and its translation a line "
-        f"(default: {IDENTICAL})",
+        f"which words are alike in each of them; {ADVERSARIAL}: by nothing, against a network that "
+        "is to tell mapped words apart (minutes; needs torch); or a file, a word and its "
+        f"translation a line (default: {IDENTICAL})",
     )
     add(
         "--refinements",

@@ -29,7 +29,7 @@ from miner.mapping.similarity import similarity_start
 from miner.storage.corpus.filesets import CorpusReader, corpus_files
 from miner.storage.places import Place
 from miner.threads import in_threads
-from pipelines.mapping_options import IDENTICAL, SIMILARITY, STARTS, VEC, MapOptions
+from pipelines.mapping_options import ADVERSARIAL, IDENTICAL, SIMILARITY, STARTS, VEC, MapOptions
 from pipelines.progress import Monitor
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PROGRESS = "training"  # the folder, in the encoder's, that learning goes on from
-OTHERS = f"give a file, {IDENTICAL} or {SIMILARITY}"
+OTHERS = f"give a file, {IDENTICAL}, {SIMILARITY} or {ADVERSARIAL}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +114,18 @@ def _start(source: WordVectors, target: WordVectors, options: MapOptions) -> tup
     """Return the map to refine, and of how many pairs it is made."""
     if options.start == SIMILARITY:
         begun = similarity_start(source.vectors, target.vectors, seed=options.words.seed)
+        return begun.matrix, 0
+    if options.start == ADVERSARIAL:
+        from miner.mapping.adversarial import adversarial_start
+
+        begun = adversarial_start(
+            source.vectors,
+            target.vectors,
+            seed=options.words.seed,
+            judged=lambda updates, value: logger.info(
+                "after %d updates: criterion %.4f, refined", updates, value
+            ),
+        )
         return begun.matrix, 0
     if options.start == IDENTICAL:
         rows = identical_words(source.words, target.words)
@@ -209,7 +221,10 @@ def _learnt(
         meter.begin(0)
 
         def learn(language: str) -> None:
-            state = options.output / PROGRESS / f"{language}.safetensors"
+            # In a folder of its own, for what is half written in one is removed by who writes next.
+            folder = options.output / PROGRESS / language
+            folder.mkdir(exist_ok=True)
+            state = folder / "state.safetensors"
             try:
                 found[language] = of_text(
                     texts[language], tokenizer, options.words, state, progress=meter.advance

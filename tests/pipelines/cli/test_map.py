@@ -1,5 +1,7 @@
 """``adit map``: from text of two made-up languages to an encoder that mines."""
 
+import os
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -83,6 +85,21 @@ def test_a_second_call_gives_the_same_bytes(place: Path, made: Path, tmp_path: P
         assert (tmp_path / "made" / name).read_bytes() == (made / name).read_bytes()
     assert mapped(place, tmp_path / "made") == 0  # over an encoder that is there
     load_encoder(str(tmp_path / "made")).for_language("ar").encode("ab")
+
+
+def test_languages_that_write_their_states_at_once(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    both, fsync = threading.Barrier(2, timeout=30), os.fsync
+
+    def wait(descriptor: int) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            both.wait()
+        fsync(descriptor)
+
+    monkeypatch.setattr("encoder.checkpoint.os.fsync", wait)
+    assert mapped(place, tmp_path / "made", "--epochs", "2") == 0
 
 
 def vectors(path: Path, words: list[str], dim: int) -> str:

@@ -1,0 +1,116 @@
+"""A map between two spaces with no known pair: no discriminator is to tell mapped words apart.
+
+Conneau et al. 2018, "Word Translation Without Parallel Data", section 2.1, with the constants of
+section 3.1, but 512 units a layer in place of 2,048, for two cores. Vectors are about as long as
+those of fastText: of unit length, the discriminator learns little. The refined map is judged, for a
+map may be good enough to refine, and gone soon after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+
+from miner.mapping.orthogonal import Mapping, procrustes, refine
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Matrix = NDArray[np.float32]
+
+FREQUENT = 6_000  # words of each side that are drawn
+LENGTH = 4.0  # of their vectors
+SMOOTHING = 0.1  # of the labels
+HIDDEN = 512
+BATCH = 32  # words of each side
+DISCRIMINATOR_STEPS = 5  # for each update of the map
+RATE = 0.1  # of both
+ORTHOGONAL = 0.01  # beta of equation 7
+UPDATES, CHECKS = 2_500, 12  # of the map until it is judged, and how often it is
+PATIENCE = 4  # checks without a better one, once the map was found
+REFINEMENTS = 5
+
+
+def adversarial_start(
+    source: Matrix,
+    target: Matrix,
+    *,
+    seed: int,
+    judged: Callable[[int, float], None] = lambda updates, value: None,
+) -> Mapping:
+    """Return the refined map that is the best by the criterion.
+
+    Args:
+        source: unit rows, float32 (N, D), most frequent first.
+        target: unit rows, float32 (M, D).
+        seed: of the discriminator, and of the words that it sees.
+        judged: called with the updates so far, and the criterion of the map, refined.
+    """
+    generator = np.random.default_rng(seed)
+    sides = [torch.from_numpy(side[:FREQUENT] * np.float32(LENGTH)) for side in (source, target)]
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        matrix = nn.Parameter(torch.eye(source.shape[1]))
+        discriminator = _discriminator(source.shape[1])
+        steps = [torch.optim.SGD(each, lr=RATE) for each in ([matrix], discriminator.parameters())]
+        best, since = None, 0
+        for check in range(1, CHECKS + 1):
+            for _ in range(UPDATES):
+                _update(matrix, discriminator, steps, sides, generator)
+            found = matrix.detach().numpy()
+            orthogonal = procrustes(np.eye(len(found), dtype=np.float32), found)
+            refined = refine(source, target, orthogonal, rounds=REFINEMENTS)
+            judged(check * UPDATES, refined.criterion)
+            since += 1
+            if best is None or refined.criterion > best.criterion:
+                best, since = refined, 0
+            elif since == PATIENCE:
+                break
+    assert best is not None
+    return best
+
+
+def _discriminator(dim: int) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Dropout(0.1),
+        nn.Linear(dim, HIDDEN),
+        nn.LeakyReLU(0.2),
+        nn.Linear(HIDDEN, HIDDEN),
+        nn.LeakyReLU(0.2),
+        nn.Linear(HIDDEN, 1),
+    )
+
+
+def _update(
+    matrix: nn.Parameter,
+    discriminator: nn.Sequential,
+    steps: list[torch.optim.SGD],
+    sides: list[torch.Tensor],
+    generator: np.random.Generator,
+) -> None:
+    """Teach the discriminator which words were mapped, then the map to deceive it."""
+    labels = torch.cat([torch.full((BATCH,), label) for label in (1 - SMOOTHING, SMOOTHING)])
+
+    def loss(matrix: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        rows = [torch.from_numpy(generator.integers(len(side), size=BATCH)) for side in sides]
+        mixed = torch.cat([sides[0][rows[0]] @ matrix, sides[1][rows[1]]])
+        return functional.binary_cross_entropy_with_logits(discriminator(mixed)[:, 0], labels)
+
+    for _ in range(DISCRIMINATOR_STEPS):
+        _step(steps[1], loss(matrix.detach(), labels))
+    discriminator.eval()  # as MUSE: the map learns from the discriminator without dropout
+    _step(steps[0], loss(matrix, 1 - labels))
+    discriminator.train()
+    with torch.no_grad():
+        matrix.mul_(1 + ORTHOGONAL).sub_(ORTHOGONAL * matrix @ matrix.T @ matrix)
+
+
+def _step(optimizer: torch.optim.Optimizer, loss: torch.Tensor) -> None:
+    optimizer.zero_grad()
+    loss.backward()  # type: ignore[no-untyped-call]  # as torch has it
+    optimizer.step()
