@@ -2,8 +2,8 @@
 
 Conneau et al. 2018, "Word Translation Without Parallel Data", section 2.1, with the constants of
 section 3.1, but 512 units a layer in place of 2,048, for two cores. Vectors are about as long as
-those of fastText: of unit length, the discriminator learns little. The refined map is judged, for a
-map may be good enough to refine, and gone soon after.
+those of fastText: of unit length, the discriminator learns little. What is judged is the map that
+self-learning comes to (``miner.mapping.similarity``): one may be near enough, and gone soon after.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from miner.mapping.orthogonal import Mapping, procrustes, refine
+from miner.mapping.orthogonal import Mapping, procrustes
+from miner.mapping.similarity import learn_by_itself
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,8 +33,7 @@ DISCRIMINATOR_STEPS = 5  # for each update of the map
 RATE = 0.1  # of both
 ORTHOGONAL = 0.01  # beta of equation 7
 UPDATES, CHECKS = 2_500, 12  # of the map until it is judged, and how often it is
-PATIENCE = 4  # checks without a better one, once the map was found
-REFINEMENTS = 5
+PATIENCE, GAIN = 3, 1e-3  # checks without a criterion higher by that, after which it ends
 
 
 def adversarial_start(
@@ -43,13 +43,13 @@ def adversarial_start(
     seed: int,
     judged: Callable[[int, float], None] = lambda updates, value: None,
 ) -> Mapping:
-    """Return the refined map that is the best by the criterion.
+    """Return the best map that self-learning comes to, by its criterion.
 
     Args:
         source: unit rows, float32 (N, D), most frequent first.
         target: unit rows, float32 (M, D).
         seed: of the discriminator, and of the words that it sees.
-        judged: called with the updates so far, and the criterion of the map, refined.
+        judged: called with the updates so far, and the criterion.
     """
     generator = np.random.default_rng(seed)
     sides = [torch.from_numpy(side[:FREQUENT] * np.float32(LENGTH)) for side in (source, target)]
@@ -64,11 +64,11 @@ def adversarial_start(
                 _update(matrix, discriminator, steps, sides, generator)
             found = matrix.detach().numpy()
             orthogonal = procrustes(np.eye(len(found), dtype=np.float32), found)
-            refined = refine(source, target, orthogonal, rounds=REFINEMENTS)
-            judged(check * UPDATES, refined.criterion)
+            learnt = learn_by_itself(source, target, orthogonal, seed=seed)
+            judged(check * UPDATES, learnt.criterion)
             since += 1
-            if best is None or refined.criterion > best.criterion:
-                best, since = refined, 0
+            if best is None or learnt.criterion > best.criterion + GAIN:
+                best, since = learnt, 0
             elif since == PATIENCE:
                 break
     assert best is not None

@@ -26,22 +26,30 @@ PATIENCE, GAIN = 5, 1e-4  # rounds without a mean cosine higher by that, after w
 def similarity_start(source: Matrix, target: Matrix, *, seed: int) -> Mapping:
     """Return the map that words' similarities to their own side begin and self-learning ends.
 
-    Each word is known at first by how near it is to all others of its side, sorted. Then a map is
-    fitted to the nearest neighbours of both sides by CSLS, of similarities of which a random share
-    is looked at, which keeps it from ending at a poor map; the share grows up to all.
+    Each word is known at first by how near it is to all others of its side, sorted.
 
     Args:
         source: unit rows, float32 (N, D), most frequent first.
         target: unit rows, float32 (M, D).
-        seed: of what is looked at.
+        seed: of self-learning.
 
     Returns:
         The map; its criterion is the mean cosine of the frequent sources' nearest ones.
     """
-    count = min(FREQUENT, len(source), len(target))
-    source, target = source[:count], target[:count]
-    generator = np.random.default_rng(seed)
+    source, target = _frequent(source, target)
     matrix = _fitted(source, target, _profiles(source) @ _profiles(target).T)
+    return learn_by_itself(source, target, matrix, seed=seed)
+
+
+def learn_by_itself(source: Matrix, target: Matrix, matrix: Matrix, *, seed: int) -> Mapping:
+    """Return the best map that self-learning comes to from ``matrix``, (D, D), by its criterion.
+
+    A map is fitted to the nearest neighbours of both sides by CSLS, of similarities of which a
+    random share is looked at, which keeps it from ending at a poor map; the share grows up to all.
+    """
+    source, target = _frequent(source, target)
+    count = len(source)
+    generator = np.random.default_rng(seed)
     best, share, waited = Mapping(matrix=matrix, criterion=-1.0), KEPT, 0
     while share < 1 or waited < PATIENCE:
         if waited == PATIENCE:
@@ -56,6 +64,11 @@ def similarity_start(source: Matrix, target: Matrix, *, seed: int) -> Mapping:
             best, waited = Mapping(matrix=matrix, criterion=value), 0
         matrix = _fitted(source, target, seen)
     return best
+
+
+def _frequent(source: Matrix, target: Matrix) -> tuple[Matrix, Matrix]:
+    count = min(FREQUENT, len(source), len(target))
+    return source[:count], target[:count]
 
 
 def _profiles(rows: Matrix) -> Matrix:

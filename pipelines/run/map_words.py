@@ -123,7 +123,7 @@ def _start(source: WordVectors, target: WordVectors, options: MapOptions) -> tup
             target.vectors,
             seed=options.words.seed,
             judged=lambda updates, value: logger.info(
-                "after %d updates: criterion %.4f, refined", updates, value
+                "after %d updates: criterion %.4f", updates, value
             ),
         )
         return begun.matrix, 0
