@@ -46,8 +46,8 @@ def map_parser(prog: str) -> argparse.ArgumentParser:
         metavar="HOW",
         help=f"{IDENTICAL}: by the words that both languages have; {SIMILARITY}: by nothing but "
         f"which words are alike in each of them; {ADVERSARIAL}: by nothing, against a network that "
-        "is to tell mapped words apart (minutes; needs torch); or a file, a word and its "
-        f"translation a line (default: {IDENTICAL})",
+        "is to tell mapped words apart (minutes, and may fail; needs torch); or a file, a word and "
+        f"its translation a line (default: {IDENTICAL})",
     )
     add(
         "--refinements",
