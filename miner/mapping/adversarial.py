@@ -32,8 +32,8 @@ BATCH = 32  # words of each side
 DISCRIMINATOR_STEPS = 5  # for each update of the map
 RATE = 0.1  # of both
 ORTHOGONAL = 0.01  # beta of equation 7
-UPDATES, CHECKS = 2_500, 12  # of the map until it is judged, and how often it is
-PATIENCE, GAIN = 3, 1e-3  # checks without a criterion higher by that, after which it ends
+# Updates of the map until it is judged, and how often it is. It may stay near a wrong one for long.
+UPDATES, CHECKS = 2_500, 20
 
 
 def adversarial_start(
@@ -58,7 +58,7 @@ def adversarial_start(
         matrix = nn.Parameter(torch.eye(source.shape[1]))
         discriminator = _discriminator(source.shape[1])
         steps = [torch.optim.SGD(each, lr=RATE) for each in ([matrix], discriminator.parameters())]
-        best, since = None, 0
+        best = None
         for check in range(1, CHECKS + 1):
             for _ in range(UPDATES):
                 _update(matrix, discriminator, steps, sides, generator)
@@ -66,11 +66,8 @@ def adversarial_start(
             orthogonal = procrustes(np.eye(len(found), dtype=np.float32), found)
             learnt = learn_by_itself(source, target, orthogonal, seed=seed)
             judged(check * UPDATES, learnt.criterion)
-            since += 1
-            if best is None or learnt.criterion > best.criterion + GAIN:
-                best, since = learnt, 0
-            elif since == PATIENCE:
-                break
+            if best is None or learnt.criterion > best.criterion:
+                best = learnt
     assert best is not None
     return best
 

@@ -32,17 +32,5 @@ def test_the_map_is_orthogonal_the_best_by_the_criterion_and_the_same_each_time(
     assert [updates for updates, _ in values] == [5, 10, 15] * 2
     assert values[:3] == values[3:]
     assert first.matrix.tobytes() == second.matrix.tobytes()
-    assert first.criterion > max(value for _, value in values) - adversarial.GAIN
+    assert first.criterion == max(value for _, value in values)
     assert np.allclose(first.matrix @ first.matrix.T, np.eye(DIM), atol=1e-5)
-
-
-def test_it_ends_when_no_map_is_better(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adversarial, "UPDATES", 1)
-    monkeypatch.setattr(adversarial, "PATIENCE", 2)
-    rows = comparable_rows(np.random.default_rng(2).random((100, DIM), dtype=np.float32))
-    values: list[float] = []
-    found = adversarial.adversarial_start(
-        rows, rows, seed=1, judged=lambda updates, value: values.append(value)
-    )
-    assert found.criterion == pytest.approx(1, abs=1e-5)  # it begins with the identity
-    assert len(values) < adversarial.CHECKS
