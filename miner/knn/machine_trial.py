@@ -1,4 +1,4 @@
-"""What this machine needs for the steps of a search, measured in about a second."""
+"""Measures, in about a second, how long this machine takes for the steps of a search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A map between two spaces with no known pair: no discriminator is to tell mapped words apart.
+"""A map between two spaces with no known pair, learnt against a discriminator of mapped words.
 
 Conneau et al. 2018, "Word Translation Without Parallel Data", section 2.1, with the constants of
 section 3.1, but 512 units a layer in place of 2,048, for two cores. Vectors are about as long as
