@@ -86,6 +86,7 @@ def map_languages(options: MapOptions, monitor: Monitor) -> Mapped:
         facts = {"mapping": mapped.facts()}
         save_sides(options.output, found, tokenizer, options.words, facts)
     if options.vec is not None:
+        options.vec.mkdir(exist_ok=True)
         for language, side in found.items():
             write_vec(options.vec / f"{language}{VEC}", side.words)
     return mapped
@@ -170,11 +171,11 @@ def _check(options: MapOptions) -> None:
     """Refuse before the text is read what could not be written, or begun, in the end."""
     if options.languages[0] == options.languages[1]:
         raise ValueError(f"both languages are {options.languages[0]}; give those of SRC and TGT")
-    for folder in (options.output.parent, *([] if options.vec is None else [options.vec])):
-        if not folder.is_dir():
-            raise ValueError(f"there is no folder {folder}; create it")
-    if options.output.exists() and not options.output.is_dir():
-        raise ValueError(f"{options.output}: is a file; the encoder needs a folder")
+    for folder in (options.output, *([] if options.vec is None else [options.vec])):
+        if not folder.parent.is_dir():
+            raise ValueError(f"there is no folder {folder.parent}; create it")
+        if folder.exists() and not folder.is_dir():
+            raise ValueError(f"{folder}: is a file; a folder is written here")
     if options.start not in STARTS and not Path(options.start).is_file():
         raise ValueError(f"--start {options.start}: there is no such dictionary; {OTHERS}")
 

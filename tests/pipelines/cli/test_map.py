@@ -35,7 +35,6 @@ def mapped(place: Path, output: Path, *options: str) -> int:
 
 @pytest.fixture(scope="module")
 def made(place: Path) -> Path:
-    (place / "vec").mkdir()
     assert mapped(place, place / "made", "--vec", str(place / "vec")) == 0
     return place / "made"
 
@@ -115,7 +114,8 @@ def vectors(path: Path, words: list[str], dim: int) -> str:
         (("--start", "unknown.txt"), "none of its 1 pairs has vectors on both sides"),
         (("--start", "short.txt"), "short.txt:1: expected a word and its translation"),
         ((), "the languages have no word in common to begin with"),
-        (("--vec", "nowhere"), "there is no folder nowhere"),
+        (("--vec", "nowhere/vec"), "there is no folder nowhere; create it"),
+        (("--vec", "a.vec"), "a.vec: is a file; a folder is written here"),
         (("--refinements", "-1"), "--refinements -1: must be at least 0"),
         (("--tgt-lang", "ar"), "both languages are ar"),
         (("--dim", "0"), "dim 0: expected 1 or more"),
