@@ -45,6 +45,7 @@ from pyarrow import parquet
 from encoder import Encoder, load_encoder
 from encoder.monolingual.options import MAX_WORDS
 from encoder.monolingual.vec import WordVectors, read_vec
+from encoder.torch_private import has_bfloat16_products
 from encoder.training.data import hold_out
 from encoder.training.nway import join_targets, sentences_by_language
 from encoder.training.options import Recipe, training_options
@@ -239,7 +240,7 @@ def paths(args: argparse.Namespace) -> None:
             learning_rate=args.learning_rate,
             warmup_steps=max(1, steps // 10),
             steps=steps,
-            precision="bfloat16",
+            precision="bfloat16" if has_bfloat16_products() else "float32",
             seed=SEED,
         )
         recipe = Recipe(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Mapping
 from itertools import islice
@@ -11,6 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from encoder import torch_private
 from encoder.training import parallel
 from encoder.training.data import (
     LONGEST,
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from encoder.training.options import TrainingOptions
     from encoder.training.tasks.task import Task
 
+logger = logging.getLogger(__name__)
+
 
 class Training:
     """A model and a task in training, after ``step`` steps.
@@ -42,6 +46,10 @@ class Training:
         self.task = task
         self._options = options
         device = next(model.parameters()).device
+        if self._bfloat16 and device.type == "cpu" and not torch_private.has_bfloat16_products():
+            logger.warning(
+                "precision bfloat16: this processor has no AVX-512 BF16; float32 is likely faster"
+            )
         self._modules = nn.ModuleDict()
         self._modules.update({"model": model, "task": task.to(device)})
         self._optimizers = _optimizers(self._modules)
@@ -86,8 +94,11 @@ class Training:
     def autocast(self) -> torch.autocast:
         """Compute products in bfloat16, if that is the precision."""
         device = next(self._modules.parameters()).device.type
-        enabled = self._options.precision == "bfloat16"
-        return torch.autocast(device, torch.bfloat16, enabled=enabled)
+        return torch.autocast(device, torch.bfloat16, enabled=self._bfloat16)
+
+    @property
+    def _bfloat16(self) -> bool:
+        return self._options.precision == "bfloat16"
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """Return all that the next steps depend on, but their numbers."""

@@ -424,7 +424,8 @@ class TrainingOptions(Checked):
     )
     precision: str = option(
         "float32",
-        "of products; bfloat16 is faster where the processor has it",
+        "of products; bfloat16 is faster where the processor has instructions for it, and far "
+        "slower elsewhere",
         choices=("float32", "bfloat16"),
     )
     seed: int = option(1, "of all that is random", within=(0, 2**63 - 1))

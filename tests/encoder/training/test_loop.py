@@ -169,6 +169,18 @@ def test_bfloat16_trains_too() -> None:
     assert np.mean(losses[-10:]) < 0.5 * np.mean(losses[:10])
 
 
+@pytest.mark.parametrize("fast", [True, False])
+def test_of_bfloat16_without_instructions_for_it_there_is_a_warning(
+    fast: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("encoder.torch_private.has_bfloat16_products", lambda: fast)
+    begun(training_options(**GIVEN, precision="bfloat16"))
+    assert ("float32 is likely faster" in caplog.text) is not fast
+    caplog.clear()
+    begun(training_options(**GIVEN))
+    assert not caplog.text
+
+
 def test_a_loss_that_is_not_finite_ends_the_training() -> None:
     training = begun(training_options(**GIVEN))
     with torch.no_grad():
