@@ -228,32 +228,12 @@ def paths(args: argparse.Namespace) -> None:
     for count, targets in ((1, one), (1, every), *((more, one) for more in range(2, len(every)))):
         encoders = len(held_out) if len(targets) > 1 else len(sources)
         title = f"{count}:{'N' if len(targets) > 1 else 1}"
+        folder = args.output / title.replace(":", "-")
         steps = round(args.sentences / BATCH * encoders / count)
-        options = training_options(
-            "bilstm",
-            "paths",
-            dim=args.dim,
-            decoder_dim=args.dim,
-            batch_size=BATCH,
-            targets=targets,
-            sources=(str(count),),
-            learning_rate=args.learning_rate,
-            warmup_steps=max(1, steps // 10),
-            steps=steps,
-            precision="bfloat16" if has_bfloat16_products() else "float32",
-            seed=SEED,
-        )
-        recipe = Recipe(
-            files=files,
-            vocabulary_size=args.vocabulary_size,
-            held_out=args.held_out,
-            evaluate_every=-(-steps // 2),
-            options=options,
-        )
         begun = time.process_time()
-        train_encoder(recipe, args.output / title.replace(":", "-"))
+        train_encoder(path_recipe(args, files, count, targets, steps), folder)
         spent = time.process_time() - begun
-        encoder = load_encoder(str(args.output / title.replace(":", "-")))
+        encoder = load_encoder(str(folder))
         print(f"\n{title}: {steps} steps, {spent:.0f} s of a core", flush=True)
         wrong = [np.array([]), np.array([])]
         for place, (name, text) in enumerate((("held out", held_out), ("NTREX", ntrex))):
@@ -266,6 +246,37 @@ def paths(args: argparse.Namespace) -> None:
                 print(f"  {name}, with {target}: {figure(mean_errors(encoder, text, [*held_out]))}")
         print_matrix(encoder, held_out, list(held_out) if len(targets) > 1 else sources)
         before = before or wrong
+
+
+def path_recipe(
+    args: argparse.Namespace,
+    files: Mapping[str, Sequence[Path]],
+    count: int,
+    targets: tuple[str, ...],
+    steps: int,
+) -> Recipe:
+    """From ``count`` sources to each of the targets that is none of them."""
+    options = training_options(
+        "bilstm",
+        "paths",
+        dim=args.dim,
+        decoder_dim=args.dim,
+        batch_size=BATCH,
+        targets=targets,
+        sources=(str(count),),
+        learning_rate=args.learning_rate,
+        warmup_steps=max(1, steps // 10),
+        steps=steps,
+        precision="bfloat16" if has_bfloat16_products() else "float32",
+        seed=SEED,
+    )
+    return Recipe(
+        files=files,
+        vocabulary_size=args.vocabulary_size,
+        held_out=args.held_out,
+        evaluate_every=-(-steps // 8),
+        options=options,
+    )
 
 
 def errors(
