@@ -1,7 +1,8 @@
 """Ways to a new language without parallel text, or with little: what docs/new-language.md says.
 
-    python benchmarks/new_language.py words SRC.vec TGT.vec --test DICT --train DICT [--most 10000]
+    python benchmarks/new_language.py words SRC.vec TGT.vec [--test DICT --train DICT] --most N
     ... --starts similarity,adversarial --seeds 5
+    python benchmarks/new_language.py halves TEXT OUT --sentences 80000
     python benchmarks/new_language.py paths DATA OUT --pairs de-en,es-en,fr-en --ntrex DIR
     python benchmarks/new_language.py monolingual XX-YY.tsv.xz OUT --others ZZ-YY.tsv.xz...
     python benchmarks/new_language.py few FILE OUT --pairs 5000
@@ -11,7 +12,10 @@
 ``words``: word translation, P@1 of the words of DICT that have vectors among all target words, by
 cosine (NN) and CSLS, before and after refinement: of a map fitted to the pairs of --train whose
 source is not in --test (supervised), of one fitted to identical words, and of starts that need no
-word. The source's vectors are turned at random first, for files may be mapped already.
+word. The source's vectors are turned at random first, for files may be mapped already. Without
+dictionaries, those are words that both files have: 1,500 to test, the others to train.
+
+``halves``: OUT/a.txt and OUT/b.txt, each as many random lines of a file, none of which is in both.
 
 ``paths``: encoders and decoders for each language (Schwenk & Douze 2017), trained on the N-way text
 of short English sentences in DATA by one source and one target (1:1), one source and all others
@@ -34,6 +38,7 @@ from __future__ import annotations
 
 import argparse
 import lzma
+import random
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -61,6 +66,7 @@ ROUNDS = 5
 BATCH = 96  # rows of N-way text: Schwenk & Douze 2017, section 4
 SEED = 1
 KNOWN = 300  # pairs
+TESTED = 1500  # words
 STARTS = {"similarity": similarity_start, "adversarial": adversarial_start}
 
 
@@ -95,12 +101,17 @@ def words(args: argparse.Namespace) -> None:
     print(f"{len(source)} and {len(target)} words of {dim} dimensions")
     turned, _ = np.linalg.qr(np.random.default_rng(SEED).standard_normal((dim, dim)))
     source = replace(source, vectors=(source.vectors @ turned).astype(np.float32))
-    test = read_pairs(args.test)
+    if args.test is None:
+        both = [(word, word) for word in sorted({*source.words} & {*target.words})]
+        random.Random(SEED).shuffle(both)
+        test, train = both[:TESTED], both[TESTED:]
+    else:
+        test, train = read_pairs(args.test), read_pairs(args.train)
     asked = {word for word, _ in test}
     places = [{word: row for row, word in enumerate(side.words)} for side in (source, target)]
     known = [
         (places[0][first], places[1][second])
-        for first, second in read_pairs(args.train)
+        for first, second in train
         if first not in asked and first in places[0] and second in places[1]
     ]
     pairs = {
@@ -124,6 +135,15 @@ def words(args: argparse.Namespace) -> None:
                 f"{found.criterion:.4f}",
                 flush=True,
             )
+
+
+def halves(args: argparse.Namespace) -> None:
+    lines = args.file.read_text(encoding="utf-8").splitlines()
+    random.Random(SEED).shuffle(lines)
+    args.output.mkdir(parents=True, exist_ok=True)
+    for number, name in enumerate("ab"):
+        some = lines[number * args.sentences :][: args.sentences]
+        (args.output / f"{name}.txt").write_text("\n".join(some) + "\n", encoding="utf-8")
 
 
 def monolingual(args: argparse.Namespace) -> None:
@@ -324,12 +344,17 @@ def main() -> None:
     task = tasks.add_parser("words")
     task.add_argument("source", type=Path)
     task.add_argument("target", type=Path)
-    task.add_argument("--test", type=Path, required=True)
-    task.add_argument("--train", type=Path, required=True)
+    task.add_argument("--test", type=Path)
+    task.add_argument("--train", type=Path)
     task.add_argument("--most", type=int, default=MAX_WORDS)
     task.add_argument("--starts", default="supervised,identical,similarity")
     task.add_argument("--seeds", type=int, default=5)
     task.set_defaults(run=words)
+    task = tasks.add_parser("halves")
+    task.add_argument("file", type=Path)
+    task.add_argument("output", type=Path)
+    task.add_argument("--sentences", type=int, default=80_000)
+    task.set_defaults(run=halves)
     task = tasks.add_parser("monolingual")
     task.add_argument("file", type=Path)
     task.add_argument("output", type=Path)
