@@ -45,9 +45,9 @@ def map_parser(prog: str) -> argparse.ArgumentParser:
         default=IDENTICAL,
         metavar="HOW",
         help=f"{IDENTICAL}: by the words that both languages have; {SIMILARITY}: by nothing but "
-        f"which words are alike in each of them (may fail); {ADVERSARIAL}: by a network that learns "
-        "to recognise mapped words, until it cannot (minutes; may fail; needs torch); or a file, a "
-        f"word and its translation a line (default: {IDENTICAL})",
+        f"which words are alike in each of them (may fail); {ADVERSARIAL}: by a network that "
+        "learns to recognise mapped words, until it cannot (minutes; may fail; needs torch); or a "
+        f"file, a word and its translation a line (default: {IDENTICAL})",
     )
     add(
         "--refinements",
