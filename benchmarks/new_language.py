@@ -15,7 +15,7 @@ source is not in --test (supervised), of one fitted to identical words, and of s
 word. The source's vectors are turned at random first, for files may be mapped already. Without
 dictionaries, those are words that both files have: 1,500 to test, the others to train.
 
-``halves``: OUT/a.txt and OUT/b.txt, each as many random lines of a file, none of which is in both.
+``halves``: OUT/a.txt and OUT/b.txt, the first and the next so many lines of a file, shuffled.
 
 ``paths``: encoders and decoders for each language (Schwenk & Douze 2017), trained on the N-way text
 of short English sentences in DATA by one source and one target (1:1), one source and all others
@@ -50,7 +50,6 @@ from pyarrow import parquet
 from encoder import Encoder, load_encoder
 from encoder.monolingual.options import MAX_WORDS
 from encoder.monolingual.vec import WordVectors, read_vec
-from encoder.torch_private import has_bfloat16_products
 from encoder.training.data import hold_out
 from encoder.training.nway import join_targets, sentences_by_language
 from encoder.training.options import Recipe, training_options
@@ -287,7 +286,6 @@ def path_recipe(
         learning_rate=args.learning_rate,
         warmup_steps=max(1, steps // 10),
         steps=steps,
-        precision="bfloat16" if has_bfloat16_products() else "float32",
         seed=SEED,
     )
     return Recipe(
