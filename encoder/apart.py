@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from encoder.checkpoint import APART_FORMAT, WEIGHTS, read_folder, write_folder
-from encoder.laser.sample import SAMPLE
 from encoder.network import NetworkEncoder
 from encoder.precision import ready
+from encoder.sample import SAMPLE
 from encoder.trained import EndingTokenizer, Trainable, build_network
 
 if TYPE_CHECKING:
@@ -47,6 +47,10 @@ class ApartEncoder:
                 f"encoder {self.name} has no network for {language}; it has {self._languages()}"
             )
         return self._encoders[language]
+
+    def for_languages(self, languages: Sequence[str | None]) -> ApartEncoder:
+        """Return itself."""
+        return self
 
     def encode(self, sentences: Sequence[str], *, normalize: bool = True) -> NDArray[np.float32]:
         """Refuse: the language must be known.

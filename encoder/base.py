@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+# To float32, of each sentence of ``encoder.sample``, for another precision to be taken.
+MIN_COSINE = 0.9995
+
+
 class BaseEncoder(ABC):
     """An ``encoder.Encoder`` of the vectors that ``_embed`` makes, the same for all languages."""
 
@@ -20,6 +24,10 @@ class BaseEncoder(ABC):
     dim: int
 
     def for_language(self, language: str | None) -> Self:
+        """Return itself."""
+        return self
+
+    def for_languages(self, languages: Sequence[str | None]) -> Self:
         """Return itself."""
         return self
 

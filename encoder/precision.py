@@ -11,14 +11,13 @@ from torch import nn
 from torch.nn import functional
 
 from encoder import torch_private
+from encoder.base import MIN_COSINE
 from encoder.laser.bilstm import BiLSTM
 from encoder.network import embed_tokens
 
 if TYPE_CHECKING:
     from encoder import Precision
     from encoder.tokenizer import Tokens
-
-MIN_COSINE = 0.9995  # to float32, of each sentence of the sample, for a precision to be taken
 
 logger = logging.getLogger(__name__)
 

@@ -15,10 +15,10 @@ import numpy as np
 
 from encoder.checkpoint import NETWORK_FORMAT, WEIGHTS, read_folder, write_folder
 from encoder.laser.bilstm import BiLSTM
-from encoder.laser.sample import SAMPLE
 from encoder.laser.transformer import Transformer
 from encoder.network import NetworkEncoder
 from encoder.precision import Ready, ready
+from encoder.sample import SAMPLE
 from encoder.sentence_networks import KINDS, SentenceNetwork
 from encoder.tokenizer import Tokenizer, Tokens
 

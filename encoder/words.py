@@ -10,6 +10,7 @@ import numpy as np
 
 from encoder import BUNDLED, load_encoder
 from encoder.coverage import find_coverage, read_coverage
+from encoder.joined import whole_parts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,14 +67,16 @@ def word_encoders(
 ) -> tuple[WordEncoder, ...]:
     """Return what makes the words of each side: the encoder of their vectors, else the bundled one.
 
-    ``encoder`` is None where vectors are given; ``languages`` are those of the sides (ISO 639).
+    Of a joined encoder, it is the first part that has words. ``encoder`` is None where vectors are
+    given; ``languages`` are those of the sides (ISO 639).
 
     Raises:
         ValueError: the encoder has no words, and the bundled one does not cover a language well.
     """
-    if isinstance(encoder, WordEncoder):
-        own = (encoder.for_language(language) for language in languages)
-        return tuple(each for each in own if isinstance(each, WordEncoder))
+    for whole in whole_parts(encoder):
+        if isinstance(whole, WordEncoder):
+            own = (whole.for_language(language) for language in languages)
+            return tuple(each for each in own if isinstance(each, WordEncoder))
     known = read_coverage(BUNDLED)
     for language in languages:
         coverage = find_coverage(known, language) if language else None

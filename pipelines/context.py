@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from encoder import Encoder, load_encoder
+from encoder.joined import taken_parts, unweighted
 from encoder.words import WordEncoder, word_encoders
 from miner.storage.layout import SIDES, WorkFolder
 from pipelines.job import WHOLE, Job
@@ -53,11 +54,17 @@ class RunContext:
         Raises:
             ValueError: there is no such encoder, or it cannot run in the precision asked for.
         """
-        return self._encoders.get(self.options, language)
+        return self._encoders.get(self.job.whole, self.options.encoder, language)
 
     def side_encoder(self, side: str) -> Encoder:
         """Return the run's encoder for the language that a side is in."""
         return self.encoder(self.options.side(side).decided_language)
+
+    def stored_encoder(self, side: str) -> Encoder:
+        """Return what makes the vectors that are stored of a side: parts without weights."""
+        language = self.options.side(side).decided_language
+        spec = unweighted(self.options.encoder)
+        return self._encoders.get(self.job.whole, spec, language)
 
     @property
     def encoder_name(self) -> str:
@@ -87,21 +94,22 @@ def _joined(encoders: Iterable[Encoder | WordEncoder]) -> str:
 
 
 class _Encoders:
-    """The encoder of a run, loaded once, by language."""
+    """The encoder of a run, loaded once, by the parts that are taken of it and by language."""
 
     def __init__(self) -> None:
         self._loading = threading.Lock()
         self._loaded: Encoder | None = None
-        self._prepared: dict[str | None, Encoder] = {}
+        self._prepared: dict[tuple[str, str | None], Encoder] = {}
         self._words: dict[tuple[str | None, ...], tuple[WordEncoder, ...]] = {}
 
-    def get(self, options: MiningOptions, language: str | None) -> Encoder:
+    def get(self, whole: MiningOptions, spec: str, language: str | None) -> Encoder:
         with self._loading:
             if self._loaded is None:
-                self._loaded = load_encoder(options.encoder, precision=options.precision)
-            if language not in self._prepared:
-                self._prepared[language] = self._loaded.for_language(language)
-            return self._prepared[language]
+                self._loaded = load_encoder(whole.encoder, precision=whole.precision)
+            if (spec, language) not in self._prepared:
+                taken = taken_parts(self._loaded, spec)
+                self._prepared[spec, language] = taken.for_language(language)
+            return self._prepared[spec, language]
 
     def words(self, encoder: Encoder | None, *languages: str | None) -> tuple[WordEncoder, ...]:
         with self._loading:

@@ -27,6 +27,7 @@ from miner.storage.layout import (
     shard_file,
     shard_name,
 )
+from miner.storage.vectors.columns import Columns, take_columns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -89,11 +90,13 @@ class Shard:
 class EmbeddedShard:
     """A shard and its sealed vectors: ``rows.npy`` int64 (n,) and ``vectors.npy`` (n, D).
 
-    ``dropped.parquet`` has the rows without a vector, and why.
+    ``dropped.parquet`` has the rows without a vector, and why. ``columns`` are those that a pair
+    takes of a joined encoder's vectors, with their weights; none for all as they are.
     """
 
     shard: Shard
     vectors: Artefact
+    columns: tuple[Columns, ...] = ()
 
     def __len__(self) -> int:
         return self.shard.rows - sum(self.vectors.facts["dropped"].values())
@@ -109,20 +112,34 @@ class EmbeddedShard:
         has_vector = np.isin(sentences["row"].to_numpy(), self.row_ids())
         return sentences["doc"].combine_chunks().filter(pa.array(has_vector))
 
-    def unit_vectors(self) -> NDArray[np.float32]:
-        """Return their vectors as unit rows.
+    @property
+    def content(self) -> list[object]:
+        """What identifies their rows and vectors."""
+        return [*(self.vectors.files[name] for name in (ROWS, VECTORS)), *self.columns]
 
-        The file is mapped anew for each block, for what was read of a mapping stays in memory.
-        """
-        rows, dim = self.stored_vectors().shape
-        units = np.empty((rows, dim), dtype=np.float32)
-        size = max(1, BLOCK_NUMBERS // dim)
-        for start in range(0, rows, size):
+    @property
+    def dim(self) -> int:
+        """Dimensions of each vector."""
+        stored = int(self._stored().shape[1])
+        return sum(stop - start for start, stop, _ in self.columns) or stored
+
+    def unit_vectors(self) -> NDArray[np.float32]:
+        """Return their vectors as unit rows."""
+        units = np.empty((len(self), self.dim), dtype=np.float32)
+        size = max(1, BLOCK_NUMBERS // self.dim)
+        for start in range(0, len(units), size):
             block = slice(start, start + size)
-            unit_rows(self.stored_vectors()[block], out=units[block])
+            self.read_units(block, out=units[block])
         return units
 
-    def stored_vectors(self) -> Vectors:
+    def read_units(self, rows: slice | NDArray[np.int64], *, out: NDArray[np.float32]) -> None:
+        """Read some rows of their vectors from disk, as unit rows.
+
+        The file is mapped anew each time, for what was read of a mapping stays in memory.
+        """
+        unit_rows(take_columns(self._stored()[rows], self.columns), out=out)
+
+    def _stored(self) -> Vectors:
         """Map their vectors into memory as they are on disk."""
         vectors: Vectors = np.load(self.vectors.file(VECTORS), mmap_mode="r")
         return vectors
@@ -144,7 +161,7 @@ class SideVectors:
     @property
     def dim(self) -> int:
         """Dimensions of each vector."""
-        return int(self._shards[0].stored_vectors().shape[1])
+        return self._shards[0].dim
 
     def take(self, positions: NDArray[np.int64]) -> NDArray[np.float32]:
         """Read the vectors at ascending positions (P,) from disk: unit rows (P, D)."""
@@ -154,8 +171,7 @@ class SideVectors:
             self._shards, self.starts, bounds, bounds[1:], strict=False
         ):
             if first < last:
-                stored = embedded.stored_vectors()
-                unit_rows(stored[positions[first:last] - start], out=units[first:last])
+                embedded.read_units(positions[first:last] - start, out=units[first:last])
         return units
 
 

@@ -14,7 +14,6 @@ from encoder import Precision
 from encoder.laser.bilstm import BiLSTM
 from encoder.laser.bpe import BPE
 from encoder.laser.languages import SHARED
-from encoder.laser.sample import SAMPLE
 from encoder.laser.subwords import (
     BPETokenizer,
     SentencePieceTokenizer,
@@ -26,6 +25,7 @@ from encoder.laser.transformer import Transformer
 from encoder.laser.vocabulary import SPECIAL, UNK, Vocabulary, read_cvocab
 from encoder.network import NetworkEncoder, SentenceTokenizer
 from encoder.precision import ready
+from encoder.sample import SAMPLE
 
 if TYPE_CHECKING:
     from torch import nn

@@ -33,6 +33,7 @@ from miner.storage.layout import (
     shard_name,
 )
 from miner.storage.merges import Merges, joined_texts, list_offsets
+from miner.storage.vectors.columns import Columns, take_columns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,8 +47,10 @@ class Side:
     Rows that have a vector are *searched*; a position is a row's place among them.
     """
 
-    def __init__(self, work: WorkFolder, name: str, options: Mapping[str, Any]) -> None:
+    def __init__(self, work: WorkFolder, name: str, summary: Mapping[str, Any]) -> None:
+        options = summary["options"]
         self.name = name
+        self._columns = [Columns(*part) for part in summary[name].get("columns", ())]
         self._corpus = open_artefact(work.sentences(name))
         indices = range(len(self._corpus.facts["shards"]))
         self._embedded = [open_artefact(work.embeddings(name, index)) for index in indices]
@@ -202,7 +205,8 @@ class Side:
 
     def vectors(self) -> NDArray[np.float32]:
         """Return the vectors of the searched rows: float32 (N, D)."""
-        return _sharded(self._embedded, VECTORS).all().astype(np.float32)
+        stored = _sharded(self._embedded, VECTORS).all()
+        return take_columns(stored, self._columns).astype(np.float32, copy=False)
 
     @cached_property
     def _rows(self) -> Sharded:

@@ -219,5 +219,5 @@ def open_run(directory: Place) -> Run:
             "give the run's command again"
         )
     work = WorkFolder(directory, corpora=tuple(summary["options"].get("corpus_names", SIDES)))
-    source, target = (Side(work, name, summary["options"]) for name in SIDES)
+    source, target = (Side(work, name, summary) for name in SIDES)
     return Run(directory=directory, summary=summary, source=source, target=target)

@@ -18,6 +18,7 @@
     rejected/SIDE.parquet       what was left out of a side
     progress/                   what the run has done so far
     run.json                    counts of everything, and the options
+    best-encoder.txt            what --encoder best is
 
 Folders of artefacts hold a ``seal.json``, too (``miner.storage.artefacts``). ``NNNNN`` is the index
 of a shard; a tile is named after the first shards of both its groups. What was found in paired
@@ -213,6 +214,11 @@ class WorkFolder:
     def summary(self) -> Place:
         """The file of the finished run's counts and options."""
         return self.root / "run.json"
+
+    @property
+    def best_encoder(self) -> Place:
+        """The file that remembers what ``--encoder best`` is."""
+        return self.root / "best-encoder.txt"
 
     @property
     def lock(self) -> Place:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from encoder import BEST
 from miner.knn.cost_model import (
     Cost,
     Machine,
@@ -31,7 +33,7 @@ from pipelines.resources.fitting import (
 )
 from pipelines.resources.memory import show_size
 from pipelines.stages.align import decide_score
-from pipelines.stages.language import decide_languages
+from pipelines.stages.language import best_of_run, decide_languages
 from pipelines.stages.shard_groups import group_sizes
 
 PAIR_BYTES = 64  # of the numbers of a pair
@@ -50,6 +52,8 @@ def plan_run(options: MiningOptions) -> str:
             "--plan: is for --scope corpus; what documents cost depends on their sizes"
         )
     start = time.perf_counter()
+    if options.encoder == BEST:
+        options = replace(options, encoder=best_of_run(options))
     run = decide_score(decide_languages(RunContext(job_of(options)), remember=False))
     options = run.options
     load_libraries(run, MAX_TRIED)

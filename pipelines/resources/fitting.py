@@ -13,6 +13,9 @@ import numpy as np
 
 from encoder import Encoder
 from encoder.bag import BagEncoder
+from encoder.joined import parts_of
+from encoder.use.encoder import UseEncoder
+from encoder.use.network import KEPT_BYTES
 from encoder.words import WordEncoder
 from miner.knn.core.rescore import unit_rows
 from miner.knn.cost_model import Problem, rows_per_shard, tile_bytes
@@ -216,8 +219,8 @@ def known_bytes(run: RunContext) -> int:
     """Load the encoders of a run whose languages and score are decided.
 
     Returns:
-        The bytes that its bags will keep of the words they meet: one covers the twelve languages
-        and all names, another all others.
+        The bytes that its encoders will keep of the words and pieces they meet: of bags, one covers
+        the twelve languages and all names, another all others.
     """
     encoders: list[Encoder | WordEncoder] = []
     if run.options.source.embeddings is None:
@@ -225,6 +228,8 @@ def known_bytes(run: RunContext) -> int:
     for pair in map(run.of, run.job.pairs):
         if pair.options.score != MARGIN:
             encoders += pair.word_encoders()
-    bags = [each for each in encoders if isinstance(each, BagEncoder)]
+    parts = [part for each in encoders for part in parts_of(each)]
+    bags = [part for part in parts if isinstance(part, BagEncoder)]
     bags += [each.namer for each in bags if each.namer is not None]
-    return KNOWN_BYTES * len(set(map(id, bags)))
+    networks = {id(part) for part in parts if isinstance(part, UseEncoder)}
+    return KNOWN_BYTES * len(set(map(id, bags))) + KEPT_BYTES * len(networks)

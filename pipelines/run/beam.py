@@ -42,7 +42,7 @@ from apache_beam.runners.runner import (
 )
 from apache_beam.transforms.environments import Environment, SubprocessSDKEnvironment
 
-from encoder import BUNDLED
+from encoder.joined import absolute_spec
 from miner.storage import cache
 from miner.threads import usable_cores
 from pipelines.context import RunContext
@@ -386,7 +386,6 @@ def _absolute(options: MiningOptions) -> MiningOptions:
         embeddings = side.embeddings and side.embeddings.absolute()
         return replace(side, path=side.path.absolute(), embeddings=embeddings)
 
-    is_folder = options.encoder != BUNDLED and Path(options.encoder).is_dir()
     return replace(
         options,
         source=absolute(options.source),
@@ -394,5 +393,5 @@ def _absolute(options: MiningOptions) -> MiningOptions:
         output=options.output.absolute(),
         work_dir=options.work_dir.absolute(),
         document_pairs=options.document_pairs and options.document_pairs.absolute(),
-        encoder=str(Path(options.encoder).absolute()) if is_folder else options.encoder,
+        encoder=absolute_spec(options.encoder),
     )

@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Sequence
 
+from encoder import BEST
 from miner.languages import identifier
 from miner.storage import cache
 from miner.storage.atomic import TEMPORARY
@@ -22,7 +23,7 @@ from pipelines.run.ledger import Ledger, begin, first_failure
 from pipelines.run.locking import sole_run
 from pipelines.run.steps import Step, sources_of_elements, steps_of
 from pipelines.stages.align import decide_score
-from pipelines.stages.language import decide_languages
+from pipelines.stages.language import best_of_run, decide_languages, remember_best
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +57,9 @@ def run_steps(job: Job, steps: Sequence[Step], monitor: Monitor | None = None) -
     Raises:
         ValueError, OSError: what cannot be read, written or done, in one line.
     """
+    is_best = job.whole.encoder == BEST
+    if is_best:
+        job = job.fixed(encoder=best_of_run(job.whole))
     options = job.whole
     run = RunContext(job.fixed(workers=_usable_workers(options.workers)), monitor)
     if options.source.embeddings is None:
@@ -64,6 +68,8 @@ def run_steps(job: Job, steps: Sequence[Step], monitor: Monitor | None = None) -
     options.work_dir.mkdir(parents=True, exist_ok=True)
     with sole_run(options.work_dir), cache.folder_of_run() as own:
         _sweep(options)
+        if is_best:
+            remember_best(options, options.encoder)
         begin(run.folder, sources_of_elements(steps, run.job))
         run.monitor.started()
         run = decide_score(decide_languages(run))

@@ -10,7 +10,7 @@ import numpy as np
 from miner.knn.cells import nearest_cells, train_cells
 from miner.knn.method import POINTS, CellSpec, default_cells
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
-from miner.storage.layout import CELLS, CENTROIDS, SIDES, VECTORS
+from miner.storage.layout import CELLS, CENTROIDS, SIDES
 from pipelines.context import RunContext
 from pipelines.references import EmbeddedShard, SideVectors
 
@@ -28,9 +28,7 @@ def trained_cells(run: RunContext, spec: CellSpec, shards: Sequence[EmbeddedShar
     """
     sides = [SideVectors([shard for shard in shards if shard.shard.side == side]) for side in SIDES]
     count = spec.count or default_cells(max(len(side) for side in sides))
-    key = content_key(
-        "cells", vectors=[shard.vectors.files[VECTORS] for shard in shards], count=count
-    )
+    key = content_key("cells", vectors=[shard.content for shard in shards], count=count)
 
     def write(draft: Draft) -> Mapping[str, Any]:
         sample = _sample(sides, POINTS * count)
@@ -65,7 +63,7 @@ def assigned_cells(
     key = content_key(
         "assign",
         cells=cells.files[CENTROIDS],
-        vectors=embedded.vectors.files[VECTORS],
+        vectors=embedded.content,
         probes=spec.probes,
     )
 

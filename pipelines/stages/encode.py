@@ -41,7 +41,8 @@ def embed_shard(run: RunContext, shard: Shard) -> EmbeddedShard:
 
     Sentences whose vector is zero or not finite, and those the encoder fails on, have no
     neighbours; they are left out and counted in the facts ``dropped``. Encoded vectors are kept as
-    float16, precomputed ones as they are.
+    float16, precomputed ones as they are. Those of a joined encoder are kept without weights, so
+    that several pairs may share them; the fact ``parts`` says how wide each part is.
     """
     key = content_key("encode", sentences=shard.digest, maker=_maker(run, shard))
     place = shard.side, shard.index
@@ -59,7 +60,7 @@ def _maker(run: RunContext, shard: Shard) -> object:
     """Return what decides the vectors: the encoder, or the file of vectors and how it is read."""
     side = run.options.side(shard.side)
     if side.embeddings is None:
-        return run.side_encoder(shard.side).name
+        return run.stored_encoder(shard.side).name
     return [_content(side.embeddings), shard.corpus.facts["read"], side.dim]
 
 
@@ -79,7 +80,7 @@ def _blocks(run: RunContext, shard: Shard, batches: Place) -> Iterator[Block]:
     """Yield the vectors of the shard's sentences, in order, some thousand at a time."""
     side = run.options.side(shard.side)
     if side.embeddings is None:
-        return encoded_blocks(run.side_encoder(shard.side), shard, batches)
+        return encoded_blocks(run.stored_encoder(shard.side), shard, batches)
     return _precomputed_blocks(side, shard)
 
 
@@ -125,4 +126,12 @@ def _write_vectors(
         reasons = pa.array([why[place] for place in lost_places], pa.string())
         lost = pa.table({"row": rows[lost_places], "why": reasons})
         pq.write_table(lost, path)
-    return {"dropped": dict(counts)}
+    return {"dropped": dict(counts), "parts": _widths(run, shard.side)}
+
+
+def _widths(run: RunContext, side: str) -> dict[str, int]:
+    """Return the dimensions of the parts of a joined encoder, in their order."""
+    if run.options.side(side).embeddings is not None:
+        return {}
+    parts = getattr(run.stored_encoder(side), "parts", ())
+    return {part.spec: part.encoder.dim for part in parts}

@@ -23,7 +23,7 @@ from miner.knn.faiss_index import (
 )
 from miner.knn.method import CellSpec, CorpusMethod, Exact, IndexSpec, auto_method
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
-from miner.storage.layout import CORPUS, FILLED, SIDES, SOURCE, TARGET, TRAINED, VECTORS
+from miner.storage.layout import CORPUS, FILLED, SIDES, SOURCE, TARGET, TRAINED
 from miner.storage.vectors.indexes import load_index, save_index
 from pipelines.context import RunContext
 from pipelines.options import MiningOptions
@@ -59,7 +59,8 @@ def prepare_sides(run: RunContext, shards: Sequence[EmbeddedShard]) -> list[Embe
     )
     for name, embedded in sides.items():
         _check_usable(options.side(name).path, embedded)
-    check_search(*(embedded[0].stored_vectors() for embedded in sides.values()), k=options.k)
+    source, target = (np.empty((0, embedded[0].dim)) for embedded in sides.values())
+    check_search(source, target, k=options.k)
     method = _choose_method(options, sides)
     every = [shard for embedded in sides.values() for shard in embedded]
     cells = trained_cells(run, method, every) if isinstance(method, CellSpec) else None
@@ -109,7 +110,7 @@ def train_side(run: RunContext, side: EmbeddedSide) -> list[UnindexedShard]:
 def _trained(run: RunContext, side: EmbeddedSide, spec: IndexSpec) -> Artefact:
     key = content_key(
         "train",
-        vectors=[embedded.vectors.files[VECTORS] for embedded in side.shards],
+        vectors=[embedded.content for embedded in side.shards],
         factory=spec.factory,
         build=spec.build,
     )
@@ -162,9 +163,7 @@ def fill_index(run: RunContext, shard: UnindexedShard) -> SearchableShard:
 
 
 def _filled(run: RunContext, embedded: EmbeddedShard, trained: Artefact) -> Artefact:
-    key = content_key(
-        "fill", trained=trained.files[TRAINED], vectors=embedded.vectors.files[VECTORS]
-    )
+    key = content_key("fill", trained=trained.files[TRAINED], vectors=embedded.content)
 
     def write(draft: Draft) -> Mapping[str, Any]:
         vectors = embedded.unit_vectors()

@@ -18,7 +18,7 @@ from miner.knn.faiss_index import CANDIDATES_PER_NEIGHBOUR, search_index, set_br
 from miner.knn.gpu.faiss_gpu import on_gpus
 from miner.knn.method import IndexSpec
 from miner.storage.artefacts import content_key
-from miner.storage.layout import FILLED, ROWS, VECTORS
+from miner.storage.layout import FILLED
 from miner.storage.vectors.indexes import map_index
 from pipelines.context import RunContext
 from pipelines.progress import Meter
@@ -38,11 +38,8 @@ def lookup_key(run: RunContext, lookups: Sequence[IndexLookup]) -> str:
     first, others = lookups[0], _in_order(lookups)
     return content_key(
         "look up",
-        queries=first.embedded.vectors.files[VECTORS],
-        others=[
-            [*(other.embedded.vectors.files[name] for name in (ROWS, VECTORS)), _digest(other)]
-            for other in others
-        ],
+        queries=first.embedded.content,
+        others=[[*other.embedded.content, _digest(other)] for other in others],
         search=_spec(first.other).search,
         k=run.options.k,
     )

@@ -9,17 +9,20 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from encoder.coverage import Coverage, find_coverage, individual, read_coverage
+from encoder import best_encoder
+from encoder.coverage import Coverage, find_coverage, individual
+from encoder.joined import all_parts, covering, parse_joined, read_joined_coverage, without
 from encoder.laser.languages import LASER2, LASER3
 from miner.languages import MIN_SHARE, SAMPLED, language_shares, main_language
 from miner.storage.atomic import atomic_file
 from miner.storage.corpus.filesets import CorpusReader, corpus_files
 from miner.storage.documents.split import document_files, is_documents
-from miner.storage.layout import SIDES
+from miner.storage.layout import SIDES, WorkFolder
 from miner.storage.places import Place
 from pipelines.context import RunContext
 from pipelines.options import MARGIN, MiningOptions
@@ -52,7 +55,45 @@ def decide_languages(run: RunContext, *, remember: bool = True) -> RunContext:
         parts[name] = replace(own.options, source=source, target=target)
         for line in (line for side in new for line in language_warnings(parts[name], side)):
             logger.warning("%s", line)
+    return _decide_encoders(run.decided(parts))
+
+
+def _decide_encoders(run: RunContext) -> RunContext:
+    """Return the run with those parts of a joined encoder that cover the languages of each pair.
+
+    A corpus is encoded with all parts that any of its pairs takes.
+    """
+    whole = run.options.encoder
+    if not parse_joined(whole):
+        return run
+    parts: dict[str, MiningOptions] = {}
+    users = defaultdict(list)
+    for name in run.job.pairs:
+        options = run.of(name).options
+        languages = [options.side(side).decided_language for side in SIDES]
+        spec = covering(whole, languages)
+        parts[name] = replace(options, encoder=spec)
+        for corpus in options.corpus_names:
+            users[corpus].append(spec)
+        if left := without(whole, spec):
+            about = f"{name}: " if name else ""
+            logger.info("%s%s left out: not for %s", about, left, "-".join(map(str, languages)))
+    for name, side in run.job.corpora:
+        options = parts.get(name, run.of(name).options)
+        parts[name] = replace(options, encoder=all_parts(users[run.of(name).folder.corpus(side)]))
     return run.decided(parts)
+
+
+def best_of_run(options: MiningOptions) -> str:
+    """Return what ``--encoder best`` is: what it was before in the work folder, if anything."""
+    path = WorkFolder(options.work_dir).best_encoder
+    return path.read_text(encoding="utf-8").strip() if path.exists() else best_encoder()
+
+
+def remember_best(options: MiningOptions, spec: str) -> None:
+    """Keep what ``--encoder best`` is in the work folder, so that no later call takes another."""
+    with atomic_file(WorkFolder(options.work_dir).best_encoder) as temporary:
+        temporary.write_text(f"{spec}\n", encoding="utf-8")
 
 
 def _seen_languages(run: RunContext, side: str, *, remember: bool) -> dict[str, float]:
@@ -158,7 +199,7 @@ def _coverage(options: MiningOptions, language: str | None) -> Coverage | None:
 
 def _languages(options: MiningOptions) -> Mapping[str, Coverage]:
     """Return what the encoder of the run covers, as far as is known; nothing if it has none."""
-    return {} if options.source.embeddings is not None else read_coverage(options.encoder)
+    return {} if options.source.embeddings is not None else read_joined_coverage(options.encoder)
 
 
 def _laser(language: str) -> str:

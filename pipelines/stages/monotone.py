@@ -21,7 +21,7 @@ from miner.margin import margin_scores
 from miner.monotone.blocks import Blocks, merged_blocks, text_blocks
 from miner.score_ranges import Sorted, merge_in_ranges, sort_pairs
 from miner.storage.artefacts import Draft, content_key, produce
-from miner.storage.layout import BEADS, MERGES, PAIRS, ROWS, SIDES, SOURCE, TARGET, VECTORS
+from miner.storage.layout import BEADS, MERGES, PAIRS, ROWS, SIDES, SOURCE, TARGET
 from miner.storage.merges import merges_schema
 from miner.storage.pair_numbers import numbers_schema, table_of
 from pipelines.context import RunContext
@@ -124,7 +124,7 @@ def _maker(run: RunContext, side: str, shards: Sequence[EmbeddedShard]) -> objec
     corpus = run.options.side(side)
     if corpus.embeddings is None:
         return run.side_encoder(side).name
-    return [embedded.vectors.files[VECTORS] for embedded in shards]
+    return [embedded.content for embedded in shards]
 
 
 def _documents(shards: Sequence[EmbeddedShard], names: Sequence[str]) -> dict[str, Sentences]:

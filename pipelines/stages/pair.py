@@ -20,9 +20,7 @@ from miner.storage.layout import (
     DOCUMENT_PAIRS,
     DOCUMENT_SIZES,
     DOCUMENT_SUMS,
-    ROWS,
     SIDES,
-    VECTORS,
 )
 from pipelines.context import RunContext
 from pipelines.references import EmbeddedShard, SideVectors, whole_side
@@ -39,9 +37,7 @@ def sum_documents(run: RunContext, embedded: EmbeddedShard) -> EmbeddedShard:
 
 
 def _sums(run: RunContext, embedded: EmbeddedShard) -> Artefact:
-    key = content_key(
-        "sum documents", sentences=embedded.shard.digest, vectors=_vectors_key(embedded)
-    )
+    key = content_key("sum documents", sentences=embedded.shard.digest, vectors=embedded.content)
 
     def write(draft: Draft) -> Mapping[str, Any]:
         documents = rows_by_document(embedded)
@@ -59,10 +55,6 @@ def _sums(run: RunContext, embedded: EmbeddedShard) -> Artefact:
     return produce(run.folder.document_sums(embedded.shard.name), key=key, write=write)
 
 
-def _vectors_key(embedded: EmbeddedShard) -> list[str]:
-    return [embedded.vectors.files[name] for name in (ROWS, VECTORS)]
-
-
 def pair_documents(run: RunContext, shards: Sequence[EmbeddedShard]) -> Sequence[EmbeddedShard]:
     """Pair the documents of both sides; seals ``documents/pairs``, a list with scores, best first.
 
@@ -74,7 +66,7 @@ def pair_documents(run: RunContext, shards: Sequence[EmbeddedShard]) -> Sequence
     key = content_key(
         "pair documents",
         sums=[sorted(part.files.items()) for found in sums.values() for part in found],
-        vectors=[_vectors_key(embedded) for found in sides.values() for embedded in found],
+        vectors=[embedded.content for found in sides.values() for embedded in found],
         threshold=run.options.document_threshold,
     )
 

@@ -14,7 +14,7 @@ from miner.knn.documents import search_documents
 from miner.knn.exact import search_unit_rows
 from miner.knn.method import CellSpec, IndexSpec, PairedDocuments
 from miner.storage.artefacts import Artefact, Draft, content_key, produce, write_array
-from miner.storage.layout import CELLS, DOCUMENT, ROWS, SIDES, VECTORS
+from miner.storage.layout import CELLS, DOCUMENT, SIDES
 from pipelines.context import RunContext
 from pipelines.references import (
     EmbeddedShard,
@@ -110,9 +110,9 @@ def _searched(run: RunContext, tile: SearchTile) -> Artefact:
     return produce(run.folder.tile(*tile.first, tile.scope), key=key, write=write)
 
 
-def _content(tile: SearchTile, searchable: SearchableShard) -> list[str]:
+def _content(tile: SearchTile, searchable: SearchableShard) -> list[object]:
     """Return what decides on the neighbours that are found of a shard and in it."""
-    found = [searchable.embedded.vectors.files[name] for name in (ROWS, VECTORS)]
+    found = searchable.embedded.content
     if isinstance(tile.method, CellSpec):
         found.append(_cells(searchable).files[CELLS])
     return found

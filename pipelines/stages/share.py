@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 
+from encoder.joined import parse_joined
 from miner.storage.layout import SIDES
+from miner.storage.vectors.columns import Columns
 from pipelines.context import RunContext
 from pipelines.job import Of
 from pipelines.references import EmbeddedShard
@@ -18,8 +21,23 @@ def share_corpora(run: RunContext, shards: Sequence[EmbeddedShard]) -> list[Of]:
 
 def _both_sides(run: RunContext, shards: Sequence[EmbeddedShard]) -> list[EmbeddedShard]:
     return [
-        replace(embedded, shard=replace(embedded.shard, side=side))
+        replace(
+            embedded,
+            shard=replace(embedded.shard, side=side),
+            columns=_columns(run.options.encoder, embedded.vectors.facts["parts"]),
+        )
         for side in SIDES
         for embedded in shards
         if embedded.shard.corpus.folder.name == run.folder.corpus(side)
     ]
+
+
+def _columns(encoder: str, widths: Mapping[str, int]) -> tuple[Columns, ...]:
+    """Return where the parts of a pair's encoder lie in vectors of parts of these dimensions."""
+    if not widths:
+        return ()
+    stops = dict(zip(widths, accumulate(widths.values()), strict=True))
+    return tuple(
+        Columns(stops[part.spec] - widths[part.spec], stops[part.spec], part.weight)
+        for part in parse_joined(encoder)
+    )

@@ -67,6 +67,7 @@ def _side(run: RunContext, chosen: ChosenPairs, side: str) -> dict[str, Any]:
         "unique": facts["unique"],
         "dropped": without_vector,
         "searched": facts["unique"] - without_vector.total(),
+        "columns": shards[0].columns,
         **_recall([artefact.facts for each in found for artefact in each.neighbours.values()]),
     }
 

@@ -66,8 +66,8 @@ def _panels_of(codes: Any) -> Any:
 
 
 @_compile
-def _fill(rows: Any, columns: Any, products: Any) -> None:
-    sums, panels = _sums_of(rows), _panels_of(columns)
+def _fill(rows: Any, panels: Any, products: Any) -> None:
+    sums, depth = _sums_of(rows), panels.shape[1]
     zeros = np.zeros(max(len(rows), len(panels) * COLUMNS), dtype=np.float32)
     block = np.empty((ROWS, COLUMNS), dtype=np.int32)
     masks = np.empty(ROWS, dtype=np.uint64)
@@ -77,7 +77,7 @@ def _fill(rows: Any, columns: Any, products: Any) -> None:
         stop = min(start + COLUMNS, products.shape[1])
         for first in range(0, len(rows), ROWS):
             multiply_block(
-                *(first, panel, columns.shape[1]),
+                *(first, panel, depth),
                 *(rows, row_codes, panels, column_codes, block, masks),
             )
             for row in range(first, min(first + ROWS, len(rows))):
@@ -136,12 +136,24 @@ def _hits(rows: Any, columns: Any, width: Any, row_codes: Any, column_codes: Any
     return places[:found], bounds[:found]
 
 
+class Columns:
+    """Codes int8 (C, D), laid out to be multiplied again and again."""
+
+    def __init__(self, codes: NDArray[np.int8]) -> None:
+        self._count = len(codes)
+        self._panels = _panels_of(_by_fours(codes).view(np.int32))
+
+    def multiplied(self, rows: NDArray[np.int8]) -> NDArray[np.int32]:
+        """Return the products of codes (R, D) and these: (R, C)."""
+        products = np.empty((len(rows), self._count), dtype=np.int32)
+        if products.size:
+            _fill(_by_fours(rows), self._panels, products)
+        return products
+
+
 def product(left: NDArray[np.int8], right: NDArray[np.int8]) -> NDArray[np.int32]:
     """Return the product of codes, (R, D) by (C, D): (R, C)."""
-    products = np.empty((len(left), len(right)), dtype=np.int32)
-    if products.size:
-        _fill(_by_fours(left), _by_fours(right).view(np.int32), products)
-    return products
+    return Columns(right).multiplied(left)
 
 
 def hits(

@@ -48,7 +48,7 @@ BIT, NUMBER, LONG = ir.IntType(1), ir.IntType(32), ir.IntType(64)
 VECTOR, FLOATS = (ir.VectorType(kind, LANES) for kind in (NUMBER, ir.FloatType()))
 
 
-def _declared(builder: Any, name: str, *given: Any) -> Any:
+def declared(builder: Any, name: str, *given: Any) -> Any:
     """Return a function of LLVM that returns what it is given first."""
     kind = ir.FunctionType(given[0], given)
     return cgutils.get_or_insert_function(builder.module, kind, name)
@@ -63,14 +63,15 @@ def _vector(builder: Any, start: Any, *steps: Any, kind: Any = None) -> Any:
     return builder.bitcast(start, kind.as_pointer())
 
 
-def _rows_from(builder: Any, first: Any, count: Any, rows: int) -> list[Any]:
+def rows_from(builder: Any, first: Any, count: Any, rows: int) -> list[Any]:
     """Return the numbers of so many rows of ``count``: the last again where there are too few."""
     last = builder.sub(count, LONG(1))
     numbers = [builder.add(first, LONG(row)) for row in range(rows)]
     return [builder.select(builder.icmp_signed("<", row, last), row, last) for row in numbers]
 
 
-def _in_all_lanes(builder: Any, pointer: Any) -> Any:
+def in_all_lanes(builder: Any, pointer: Any) -> Any:
+    """Return a vector of the number at a pointer."""
     number = builder.load(pointer, align=4)
     undefined = ir.Constant(ir.VectorType(number.type, LANES), ir.Undefined)
     one = builder.insert_element(undefined, number, NUMBER(0))
@@ -111,13 +112,13 @@ def multiply_block(
         codes, right, out, marks = (begins(signature.args[at], values[at]) for at in (3, 5, 7, 8))
         sums, *of_rows = parts(4)
         count = context.make_array(signature.args[3])(context, builder, values[3]).shape
-        numbers = _rows_from(builder, first, cgutils.unpack_tuple(builder, count, 2)[0], ROWS)
+        numbers = rows_from(builder, first, cgutils.unpack_tuple(builder, count, 2)[0], ROWS)
         codes = builder.bitcast(codes, NUMBER.as_pointer())
         left = [builder.gep(codes, [builder.mul(row, depth)]) for row in numbers]
-        multiply = _declared(builder, f"llvm.x86.avx512.vpdpbusd.{32 * LANES}", *[VECTOR] * 3)
+        multiply = declared(builder, f"llvm.x86.avx512.vpdpbusd.{32 * LANES}", *[VECTOR] * 3)
         found = [
             [cgutils.alloca_once_value(builder, total) for _ in range(VECTORS)]
-            for total in (_in_all_lanes(builder, builder.gep(sums, [row])) for row in numbers)
+            for total in (in_all_lanes(builder, builder.gep(sums, [row])) for row in numbers)
         ]
         right = _vector(builder, right, builder.mul(builder.mul(panel, depth), LONG(COLUMNS)))
         with cgutils.for_range(builder, depth) as loop:
@@ -127,7 +128,7 @@ def multiply_block(
                 for part in range(VECTORS)
             ]
             for row, products in zip(left, found, strict=True):
-                code = _in_all_lanes(builder, builder.gep(row, [loop.index]))
+                code = in_all_lanes(builder, builder.gep(row, [loop.index]))
                 for product, column in zip(products, columns, strict=True):
                     total = builder.call(multiply, [builder.load(product), column, code])
                     builder.store(total, product)
@@ -140,11 +141,11 @@ def multiply_block(
             for at in parts(6)
         )
         out, marks = _vector(builder, out, kind=VECTOR), builder.bitcast(marks, LONG.as_pointer())
-        multiply_add = _declared(builder, f"llvm.fma.v{LANES}f32", *[FLOATS] * 3)
+        multiply_add = declared(builder, f"llvm.fma.v{LANES}f32", *[FLOATS] * 3)
         some = LONG(0)
         for row, products in enumerate(found):
             scale, bias, level = (
-                _in_all_lanes(builder, builder.gep(at, [numbers[row]])) for at in of_rows
+                in_all_lanes(builder, builder.gep(at, [numbers[row]])) for at in of_rows
             )
             bits = LONG(0)
             for part, product in enumerate(products):
@@ -181,7 +182,7 @@ def raise_and_turn(typing: Any, codes: Any, column: Any, step: Any, panels: Any,
         count, steps = cgutils.unpack_tuple(builder, source.shape, 2)
         vectors = [
             builder.load(_vector(builder, source.data, builder.mul(row, steps), step), align=4)
-            for row in _rows_from(builder, column, count, LANES)
+            for row in rows_from(builder, column, count, LANES)
         ]
         size = LANES // 2
         while size:  # swap the off-diagonal blocks of so many rows and lanes

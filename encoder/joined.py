@@ -1,0 +1,266 @@
+"""Joined encoders: the vectors of several, laid side by side.
+
+Each part's rows lose the mean of their language, become unit rows, and are weighted. A mean is
+known before a run, so that no vector depends on what else is encoded: it ships with the
+part (``MEANS`` in its folder), or is that of ``SAMPLE``. Spelt ``A+B``, ``0.5*A+B``; a single part
+with a weight, ``0.5*A``, is what is left of a joined encoder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load
+
+from encoder import BUNDLED, USE, Encoder, Precision, folder_of, is_bag, load_encoder
+from encoder.base import BaseEncoder
+from encoder.coverage import Coverage, find_coverage, individual, read_coverage
+from encoder.rows import normalize_rows
+from encoder.sample import SAMPLE
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Matrix = NDArray[np.float32]
+
+MEANS = "means.safetensors"  # float32 (D,) by language, and of all languages together
+ALL = "all"
+# Where none is given (docs/encoders.md). Half of a bag's weight is worth more than all of it: its
+# cosines vary more.
+WEIGHTS = {BUNDLED: 0.5}
+
+
+class Weighted(NamedTuple):
+    """A part of a joined encoder by name."""
+
+    weight: float
+    spec: str
+
+
+def parse_joined(spec: str) -> tuple[Weighted, ...]:
+    """Return the parts of a joined encoder; none if that names a single encoder.
+
+    Raises:
+        ValueError: a part is missing or there twice, or a weight is no positive number.
+    """
+    if Path(spec).is_dir() or not ("+" in spec or "*" in spec):
+        return ()
+    parts = tuple(_parse_part(spec, part) for part in spec.split("+"))
+    names = [part.spec for part in parts]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"encoder {spec!r} has the part {name!r} twice; name it once")
+    return parts
+
+
+def _parse_part(spec: str, part: str) -> Weighted:
+    given, star, name = part.rpartition("*")
+    if not name:
+        raise ValueError(f"encoder {spec!r} has an empty part; write A+B, such as 0.5*mini+use")
+    if not star:
+        return Weighted(WEIGHTS.get(name, 1.0), name)
+    try:
+        weight = float(given)
+    except ValueError:
+        weight = math.nan
+    if not 0 < weight < math.inf:
+        raise ValueError(
+            f"encoder {spec!r}: the weight {given!r} of {name} is not a positive number"
+        )
+    return Weighted(weight, name)
+
+
+def spell_joined(parts: Sequence[Weighted]) -> str:
+    """Return how parts are spelt: each with its weight."""
+    return "+".join(f"{part.weight!r}*{part.spec}" for part in parts)
+
+
+def covering(spec: str, languages: Sequence[str | None]) -> str:
+    """Return what is left of an encoder without the parts that lack one of the languages.
+
+    A part whose languages are not known stays, and all stay where a language is not known or no
+    part has them all.
+    """
+    parts = parse_joined(spec)
+    kept = [part for part in parts if covers(part.spec, languages)]
+    return spell_joined(kept) if kept else spec
+
+
+def absolute_spec(spec: str) -> str:
+    """Return the same encoder for processes with other working folders."""
+    if parts := parse_joined(spec):
+        return spell_joined([part._replace(spec=absolute_spec(part.spec)) for part in parts])
+    is_folder = spec not in (BUNDLED, USE) and Path(spec).is_dir()
+    return str(Path(spec).absolute()) if is_folder else spec
+
+
+def unweighted(spec: str) -> str:
+    """Return a joined encoder with all weights 1; a single one as it is."""
+    return spell_joined([part._replace(weight=1.0) for part in parse_joined(spec)]) or spec
+
+
+def all_parts(specs: Iterable[str]) -> str:
+    """Return the parts of several encoders as one joined encoder; a single encoder as it is."""
+    found = list(specs)
+    parts = {part.spec: part for spec in found for part in parse_joined(spec)}
+    return spell_joined([*parts.values()]) or found[0]
+
+
+def taken_parts(encoder: Encoder, spec: str) -> Encoder:
+    """Return what a joined encoder is with some of its parts, and these weights."""
+    if not isinstance(encoder, JoinedEncoder):
+        return encoder
+    known = {part.spec: part for part in encoder.parts}
+    return JoinedEncoder([replace(known[name], weight=w) for w, name in parse_joined(spec)])
+
+
+def without(spec: str, kept: str) -> str:
+    """Return the names of the parts of an encoder that are not kept, as a list in words."""
+    names = {part.spec for part in parse_joined(kept)}
+    return ", ".join(part.spec for part in parse_joined(spec) if part.spec not in names)
+
+
+def covers(spec: str, languages: Sequence[str | None]) -> bool:
+    """Return whether an encoder may be taken for the languages; those not known do not count."""
+    known = read_coverage(spec)
+    return not known or all(
+        language is None or find_coverage(known, language) for language in languages
+    )
+
+
+def read_joined_coverage(spec: str) -> dict[str, Coverage]:
+    """Return ``read_coverage`` of all parts together: of each language, the best one's."""
+    found: dict[str, Coverage] = {}
+    for part in parse_joined(spec) or (Weighted(1.0, spec),):
+        for language, coverage in read_coverage(part.spec).items():
+            if language not in found or coverage.error < found[language].error:
+                found[language] = coverage
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A part of a joined encoder: its weight, the encoder, and the mean of its rows, (D,)."""
+
+    weight: float
+    spec: str
+    whole: Encoder
+    encoder: Encoder
+    mean: Matrix
+
+    def for_language(self, language: str | None) -> Part:
+        """Return the part for a language, with the mean of that."""
+        encoder = self.whole.for_language(language)
+        return replace(self, encoder=encoder, mean=_mean(self.spec, encoder, language))
+
+    def rows(self, sentences: Sequence[str]) -> Matrix:
+        """Encode S sentences: unit rows without the mean, times the weight, float32 (S, D)."""
+        rows = self.encoder.encode(sentences)
+        rows[np.any(rows, axis=1)] -= self.mean
+        normalize_rows(rows)
+        rows *= np.float32(self.weight)
+        return rows
+
+
+class JoinedEncoder(BaseEncoder):
+    """Encodes with several encoders side by side; satisfies ``encoder.Encoder``.
+
+    A sentence of which any part makes nothing has the zero vector.
+    """
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self.parts = tuple(parts)
+        means = hashlib.sha256(b"".join(part.mean.tobytes() for part in parts)).hexdigest()
+        names = "+".join(f"{part.weight!r}*{part.encoder.name}" for part in parts)
+        self.name = f"{names}~{means[:8]}"
+        self.dim = sum(part.encoder.dim for part in parts)
+        self.precision: Precision = next(iter(_precisions(parts)), "float32")
+
+    def for_language(self, language: str | None) -> JoinedEncoder:
+        """Return the encoder for a language: each part's, with the mean of that language."""
+        return JoinedEncoder([part.for_language(language) for part in self.parts])
+
+    def for_languages(self, languages: Sequence[str | None]) -> JoinedEncoder:
+        """Return what is left without the parts that lack one of the languages (``covering``)."""
+        kept = [part for part in self.parts if covers(part.spec, languages)]
+        return JoinedEncoder(kept) if kept else self
+
+    def _embed(self, sentences: Sequence[str], *, normalize: bool) -> Matrix:
+        parts = [part.rows(sentences) for part in self.parts]
+        rows = np.concatenate(parts, axis=1)
+        rows[~np.all([part.any(axis=1) for part in parts], axis=0)] = 0
+        if normalize:
+            normalize_rows(rows)
+        return rows
+
+
+def parts_of(encoder: object) -> list[object]:
+    """Return the encoders that a joined encoder is made of, or whatever else it is itself."""
+    if isinstance(encoder, JoinedEncoder):
+        return [part.encoder for part in encoder.parts]
+    return [encoder]
+
+
+def whole_parts(encoder: Encoder | None) -> list[Encoder]:
+    """Return the encoders of all languages that an encoder is made of; none if there is none."""
+    if isinstance(encoder, JoinedEncoder):
+        return [part.whole for part in encoder.parts]
+    return [] if encoder is None else [encoder]
+
+
+def load_joined(parts: Sequence[Weighted], *, precision: Precision) -> JoinedEncoder:
+    """Load all parts; with ``auto``, their networks are all in one precision.
+
+    Raises:
+        ValueError: a part is no encoder, is damaged, or cannot run in the precision.
+    """
+    loaded = _load(parts, precision)
+    if precision == "auto" and len(_precisions(loaded)) > 1:
+        loaded = _load(parts, "float32")
+    return JoinedEncoder([part.for_language(None) for part in loaded])
+
+
+def _load(parts: Sequence[Weighted], precision: Precision) -> list[Part]:
+    found = []
+    for weight, spec in parts:
+        encoder = load_encoder(spec, precision="auto" if is_bag(spec) else precision)
+        mean = np.zeros(encoder.dim, dtype=np.float32)
+        found.append(Part(weight=weight, spec=spec, whole=encoder, encoder=encoder, mean=mean))
+    return found
+
+
+def _precisions(parts: Sequence[Part]) -> set[Precision]:
+    """Return the precisions of the parts that are networks."""
+    return {part.whole.precision for part in parts if not is_bag(part.spec)}
+
+
+def _mean(spec: str, encoder: Encoder, language: str | None) -> Matrix:
+    means = _stored_means(folder_of(spec) / MEANS)
+    if means is None:
+        found: Matrix = encoder.encode(SAMPLE).mean(axis=0)
+        return found
+    return means.get(individual(language or ALL), means[ALL])
+
+
+@cache
+def _stored_means(path: Path) -> Mapping[str, Matrix] | None:
+    """Return the means that ship with a part, by language; None where there are none.
+
+    Raises:
+        ValueError: the file is damaged.
+    """
+    if not path.is_file():
+        return None
+    try:
+        means = load(path.read_bytes())
+    except SafetensorError as error:
+        raise ValueError(f"encoder: {path} is damaged; install or copy it again") from error
+    return {ALL: means[ALL], **{individual(name): mean for name, mean in means.items()}}

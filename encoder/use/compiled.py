@@ -1,0 +1,143 @@
+"""The network's sums over neighbouring tokens, compiled by Numba.
+
+Each sentence is computed by itself, token by token in a fixed order, so its numbers do not depend
+on what is beside it. Axes: ``T`` tokens of S sentences laid end to end, ``E`` numbers of a piece,
+``C`` channels of a branch, ``B`` branches; sentence ``s`` has the tokens ``offsets[s]`` to
+``offsets[s + 1]``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from miner.compiling import compiled
+
+WIDTHS = (2, 3, 5)  # tokens that a branch looks at
+BEFORE = (0, 1, 2)  # of them, those before the one it looks from
+EMBEDDING, CHANNELS = 512, 256
+HIDDEN = len(WIDTHS) * CHANNELS
+FEATURES = EMBEDDING + HIDDEN
+F = np.float32
+
+# Sums may be made in lanes: the same for each token, whatever is beside it.
+_compile = compiled(fastmath={"reassoc", "contract", "nsz"})
+
+
+@_compile
+def _add_inputs(pieces: Any, scales: Any, slots: Any, hidden: Any) -> None:
+    """Add the layer's input to what of the hidden rows, float32 (T, B C), is positive."""
+    for token in range(len(slots)):
+        for start in range(0, HIDDEN, CHANNELS):
+            row = pieces[slots[token], EMBEDDING + start :]
+            scale = scales[slots[token], (EMBEDDING + start) // CHANNELS]
+            own = hidden[token, start : start + CHANNELS]
+            for channel in range(CHANNELS):
+                own[channel] = max(own[channel], F(0)) + F(row[channel]) * scale
+
+
+@_compile
+def first_layer(
+    pieces: Any, scales: Any, slots: Any, offsets: Any, biases: Any, hidden: Any
+) -> None:
+    """Write the first convolution of all branches, float32 (T, B C), to ``hidden``.
+
+    ``pieces`` has a row for each piece: its vector (E), the layer's input (B C), and what that
+    makes of each place of each branch's window (C each); ``scales`` has one for each C of them.
+    Token t is piece ``slots[t]``; ``biases`` are (B C,).
+    """
+    for sentence in range(len(offsets) - 1):
+        first, stop = offsets[sentence], offsets[sentence + 1]
+        for token in range(first, stop):
+            hidden[token] = biases
+        for token in range(first, stop):
+            row, column = pieces[slots[token]], FEATURES
+            for branch in range(len(WIDTHS)):
+                for step in range(WIDTHS[branch]):
+                    place = token + BEFORE[branch] - step
+                    if first <= place < stop:
+                        scale = scales[slots[token], column // CHANNELS]
+                        own = hidden[place, branch * CHANNELS : (branch + 1) * CHANNELS]
+                        for channel in range(CHANNELS):
+                            own[channel] += F(row[column + channel]) * scale
+                    column += CHANNELS
+        _add_inputs(pieces, scales, slots[first:stop], hidden[first:stop])
+
+
+@_compile
+def second_layer(
+    products: Any, scales: Any, column_scales: Any, offsets: Any, branch: Any, bias: Any, own: Any
+) -> None:
+    """Replace one branch of the hidden rows, float32 (T, C), by its second convolution.
+
+    ``products`` (T, places C), times the scales of their rows and columns, are what the tokens
+    make of each place of the window.
+    """
+    total = np.empty(CHANNELS, F)
+    for sentence in range(len(offsets) - 1):
+        first, stop = offsets[sentence], offsets[sentence + 1]
+        for token in range(first, stop):
+            total[:] = bias
+            for step in range(WIDTHS[branch]):
+                place = token - BEFORE[branch] + step
+                if first <= place < stop:
+                    scale, column = scales[place], step * CHANNELS
+                    for channel in range(CHANNELS):
+                        product = F(products[place, column + channel])
+                        total[channel] += product * (scale * column_scales[column + channel])
+            for channel in range(CHANNELS):
+                own[token, channel] += max(total[channel], F(0))
+
+
+@_compile
+def _moments(row: Any, epsilon: Any) -> Any:
+    """Return the mean of a row, and what brings its variance to 1, or below by ``epsilon``."""
+    total, squares = F(0), F(0)
+    for place in range(len(row)):
+        total += row[place]
+    mean = total / F(len(row))
+    for place in range(len(row)):
+        squares += (row[place] - mean) * (row[place] - mean)
+    return mean, F(1) / np.sqrt(squares / F(len(row)) + epsilon)
+
+
+@_compile
+def normalize(rows: Any, epsilon: Any, scale: Any, shift: Any, out: Any) -> None:
+    """Write rows (R, N) with mean 0 and variance 1, times a scale, and shifted (N,)."""
+    for number in range(len(rows)):
+        mean, norm = _moments(rows[number], epsilon)
+        for place in range(rows.shape[1]):
+            out[number, place] = (rows[number, place] - mean) * norm * scale[place] + shift[place]
+
+
+@_compile
+def pool(
+    pieces: Any, scales: Any, slots: Any, offsets: Any, hidden: Any, epsilon: Any, sums: Any
+) -> None:
+    """Write the sums (S, E + B C) of the tokens' features, each of mean 0 and variance 1."""
+    features, total = np.empty(FEATURES, F), np.empty(FEATURES, np.float64)
+    for sentence in range(len(offsets) - 1):
+        total[:] = 0
+        for token in range(offsets[sentence], offsets[sentence + 1]):
+            row, own = pieces[slots[token]], scales[slots[token]]
+            for place in range(EMBEDDING):
+                features[place] = F(row[place]) * own[place // CHANNELS]
+            features[EMBEDDING:] = hidden[token]
+            mean, norm = _moments(features, epsilon)
+            for place in range(FEATURES):
+                total[place] += (features[place] - mean) * norm
+        sums[sentence] = total
+
+
+@_compile
+def round_rows(rows: Any, codes: Any, largest: Any, scales: Any) -> None:
+    """Write rows (R, C) as ``codes``, whole numbers up to ``largest``, times ``scales`` (R,)."""
+    for number in range(len(codes)):
+        top = F(0)
+        for place in range(codes.shape[1]):
+            top = max(top, abs(rows[number, place]))
+        scales[number] = top / largest
+        inverse = largest / top if top > 0 else F(0)
+        for place in range(codes.shape[1]):
+            codes[number, place] = np.rint(rows[number, place] * inverse)

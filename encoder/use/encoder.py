@@ -1,0 +1,156 @@
+"""Encoding with the network: what a piece is worth alone is remembered, sentences go in threads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from encoder import USE
+from encoder.base import MIN_COSINE, BaseEncoder
+from encoder.rows import normalize_rows
+from encoder.sample import SAMPLE
+from encoder.tokenizer import Tokens
+from encoder.use.compiled import FEATURES
+from encoder.use.network import DIM, Network, Pieces
+from encoder.use.weights import digest, load_tokenizer, load_weights
+from miner.knn.core.vnni_blocks import AVAILABLE
+from miner.threads import ahead, blocks, in_threads
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from encoder import Precision
+    from encoder.use.weights import PieceTokenizer
+
+    Matrix = NDArray[np.float32]
+
+CHUNK_SENTENCES = 1024  # tokenised together, the next ones meanwhile
+BATCH_TOKENS = 192  # that a thread computes at once: their rows stay in a processor's cache
+PREPARED_AT_ONCE = 128  # pieces, for the same reason
+
+
+def load_use(*, precision: Precision) -> UseEncoder:
+    """Load the encoder; ``auto`` is int8 where the processor has instructions for it.
+
+    Raises:
+        ModuleNotFoundError: its package is not installed.
+        ValueError: its files are not those of the release, or it has no such precision here.
+    """
+    if precision not in ("float32", "int8", "auto"):
+        raise ValueError(f"encoder 'use' runs in float32 or int8, not in {precision}")
+    if precision == "int8" and not AVAILABLE:
+        raise ValueError("encoder 'use': this processor has no int8 instructions; leave it out")
+    exact = _in_precision("float32")
+    if precision == "float32" or not AVAILABLE:
+        return exact
+    found = _in_precision("int8")
+    cosines = np.einsum("sd,sd->s", exact.encode(SAMPLE), found.encode(SAMPLE))
+    return found if precision == "int8" or cosines.min() >= MIN_COSINE else exact
+
+
+def _in_precision(precision: Precision) -> UseEncoder:
+    weights = load_weights()
+    return UseEncoder(
+        name=f"{USE}@{digest()}-{precision}",
+        tokenizer=load_tokenizer(),
+        rows=weights.rows,
+        network=Network(weights.tensors, precision),
+        precision=precision,
+    )
+
+
+class UseEncoder(BaseEncoder):
+    """Encodes sentences with the network; satisfies ``encoder.Encoder``."""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        tokenizer: PieceTokenizer,
+        rows: Callable[[NDArray[np.int64]], Matrix],
+        network: Network,
+        precision: Precision,
+    ) -> None:
+        """With the vectors, float32 (P, 512), that ``rows`` returns for ids of pieces (P,)."""
+        self.name = name
+        self.dim = DIM
+        self.precision = precision
+        self._tokenizer = tokenizer
+        self._network = network
+        self._prepared = PreparedPieces(rows, network, precision)
+        self._lock = threading.Lock()
+
+    def _embed(self, sentences: Sequence[str], *, normalize: bool) -> Matrix:
+        vectors = np.empty((len(sentences), DIM), dtype=np.float32)
+        starts = range(0, len(sentences), CHUNK_SENTENCES)
+        chunks = (sentences[start : start + CHUNK_SENTENCES] for start in starts)
+        with self._lock:
+            for start, tokens in zip(starts, ahead(self._tokenizer.encode, chunks), strict=True):
+                vectors[start : start + len(tokens)] = self._chunk(tokens)
+        if normalize:
+            normalize_rows(vectors)
+        return vectors
+
+    def _chunk(self, tokens: Tokens) -> Matrix:
+        pieces, slots = self._prepared.find(tokens.ids)
+        sums = np.empty((len(tokens), FEATURES), dtype=np.float32)
+
+        def add(batch: slice) -> None:
+            offsets = tokens.offsets[batch.start : batch.stop + 1]
+            ids = slots[offsets[0] : offsets[-1]]
+            self._network.sums(pieces, Tokens(ids=ids, offsets=offsets - offsets[0]), sums[batch])
+
+        in_threads(add, _batches(tokens.offsets))
+        return self._network.vectors(sums, np.diff(tokens.offsets))
+
+
+class PreparedPieces:
+    """What the network makes of pieces wherever they stand; it begins anew when full."""
+
+    def __init__(
+        self,
+        rows: Callable[[NDArray[np.int64]], Matrix],
+        network: Network,
+        precision: Precision,
+    ) -> None:
+        self._rows = rows
+        self._network = network
+        self._slots: dict[int, int] = {}
+        self._pieces = Pieces.empty(precision)
+
+    def find(self, ids: NDArray[np.int32]) -> tuple[Pieces, NDArray[np.int32]]:
+        """Return prepared pieces, and the place of each token among them: int32 (T,)."""
+        different, places = np.unique(ids, return_inverse=True)
+        numbers = different.tolist()
+        new = [number for number in numbers if number not in self._slots]
+        room = len(self._pieces.numbers)
+        if len(self._slots) + len(new) > room:
+            new, self._slots = numbers, {}
+            if len(new) > room:
+                self._pieces = Pieces.of(len(new), self._pieces.numbers.dtype)
+        self._add(np.array(new, dtype=np.int64))
+        slots = np.array([self._slots[number] for number in numbers], dtype=np.int32)
+        return self._pieces, slots[places]
+
+    def _add(self, new: NDArray[np.int64]) -> None:
+        before = len(self._slots)
+        self._slots.update(zip(new.tolist(), range(before, before + len(new)), strict=True))
+
+        def prepare(block: slice) -> None:
+            rows = self._network.prepare(self._rows(new[block]))
+            self._pieces.put(before + block.start, rows)
+
+        in_threads(prepare, blocks(len(new), PREPARED_AT_ONCE))
+
+
+def _batches(offsets: NDArray[np.int64]) -> Iterator[slice]:
+    """Yield slices of consecutive sentences of about BATCH_TOKENS tokens, one at least."""
+    start = 0
+    while start < len(offsets) - 1:
+        stop = int(np.searchsorted(offsets, offsets[start] + BATCH_TOKENS, side="right")) - 1
+        stop = max(stop, start + 1)
+        yield slice(start, stop)
+        start = stop

@@ -1,0 +1,110 @@
+"""Products of float32 matrices whose every number is summed in one order, whatever is beside it.
+
+Libraries choose the order by the place of a row and a column in the matrix, so that a row's
+products change in their last bits with the rows around it. Here each is a chain of fused
+multiply-adds through the dimensions, from the first to the last: the same on every processor.
+As in ``miner.knn.core.vnni_blocks``, a block of products stays in the processor's registers. Axes:
+``R`` rows, ``D`` dimensions, ``N`` columns, ``P`` panels of COLUMNS columns.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from miner.compiling import compiled
+from miner.knn.core.vnni_blocks import (
+    COLUMNS,
+    FLOATS,
+    LANES,
+    LONG,
+    ROWS,
+    VECTORS,
+    declared,
+    in_all_lanes,
+    rows_from,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Matrix = NDArray[np.float32]
+
+_compile = compiled()
+
+
+@intrinsic
+def _multiply_block(typing: Any, first: Any, panel: Any, rows: Any, panels: Any, out: Any) -> Any:
+    """Write the products of ROWS rows (R, D) from ``first`` on and a panel to ``out`` (R, N)."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        left, right, products = (
+            context.make_array(signature.args[at])(context, builder, values[at]) for at in (2, 3, 4)
+        )
+        first, panel = values[:2]
+        count, depth = cgutils.unpack_tuple(builder, left.shape, 2)
+        numbers = rows_from(builder, first, count, ROWS)
+
+        def row_of(array: Any, row: Any) -> Any:
+            step = cgutils.unpack_tuple(builder, array.strides, 2)[0]
+            place = cgutils.pointer_add(builder, array.data, builder.mul(row, step))
+            return builder.bitcast(place, ir.FloatType().as_pointer())
+
+        lefts = [row_of(left, row) for row in numbers]
+        start = builder.gep(right.data, [builder.mul(builder.mul(panel, depth), LONG(COLUMNS))])
+        weights = builder.bitcast(start, FLOATS.as_pointer())
+        multiply_add = declared(builder, f"llvm.fma.v{LANES}f32", *[FLOATS] * 3)
+        zero = ir.Constant(FLOATS, None)
+        totals = [
+            [cgutils.alloca_once_value(builder, zero) for _ in range(VECTORS)] for _ in range(ROWS)
+        ]
+        for total in (total for row in totals for total in row):
+            builder.store(zero, total)
+        with cgutils.for_range(builder, depth) as loop:
+            place = builder.mul(loop.index, LONG(VECTORS))
+            columns = [
+                builder.load(builder.gep(weights, [builder.add(place, LONG(part))]), align=4)
+                for part in range(VECTORS)
+            ]
+            for row, sums in zip(lefts, totals, strict=True):
+                number = in_all_lanes(builder, builder.gep(row, [loop.index]))
+                for total, column in zip(sums, columns, strict=True):
+                    value = builder.call(multiply_add, [number, column, builder.load(total)])
+                    builder.store(value, total)
+        for row, sums in zip(numbers, totals, strict=True):
+            place = builder.gep(row_of(products, row), [builder.mul(panel, LONG(COLUMNS))])
+            vectors = builder.bitcast(place, FLOATS.as_pointer())
+            for part, total in enumerate(sums):
+                builder.store(builder.load(total), builder.gep(vectors, [LONG(part)]), align=4)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, rows, panels, out), generate
+
+
+@_compile
+def _multiply(rows: Any, panels: Any, out: Any) -> None:
+    for panel in range(len(panels)):
+        for first in range(0, len(rows), ROWS):
+            _multiply_block(first, panel, rows, panels, out)
+
+
+class Weights:
+    """Weights (D, N) as panels (P, D, COLUMNS), zeros at their end."""
+
+    def __init__(self, weights: Matrix) -> None:
+        depth, self._width = weights.shape
+        padded = np.pad(weights, ((0, 0), (0, -self._width % COLUMNS)))
+        panels = padded.reshape(depth, -1, COLUMNS).transpose(1, 0, 2)
+        self._panels = np.ascontiguousarray(panels, dtype=np.float32)
+
+    def multiplied(self, rows: Matrix) -> Matrix:
+        """Return the product of rows (R, D), adjacent in each row, and the weights: (R, N)."""
+        panels, _, columns = self._panels.shape
+        out = np.empty((len(rows), panels * columns), dtype=np.float32)
+        _multiply(rows, self._panels, out)
+        return out[:, : self._width]
