@@ -95,6 +95,7 @@ def _aligned(sides: Sequence[list[str]], languages: Sequence[str], encoder: Enco
     from miner.monotone.align import align  # loads Numba
     from miner.monotone.blocks import text_blocks
 
+    encoder = encoder.for_languages(languages)
     is_bag = isinstance(encoder, WordEncoder)
     source, target = (
         text_blocks(texts, encoder.for_language(language).encode, is_bag=is_bag)

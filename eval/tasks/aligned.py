@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from encoder import Encoder
 
+    Matrix = NDArray[np.float32]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Loaded:
@@ -34,13 +36,9 @@ class Loaded:
         """The languages but English."""
         return [language for language in self.data.languages if language != self.english]
 
-    def vectors(self, language: str) -> NDArray[np.float32]:
-        """Encode the sentences of a language: float32 (N, D)."""
-        return self.encode(self.data.texts[language], language)
-
-    def encode(self, sentences: Sequence[str], language: str) -> NDArray[np.float32]:
-        """Encode sentences of a language: float32 (N, D)."""
-        return self.encoder.for_language(language).encode(sentences)
+    def sides(self, more: Sequence[str] = ()) -> Iterator[tuple[str, Matrix, Matrix]]:
+        """Yield ``encoded_sides`` of the data; ``more`` are further English sentences."""
+        yield from encoded_sides(self.encoder, self.data, self.english, more)
 
     def signature(self, task: str, **fields: object) -> str:
         """Sign with what all tasks on aligned texts have in common."""
@@ -52,6 +50,28 @@ class Loaded:
             encoder=encoder_names(self.encoder, self.data.languages),
             **fields,
             interval=SIGNED,
+        )
+
+
+def encoded_sides(
+    encoder: Encoder, data: AlignedTexts, english: str, more: Sequence[str] = ()
+) -> Iterator[tuple[str, Matrix, Matrix]]:
+    """Yield each other language, its sentences' vectors and those of English: float32 (N, D).
+
+    Of a joined encoder, the parts that serve both languages make them.
+    """
+    of_english: dict[str, Matrix] = {}
+    for language in data.languages:
+        if language == english:
+            continue
+        both = encoder.for_languages((language, english))
+        if both.name not in of_english:
+            texts = [*data.texts[english], *more]
+            of_english[both.name] = both.for_language(english).encode(texts)
+        yield (
+            language,
+            both.for_language(language).encode(data.texts[language]),
+            of_english[both.name],
         )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from eval.metrics.eigen import GRAPHS, spectral_difference, spectrum
 from eval.output import Record
-from eval.tasks.aligned import add_aligned_data, load_texts
+from eval.tasks.aligned import add_aligned_data, encoded_sides, load_texts
 from eval.tasks.arguments import positive
 from eval.tasks.suite import Figure, Suite, fields_of, mean_figure, run_suite
 
@@ -66,17 +66,10 @@ def prepare(args: argparse.Namespace) -> Suite:
     ]
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
-        def spectra(language: str) -> list[np.ndarray[tuple[int], np.dtype[np.float64]]]:
-            vectors = encoder.for_language(language).encode(data.texts[language])
-            return [spectrum(vectors[rows], args.graph) for rows in samples]
-
-        base = spectra(english)
-        for language in data.languages:
-            if language == english:
-                continue
+        for language, *both in encoded_sides(encoder, data, english):
             psi = [
-                spectral_difference(one, other)
-                for one, other in zip(spectra(language), base, strict=True)
+                spectral_difference(*(spectrum(side[rows], args.graph) for side in both))
+                for rows in samples
             ]
             yield replace(mean_figure(language, np.array(psi)), lower=True, percent=False)
 

@@ -98,6 +98,7 @@ def mine_split(data: BuccSplit, *, encoder: Encoder, mine: Mine, align: bool = F
     start = time.perf_counter()
     what = f"{data.pair} {data.split}"
     languages = data.pair.partition("-")[::2]
+    encoder = encoder.for_languages(languages)
     encoders = [encoder.for_language(language) for language in languages]
     source_ids, source = _encode_side(data.source, encoders[0], f"{what} source")
     target_ids, target = _encode_side(data.target, encoders[1], f"{what} target")

@@ -38,12 +38,10 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
     """Retrieve from each language into English and back."""
     loaded = load(args)
     show(TABLE.header)
-    english = loaded.vectors(loaded.english)
     results: dict[str, Record] = {}
     shares: list[list[float]] = []
     samples: list[NDArray[np.float64]] = []
-    for language in loaded.others:
-        vectors = loaded.vectors(language)
+    for language, vectors, english in loaded.sides():
         for source, target, pair in (
             (vectors, english, f"{language}-{loaded.english}"),
             (english, vectors, f"{loaded.english}-{language}"),

@@ -113,9 +113,13 @@ def language_errors(
     Raises:
         ValueError: there are no sentences.
     """
+    languages = iso_639_1(language), "en"
+    both = encoder.for_languages(languages)
     return search_errors(
-        encoder.for_language(iso_639_1(language)).encode(foreign),
-        encoder.for_language("en").encode(english),
+        *(
+            both.for_language(own).encode(texts)
+            for own, texts in zip(languages, (foreign, english), strict=True)
+        )
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from eval.metrics.bootstrap import interval, mean_samples
 from eval.metrics.similarity import NEIGHBOURS, best_by_margin, nearest, search_errors, wrong
 from eval.output import Record, Show, Table
-from eval.tasks.aligned import Loaded, add_aligned_data, load, load_texts
+from eval.tasks.aligned import Loaded, add_aligned_data, encoded_sides, load, load_texts
 from eval.tasks.suite import Figure, Suite, fields_of, mean_figure
 from miner.margin import MARGINS
 
@@ -53,12 +53,9 @@ def prepare(args: argparse.Namespace) -> Suite:
     data, english = load_texts(args)
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
-        targets = encoder.for_language(english).encode(data.texts[english])
-        for language in data.languages:
-            if language != english:
-                sources = encoder.for_language(language).encode(data.texts[language])
-                missed = wrong(best_by_margin(*nearest(sources, targets), margin="ratio"))
-                yield replace(mean_figure(language, missed), lower=True)
+        for language, sources, targets in encoded_sides(encoder, data, english):
+            missed = wrong(best_by_margin(*nearest(sources, targets), margin="ratio"))
+            yield replace(mean_figure(language, missed), lower=True)
 
     fields = {"languages": ",".join(data.languages), "k": NEIGHBOURS, "margin": "ratio"}
     files = list(data.files.values())
@@ -67,11 +64,10 @@ def prepare(args: argparse.Namespace) -> Suite:
 
 def _into_english(loaded: Loaded, show: Show) -> Record:
     show(TABLE.header)
-    english = loaded.vectors(loaded.english)
     rates: dict[str, Record] = {}
     samples: list[NDArray[np.float64]] = []
-    for language in loaded.others:
-        forward, backward = nearest(loaded.vectors(language), english)
+    for language, sources, english in loaded.sides():
+        forward, backward = nearest(sources, english)
         errors = {
             margin: wrong(best_by_margin(forward, backward, margin=margin)) for margin in SHOWN
         }
@@ -97,7 +93,8 @@ def _matrix(loaded: Loaded, *, margin: str, show: Show) -> Record:
     Rows are the languages searched from, columns those searched in.
     """
     names = loaded.data.languages
-    vectors = {name: loaded.vectors(name) for name in names}
+    encoder = loaded.encoder.for_languages(names)
+    vectors = {name: encoder.for_language(name).encode(loaded.data.texts[name]) for name in names}
     rates = np.full((len(names), len(names)), np.nan)
     for row, source in enumerate(names):
         for column, target in enumerate(names[:row]):

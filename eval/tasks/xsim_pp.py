@@ -40,15 +40,13 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
     show(TABLE.header)
     sentences = loaded.data.texts[loaded.english]
     copies = hard_negatives(sentences)
-    changed = loaded.encode([copy.text for copy in copies], loaded.english)
-    english = np.concatenate([loaded.vectors(loaded.english), changed])
     # What each candidate is (a position in KINDS, -1 an original), and of which sentence.
     kinds = np.array([-1] * len(sentences) + [KINDS.index(copy.kind) for copy in copies])
     rows = np.array([*range(len(sentences)), *(copy.row for copy in copies)])
     results: dict[str, Record] = {}
     samples: list[NDArray[np.float64]] = []
-    for language in loaded.others:
-        forward, backward = nearest(loaded.vectors(language), english)
+    for language, vectors, english in loaded.sides([copy.text for copy in copies]):
+        forward, backward = nearest(vectors, english)
         found = best_by_margin(forward, backward, margin="ratio")
         own = (found >= 0) & (rows[found] == np.arange(len(sentences)))
         missed = ~own | (kinds[found] >= 0)

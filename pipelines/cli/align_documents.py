@@ -96,12 +96,13 @@ def _alignments(
     from miner.monotone.align import align
     from miner.monotone.blocks import text_blocks
 
-    encoder = load_encoder(args.encoder)
-    is_bag = isinstance(encoder, WordEncoder)
-    encoders = [
-        encoder.for_language(given or seen_language(_texts(side)))
+    languages = [
+        given or seen_language(_texts(side))
         for given, side in zip((args.src_lang, args.tgt_lang), sides, strict=True)
     ]
+    encoder = load_encoder(args.encoder).for_languages(languages)
+    is_bag = isinstance(encoder, WordEncoder)
+    encoders = [encoder.for_language(language) for language in languages]
     found_any = False
     for names in pairs:
         if not all(name in side for name, side in zip(names, sides, strict=True)):
