@@ -102,11 +102,6 @@ def absolute_spec(spec: str) -> str:
     return str(Path(spec).absolute()) if is_folder else spec
 
 
-def unweighted(spec: str) -> str:
-    """Return a joined encoder with all weights 1; a single one as it is."""
-    return spell_joined([part._replace(weight=1.0) for part in parse_joined(spec)]) or spec
-
-
 def all_parts(specs: Iterable[str]) -> str:
     """Return the parts of several encoders as one joined encoder; a single encoder as it is."""
     found = list(specs)
@@ -214,6 +209,27 @@ def whole_parts(encoder: Encoder | None) -> list[Encoder]:
     if isinstance(encoder, JoinedEncoder):
         return [part.whole for part in encoder.parts]
     return [] if encoder is None else [encoder]
+
+
+class StoredParts(JoinedEncoder):
+    """A joined encoder without weights whose parts' rows have unit length each, to be stored.
+
+    A part's numbers are then the same bits whatever parts are beside it.
+    """
+
+    def for_language(self, language: str | None) -> StoredParts:
+        """Return the same for a language."""
+        return StoredParts(super().for_language(language).parts)
+
+    def _embed(self, sentences: Sequence[str], *, normalize: bool) -> Matrix:
+        return super()._embed(sentences, normalize=False)
+
+
+def stored_parts(encoder: Encoder) -> Encoder:
+    """Return what makes the vectors to be stored for an encoder."""
+    if not isinstance(encoder, JoinedEncoder):
+        return encoder
+    return StoredParts([replace(part, weight=1.0) for part in encoder.parts])
 
 
 def load_joined(parts: Sequence[Weighted], *, precision: Precision) -> JoinedEncoder:

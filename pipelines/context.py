@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from encoder import Encoder, load_encoder
-from encoder.joined import taken_parts, unweighted
+from encoder.joined import stored_parts, taken_parts
 from encoder.words import WordEncoder, word_encoders
 from miner.storage.layout import SIDES, WorkFolder
 from pipelines.job import WHOLE, Job
@@ -62,9 +62,7 @@ class RunContext:
 
     def stored_encoder(self, side: str) -> Encoder:
         """Return what makes the vectors that are stored of a side: parts without weights."""
-        language = self.options.side(side).decided_language
-        spec = unweighted(self.options.encoder)
-        return self._encoders.get(self.job.whole, spec, language)
+        return stored_parts(self.side_encoder(side))
 
     @property
     def encoder_name(self) -> str:

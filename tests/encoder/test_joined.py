@@ -17,7 +17,6 @@ from encoder.joined import (
     read_joined_coverage,
     spell_joined,
     taken_parts,
-    unweighted,
     without,
 )
 from encoder.sample import SAMPLE
@@ -105,8 +104,6 @@ def test_specs() -> None:
     parts = parse_joined("mini+2*use")
     assert parts == (Weighted(0.5, "mini"), Weighted(2.0, "use"))
     assert parse_joined(spell_joined(parts)) == parts
-    assert unweighted("mini+2*use") == "1.0*mini+1.0*use"
-    assert unweighted("mini") == "mini"
     assert all_parts(["0.5*mini", "0.5*mini+1.0*use"]) == "0.5*mini+1.0*use"
     assert all_parts(["mini", "mini"]) == "mini"
 
