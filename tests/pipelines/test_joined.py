@@ -203,7 +203,9 @@ def test_embed_writes_joined_vectors(tmp_path: Path, sample_sentences: list[str]
     np.testing.assert_array_equal(np.load(out), expected)
 
 
-@pytest.mark.parametrize("spec", ["mini+mini", "0*mini+use", "mini+", "mini+best", "mini+nothing-there"])
+@pytest.mark.parametrize(
+    "spec", ["mini+mini", "0*mini+use", "mini+", "mini+best", "mini+nothing-there"]
+)
 def test_what_is_no_joined_encoder_is_refused_in_one_line(
     corpora: tuple[Path, Path], tmp_path: Path, spec: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
