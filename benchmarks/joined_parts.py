@@ -5,6 +5,9 @@ python benchmarks/joined_parts.py use --train DATA --ntrex DIR
 
 A mean is that of 2,000 sentences of 40 characters or more of a language's training text; corpora
 with non-commercial terms are left out. English is drawn from all languages' text alike.
+
+The languages that `use` reads by its glossary (encoder/use/glossary.py) are those of `mini` for
+which both joined miss fewer translations of NTREX than `mini` alone; a table shows them.
 """
 
 from __future__ import annotations
@@ -12,17 +15,20 @@ from __future__ import annotations
 import argparse
 import json
 import random
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 from languages import ntrex_errors
 from safetensors.numpy import save
 
-from encoder import Encoder, folder_of, load_encoder
+from encoder import BUNDLED, JOINED, MORE, USE, Encoder, folder_of, load_encoder
 from encoder.checkpoint import CONFIG, replace_files
-from encoder.coverage import find_coverage, individual, read_coverage
+from encoder.coverage import individual, read_coverage
 from encoder.joined import ALL, MEANS
 from encoder.training.reading import find_parallel_text, read_parallel_text
+from encoder.use.glossary import added_languages
+from eval.data.aligned import aligned_files
 
 SENTENCES, MIN_LENGTH = 2000, 40
 EXCLUDED = frozenset({"multi30k", "quran", "ted", "django-docs"})
@@ -41,27 +47,67 @@ def main() -> None:
     encoder = load_encoder(args.encoder)
     folder = folder_of(args.encoder)
     folder.mkdir(exist_ok=True)
+    is_use = args.encoder == USE
     if args.ntrex is not None:
         errors = {**ntrex_errors(encoder, args.ntrex), "en": 0.0}
-        languages = {
-            name: {"error": round(errors[name], 4), "measured": "ntrex"} for name in USE_LANGUAGES
-        }
-        text = json.dumps({"languages": languages, "dim": encoder.dim}, indent=1, sort_keys=True)
-        replace_files(folder, {CONFIG: (text + "\n").encode()})
-    means = language_means(encoder, args.encoder, args.train)
+        _write_languages(folder, {name: errors[name] for name in USE_LANGUAGES}, dim=encoder.dim)
+    own = USE_LANGUAGES if is_use else read_coverage(args.encoder)
+    means = language_means(encoder, own, args.train)
     replace_files(folder, {MEANS: save(means)})
+    if is_use and args.ntrex is not None:
+        means |= added(folder, means, args.train, args.ntrex)
+        replace_files(folder, {MEANS: save(means)})
     print(f"{folder / MEANS}: {len(means) - 1} languages")
 
 
-def language_means(encoder: Encoder, spec: str, folders: list[Path]) -> dict[str, np.ndarray]:
-    """Return the mean of the rows of each language covered, float32 (D,), and of all alike."""
-    known = read_coverage(spec)
+def added(
+    folder: Path, means: Mapping[str, np.ndarray], train: list[Path], ntrex: Path
+) -> dict[str, np.ndarray]:
+    """Choose the languages that are read by the glossary; return their means.
+
+    At first all are that `mini` knows and `use` does not.
+    """
+    mini, files = load_encoder(), aligned_files(ntrex)
+    candidates = [name for name in read_coverage(BUNDLED) if name not in USE_LANGUAGES]
+    candidates = [name for name in candidates if name in files]
+    _write_languages(folder / MORE, dict.fromkeys(candidates, 1.0))
+    found = language_means(load_encoder(USE), candidates, train)
+    found = {individual(name): found[individual(name)] for name in candidates}
+    replace_files(folder, {MEANS: save({**means, **found})})
+    before, alone, joined = (
+        ntrex_errors(encoder, ntrex, candidates)
+        for encoder in (mini, load_encoder(USE), load_encoder(JOINED))
+    )
+    print("| language | mini | use | mini+use |", "| --- | ---: | ---: | ---: |", sep="\n")
+    for name in sorted(candidates, key=lambda name: joined[name]):
+        cells = " | ".join(f"{100 * errors[name]:.1f}" for errors in (before, alone, joined))
+        print(f"| {name} | {cells} |", "" if joined[name] < before[name] else "left out")
+    kept = [name for name in candidates if joined[name] < before[name]]
+    _write_languages(folder / MORE, {name: alone[name] for name in kept})
+    return {individual(name): found[individual(name)] for name in kept}
+
+
+def _write_languages(folder: Path, errors: Mapping[str, float], **more: object) -> None:
+    """Write the languages into a configuration, which may be there already."""
+    path = folder / CONFIG
+    config = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    languages = {name: {"error": round(e, 4), "measured": "ntrex"} for name, e in errors.items()}
+    text = json.dumps({**config, **more, "languages": languages}, indent=1, sort_keys=True)
+    replace_files(folder, {CONFIG: (text + "\n").encode()})
+    added_languages.cache_clear()
+
+
+def language_means(
+    encoder: Encoder, languages: Iterable[str], folders: list[Path]
+) -> dict[str, np.ndarray]:
+    """Return the mean of the rows of each language, float32 (D,), and of all alike."""
+    known = set(map(individual, languages))
     texts: dict[str, list[str]] = {}
     english: list[str] = []
     for folder in folders:
         for name, files in sorted(find_parallel_text(folder).items()):
             language, _, other = name.partition("-")
-            if other != "en" or find_coverage(known, language) is None:
+            if other != "en" or individual(language) not in known:
                 continue
             text = read_parallel_text(files, exclude=EXCLUDED)
             texts.setdefault(individual(language), []).extend(text.source)

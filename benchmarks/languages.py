@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
@@ -79,12 +80,15 @@ def write_languages(folder: Path, languages: dict[str, dict[str, object]]) -> No
     replace_files(folder, {CONFIG: (text + "\n").encode()})
 
 
-def ntrex_errors(encoder: Encoder, folder: Path) -> dict[str, float]:
-    """Return the error of margin search from each language into English."""
+def ntrex_errors(
+    encoder: Encoder, folder: Path, languages: Collection[str] = ()
+) -> dict[str, float]:
+    """Return the error of margin search into English from some languages, or else from each."""
     files = aligned_files(folder)
     english = encoder.for_language("en").encode(read_lines(files.pop("en")))
     errors = {}
-    for language, path in files.items():
+    for language in languages or files:
+        path = files[language]
         forward, backward = nearest(
             encoder.for_language(language).encode(read_lines(path)), english
         )
