@@ -2,12 +2,14 @@
 
 python benchmarks/joined_parts.py mini --train DATA
 python benchmarks/joined_parts.py use --train DATA --ntrex DIR
+python benchmarks/joined_parts.py use/more --train DATA --ntrex DIR
 
 A mean is that of 2,000 sentences of 40 characters or more of a language's training text; corpora
 with non-commercial terms are left out. English is drawn from all languages' text alike.
 
-The languages that `use` reads by its glossary (encoder/use/glossary.py) are those of `mini` for
-which both joined miss fewer translations of NTREX than `mini` alone; a table shows them.
+`use/more` is what `use` reads by its glossary (encoder/use/glossary.py): of the languages of `mini`
+that NTREX has, those of which both joined miss fewer translations there than `mini` alone. Their
+means are added to those of `use`, which stay.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 from languages import ntrex_errors
-from safetensors.numpy import save
+from safetensors.numpy import load_file, save
 
 from encoder import BUNDLED, JOINED, MORE, USE, Encoder, folder_of, load_encoder
 from encoder.checkpoint import CONFIG, replace_files
@@ -40,51 +42,50 @@ USE_LANGUAGES = (
 def main() -> None:
     """Write the means, and the languages where they are measured, into the part's folder."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("encoder", help="mini, use, or a folder")
+    parser.add_argument("encoder", help="mini, use, use/more, or a folder")
     parser.add_argument("--train", type=Path, required=True, nargs="+", help="training text")
-    parser.add_argument("--ntrex", type=Path, help="measure the languages of use on it")
+    parser.add_argument("--ntrex", type=Path, help="measure languages of use on it")
     args = parser.parse_args()
+    if args.encoder == f"{USE}/{MORE}":
+        add_languages(args.train, args.ntrex)
+        return
     encoder = load_encoder(args.encoder)
     folder = folder_of(args.encoder)
     folder.mkdir(exist_ok=True)
-    is_use = args.encoder == USE
     if args.ntrex is not None:
         errors = {**ntrex_errors(encoder, args.ntrex), "en": 0.0}
         _write_languages(folder, {name: errors[name] for name in USE_LANGUAGES}, dim=encoder.dim)
-    own = USE_LANGUAGES if is_use else read_coverage(args.encoder)
+    own = USE_LANGUAGES if args.encoder == USE else read_coverage(args.encoder)
     means = language_means(encoder, own, args.train)
     replace_files(folder, {MEANS: save(means)})
-    if is_use and args.ntrex is not None:
-        means |= added(folder, means, args.train, args.ntrex)
-        replace_files(folder, {MEANS: save(means)})
     print(f"{folder / MEANS}: {len(means) - 1} languages")
 
 
-def added(
-    folder: Path, means: Mapping[str, np.ndarray], train: list[Path], ntrex: Path
-) -> dict[str, np.ndarray]:
-    """Choose the languages that are read by the glossary; return their means.
+def add_languages(train: list[Path], ntrex: Path) -> None:
+    """Choose the languages that are read by the glossary; write them and their means.
 
-    At first all are that `mini` knows and `use` does not.
+    At first all are that may be.
     """
-    mini, files = load_encoder(), aligned_files(ntrex)
+    folder, files = folder_of(USE), aligned_files(ntrex)
     candidates = [name for name in read_coverage(BUNDLED) if name not in USE_LANGUAGES]
     candidates = [name for name in candidates if name in files]
     _write_languages(folder / MORE, dict.fromkeys(candidates, 1.0))
+    own = {individual(name) for name in (*USE_LANGUAGES, ALL)}
+    means = {name: mean for name, mean in load_file(folder / MEANS).items() if name in own}
     found = language_means(load_encoder(USE), candidates, train)
     found = {individual(name): found[individual(name)] for name in candidates}
     replace_files(folder, {MEANS: save({**means, **found})})
     before, alone, joined = (
-        ntrex_errors(encoder, ntrex, candidates)
-        for encoder in (mini, load_encoder(USE), load_encoder(JOINED))
+        ntrex_errors(load_encoder(spec), ntrex, candidates) for spec in (BUNDLED, USE, JOINED)
     )
-    print("| language | mini | use | mini+use |", "| --- | ---: | ---: | ---: |", sep="\n")
+    kept = [name for name in candidates if joined[name] < before[name]]
+    print("| language | mini | use | mini+use | |", "| --- | ---: | ---: | ---: | --- |", sep="\n")
     for name in sorted(candidates, key=lambda name: joined[name]):
         cells = " | ".join(f"{100 * errors[name]:.1f}" for errors in (before, alone, joined))
-        print(f"| {name} | {cells} |", "" if joined[name] < before[name] else "left out")
-    kept = [name for name in candidates if joined[name] < before[name]]
+        print(f"| {name} | {cells} | {'' if name in kept else 'left out'} |")
     _write_languages(folder / MORE, {name: alone[name] for name in kept})
-    return {individual(name): found[individual(name)] for name in kept}
+    means |= {individual(name): found[individual(name)] for name in kept}
+    replace_files(folder, {MEANS: save(means)})
 
 
 def _write_languages(folder: Path, errors: Mapping[str, float], **more: object) -> None:
