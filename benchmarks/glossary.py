@@ -148,7 +148,8 @@ def train(
     """Take all steps that ``state`` lacks, and write it every so many."""
     teacher, network = load_encoder("use"), TorchNetwork()
     words = {language: GlossaryWords(glossary, bundled(language)) for language in texts}
-    mean = torch.from_numpy(teacher.encode([pair[1] for pair in texts["cs"][::8]]).mean(axis=0))
+    sample = [target for pairs in texts.values() for _, target in pairs[::100]]
+    mean = torch.from_numpy(teacher.encode(sample).mean(axis=0))
     optimizer = torch.optim.Adam(reader.parameters(), lr=RATE)
     done, losses = 0, []
     if state.exists():
@@ -157,9 +158,9 @@ def train(
         optimizer.load_state_dict(moments)
     for step in range(done, steps):
         generator = random.Random(step)  # so that it goes on as if it had never stopped
-        language = generator.choice(LANGUAGES)
+        language = generator.choice([*texts])
         pairs = texts[language]
-        start = generator.randrange(len(pairs) - BATCH)
+        start = generator.randrange(max(1, len(pairs) - BATCH))
         sources, targets = zip(*pairs[start : start + BATCH], strict=True)
         optimizer.param_groups[0]["lr"] = RATE * min(1, (step + 1) / AT_ONCE) * (1 - step / steps)
         loss = loss_of(
@@ -184,7 +185,8 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=STEPS, help="0: as the English pieces are")
     args = parser.parse_args()
     args.out.mkdir(exist_ok=True)
-    texts = {language: read_pairs(args.train, language) for language in LANGUAGES}
+    read = {language: read_pairs(args.train, language) for language in LANGUAGES}
+    texts = {language: pairs for language, pairs in read.items() if pairs}
     english = [target for pairs in texts.values() for _, target in pairs]
     glossary = Glossary.new(english_words(english))
     reader = Reader(glossary)

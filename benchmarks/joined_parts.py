@@ -72,11 +72,12 @@ def add_languages(train: list[Path], ntrex: Path) -> None:
     _write_languages(folder / MORE, dict.fromkeys(candidates, 1.0))
     own = {individual(name) for name in (*USE_LANGUAGES, ALL)}
     means = {name: mean for name, mean in load_file(folder / MEANS).items() if name in own}
-    found = language_means(load_encoder(USE), candidates, train)
+    found = language_means(load_encoder(USE, precision="auto"), candidates, train)
     found = {individual(name): found[individual(name)] for name in candidates}
     replace_files(folder, {MEANS: save({**means, **found})})
     before, alone, joined = (
-        ntrex_errors(load_encoder(spec), ntrex, candidates) for spec in (BUNDLED, USE, JOINED)
+        ntrex_errors(load_encoder(spec, precision="auto"), ntrex, candidates)
+        for spec in (BUNDLED, USE, JOINED)
     )
     kept = [name for name in candidates if joined[name] < before[name]]
     print("| language | mini | use | mini+use | |", "| --- | ---: | ---: | ---: | --- |", sep="\n")

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -35,14 +36,14 @@ def draw(folder: Path, language: str, english: list[str], seed: int) -> BuccSpli
     rows = random.Random(seed).sample(range(len(texts[0])), len(texts[0]))
     shared = int(SHARED * len(rows))
     half = (shared + len(rows)) // 2
-    others = random.Random(seed).sample(english, MORE_ENGLISH)
+    others = random.Random(seed).sample(english, min(MORE_ENGLISH, len(english)))
     chosen = rows[:half], rows[:shared] + rows[half:]
     sides = [
         Sentences(ids=[f"{row}" for row in own], texts=[text[row] for row in own])
         for own, text in zip(chosen, texts, strict=True)
     ]
     target = Sentences(
-        ids=[*sides[1].ids, *(f"other-{number}" for number in range(MORE_ENGLISH))],
+        ids=[*sides[1].ids, *(f"other-{number}" for number in range(len(others)))],
         texts=[*sides[1].texts, *others],
     )
     gold = {(f"{row}", f"{row}") for row in rows[:shared]}
@@ -59,7 +60,7 @@ def f1(encoder: Encoder, corpora: list[BuccSplit], *, align: bool) -> float:
     return float(np.mean([result.score.f1 for result in results]))
 
 
-def main() -> None:
+def main() -> int:
     """Print a line for each language and encoder, and the means."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("ntrex", type=Path)
@@ -72,14 +73,15 @@ def main() -> None:
     print("| language | encoder | error | F1, margin | F1, words |")
     print("| --- | --- | ---: | ---: | ---: |")
     for spec in args.encoders:
-        encoder, rows = load_encoder(spec), []
+        encoder, rows = load_encoder(spec, precision="auto"), []
         errors = ntrex_errors(encoder, args.ntrex, languages)
         for language in languages:
             corpora = [draw(args.ntrex, language, english, seed) for seed in range(DRAWS)]
             scores = [f1(encoder, corpora, align=align) for align in (False, True)]
             rows.append(100 * np.array([errors[language], *scores]))
             print(_row(language, spec, rows[-1]), flush=True)
-        print(_row("mean", spec, np.mean(rows, axis=0)))
+        print(_row("mean", spec, np.mean(rows, axis=0)), flush=True)
+    return 0
 
 
 def _row(language: str, spec: str, figures: np.ndarray) -> str:
@@ -87,4 +89,4 @@ def _row(language: str, spec: str, figures: np.ndarray) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

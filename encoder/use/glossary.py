@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -53,7 +52,7 @@ KNOWN_BYTES = ROOM * 300  # of them
 @cache
 def _parts() -> re.Pattern[str]:
     """Return what finds words, which begin with a letter, and all that stands between them."""
-    marks = "".join(c for c in map(chr, range(sys.maxunicode)) if unicodedata.category(c)[0] == "M")
+    marks = "".join(c for c in map(chr, range(1 << 17)) if unicodedata.category(c)[0] == "M")
     word = rf"[^\W\d_](?:[^\W\d_]|[{marks}\u200c\u200d])*"  # the joiners of Persian and Hindi
     return re.compile(rf"{word}|(?:(?![^\W\d_])\S)+")
 
