@@ -3,8 +3,9 @@
     python benchmarks/glossary.py encoder/assets/use/more --train DATA [DATA ...]
 
 The network stays as it is; sentences of other languages learn to have the vectors of their English
-translations. After a kill, the same command goes on from OUT/training.pt, which may be deleted when
-it is done. The languages, their errors and their means are then written by `joined_parts.py use`.
+translations. English words that are rare in the pairs drawn keep the rows of their pieces. After a
+kill, the same command goes on from OUT/training.pt, which may be deleted when it is done. The
+languages, their errors and their means are then written by `joined_parts.py use/more`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import argparse
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -103,7 +104,7 @@ class TorchNetwork:
         return functional.normalize(torch.tanh(found), dim=1)
 
 
-def english_words(texts: Sequence[str]) -> list[str]:
+def english_words(texts: Iterable[str]) -> list[str]:
     """Return the words met SEEN times or more, in small letters, the most frequent ones first.
 
     Each is a piece of the network's, in small letters or as it is met most.
@@ -112,6 +113,16 @@ def english_words(texts: Sequence[str]) -> list[str]:
     tokenizer = load_tokenizer()
     words = [word for word, count in counts.most_common() if count >= SEEN and word.isalpha()]
     return list(dict.fromkeys(word.lower() for word in words if tokenizer.piece(word)))
+
+
+def all_english(folders: Sequence[Path]) -> Iterable[str]:
+    """Return the English sentences of all languages' text, each once."""
+    found: dict[str, None] = {}
+    for folder in folders:
+        for name, files in find_parallel_text(folder).items():
+            if name.endswith("-en"):
+                found |= dict.fromkeys(read_parallel_text(files, exclude=EXCLUDED).target)
+    return found
 
 
 def read_pairs(folders: Sequence[Path], language: str) -> list[tuple[str, str]]:
@@ -191,7 +202,8 @@ def main() -> None:
     glossary = Glossary.new(english_words(english))
     reader = Reader(glossary)
     train(reader, glossary, texts, args.out / "training.pt", args.steps)
-    save_glossary(args.out, replace(glossary, rows=reader.rows.detach().numpy()))
+    trained = replace(glossary, rows=reader.rows.detach().numpy())
+    save_glossary(args.out, trained.extended(english_words(all_english(args.train))))
 
 
 if __name__ == "__main__":

@@ -18,16 +18,17 @@ import argparse
 import json
 import random
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from languages import ntrex_errors
+from languages import Remembering, ntrex_errors
 from safetensors.numpy import load_file, save
 
 from encoder import BUNDLED, JOINED, MORE, USE, Encoder, folder_of, load_encoder
 from encoder.checkpoint import CONFIG, replace_files
 from encoder.coverage import individual, read_coverage
-from encoder.joined import ALL, MEANS
+from encoder.joined import ALL, MEANS, JoinedEncoder, load_joined, parse_joined
 from encoder.training.reading import find_parallel_text, read_parallel_text
 from encoder.use.glossary import added_languages
 from eval.data.aligned import aligned_files
@@ -75,9 +76,12 @@ def add_languages(train: list[Path], ntrex: Path) -> None:
     found = language_means(load_encoder(USE, precision="auto"), candidates, train)
     found = {individual(name): found[individual(name)] for name in candidates}
     replace_files(folder, {MEANS: save({**means, **found})})
-    before, alone, joined = (
-        ntrex_errors(load_encoder(spec, precision="auto"), ntrex, candidates)
-        for spec in (BUNDLED, USE, JOINED)
+    before = {name: known.error for name, known in read_coverage(BUNDLED).items()}
+    joined_encoder = load_joined(parse_joined(JOINED), precision="auto")
+    parts = [replace(part, whole=Remembering(part.whole)) for part in joined_encoder.parts]
+    alone, joined = (
+        ntrex_errors(encoder, ntrex, candidates)
+        for encoder in (parts[-1].whole, JoinedEncoder(parts))
     )
     kept = [name for name in candidates if joined[name] < before[name]]
     print("| language | mini | use | mini+use | |", "| --- | ---: | ---: | ---: | --- |", sep="\n")

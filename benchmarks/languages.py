@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -78,6 +78,34 @@ def write_languages(folder: Path, languages: dict[str, dict[str, object]]) -> No
         {**config, "languages": languages}, indent=1, ensure_ascii=False, sort_keys=True
     )
     replace_files(folder, {CONFIG: (text + "\n").encode()})
+
+
+class Remembering:
+    """An encoder that encodes each text of a language once."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.name, self.dim, self.precision = encoder.name, encoder.dim, encoder.precision
+        self._encoder = encoder
+        self._known: dict[str, np.ndarray] = {}
+        self._others: dict[str | None, Remembering] = {}
+
+    def for_language(self, language: str | None) -> Remembering:
+        """Return the same for a language."""
+        if language not in self._others:
+            self._others[language] = Remembering(self._encoder.for_language(language))
+        return self._others[language]
+
+    def for_languages(self, languages: Sequence[str | None]) -> Remembering:
+        """Return the same for what serves the languages."""
+        own = self._encoder.for_languages(languages)
+        return self if own.name == self.name else Remembering(own)
+
+    def encode(self, sentences: Sequence[str], *, normalize: bool = True) -> np.ndarray:
+        """Encode: unit rows."""
+        new = [text for text in dict.fromkeys(sentences) if text not in self._known]
+        if new:
+            self._known.update(zip(new, self._encoder.encode(new), strict=True))
+        return np.stack([self._known[text] for text in sentences])
 
 
 def ntrex_errors(

@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from languages import ntrex_errors
+from languages import Remembering, ntrex_errors
 
 from encoder import Encoder, load_encoder
 from eval.data.aligned import aligned_files
@@ -73,7 +73,7 @@ def main() -> int:
     print("| language | encoder | error | F1, margin | F1, words |")
     print("| --- | --- | ---: | ---: | ---: |")
     for spec in args.encoders:
-        encoder, rows = load_encoder(spec, precision="auto"), []
+        encoder, rows = Remembering(load_encoder(spec, precision="auto")), []
         errors = ntrex_errors(encoder, args.ntrex, languages)
         for language in languages:
             corpora = [draw(args.ntrex, language, english, seed) for seed in range(DRAWS)]

@@ -102,6 +102,14 @@ class Glossary:
                 ids.append(next(filter(None, map(tokenizer.piece, spellings)), UNKNOWN))
         return cls(english=english, rows=weights.rows(np.array(ids)))
 
+    def extended(self, english: Sequence[str]) -> Glossary:
+        """Return the same with further words, whose rows are those of their pieces."""
+        known = set(self.english)
+        other = Glossary.new([word for word in english if word not in known])
+        halves = zip(np.split(self.rows, 2), np.split(other.rows, 2), strict=True)
+        rows = np.concatenate([half for both in halves for half in both])
+        return Glossary(english=[*self.english, *other.english], rows=rows)
+
     @cached_property
     def keys(self) -> Weights:
         """The English words' vectors of the bundled encoder, (D, K)."""

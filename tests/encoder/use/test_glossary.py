@@ -175,3 +175,10 @@ def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
     assert found.english == new.english
     assert np.abs(found.rows - new.rows).max() < np.abs(new.rows).max() / 8
     assert not np.array_equal(found.rows[3], found.rows[7])  # monday, Monday
+
+
+def test_further_words_leave_the_others_as_they_are() -> None:
+    first = glossary.Glossary.new(["house", "dog"])
+    both = first.extended(["dog", "three", "monday"])
+    assert both.english == ["house", "dog", "three", "monday"]
+    np.testing.assert_array_equal(both.rows, glossary.Glossary.new(both.english).rows)
