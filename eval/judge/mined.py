@@ -35,8 +35,14 @@ class Mined:
     texts: tuple[Sequence[str], Sequence[str]]
     lists: tuple[Neighbours, Neighbours]
     pairs: Pairs
-    makers: Sequence[WordEncoder]
+    encoder: Encoder
+    languages: Sequence[str]
     margin: str = "ratio"
+
+    @cached_property
+    def makers(self) -> Sequence[WordEncoder]:
+        """What makes the words of both sides."""
+        return word_encoders(self.encoder, self.languages)
 
     @cached_property
     def seen(self) -> Texts:
@@ -117,6 +123,7 @@ def mine_texts(
         texts=(kept[0], kept[1]),
         lists=lists,
         pairs=select(candidates, retrieval=retrieval),
-        makers=word_encoders(encoder, languages),
+        encoder=encoder,
+        languages=languages,
         margin=margin,
     )

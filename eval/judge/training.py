@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 WORLDS = ((0.15, 0), (0.6, 0), (0.5, 8000), (0.5, 2000))
 MIN_WORDS, MIN_CHARACTERS = 4, 10  # of a sentence, the second where there are no spaces
 SPLIT = "sample"
-BUCC_WEIGHT = 0.6  # of all examples: they are few, and of sentences as they are in news
+BUCC_WEIGHT = 0.85  # of all examples: they are few, and of sentences as they are in news
 WITHOUT_NEIGHBOURS = 4  # of so many examples one is there again without what neighbours say
 # Features of which more makes a right pair likelier, and those of which more makes a wrong one.
 FOR = (

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from encoder import load_encoder
+from encoder.words import WordEncoder
 from eval.data.bucc import BuccSplit, load_bucc
 from eval.data.textfiles import fingerprint
 from eval.metrics.bucc import Candidates, judge, rank
@@ -69,12 +70,14 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
             [_mined(both[place], encoder, judged=score == WORDS) for both in data.values()]
             for place in range(len(parts))
         ]
-        for score in SCORES
+        for score in (SCORES if isinstance(encoder, WordEncoder) else (MARGIN,))
     }
     table = Table("rule", [*names, "mean F1", "best F1", "rejected", "right"])
     show(table.header)
     rules: Record = {}
     for variant, (filters, scoring) in VARIANTS.items():
+        if scoring not in splits:
+            continue
         rules[variant] = measured = _measured(names, splits[scoring], filters)
         show(table.row(variant, *measured["f1"].values(), *list(measured.values())[2:]))
     files = (file for both in data.values() for split in both for file in split.files.all)

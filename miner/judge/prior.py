@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,6 +34,7 @@ BINS = 64  # of a unit of the score, in which scores are counted
 HELD_SLOPE, HELD_SHIFT = 1.0, 0.1
 SLOPES = 0.3, 4.0
 MAX_STEP = 0.25  # of either at a time: Newton's own may lead away where both groups are far apart
+MAX_ALIKE = 0.25
 # Estimates and probabilities are rounded to these, by which no two processors' exp differ.
 ESTIMATE, PROBABILITY = 2.0**-10, 2.0**-20
 _STEPS = 300
@@ -43,22 +44,37 @@ _STEPS = 300
 class Probabilities:
     """The log odds of a pair of score s to be right are ``slope`` s + ``shift`` + ``prior``.
 
-    ``prior`` is the log odds of the share of right pairs.
+    ``prior`` is the log odds of the share of right pairs. ``alike`` is the share of pairs known to
+    be wrong that look right, where these could not be used.
     """
 
     slope: float = 1.0
     shift: float = 0.0
     prior: float = 0.0
+    alike: float | None = None
 
     @classmethod
     def estimated(
         cls, blocks: Iterable[FloatArray], wrong: FloatArray | None = None
     ) -> Probabilities:
-        """Estimate from all scores, in blocks, and from some, (D,), of pairs known to be wrong."""
+        """Estimate from all scores, in blocks, and from some, (D,), of pairs known to be wrong.
+
+        These are not used where over ``MAX_ALIKE`` of them look right: where translated sentences
+        have near-copies, and are not like others then.
+        """
         counted: Counter[int] = Counter()
         for scores in blocks:
             counted.update(np.floor(scores * BINS).astype(np.int64).tolist())
-        known = Counter(np.floor((np.empty(0) if wrong is None else wrong) * BINS).tolist())
+        found = cls._fitted(counted, Counter())
+        if wrong is None or not len(wrong):
+            return found
+        alike = float((found.of_scores(wrong) >= LIKELY).mean())
+        if alike > MAX_ALIKE:
+            return replace(found, alike=alike)
+        return cls._fitted(counted, Counter(np.floor(wrong * BINS).astype(np.int64).tolist()))
+
+    @classmethod
+    def _fitted(cls, counted: Counter[int], known: Counter[int]) -> Probabilities:
         bins = sorted({*counted, *known})
         found = _tilted(
             np.array(bins, dtype=np.float64) / BINS,
@@ -100,9 +116,9 @@ def _tilted(
         likely = _logistic(slope * scores + shift + math.log(share / (1 - share)))
         before, share = (slope, shift, share), (float((counts * likely).sum()) + 0.5) / (pairs + 1)
         if wrong.any():
-            # In the pooled sample, wrong pairs are more than among all pairs.
+            # In the pooled sample, right pairs are fewer than among all pairs.
             odds = math.log(share * pairs / ((1 - share) * pairs + wrong.sum()))
-            slope, shift = _step(scores, counts, wrong, counts * likely, (slope, shift, odds))
+            slope, shift = _step(scores, counts + wrong, counts * likely, (slope, shift, odds))
         now = slope, shift, share
         if all(abs(one - two) < 1e-7 * share for one, two in zip(now, before, strict=True)):
             break
@@ -112,15 +128,13 @@ def _tilted(
 def _step(
     scores: FloatArray,
     counts: FloatArray,
-    wrong: FloatArray,
     right: FloatArray,
     now: tuple[float, float, float],
 ) -> tuple[float, float]:
     """Return slope and shift after a step of Newton's method for logistic regression."""
     slope, shift, odds = now
     chances = _logistic(slope * scores + shift + odds)
-    all_pairs = counts + wrong
-    rest, spread = right - all_pairs * chances, all_pairs * chances * (1 - chances)
+    rest, spread = right - counts * chances, counts * chances * (1 - chances)
     slopes = float((rest * scores).sum()) - HELD_SLOPE * (slope - 1)
     shifts = float(rest.sum()) - HELD_SHIFT * shift
     curve = float((spread * scores * scores).sum()) + HELD_SLOPE

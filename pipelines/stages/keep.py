@@ -61,5 +61,16 @@ def _keep(judged: Artefact, options: MiningOptions, draft: Draft) -> Mapping[str
         "pairs": kept,
         "threshold": float(np.nextafter(scores[kept - 1], -np.inf)) if kept else None,
         "wrong": math.fsum(wrong[:kept]),
+        **_doubt(judged.facts["probabilities"]["alike"]),
     }
     return {**judged.facts, "pairs": kept, "kept": estimate}
+
+
+def _doubt(alike: float | None) -> Mapping[str, str]:
+    """Return what the run's own wrong pairs say against its probabilities, if anything."""
+    if alike is None:
+        return {}
+    return {
+        "doubt": f"{alike:.0%} of the likely pairs' sentences would find another that looks like "
+        "a translation without theirs; near-copies may be among the pairs"
+    }
