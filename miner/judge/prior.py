@@ -32,7 +32,7 @@ LIKELY = 0.5  # the probability from which a pair is more likely right than wron
 BINS = 64  # of a unit of the score, in which scores are counted
 # How much the slope is held near 1 and the shift near 0: the inverses of their variances.
 HELD_SLOPE, HELD_SHIFT = 1.0, 0.1
-SLOPES = 0.3, 4.0
+SLOPES = 0.7, 2.0  # or one left-out that is right after all, a story told twice, would decide
 MAX_STEP = 0.25  # of either at a time: Newton's own may lead away where both groups are far apart
 MAX_ALIKE = 0.25
 # Estimates and probabilities are rounded to these, by which no two processors' exp differ.

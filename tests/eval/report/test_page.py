@@ -364,7 +364,7 @@ def test_at_a_glance(judged_run: Path, finished_run: Path) -> None:
     judged = run.summary["kept"]["judged"]
     assert f"pairs {len(run.pairs)} of {judged:,}; --all writes the others, too" in seen
     found = by_judge(run)
-    assert f"1% {found.threshold(0.01):.4f} {found.kept(0.01)} " in seen
+    assert f"20% {found.threshold(0.2):.4f} {found.kept(0.2)} " in seen
     unknown = words(render(open_run(finished_run / "work")))
     assert "estimated to be wrong not known see below" in unknown
     assert "No estimate: scores by margin alone do not say how many pairs are wrong" in unknown

@@ -17,7 +17,7 @@ SAMPLE = Path(str(files("eval"))) / "assets" / "sample"
 
 
 def test_figures(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["fdr", str(SAMPLE), "--pairs", "de-en"]
+    arguments = ["fdr", str(SAMPLE), "--pair", "de-en"]
     assert eval_encoder([*arguments, "--json"]) == 0
     record = json.loads(capsys.readouterr().out)["pairs"]["de-en"]
     mined = mine_split(load_bucc(SAMPLE, "de-en", "training"), encoder=load_encoder(), judged=True)

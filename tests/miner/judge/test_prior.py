@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from miner.judge.prior import BINS, LIKELY, PROBABILITY, Probabilities, count_kept
+from miner.judge.prior import BINS, LIKELY, PROBABILITY, SLOPES, Probabilities, count_kept
 
 
 def drawn(right: int, wrong: int, *, apart: float = 6.0, seed: int = 0) -> np.ndarray:
@@ -30,7 +30,7 @@ def test_all_right_and_all_wrong() -> None:
     assert nothing.of_scores(np.empty(0)).tolist() == []
 
 
-@pytest.mark.parametrize(("slope", "shift"), [(0.5, 0.0), (2.0, 0.0), (1.0, 3.0), (0.6, -2.0)])
+@pytest.mark.parametrize(("slope", "shift"), [(0.8, 0.0), (1.8, 0.0), (1.0, 3.0), (0.75, -2.0)])
 def test_wrong_pairs_mend_a_judge_that_is_off(slope: float, shift: float) -> None:
     """A judge whose log odds are off by a factor and a sum, and what is known of wrong pairs."""
     scores, wrong = (drawn(*sizes, seed=seed) for sizes, seed in (((300, 5000), 1), ((0, 1000), 2)))
@@ -46,6 +46,25 @@ def test_few_wrong_pairs_change_little() -> None:
     plain, some = (Probabilities.estimated([scores], wrong) for wrong in (None, scores[-2:]))
     assert abs(some.slope - 1) < 0.3
     assert some.share == pytest.approx(plain.share, rel=0.05)
+
+
+def test_one_pair_that_is_right_after_all_does_not_decide() -> None:
+    scores, wrong = drawn(300, 5000), drawn(0, 300, seed=5)
+    plain, told = (
+        Probabilities.estimated([scores], each) for each in (wrong, np.append(wrong, 12.0))
+    )
+    assert told.slope == pytest.approx(SLOPES[0], abs=1e-3)
+    assert told.share == pytest.approx(plain.share, rel=0.1)
+
+
+def test_wrong_pairs_that_look_right_are_not_used() -> None:
+    """Near-copies of translations are found without these."""
+    scores = drawn(300, 5000)
+    alike = Probabilities.estimated([scores], scores[:100])
+    assert alike.alike == pytest.approx(1.0, abs=0.02)
+    plain = Probabilities.estimated([scores])
+    assert (alike.slope, alike.shift, alike.prior) == (plain.slope, plain.shift, plain.prior)
+    assert plain.alike is None
 
 
 def test_blocks_and_order_do_not_show() -> None:
