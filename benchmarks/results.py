@@ -81,22 +81,16 @@ SECTIONS = (
     ),
     (
         "Thresholds without gold",
-        "Thresholds chosen for a wanted share of wrong pairs with decoys alone, on the `training` "
-        "splits; the sentences of the `sample` splits, which share none with them, are the decoys. "
-        "`true FDR` and `recall` are what gold says; the interval is that of the estimate. "
-        "`by planted` is the recall of the `sample` gold pairs put into the corpora, and `FDR by "
-        "planted` what follows from it. The last two columns are those of the best threshold. With "
-        "`by words` the same of pairs scored by words, by the same decoys and from the scores "
-        "alone, as `--fdr` does, and of margins by the probabilities that the scores give.",
+        "Pairs kept as `adit mine` keeps them, for a wanted share of wrong pairs and those likely "
+        "right, on the `training` splits; `true FDR`, `recall` and F1 are what gold says, "
+        "`expected` what the probabilities say.",
         "fdr bucc-style",
     ),
     (
-        "Filters and a second score",
+        "Filters",
         "F1 on `training` with thresholds chosen on `sample`: by the margin, without what each "
-        "filter rejects, by a logistic model trained on all `sample` splits together, by "
-        "`length` and the model, and with words (`--align`). `best F1` is the mean of what any "
-        "thresholds could reach. The last columns count the rejected pairs, and the right ones "
-        "among these.",
+        "filter rejects, and by the judge (`words`). `best F1` is the mean of what any thresholds "
+        "could reach. The last columns count the rejected pairs, and the right ones among these.",
         "filters bucc-style",
     ),
     (
