@@ -7,7 +7,7 @@ INSTALLED := $(VENV)/.installed
 SAMPLE := eval/assets/sample/de-en/de-en.training
 DEMO_PAIRS := demo/pairs.jsonl
 SHOW_PAIRS := import itertools, json, sys; \
-	[print("%.3f\t%s\t%s" % (pair["score"], pair["source_text"], pair["target_text"])) \
+	[print("%.3f\t%s\t%s" % (pair["probability"], pair["source_text"], pair["target_text"])) \
 	for pair in map(json.loads, itertools.islice(open(sys.argv[1], encoding="utf-8"), 8))]
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -30,10 +30,10 @@ $(INSTALLED): pyproject.toml setup.py constraints.txt
 demo: $(INSTALLED) ## Mine the bundled sample, show the best pairs, score them
 	@mkdir -p $(dir $(DEMO_PAIRS))
 	$(BIN)/adit mine $(SAMPLE).de $(SAMPLE).en -o $(DEMO_PAIRS)
-	@echo; echo "The best pairs: score, source, target"
+	@echo; echo "The best pairs: probability, source, target"
 	@$(BIN)/python -c '$(SHOW_PAIRS)' $(DEMO_PAIRS)
 	@echo
-	$(BIN)/adit score $(DEMO_PAIRS) --gold $(SAMPLE).gold --optimize
+	$(BIN)/adit score $(DEMO_PAIRS) --gold $(SAMPLE).gold
 
 test: $(INSTALLED) ## Install, then run linters, types and tests
 	@$(MAKE) --no-print-directory check

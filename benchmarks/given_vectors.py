@@ -19,7 +19,6 @@ from encoder import Encoder, load_encoder
 from encoder.base import BaseEncoder
 from eval.data.bucc import bucc_pairs, load_bucc
 from eval.tasks.mined_splits import mine_split, tune_and_test
-from miner.mining import mine
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,7 +42,7 @@ class VectorsOnly(BaseEncoder):
 def f1(folder: Path, pair: str, encoder: Encoder, *, align: bool) -> float:
     """F1 on training in percent."""
     tune, test = (
-        mine_split(load_bucc(folder, pair, split), encoder=encoder, mine=mine, align=align)
+        mine_split(load_bucc(folder, pair, split), encoder=encoder, judged=align)
         for split in ("sample", "training")
     )
     return tune_and_test(tune, test)[1].score.f1

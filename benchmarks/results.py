@@ -3,8 +3,8 @@
     python benchmarks/results.py {compare,full} DIR
 
 DIR holds the folders of the suites (``adit evaluate compare --help``) and bleualign. The first page
-compares the bundled encoder with the joined one; the second has all figures of the bundled one about
-mining and search.
+compares the bundled encoder with the joined one; the second has all figures about mining and
+search.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ ENCODERS = ("mini", "mini+use")
 INTRODUCTION = """# Results
 
 How good the bundled encoder, `{first}`, is on public sets, beside `{second}`, to which
-[the extra `use`](encoders.md#joined-encoders) joins a pretrained network. To compare encoders of your own:
+[the extra `use`](encoders.md#joined-encoders) joins a pretrained network. To compare encoders of
+your own:
 
     {command}
 
@@ -90,22 +91,16 @@ SECTIONS = (
     ),
     (
         "Thresholds without gold",
-        "Thresholds chosen for a wanted share of wrong pairs with decoys alone, on the `training` "
-        "splits; the sentences of the `sample` splits, which share none with them, are the decoys. "
-        "`true FDR` and `recall` are what gold says; the interval is that of the estimate. "
-        "`by planted` is the recall of the `sample` gold pairs put into the corpora, and `FDR by "
-        "planted` what follows from it. The last two columns are those of the best threshold. With "
-        "`by words` the same of pairs scored by words, by the same decoys and from the scores "
-        "alone, as `--fdr` does, and of margins by the probabilities that the scores give.",
+        "Pairs kept as `adit mine` keeps them, for a wanted share of wrong pairs and those likely "
+        "right, on the `training` splits; `true FDR`, `recall` and F1 are what gold says, "
+        "`expected` what the probabilities say.",
         "fdr bucc-style",
     ),
     (
-        "Filters and a second score",
+        "Filters",
         "F1 on `training` with thresholds chosen on `sample`: by the margin, without what each "
-        "filter rejects, by a logistic model trained on all `sample` splits together, by "
-        "`length` and the model, and with words (`--align`). `best F1` is the mean of what any "
-        "thresholds could reach. The last columns count the rejected pairs, and the right ones "
-        "among these.",
+        "filter rejects, and by the judge (`words`). `best F1` is the mean of what any thresholds "
+        "could reach. The last columns count the rejected pairs, and the right ones among these.",
         "filters bucc-style",
     ),
     (

@@ -1,4 +1,4 @@
-"""Hold scores by margin against scores by words on corpora of many shapes, made of parallel text.
+"""Hold margins against the judge's scores on corpora of many shapes, made of parallel text.
 
     python benchmarks/scores.py NTREX de fr sv [--encoder SPEC]
 
@@ -19,9 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from encoder import load_encoder
-from encoder.words import word_encoders
-from miner.mining import mine
-from miner.word_match import align_texts, aligned_scores, usual_log_ratio
+from eval.judge.mined import mine_texts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,22 +58,19 @@ def measure(scores: NDArray[np.float64], right: NDArray[np.bool_], gold: int) ->
 
 
 def compare(folder: Path, language: str, encoder: Encoder) -> Iterator[tuple[str, list[float]]]:
-    """Figures of each shape: best F1 and average precision by margin, and both by words."""
+    """Figures of each shape: best F1 and average precision by margin, and both by the judge."""
     names = language, ENGLISH
     texts = [(folder / f"{name}.txt").read_text(encoding="utf-8").splitlines() for name in names]
-    vectors = [
-        encoder.for_language(name).encode(lines) for name, lines in zip(names, texts, strict=True)
-    ]
-    words = word_encoders(encoder, names)
     for shape, own, other in shapes(len(texts[0])):
-        pairs = mine(vectors[0][own], vectors[1][other])
-        rows = np.array(own)[pairs.source], np.array(other)[pairs.target]
-        found = align_texts(
-            words, *([lines[row] for row in part] for lines, part in zip(texts, rows, strict=True))
-        )
-        by_words = aligned_scores(pairs.score, found, usual=usual_log_ratio(found))
-        right, gold = rows[0] == rows[1], len(set(own) & set(other))
-        yield shape, [*measure(pairs.score, right, gold), *measure(by_words, right, gold)]
+        sides = [texts[0][row] for row in own], [texts[1][row] for row in other]
+        mined = mine_texts(sides, encoder, names)
+        gold = {(texts[0][row], texts[1][row]) for row in set(own) & set(other)}
+        found = []
+        for pairs in (mined.pairs, mined.judged()):
+            rows = zip(pairs.source.tolist(), pairs.target.tolist(), strict=True)
+            right = np.array([(sides[0][one], sides[1][two]) in gold for one, two in rows])
+            found += measure(pairs.score, right, len(gold))
+        yield shape, found
 
 
 def main() -> int:

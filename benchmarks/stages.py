@@ -1,9 +1,9 @@
-"""Reading and the comparison of words, by processor time, which other programs change less.
+"""Reading and the judge, by processor time, which other programs change less.
 
     OMP_NUM_THREADS=1 python benchmarks/stages.py news.de news.en
 
-reads the first file as ``adit mine`` does, and compares the words of each line with those of the
-same line of the other file, as of mined pairs; the best of some repeats of each is printed. Words
+reads the first file as ``adit mine`` does, and judges each line with the same line of the other
+file, as mined pairs are; the best of some repeats of each is printed. Words
 are met before they are compared, as in a run that has encoded the sentences.
 """
 
@@ -19,7 +19,8 @@ from pathlib import Path
 from encoder import load_encoder
 from encoder.words import word_encoders
 from miner.filters import shared_and_unmatched_numbers
-from miner.word_match import TEXTS, align_texts, match_words
+from miner.judge.features import TEXTS, Usual, features, match_words, read_texts
+from miner.judge.model import load_judge
 from pipelines.context import RunContext
 from pipelines.job import job_of
 from pipelines.options import CorpusOptions, MiningOptions
@@ -59,10 +60,15 @@ def main() -> int:
     encoders = word_encoders(load_encoder(), (None, None))
     parts = slice(0, TEXTS)
     words = [own.words(side[parts]) for own, side in zip(encoders, texts, strict=True)]
+    seen = read_texts(encoders, *texts)
+    known = features(seen, None, Usual.of(seen))
+    load_judge().scores(known[:1])
     for name, count, work in (
-        ("comparing words", pairs, lambda: align_texts(encoders, *texts)),
+        ("reading texts", pairs, lambda: read_texts(encoders, *texts)),
         ("of that, matching", min(pairs, TEXTS), lambda: match_words(*words)),
         ("of that, numbers", pairs, lambda: shared_and_unmatched_numbers(*texts)),
+        ("features of these", pairs, lambda: features(seen, None, Usual.of(seen))),
+        ("trees", pairs, lambda: load_judge().scores(known)),
     ):
         print(f"{name}: {least_seconds(work) / max(1, count) * 1e6:.1f} us a pair")
     return 0

@@ -1,10 +1,12 @@
-"""Thresholds by nothing but the scores, in corpora of known shares of translations.
+"""Probabilities in corpora of known shares of translations.
 
     python benchmarks/thresholds.py NTREX de fr ru --share 0.05 0.15 0.4 [--encoder SPEC]
 
 NTREX has a file of lines for each language, which translate each other. Of its lines a share is on
-both sides, of the others one half on each. Prints, for thresholds of scores by words and of
-margins, the mean share of wrong pairs, its mean error and the highest, and the mean recall.
+both sides, of the others one half on each. Prints, for 5 and 10 % of wrong pairs wanted and for the
+pairs likely right, the mean share of wrong pairs, its mean error and the highest, and the mean
+recall; with --each a line for each language; at the end how many pairs of each tenth of probability
+there are, and how many of them are right.
 """
 
 from __future__ import annotations
@@ -17,17 +19,15 @@ from pathlib import Path
 
 import numpy as np
 
-from encoder import Encoder, load_encoder
+from encoder import load_encoder
 from eval.data.bucc import BuccFiles, BuccSplit
 from eval.data.sentences import Sentences
-from eval.tasks.fdr import K, encoded
-from eval.tasks.fdr_by_words import WordThreshold, measure_scores
+from eval.tasks.fdr import Kept, measure, reliability
 from eval.tasks.mined_splits import mine_split
-from miner.knn.exact import search_unit_rows
-from miner.mining import mine
 
 ENGLISH = "en"
 WANTED = (0.05, 0.1)
+SHARES = [0.01, 0.05, 0.15, 0.4, 0.8, 1.0]
 
 
 def overlapping(folder: Path, language: str, share: float) -> BuccSplit:
@@ -54,45 +54,47 @@ def overlapping(folder: Path, language: str, share: float) -> BuccSplit:
     )
 
 
-def thresholds(data: BuccSplit, encoder: Encoder) -> list[WordThreshold]:
-    """Choose and judge the thresholds of one world."""
-    words, margins = (
-        mine_split(data, encoder=encoder, mine=lambda *sides: mine(*sides, k=K), align=align)
-        for align in (True, False)
-    )
-    languages = data.pair.split("-")
-    vectors = [
-        encoded(encoder.for_language(language), side.texts)
-        for language, side in zip(languages, (data.source, data.target), strict=True)
-    ]
-    lists = search_unit_rows(*vectors, k=K)
-    return measure_scores(words, margins, encoder=encoder, lists=lists, wanted=WANTED)
+def show(name: str, together: list[Kept]) -> None:
+    """Print a line of means over languages."""
+    wanted = together[0].wanted
+    rates = 100 * np.array([one.score.fdr for one in together])
+    recall = 100 * np.mean([one.score.recall for one in together])
+    f1 = 100 * np.mean([one.score.f1 for one in together])
+    error = "" if wanted is None else f"{np.abs(rates - 100 * wanted).mean():.1f}"
+    label = "likely" if wanted is None else f"{wanted:.0%}"
+    figures = f"{rates.mean():6.1f} {error:>6} {rates.max():8.1f} {recall:7.1f} {f1:6.1f}"
+    print(f"{name:6}  {label:>6} {figures}", flush=True)
 
 
 def main() -> None:
-    """Print a line for each share, kind of threshold and wanted rate."""
+    """Print lines for each share."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("languages", nargs="+")
-    parser.add_argument("--share", type=float, nargs="+", default=[0.05, 0.15, 0.4])
+    parser.add_argument("--share", type=float, nargs="+", default=SHARES)
     parser.add_argument("--encoder", default="mini")
+    parser.add_argument("--each", action="store_true")
     args = parser.parse_args()
     encoder = load_encoder(args.encoder)
-    print(f"{'common':6s}  {'by':8s} wanted   mean  error  highest  recall  refused")
+    tenths: dict[int, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
+    print(f"{'common':6}  wanted   mean  error  highest  recall     F1")
     for share in args.share:
-        found: dict[tuple[str, float], list[WordThreshold]] = defaultdict(list)
+        found: dict[float | None, list[Kept]] = defaultdict(list)
         for language in args.languages:
-            for one in thresholds(overlapping(args.folder, language, share), encoder):
-                found[one.by, one.wanted].append(one)
-        for (by, wanted), together in found.items():
-            scores = [one.score for one in together if one.score]
-            line = f"{share:6.0%}  {by:8s} {wanted:6.0%}"
-            if scores:
-                rates = 100 * np.array([score.fdr for score in scores])
-                error = np.abs(rates - 100 * wanted).mean()
-                recall = 100 * np.mean([score.recall for score in scores])
-                line += f" {rates.mean():6.1f} {error:6.1f} {rates.max():8.1f} {recall:7.1f}"
-            print(f"{line} {len(together) - len(scores):8d}", flush=True)
+            data = overlapping(args.folder, language, share)
+            mined = mine_split(data, encoder=encoder, judged=True)
+            for one in measure(mined, WANTED):
+                found[one.wanted].append(one)
+                if args.each:
+                    show(language, [one])
+            for likely, right, pairs in reliability(mined):
+                tenth = tenths[min(9, int(10 * likely))]
+                for place, number in enumerate((likely * pairs, right * pairs, pairs)):
+                    tenth[place] += number
+        for together in found.values():
+            show(f"{share:.0%}", together)
+    for likely, right, pairs in (tenths[tenth] for tenth in sorted(tenths)):
+        print(f"probability {likely / pairs:.2f}: {right / pairs:.2f} of {int(pairs):,} are right")
 
 
 if __name__ == "__main__":

@@ -101,13 +101,11 @@ class Pairs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AlignedPairs(Pairs):
-    """P pairs scored by margin and words (``miner.word_match``), and what the score is made of.
+class JudgedPairs(Pairs):
+    """P pairs that the judge has scored (``miner.judge``); both further fields are float64 (P,).
 
-    ``margin``, ``coverage`` and ``imbalance`` are float64, ``unmatched`` is int32, all (P,).
+    ``probability`` is how likely the pair is right, ``margin`` what it was chosen by.
     """
 
+    probability: NDArray[np.float64]
     margin: NDArray[np.float64]
-    coverage: NDArray[np.float64]
-    imbalance: NDArray[np.float64]
-    unmatched: NDArray[np.int32]

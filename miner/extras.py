@@ -21,6 +21,7 @@ EXTRAS = {
     "rensa": "duplicates",
     "sacremoses": "laser",
     "sentence_transformers": "st",
+    "sklearn": "judge",
     "torch": "torch",
     "trafilatura": "documents",
     "transliterate": "laser",

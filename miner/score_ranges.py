@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from miner.arrays import AlignedPairs, Direction, Pairs
+from miner.arrays import Direction, JudgedPairs, Pairs
 from miner.best_pairs import joined
 from miner.choices import check_choice
 from miner.selection import RETRIEVALS, best_of_both, order_best_first, take_free
@@ -34,10 +34,7 @@ RECORD = [
     *(("source", "<i8"), ("target", "<i8"), ("score", "<f8"), ("cosine", "<f4")),
     *(("source_mean", "<f8"), ("target_mean", "<f8"), ("rank", "<i4"), ("direction", "i1")),
 ]
-ALIGNED_RECORD = [
-    *RECORD,
-    *(("margin", "<f8"), ("coverage", "<f8"), ("imbalance", "<f8"), ("unmatched", "<i4")),
-]
+JUDGED_RECORD = [*RECORD, ("probability", "<f8"), ("margin", "<f8")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +52,7 @@ class Sorted:
 
 def sort_pairs(path: Path, pairs: Pairs, side: Direction) -> Sorted:
     """Write the best pairs of some rows of a side, sorted."""
-    record = ALIGNED_RECORD if isinstance(pairs, AlignedPairs) else RECORD
+    record = JUDGED_RECORD if isinstance(pairs, JudgedPairs) else RECORD
     records = np.empty(len(pairs), dtype=record)
     order = np.argsort(pairs.score, kind="stable")
     for name, _ in record:
@@ -146,6 +143,6 @@ def _load(files: Sequence[Sorted], low: float, high: float) -> Pairs:
         first, last = np.searchsorted(records["score"], [low, high], side="right")
         parts.append(records[first:last])
     whole = np.concatenate(parts) if parts else np.empty(0, dtype=RECORD)
-    aligned = whole.dtype == ALIGNED_RECORD
-    kind, record = (AlignedPairs, ALIGNED_RECORD) if aligned else (Pairs, RECORD)
+    judged = whole.dtype == JUDGED_RECORD
+    kind, record = (JudgedPairs, JUDGED_RECORD) if judged else (Pairs, RECORD)
     return kind(**{name: whole[name].copy() for name, _ in record})

@@ -77,6 +77,7 @@ class MiningOptions:
     threshold: float = -math.inf
     score: str | None = None
     fdr: float | None = None
+    all: bool = False
     top: int | None = None
     index: str = "auto"
     precision: Precision = "auto"
@@ -142,6 +143,11 @@ class MiningOptions:
     def by_words(self) -> bool:
         """Whether pairs are scored by their words, too; only a run has decided that."""
         return self.score == WORDS
+
+    @property
+    def keeps_all(self) -> bool:
+        """Whether pairs are written that are likelier wrong than right, too."""
+        return self.all or self.top is not None
 
     @property
     def needs_words(self) -> bool:
@@ -239,12 +245,10 @@ def _check_search_precision(precision: str) -> None:
 
 
 def _check_score(options: MiningOptions) -> None:
-    from miner.word_match import why_unfitted
-
     if options.score is not None:
         check_choice("--score", options.score, SCORES)
-    if options.needs_words and (why := why_unfitted(options.margin)):
-        raise ValueError(f"{'--fdr' if options.fdr else '--score words'}: {why}")
+    if options.all and (options.fdr is not None or options.threshold != -math.inf):
+        raise ValueError("--all: keeps every pair; leave out --fdr and --threshold")
 
 
 def _check_fdr(options: MiningOptions) -> None:

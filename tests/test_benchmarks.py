@@ -58,7 +58,7 @@ def test_scores(run: Run, tmp_path: Path) -> None:
         lines = [f"{words} {number}" for number in range(300)]
         (tmp_path / f"{language}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     assert re.search(r"parallel( +[\d.]+){4}\n", run("scores.py", tmp_path, "de"))
-    assert re.search(r"40% +scores +10%", run("thresholds.py", tmp_path, "de", "--share", 0.4))
+    assert re.search(r"40% +10%", run("thresholds.py", tmp_path, "de", "--share", 0.4))
 
 
 def test_scaling(run: Run, tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_stages(run: Run, tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).write_text("".join(f"{name} house {row}\n" for row in range(50)), "utf-8")
     out = run("stages.py", tmp_path / "a", tmp_path / "b")
-    assert re.search(r"reading: [\d,]+ lines a second\ncomparing words: [\d.]+ us a pair", out)
+    assert re.search(r"reading: [\d,]+ lines a second\nreading texts: [\d.]+ us a pair", out)
 
 
 def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 
 # Folders of a run, and files of others.
 ELSEWHERE = {
-    *("tiles/", "indexes/", "sentences/", "embeddings/", "neighbours/", "pairs/", "aligned/"),
+    *("tiles/", "indexes/", "sentences/", "embeddings/", "neighbours/", "pairs/", "judged/"),
     *("filtered/", "rejected/", "bucc.py", "score.py"),
 }
 

@@ -176,7 +176,6 @@ class PreparedPieces:
         precision: Precision,
     ) -> None:
         self._rows = rows
-        self._readers: dict[str, UseEncoder] = {}  # by the name of the bundled encoder's part
         self._network = network
         self._slots: dict[int, int] = {}  # those met last stand last
         self._pieces = Pieces.empty(precision)

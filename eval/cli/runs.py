@@ -1,4 +1,4 @@
-"""Run ``adit report``, ``why``, ``calibrate`` and ``rescore``, which read a finished run.
+"""Run ``adit report``, ``why`` and ``calibrate``, which read a finished run.
 
 ``eval.cli.finished``, which does the work, is imported after parsing, so ``--help`` is quick.
 """
@@ -18,7 +18,6 @@ def report(argv: Sequence[str] | None, prog: str) -> int:
     add = parser.add_argument
     _add_output(parser, "the page, such as report.html")
     add("--gold", type=place, metavar="FILE", help="SOURCE_ID TAB TARGET_ID lines, to score pairs")
-    _add_decoys(parser)
     return _run("report", parser, argv)
 
 
@@ -34,9 +33,8 @@ def calibrate(argv: Sequence[str] | None, prog: str) -> int:
     """Run ``adit calibrate``; return the exit status."""
     parser = _parser(
         prog,
-        "Estimate without gold how likely each pair is right: from sentences that are known to "
-        "have no translation on the other side, from pairs that were marked as right or wrong, or, "
-        "of a run scored by words, from the scores alone.",
+        "Show thresholds for shares of wrong pairs, by the probabilities that a run scored by "
+        "words has, or by pairs that were marked as right or wrong.",
     )
     _add_output(parser, "pairs with probabilities, .jsonl")
     parser.add_argument(
@@ -53,27 +51,7 @@ def calibrate(argv: Sequence[str] | None, prog: str) -> int:
         help="keep as many pairs as possible with an estimated share of at most R wrong, such as "
         "0.05 (default: all pairs)",
     )
-    _add_decoys(parser)
     return _run("calibrate", parser, argv)
-
-
-def rescore(argv: Sequence[str] | None, prog: str) -> int:
-    """Run ``adit rescore``; return the exit status."""
-    parser = _parser(
-        prog,
-        "Learn a second score, from margin, cosine, ranks, lengths and numbers, of pairs that are "
-        "known, such as translations that were put into both corpora.",
-    )
-    _add_output(parser, "pairs by the second score, .jsonl")
-    parser.add_argument(
-        "--known",
-        type=place,
-        required=True,
-        metavar="FILE",
-        help="SOURCE_ID TAB TARGET_ID lines, all other pairs being wrong; or marks, as the page of "
-        "'adit report' exports them: the same with TAB right or TAB wrong",
-    )
-    return _run("rescore", parser, argv)
 
 
 def _parser(prog: str, description: str) -> argparse.ArgumentParser:
@@ -85,17 +63,6 @@ def _parser(prog: str, description: str) -> argparse.ArgumentParser:
 
 def _add_output(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument(*("-o", "--output"), type=place, required=True, metavar="FILE", help=what)
-
-
-def _add_decoys(parser: argparse.ArgumentParser) -> None:
-    for side, other in (("src", "TGT"), ("tgt", "SRC")):
-        parser.add_argument(
-            f"--decoys-{side}",
-            type=place,
-            metavar="FILE",
-            help=f"sentences like the run's that have no translation in {other}, to estimate how "
-            "many pairs are wrong",
-        )
 
 
 def _run(command: str, parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> int:

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from eval.metrics.bootstrap import Interval
 from eval.report.tables import folded
-from eval.runs.calibration import Estimates, by_scores, thresholds
+from eval.runs.calibration import Estimates, by_judge, thresholds
 from eval.runs.store import Run
-from miner.fdr import Null
 from miner.storage.layout import SIDES
 
 if TYPE_CHECKING:
@@ -26,44 +24,25 @@ class Quality:
     """What is estimated of a run's P pairs, or why nothing is.
 
     ``probabilities`` is float64 (P,), how likely each pair is right, None if not known;
-    ``interval`` that of the share of wrong pairs among all, if known; ``estimates`` are for
-    thresholds; ``how`` names the source of the estimates, or says why there are none.
+    ``estimates`` are for thresholds; ``how`` names their source, or says why there are none.
     """
 
     probabilities: NDArray[np.float64] | None
-    interval: Interval | None
     estimates: Estimates | None
     how: str
 
 
-def assess(run: Run, null: Null | None) -> Quality:
-    """Estimate how many pairs are wrong: by decoys, as ``--fdr`` did, or from the scores alone."""
-    if null is not None:
-        estimates = Estimates.by(null, run.pairs.score)
-        return Quality(
-            probabilities=estimates.probabilities,
-            interval=None,
-            estimates=estimates,
-            how="estimated by decoys",
-        )
-    if run.probabilities is not None:
-        low, high = run.summary["fdr"]["interval"]
-        return Quality(
-            probabilities=run.probabilities,
-            interval=(low, high),
-            estimates=None,
-            how="estimated from the scores of all pairs, before --fdr chose these",
-        )
+def assess(run: Run) -> Quality:
+    """Return what the run says of how many pairs are wrong."""
     try:
-        estimates = by_scores(run)
+        estimates = by_judge(run)
     except ValueError as error:
         why = "No estimate: " + str(error).removeprefix(f"{run.directory}: ")
-        return Quality(probabilities=None, interval=None, estimates=None, how=why)
+        return Quality(probabilities=None, estimates=None, how=why)
     return Quality(
         probabilities=estimates.probabilities,
-        interval=None,
         estimates=estimates,
-        how="estimated from the run itself",
+        how="by the probability of each pair",
     )
 
 
@@ -71,7 +50,7 @@ def overview_section(run: Run, quality: Quality) -> str:
     """Show the pairs, the estimated share of wrong ones, thresholds, languages and documents."""
     sides = [run.summary[side] for side in SIDES]
     cards = [
-        ("pairs", f"{run.summary['pairs']:,}", f"of {run.summary['candidates']:,} candidates"),
+        ("pairs", f"{run.summary['pairs']:,}", _chosen_from(run)),
         ("estimated to be wrong", *_wrong(quality)),
         *(
             (f"{name} sentences", f"{counts['searched']:,}", _language(counts))
@@ -87,14 +66,17 @@ def overview_section(run: Run, quality: Quality) -> str:
     return cards_and_why + _thresholds(quality) + _documents(run, quality)
 
 
+def _chosen_from(run: Run) -> str:
+    kept = run.summary.get("kept")
+    if kept is None or kept["judged"] == kept["pairs"]:
+        return f"of {run.summary['candidates']:,} candidates"
+    return f"of {kept['judged']:,}; --all writes the others, too"
+
+
 def _wrong(quality: Quality) -> tuple[str, str]:
     if quality.probabilities is None:
         return "not known", "see below"
-    share = f"{1 - float(quality.probabilities.mean()):.1%}"
-    if quality.interval is None:
-        return share, quality.how
-    low, high = quality.interval
-    return share, f"95% interval {low:.1%} to {high:.1%}; {quality.how}"
+    return f"{1 - float(quality.probabilities.mean()):.1%}", quality.how
 
 
 def _language(counts: dict[str, object]) -> str:
@@ -112,15 +94,14 @@ def _thresholds(quality: Quality) -> str:
     rows = [
         f"<tr><td class=whole>{wanted:.0%}</td><td class=whole>{threshold:.4f}</td>"
         f"<td class=whole>{kept:,}</td><td class=whole>{kept - right:,.0f}</td>"
-        f"<td class=whole>{'' if interval is None else '{:.1%} to {:.1%}'.format(*interval)}</td>"
         f'<td class=tools><button type="button" disabled data-least="{threshold!r}">show'
         "</button></td></tr>"
-        for wanted, threshold, kept, right, interval in thresholds(quality.estimates)
+        for wanted, threshold, kept, right, _ in thresholds(quality.estimates)
         if kept
     ]
     if not rows:
         return "<p>No threshold leaves a fifth of wrong pairs or less, by the estimates.</p>"
-    heads = ("wrong at most", "threshold", "pairs above it", "of these wrong", "95% interval", "")
+    heads = ("wrong at most", "threshold", "pairs above it", "of these wrong", "")
     head = "".join(f"<th>{name}</th>" for name in heads)
     return (
         "<h3>Thresholds to choose from</h3>"

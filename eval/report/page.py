@@ -19,29 +19,27 @@ from eval.report.sections import TABLE_PAIRS
 from eval.runs.gold import Gold
 from eval.runs.side import Side
 from eval.runs.store import Run
-from miner.arrays import AlignedPairs
-from miner.fdr import Null
+from miner.arrays import JudgedPairs
 from miner.storage.layout import SIDES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def render(run: Run, *, gold: Gold | None = None, null: Null | None = None) -> str:
+def render(run: Run, *, gold: Gold | None = None) -> str:
     """Return the whole page.
 
     Args:
         run: what it is about.
         gold: the known pairs, if there are any.
-        null: of the wrong pairs' scores, if there are decoys.
 
     Raises:
         ValueError: the run has no pair to show.
     """
     if not len(run.pairs):
         raise ValueError(f"{run.directory}: the run chose no pair; there is nothing to report")
-    quality = assess(run, null)
-    parts = _sections(run, gold, null, quality)
+    quality = assess(run)
+    parts = _sections(run, gold, quality)
     links = " ".join(
         f'<a href="#s{at}">{escape(title)}</a>' for at, (title, *_) in enumerate(parts)
     )
@@ -66,9 +64,7 @@ def _asset(name: str) -> str:
     return files("eval").joinpath("assets", name).read_text(encoding="utf-8")
 
 
-def _sections(
-    run: Run, gold: Gold | None, null: Null | None, quality: Quality
-) -> list[tuple[str, str, str]]:
+def _sections(run: Run, gold: Gold | None, quality: Quality) -> list[tuple[str, str, str]]:
     """Return the title of each section, what a reader has to know of it, and the section."""
     parts = [
         (
@@ -79,7 +75,7 @@ def _sections(
         (
             "Pairs",
             f"Ordered by {run.score_name}; a heading sorts, a row opens. Mark pairs as right or "
-            "wrong: <code>adit calibrate</code> and <code>adit rescore</code> learn from the "
+            "wrong: <code>adit calibrate --known</code> learns from the "
             "exported marks. To judge the whole, mark a random sample.",
             sections.pairs_section(run, has_chances=quality.probabilities is not None),
         ),
@@ -88,14 +84,8 @@ def _sections(
             "What was read, left out and searched on both sides.",
             sections.counts_section(run),
         ),
-        ("Scores", sections.about_scores(run), sections.scores_section(run, gold, null)),
+        ("Scores", sections.about_scores(run), sections.scores_section(run, gold, quality)),
     ]
-    if null is not None:
-        about = (
-            "Decoys are sentences without a translation in the other corpus. Pairs that score as "
-            "they do are expected to be wrong."
-        )
-        parts.append(("Estimated by decoys", about, sections.estimates_section(run, null)))
     if gold is not None:
         about = (
             "Precision is the share of right pairs among those above a threshold, recall the share "
@@ -147,7 +137,7 @@ def _columns(run: Run, gold: Gold | None, quality: Quality) -> dict[str, object]
     return {
         "score": _rounded(shown.score),
         "score_name": run.score_name,
-        "margin": _rounded(shown.margin) if isinstance(shown, AlignedPairs) else None,
+        "margin": _rounded(shown.margin) if isinstance(shown, JudgedPairs) else None,
         "cosine": _rounded(shown.cosine.astype(np.float64)),
         "source_mean": _rounded(shown.source_mean),
         "target_mean": _rounded(shown.target_mean),

@@ -9,12 +9,11 @@ import numpy as np
 
 from eval.report.charts import Chart
 from eval.report.figures import decile_ranks, histogram, hubs, spread
+from eval.report.overview import Quality
 from eval.report.tables import context_table, folded, pair_table, table
-from eval.runs.calibration import Estimates, thresholds
 from eval.runs.explain import explain
 from eval.runs.gold import Gold
 from eval.runs.store import Run
-from miner.fdr import Null, false_discovery_rates, probabilities
 from miner.filters import FILTERS, length_odds
 from miner.storage.layout import SIDES
 
@@ -72,21 +71,25 @@ def about_scores(run: Run) -> str:
     if name == "absolute":
         margin = "The margin (absolute) is the cosine of the two sentences."
     if run.by_words:
-        return f"Aligned scores add to the margin how well words and numbers match. {margin}"
+        return (
+            "A score is the log of how much likelier what is seen of a pair is in a right one than "
+            f"in a wrong one. {margin}"
+        )
     return f"Scores are margins. {margin}"
 
 
-def scores_section(run: Run, gold: Gold | None, null: Null | None) -> str:
+def scores_section(run: Run, gold: Gold | None, quality: Quality) -> str:
     """Draw a histogram of the scores; of the right pairs, too, and of the wrong ones expected."""
     scores = run.pairs.score
     low, high = spread(scores)
     counted = histogram(scores, low=low, high=high)
     edges = np.linspace(low, high, len(counted.counts) + 1)
-    wrong = -np.diff(null.above(edges)) * len(scores) if null else np.zeros(1)
+    likely = quality.probabilities
+    wrong = np.histogram(scores, edges, weights=None if likely is None else 1 - likely)[0]
     chart = Chart(
         title="Scores of the pairs",
         x=(low, high),
-        y=(0, max(*counted.counts, *wrong.tolist())),
+        y=(0, max(counted.counts)),
         labels=(run.score_name, "pairs (square root)"),
         scale=math.sqrt,
     )
@@ -95,7 +98,7 @@ def scores_section(run: Run, gold: Gold | None, null: Null | None) -> str:
         right = histogram(scores[gold.judgements.correct], low=low, high=high)
         chart.bars(right.counts, css="bar right")
         chart.upright(gold.best.threshold, css="mark", label="best F1")
-    if null:
+    if likely is not None:
         chart.line(list(zip((edges[:-1] + edges[1:]) / 2, wrong, strict=True)), css="line f")
     if (threshold := run.options["threshold"]) is not None:
         chart.upright(max(low, threshold), css="mark", label="threshold")
@@ -103,41 +106,14 @@ def scores_section(run: Run, gold: Gold | None, null: Null | None) -> str:
     return (
         '<p class="key"><i></i>pairs'
         + (' <i class="r"></i>known to be right' if gold else "")
-        + (' <i class="f"></i>expected to be wrong, by decoys' if null else "")
+        + (
+            ' <i class="f"></i>expected to be wrong, by their probabilities'
+            if likely is not None
+            else ""
+        )
         + f"</p><figure>{chart.svg()}</figure>"
         f"<p>A tenth of the pairs score below {quantiles[0]:.4f}, half below {quantiles[1]:.4f}, "
         f"nine tenths below {quantiles[2]:.4f}.</p>"
-    )
-
-
-def estimates_section(run: Run, null: Null) -> str:
-    """Show the precision and recall that decoys let expect, and thresholds to choose from."""
-    scores = run.pairs.score
-    low, high = spread(scores)
-    right = np.cumsum(probabilities(scores, null))
-    chart = Chart(
-        title="Estimated precision and recall against the threshold",
-        x=(low, high),
-        y=(0, 1),
-        labels=("threshold", ""),
-    )
-    some = np.unique(np.linspace(0, len(scores) - 1, DOTS).astype(int))
-    for css, values in (
-        ("p", 1 - false_discovery_rates(scores, null)),
-        ("r", right / max(1.0, right[-1])),
-    ):
-        points = list(zip(scores[some].tolist(), values[some].tolist(), strict=True))
-        chart.line(points, css=f"line {css}")
-    rows = [
-        [f"{wanted:.0%}", f"{threshold:.4f}", f"{kept:,}", f"{right:,.0f}"]
-        for wanted, threshold, kept, right, _ in thresholds(Estimates.by(null, scores))
-        if kept
-    ]
-    heads = ["wrong pairs at most", "threshold", "pairs above it", "of these right"]
-    return (
-        '<p class="key"><i class="p"></i>precision <i class="r"></i>recall, of the '
-        f"{float(right[-1]):,.0f} right pairs expected among all</p>"
-        f"<figure>{chart.svg()}</figure>" + table(heads, rows)
     )
 
 

@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 
 from eval.runs.store import Run
-from miner.arrays import AlignedPairs
+from miner.arrays import JudgedPairs
 
 
 def pair_table(run: Run, places: Sequence[int]) -> str:
@@ -17,7 +17,7 @@ def pair_table(run: Run, places: Sequence[int]) -> str:
     texts = run.source.pair_texts(pairs.source), run.target.pair_texts(pairs.target)
     ids = run.source.pair_ids(pairs.source), run.target.pair_ids(pairs.target)
     scores = {run.score_name: pairs.score}
-    if isinstance(pairs, AlignedPairs):
+    if isinstance(pairs, JudgedPairs):
         scores["margin"] = pairs.margin
     shown = [[f"{score:.4f}" for score in column.tolist()] for column in scores.values()]
     both_ids = ["\n".join([*own, *others]) for own, others in zip(*ids, strict=True)]

@@ -13,7 +13,11 @@ from eval.runs.side import Side
 from eval.runs.store import Run
 from miner.arrays import NO_NEIGHBOUR
 from miner.choices import MONOTONE
+from miner.judge.features import Near, Usual, features, read_texts
+from miner.judge.model import load_judge
 from miner.margin import margin_scores
+
+SHOWN = 5  # features that spoke for a pair, and against it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +47,8 @@ class Explanation:
     target_mean: float
     cosine: float | None
     margin: float | None
-    aligned: Mapping[str, Any] | None
+    judged: Mapping[str, Any] | None
+    reasons: Mapping[str, float]
     verdict: str
 
 
@@ -59,6 +64,7 @@ def explain(run: Run, source: int, target: int) -> Explanation:
     found += [listed for listed in sources if listed.row == source]
     margin = found[0].margin if found else None
     mined = _exact(run.output.find(source, target), source, target)
+    judged = _exact(run.judged.find(source, target), source, target) if run.judged else None
     return Explanation(
         source=source,
         target=target,
@@ -68,8 +74,9 @@ def explain(run: Run, source: int, target: int) -> Explanation:
         target_mean=other_mean,
         cosine=found[0].cosine if found else None,
         margin=margin,
-        aligned=mined if run.by_words else None,
-        verdict=_verdict(run, mined, source, target, margin, targets, sources),
+        judged=judged,
+        reasons=_reasons(run, judged) if judged else {},
+        verdict=_verdict(run, mined, judged, source, target, margin, targets, sources),
     )
 
 
@@ -98,6 +105,7 @@ def _listed(run: Run, side: Side, row: int, other: Side) -> tuple[float, list[Li
 def _verdict(
     run: Run,
     mined: dict[str, Any] | None,
+    judged: dict[str, Any] | None,
     source: int,
     target: int,
     margin: float | None,
@@ -117,12 +125,13 @@ def _verdict(
         return f"not mined: neither is among the {run.options['k']} nearest of the other"
     chosen = run.chosen.find(source, target)
     threshold = run.options["threshold"]
-    if run.by_words:
-        below = _exact(chosen, source, target) is not None
-    else:
-        below = threshold is not None and margin <= threshold
-    if below:
-        return f"not mined: its {run.score_name} is not above the threshold {threshold}"
+    if judged is not None:
+        return (
+            f"left out: probability {judged['probability']:.3f}, pair {judged['place'] + 1} of "
+            f"{len(run.judged or ())} by the score {judged['score']:.4f}"
+        )
+    if threshold is not None and margin <= threshold:
+        return f"not mined: its margin is not above the threshold {threshold}"
     if rivals := _rivals(run, chosen, source, target):
         return f"not mined: {' and '.join(rivals)}"
     preferred = [
@@ -132,6 +141,18 @@ def _verdict(
         for best in [max(listed, key=lambda one: one.margin)]
     ]
     return f"not mined: the best of its lists are {' and '.join(preferred)}"
+
+
+def _reasons(run: Run, judged: Mapping[str, Any]) -> dict[str, float]:
+    """Return how much each feature of a judged pair raised or lowered its score."""
+    merged = run.options.get("alignment") == MONOTONE
+    near = Near(*(np.array([judged[name]]) for name in ("cosine", "source_mean", "target_mean")))
+    texts = [
+        side.pair_texts(np.array([judged[f"{side.name}_row"]])) for side in (run.source, run.target)
+    ]
+    seen = read_texts(run.word_encoders(), *texts)
+    usual = Usual(**run.summary["usual"])
+    return load_judge().reasons(features(seen, None if merged else near, usual)[0])
 
 
 def _exact(found: pa.Table, source: int, target: int) -> dict[str, Any] | None:
@@ -162,12 +183,13 @@ def describe(run: Run, explanation: Explanation) -> str:
         f"margin {'none' if margin is None else f'{margin:.4f}'} ({run.options['margin']}), "
         f"means {explanation.source_mean:.4f} and {explanation.target_mean:.4f}",
     ]
-    if (aligned := explanation.aligned) is not None:
-        lines.append(
-            f"aligned score {aligned['score']:.4f} from margin {aligned['margin']:.4f}, coverage "
-            f"{aligned['coverage']:.4f}, imbalance {aligned['imbalance']:.4f}, "
-            f"{aligned['unmatched']} unmatched numbers"
-        )
+    if (judged := explanation.judged) is not None:
+        lines.append(f"probability {judged['probability']:.3f}, score {judged['score']:.4f}")
+        order = sorted(explanation.reasons.items(), key=lambda one: one[1])
+        for about, some in (("for", order[::-1]), ("against", order)):
+            sign = 1 if about == "for" else -1
+            told = [f"{name} {value:+.2f}" for name, value in some[:SHOWN] if sign * value > 0]
+            lines.append(f"{about}: {'; '.join(told) or 'nothing'}")
     for side, row, listed, other, partner in (
         (run.source, explanation.source, explanation.targets, run.target, explanation.target),
         (run.target, explanation.target, explanation.sources, run.source, explanation.source),

@@ -15,7 +15,6 @@ from eval.metrics.bucc import IdPair
 from eval.runs.calibration import Estimates
 from eval.runs.gold import Gold
 from eval.runs.store import Run
-from miner.fdr import pooled
 from miner.storage.places import Place
 
 if TYPE_CHECKING:
@@ -95,15 +94,36 @@ def by_marks(run: Run, judged: Judged) -> Estimates:
     wrong = pooled((~judged.right).astype(np.float64), np.ones(count))
     # np.interp wants ascending scores; equal ones have one share.
     likely = 1 - np.interp(scores, scores[judged.places][::-1], wrong[::-1])
-    rates = np.cumsum(1 - likely) / np.arange(1, len(scores) + 1)
-    rates = np.minimum.accumulate(rates[::-1])[::-1]
+    rates = Estimates(scores=scores, probabilities=likely).rates
 
     def interval(fdr: float) -> Interval | None:
         kept = int(np.searchsorted(rates, fdr, side="right"))
         above = ~judged.right[judged.places < kept]
         return _wilson(int(above.sum()), len(above)) if len(above) else None
 
-    return Estimates(scores=scores, probabilities=likely, rates=rates, interval=interval)
+    return Estimates(scores=scores, probabilities=likely, interval=interval)
+
+
+def pooled(steps: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the share of wrong pairs in each group of pairs, ascending, from 0 to 1.
+
+    Args:
+        steps: how many of each group are expected to be wrong; groups come best first.
+        counts: how many pairs each group has, above 0.
+    """
+    sums: list[float] = []
+    sizes: list[float] = []
+    groups: list[int] = []
+    for step, pairs in zip(steps.tolist(), counts.tolist(), strict=True):
+        total, size, together = step, pairs, 1
+        while sizes and sums[-1] / sizes[-1] >= total / size:
+            total, size = total + sums.pop(), size + sizes.pop()
+            together += groups.pop()
+        sums.append(total)
+        sizes.append(size)
+        groups.append(together)
+    wrong: NDArray[np.float64] = np.repeat(np.divide(sums, sizes), groups)
+    return np.clip(wrong, 0, 1)
 
 
 def _wilson(wrong: int, marked: int) -> Interval:

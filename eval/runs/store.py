@@ -13,18 +13,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from encoder import load_encoder
+from encoder.words import WordEncoder, word_encoders
 from eval.metrics.bucc import Candidates
 from eval.runs.side import Side
-from miner.arrays import AlignedPairs, Pairs
-from miner.choices import MONOTONE
+from miner.arrays import JudgedPairs, Pairs
+from miner.choices import SCORES
 from miner.filters import Suspects, occurrences, usual_ratio, usual_script
 from miner.storage.artefacts import open_artefact
-from miner.storage.layout import LEFT_OUT, PAIRS, REJECTED, SIDES, WorkFolder
+from miner.storage.layout import PAIRS, REJECTED, SIDES, WorkFolder
 from miner.storage.pair_numbers import pairs_of
 from miner.storage.places import Place
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+WORDS, _ = SCORES
 
 
 class PairFile:
@@ -94,7 +98,7 @@ class Run:
     @property
     def by_words(self) -> bool:
         """Whether its pairs are scored by their words, too."""
-        return bool(self.options["score"] == "words")
+        return bool(self.options["score"] == WORDS)
 
     @property
     def languages(self) -> list[str | None]:
@@ -102,10 +106,20 @@ class Run:
         known = [self.summary[side]["language"] for side in SIDES]
         return [each["given"] or each["seen"] for each in known]
 
+    def word_encoders(self) -> tuple[WordEncoder, ...]:
+        """Return what made the words of both sides.
+
+        Raises:
+            ValueError: the encoder is no longer there.
+        """
+        given = self.summary["encoder"] == "precomputed"
+        encoder = None if given else load_encoder(self.options["encoder"])
+        return word_encoders(encoder, self.languages)
+
     @property
     def score_name(self) -> str:
         """What the scores of its pairs are, by which they are ordered and a threshold decides."""
-        return "aligned score" if self.by_words else "margin"
+        return "score" if self.by_words else "margin"
 
     @cached_property
     def chosen(self) -> PairFile:
@@ -123,22 +137,18 @@ class Run:
         return PairFile(self._last, REJECTED) if "filters" in self.summary else None
 
     @property
-    def left_out(self) -> NDArray[np.float64] | None:
-        """The scores of certain pairs' sentences without each other; None if there are none."""
-        folder = WorkFolder(self.directory).left_out
-        if self.options.get("alignment") == MONOTONE or not folder.is_dir():
-            return None  # what is there may be of an earlier run
-        scores: NDArray[np.float64] = np.load(open_artefact(folder).checked(LEFT_OUT))
-        return scores
-
-    @property
     def pairs(self) -> Pairs:
         """All pairs of the output, best first."""
         return self.output.pairs
 
+    @cached_property
+    def judged(self) -> PairFile | None:
+        """All pairs that the judge has scored, with those left out; None where it was not asked."""
+        return PairFile(WorkFolder(self.directory).judged, PAIRS) if self.by_words else None
+
     @property
     def probabilities(self) -> NDArray[np.float64] | None:
-        """How likely each pair is right, float64 (P,), by the run's ``--fdr``; None without it."""
+        """How likely each pair is right, float64 (P,); None where they are scored by margin."""
         return self.output.column("probability")
 
     @property
@@ -149,7 +159,7 @@ class Run:
     @property
     def margins(self) -> NDArray[np.float64]:
         """The margins of the pairs: float64 (P,)."""
-        return self.pairs.margin if isinstance(self.pairs, AlignedPairs) else self.pairs.score
+        return self.pairs.margin if isinstance(self.pairs, JudgedPairs) else self.pairs.score
 
     @cached_property
     def texts(self) -> tuple[list[str], list[str]]:
@@ -196,9 +206,7 @@ class Run:
             return work.distinct
         if "filters" in self.summary:
             return work.filtered
-        if "fdr" in self.summary:
-            return work.rated
-        return work.aligned if self.by_words else work.pairs
+        return work.kept if self.by_words else work.pairs
 
 
 def open_run(directory: Place) -> Run:
@@ -213,6 +221,11 @@ def open_run(directory: Place) -> Run:
             f"{directory}: no finished run in it; make one with adit mine ... --work-dir DIR"
         )
     summary = json.loads(work.summary.read_text(encoding="utf-8"))
+    if summary["options"]["score"] == WORDS and "kept" not in summary:
+        raise ValueError(
+            f"{directory}: a run of Adit {summary['version']}, whose scores are others; give its "
+            "command again (nothing is encoded or searched again)"
+        )
     if not work.pairs.is_dir():
         raise ValueError(
             f"{directory}: adit clean removed what this needs of the run that was there; "

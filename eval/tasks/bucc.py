@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import functools
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -29,7 +28,6 @@ from eval.tasks.mined_splits import (
 from eval.tasks.suite import Figure, Suite, fields_of
 from miner.choices import SCORES
 from miner.margin import MARGINS
-from miner.mining import mine
 from miner.selection import RETRIEVALS
 
 if TYPE_CHECKING:
@@ -41,7 +39,7 @@ TABLE = Table(
     "pair",
     [
         *("role", "split", "source", "target", "gold", "P", "R", "F1", "95% interval"),
-        *("threshold", "oracle F1", "seconds"),
+        *("threshold", "oracle F1", "seconds", "F1 at .5"),
     ],
 )
 
@@ -50,7 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
     parser.description = (
         "Mine two splits of each language pair; the threshold with the best F1 on the first is "
-        "applied to the second. 'oracle F1' is the best any threshold could reach."
+        "applied to the second. 'oracle F1' is the best any threshold could reach; 'F1 at .5', "
+        "with scores by words, that of the pairs that are more likely right than wrong."
     )
     add_bucc_data(parser)
     add = parser.add_argument
@@ -149,8 +148,8 @@ def _tune_and_test(
         split: mine_split(
             load_bucc(args.directory, pair, split),
             encoder=encoder,
-            mine=functools.partial(mine, **mining),
-            align=args.score == WORDS,
+            judged=args.score == WORDS,
+            **mining,
         )
         for split in dict.fromkeys(splits)
     }
@@ -169,12 +168,13 @@ def _row(role: str, result: SplitResult) -> str:
         *(data.pair, role, data.split, len(data.source), len(data.target), score.gold),
         *(score.precision, score.recall, score.f1, interval(result.f1_samples)),
         *(f"{score.threshold:.6f}", result.oracle.f1, f"{result.mined.seconds:.1f}"),
+        result.likely_f1,
     )
 
 
 def _mean_row(role: str, mean: Record) -> str:
     cells = (mean[name] for name in ("precision", "recall", "f1", "f1_interval"))
-    rest = (mean["oracle_f1"], f"{mean['seconds']:.1f}")
+    rest = (mean["oracle_f1"], f"{mean['seconds']:.1f}", mean.get("likely_f1"))
     return TABLE.row("mean", role, *[None] * 4, *cells, None, *rest)
 
 
@@ -187,6 +187,8 @@ def _mean(results: Sequence[SplitResult]) -> Record:
         "oracle_f1": [result.oracle.f1 for result in results],
         "seconds": [result.mined.seconds for result in results],
     }
+    likely = [result.likely_f1 for result in results if result.likely_f1 is not None]
+    columns |= {"likely_f1": likely} if likely else {}
     means = {name: sum(values) / len(values) for name, values in columns.items()}
     samples = np.mean([result.f1_samples for result in results], axis=0)
     return {**means, "f1_interval": interval(samples)}
@@ -202,6 +204,7 @@ def _record(result: SplitResult) -> Record:
         "f1_interval": interval(result.f1_samples),
         "oracle_f1": result.oracle.f1,
         "oracle_threshold": score_record(result.oracle)["threshold"],
+        "likely_f1": result.likely_f1,
         "seconds": result.mined.seconds,
     }
 

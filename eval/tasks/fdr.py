@@ -1,8 +1,4 @@
-"""Are thresholds chosen without gold as good as they claim to be? Measured where there is gold.
-
-Thresholds are chosen by decoys (``miner.fdr``), and beside them the recall is estimated by planted
-pairs. Axes: ``P`` mined pairs, ``D`` decoys.
-"""
+"""Do probabilities mean what they say? Measured where there is gold."""
 
 from __future__ import annotations
 
@@ -14,266 +10,141 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from encoder import load_encoder
-from encoder.words import WordEncoder
-from eval.data.bucc import BuccSplit, load_bucc
+from eval.data.bucc import load_bucc
 from eval.data.textfiles import fingerprint
-from eval.metrics.bootstrap import Interval, interval
-from eval.metrics.bucc import BuccScore, best_score, score_at
+from eval.metrics.bucc import BuccScore, score_at
 from eval.output import Record, Table, score_record, signature
-from eval.tasks import fdr_by_words
 from eval.tasks.arguments import add_bucc_data, chosen_pairs
-from eval.tasks.mined_splits import MinedSplit, mine_split
-from miner.fdr import TAIL, AddedPairs, Null, mine_added, threshold_at
-from miner.knn.core.rescore import unit_rows
-from miner.knn.exact import search_unit_rows
-from miner.mining import mine
+from eval.tasks.mined_splits import MinedSplit, likely_score, mine_split
+from miner.arrays import JudgedPairs
+from miner.judge.model import load_judge
+from miner.judge.prior import count_kept
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from encoder import Encoder
-    from miner.arrays import Neighbours, Pairs
-
-    Matrix = NDArray[np.float32]
-    FloatArray = NDArray[np.float64]
-
 WANTED = (0.01, 0.05, 0.1, 0.2)
-K = 4
-RESAMPLES = 200
-TABLE = Table(
-    "pair",
-    [
-        *("wanted", "95% interval", "true FDR", "pairs", "recall", "by planted", "FDR by planted"),
-        *("F1", "best F1", "its recall"),
-    ],
-)
+LIKELY = "likely"  # the rule of a run without --fdr
+BINS = 10
+TABLE = Table("pair", ["wanted", "true FDR", "expected", "pairs", "recall", "F1"])
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChosenThreshold:
-    """A threshold for a wanted FDR, what was estimated of it and what gold says.
+class Kept:
+    """What a run keeps for a wanted share of wrong pairs, or None for those likely right.
 
-    ``interval`` is that of the estimated FDR at the threshold, from resampled decoys;
-    ``recall`` is estimated from planted pairs, ``planted_fdr`` too: 1 less the share of pairs that
-    a recall of so many true pairs explains.
+    ``expected`` is the share of wrong ones by the probabilities, ``score`` what gold says.
     """
 
-    wanted: float
-    interval: Interval
-    recall: float
-    planted_fdr: float
+    wanted: float | None
+    expected: float
     score: BuccScore
+
+    def row(self, name: str) -> str:
+        """Return a line of the table."""
+        score = self.score
+        wanted = LIKELY if self.wanted is None else self.wanted
+        cells = score.fdr, self.expected, score.extracted, score.recall, score.f1
+        return TABLE.row(name, wanted, *cells)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
     parser.description = (
-        "Choose thresholds for 1, 5, 10 and 20% wrong pairs by decoys, without gold, and show what "
-        "gold says of them, beside the threshold with the best F1. With an encoder of words, do "
-        "the same with scores by words, by decoys and from the scores alone, and with margins by "
-        "the probabilities that scores by words give."
+        "Keep pairs as 'adit mine' does, by --fdr of 1, 5, 10 and 20% and without it, and show "
+        "which share of them gold says is wrong. Pairs of stories told twice that gold does not "
+        "list count as wrong."
     )
     add_bucc_data(parser)
-    add = parser.add_argument
-    add("--split", default="training", help="the split that is mined (default: training)")
-    add(
-        "--decoys",
-        default="sample",
-        metavar="SPLIT",
-        help="its sentences are the decoys, its gold pairs are planted; the two splits must share "
-        "no sentence (default: sample)",
-    )
+    parser.add_argument("--split", default="training", help="what is mined (default: training)")
 
 
 def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
-    """Choose and judge thresholds for every pair."""
-    splits = args.split, args.decoys
+    """Keep and judge the pairs of every language pair."""
     names = chosen_pairs(args)
-    data = {name: [load_bucc(args.directory, name, split) for split in splits] for name in names}
+    data = {name: load_bucc(args.directory, name, args.split) for name in names}
     encoder = load_encoder(args.encoder)
     show(TABLE.header)
-    thresholds: list[list[ChosenThreshold]] = []
-    by_words: list[list[fdr_by_words.WordThreshold]] = []
-    word_lines: list[str] = []
     record: Record = {}
-    for name, (real, other) in data.items():
-        vectors = [
-            (encoded(encoder, split.source.texts), encoded(encoder, split.target.texts))
-            for split in (real, other)
-        ]
-        lists = search_unit_rows(*vectors[0], k=K)
-        decoys = decoy_pairs(vectors[0], vectors[1], lists)
-        mined, chosen = _measure(real, other, encoder, vectors[0], decoys)
-        best = best_score(mined.judgements)
-        for one in chosen:
-            show(_row(name, one, best))
-        thresholds.append(chosen)
+    kept: list[list[Kept]] = []
+    for name, split in data.items():
+        mined = mine_split(split, encoder=encoder, judged=True)
+        kept.append(measure(mined))
+        for one in kept[-1]:
+            show(one.row(name))
         record[name] = {
-            "thresholds": [_record(one) for one in chosen],
-            "best": score_record(best),
+            "kept": [
+                {"wanted": one.wanted, "expected": one.expected, **score_record(one.score)}
+                for one in kept[-1]
+            ],
+            "reliability": reliability(mined),
         }
-        if isinstance(encoder, WordEncoder):
-            words, best = fdr_by_words.measure(
-                real,
-                other,
-                encoder=encoder,
-                mine=_mine,
-                decoys=decoys,
-                lists=lists,
-                wanted=WANTED,
-            )
-            by_words.append(words)
-            word_lines += [fdr_by_words.row(name, one, best) for one in words]
-            record[name]["by words"] = {
-                "thresholds": [one.record() for one in words],
-                "best": score_record(best),
-            }
-    for wanted, together in zip(WANTED, zip(*thresholds, strict=True), strict=True):
-        rates = [one.score.fdr for one in together]
-        recall = float(np.mean([one.score.recall for one in together]))
-        show(TABLE.row("mean", wanted, None, float(np.mean(rates)), None, recall))
-        show(TABLE.row("highest", wanted, None, max(rates)))
-    if by_words:
-        for line in (fdr_by_words.TABLE.header, *word_lines, *fdr_by_words.summary(by_words)):
-            show(line)
-    files = [file for both in data.values() for split in both for file in split.files.all]
+    for line in summary(kept):
+        show(line)
+    files = [file for split in data.values() for file in split.files.all]
     signed = signature(
         "fdr",
         pairs=",".join(names),
         split=args.split,
-        decoys=args.decoys,
         sha256=fingerprint(*files),
         encoder=encoder.name,
-        k=K,
-        margin="ratio",
-        tail=TAIL,
+        judge=load_judge().name,
     )
     show(signed)
     return {"task": "fdr", "pairs": record, "signature": signed}
 
 
-def _row(name: str, chosen: ChosenThreshold, best: BuccScore) -> str:
-    score = chosen.score
-    return TABLE.row(
-        *(name, chosen.wanted, chosen.interval, score.fdr, score.extracted),
-        *(score.recall, chosen.recall, chosen.planted_fdr),
-        *(score.f1, best.f1, best.recall),
-    )
+def measure(mined: MinedSplit, wanted: Sequence[float] = WANTED) -> list[Kept]:
+    """Keep pairs of a judged split for each wanted share, then the likely ones."""
+    assert isinstance(mined.pairs, JudgedPairs)
+    scores, wrong = mined.pairs.score, 1 - mined.pairs.probability
+    found = []
+    for rate in wanted:
+        kept = count_kept(scores, wrong, "fdr", rate)
+        threshold = float(np.nextafter(scores[kept - 1], -np.inf)) if kept else np.inf
+        score = score_at(mined.judgements, threshold)
+        found.append(Kept(wanted=rate, expected=_mean(wrong[:kept]), score=score))
+    likely = likely_score(mined)
+    expected = _mean(wrong[scores > likely.threshold])
+    return [*found, Kept(wanted=None, expected=expected, score=likely)]
 
 
-def _record(chosen: ChosenThreshold) -> Record:
-    return {
-        "wanted": chosen.wanted,
-        "interval": chosen.interval,
-        "fdr": chosen.score.fdr,
-        "planted_recall": chosen.recall,
-        "planted_fdr": chosen.planted_fdr,
-        **score_record(chosen.score),
-    }
+def _mean(values: NDArray[np.float64]) -> float:
+    return float(values.mean()) if len(values) else 0.0
 
 
-def encoded(encoder: Encoder, texts: Sequence[str]) -> Matrix:
-    """Unit rows of some sentences."""
-    return unit_rows(encoder.encode(texts))
-
-
-def _mine(source: Matrix, target: Matrix) -> Pairs:
-    return mine(source, target, k=K)
-
-
-def _measure(
-    real: BuccSplit,
-    other: BuccSplit,
-    encoder: Encoder,
-    own: tuple[Matrix, Matrix],
-    decoys: Sequence[AddedPairs],
-) -> tuple[MinedSplit, list[ChosenThreshold]]:
-    mined = mine_split(real, encoder=encoder, mine=_mine)
-    source = dict(zip(other.source.ids, other.source.texts, strict=True))
-    target = dict(zip(other.target.ids, other.target.texts, strict=True))
-    known = sorted(other.gold)
-    planted = planted_scores(
-        own,
-        (
-            encoded(encoder, [source[one] for one, _ in known]),
-            encoded(encoder, [target[one] for _, one in known]),
-        ),
-    )
-    scores = np.concatenate([pairs.scores for pairs in decoys])
-    return mined, [choose(mined, scores, planted, fdr=wanted) for wanted in WANTED]
-
-
-def decoy_pairs(
-    real: tuple[Matrix, Matrix],
-    decoys: tuple[Matrix, Matrix],
-    lists: tuple[Neighbours, Neighbours],
-) -> list[AddedPairs]:
-    """Mine for decoys of either side, source first, among the real sentences of the other.
-
-    All are unit rows; the real ones, whose ``lists`` are of K neighbours, are mined as
-    ``miner.mining.mine`` does by default.
-    """
-    forward, backward = lists
-    pairs = _mine(*real)
-    mined = []
-    for queries, base, others, rows in (
-        (decoys[0], real[1], backward, pairs.target),
-        (decoys[1], real[0], forward, pairs.source),
-    ):
-        taken = np.full(len(base), -np.inf)
-        taken[rows] = pairs.score
-        found, _ = search_unit_rows(queries, base, k=K)
-        mined.append(mine_added(found, others, taken))
-    return mined
-
-
-def planted_scores(real: tuple[Matrix, Matrix], planted: tuple[Matrix, Matrix]) -> FloatArray:
-    """Mine planted pairs, row i of both sides, with the real sentences.
-
-    Returns the score of each, ascending, -inf where it is not mined: float64 (planted pairs,).
-    """
-    both = (np.concatenate([own, more]) for own, more in zip(real, planted, strict=True))
-    pairs = _mine(*both)
-    row = pairs.source - len(real[0])
-    right = (row >= 0) & (row == pairs.target - len(real[1]))
-    scores = np.full(len(planted[0]), -np.inf)
-    scores[row[right]] = pairs.score[right]
-    return np.sort(scores)
-
-
-def choose(
-    mined: MinedSplit, decoys: FloatArray, planted: FloatArray, *, fdr: float
-) -> ChosenThreshold:
-    """Choose the threshold for a wanted FDR by decoys; judge it by planted pairs and by gold."""
-    scores = mined.judgements.scores
-    threshold = threshold_at(scores, Null.fitted(decoys), fdr=fdr)
-    score = score_at(mined.judgements, threshold)
-    recall = float((planted > threshold).mean())
-    return ChosenThreshold(
-        wanted=fdr,
-        interval=_interval(decoys, threshold, pairs=len(scores), kept=score.extracted),
-        recall=recall,
-        planted_fdr=1 - min(1.0, _true_pairs(scores, planted) * recall / max(1, score.extracted)),
-        score=score,
-    )
-
-
-def _interval(decoys: FloatArray, threshold: float, *, pairs: int, kept: int) -> Interval:
-    random = np.random.default_rng(RESAMPLES)
-    thresholds = np.array([threshold])
-    rates = [
-        float(Null.fitted(random.choice(decoys, len(decoys))).above(thresholds)[0]) * pairs
-        for _ in range(RESAMPLES)
+def reliability(mined: MinedSplit) -> list[tuple[float, float, int]]:
+    """Return for each tenth of probability: its mean, the share of right pairs, and the pairs."""
+    assert isinstance(mined.pairs, JudgedPairs)
+    likely, right = mined.pairs.probability, mined.judgements.correct
+    tenth = np.minimum((likely * BINS).astype(np.int64), BINS - 1)
+    return [
+        (float(likely[own].mean()), float(right[own].mean()), int(own.sum()))
+        for number in range(BINS)
+        if (own := tenth == number).any()
     ]
-    low, high = interval(np.array(rates) / max(1, kept))
-    return min(1.0, low), min(1.0, high)
 
 
-def _true_pairs(scores: FloatArray, planted: FloatArray) -> float:
-    """Estimate how many true pairs there are, found or not, by the planted ones.
-
-    Above the median of the planted scores nearly all pairs are right, and half of the planted ones
-    are there: so half of the true ones are.
-    """
-    middle = planted[len(planted) // 2]
-    return float((scores > middle).sum() / (planted > middle).mean())
+def summary(kept: Sequence[Sequence[Kept]]) -> list[str]:
+    """Lines of the table: for each wanted FDR the mean, the mean error and the highest."""
+    lines = []
+    for together in zip(*kept, strict=True):
+        wanted = together[0].wanted
+        rates = [one.score.fdr for one in together]
+        means = [
+            float(np.mean(column))
+            for column in zip(
+                *(
+                    (one.score.fdr, one.expected, one.score.recall, one.score.f1)
+                    for one in together
+                ),
+                strict=True,
+            )
+        ]
+        label = LIKELY if wanted is None else wanted
+        lines.append(TABLE.row("mean", label, *means[:2], None, *means[2:]))
+        if wanted is not None:
+            errors = [abs(rate - wanted) for rate in rates]
+            lines.append(TABLE.row("error", label, float(np.mean(errors))))
+        lines.append(TABLE.row("highest", label, max(rates)))
+    return lines

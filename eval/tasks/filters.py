@@ -1,69 +1,55 @@
-"""What filters and a second score do to F1, with thresholds chosen on another split."""
+"""What filters and the judge do to F1, with thresholds chosen on another split."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from encoder import load_encoder
-from encoder.words import WordEncoder, word_encoders
+from encoder.words import WordEncoder
 from eval.data.bucc import BuccSplit, load_bucc
 from eval.data.textfiles import fingerprint
 from eval.metrics.bucc import Candidates, judge, rank
 from eval.output import Record, Table, signature
 from eval.tasks.arguments import add_bucc_data, chosen_pairs
-from eval.tasks.mined_splits import MinedSplit, SplitResult, mine_split, mined_texts, tune_and_test
+from eval.tasks.mined_splits import MinedSplit, mine_split, mined_texts, tune_and_test
+from miner.choices import SCORES
 from miner.filters import FILTERS, Suspects, check_filters, occurrences, usual_ratio, usual_script
-from miner.knn.core.rescore import unit_rows
-from miner.knn.exact import search_unit_rows
-from miner.mining import mine
-from miner.rescoring import FEATURES, Rescorer, features
-from miner.word_match import align_texts, aligned_scores, usual_log_ratio
+from miner.judge.model import load_judge
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from encoder import Encoder
-    from miner.arrays import Pairs
 
     Mask = NDArray[np.bool_]
-    Scores = NDArray[np.float64]
-    Score = Callable[["Split"], Scores]
 
-K = 4
-MARGIN, MODEL, ALIGN = "margin", "model", "align"
+WORDS, MARGIN = SCORES
 # By name: the filters at work, and what scores.
 VARIANTS: Mapping[str, tuple[Sequence[str], str]] = {
-    "margin": ((), MARGIN),
+    MARGIN: ((), MARGIN),
     **{name: ((name,), MARGIN) for name in FILTERS},
-    "model": ((), MODEL),
-    "both": (("length",), MODEL),
-    "align": ((), ALIGN),
+    WORDS: ((), WORDS),
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Split:
-    """A mined split of P pairs, what each filter rejects, bool (P,), and what the model sees.
-
-    ``aligned``, float64 (P,), are the scores with words, where the encoder has words.
-    """
+    """A mined split of P pairs, and what each filter rejects, bool (P,)."""
 
     mined: MinedSplit
     rejected: Mapping[str, Mask]
-    features: Scores
-    aligned: Scores | None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
     parser.description = (
         "F1 with thresholds chosen on one split and applied to another: of the margin, of it "
-        "without what each filter rejects, and of a logistic model trained on the first."
+        "without what each filter rejects, and of the judge's score."
     )
     add_bucc_data(parser)
     add = parser.add_argument
@@ -72,21 +58,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
-    """Measure every variant on all pairs; all splits of ``args.tune`` together train the model."""
+    """Measure every variant on all pairs."""
     names = chosen_pairs(args)
     for name in names:
         check_filters(tuple(FILTERS), _languages(name))
     parts = args.tune, args.test
     data = {name: [load_bucc(args.directory, name, part) for part in parts] for name in names}
     encoder = load_encoder(args.encoder)
-    splits = [[_mined(part, encoder) for part in both] for both in data.values()]
+    splits = {
+        score: [
+            [_mined(both[place], encoder, judged=score == WORDS) for both in data.values()]
+            for place in range(len(parts))
+        ]
+        for score in (SCORES if isinstance(encoder, WordEncoder) else (MARGIN,))
+    }
     table = Table("rule", [*names, "mean F1", "best F1", "rejected", "right"])
     show(table.header)
     rules: Record = {}
     for variant, (filters, scoring) in VARIANTS.items():
-        if scoring == ALIGN and not isinstance(encoder, WordEncoder):
+        if scoring not in splits:
             continue
-        rules[variant] = measured = _measured(names, splits, filters, scoring)
+        rules[variant] = measured = _measured(names, splits[scoring], filters)
         show(table.row(variant, *measured["f1"].values(), *list(measured.values())[2:]))
     files = (file for both in data.values() for split in both for file in split.files.all)
     signed = signature(
@@ -96,9 +88,7 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
         test=args.test,
         sha256=fingerprint(*files),
         encoder=encoder.name,
-        k=K,
-        margin="ratio",
-        features=",".join(FEATURES),
+        judge=load_judge().name,
     )
     show(signed)
     return {"task": "filters", "rules": rules, "signature": signed}
@@ -109,35 +99,23 @@ def _languages(pair: str) -> tuple[str, str]:
     return source, target
 
 
-def _mined(data: BuccSplit, encoder: Encoder) -> Split:
-    lists: list[NDArray[np.int64]] = []
-
-    def mine_and_count(source: NDArray[np.float32], target: NDArray[np.float32]) -> Pairs:
-        pairs = mine(source, target, k=K)
-        forward, backward = search_unit_rows(unit_rows(source), unit_rows(target), k=K)
-        lists.append(occurrences(backward.ids, len(source))[pairs.source])
-        lists.append(occurrences(forward.ids, len(target))[pairs.target])
-        return pairs
-
-    mined = mine_split(data, encoder=encoder, mine=mine_and_count)
+def _mined(data: BuccSplit, encoder: Encoder, *, judged: bool) -> Split:
+    mined = mine_split(data, encoder=encoder, judged=judged)
+    forward, backward = mined.mined.lists
     source, target = mined_texts(mined)
     suspects = Suspects(
         source=source,
         target=target,
         ratio=usual_ratio(source, target),
-        lists=lists,
+        lists=[
+            occurrences(backward.ids, len(forward))[mined.pairs.source],
+            occurrences(forward.ids, len(backward))[mined.pairs.target],
+        ],
         languages=_languages(data.pair),
         scripts=(usual_script(source), usual_script(target)),
     )
-    aligned = None
-    if isinstance(encoder, WordEncoder):
-        found = align_texts(word_encoders(encoder, _languages(data.pair)), source, target)
-        aligned = aligned_scores(mined.pairs.score, found, usual=usual_log_ratio(found))
     return Split(
-        mined=mined,
-        rejected={name: rejects(suspects) for name, rejects in FILTERS.items()},
-        features=features(mined.pairs, suspects),
-        aligned=aligned,
+        mined=mined, rejected={name: rejects(suspects) for name, rejects in FILTERS.items()}
     )
 
 
@@ -145,16 +123,18 @@ def _measured(
     names: Sequence[str],
     splits: Sequence[Sequence[Split]],
     filters: Sequence[str],
-    scoring: str,
 ) -> Record:
     """Measure a variant: F1 of each pair with the other split's threshold, and with the best.
 
     Of the tested splits, ``rejected`` counts the mined pairs that filters reject, and ``right``
     those of them that gold says are right.
     """
-    score = _scoring([tune for tune, _ in splits], filters, scoring)
-    results = [_result(tune, test, filters, score) for tune, test in splits]
-    rejected = [(_rejected(test, filters), test.mined.judgements.correct) for _, test in splits]
+    results = [
+        tune_and_test(*(_kept(split, filters) for split in both))[1]
+        for both in zip(*splits, strict=True)
+    ]
+    tested = splits[1]
+    rejected = [(_rejected(test, filters), test.mined.judgements.correct) for test in tested]
     return {
         "f1": {name: one.score.f1 for name, one in zip(names, results, strict=True)},
         "oracle_f1": {name: one.oracle.f1 for name, one in zip(names, results, strict=True)},
@@ -165,44 +145,19 @@ def _measured(
     }
 
 
-def _scoring(tuned: Sequence[Split], filters: Sequence[str], scoring: str) -> Score:
-    """Return the score of a split's pairs; a model is trained on the splits tuned on."""
-    if scoring == MODEL:
-        model = _trained(tuned, filters)
-        return lambda split: model.scores(split.features)
-    if scoring == ALIGN:
-        return lambda split: cast("Scores", split.aligned)
-    return lambda split: split.mined.ranked.scores
-
-
-def _result(tune: Split, test: Split, filters: Sequence[str], score: Score) -> SplitResult:
-    """Score the tested split with the threshold of the other one."""
-    return tune_and_test(*(_judged(split, filters, score) for split in (tune, test)))[1]
-
-
 def _rejected(split: Split, filters: Sequence[str]) -> Mask:
-    rejected = np.zeros(len(split.features), dtype=np.bool_)
+    rejected = np.zeros(len(split.mined.pairs), dtype=np.bool_)
     for name in filters:
         rejected |= split.rejected[name]
     return rejected
 
 
-def _trained(splits: Sequence[Split], filters: Sequence[str]) -> Rescorer:
-    kept = [~_rejected(split, filters) for split in splits]
-    return Rescorer.trained(
-        np.concatenate([one.features[some] for one, some in zip(splits, kept, strict=True)]),
-        np.concatenate(
-            [one.mined.judgements.correct[some] for one, some in zip(splits, kept, strict=True)]
-        ),
-    )
-
-
-def _judged(split: Split, filters: Sequence[str], score: Score) -> MinedSplit:
-    mined, scores = split.mined, score(split)
+def _kept(split: Split, filters: Sequence[str]) -> MinedSplit:
+    mined = split.mined
     kept = np.flatnonzero(~_rejected(split, filters))
     ranked = rank(
         Candidates(
-            scores=scores[kept],
+            scores=mined.ranked.scores[kept],
             sources=[mined.ranked.sources[place] for place in kept.tolist()],
             targets=[mined.ranked.targets[place] for place in kept.tolist()],
         )

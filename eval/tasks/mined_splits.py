@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from encoder.words import word_encoders
 from eval.data.bucc import BuccSplit
 from eval.data.sentences import Sentences, text_key
+from eval.judge.mined import Mined, mine_texts
 from eval.metrics.bootstrap import resampled
 from eval.metrics.bucc import (
     BuccScore,
@@ -24,8 +25,9 @@ from eval.metrics.bucc import (
     rank,
     score_at,
 )
-from miner.selection import order_best_first
-from miner.word_match import WordMaker, align_texts, aligned_scores, usual_log_ratio
+from miner.arrays import JudgedPairs
+from miner.judge.prior import LIKELY
+from miner.storage.layout import SIDES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,9 +35,6 @@ if TYPE_CHECKING:
     from encoder import Encoder
     from eval.metrics.bucc import Ids
     from miner.arrays import Pairs
-
-    Vectors = NDArray[np.float32]
-    Mine = Callable[[Vectors, Vectors], Pairs]
 
 DEFAULT_TUNE = "training"
 DEFAULT_TEST = "sample"
@@ -49,6 +48,7 @@ class MinedSplit:
     """
 
     data: BuccSplit
+    mined: Mined
     pairs: Pairs
     ranked: Candidates
     judgements: Judgements
@@ -62,6 +62,12 @@ class SplitResult:
     mined: MinedSplit
     score: BuccScore
     oracle: BuccScore
+
+    @property
+    def likely_f1(self) -> float | None:
+        """F1 of the pairs that are more likely right than wrong; None where that is not known."""
+        known = isinstance(self.mined.pairs, JudgedPairs)
+        return likely_score(self.mined).f1 if known else None
 
     @cached_property
     def f1_samples(self) -> NDArray[np.float64]:
@@ -85,41 +91,41 @@ class SplitResult:
         return units
 
 
-def mine_split(data: BuccSplit, *, encoder: Encoder, mine: Mine, align: bool = False) -> MinedSplit:
+def mine_split(
+    data: BuccSplit,
+    *,
+    encoder: Encoder,
+    k: int = 4,
+    margin: str = "ratio",
+    retrieval: str = "max",
+    judged: bool = False,
+) -> MinedSplit:
     """Encode both sides, mine them, and hold the pairs against gold.
 
     Repeated sentences are mined once and stand for all their ids. Sentences that the encoder has
-    no vector for are not mined; their gold pairs count as missed. With ``align`` the pairs are
-    scored by their words, too, as ``mine-corpus --align`` does.
+    no vector for are not mined; their gold pairs count as missed. If ``judged``, the pairs have the
+    judge's scores and probabilities, as ``adit mine`` gives them.
 
     Raises:
         ValueError: no sentence of a side has a vector, or words have none.
     """
     start = time.perf_counter()
-    what = f"{data.pair} {data.split}"
+    names = [side.ids_by_text() for side in (data.source, data.target)]
+    texts = list(names[0]), list(names[1])
     languages = data.pair.partition("-")[::2]
-    encoder = encoder.for_languages(languages)
-    encoders = [encoder.for_language(language) for language in languages]
-    source_ids, source = _encode_side(data.source, encoders[0], f"{what} source")
-    target_ids, target = _encode_side(data.target, encoders[1], f"{what} target")
-    pairs = mine(source, target)
-    if align:
-        pairs = _aligned(
-            pairs,
-            _texts(data.source, [source_ids[row] for row in pairs.source.tolist()]),
-            _texts(data.target, [target_ids[row] for row in pairs.target.tolist()]),
-            encoders=word_encoders(encoder, languages),
-        )
+    mined = mine_texts(texts, encoder, languages, k=k, margin=margin, retrieval=retrieval)
+    for side, kept in zip(SIDES, mined.texts, strict=True):
+        if not kept:
+            what = f"{data.pair} {data.split} {side}"
+            raise ValueError(f"{what}: the encoder {encoder.name} has no vector for any sentence")
+    pairs = mined.judged() if judged else mined.pairs
     seconds = time.perf_counter() - start
-    ranked = rank(
-        Candidates(
-            scores=pairs.score,
-            sources=[source_ids[row] for row in pairs.source.tolist()],
-            targets=[target_ids[row] for row in pairs.target.tolist()],
-        )
-    )
+    rows = zip((pairs.source, pairs.target), mined.texts, names, strict=True)
+    sources, targets = ([of[kept[row]] for row in own.tolist()] for own, kept, of in rows)
+    ranked = rank(Candidates(scores=pairs.score, sources=sources, targets=targets))
     return MinedSplit(
         data=data,
+        mined=mined,
         pairs=pairs,
         ranked=ranked,
         judgements=judge(ranked, data.gold),
@@ -127,17 +133,11 @@ def mine_split(data: BuccSplit, *, encoder: Encoder, mine: Mine, align: bool = F
     )
 
 
-def _aligned(
-    pairs: Pairs,
-    source: Sequence[str],
-    target: Sequence[str],
-    *,
-    encoders: Sequence[WordMaker],
-) -> Pairs:
-    found = align_texts(encoders, source, target)
-    scores = aligned_scores(pairs.score, found, usual=usual_log_ratio(found))
-    rescored = replace(pairs, score=scores)
-    return rescored.take(order_best_first(rescored))
+def likely_score(split: MinedSplit) -> BuccScore:
+    """Score the pairs of a judged split that are more likely right than wrong."""
+    assert isinstance(split.pairs, JudgedPairs)
+    kept = split.pairs.score[split.pairs.probability >= LIKELY]
+    return score_at(split.judgements, math.nextafter(kept.min(initial=math.inf), -math.inf))
 
 
 def tune_and_test(tune: MinedSplit, test: MinedSplit) -> tuple[SplitResult, SplitResult]:
@@ -207,14 +207,3 @@ def extracted_ids(result: SplitResult) -> str:
     """Return the pairs above the threshold as the BUCC tasks want them: ids, tab between."""
     pairs = extracted_pairs(result.mined.ranked, result.score.threshold)
     return "".join(f"{source}\t{target}\n" for source, target in pairs)
-
-
-def _encode_side(sentences: Sentences, encoder: Encoder, what: str) -> tuple[list[Ids], Vectors]:
-    """Return ids and vectors of the distinct sentences that have a vector."""
-    ids_by_text = sentences.ids_by_text()
-    vectors = encoder.encode(list(ids_by_text))
-    rows = np.flatnonzero(np.any(vectors, axis=1))
-    if not len(rows):
-        raise ValueError(f"{what}: the encoder {encoder.name} has no vector for any sentence")
-    ids = list(ids_by_text.values())
-    return [ids[row] for row in rows.tolist()], vectors[rows]

@@ -1,4 +1,4 @@
-"""What each filter removes of parallel text, and of noise made of it: no encoder is asked."""
+"""What each filter and the judge remove of parallel text, and of noise made of it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ from pathlib import Path
 
 import numpy as np
 
+from encoder import load_encoder
+from encoder.words import word_encoders
 from eval.data.aligned import english_of, load_aligned
 from eval.data.noise import Sides, noises
 from eval.data.textfiles import fingerprint
 from eval.output import Record, Table, signature
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
 from miner.filters import FILTERS, Suspects, check_filters, usual_ratio, usual_script
+from miner.judge.features import Usual, features, read_texts
+from miner.judge.model import load_judge
 
 MEASURED = tuple(name for name in FILTERS if name != "hub")  # which takes neighbours
-CLEAN = "clean"
+CLEAN, JUDGE = "clean", "judge"
 FOREIGN = ("es", "ru")  # a target in these is noise, but for pairs that have the language
 
 
@@ -24,7 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
     parser.description = (
         "Show which share of parallel sentences each filter of 'adit mine --filters' removes, and "
-        "which share of each kind of noise that is made of them. The encoder is not used."
+        "which share of each kind of noise that is made of them; and what the judge finds likelier "
+        "wrong than right where half is noise, by words of the bundled encoder and no neighbours."
     )
     add_directory(parser, holds="xx.txt for each language, with Spanish, Russian and English")
     add_languages(parser, named="languages to pair with English")
@@ -52,7 +57,9 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
         for line in _table("mean", record["mean"]):
             show(line)
     files: list[Path] = list(data.files.values())
-    signed = signature("noise", lang=",".join(languages), sha256=fingerprint(*files))
+    signed = signature(
+        "noise", lang=",".join(languages), judge=load_judge().name, sha256=fingerprint(*files)
+    )
     show(signed)
     return {"task": "noise", "removed": record, "signature": signed}
 
@@ -60,13 +67,15 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
 def removed(
     clean: Sides, foreign: Mapping[str, Sequence[str]], *, languages: tuple[str, str]
 ) -> dict[str, dict[str, float]]:
-    """Return for each filter, and for any of them, what it removes by kind of pairs.
+    """Return for each filter, any of them, and the judge what it removes by kind of pairs.
 
     What is usual is that of the clean pairs. ``clean`` is a kind, too: what is removed of it is
     lost.
     """
     ratio, scripts = usual_ratio(*clean), (usual_script(clean[0]), usual_script(clean[1]))
-    shares: dict[str, dict[str, float]] = {name: {} for name in (*MEASURED, "any")}
+    shares: dict[str, dict[str, float]] = {name: {} for name in (*MEASURED, "any", JUDGE)}
+    makers = word_encoders(load_encoder(), languages)
+    usual = Usual.of(read_texts(makers, *clean))
     for kind, (source, target) in {CLEAN: clean, **noises(*clean, foreign)}.items():
         if not source:
             continue
@@ -77,6 +86,8 @@ def removed(
         for name, mask in masks.items():
             shares[name][kind] = float(mask.mean())
         shares["any"][kind] = float(np.any(list(masks.values()), axis=0).mean())
+        seen = features(read_texts(makers, source, target), None, usual)
+        shares[JUDGE][kind] = float((load_judge().scores(seen) < 0).mean())
     return shares
 
 

@@ -14,7 +14,6 @@ from eval.data.tatoeba import load_tatoeba, tatoeba_languages
 from eval.metrics.bucc import best_score
 from eval.tasks.mined_splits import choose_splits, mine_split
 from eval.tasks.tatoeba import language_errors
-from miner.mining import mine
 
 if TYPE_CHECKING:
     from encoder import Encoder
@@ -62,7 +61,7 @@ def bucc_f1(directory: Path, pairs: Collection[str]) -> Measure:
     ]
 
     def take(encoder: Encoder) -> Mapping[str, float]:
-        mined = [mine_split(split, encoder=encoder, mine=mine) for split in splits]
+        mined = [mine_split(split, encoder=encoder) for split in splits]
         return {one.data.pair: best_score(one.judgements).f1 for one in mined}
 
     return Measure(

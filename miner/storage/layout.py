@@ -11,10 +11,10 @@
     tiles/NNNNN-NNNNN/          SIDE.NNNNN.ids.npy and .cosines.npy of each shard in the tile
     beads/NNNNN/                beads.parquet (--alignment monotone)
     neighbours/SIDE/NNNNN/      SIDE.ids.npy and SIDE.cosines.npy
-    pairs/ aligned/ rated/ filtered/ distinct/   pairs.parquet; rejected.parquet, where filters are
+    pairs/ judged/ kept/ filtered/ distinct/   pairs.parquet; rejected.parquet, where filters are
                                 used;
-                                merges.parquet (--alignment monotone)
-    left_out/                   scores.npy: what certain pairs' sentences have without each other
+                                merges.parquet (--alignment monotone);
+                                left_out.npy, what certain pairs' sentences have without each other
     rejected/SIDE.parquet       what was left out of a side
     progress/                   what the run has done so far
     run.json                    counts of everything, and the options
@@ -44,7 +44,7 @@ CORPUS, DOCUMENT = SCOPES = ("corpus", "document")
 ARTEFACTS = (
     *("split", "sentences", "embeddings", "documents", "indexes", "tiles", "neighbours"),
     "beads",
-    *("pairs", "aligned", "left_out", "rated", "filtered", "distinct"),
+    *("pairs", "judged", "kept", "filtered", "distinct"),
     "languages",
 )
 MINED = "mined"
@@ -56,7 +56,7 @@ ROWS, VECTORS, DROPPED = "rows.npy", "vectors.npy", "dropped.parquet"
 CENTROIDS, CELLS = "centroids.npy", "cells.npy"
 TRAINED, FILLED = "trained.faiss", "index.faiss"
 PAIRS = "pairs.parquet"
-LEFT_OUT = "scores.npy"
+LEFT_OUT = "left_out.npy"
 BEADS, MERGES = "beads.parquet", "merges.parquet"
 DOCUMENT_SIZES, DOCUMENT_SUMS, DOCUMENT_PAIRS = "documents.parquet", "sums.npy", "pairs.tsv"
 
@@ -177,19 +177,14 @@ class WorkFolder:
         return self.root / "pairs"
 
     @property
-    def aligned(self) -> Place:
-        """The artefact of the pairs as their words score them."""
-        return self.root / "aligned"
+    def judged(self) -> Place:
+        """The artefact of the pairs as the judge scores them."""
+        return self.root / "judged"
 
     @property
-    def left_out(self) -> Place:
-        """The artefact of what certain pairs' sentences would have without each other."""
-        return self.root / "left_out"
-
-    @property
-    def rated(self) -> Place:
-        """Return the artefact of the pairs that keep to a share of wrong ones."""
-        return self.root / "rated"
+    def kept(self) -> Place:
+        """The artefact of the pairs that are likely enough to be right."""
+        return self.root / "kept"
 
     @property
     def filtered(self) -> Place:

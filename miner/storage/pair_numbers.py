@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from miner.arrays import AlignedPairs, Direction, Pairs
+from miner.arrays import Direction, JudgedPairs, Pairs
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -16,26 +16,17 @@ if TYPE_CHECKING:
 _DIRECTIONS = ("", *(direction.name.lower() for direction in Direction))
 
 
-def aligned_fields() -> dict[str, pa.DataType]:
-    """Return what stands after the score of aligned pairs, by name."""
-    import pyarrow as pa
-
-    return {
-        "margin": pa.float64(),
-        "coverage": pa.float64(),
-        "imbalance": pa.float64(),
-        "unmatched": pa.int32(),
-    }
+JUDGED = ("probability", "margin")  # what stands after the score of judged pairs
 
 
-def numbers_schema(*, aligned: bool = False) -> pa.Schema:
+def numbers_schema(*, judged: bool = False) -> pa.Schema:
     """Return the Arrow schema of the numbers of pairs."""
     import pyarrow as pa
 
     return pa.schema(
         {
             "score": pa.float64(),
-            **(aligned_fields() if aligned else {}),
+            **(dict.fromkeys(JUDGED, pa.float64()) if judged else {}),
             "source_row": pa.int64(),
             "target_row": pa.int64(),
             "cosine": pa.float32(),
@@ -51,24 +42,24 @@ def table_of(pairs: Pairs) -> pa.Table:
     """Return a table of ``numbers_schema`` with the pairs in their order."""
     import pyarrow as pa
 
-    aligned = isinstance(pairs, AlignedPairs)
+    judged = isinstance(pairs, JudgedPairs)
     columns = [
         pairs.score,
-        *([getattr(pairs, name) for name in aligned_fields()] if aligned else []),
+        *([getattr(pairs, name) for name in JUDGED] if judged else []),
         *(pairs.source, pairs.target, pairs.cosine),
         *(pairs.source_mean, pairs.target_mean, pairs.rank),
         pa.array(_DIRECTIONS).take(pa.array(pairs.direction)),
     ]
-    return pa.table(columns, schema=numbers_schema(aligned=aligned))
+    return pa.table(columns, schema=numbers_schema(judged=judged))
 
 
 def pairs_of(table: pa.Table) -> Pairs:
     """Return the pairs of a table that has the columns of ``numbers_schema``, in its order.
 
-    They are ``AlignedPairs`` where the table has what those have.
+    They are ``JudgedPairs`` where the table has what those have.
     """
     directions = [_DIRECTIONS.index(name) for name in table["direction"].to_pylist()]
-    kind = AlignedPairs if "margin" in table.schema.names else Pairs
+    kind = JudgedPairs if "margin" in table.schema.names else Pairs
     columns = {field.name: field.name for field in fields(kind)}
     columns |= {"source": "source_row", "target": "target_row"}
     numbers = {name: table[column].to_numpy() for name, column in columns.items()}

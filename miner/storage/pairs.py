@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
 from miner.storage.atomic import OutputError, atomic_file, check_writable
-from miner.storage.pair_numbers import aligned_fields
+from miner.storage.pair_numbers import JUDGED
 from miner.storage.places import AnyPath
 from miner.storage.writers import Origin, Output
 
@@ -21,13 +21,11 @@ if TYPE_CHECKING:
 __all__ = ["Origin", "Output", "OutputError", "check_output", "pairs_schema", "write_pairs"]
 
 
-def pairs_schema(
-    *, aligned: bool = False, rated: bool = False, merged: bool = False, reasons: bool = False
-) -> pa.Schema:
+def pairs_schema(*, judged: bool = False, merged: bool = False, reasons: bool = False) -> pa.Schema:
     """Return the Arrow schema of the pairs: the fields of JSON lines and Parquet, in this order.
 
-    Rated pairs have their ``probability``, aligned ones what their score is made of, merged ones
-    lists of ids and rows, those that filters rejected the ``reason``.
+    Judged pairs have their ``probability`` and ``margin``, merged ones lists of ids and rows, those
+    that filters rejected the ``reason``.
     """
     import pyarrow as pa
 
@@ -37,8 +35,7 @@ def pairs_schema(
     schema = pa.schema(
         {
             "score": pa.float64(),
-            **({"probability": pa.float64()} if rated else {}),
-            **(aligned_fields() if aligned else {}),
+            **(dict.fromkeys(JUDGED, pa.float64()) if judged else {}),
             f"source_id{plural}": own,
             f"target_id{plural}": own,
             "source_doc": pa.string(),
@@ -74,8 +71,7 @@ def write_pairs(
     batches: Batches,
     *,
     origin: Origin,
-    aligned: bool = False,
-    rated: bool = False,
+    judged: bool = False,
     merged: bool = False,
     reasons: bool = False,
 ) -> int:
@@ -97,7 +93,7 @@ def write_pairs(
             files = [
                 open_files.enter_context(_compressed(place, output.compression)) for place in places
             ]
-            schema = pairs_schema(aligned=aligned, rated=rated, merged=merged, reasons=reasons)
+            schema = pairs_schema(judged=judged, merged=merged, reasons=reasons)
             return output.format.load().write(files, batches, schema, origin)
 
 

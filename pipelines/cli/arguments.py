@@ -179,14 +179,14 @@ def _add_mining_options(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=default.threshold,
         metavar="T",
-        help="keep pairs that score above T (default: all)",
+        help="keep pairs that score above T (default: by their probability)",
     )
     add(
         "--score",
         choices=SCORES,
-        help="words: margin plus how well words and numbers match, separating translations from "
-        "same-topic sentences; margin: the margin alone, as in LASER (default: words where the "
-        "encoder has vectors of words and --margin is ratio)",
+        help="words: the judge's log likelihood ratio, from words, numbers, marks and neighbours; "
+        "margin: the margin alone, as in LASER (default: words where both languages have vectors "
+        "of words)",
     )
     add("--align", action="store_const", const="words", dest="score", help="same as --score words")
     add(
@@ -194,10 +194,10 @@ def _add_mining_options(parser: argparse.ArgumentParser) -> None:
         type=float,
         metavar="R",
         help="keep as many pairs as possible with an estimated share of at most R wrong, such as "
-        "0.05; estimated from the scores by words; an error where that is "
-        "impossible, as of parallel or unrelated texts (default: all)",
+        "0.05 (default: those that are more likely right than wrong)",
     )
-    add("--top", type=int, metavar="N", help="write the N best pairs (default: all)")
+    add("--all", action="store_true", help="write all pairs, with those that are likely wrong")
+    add("--top", type=int, metavar="N", help="write the N best of all pairs")
     add(
         "--filters",
         type=_names,

@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "score": ("score mined pairs against gold pairs", "eval.cli.bucc_score:bucc_score"),
     "evaluate": ("measure an encoder on data with known answers", "eval.cli.encoder:eval_encoder"),
     "train": ("train an encoder on parallel text", "pipelines.cli.train:train_encoder"),
+    "train-judge": ("train the judge of mined pairs", "eval.cli.judge:train_judge"),
     "map": (
         "make an encoder from text without translations",
         "pipelines.cli.map:map_languages_command",
@@ -43,11 +44,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "report": ("write a web page about a finished run", "eval.cli.runs:report"),
     "why": ("show why a pair was mined or not", "eval.cli.runs:why"),
     "calibrate": ("estimate without gold how many pairs are wrong", "eval.cli.runs:calibrate"),
-    "rescore": ("learn a second score from known pairs", "eval.cli.runs:rescore"),
 }
 
 # Those for the work folder of a run; mine-corpus has them, too, and the list of encoders.
-WORK_FOLDER_COMMANDS = ("status", "clean", "report", "why", "calibrate", "rescore")
+WORK_FOLDER_COMMANDS = ("status", "clean", "report", "why", "calibrate")
 MINING_COMMANDS = ("encoders", *WORK_FOLDER_COMMANDS)
 
 

@@ -32,7 +32,7 @@ from pipelines.resources.fitting import (
     measure_side,
 )
 from pipelines.resources.memory import show_size
-from pipelines.stages.align import decide_score
+from pipelines.stages.judge import decide_score
 from pipelines.stages.language import best_of_run, decide_languages
 from pipelines.stages.shard_groups import group_sizes
 

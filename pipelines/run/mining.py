@@ -22,7 +22,7 @@ from pipelines.run.executor import execute
 from pipelines.run.ledger import Ledger, begin, first_failure
 from pipelines.run.locking import sole_run
 from pipelines.run.steps import Step, sources_of_elements, steps_of
-from pipelines.stages.align import decide_score
+from pipelines.stages.judge import decide_score
 from pipelines.stages.language import best_of_run, decide_languages, remember_best
 
 logger = logging.getLogger(__name__)

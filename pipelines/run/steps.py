@@ -1,8 +1,8 @@
 """The mining graph, as data: the steps that lead from corpora to an output for each pair of them.
 
     corpora [-> split documents] -> read -> encode -> share [-> pair documents] -> train, fill
-            indexes -> all tiles -> search -> merge -> select (or align documents) -> align
-            -> rate -> filter -> drop near-copies -> summary -> export
+            indexes -> all tiles -> search -> merge -> select (or align documents) -> judge
+            -> keep -> filter -> drop near-copies -> summary -> export
 
 Elements are small references to sealed artefacts, never sentences or vectors, so next to nothing
 is moved. ``pipelines.run.executor`` interprets the steps in this process, ``pipelines.run.beam`` on
@@ -25,16 +25,16 @@ from pipelines.references import (
     FoundPart,
     Shard,
 )
-from pipelines.stages.align import align_pairs
 from pipelines.stages.encode import embed_shard
 from pipelines.stages.export import export_pairs
 from pipelines.stages.filter import filter_pairs
 from pipelines.stages.index import fill_index, prepare_sides, train_side
+from pipelines.stages.judge import judge_pairs
+from pipelines.stages.keep import keep_pairs
 from pipelines.stages.merge import find_neighbours
 from pipelines.stages.monotone import align_documents, cut_documents, select_beads
 from pipelines.stages.near_copies import drop_near_copies
 from pipelines.stages.pair import pair_documents, sum_documents
-from pipelines.stages.rate import rate_pairs
 from pipelines.stages.read import read_side
 from pipelines.stages.search import cut_tiles, search_tile
 from pipelines.stages.select import select_pairs
@@ -165,8 +165,8 @@ ALIGNING: tuple[Step, ...] = (
 )
 
 ENDING: tuple[Step, ...] = (
-    Each(stage=align_pairs),
-    Each(stage=rate_pairs),
+    Each(stage=judge_pairs),
+    Each(stage=keep_pairs),
     Each(stage=filter_pairs),
     Each(stage=drop_near_copies),
     Each(stage=write_summary),

@@ -40,8 +40,7 @@ def export_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     options = run.options
     about: dict[str, Any] = {
         "origin": options.origin,
-        "aligned": options.by_words,
-        "rated": options.fdr is not None,
+        "judged": options.by_words,
         "merged": options.is_monotone,
     }
     limit = options.top or MAX_PAIRS

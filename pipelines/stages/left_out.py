@@ -1,20 +1,18 @@
-"""What would be mined for sentences of certain pairs if their translations were not there."""
+"""What would be mined for sentences of likely pairs if their translations were not there."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from miner.arrays import Neighbours
-from miner.left_out import CERTAIN, best_left, certain_places, check_translated
-from miner.score_calibration import Calibration
-from miner.storage.artefacts import Draft, content_key, produce
-from miner.storage.layout import LEFT_OUT, PAIRS, SIDES, SOURCE, TARGET
-from miner.word_match import align_texts, aligned_scores
+from miner.judge.features import Near, Usual, features, read_texts
+from miner.judge.left_out import best_left
+from miner.judge.model import load_judge
+from miner.storage.layout import PAIRS, SIDES, SOURCE, TARGET
 from pipelines.context import RunContext
 from pipelines.references import ChosenPairs, ShardNeighbours
 from pipelines.stages.export import texts_of
@@ -26,46 +24,32 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
 
 
-def left_out_scores(run: RunContext, chosen: ChosenPairs, calibration: Calibration) -> FloatArray:
-    """Return the scores by words of what is mined without the partner (``miner.left_out``).
+def left_out_scores(
+    run: RunContext, chosen: ChosenPairs, likely: Mapping[str, Rows], usual: Usual
+) -> FloatArray:
+    """Return the judge's scores of what is mined without each other (``miner.judge.left_out``).
 
-    Seals ``left_out``. ``calibration`` says which pairs are certain. Monotone alignments choose
-    beads of sentences, not the best of a list, so there are none.
+    Monotone alignments choose beads of sentences, not the best of a list, so there are none.
+
+    Args:
+        run: the run.
+        chosen: its pairs, as they were chosen by margin.
+        likely: rows of both sides of pairs that are likely right.
+        usual: what is usual in the run.
     """
     if chosen.merges is not None:
         return np.empty(0)
-    key = content_key(
-        "left out",
-        pairs=chosen.pairs.files[PAIRS],
-        neighbours=[
-            sorted(artefact.files.items())
-            for found in chosen.shards
-            for artefact in found.neighbours.values()
-        ],
-        maker=run.words_name,
-    )
-
-    def write(draft: Draft) -> Mapping[str, Any]:
-        draft.array(LEFT_OUT, _scores(run, chosen, calibration))
-        return {}
-
-    scores: FloatArray = np.load(produce(run.folder.left_out, key=key, write=write).file(LEFT_OUT))
-    return scores
-
-
-def _scores(run: RunContext, chosen: ChosenPairs, calibration: Calibration) -> FloatArray:
-    certain = _certain(chosen, calibration)
-    check_translated(*_texts(chosen, certain))
-    words, parts = run.word_encoders(), []
+    parts = []
     for own, other in ((SOURCE, TARGET), (TARGET, SOURCE)):
-        lists = _lists(run, chosen.of_side(own), certain[own])
+        lists = _lists(run, chosen.of_side(own), likely[own])
         theirs = _means(run, chosen.of_side(other), lists.ids)
         taken = _taken(chosen, other, lists.ids)
-        mined = best_left(certain[other], lists, theirs, taken, margin=run.options.margin)
-        rows = {own: certain[own][mined.queries], other: mined.rows}
-        matches = align_texts(words, *_texts(chosen, rows))
-        usual = chosen.pairs.facts["usual_log_ratio"]
-        parts.append(aligned_scores(mined.scores, matches, usual=usual))
+        left = best_left(likely[other], lists, theirs, taken, margin=run.options.margin)
+        rows = {own: likely[own][left.queries], other: left.rows}
+        means = {own: left.own_mean, other: left.other_mean}
+        texts = read_texts(run.word_encoders(), *_texts(chosen, rows))
+        near = Near(left.cosine, means[SOURCE], means[TARGET])
+        parts.append(load_judge().scores(features(texts, near, usual)))
     return np.concatenate(parts)
 
 
@@ -75,29 +59,6 @@ def _texts(chosen: ChosenPairs, rows: Mapping[str, Rows]) -> list[list[str]]:
         texts_of([found.embedded.shard for found in chosen.of_side(side)], rows[side])
         for side in SIDES
     ]
-
-
-def _certain(chosen: ChosenPairs, calibration: Calibration) -> dict[str, Rows]:
-    """Return the rows on each side of some pairs that are as good as certain."""
-    likely, parts = [], []
-    for batch in _batches(chosen, "score", *map(_row, SIDES)):
-        probabilities = calibration.probability(batch["score"].to_numpy())
-        likely.append(probabilities[probabilities >= CERTAIN])
-        parts.append(batch.slice(0, len(likely[-1])))
-        if len(likely[-1]) < len(batch):
-            break  # the best come first
-    places = pa.array(certain_places(np.concatenate(likely)))
-    certain = pa.Table.from_batches(parts).take(places)
-    return {side: certain[_row(side)].to_numpy() for side in SIDES}
-
-
-def _batches(chosen: ChosenPairs, *columns: str) -> Iterator[pa.RecordBatch]:
-    with pq.ParquetFile(chosen.pairs.file(PAIRS)) as file:
-        yield from file.iter_batches(columns=list(columns))
-
-
-def _row(side: str) -> str:
-    return f"{side}_row"
 
 
 def _lists(run: RunContext, shards: Sequence[ShardNeighbours], rows: Rows) -> Neighbours:
@@ -134,9 +95,10 @@ def _taken(chosen: ChosenPairs, side: str, rows: Rows) -> FloatArray:
         return np.empty(rows.shape)
     distinct, places = np.unique(rows, return_inverse=True)
     best = np.full(len(distinct), -np.inf)
-    for batch in _batches(chosen, _row(side), "margin"):
-        mined = batch[_row(side)].to_numpy()
-        at = np.minimum(np.searchsorted(distinct, mined), len(distinct) - 1)
-        hits = distinct[at] == mined
-        np.maximum.at(best, at[hits], batch["margin"].to_numpy()[hits])
+    with pq.ParquetFile(chosen.pairs.file(PAIRS)) as file:
+        for batch in file.iter_batches(columns=[f"{side}_row", "score"]):
+            mined = batch[f"{side}_row"].to_numpy()
+            at = np.minimum(np.searchsorted(distinct, mined), len(distinct) - 1)
+            hits = distinct[at] == mined
+            np.maximum.at(best, at[hits], batch["score"].to_numpy()[hits])
     return best[places].reshape(rows.shape)

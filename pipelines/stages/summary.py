@@ -20,7 +20,6 @@ from pipelines.progress import counted
 from pipelines.references import ChosenPairs
 from pipelines.stages.encode import dropped
 from pipelines.stages.language import describe_language
-from pipelines.stages.rate import advise
 
 ALONE = "; most have no counterpart, and --scope corpus would compare their sentences, too"
 MIN_SHOWN = 0.05  # seconds
@@ -38,8 +37,6 @@ def write_summary(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     }
     if options.pairs_documents:
         summary["documents"] = open_artefact(run.folder.document_pairs).facts
-    if advice := advise(run, chosen):
-        summary["advice"] = advice
     if options.top is not None:
         summary["pairs"] = min(summary["pairs"], options.top)
     if options.threshold == -math.inf:  # which JSON cannot write
@@ -115,50 +112,38 @@ def describe_costs(seconds: Mapping[str, float], peak_bytes: int) -> str:
 
 
 def describe_estimates(summary: Mapping[str, Any]) -> list[str]:
-    """Say how many pairs are wrong, and the threshold that would leave few, where known."""
-    found = summary.get("fdr") or summary.get("advice")
-    if not found:
+    """Say how many of the pairs are likely wrong, and how many others were left out."""
+    if not (kept := summary.get("kept")):
         return []
-    if why := found.get("refused"):
-        return [f"wrong: {why.partition(':')[0]}"]
-    if not found["pairs"]:
-        return [f"wrong: no threshold has an estimated share of at most {found['wanted']:.1%}"]
-    if "fdr" in summary:
-        return [f"wrong: {_share(found)} of the {found['pairs']:,} pairs above the threshold"]
-    return [
-        f"wrong: most of those below {found['threshold']:.4f}; above it {_share(found)} of "
-        f"{found['pairs']:,} pairs"
-    ]
+    left_out = kept["judged"] - kept["pairs"]
+    if not kept["pairs"]:
+        return [f"wrong: none of {left_out:,} pairs is {_wanted(kept['by'])}"]
+    share = kept["wrong"] / kept["pairs"]
+    lines = [f"wrong: an estimated {share:.1%} of {kept['pairs']:,} pairs"]
+    if left_out:
+        lines.append(f"left out: {left_out:,} pairs that are not {_wanted(kept['by'])}")
+    return [*lines, *([f"beware: {kept['doubt']}"] if kept.get("doubt") else [])]
 
 
-def _share(estimate: Mapping[str, Any]) -> str:
-    low, high = estimate["interval"]
-    return f"an estimated {estimate['share']:.1%} (95% interval {low:.1%} to {high:.1%})"
+def _wanted(rule: str) -> str:
+    """Return what the pairs are that a rule keeps."""
+    return {
+        "probability": "more likely right than wrong; --all writes them, too",
+        "fdr": "among the best with so few wrong ones",
+        "threshold": "above the threshold",
+    }[rule]
 
 
 def next_steps(summary: Mapping[str, Any], work_dir: Place | None) -> str:
     """Return what a run's pairs do and do not say, and the commands that say more."""
-    options, advice = summary["options"], summary.get("advice", {})
     folder = "DIR" if work_dir is None else shlex.quote(str(work_dir))
     keep = "repeat with --work-dir DIR, then " if work_dir is None else ""
-    look = f"{keep}'adit report {folder} -o report.html' to look at them"
+    look = f"next: {keep}'adit report {folder} -o report.html' to look at them"
     if summary.get("pairs") == 0:
         return f"next: {_more_pairs(summary)}"
-    if options["fdr"] is not None:
-        return f"next: {look}"
-    if advice.get("pairs"):
-        return (
-            f"{_meaning(options)}\n"
-            f"next: add --fdr {advice['wanted']:g} to the command to keep those "
-            f"{advice['pairs']:,} pairs, each with its probability; {look}"
-        )
-    decoys = f"'adit calibrate {folder} --decoys-src FILE --fdr 0.05 -o good.jsonl'"
-    fdr = "add --fdr 0.05 to the command to keep pairs of which an estimated 5% are wrong, or "
-    return (
-        f"{_meaning(options)}; scores are not probabilities: the share of wrong pairs depends on "
-        f"the text\nnext: {look}; {'' if advice else fdr}{decoys} to estimate it by sentences "
-        "without a translation"
-    )
+    if summary.get("kept"):
+        return look
+    return f"{_meaning(summary['options'])}; margins are not probabilities\n{look}"
 
 
 def _meaning(options: Mapping[str, Any]) -> str:
@@ -173,11 +158,13 @@ def _more_pairs(summary: Mapping[str, Any]) -> str:
     """Return what to do where no pair was written."""
     options = summary["options"]
     if options["fdr"] is not None:
-        return "leave out --fdr to see all pairs, or allow a larger share"
+        return "allow a larger share, or leave out --fdr"
     if summary.get("filters"):
         return "leave out --filters to see what they reject"
     if options["threshold"] is not None:
         return "lower --threshold, or leave it out"
+    if summary.get("kept", {}).get("judged"):
+        return "add --all to see the pairs that are likely wrong"
     return "check that both corpora are what the encoder covers ('adit encoders')"
 
 

@@ -26,17 +26,17 @@ def read_summaries(job: Job) -> dict[str, dict[str, Any]]:
 def write_table(path: Place, summaries: Summaries) -> None:
     """Write a line for each pair: sentences of both sides, candidates, pairs, threshold, wrong.
 
-    The last two are the threshold for a share of wrong pairs, and the estimate of it above; empty
-    where they were not asked for, or cannot be estimated.
+    The last two are the score above which pairs were kept, and the estimated share of wrong ones
+    among them; empty where pairs are scored by margin alone.
     """
     lines = ["\t".join(COLUMNS)]
     for pair, summary in summaries.items():
-        estimate = summary.get("fdr") or summary.get("advice") or {}
-        known = {} if "refused" in estimate else estimate
+        kept = summary.get("kept", {})
+        wrong = kept["wrong"] / kept["pairs"] if kept.get("pairs") else None
         cells = [
             *(summary[side]["searched"] for side in SIDES),
             *(summary[name] for name in ("candidates", "pairs")),
-            *(known.get(name) for name in ("threshold", "share")),
+            *(kept.get("threshold"), wrong),
         ]
         lines.append("\t".join([pair, *("" if cell is None else str(cell) for cell in cells)]))
     with atomic_file(path) as temporary:

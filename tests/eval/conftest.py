@@ -116,26 +116,10 @@ def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def aligned_run(finished_run: Path) -> Path:
-    """The work folder of the same run with ``--align`` and a threshold that some pairs miss."""
-    work = finished_run / "aligned"
+def judged_run(finished_run: Path) -> Path:
+    """The work folder of the same run with scores by words, and with the pairs likely right."""
+    work = finished_run / "judged"
     corpora = [str(finished_run / f"corpus.{side}") for side in ("de", "en")]
-    more = ["--align", "--threshold", "3", "--work-dir", str(work)]
-    assert mine_corpus([*corpora, "-q", "-o", str(finished_run / "aligned.jsonl"), *more]) == 0
+    more = ["--align", "--work-dir", str(work)]
+    assert mine_corpus([*corpora, "-q", "-o", str(finished_run / "judged.jsonl"), *more]) == 0
     return work
-
-
-@pytest.fixture(scope="session")
-def decoys(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """German sentences of nothing that the sample is about."""
-    things = "Pinguin Trompete Gletscher Briefmarke Vulkan Teppich Zahnarzt Gurke".split()
-    verbs = "sammelt verkauft malt vergisst".split()
-    lines = [
-        f"Ein {one} {verb} im Keller jeden {other} aus Papier."
-        for one in things
-        for other in things
-        for verb in verbs
-    ]
-    path = tmp_path_factory.mktemp("decoys") / "decoys.de"
-    path.write_text("\n".join(["", *lines, "\u200b"]) + "\n", encoding="utf-8")
-    return path

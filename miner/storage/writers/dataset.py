@@ -15,10 +15,9 @@ if TYPE_CHECKING:
 
 _SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B")
 _COLUMNS = {
-    "score": "margin, or with `--align` margin and words; the pairs come best first",
-    "probability": "how likely the pair is right, estimated from the scores of all pairs",
+    "score": "margin, or the log likelihood ratio of being right; the pairs come best first",
+    "probability": "how likely the pair is right",
     "margin": "the cosine against those of the neighbours",
-    "coverage": "how much of the words of both sentences has a match, from 0 to 1",
     "source_text": "the source sentence",
     "target_text": "the target sentence",
 }

@@ -20,10 +20,7 @@ if TYPE_CHECKING:
     from miner.storage.writers import Batches, Origin
 
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_OF_A_UNIT = (
-    *("score", "probability", "margin", "coverage", "imbalance", "unmatched"),
-    *("cosine", "rank", "direction", "reason"),
-)
+_OF_A_UNIT = (*("score", "probability", "margin", "cosine", "rank", "direction", "reason"),)
 
 
 def write(files: Sequence[IO[bytes]], batches: Batches, schema: pa.Schema, origin: Origin) -> int:

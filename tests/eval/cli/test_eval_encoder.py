@@ -36,7 +36,7 @@ def test_bucc(bucc_dir: Path, capsys: Captured) -> None:
     captured = capsys.readouterr()
     assert captured.err == ""
     header, tune, test, *signatures = rows_of(captured.out)
-    assert header == COLUMNS.split()
+    assert header == [*COLUMNS.split(), "F1", "at", ".5"]
     # Twelve numbers are on both sides, and gold has eleven of them.
     assert tune[:9] == "de-en tune training 24 24 11 91.67 100.00 95.65".split()
     assert test[:6] == "de-en test sample 24 24 11".split()

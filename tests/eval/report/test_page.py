@@ -16,9 +16,8 @@ import numpy as np
 import pytest
 
 from eval.report.page import render
-from eval.runs.calibration import by_scores
+from eval.runs.calibration import by_judge
 from eval.runs.store import open_run
-from miner.fdr import Null, probabilities, threshold_at
 from miner.storage.layout import SIDES
 from pipelines.cli.main import adit
 from pipelines.cli.mine import mine_corpus
@@ -122,20 +121,6 @@ def test_what_filters_say(page: Path) -> None:
     for name, caught in (("length", lengths), ("numbers", numbers)):
         assert any(caught)
         assert f" {name} {sum(caught)} {sum(caught[:half])} " in seen
-
-
-def test_estimates(finished_run: Path) -> None:
-    run = open_run(finished_run / "work")
-    null = Null.fitted(np.random.default_rng(5).exponential(0.05, 500) + 0.9)
-    seen = words(render(run, null=null))
-    expected = sum(probabilities(run.pairs.score, null))
-    assert f"recall, of the {expected:,.0f} right pairs expected among all" in seen
-    scores = run.pairs.score.tolist()
-    threshold = threshold_at(run.pairs.score, null, fdr=0.1)
-    kept = [score for score in scores if score > threshold]
-    right = sum(probabilities(run.pairs.score, null)[: len(kept)])
-    assert len(kept) > 20
-    assert f"10% {threshold:.4f} {len(kept)} {right:,.0f} " in seen
 
 
 def test_texts_are_no_markup(page: Path) -> None:
@@ -370,25 +355,19 @@ def test_marks_are_of_a_run(browser: Any, page: Path, finished_run: Path, tmp_pa
     context.close()
 
 
-def test_at_a_glance(aligned_run: Path, finished_run: Path, tmp_path: Path) -> None:
-    corpora = [str(finished_run / f"corpus.{side}") for side in ("de", "en")]
-    work = tmp_path / "work"
-    common = [*corpora, "-q", "-o", str(tmp_path / "pairs.jsonl"), "--work-dir", str(work)]
-    assert mine_corpus([*common, "--align"]) == 0
-    whole = render(open_run(work))
-    estimates = by_scores(open_run(work))
-    assert mine_corpus([*common, "--fdr", "0.1"]) == 0
-    run = open_run(work)
-    chosen = render(run)
-    for text, chances in ((whole, estimates.probabilities), (chosen, run.probabilities)):
-        assert columns(text)["chance"] == pytest.approx(np.round(chances, 4).tolist())
-        assert f"estimated to be wrong {1 - chances.mean():.1%} " in words(text)
-    assert f"10% {estimates.threshold(0.1):.4f} {estimates.kept(0.1)} " in words(whole)
-    low, high = run.summary["fdr"]["interval"]
-    assert f"95% interval {low:.1%} to {high:.1%}" in words(chosen)
-    unknown = words(render(open_run(aligned_run)))
+def test_at_a_glance(judged_run: Path, finished_run: Path) -> None:
+    run = open_run(judged_run)
+    page, likely = render(run), run.probabilities
+    assert columns(page)["chance"] == pytest.approx(np.round(likely, 4).tolist())
+    seen = words(page)
+    assert f"estimated to be wrong {1 - likely.mean():.1%} by the probability of each pair" in seen
+    judged = run.summary["kept"]["judged"]
+    assert f"pairs {len(run.pairs)} of {judged:,}; --all writes the others, too" in seen
+    found = by_judge(run)
+    assert f"20% {found.threshold(0.2):.4f} {found.kept(0.2)} " in seen
+    unknown = words(render(open_run(finished_run / "work")))
     assert "estimated to be wrong not known see below" in unknown
-    assert "No estimate: estimates from the scores alone need all pairs" in unknown
+    assert "No estimate: scores by margin alone do not say how many pairs are wrong" in unknown
 
 
 def test_context(browser: Any, tmp_path: Path) -> None:

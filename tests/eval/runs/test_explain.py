@@ -7,6 +7,7 @@ import pytest
 
 from eval.runs.explain import explain
 from eval.runs.store import Run, open_run
+from miner.judge.model import LEAF, load_judge
 from pipelines.cli.main import adit
 
 
@@ -77,7 +78,7 @@ def test_command(finished_run: Path, run: Run, capsys: pytest.CaptureFixture[str
     out = capsys.readouterr().out
     assert out.startswith(f"mined: pair 4 of {len(run.pairs)} by the margin ")
     assert f"margin {run.pairs.score[3]:.4f} (ratio)" in out
-    assert "aligned" not in out
+    assert "probability" not in out
     assert run.source.text(source) in out
     starred = [line for line in out.splitlines() if line.startswith("  *")]
     assert [names[1] in starred[0], names[0] in starred[1], len(starred)] == [True, True, 2]
@@ -106,27 +107,27 @@ def test_bad_ids(
     assert message in capsys.readouterr().err
 
 
-def test_an_aligned_run(aligned_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Pairs are chosen by margins; what is kept of them, and its score, is a matter of words."""
-    run = open_run(aligned_run)
+def test_a_judged_run(judged_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Pairs are chosen by margins; what is kept of them, and its score, is the judge's matter."""
+    run = open_run(judged_run)
     chosen = zip(run.chosen.pairs.source.tolist(), run.chosen.pairs.target.tolist(), strict=True)
     found = [explain(run, source, target) for source, target in chosen]
     mined = [one for one in found if one.verdict.startswith("mined: pair ")]
     assert 0 < len(run.pairs) == len(mined) < len(found)
     assert sorted(one.verdict for one in mined) == sorted(
-        f"mined: pair {place} of {len(run.pairs)} by the aligned score {score:.4f}"
+        f"mined: pair {place} of {len(run.pairs)} by the score {score:.4f}"
         for place, score in enumerate(run.pairs.score.tolist(), start=1)
     )
-    for one in mined:
-        assert one.aligned is not None
-        assert one.aligned["margin"] == pytest.approx(one.margin)
-        assert f"aligned score {one.aligned['score']:.4f}" in one.verdict
-    missed = [one for one in found if one.aligned is None]
-    assert {one.verdict for one in missed} == {
-        "not mined: its aligned score is not above the threshold 3.0"
-    }
+    known = load_judge().value[load_judge().roots].sum() / LEAF
+    for one in found:
+        assert one.judged is not None
+        assert one.judged["margin"] == pytest.approx(one.margin)
+        assert known + sum(one.reasons.values()) == pytest.approx(one.judged["score"], abs=1e-4)
+    assert all("left out: probability 0." in one.verdict for one in found if one not in mined)
     ids = run.source.id(mined[0].source), run.target.id(mined[0].target)
-    assert adit(["why", str(aligned_run), *ids]) == 0
+    assert adit(["why", str(judged_run), *ids]) == 0
     out = capsys.readouterr().out
     assert f"margin {mined[0].margin:.4f} (ratio)" in out
-    assert f"coverage {mined[0].aligned['coverage']:.4f}" in out  # type: ignore[index]
+    best = max(mined[0].reasons, key=mined[0].reasons.__getitem__)
+    assert f"for: {best} +{mined[0].reasons[best]:.2f}" in out
+    assert "\nagainst: " in out

@@ -8,10 +8,10 @@ import pytest
 
 from eval.runs.store import open_run
 from miner.storage.artefacts import ArtefactError
-from miner.storage.layout import ARTEFACTS, LEFT_OUT, SIDES, WorkFolder
+from miner.storage.layout import ARTEFACTS, SIDES, WorkFolder
 from miner.storage.places import remove_tree
 from pipelines.cli.main import adit
-from tests.eval.made_run import make_run, random_pairs, seal
+from tests.eval.made_run import make_run, random_pairs
 
 
 def test_pairs_are_those_of_the_output(finished_run: Path) -> None:
@@ -97,20 +97,19 @@ def test_a_cleaned_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     for command in (
         ["why", str(tmp_path), "source-0", "target-0"],
         ["report", str(tmp_path), "-o", page],
-        ["calibrate", str(tmp_path), "-o", pairs, "--decoys-src", page],
-        ["rescore", str(tmp_path), "-o", pairs, "--known", page],
+        ["calibrate", str(tmp_path), "-o", pairs, "--known", page],
     ):
         assert adit(command) == 2
         assert "clean removed" in capsys.readouterr().err
 
 
-def test_what_an_earlier_run_left_out(tmp_path: Path) -> None:
-    """A work folder may be used again: monotone alignments have no such scores."""
-    texts = {side: ["a", "b"] for side in ("source", "target")}
+def test_a_run_of_an_older_version(tmp_path: Path) -> None:
+    """Its pairs have other scores than those of this version."""
+    texts = {side: ["a", "b"] for side in SIDES}
     folder = make_run(tmp_path / "work", texts, random_pairs(2), shards=1)
-    run = open_run(folder)
-    assert run.left_out is None
-    seal(WorkFolder(folder).left_out, {LEFT_OUT: np.array([1.5, 2.5])}, {})
-    assert open_run(folder).left_out.tolist() == [1.5, 2.5]
-    run.options["alignment"] = "monotone"
-    assert run.left_out is None
+    path = WorkFolder(folder).summary
+    summary = json.loads(path.read_text(encoding="utf-8"))
+    summary["options"]["score"] = "words"
+    path.write_text(json.dumps(summary), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"a run of Adit .* scores are others; give its command"):
+        open_run(folder)

@@ -85,7 +85,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_figures(folder: Path, capsys: Captured) -> None:
     rules = report(folder, capsys)["rules"]
-    assert list(rules) == ["margin", *FILTERS, "model", "both"]
+    assert list(rules) == ["margin", *FILTERS]
     tune, test = mined(folder, "sample"), mined(folder, "training")
     for name, change in (("margin", list), ("length", without_lengths)):
         told = rules[name]
@@ -101,23 +101,6 @@ def test_figures(folder: Path, capsys: Captured) -> None:
         assert told["rejected"] == len(gone)
         assert told["right"] == sum(right for _, right, *_ in gone)
     assert rules["length"]["right"] == 5
-    assert rules["model"]["rejected"] == 0
-    assert rules["both"]["rejected"] == rules["length"]["rejected"]
-
-
-def test_the_model_learns_what_parts_right_and_wrong(
-    folder: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Had it only what gold says of each pair to look at, it would know all."""
-
-    def all_known(pairs: object, suspects: object) -> NDArray[np.float64]:
-        texts: Sequence[tuple[str, str]] = zip(suspects.source, suspects.target, strict=True)
-        return np.array([[float(one.split()[4:8] == other.split()[4:8])] for one, other in texts])
-
-    monkeypatch.setattr("eval.tasks.filters.features", all_known)
-    told = report(folder, capsys)["rules"]["model"]
-    found = sum(right for _, right, *_ in mined(folder, "training"))
-    assert told["mean_f1"] == pytest.approx(2 * found / (found + 20))
 
 
 class WordEncoder(NumberEncoder):
@@ -140,7 +123,7 @@ def test_words_score_as_in_bucc(
 ) -> None:
     encoder = WordEncoder()
     use_encoder(monkeypatch, lambda spec: encoder)
-    told = report(folder, capsys)["rules"]["align"]
+    told = report(folder, capsys)["rules"]["words"]
     arguments = ["bucc", str(folder), "--tune", "sample", "--test", "training", "--json", "--align"]
     assert eval_encoder([*arguments, "--encoder", "numbers"]) == 0
     expected = json.loads(capsys.readouterr().out)["pairs"]["de-en"]["test"]

@@ -12,17 +12,18 @@ from encoder.words import WordEncoder
 from eval.data.bucc import BuccFiles, BuccSplit, load_bucc
 from eval.data.sentences import Sentences
 from eval.metrics.bootstrap import RESAMPLES
-from eval.metrics.bucc import Candidates, judge
+from eval.metrics.bucc import Candidates, best_score, judge
 from eval.tasks.mined_splits import (
     MinedSplit,
     choose_splits,
+    likely_score,
     mine_split,
-    mined_texts,
     scored_texts,
     tune_and_test,
 )
+from miner.arrays import JudgedPairs
+from miner.judge.prior import LIKELY
 from miner.mining import mine
-from miner.word_match import align_texts, aligned_scores, usual_log_ratio
 from tests.eval.conftest import NumberEncoder
 
 SAMPLE = Path(str(files("eval"))) / "assets" / "sample"
@@ -42,7 +43,7 @@ DATA = BuccSplit(
 
 
 def test_mine_split() -> None:
-    mined = mine_split(DATA, encoder=NumberEncoder(), mine=mine)
+    mined = mine_split(DATA, encoder=NumberEncoder())
     # d3 repeats d1 and stands behind it; d4 has no vector and is not mined.
     assert mined.ranked.sources[:2] in ([("d1", "d3"), ("d2",)], [("d2",), ("d1", "d3")])
     assert all("d4" not in same for same in mined.ranked.sources)
@@ -56,20 +57,21 @@ def test_mine_split() -> None:
 def test_words_count_where_there_are_some() -> None:
     data, encoder = load_bucc(SAMPLE, "de-en", "training"), load_encoder()
     assert isinstance(encoder, WordEncoder)
-    plain, aligned = (
-        mine_split(data, encoder=encoder, mine=mine, align=align) for align in (False, True)
-    )
-    found = align_texts([encoder, encoder], *mined_texts(plain))
-    scores = aligned_scores(plain.pairs.score, found, usual=usual_log_ratio(found))
-    np.testing.assert_allclose(aligned.pairs.score, np.sort(scores)[::-1])
-    np.testing.assert_array_equal(aligned.ranked.scores, aligned.pairs.score)
-    assert len(aligned.pairs) == len(plain.pairs)
+    plain, judged = (mine_split(data, encoder=encoder, judged=one) for one in (False, True))
+    assert isinstance(judged.pairs, JudgedPairs)
+    assert sorted(judged.pairs.margin.tolist()) == sorted(plain.pairs.score.tolist())
+    assert (np.diff(judged.pairs.score) <= 0).all()
+    assert (np.diff(judged.pairs.probability) <= 0).all()
+    np.testing.assert_array_equal(judged.ranked.scores, judged.pairs.score)
+    score = likely_score(judged)
+    assert score.extracted == (judged.pairs.probability >= LIKELY).sum() > 0
+    assert score.f1 > 0.8 * best_score(plain.judgements).f1
     with pytest.raises(ValueError, match="has no vectors of words"):
-        mine_split(replace(DATA, pair="tlh-en"), encoder=NumberEncoder(), mine=mine, align=True)
+        mine_split(replace(DATA, pair="tlh-en"), encoder=NumberEncoder(), judged=True)
 
 
 def test_scored_texts_are_pairs_files() -> None:
-    mined = mine_split(DATA, encoder=NumberEncoder(), mine=mine)
+    mined = mine_split(DATA, encoder=NumberEncoder())
     rows = [line.split("\t") for line in scored_texts(mined).splitlines()]
     assert {tuple(row[1:]) for row in rows[:2]} == {
         ("Satz 1 11", "one 1 11"),
@@ -81,7 +83,7 @@ def test_scored_texts_are_pairs_files() -> None:
 def test_nothing_to_encode() -> None:
     blank = replace(DATA, target=Sentences(ids=["e1", "e2"], texts=["", "none"]))
     with pytest.raises(ValueError, match="de-en training target: the encoder numbers has no vect"):
-        mine_split(blank, encoder=NumberEncoder(), mine=mine)
+        mine_split(blank, encoder=NumberEncoder())
 
 
 def mined_split(*rows: tuple[float, str]) -> MinedSplit:
@@ -93,7 +95,12 @@ def mined_split(*rows: tuple[float, str]) -> MinedSplit:
     )
     gold = {(row[1], row[1]) for row in rows if row[1].islower()}
     return MinedSplit(
-        data=DATA, pairs=NO_PAIRS, ranked=ranked, judgements=judge(ranked, gold), seconds=1.0
+        data=DATA,
+        mined=None,
+        pairs=NO_PAIRS,
+        ranked=ranked,
+        judgements=judge(ranked, gold),
+        seconds=1.0,
     )
 
 

@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from encoder import load_encoder
 from eval.cli.encoder import eval_encoder
 from eval.data.noise import SITE_LINES, noises
 from miner.filters import FILTERS, Suspects, usual_ratio, usual_script
+from miner.judge.features import Usual, features, read_texts
+from miner.judge.model import load_judge
 
 GERMAN = ["Anna kaufte 12 Boote in Kiel.", "Der Hund schläft im Garten.", "Es regnet seit Tagen."]
 ENGLISH = [
@@ -44,7 +47,8 @@ def test_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     told = json.loads(capsys.readouterr().out)["removed"]
     assert list(told) == ["de", "ru", "mean"]
     shares = told["de"]
-    assert list(shares) == [*(name for name in FILTERS if name != "hub"), "any"]
+    usual = Usual.of(read_texts([load_encoder()] * 2, GERMAN, ENGLISH))
+    assert list(shares) == [*(name for name in FILTERS if name != "hub"), "any", "judge"]
     for kind, (source, target) in {
         "clean": (GERMAN, ENGLISH),
         **noises(GERMAN, ENGLISH, {"es": SPANISH, "ru": RUSSIAN}),
@@ -56,10 +60,12 @@ def test_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
             languages=("de", "en"),
             scripts=("LATIN", "LATIN"),
         )
-        masks = [FILTERS[name](suspects) for name in shares if name != "any"]
+        masks = [FILTERS[name](suspects) for name in shares if name in FILTERS]
         for name, mask in zip(shares, masks, strict=False):
             assert shares[name][kind] == pytest.approx(mask.mean())
         either = [any(mask[row] for mask in masks) for row in range(len(source))]
+        seen = features(read_texts([load_encoder()] * 2, source, target), None, usual)
+        assert shares["judge"][kind] == (load_judge().scores(seen) < 0).mean()
         assert shares["any"][kind] == pytest.approx(sum(either) / len(either))
     assert shares["copied"]["untranslated"] == shares["urls"]["link"] == 1
     assert shares["script"]["in ru"] == shares["numbers"]["number"] == 1
@@ -68,7 +74,7 @@ def test_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert eval_encoder(arguments) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split()[:3] == ["de", "clean", "untranslated"]
-    assert lines[-1].startswith("noise|lang:de,ru|sha256:")
+    assert lines[-1].startswith("noise|lang:de,ru|judge:")
 
 
 def test_usual_script() -> None:

@@ -51,8 +51,7 @@ def test_the_commands_of_a_work_folder(
     rest = {
         "why": ["a", "b"],
         "report": ["-o", "out.html"],
-        "calibrate": ["-o", "out.jsonl", "--decoys-src", "x"],
-        "rescore": ["-o", "out.jsonl", "--known", "x"],
+        "calibrate": ["-o", "out.jsonl", "--known", "x"],
     }.get(command, [])
     rest = [str(tmp_path / one) if one.startswith("out") else one for one in rest]
     for run, program in (

@@ -50,7 +50,7 @@ def test_only_create_pardo_and_group_by_key(world: World) -> None:
     assert [label for label in stages if "/" not in label] == [
         *("read_side", "embed_shard", "share_corpora", "prepare_sides", "train_side", "fill_index"),
         *("cut_tiles", "search_tile", "find_neighbours"),
-        *("select_pairs", "align_pairs", "rate_pairs", "filter_pairs"),
+        *("select_pairs", "judge_pairs", "keep_pairs", "filter_pairs"),
         "drop_near_copies",
         *("write_summary", "export_pairs"),
     ]
@@ -102,8 +102,8 @@ def test_elements_are_small_however_large_the_corpus(
         "search_tile": 2 * 7 * 9,
         "find_neighbours": 7 + 9,
         "select_pairs": 1,
-        "align_pairs": 1,
-        "rate_pairs": 1,
+        "judge_pairs": 1,
+        "keep_pairs": 1,
         "filter_pairs": 1,
         "drop_near_copies": 1,
         "write_summary": 1,

@@ -64,7 +64,6 @@ def test_everything_is_accounted_for(messy: World, capsys: pytest.CaptureFixture
     closing = error[error.index("\ntime: ") :]
     assert "threshold: none" in closing
     assert f"adit report {work_dir} -o" in closing
-    assert f"adit calibrate {work_dir} --decoys-src" in closing
 
 
 def test_the_next_steps_can_be_typed() -> None:
@@ -76,46 +75,51 @@ def test_the_next_steps_can_be_typed() -> None:
     assert "repeat" not in told
 
 
+KEPT = {"by": "probability", "pairs": 120, "judged": 500, "wrong": 6.0}
+NONE = {"by": "probability", "pairs": 0, "judged": 500, "wrong": 0.0}
+
+
 @pytest.mark.parametrize(
-    ("summary", "wrong", "following"),
+    ("summary", "lines", "following"),
     [
         (
-            {"advice": {"pairs": 120, "wanted": 0.05, "threshold": 3.25}},
-            "wrong: most of those below 3.2500; above it an estimated 4.9% (95% interval 2.0% to "
-            "8.0%) of 120 pairs",
-            "next: add --fdr 0.05 to the command to keep those 120 pairs, each with its",
+            {"kept": KEPT},
+            [
+                "wrong: an estimated 5.0% of 120 pairs",
+                "left out: 380 pairs that are not more likely right than wrong; --all writes them, "
+                "too",
+            ],
+            "next: 'adit report run -o report.html' to look at them",
         ),
         (
-            {"advice": {"refused": "how many of the 9 pairs are wrong cannot be estimated: few"}},
-            "wrong: how many of the 9 pairs are wrong cannot be estimated",
-            "next: 'adit report run -o report.html' to look at them; 'adit calibrate run --decoys",
-        ),
-        ({}, None, "to look at them; add --fdr 0.05 to the command to keep pairs of which"),
-        (
-            {"advice": {"pairs": 0, "wanted": 0.05}},
-            "wrong: no threshold has an estimated share of at most 5.0%",
+            {"kept": {**KEPT, "judged": 120, "doubt": "half are alike"}},
+            ["wrong: an estimated 5.0% of 120 pairs", "beware: half are alike"],
             "next: 'adit report run",
         ),
         (
-            {"fdr": {"pairs": 120, "wanted": 0.05}, "options": {"fdr": 0.05}},
-            "wrong: an estimated 4.9% (95% interval 2.0% to 8.0%) of the 120 pairs above the",
-            "next: 'adit report run -o report.html' to look at them",
+            {},
+            [],
+            "threshold: none, so sentences without a translation are paired, too; margins are",
         ),
-        ({"pairs": 0, "options": {"fdr": 0.05}}, None, "next: leave out --fdr"),
-        ({"pairs": 0, "options": {"threshold": 1.5}}, None, "next: lower --threshold"),
-        ({"pairs": 0, "filters": {"short": 3}}, None, "next: leave out --filters"),
-        ({"pairs": 0}, None, "next: check that both corpora"),
+        (
+            {"kept": {**NONE, "by": "fdr"}, "pairs": 0, "options": {"fdr": 0.05}},
+            ["wrong: none of 500 pairs is among the best with so few wrong ones"],
+            "next: allow a larger share, or leave out --fdr",
+        ),
+        (
+            {"kept": NONE, "pairs": 0},
+            ["wrong: none of 500 pairs is more likely right than wrong; --all writes them, too"],
+            "next: add --all to see the pairs that are likely wrong",
+        ),
+        ({"pairs": 0, "options": {"threshold": 1.5}}, [], "next: lower --threshold"),
+        ({"pairs": 0, "filters": {"short": 3}}, [], "next: leave out --filters"),
+        ({"pairs": 0}, [], "next: check that both corpora"),
     ],
 )
-def test_every_outcome_has_its_next_step(summary: dict, wrong: str | None, following: str) -> None:
-    estimate = {"share": 0.049, "interval": [0.02, 0.08]}
+def test_every_outcome_has_its_next_step(summary: dict, lines: list[str], following: str) -> None:
     whole: dict = {"pairs": 120, **summary}
-    for name in {"fdr", "advice"} & set(whole):
-        whole[name] = {**estimate, **whole[name]}
     whole["options"] = {"threshold": None, "fdr": None, **summary.get("options", {})}
-    assert [line[: len(wrong or "")] for line in describe_estimates(whole)] == (
-        [] if wrong is None else [wrong]
-    )
+    assert describe_estimates(whole) == lines
     assert following in next_steps(whole, Path("run"))
 
 

@@ -1,22 +1,22 @@
-"""Decoys from a run's own pairs: the best that is left for a sentence without its translation.
+"""Wrong pairs of a run's own: the best that is left for a sentence without its translation.
 
-What would be mined for a sentence whose translation is not in the corpus? Take a pair that is as
-good as certain, leave its target out, and see what its source would be paired with then: a wrong
-pair, found as wrong pairs are found, on the same subject and among the same near-copies. Its score
-is a draw from the scores of wrong pairs, as those of given decoys are (``miner.fdr``).
+What would be mined for a sentence whose translation is not in the corpus? Take a pair that is
+likely right, leave its target out, and see what its source would be paired with then: a wrong
+pair, found as wrong pairs are found, on the same subject and among the same near-copies. Their
+scores say how wrong pairs score in this run (``miner.judge.prior``).
 
 Axes: ``Q`` sentences of such pairs, ``K`` neighbours of each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from miner.arrays import NO_NEIGHBOUR, Neighbours
-from miner.fdr import AddedPairs
+from miner.judge.prior import LIKELY
 from miner.margin import margin_scores
 
 if TYPE_CHECKING:
@@ -24,33 +24,31 @@ if TYPE_CHECKING:
 
     FloatArray = NDArray[np.float64]
 
-CERTAIN = 0.9  # the probability of being right that a pair needs
-MAX_PAIRS = 2000  # more would cost time and say little more
-MAX_EQUAL = 0.5  # the share of certain pairs that may be the same text twice
+MAX_PAIRS = 1000  # more would cost time and say little more
 
 
-def certain_places(probabilities: FloatArray) -> NDArray[np.int64]:
-    """Return the places of at most ``MAX_PAIRS`` pairs that are as good as certain, at a stride.
+def likely_places(probabilities: FloatArray) -> NDArray[np.int64]:
+    """Return the places of at most ``MAX_PAIRS`` pairs that are likely right, at a stride.
 
     ``probabilities`` come best first.
     """
-    count = int((probabilities >= CERTAIN).sum())
+    count = int((probabilities >= LIKELY).sum())
     places: NDArray[np.int64] = np.linspace(0, count - 1, min(count, MAX_PAIRS)).astype(np.int64)
     return places
 
 
-def check_translated(source: Sequence[str], target: Sequence[str]) -> None:
-    """See that certain pairs are translations, not copies.
+@dataclass(frozen=True, kw_only=True)
+class LeftPairs:
+    """What is mined for some of Q sentences: ``queries`` are these, ``rows`` what they find.
 
-    Raises:
-        ValueError: over ``MAX_EQUAL`` of them have the same text on both sides.
+    All fields have one value for each pair: the cosine, and the means of both neighbourhoods.
     """
-    equal = sum(own == other for own, other in zip(source, target, strict=True))
-    if equal > MAX_EQUAL * len(source):
-        raise ValueError(
-            "how many of the pairs are wrong cannot be estimated: the corpora hold the same "
-            f"sentences ({equal:,} of {len(source):,} good pairs are the same text twice)"
-        )
+
+    queries: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    cosine: FloatArray
+    own_mean: FloatArray
+    other_mean: FloatArray
 
 
 def best_left(
@@ -60,7 +58,7 @@ def best_left(
     taken: FloatArray,
     *,
     margin: str = "ratio",
-) -> AddedPairs:
+) -> LeftPairs:
     """Return what would be mined for each of Q sentences if its partner were not there.
 
     The neighbour that comes after the last of a list is not known; for the mean, it is taken to be
@@ -74,7 +72,7 @@ def best_left(
         margin: one of ``miner.margin.MARGINS``.
 
     Returns:
-        One pair for each sentence that is mined, in their order; scores are margins.
+        One pair for each sentence that is mined, in their order.
     """
     there = lists.ids != NO_NEIGHBOUR
     left = there & (lists.ids != partners[:, None])
@@ -88,4 +86,10 @@ def best_left(
     best = scores.argmax(axis=1)
     found = np.arange(len(lists)), best
     mined = np.flatnonzero(scores[found] > np.maximum(taken[found], -np.finfo(float).max))
-    return AddedPairs(queries=mined, rows=lists.ids[found][mined], scores=scores[found][mined])
+    return LeftPairs(
+        queries=mined,
+        rows=lists.ids[found][mined],
+        cosine=cosines[found][mined],
+        own_mean=means[mined],
+        other_mean=theirs[found][mined],
+    )

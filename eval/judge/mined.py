@@ -1,0 +1,129 @@
+"""Mine and judge two corpora in memory: what the stages of a run do, step by step, on arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from encoder.words import word_encoders
+from miner.arrays import JudgedPairs, Neighbours, Pairs
+from miner.judge.features import Near, Texts, Usual, features, read_texts, spacing_of
+from miner.judge.left_out import best_left, likely_places
+from miner.judge.model import Judge, load_judge
+from miner.judge.prior import Probabilities
+from miner.knn.exact import search_both
+from miner.selection import candidate_pairs, order_best_first, select
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from encoder import Encoder
+    from encoder.words import WordEncoder
+
+    Vectors = NDArray[np.float32]
+    FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mined:
+    """Two corpora, ``texts``, the ``lists`` of neighbours of both, and the chosen ``pairs``."""
+
+    texts: tuple[Sequence[str], Sequence[str]]
+    lists: tuple[Neighbours, Neighbours]
+    pairs: Pairs
+    encoder: Encoder
+    languages: Sequence[str]
+    margin: str = "ratio"
+
+    @cached_property
+    def makers(self) -> Sequence[WordEncoder]:
+        """What makes the words of both sides."""
+        return word_encoders(self.encoder, self.languages)
+
+    @cached_property
+    def seen(self) -> Texts:
+        """What is seen of the texts of the pairs."""
+        return self._read(self.pairs.source, self.pairs.target)
+
+    @cached_property
+    def usual(self) -> Usual:
+        """What is usual of them."""
+        return Usual.of(self.seen, spacing_of(self.lists))
+
+    @cached_property
+    def features(self) -> NDArray[np.float32]:
+        """What the judge sees of them: float32 (P, F)."""
+        return features(self.seen, Near.of(self.pairs), self.usual)
+
+    def left_out(self, places: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the features of what is mined without each other's sentences of some pairs."""
+        ends, parts = (self.pairs.source, self.pairs.target), []
+        margins = self.pairs.score
+        for own, other in ((0, 1), (1, 0)):
+            lists = self.lists[own].part(ends[own][places])
+            taken = np.full(len(self.lists[other]) + 1, -np.inf)  # and one for no neighbour
+            taken[ends[other]] = margins
+            means = np.append(self.lists[other].means(), 0.0)
+            left = best_left(
+                ends[other][places], lists, means[lists.ids], taken[lists.ids], margin=self.margin
+            )
+            rows = {own: ends[own][places][left.queries], other: left.rows}
+            near = (
+                (left.own_mean, left.other_mean) if own == 0 else (left.other_mean, left.own_mean)
+            )
+            parts.append(
+                features(self._read(rows[0], rows[1]), Near(left.cosine, *near), self.usual)
+            )
+        return np.concatenate(parts)
+
+    def judged(self, judge: Judge | None = None) -> JudgedPairs:
+        """Return the pairs with the judge's scores and probabilities, best first."""
+        judge = judge or load_judge()
+        scores = judge.scores(self.features)
+        first = Probabilities.estimated([scores])
+        order = np.argsort(-scores, kind="stable")
+        places = order[likely_places(first.of_scores(scores[order]))]
+        wrong = judge.scores(self.left_out(places))
+        likely = Probabilities.estimated([scores], wrong).of_scores(scores)
+        known = {field.name: getattr(self.pairs, field.name) for field in fields(Pairs)}
+        pairs = JudgedPairs(**known, probability=likely, margin=self.pairs.score)
+        pairs = replace(pairs, score=scores)
+        return pairs.take(order_best_first(pairs))
+
+    def _read(self, sources: NDArray[np.int64], targets: NDArray[np.int64]) -> Texts:
+        sides = zip(self.texts, (sources, targets), strict=True)
+        return read_texts(self.makers, *([texts[row] for row in rows] for texts, rows in sides))
+
+
+def mine_texts(
+    texts: tuple[Sequence[str], Sequence[str]],
+    encoder: Encoder,
+    languages: Sequence[str],
+    *,
+    k: int = 4,
+    margin: str = "ratio",
+    retrieval: str = "max",
+) -> Mined:
+    """Encode two corpora and mine them; sentences without a vector are not among the texts then."""
+    encoder = encoder.for_languages(languages)
+    vectors, kept = [], []
+    for side, language in zip(texts, languages, strict=True):
+        rows = encoder.for_language(language).encode(list(side))
+        used = np.flatnonzero(np.any(rows, axis=1))
+        vectors.append(rows[used])
+        kept.append([side[row] for row in used.tolist()])
+    lists = search_both(*vectors, k=k)
+    ids = [np.arange(len(found)) for found in lists]
+    candidates = candidate_pairs(*lists, source_ids=ids[0], target_ids=ids[1], margin=margin)
+    return Mined(
+        texts=(kept[0], kept[1]),
+        lists=lists,
+        pairs=select(candidates, retrieval=retrieval),
+        encoder=encoder,
+        languages=languages,
+        margin=margin,
+    )

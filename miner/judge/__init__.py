@@ -1,0 +1,1 @@
+"""The judge: from what is seen of a pair to the probability that both sentences translate."""

@@ -1,0 +1,211 @@
+"""Features of pairs, compiled by Numba: what the words of both sentences say of each other.
+
+Products of words are summed exactly, in any order; all other sums are in the order of the words, so
+that a pair's features are the same bits beside any other pairs and on every processor.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from miner.compiling import compiled
+
+SCALE = 2.0**26  # squared, it is half of what float64 counts without a gap
+TILE = 4  # rows that one is multiplied by at once: it is loaded once for all
+STEPS = (0.15, 0.25, 0.35, 0.45, 0.55, 0.7, 0.85)  # of best cosines
+MATCHED = 0.4  # a word with a cosine of this is matched wholly: free translations are far off
+LINKED = 0.3  # the cosine from which the place of a word's match counts
+SIDE = len(STEPS) + 12
+MARKS = 6
+
+_compile = compiled()
+# Reordered sums and fused products change no result: sums are exact in float64 in any order.
+_compile_exact = compiled(fastmath={"nnan", "nsz", "contract", "reassoc"})
+
+
+@_compile_exact
+def _take_whole(vectors: Any, ids: Any, rows: Any) -> None:
+    """Write the vectors of some words to ``rows`` as whole numbers of 1 / ``SCALE``."""
+    for word in range(len(ids)):
+        vector, row = vectors[np.uint32(ids[word])], rows[word]
+        for place in range(len(vector)):
+            row[place] = np.rint(np.float64(vector[place]) * SCALE)
+
+
+@_compile_exact
+def _products(row: Any, rows: Any) -> Any:
+    """Return the products of a row with ``TILE`` others."""
+    first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
+    for place in range(len(row)):
+        number = row[place]
+        first += number * rows[0, place]
+        second += number * rows[1, place]
+        third += number * rows[2, place]
+        fourth += number * rows[3, place]
+    return first, second, third, fourth
+
+
+@_compile
+def _longest(offsets: Any) -> Any:
+    longest = 0
+    for sentence in range(len(offsets) - 1):
+        longest = max(longest, offsets[sentence + 1] - offsets[sentence])
+    return longest
+
+
+@_compile
+def _match(
+    rows: Any, others: Any, best: Any, found: Any, other_best: Any, other_found: Any
+) -> None:
+    """Find for each word the other sentence's nearest, the first of equals, and its cosine."""
+    best[:], other_best[:] = -1, -1
+    found[:], other_found[:] = 0, 0
+    for word in range(len(best)):
+        for start in range(0, len(other_best), TILE):
+            products = _products(rows[word], others[start : start + TILE])
+            for place in range(min(TILE, len(other_best) - start)):
+                cosine, other = np.float32(products[place] / SCALE**2), start + place
+                if cosine > best[word]:
+                    best[word], found[word] = cosine, other
+                if cosine > other_best[other]:
+                    other_best[other], other_found[other] = cosine, word
+
+
+@_compile
+def _describe_cover(weights: Any, best: Any, total: float, out: Any) -> None:
+    """Write how much of a sentence is matched, and what is not: all features but the last five."""
+    steps, run = len(STEPS), 0.0
+    for word in range(len(weights)):
+        raw, cosine = np.float64(weights[word]), np.float64(best[word])
+        share, missing = raw / total, 1 - min(max(cosine, 0.0) / MATCHED, 1.0)
+        for step in range(steps):
+            if cosine >= STEPS[step]:
+                out[step] += share
+        out[steps] += share * cosine
+        out[steps + 1] += share * (1 - missing)
+        lost = share * missing
+        if lost > out[steps + 2]:
+            out[steps + 2], out[steps + 3] = lost, out[steps + 2]
+        elif lost > out[steps + 3]:
+            out[steps + 3] = lost
+        out[steps + 4] = max(out[steps + 4], raw * missing)
+        out[steps + 5] += raw * missing
+        run = run + lost if cosine < LINKED else 0.0
+        out[steps + 6] = max(out[steps + 6], run)
+
+
+@_compile
+def _describe_links(
+    weights: Any, best: Any, found: Any, back: Any, others: int, total: float, out: Any
+) -> None:
+    """Write the last five: where the matches of a sentence's words stand in the other one."""
+    words, first, last, linked = len(weights), len(STEPS) + 7, 0, False
+    for word in range(words):
+        raw = np.float64(weights[word])
+        share, place = raw / total, found[word]
+        if best[word] >= LINKED:
+            if back[place] == word:
+                out[first] += share
+            out[first + 1] += share * abs((word + 0.5) / words - (place + 0.5) / others)
+            if linked and abs(place - last) <= 2:
+                out[first + 2] += share
+        if best[word] >= STEPS[-1]:
+            out[first + 3] += raw
+        linked, last = best[word] >= LINKED, place
+    out[first + 4] = words
+
+
+@_compile
+def _describe_side(weights: Any, best: Any, found: Any, back: Any, others: int, out: Any) -> Any:
+    """Write the ``SIDE`` features of one sentence, see ``miner.judge.features``; return its weight.
+
+    ``best`` and ``found`` are the cosine and the place of each word's match among the other's
+    words, ``back`` the places of theirs.
+    """
+    total = 0.0
+    for word in range(len(weights)):
+        total += np.float64(weights[word])
+    _describe_cover(weights, best, total, out)
+    _describe_links(weights, best, found, back, others, total, out)
+    return total
+
+
+@_compile
+def describe_words(source: Any, target: Any, sides: Any, weights: Any) -> None:
+    """Write the features of the words of P pairs to ``sides`` (P, 2, SIDE), which is zero.
+
+    ``weights`` (P, 2) gets what the words of each side weigh together. ``source`` and ``target``
+    are four arrays each: the vectors of U different words, float32 (U, D), and their weights,
+    float32 (U,); all words as rows of these, int32 (W,); and where in them the sentences of P pairs
+    begin and end, int64 (P + 1,). A pair of which a side has no words keeps its zeros.
+    """
+    vectors, loads, ids, offsets = source
+    other_vectors, other_loads, other_ids, other_offsets = target
+    most, other_most = _longest(offsets), _longest(other_offsets)
+    rows = np.zeros((most + TILE, vectors.shape[1]))
+    other_rows = np.zeros((other_most + TILE, vectors.shape[1]))
+    best, other_best = np.empty(most, np.float32), np.empty(other_most, np.float32)
+    found, other_found = np.empty(most, np.int64), np.empty(other_most, np.int64)
+    for pair in range(len(offsets) - 1):
+        own = ids[offsets[pair] : offsets[pair + 1]]
+        theirs = other_ids[other_offsets[pair] : other_offsets[pair + 1]]
+        words, others = len(own), len(theirs)
+        if words == 0 or others == 0:
+            continue
+        _take_whole(vectors, own, rows)
+        _take_whole(other_vectors, theirs, other_rows)
+        ends = best[:words], found[:words], other_best[:others], other_found[:others]
+        _match(rows, other_rows, *ends)
+        best_own, found_own, best_theirs, found_theirs = ends
+        weights[pair, 0] = _describe_side(
+            loads[own], best_own, found_own, found_theirs, others, sides[pair, 0]
+        )
+        weights[pair, 1] = _describe_side(
+            other_loads[theirs], best_theirs, found_theirs, found_own, words, sides[pair, 1]
+        )
+
+
+@_compile
+def count_marks(codes: Any, offsets: Any, counts: Any) -> None:
+    """Count in each text letters and digits, question marks, colons, brackets, commas, capitals.
+
+    Args:
+        codes: the code points of all texts, uint32.
+        offsets: where texts begin and end, int64 (P + 1,).
+        counts: float32 (P, MARKS), zero.
+    """
+    for text in range(len(offsets) - 1):
+        for place in range(offsets[text], offsets[text + 1]):
+            code = codes[place]
+            if code in (0x3F, 0xFF1F, 0x61F, 0x37E, 0x1367):
+                counts[text, 1] += 1
+            elif code in (0x3A, 0xFF1A, 0x3B, 0xFF1B, 0x61B):
+                counts[text, 2] += 1
+            elif code in (0x28, 0xFF08, 0x5B, 0xFF3B, 0x3010):
+                counts[text, 3] += 1
+            elif code in (0x2C, 0xFF0C, 0x3001, 0x60C):
+                counts[text, 4] += 1
+            elif code > 0x2F and code != 0x3002:
+                counts[text, 0] += 1
+                if 0x41 <= code <= 0x5A or 0x391 <= code <= 0x3A9 or 0x410 <= code <= 0x42F:
+                    counts[text, 5] += 1
+
+
+@_compile
+def sum_leaves(features: Any, nodes: Any, roots: Any, sums: Any) -> None:
+    """Add to the sums (P,) the leaf of each tree that the features (P, F) of a pair lead to."""
+    feature, threshold, missing_left, left, right, value = nodes
+    for pair in range(len(features)):
+        row, total = features[pair], 0
+        for root in roots:
+            node = root
+            while left[node] >= 0:
+                number = row[feature[node]]
+                if number <= threshold[node] or (missing_left[node] and np.isnan(number)):
+                    node = left[node]
+                else:
+                    node = right[node]
+            total += value[node]
+        sums[pair] += total

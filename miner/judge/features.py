@@ -1,0 +1,249 @@
+"""What the judge sees of a pair: words, numbers and marks of both texts, and their vectors.
+
+Axes: ``P`` pairs, ``F`` features. A feature that is not known of a pair is NaN.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+
+from miner.arrays import NO_NEIGHBOUR
+from miner.filters import shared_and_unmatched_numbers
+from miner.margin import MIN_RATIO_DENOMINATOR
+from miner.threads import blocks, in_threads
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from miner.arrays import Neighbours, Pairs
+
+    FloatArray = NDArray[np.float64]
+
+TEXTS = 8192  # pairs at a time: the vectors of their words take about 50 MB
+THREAD_PAIRS = 1024
+USUAL_PAIRS = 1000
+SPACING = 2.0**40  # parts of a cosine that spacings are summed in
+
+_STEPS = ("15", "25", "35", "45", "55", "70", "85")
+_OF_SIDE = (
+    *(f"words with a match of .{step}" for step in _STEPS),
+    *("mean match", "coverage", "heaviest unmatched word", "second heaviest unmatched word"),
+    *("weight of the heaviest unmatched word", "weight of unmatched words"),
+    *("longest unmatched run", "mutual matches", "matches out of place", "matched word pairs"),
+    *("weight of near-equal words", "words"),
+)
+_MARKS = ("letters", "question marks", "colons", "brackets", "commas", "capitals")
+NEIGHBOURHOOD = ("margin", "lesser gap to neighbours", "greater gap to neighbours")
+FEATURES = (
+    *(f"{name}, lesser side" for name in _OF_SIDE),
+    *(f"{name}, greater side" for name in _OF_SIDE),
+    *("ratio of weights", "ratio of letters"),
+    *(f"difference in {name}" for name in _MARKS[1:]),
+    *("shared numbers", "unmatched numbers"),
+    *NEIGHBOURHOOD,
+)
+
+
+class Words(Protocol):
+    """The W words of P sentences laid end to end, of which U are different."""
+
+    @property
+    def vectors(self) -> NDArray[np.float32]:
+        """Unit rows, float32 (U, D)."""
+        ...
+
+    @property
+    def weights(self) -> NDArray[np.float32]:
+        """How much each word counts, float32 (U,)."""
+        ...
+
+    @property
+    def ids(self) -> NDArray[np.int32]:
+        """The words, as rows of ``vectors``, int32 (W,)."""
+        ...
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """Sentence i has the words ids[offsets[i]:offsets[i + 1]]: int64 (P + 1,)."""
+        ...
+
+
+class WordMaker(Protocol):
+    """What has vectors of words, such as ``encoder.words.WordEncoder``."""
+
+    def words(self, sentences: Sequence[str]) -> Words:
+        """Return the words of P sentences."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Texts:
+    """What is seen of the texts of P pairs; the second axis is source and target.
+
+    ``words`` is float32 (P, 2, SIDE), ``weights`` of all words float64 (P, 2), ``marks`` float32
+    (P, 2, MARKS). ``numbers`` (P, 2) are how many numbers both have, and how many only one.
+    """
+
+    words: NDArray[np.float32]
+    weights: FloatArray
+    marks: NDArray[np.float32]
+    numbers: FloatArray
+
+
+def read_texts(
+    makers: Sequence[WordMaker],
+    source: Sequence[str],
+    target: Sequence[str],
+    *,
+    progress: Callable[[int], object] = lambda pairs: None,
+) -> Texts:
+    """Look at the texts of P pairs; each side has its maker of words.
+
+    ``progress`` is called with the number of pairs done since the last call.
+    """
+    parts = []
+    for start in range(0, max(1, len(source)), TEXTS):
+        texts = source[start : start + TEXTS], target[start : start + TEXTS]
+        words, weights = match_words(
+            *(own.words(part) for own, part in zip(makers, texts, strict=True))
+        )
+        marks = np.stack([_marks_in(part) for part in texts], axis=1)
+        numbers = np.stack(shared_and_unmatched_numbers(*texts), axis=1)
+        parts.append((words, weights, marks, numbers))
+        progress(len(texts[0]))
+    words, weights, marks, numbers = map(np.concatenate, zip(*parts, strict=True))
+    return Texts(words=words, weights=weights, marks=marks, numbers=numbers)
+
+
+def match_words(source: Words, target: Words) -> tuple[NDArray[np.float32], FloatArray]:
+    """Return the features of each side's words, (P, 2, SIDE), and their weights, (P, 2).
+
+    Vectors are rounded to whole numbers of 2**-26, so that cosines are exact
+    (``miner.knn.core.rescore``).
+    """
+    from miner.judge.compiled import SIDE, describe_words  # loads Numba
+
+    pairs = len(source.offsets) - 1
+    described = np.zeros((pairs, 2, SIDE))
+    weights = np.zeros((pairs, 2))
+
+    def match(block: slice) -> None:
+        sides = [
+            (side.vectors, side.weights, side.ids, side.offsets[block.start : block.stop + 1])
+            for side in (source, target)
+        ]
+        describe_words(*sides, described[block], weights[block])
+
+    in_threads(match, blocks(pairs, THREAD_PAIRS))
+    return described.astype(np.float32), weights
+
+
+def _marks_in(texts: Sequence[str]) -> NDArray[np.float32]:
+    from miner.judge.compiled import MARKS, count_marks
+
+    codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    counts = np.zeros((len(texts), MARKS), dtype=np.float32)
+    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+    count_marks(codes, np.concatenate(([0], lengths.cumsum())), counts)
+    return counts
+
+
+class Near(NamedTuple):
+    """P pairs among their neighbours: cosines and the means of both neighbourhoods, (P,) each."""
+
+    cosine: NDArray[np.floating]
+    source_mean: FloatArray
+    target_mean: FloatArray
+
+    @classmethod
+    def of(cls, pairs: Pairs) -> Near:
+        """Return what is known of mined pairs."""
+        return cls(pairs.cosine, pairs.source_mean, pairs.target_mean)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usual:
+    """What is usual in a run, which its pairs are measured by.
+
+    ``weights`` and ``letters`` are ratios of source to target, the medians of the best pairs by
+    margin; ``spacing`` is how far neighbours are apart.
+    """
+
+    weights: float
+    letters: float
+    spacing: float
+
+    @classmethod
+    def of(cls, texts: Texts, spacing: float = math.nan) -> Usual:
+        """Return what is usual of the first pairs, which should be the best ones."""
+        first = slice(USUAL_PAIRS)
+        return cls(
+            weights=_median(_ratios(texts.weights[first])),
+            letters=_median(_ratios(texts.marks[first, :, 0] + 1.0)),
+            spacing=spacing,
+        )
+
+
+def _median(values: FloatArray) -> float:
+    return float(np.median(values)) if len(values) else 1.0
+
+
+def _ratios(sides: NDArray[np.floating]) -> FloatArray:
+    """Return what is first over what is second, of (P, 2); 1 where either is 0."""
+    known = (sides > 0).all(axis=1)
+    ratios: FloatArray = np.where(known, sides[:, 0], 1) / np.where(known, sides[:, 1], 1)
+    return ratios
+
+
+def spacing_of(lists: Iterable[Neighbours]) -> float:
+    """Return how far neighbours are apart; NaN where no list has three.
+
+    The i-th and the next of a list of independent cosines are s / i apart, where s is the same for
+    all i (Rényi 1953): the mean of s over all lists, from their second neighbours on, as the first
+    may be translations. Sums are exact, so it does not depend on how rows lie in shards.
+    """
+    total, rows = 0, 0
+    for found in lists:
+        counts = (found.ids != NO_NEIGHBOUR).sum(axis=1)
+        used = np.flatnonzero(counts > 2)
+        cosines = found.cosines[used].astype(np.float64)
+        last = cosines[np.arange(len(used)), counts[used] - 1]
+        harmonic = np.cumsum(1 / np.arange(1, found.ids.shape[1] + 1))
+        apart = (cosines[:, 1] - last) / (harmonic[counts[used] - 2] - 1)
+        total += int(np.rint(apart * SPACING).astype(np.int64).sum())
+        rows += len(used)
+    return total / rows / SPACING if total else math.nan
+
+
+def features(texts: Texts, near: Near | None, usual: Usual) -> NDArray[np.float32]:
+    """Return what the judge sees of P pairs: float32 (P, F), in the order of ``FEATURES``.
+
+    ``near`` is None where there are no neighbours.
+    """
+    ratios = (
+        _ratios(texts.weights) / usual.weights,
+        _ratios(texts.marks[:, :, 0] + 1.0) / usual.letters,
+    )
+    columns = [
+        *texts.words.min(axis=1).T,
+        *texts.words.max(axis=1).T,
+        *(np.maximum(ratio, 1 / ratio) for ratio in ratios),
+        *np.abs(texts.marks[:, 0, 1:] - texts.marks[:, 1, 1:]).T,
+        *texts.numbers.T,
+        *_of_neighbourhoods(near, usual, len(texts.numbers)),
+    ]
+    return np.stack(columns, axis=1).astype(np.float32)
+
+
+def _of_neighbourhoods(near: Near | None, usual: Usual, count: int) -> Sequence[FloatArray]:
+    if near is None:
+        return [np.full(count, np.nan)] * len(NEIGHBOURHOOD)
+    cosine = near.cosine.astype(np.float64)
+    gaps = [(cosine - mean) / usual.spacing for mean in near[1:]]
+    margins = cosine / np.maximum((near.source_mean + near.target_mean) / 2, MIN_RATIO_DENOMINATOR)
+    return [margins, np.minimum(*gaps), np.maximum(*gaps)]

@@ -1,0 +1,116 @@
+"""The judge's model: boosted trees as plain arrays (Friedman 2001).
+
+A pair's score is the sum of one leaf of each tree: the log of how much likelier its features are in
+a right pair than in a wrong one. Leaves are whole numbers of 1 / ``LEAF``, so that sums are exact.
+
+Axes: ``P`` pairs, ``F`` features, ``T`` trees, ``V`` nodes of all trees.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from miner.judge.features import FEATURES
+from miner.threads import blocks, in_threads
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+
+BUNDLED = Path(__file__).parent / "assets" / "judge.safetensors"
+LEAF = 1 << 16
+THREAD_PAIRS = 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judge:
+    """Trees; all arrays but ``roots`` (T,) are (V,).
+
+    A pair goes from a node to ``left`` where ``feature`` is at most ``threshold``, or is NaN and
+    ``missing_left``; else to ``right``. In a leaf ``left`` is -1 and ``value`` counts; that
+    of another node is the mean of those below.
+    """
+
+    feature: NDArray[np.int32]
+    threshold: NDArray[np.float32]
+    missing_left: NDArray[np.bool_]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    value: NDArray[np.int32]
+    roots: NDArray[np.int32]
+
+    @property
+    def name(self) -> str:
+        """A hash of the model: pairs that two judges scored are not compared."""
+        arrays = [np.ascontiguousarray(array).tobytes() for array in vars(self).values()]
+        return hashlib.sha256(b"".join(arrays)).hexdigest()[:12]
+
+    def scores(self, features: NDArray[np.float32]) -> FloatArray:
+        """Return the log likelihood ratios of P pairs, of features (P, F): float64 (P,)."""
+        from miner.judge.compiled import sum_leaves  # loads Numba
+
+        sums = np.zeros(len(features), dtype=np.int64)
+        nodes = self.feature, self.threshold, self.missing_left, self.left, self.right, self.value
+
+        def judge(block: slice) -> None:
+            sum_leaves(features[block], nodes, self.roots, sums[block])
+
+        in_threads(judge, blocks(len(features), THREAD_PAIRS))
+        return sums / LEAF
+
+    def reasons(self, row: NDArray[np.float32]) -> dict[str, float]:
+        """Return how much each feature of one pair, (F,), raised or lowered its score.
+
+        What a split on a feature changed counts for that feature (Saabas 2014); with the score of a
+        pair of which nothing is known, they add up to the pair's own.
+        """
+        found = dict.fromkeys(FEATURES, 0.0)
+        for root in self.roots.tolist():
+            node = root
+            while self.left[node] >= 0:
+                number, feature = row[self.feature[node]], FEATURES[self.feature[node]]
+                below = number <= self.threshold[node] or (
+                    np.isnan(number) and self.missing_left[node]
+                )
+                child = int((self.left if below else self.right)[node])
+                found[feature] += (int(self.value[child]) - int(self.value[node])) / LEAF
+                node = child
+        return found
+
+    def save(self, path: Path, facts: dict[str, object]) -> None:
+        """Write the model, with what is known of its training."""
+        about = {"features": json.dumps(FEATURES), "facts": json.dumps(facts, sort_keys=True)}
+        save_file(dict(vars(self)), path, metadata=about)
+
+
+@cache
+def load_judge(path: Path = BUNDLED) -> Judge:
+    """Load a model.
+
+    Raises:
+        ValueError: the file is missing or damaged, or of a judge that sees other features.
+    """
+    try:
+        with safe_open(path, framework="numpy") as file:
+            arrays = {name: file.get_tensor(name) for name in file.keys()}
+            features = json.loads((file.metadata() or {}).get("features", "[]"))
+        if features != list(FEATURES):
+            raise ValueError(
+                f"judge: {path} was trained on other features than this version has; train it "
+                "again with 'adit train-judge'"
+            )
+        return Judge(**arrays)
+    except (OSError, SafetensorError, TypeError) as error:
+        raise ValueError(
+            f"judge: {path} is missing or damaged; install or copy it again"
+        ) from error

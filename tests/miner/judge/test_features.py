@@ -1,0 +1,191 @@
+"""Features against a slow statement of what each of them is."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from miner.arrays import NO_NEIGHBOUR, Neighbours
+from miner.judge import features as module
+from miner.judge.features import (
+    FEATURES,
+    NEIGHBOURHOOD,
+    Near,
+    Texts,
+    Usual,
+    features,
+    match_words,
+    read_texts,
+    spacing_of,
+)
+from tests.miner.judge.words import one, words_of
+
+STEPS = (0.15, 0.25, 0.35, 0.45, 0.55, 0.7, 0.85)
+MATCHED, LINKED = 0.4, 0.3
+PLAIN = Usual(weights=1.0, letters=1.0, spacing=0.5)
+
+
+def side_oracle(own, other):
+    """The features of one sentence's words, each by its name, one after the other."""
+    cosines = own.vectors.astype(float) @ other.vectors.astype(float).T
+    best, place = cosines.max(axis=1), cosines.argmax(axis=1)
+    back = cosines.argmax(axis=0)
+    weight = own.weights.astype(float)
+    share = weight / weight.sum()
+    missing = [1 - min(max(cosine, 0.0) / MATCHED, 1.0) for cosine in best]
+    words = range(len(best))
+    lost = [*sorted((share[word] * missing[word] for word in words), reverse=True), 0.0]
+    runs, run = [0.0], 0.0
+    for word in words:
+        run = run + share[word] * missing[word] if best[word] < LINKED else 0.0
+        runs.append(run)
+    linked = [word for word in words if best[word] >= LINKED]
+    apart = [
+        abs((word + 0.5) / len(best) - (place[word] + 0.5) / len(other.weights)) for word in words
+    ]
+    return [
+        *(sum(share[word] for word in words if best[word] >= step) for step in STEPS),
+        share @ best,
+        sum(share[word] * (1 - missing[word]) for word in words),
+        *lost[:2],
+        max(weight[word] * missing[word] for word in words),
+        sum(weight[word] * missing[word] for word in words),
+        max(runs),
+        sum(share[word] for word in linked if back[place[word]] == word),
+        sum(share[word] * apart[word] for word in linked),
+        sum(
+            share[word]
+            for word in linked
+            if word - 1 in linked and abs(int(place[word]) - int(place[word - 1])) <= 2
+        ),
+        sum(weight[word] for word in words if best[word] >= STEPS[-1]),
+        len(best),
+    ]
+
+
+pairs_of_lengths = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=6)
+
+
+@given(lengths=pairs_of_lengths, dim=st.sampled_from([1, 2, 3, 16]), seed=st.integers(0, 1000))
+def test_features_of_words_are_their_definition(lengths, dim, seed):
+    source = words_of([length for length, _ in lengths], seed, dim)
+    target = words_of([length for _, length in lengths], seed + 1, dim)
+    found, weights = match_words(source, target)
+    for pair, (both, sums) in enumerate(zip(found, weights, strict=True)):
+        own, other = one(source, pair), one(target, pair)
+        if not (len(own.weights) and len(other.weights)):
+            assert not both.any()
+            assert not sums.any()
+            continue
+        np.testing.assert_allclose(both[0], side_oracle(own, other), atol=1e-5)
+        np.testing.assert_allclose(both[1], side_oracle(other, own), atol=1e-5)
+        np.testing.assert_allclose(sums, [own.weights.sum(), other.weights.sum()], rtol=1e-6)
+
+
+def test_a_pair_has_the_same_bits_beside_any_others(monkeypatch):
+    lengths = [3, 0, 7, 4, 30, 1] * 5, [2, 5, 6, 4, 28, 1] * 5
+    source, target = (words_of(some, seed, 40) for seed, some in enumerate(lengths))
+    whole, weights = match_words(source, target)
+    for pair in range(len(whole)):
+        alone, sums = match_words(one(source, pair), one(target, pair))
+        assert alone[0].tobytes() == whole[pair].tobytes()
+        assert sums[0].tobytes() == weights[pair].tobytes()
+    monkeypatch.setattr(module, "THREAD_PAIRS", 3)
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    assert match_words(source, target)[0].tobytes() == whole.tobytes()
+
+
+class Maker:
+    """Words are what stands between spaces; equal ones have equal vectors."""
+
+    def words(self, sentences):
+        parts = [sentence.split() for sentence in sentences]
+        known = sorted({word for part in parts for word in part})
+        vectors = np.eye(50, dtype=np.float32)[[VOCABULARY.index(word) for word in known]]
+        return SimpleNamespace(
+            vectors=vectors,
+            weights=np.ones(len(known), dtype=np.float32),
+            ids=np.array([known.index(word) for part in parts for word in part], dtype=np.int32),
+            offsets=np.cumsum([0, *map(len, parts)]),
+        )
+
+
+SOURCE = ["ein Haus, (alt)? 12", "Ja: nein!", "", "\u041a\u0442\u043e \u0422\u0410\u041c?", "a b c"]
+TARGET = ["a house; 13 12", "yes no", "nothing", "who", "a b c"]
+
+
+VOCABULARY = sorted({word for text in [*SOURCE, *TARGET] for word in text.split()})
+
+
+def named(row):
+    return dict(zip(FEATURES, row.tolist(), strict=True))
+
+
+def test_marks_and_numbers():
+    texts = read_texts([Maker(), Maker()], SOURCE, TARGET)
+    first, second, third, fourth, same = map(named, features(texts, None, PLAIN))
+    assert [
+        first[f"difference in {mark}"] for mark in ("question marks", "colons", "brackets")
+    ] == [
+        *(1, 1, 1),
+    ]
+    assert (first["difference in commas"], first["difference in capitals"]) == (1, 1)
+    assert (first["shared numbers"], first["unmatched numbers"]) == (1, 1)
+    assert (second["difference in colons"], second["difference in capitals"]) == (1, 1)
+    assert fourth["difference in capitals"] == 4
+    assert third["ratio of letters"] == pytest.approx(8)
+    assert same["coverage, lesser side"] == same["ratio of letters"] == 1
+    assert all(math.isnan(same[name]) for name in NEIGHBOURHOOD)
+    assert features(texts, None, PLAIN).dtype == np.float32
+
+
+def test_what_is_usual_is_the_median_of_the_best_pairs(monkeypatch):
+    monkeypatch.setattr(module, "USUAL_PAIRS", 3)
+    texts = read_texts([Maker(), Maker()], ["a b c", "a b", "a", "a b"], ["a", "a", "a", "a b c"])
+    usual = Usual.of(texts, 0.25)
+    assert usual == Usual(weights=2.0, letters=1.5, spacing=0.25)
+    ratios = features(texts, None, usual)[:, FEATURES.index("ratio of weights")]
+    assert ratios.tolist() == pytest.approx([1.5, 1.0, 2.0, 3.0])
+    nothing = Usual.of(read_texts([Maker(), Maker()], [], []))
+    assert (nothing.weights, nothing.letters) == (1.0, 1.0)
+
+
+def test_features_of_neighbours():
+    texts = read_texts([Maker(), Maker()], SOURCE[:2], TARGET[:2])
+    near = Near(np.array([0.8, 0.5]), np.array([0.4, 0.6]), np.array([0.3, 0.0]))
+    found = features(texts, near, PLAIN)[:, -3:]
+    np.testing.assert_allclose(found[0], [0.8 / 0.35, 0.8, 1.0], rtol=1e-6)
+    np.testing.assert_allclose(found[1], [0.5 / 0.3, -0.2, 1.0], rtol=1e-6)
+
+
+def test_sides_change_places():
+    there = read_texts([Maker(), Maker()], SOURCE, TARGET)
+    back = read_texts([Maker(), Maker()], TARGET, SOURCE)
+    both = (features(texts, None, PLAIN) for texts in (there, back))
+    np.testing.assert_allclose(*both, rtol=1e-6)
+
+
+def test_texts_in_blocks_are_texts_at_once(monkeypatch):
+    whole = read_texts([Maker(), Maker()], SOURCE, TARGET)
+    monkeypatch.setattr(module, "TEXTS", 2)
+    done = []
+    parts = read_texts([Maker(), Maker()], SOURCE, TARGET, progress=done.append)
+    assert done == [2, 2, 1]
+    for name in vars(whole):
+        assert np.array_equal(getattr(whole, name), getattr(parts, name))
+    assert isinstance(parts, Texts)
+
+
+def test_the_spacing_of_neighbours():
+    lists = Neighbours.none(4, 4)
+    lists.ids[0], lists.cosines[0] = [1, 2, 3, 4], [0.9, 0.5, 0.25, 0.125]
+    lists.ids[1, :3], lists.cosines[1, :3] = [1, 2, 3], [0.9, 0.5, 0.25]
+    lists.ids[2, :2], lists.cosines[2, :2] = [1, 2], [0.9, 0.1]
+    assert lists.ids[3, 0] == NO_NEIGHBOUR
+    expected = ((0.5 - 0.125) / (1 / 2 + 1 / 3) + (0.5 - 0.25) / (1 / 2)) / 2
+    assert spacing_of([lists]) == pytest.approx(expected)
+    assert spacing_of([lists.part(slice(2)), lists.part(slice(2, 4))]) == spacing_of([lists])
+    assert math.isnan(spacing_of([lists.part(slice(2, 4))]))

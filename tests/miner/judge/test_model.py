@@ -1,0 +1,86 @@
+"""Trees against a walk of one pair through one tree at a time."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from miner.judge.features import FEATURES
+from miner.judge.model import BUNDLED, LEAF, Judge, load_judge
+
+TREE = Judge(
+    feature=np.array([0, 1, 0, 0, 0, 0], dtype=np.int32),
+    threshold=np.array([0.5, -1, 0, 0, 0, 0], dtype=np.float32),
+    missing_left=np.array([1, 0, 0, 0, 0, 0], dtype=np.bool_),
+    left=np.array([1, 2, -1, -1, -1, -1], dtype=np.int32),
+    right=np.array([4, 3, -1, -1, -1, -1], dtype=np.int32),
+    value=np.array([1, 2, 5, 7, 11, 13], dtype=np.int32) * LEAF,
+    roots=np.array([0, 5], dtype=np.int32),
+)
+
+
+def walk(judge: Judge, row: np.ndarray) -> float:
+    total = 0
+    for root in judge.roots:
+        node = root
+        while judge.left[node] >= 0:
+            number = row[judge.feature[node]]
+            goes_left = (
+                judge.missing_left[node] if np.isnan(number) else number <= judge.threshold[node]
+            )
+            node = judge.left[node] if goes_left else judge.right[node]
+        total += int(judge.value[node])
+    return total / LEAF
+
+
+def test_a_tree_by_hand() -> None:
+    rows = [[0.5, -1], [0.5, 0], [0.6, 0], [np.nan, np.nan], [np.nan, -2]]
+    scores = TREE.scores(np.array(rows, dtype=np.float32))
+    assert scores.tolist() == [18, 20, 24, 20, 18]
+
+
+def random_rows(count: int) -> np.ndarray:
+    random = np.random.default_rng(1)
+    rows = random.uniform(-1, 3, (count, len(FEATURES))).astype(np.float32)
+    rows[random.random(rows.shape) < 0.1] = np.nan
+    return rows
+
+
+def test_the_bundled_judge_is_its_walk_through_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    judge, rows = load_judge(), random_rows(60)
+    expected = [walk(judge, row) for row in rows]
+    assert judge.scores(rows).tolist() == expected
+    monkeypatch.setattr("miner.judge.model.THREAD_PAIRS", 7)
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    assert judge.scores(rows).tolist() == expected
+    assert judge.scores(rows[:0]).tolist() == []
+
+
+def test_reasons_add_up_to_the_score() -> None:
+    judge, rows = load_judge(), random_rows(20)
+    sums = [sum(judge.reasons(row).values()) for row in rows]
+    known = judge.value[judge.roots].sum() / LEAF
+    np.testing.assert_allclose(judge.scores(rows), known + np.array(sums), atol=1e-6)
+
+
+def test_a_judge_is_loaded_as_it_was_saved(tmp_path: Path) -> None:
+    path = tmp_path / "judge.safetensors"
+    TREE.save(path, {"pairs": 3})
+    again = load_judge(path)
+    assert again.name == TREE.name != load_judge().name
+    rows = np.zeros((1, 2), dtype=np.float32)
+    assert again.scores(rows) == TREE.scores(rows)
+
+
+def test_a_file_that_is_no_judge_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "judge.safetensors"
+    with pytest.raises(ValueError, match="is missing or damaged; install or copy it again"):
+        load_judge(path)
+    path.write_bytes(BUNDLED.read_bytes()[:1000])
+    with pytest.raises(ValueError, match="is missing or damaged"):
+        load_judge(path)
+    other = tmp_path / "other.safetensors"
+    save_file(load_file(BUNDLED), other, metadata={"features": '["length"]'})
+    with pytest.raises(ValueError, match="was trained on other features than this version has"):
+        load_judge(other)
