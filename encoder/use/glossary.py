@@ -100,7 +100,7 @@ class Glossary:
             for word in english:
                 spellings = (change(word), word, word.capitalize(), word.upper())
                 ids.append(next(filter(None, map(tokenizer.piece, spellings)), UNKNOWN))
-        return cls(english=english, rows=weights.rows(np.array(ids)))
+        return cls(english=english, rows=weights.rows(np.array(ids, dtype=np.int64)))
 
     def extended(self, english: Sequence[str]) -> Glossary:
         """Return the same with further words, whose rows are those of their pieces."""
