@@ -455,3 +455,12 @@ def test_comparable_corpora_of_ntrex(
     (tmp_path / "ntrex" / "gold.txt").unlink()
     printed = run("ntrex_corpora.py", tmp_path / "ntrex", tmp_path / "bucc", "--languages", "de")
     assert re.search(r"\| mean \| mini\+use( \| [\d.]+){3} \|\n", printed)
+
+
+def test_joined(run: Run, tmp_path: Path) -> None:
+    sample = ROOT / "eval" / "assets" / "sample" / "de-en"
+    (tmp_path / "de-en").mkdir()
+    for path in sample.glob("de-en.training.*"):
+        (tmp_path / "de-en" / path.name).write_bytes(path.read_bytes())
+    printed = run("joined.py", tmp_path, "--weights", 1)
+    assert re.search(r"1 mini: by margin [\d.]+, judged [\d.]+\nown means: by margin", printed)
