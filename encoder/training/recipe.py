@@ -150,7 +150,9 @@ def _beside(
 
 
 def _chosen(measures: Sequence[Measure], recipe: Recipe) -> Measure:
-    known = [*measures, PERPLEXITY] if recipe.options.objective.in_tokens else measures
+    objective = recipe.options.objective
+    writes = objective.in_tokens or objective.apart  # and so has a perplexity
+    known = [*measures, PERPLEXITY] if writes else measures
     for measure in known:
         if measure.name == recipe.best_by:
             return measure

@@ -43,7 +43,7 @@ class ScoredWords:
     """Pairs of words with scores float64 (N,), and their languages if the file's name has them."""
 
     path: Path
-    languages: tuple[str | None, str | None]
+    languages: tuple[str, str] | None
     first: Sequence[str]
     second: Sequence[str]
     scores: NDArray[np.float64]
@@ -101,7 +101,7 @@ def _scored(path: Path, rows: Sequence[Sequence[str]], column: int, *, first: in
     match = _LANGUAGES.match(path.name)
     return ScoredWords(
         path=path,
-        languages=(match[1], match[2] or match[1]) if match else (None, None),
+        languages=(match[1], match[2] or match[1]) if match else None,
         first=[row[0] for row in rows],
         second=[row[1] for row in rows],
         scores=scores,

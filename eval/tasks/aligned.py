@@ -13,6 +13,7 @@ from eval.data.textfiles import fingerprint
 from eval.metrics.bootstrap import SIGNED
 from eval.output import encoder_names, signature
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
+from eval.tasks.encoding import own_encoders
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,15 +43,20 @@ class Loaded:
 
     def signature(self, task: str, **fields: object) -> str:
         """Sign with what all tasks on aligned texts have in common."""
-        return signature(
-            task,
-            languages=",".join(self.data.languages),
-            sentences=len(self.data.texts[self.english]),
-            sha256=fingerprint(*self.data.files.values()),
-            encoder=encoder_names(self.encoder, self.data.languages),
-            **fields,
-            interval=SIGNED,
-        )
+        return sign(task, self.encoder, self.data, **fields)
+
+
+def sign(task: str, encoder: Encoder, data: AlignedTexts, **fields: object) -> str:
+    """Sign with what all tasks on aligned texts have in common."""
+    return signature(
+        task,
+        languages=",".join(data.languages),
+        sentences=len(data.texts[data.languages[0]]),
+        sha256=fingerprint(*data.files.values()),
+        encoder=encoder_names(encoder, data.languages),
+        **fields,
+        interval=SIGNED,
+    )
 
 
 def encoded_sides(
@@ -64,15 +70,10 @@ def encoded_sides(
     for language in data.languages:
         if language == english:
             continue
-        both = encoder.for_languages((language, english))
-        if both.name not in of_english:
-            texts = [*data.texts[english], *more]
-            of_english[both.name] = both.for_language(english).encode(texts)
-        yield (
-            language,
-            both.for_language(language).encode(data.texts[language]),
-            of_english[both.name],
-        )
+        own, other = own_encoders(encoder, (language, english))
+        if other.name not in of_english:
+            of_english[other.name] = other.encode([*data.texts[english], *more])
+        yield language, own.encode(data.texts[language]), of_english[other.name]
 
 
 def add_aligned_data(parser: argparse.ArgumentParser) -> None:

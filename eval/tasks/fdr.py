@@ -22,6 +22,7 @@ from eval.metrics.bucc import BuccScore, best_score, score_at
 from eval.output import Record, Table, score_record, signature
 from eval.tasks import fdr_by_words
 from eval.tasks.arguments import add_bucc_data, chosen_pairs
+from eval.tasks.encoding import own_encoders
 from eval.tasks.mined_splits import MinedSplit, mine_split
 from miner.fdr import TAIL, AddedPairs, Null, mine_added, threshold_at
 from miner.knn.core.rescore import unit_rows
@@ -97,8 +98,9 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
     word_lines: list[str] = []
     record: Record = {}
     for name, (real, other) in data.items():
+        both = own_encoders(encoder, name.split("-"))
         vectors = [
-            (encoded(encoder, split.source.texts), encoded(encoder, split.target.texts))
+            (encoded(both[0], split.source.texts), encoded(both[1], split.target.texts))
             for split in (real, other)
         ]
         lists = search_unit_rows(*vectors[0], k=K)
@@ -188,6 +190,7 @@ def _measure(
     own: tuple[Matrix, Matrix],
     decoys: Sequence[AddedPairs],
 ) -> tuple[MinedSplit, list[ChosenThreshold]]:
+    both = own_encoders(encoder, real.pair.split("-"))
     mined = mine_split(real, encoder=encoder, mine=_mine)
     source = dict(zip(other.source.ids, other.source.texts, strict=True))
     target = dict(zip(other.target.ids, other.target.texts, strict=True))
@@ -195,8 +198,8 @@ def _measure(
     planted = planted_scores(
         own,
         (
-            encoded(encoder, [source[one] for one, _ in known]),
-            encoded(encoder, [target[one] for _, one in known]),
+            encoded(both[0], [source[one] for one, _ in known]),
+            encoded(both[1], [target[one] for _, one in known]),
         ),
     )
     scores = np.concatenate([pairs.scores for pairs in decoys])

@@ -24,6 +24,7 @@ from eval.metrics.bucc import (
     rank,
     score_at,
 )
+from eval.tasks.encoding import own_encoders
 from miner.selection import order_best_first
 from miner.word_match import WordMaker, align_texts, aligned_scores, usual_log_ratio
 
@@ -98,8 +99,7 @@ def mine_split(data: BuccSplit, *, encoder: Encoder, mine: Mine, align: bool = F
     start = time.perf_counter()
     what = f"{data.pair} {data.split}"
     languages = data.pair.partition("-")[::2]
-    encoder = encoder.for_languages(languages)
-    encoders = [encoder.for_language(language) for language in languages]
+    encoders = own_encoders(encoder, languages)
     source_ids, source = _encode_side(data.source, encoders[0], f"{what} source")
     target_ids, target = _encode_side(data.target, encoders[1], f"{what} target")
     pairs = mine(source, target)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,16 +13,25 @@ import numpy as np
 
 from eval.data.inference import LABELS, load_development, load_xnli, read_inference
 from eval.data.labelled import Examples, joined
-from eval.metrics.frozen import Classifier, Logistic, Mlp, Part, one_hot, root_mean_square
+from eval.metrics.frozen import (
+    Classifier,
+    Logistic,
+    Mlp,
+    Part,
+    one_hot,
+    root_mean_square,
+)
 from eval.metrics.perceptron import Shape
 from eval.output import Record, Show, Table
-from eval.tasks.frozen import scaled_features, unit_vectors
+from eval.tasks.encoding import learner
+from eval.tasks.frozen import scaled_features
 from eval.tasks.suite import Figure, Suite, fields_of, mean_figure, run_suite
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from encoder import Encoder
+    from eval.metrics.frozen import Predictor
 
 # Artetxe & Schwenk 2019, table 3; Conneau 2018 (thesis), table 4.9: X-BiLSTM-max, in per cent.
 LANGUAGES = (
@@ -149,24 +159,10 @@ def prepare(args: argparse.Namespace, keep: dict[tuple[str, str], float] | None 
     same = len(train) == MULTINLI and part == "test"
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
-        sides, scale = _vectors(encoder, train, args.train_lang)
-        fitted = Part(scaled_features(sides, scale, both=True), _targets(train))
-        chosen_on = None
-        if dev is not None:
-            dev_sides, _ = _vectors(encoder, dev, args.train_lang)
-            chosen_on = Part(scaled_features(dev_sides, scale, both=True), _targets(dev))
-        predict = classifier.fit(fitted, chosen_on)
-        vectors = {name: _vectors(encoder, one, name)[0] for name, one in tested.items()}
-        gold = _targets(next(iter(tested.values()))).argmax(axis=1)
-
-        def correct(premise: str, hypothesis: str) -> NDArray[np.bool_]:
-            both = [vectors[premise][0], vectors[hypothesis][1]]
-            found = predict(scaled_features(both, scale, both=True)).argmax(axis=1)
-            right: NDArray[np.bool_] = found == gold
-            return right
-
+        learn = partial(_learn, train=train, dev=dev, classifier=classifier)
+        correct = _judge(learner(encoder, args.train_lang, learn), tested)
         for name in tested:
-            published = _published(name, same and len(gold) == TESTED)
+            published = _published(name, same and len(tested[name]) == TESTED)
             yield replace(mean_figure(name, correct(name, name)), published=published)
         if keep is not None:
             for one in tested:
@@ -192,16 +188,47 @@ def prepare(args: argparse.Namespace, keep: dict[tuple[str, str], float] | None 
     )
 
 
+def _learn(
+    own: Encoder, *, train: Examples, dev: Examples | None, classifier: Classifier
+) -> tuple[Predictor, np.float32]:
+    """Return what was learned, and what vectors are divided by."""
+    vectors = _vectors(own, train)
+    scale = root_mean_square(np.concatenate(vectors))
+    parts = [Part(scaled_features(vectors, scale, both=True), _targets(train))]
+    if dev is not None:
+        parts.append(Part(scaled_features(_vectors(own, dev), scale, both=True), _targets(dev)))
+    return classifier.fit(*parts), scale
+
+
+def _judge(
+    learned: Callable[..., tuple[tuple[Predictor, np.float32], list[Encoder]]],
+    tested: Mapping[str, Examples],
+) -> Callable[[str, str], NDArray[np.bool_]]:
+    """Return what says which pairs are right, by the languages of premise and hypothesis."""
+    vectors: dict[tuple[str, str], list[NDArray[np.float32]]] = {}
+    gold = _targets(next(iter(tested.values()))).argmax(axis=1)
+
+    def correct(*languages: str) -> NDArray[np.bool_]:
+        (predict, scale), encoders = learned(*languages)
+        sides = []
+        for side, (name, own) in enumerate(zip(languages, encoders, strict=True)):
+            if (name, own.name) not in vectors:
+                vectors[name, own.name] = _vectors(own, tested[name])
+            sides.append(vectors[name, own.name][side])
+        found = predict(scaled_features(sides, scale, both=True)).argmax(axis=1)
+        right: NDArray[np.bool_] = found == gold
+        return right
+
+    return correct
+
+
 def _targets(examples: Examples) -> NDArray[np.float32]:
     return one_hot(np.array([LABELS.index(label) for label in examples.labels]), len(LABELS))
 
 
-def _vectors(
-    encoder: Encoder, examples: Examples, language: str
-) -> tuple[list[NDArray[np.float32]], np.float32]:
-    """Return the vectors of both sides, and their root mean square."""
-    sides = [unit_vectors(encoder, side, language) for side in examples.sides]
-    return sides, root_mean_square(np.concatenate(sides))
+def _vectors(own: Encoder, examples: Examples) -> list[NDArray[np.float32]]:
+    """Return the vectors of both sides."""
+    return [own.encode(side) for side in examples.sides]
 
 
 def _published(language: str, same: bool) -> dict[str, float | None]:

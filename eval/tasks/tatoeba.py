@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from encoder import load_encoder
-from eval.data.languages import iso_639_1
 from eval.data.tatoeba import (
     PUBLISHED_SOURCE,
     load_tatoeba,
@@ -21,6 +20,7 @@ from eval.metrics.bootstrap import SIGNED, interval, mean_samples
 from eval.metrics.similarity import SearchErrors, search_errors
 from eval.output import Record, Table, encoder_names, signature
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
+from eval.tasks.encoding import own_encoders
 from eval.tasks.suite import Figure, Suite, mean_figure
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
         "tatoeba",
         languages=",".join(names),
         sentences=sum(len(foreign) for foreign, _ in texts.values()),
-        encoder=encoder_names(encoder, map(iso_639_1, names)),
+        encoder=encoder_names(encoder, names),
         similarity="cosine",
         interval=SIGNED,
     )
@@ -113,14 +113,8 @@ def language_errors(
     Raises:
         ValueError: there are no sentences.
     """
-    languages = iso_639_1(language), "en"
-    both = encoder.for_languages(languages)
-    return search_errors(
-        *(
-            both.for_language(own).encode(texts)
-            for own, texts in zip(languages, (foreign, english), strict=True)
-        )
-    )
+    own, other = own_encoders(encoder, (language, "en"))
+    return search_errors(own.encode(foreign), other.encode(english))
 
 
 def _error_samples(errors: SearchErrors, *, stream: int) -> NDArray[np.float64]:

@@ -14,6 +14,8 @@ from eval.data.words import Dictionary, ScoredWords, read_vocabulary, read_words
 from eval.metrics.sts import moments, pearson
 from eval.metrics.word_translation import NEIGHBOURS, translation_ranks
 from eval.output import Record
+from eval.tasks.arguments import add_sides, languages_of_sides
+from eval.tasks.encoding import own_encoders
 from eval.tasks.suite import (
     Figure,
     Suite,
@@ -65,6 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="XX=FILE",
         help="more words of a language, one a line, or a .vec file",
     )
+    add_sides(parser, default="what the file's name begins with")
 
 
 def _vocabulary(text: str) -> tuple[str, Path]:
@@ -86,20 +89,22 @@ def prepare(args: argparse.Namespace) -> Suite:
         ValueError: one is malformed.
     """
     paths = [path for given in args.files for path in _files(given)]
-    files = [read_words(path) for path in paths]
+    files = [_with_languages(read_words(path), languages_of_sides(args)) for path in paths]
     given = {language: read_vocabulary(path) for language, path in args.vocabulary}
     vocabularies = _vocabularies([one for one in files if isinstance(one, Dictionary)], given)
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
-        vectors = {
-            language: encoder.for_language(language).encode(words)
-            for language, words in vocabularies.items()
-        }
+        vectors: dict[tuple[str, str], NDArray[np.float32]] = {}
         for stream, one in enumerate(files):
             if isinstance(one, ScoredWords):
                 yield from _similarity(encoder, one, stream)
-            else:
-                yield from _translation(one, vocabularies, vectors, stream)
+                continue
+            own = dict(zip(one.languages, own_encoders(encoder, one.languages), strict=True))
+            for language, each in own.items():
+                if (language, each.name) not in vectors:
+                    vectors[language, each.name] = each.encode(vocabularies[language])
+            both = {language: vectors[language, each.name] for language, each in own.items()}
+            yield from _translation(one, vocabularies, both, stream)
 
     return Suite(
         task="words",
@@ -117,6 +122,18 @@ def prepare(args: argparse.Namespace) -> Suite:
         unit="words",
         width=30,
     )
+
+
+def _with_languages(
+    one: Dictionary | ScoredWords, given: tuple[str, str] | None
+) -> Dictionary | ScoredWords:
+    if isinstance(one, Dictionary) or one.languages:
+        return one
+    if given is None:
+        raise ValueError(
+            f"{one.path}: its name does not begin with the language of its words; give --lang"
+        )
+    return replace(one, languages=given)
 
 
 def _files(path: Path) -> list[Path]:
@@ -172,9 +189,12 @@ def _translation(
 
 
 def _similarity(encoder: Encoder, one: ScoredWords, stream: int) -> Iterator[Figure]:
+    assert one.languages
     sides = [
-        encoder.for_language(language).encode(words)
-        for language, words in zip(one.languages, (one.first, one.second), strict=True)
+        own.encode(words)
+        for own, words in zip(
+            own_encoders(encoder, one.languages), (one.first, one.second), strict=True
+        )
     ]
     cosines = np.einsum("nd,nd->n", *sides, dtype=np.float64)
     name = one.path.name.removesuffix(".xz").rpartition(".")[0]

@@ -22,6 +22,9 @@ class NumberEncoder:
     def for_language(self, language: str | None) -> "NumberEncoder":
         return self
 
+    def for_languages(self, languages: Sequence[str | None]) -> "NumberEncoder":
+        return self
+
     def encode(self, sentences: Sequence[str], *, normalize: bool = True) -> NDArray[np.float32]:
         vectors = np.zeros((len(sentences), self.dim), dtype=np.float32)
         for row, sentence in enumerate(sentences):
