@@ -291,13 +291,14 @@ class PathsOptions(ObjectiveOptions):
         for each in self.sources:
             count, colon, share = each.partition(":")
             try:
-                found[int(count)] = float(share) if colon else 1.0
+                number, value = int(count), float(share) if colon else 1.0
             except ValueError:
-                found[0] = 0.0
+                number, value = 0, 0.0
+            found[number] = 0.0 if number in found else value
         if not all(count >= 1 and 0 < share < INFINITE for count, share in found.items()):
             raise ValueError(
                 f"sources {','.join(self.sources)}: expected numbers of languages and their "
-                "shares, such as 1:.9,2:.05,3:.05"
+                "shares, each once, such as 1:.9,2:.05,3:.05"
             )
         return found
 
@@ -486,13 +487,31 @@ def offered(part: type) -> dict[str, Field]:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskBeside:
-    """Text of a task beside the objective, in a folder, and how often a batch is of it.
+    """A task beside the objective (``name``), its text's folder, and how often a batch is of it.
 
     With weight 1, as often as of parallel text.
     """
 
+    name: str
     folder: Path
     weight: float = 1.0
+
+
+def named_tasks(tasks: Sequence[TaskBeside]) -> dict[str, TaskBeside]:
+    """Name each task, and the second of a kind ``quick-thought-2``: each has heads of its own.
+
+    Raises:
+        ValueError: two are of the same text.
+    """
+    found: dict[str, TaskBeside] = {}
+    for task in tasks:
+        same = [one for one in found.values() if one.name == task.name]
+        if any(one.folder == task.folder for one in same):
+            raise ValueError(
+                f"task {task.name}: {task.folder} is given twice; give it once, with a weight"
+            )
+        found[f"{task.name}-{len(same) + 1}" if same else task.name] = task
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -502,8 +521,8 @@ class Recipe(Checked):
     ``files`` has the files of each language pair, see ``reading.find_parallel_text``.
     ``corpus_weights`` maps a corpus's name to the probability that a pass uses a pair of it;
     corpora that are not named weigh 1. ``pair_weights`` maps a language pair to a factor of how
-    often it is drawn. ``tasks`` are those beside the objective, of ``BESIDE``. ``best_by`` names
-    the measure of which the best encoder is saved.
+    often it is drawn. ``tasks`` are those beside the objective, of ``BESIDE``, under names of their
+    own (``named_tasks``). ``best_by`` names the measure of which the best encoder is saved.
     """
 
     files: Mapping[str, tuple[Path, ...]]
@@ -526,16 +545,16 @@ class Recipe(Checked):
         for name, weight in self.corpus_weights.items():
             if not 0 <= weight <= 1:
                 raise ValueError(f"weight {weight} of corpus {name}: expected 0 to 1")
-        for name, task in self.tasks.items():
-            if name not in BESIDE or not 0 < task.weight < INFINITE:
+        for task in self.tasks.values():
+            if task.name not in BESIDE or not 0 < task.weight < INFINITE:
                 raise ValueError(
-                    f"task {name} of weight {task.weight}: expected more than 0, and one of "
+                    f"task {task.name} of weight {task.weight}: expected more than 0, and one of "
                     f"{', '.join(BESIDE)}"
                 )
             if self.options.objective.one_sided or self.options.objective.apart:
                 raise ValueError(
-                    f"task {name}: the objective {self.options.objective.name} trains no encoder "
-                    "of all languages; leave the task out"
+                    f"task {task.name}: the objective {self.options.objective.name} trains no "
+                    "encoder of all languages; leave the task out"
                 )
         if self.options.objective.apart and self.pair_weights:
             raise ValueError(

@@ -74,7 +74,7 @@ def train_encoder(
     options = recipe.options
     check_shares(options)
     texts, held_out = _read(recipe)
-    beside = [read_beside(name, task.folder) for name, task in recipe.tasks.items()]
+    beside = read_beside(recipe.tasks)
     identity = _identity(recipe, [*texts, *beside], teacher, start, measures)
     kind = TASKS[type(options.objective)]
     measures = [held_out_error(kind.judged(held_out, options)), *measures]
@@ -104,7 +104,7 @@ def train_encoder(
     setting = Setting(
         options=options, vocabulary=len(tokenizer), dim=model.dim, texts=texts, teacher=teacher
     )
-    task = make_tasks(setting, beside)
+    task = make_tasks(setting, recipe.tasks, beside)
     pairs = [*task.drawn(pairs)]
     training = Training(model, task, options)
     if state.step:

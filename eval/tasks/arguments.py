@@ -38,8 +38,8 @@ def add_languages(parser: argparse.ArgumentParser, *, named: str) -> None:
     parser.add_argument(
         "--lang",
         nargs="+",
+        action="extend",
         metavar="XX",
-        default=LANGUAGES,
         help=f"{named}, or all (default: {' '.join(LANGUAGES)})",
     )
 
@@ -49,6 +49,7 @@ def add_sides(parser: argparse.ArgumentParser, *, default: str) -> None:
     parser.add_argument(
         "--lang",
         nargs="+",
+        action="extend",
         metavar="XX",
         help=f"language of the pairs, or of their first and second sides (default: {default})",
     )
@@ -69,7 +70,7 @@ def languages_of_sides(args: argparse.Namespace) -> tuple[str, str] | None:
 
 def chosen_languages(args: argparse.Namespace, known: Sequence[str]) -> list[str]:
     """Return the languages that ``add_languages`` was asked for, of those known."""
-    return list(known if list(args.lang) == [ALL] else dict.fromkeys(args.lang))
+    return list(known if args.lang == [ALL] else dict.fromkeys(args.lang or LANGUAGES))
 
 
 def positive(text: str) -> int:

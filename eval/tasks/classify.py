@@ -61,7 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add = parser.add_argument
     add("--train-lang", metavar="XX", help="learn from it (default: English)")
-    add("--lang", nargs="+", metavar="XX", help="test in these languages (default: all)")
+    tested = "test in these languages (default: all)"
+    add("--lang", nargs="+", action="extend", metavar="XX", help=tested)
     add(
         "--classifier",
         choices=CLASSIFIERS,

@@ -66,6 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--suite",
         nargs="+",
+        action="extend",
         choices=SUITES,
         metavar="NAME",
         help=f"of {', '.join(SUITES)} (default: those whose folder is there)",
@@ -73,6 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--lang",
         nargs="+",
+        action="extend",
         metavar="XX",
         help=f"of {', '.join(SEARCHES)}, beside English (default: {' '.join(LANGUAGES)})",
     )

@@ -115,13 +115,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--train",
         nargs="+",
+        action="extend",
         type=Path,
         required=True,
         metavar="FILE",
         help="LABEL TAB premise TAB hypothesis, or a header with the columns of SNLI or MultiNLI",
     )
     add("--train-lang", default="en", metavar="XX", help="their language (default: en)")
-    add("--lang", nargs="+", metavar="XX", help="test in these languages (default: all)")
+    tested = "test in these languages (default: all)"
+    add("--lang", nargs="+", action="extend", metavar="XX", help=tested)
     add("--classifier", choices=CLASSIFIERS, default="mlp", help="(default: mlp, 512 and 384)")
     add(
         "--matrix",

@@ -64,7 +64,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="holds bigram_shift.txt and the like, split TAB label TAB sentence",
     )
     parser.add_argument(
-        "--set", nargs="+", choices=FILES, metavar="NAME", help=f"of {', '.join(FILES)}"
+        "--set",
+        nargs="+",
+        action="extend",
+        choices=FILES,
+        metavar="NAME",
+        help=f"of {', '.join(FILES)}",
     )
     parser.add_argument("--lang", default="en", metavar="XX", help="of the sentences (default: en)")
     add_classifier(parser, default="mlp")

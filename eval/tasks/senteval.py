@@ -89,7 +89,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("directories", nargs="+", type=Path, metavar="DIR", help="hold the sets")
     parser.add_argument(
-        "--set", nargs="+", choices=NAMES, metavar="NAME", help=f"of {', '.join(NAMES)}"
+        "--set",
+        nargs="+",
+        action="extend",
+        choices=NAMES,
+        metavar="NAME",
+        help=f"of {', '.join(NAMES)}",
     )
     add_classifier(parser, default="logistic")
 

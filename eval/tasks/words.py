@@ -62,6 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--vocabulary",
         nargs="+",
+        action="extend",
         type=_vocabulary,
         default=[],
         metavar="XX=FILE",
@@ -90,7 +91,9 @@ def prepare(args: argparse.Namespace) -> Suite:
     """
     paths = [path for given in args.files for path in _files(given)]
     files = [_with_languages(read_words(path), languages_of_sides(args)) for path in paths]
-    given = {language: read_vocabulary(path) for language, path in args.vocabulary}
+    given: dict[str, list[str]] = {}
+    for language, path in args.vocabulary:
+        given.setdefault(language, []).extend(read_vocabulary(path))
     vocabularies = _vocabularies([one for one in files if isinstance(one, Dictionary)], given)
 
     def measure(encoder: Encoder) -> Iterator[Figure]:

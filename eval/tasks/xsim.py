@@ -15,7 +15,7 @@ from eval.metrics.bootstrap import interval, mean_samples
 from eval.metrics.similarity import NEIGHBOURS, best_by_margin, nearest, search_errors, wrong
 from eval.output import Record, Show, Table
 from eval.tasks.aligned import Loaded, add_aligned_data, encoded_sides, load, load_texts, sign
-from eval.tasks.arguments import LANGUAGES, chosen_languages
+from eval.tasks.arguments import chosen_languages
 from eval.tasks.encoding import own_encoders
 from eval.tasks.suite import Figure, Suite, fields_of, mean_figure
 from miner.margin import MARGINS
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
         return _into_english(load(args), show)
     known = list(aligned_files(args.directory))
     languages = chosen_languages(args, known)
-    if args.lang is LANGUAGES:
+    if args.lang is None:
         languages.append(english_of(known, args.directory))
     if len(languages) < 2:
         raise ValueError(f"--matrix: {languages[0]} alone has nothing to search in; name another")

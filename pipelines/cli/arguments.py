@@ -18,7 +18,7 @@ from miner.choices import (
     SCORES,
     SEARCH_PRECISIONS,
 )
-from miner.commandline import add_common_options
+from miner.commandline import add_common_options, names
 from miner.storage.corpus.formats import INPUT_FORMATS
 from miner.storage.layout import SCOPES
 from miner.storage.places import Place, place
@@ -75,6 +75,7 @@ def _add_language_options(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--pairs",
+        action="append",
         metavar="PAIRS",
         help="with --languages: the pairs to mine, such as de-en,fr-en (default: all)",
     )
@@ -158,7 +159,8 @@ def _add_vector_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_mining_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("mining").add_argument
+    group = parser.add_argument_group("mining")
+    add, score = group.add_argument, group.add_mutually_exclusive_group().add_argument
     default = MiningOptions
     add("-k", type=int, default=default.k, metavar="K", help=f"neighbours (default: {default.k})")
     add(
@@ -181,14 +183,16 @@ def _add_mining_options(parser: argparse.ArgumentParser) -> None:
         metavar="T",
         help="keep pairs that score above T (default: all)",
     )
-    add(
+    score(
         "--score",
         choices=SCORES,
         help="words: margin plus how well words and numbers match, separating translations from "
         "same-topic sentences; margin: the margin alone, as in LASER (default: words where the "
         "encoder has vectors of words and --margin is ratio)",
     )
-    add("--align", action="store_const", const="words", dest="score", help="same as --score words")
+    score(
+        "--align", action="store_const", const="words", dest="score", help="same as --score words"
+    )
     add(
         "--fdr",
         type=float,
@@ -200,8 +204,9 @@ def _add_mining_options(parser: argparse.ArgumentParser) -> None:
     add("--top", type=int, metavar="N", help="write the N best pairs (default: all)")
     add(
         "--filters",
-        type=_names,
-        default=default.filters,
+        type=names,
+        action="extend",
+        default=[],
         metavar="NAMES",
         help="reject pairs and write them, with the reason, beside OUT; one or more, with commas, "
         f"of {', '.join(FILTERS)} (default: none)",
@@ -228,10 +233,6 @@ def _add_mining_options(parser: argparse.ArgumentParser) -> None:
         help="precision of the exact search's first pass; affects speed, never results "
         f"(default: {default.search_precision}, the fastest here)",
     )
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(text.split(",")))
 
 
 def _add_document_options(parser: argparse.ArgumentParser) -> None:

@@ -160,7 +160,7 @@ def mining_options(
 ) -> MiningOptions:
     """Return the options of the arguments, which have the names of the fields."""
     given = {**vars(args), "work_dir": work_dir, "beam_options": tuple(args.beam_options)}
-    given |= {"source": source, "target": target}
+    given |= {"source": source, "target": target, "filters": tuple(args.filters)}
     given["memory"] = None if args.memory is None else parse_size(args.memory)
     names = [field.name for field in fields(MiningOptions)]
     return MiningOptions(**{name: given[name] for name in names if name in given})

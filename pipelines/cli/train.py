@@ -21,10 +21,11 @@ from encoder.training.options import (
     Recipe,
     TaskBeside,
     TrainingOptions,
+    named_tasks,
     offered,
     training_options,
 )
-from miner.commandline import add_common_options, run_command
+from miner.commandline import add_common_options, names, once, run_command
 from pipelines.cli.mine import set_up_logging
 
 if TYPE_CHECKING:
@@ -57,9 +58,20 @@ def train_parser(prog: str) -> argparse.ArgumentParser:
         *("-o", "--output"), type=Path, required=True, metavar="OUT", help="folder to write"
     )
     parser.add_argument(
-        "--pairs", metavar="XX-YY,...", help="language pairs to train on (default: all in DATA)"
+        "--pairs",
+        type=names,
+        action="extend",
+        metavar="XX-YY,...",
+        help="language pairs to train on (default: all in DATA)",
     )
-    parser.add_argument("--exclude", default="", metavar="NAME,...", help="corpora to leave out")
+    parser.add_argument(
+        "--exclude",
+        type=names,
+        action="extend",
+        default=[],
+        metavar="NAME,...",
+        help="corpora to leave out",
+    )
     parser.add_argument(
         "--corpus-weight",
         type=_corpus_weight,
@@ -71,7 +83,7 @@ def train_parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--pair-weight",
         type=_pair_weight,
-        action="append",
+        action="extend",
         default=[],
         metavar="XX-YY,...=W",
         help="draw these language pairs W times as often as their size says; repeatable",
@@ -84,7 +96,8 @@ def train_parser(prog: str) -> argparse.ArgumentParser:
         default=[],
         metavar="NAME=DIR[:W]",
         help="train a task on text of one language, too, W times as often as on parallel text "
-        f"(default: 1); repeatable; {holds}",
+        f"(default: 1); repeatable, with a folder for each language, whose sentences are ranked "
+        f"among their own; {holds}",
     )
     _add_training_options(parser)
     _add_evaluation_options(parser)
@@ -167,27 +180,29 @@ def add_fields(group: argparse._ArgumentGroup, kinds: Mapping[str, type]) -> Non
         if len(set(shown.values())) > 1:
             default = ", ".join(f"{kind} {value}" for kind, value in shown.items())
         only = "" if len(each) == len(kinds) else f"of {', '.join(each)}; "
+        several = isinstance(first.default, tuple)
         group.add_argument(
             f"--{name.replace('_', '-')}",
-            type=_names if isinstance(first.default, tuple) else type(first.default),
-            choices=first.metadata["choices"] or None,
+            type=names if several else type(first.default),
+            action="extend" if several else "store",
             default=argparse.SUPPRESS,
+            choices=first.metadata["choices"] or None,
             help=f"{first.metadata['help']} ({only}default: {default})",
         )
 
 
 def given_fields(kind: type, args: argparse.Namespace) -> dict[str, Any]:
     """Return the options of ``add_fields`` that were given, by the names of the kind's fields."""
-    given = vars(args)
-    return {name: given[name] for name in offered(kind).keys() & given.keys()}
+    return _given(args, offered(kind))
+
+
+def _given(args: argparse.Namespace, wanted: Collection[str]) -> dict[str, Any]:
+    found = {name: value for name, value in vars(args).items() if name in wanted}
+    return {name: tuple(each) if isinstance(each, list) else each for name, each in found.items()}
 
 
 def _shown(value: Any) -> str:  # noqa: ANN401
     return ",".join(value) if isinstance(value, tuple) else str(value)
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(text.split(","))
 
 
 def _corpus_weight(text: str) -> tuple[str, float]:
@@ -201,19 +216,19 @@ def _corpus_weight(text: str) -> tuple[str, float]:
     return name, value
 
 
-def _task(text: str) -> tuple[str, TaskBeside]:
+def _task(text: str) -> TaskBeside:
     name, equals, place = text.partition("=")
     folder, colon, weight = place.rpartition(":")
     try:
-        beside = TaskBeside(folder=Path(folder), weight=float(weight)) if colon else None
+        beside = TaskBeside(name=name, folder=Path(folder), weight=float(weight)) if colon else None
     except ValueError:
         beside = None
     if not (name and equals and place):
         raise argparse.ArgumentTypeError(f"expected NAME=DIR or NAME=DIR:W, not {text!r}")
-    return name, beside or TaskBeside(folder=Path(place))
+    return beside or TaskBeside(name=name, folder=Path(place))
 
 
-def _pair_weight(text: str) -> dict[str, float]:
+def _pair_weight(text: str) -> list[tuple[str, float]]:
     names, _, weight = text.partition("=")
     try:
         value = float(weight)
@@ -221,7 +236,7 @@ def _pair_weight(text: str) -> dict[str, float]:
         value = 0.0
     if not (names and 0 < value < float("inf")):
         raise argparse.ArgumentTypeError(f"expected XX-YY,...=W with W above 0, not {text!r}")
-    return dict.fromkeys(names.split(","), value)
+    return [(name, value) for name in names.split(",")]
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -265,14 +280,13 @@ def _recipe(args: argparse.Namespace) -> Recipe:
         *(offered(kind) for kind in (*ARCHITECTURES.values(), *OBJECTIVES.values())),
         offered(TrainingOptions),
     )
-    given = vars(args)
-    options = training_options(**{name: given[name] for name in known & given.keys()})
+    options = training_options(**_given(args, known))
     return Recipe(
         files=_files(args.data, args.pairs),
-        exclude=frozenset(filter(None, args.exclude.split(","))),
-        corpus_weights=dict(args.corpus_weight),
-        pair_weights={name: weight for each in args.pair_weight for name, weight in each.items()},
-        tasks=dict(args.task),
+        exclude=frozenset(filter(None, args.exclude)),
+        corpus_weights=once("--corpus-weight", args.corpus_weight),
+        pair_weights=once("--pair-weight", args.pair_weight),
+        tasks=named_tasks(args.task),
         best_by=args.best_by or options.objective.best_by,
         options=options,
         **given_fields(Recipe, args),
@@ -294,7 +308,7 @@ def _measures(args: argparse.Namespace, pairs: Collection[str]) -> list[Measure]
     return [measure(place, pairs) for place, measure in places.values() if place is not None]
 
 
-def _files(data: Path, pairs: str | None) -> dict[str, tuple[Path, ...]]:
+def _files(data: Path, pairs: Sequence[str] | None) -> dict[str, tuple[Path, ...]]:
     """Return the files of the language pairs asked for, by language pair.
 
     Raises:
@@ -303,7 +317,7 @@ def _files(data: Path, pairs: str | None) -> dict[str, tuple[Path, ...]]:
     from encoder.training.reading import find_parallel_text
 
     there = find_parallel_text(data)
-    wanted = there if pairs is None else dict.fromkeys(pairs.split(","))
+    wanted = there if pairs is None else dict.fromkeys(pairs)
     for name in wanted:
         if name not in there:
             raise ValueError(f"{data}: no parallel text of {name!r}; there are {', '.join(there)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from encoder.training.options import (
@@ -13,6 +13,7 @@ from encoder.training.options import (
     ObjectiveOptions,
     PathsOptions,
     RankingOptions,
+    TaskBeside,
     TranslatedMaskedOptions,
     TranslationOptions,
 )
@@ -56,22 +57,24 @@ BESIDE: dict[
 }
 
 
-def read_beside(name: str, folder: Path) -> ParallelText:
-    """Read the text of a task beside the objective, under the task's name.
+def read_beside(tasks: Mapping[str, TaskBeside]) -> list[ParallelText]:
+    """Read the text of each task beside the objective, under the task's name.
 
     Raises:
         ValueError: there is none, or it is malformed.
     """
-    return BESIDE[name][0](name, folder)
+    return [BESIDE[task.name][0](name, task.folder) for name, task in tasks.items()]
 
 
-def make_tasks(setting: Setting, beside: Sequence[ParallelText]) -> Task:
+def make_tasks(
+    setting: Setting, tasks: Mapping[str, TaskBeside], beside: Sequence[ParallelText]
+) -> Task:
     """Make the task of the options' objective, and those beside it of the text given."""
     main = make_task(setting)
     if not beside:
         return main
-    tasks = {text.name: BESIDE[text.name][1](text, setting) for text in beside}
-    return Mixture(setting.options.objective.name, main, tasks)
+    made = {text.name: BESIDE[tasks[text.name].name][1](text, setting) for text in beside}
+    return Mixture(setting.options.objective.name, main, made)
 
 
 def make_task(setting: Setting) -> Task:

@@ -1,7 +1,7 @@
 """Tasks beside the objective, with heads of their own: what one language alone can teach.
 
-Chidambaram et al. 2019, section 2.1. There, vectors are multiplied as they are; here their cosines
-are, times a scale, as in translation ranking, for bags are long.
+Chidambaram et al. 2019, section 2.1, with its heads. There, vectors are multiplied as they are;
+here their cosines are, times a scale, as in translation ranking, for bags are long.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from encoder.training.data import TokenPairs
     from encoder.training.reading import ParallelText
 
-WIDTH = 512  # of heads
+NARROW, WIDTH = 320, 512  # of heads
 CLASSES = len(INFERENCE_LABELS)
 
 
@@ -34,8 +34,7 @@ class ResponsePrediction(Task):
 
     def __init__(self, text: ParallelText, setting: Setting) -> None:
         super().__init__()
-        dim = setting.dim
-        self.head = nn.Sequential(nn.Linear(dim, dim), nn.Tanh(), nn.Linear(dim, dim))
+        self.head = _head(setting.dim, setting.dim)
 
     def loss(
         self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]
@@ -54,7 +53,7 @@ class QuickThought(Task):
     def __init__(self, text: ParallelText, setting: Setting) -> None:
         super().__init__()
         names = ("input", "successor", "predecessor")
-        self.heads = nn.ModuleDict({name: nn.Linear(setting.dim, WIDTH) for name in names})
+        self.heads = nn.ModuleDict({name: _head(setting.dim, WIDTH) for name in names})
 
     def loss(
         self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]
@@ -91,6 +90,10 @@ class Inference(Task):
         u, v = (functional.normalize(vectors) * math.sqrt(vectors.shape[1])).chunk(2)
         found: torch.Tensor = self.head(torch.cat([u, v, (u - v).abs(), u * v], dim=1))
         return found
+
+
+def _head(dim: int, width: int) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(dim, NARROW), nn.Tanh(), nn.Linear(NARROW, width), nn.Tanh())
 
 
 def in_batch(inputs: torch.Tensor, answers: torch.Tensor) -> torch.Tensor:

@@ -97,6 +97,23 @@ def test_successors_are_found(make: type) -> None:
     assert loss == pytest.approx(sum(losses), rel=1e-4)
 
 
+def test_the_heads_are_those_of_the_paper() -> None:
+    """Two layers of 320 and 512 with tanh each; of a response, as many at last as the vector."""
+    options = training_options(dim=24)
+    setting = Setting(options=options, vocabulary=9, dim=24, texts=[], teacher=None)
+    torch.manual_seed(0)
+    heads = {"response": ResponsePrediction(plain(["x"]), setting).head}
+    heads |= dict(QuickThought(plain(["x"]), setting).heads.items())
+    assert list(heads) == ["response", "input", "successor", "predecessor"]
+    vectors = torch.randn(5, 24)
+    for name, head in heads.items():
+        first, last = (one for one in head if isinstance(one, torch.nn.Linear))
+        hidden = np.tanh(vectors.numpy() @ first.weight.T.detach().numpy() + first.bias.tolist())
+        expected = np.tanh(hidden @ last.weight.T.detach().numpy() + last.bias.tolist())
+        np.testing.assert_allclose(head(vectors).detach(), expected, atol=1e-5)
+        assert hidden.shape[1] == 320 and expected.shape[1] == (24 if name == "response" else 512)
+
+
 @pytest.mark.parametrize("make", [Autoencoding, SkipThought])
 def test_sentences_are_written_from_vectors(make: type) -> None:
     """From its own vector a sentence that was never seen is likelier than from another's."""
@@ -223,14 +240,15 @@ def data(tmp_path: Path) -> Path:
     (tmp_path / "data").mkdir()
     write_pairs(tmp_path / "data" / "xx-yy.tsv.xz", pairs)
     write(tmp_path / "dialogues" / "a.txt", "".join(f"{a}\n{b}\n\n" for a, b in pairs[:200]))
+    write(tmp_path / "others" / "a.txt", "".join(f"{b}\n{a}\n\n" for a, b in pairs[:300]))
     lines = [f"{INFERENCE_LABELS[n % 3]}\t{a}\t{a}\n" for n, (a, _) in enumerate(pairs[:200])]
     write(tmp_path / "nli" / "a.tsv", "".join(lines))
     return tmp_path
 
 
 def beside(data: Path, *names: str) -> list[str]:
-    folders = {"nli": f"{data / 'nli'}:0.5"}
-    tasks = [f"{name}={folders.get(name, data / 'dialogues')}" for name in names]
+    folders = {"nli": f"{data / 'nli'}:0.5", "quick-thought-2": data / "others"}
+    tasks = [f"{name.removesuffix('-2')}={folders.get(name, data / 'dialogues')}" for name in names]
     return [word for task in tasks for word in ("--task", task)]
 
 
@@ -245,7 +263,12 @@ def command(data: Path, output: str, *options: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "names", [("response", "nli"), ("quick-thought", "skip-thought", "autoencoding")]
+    "names",
+    [
+        ("response", "nli"),
+        ("quick-thought", "skip-thought", "autoencoding"),
+        ("quick-thought", "quick-thought-2"),
+    ],
 )
 def test_a_mixture_goes_on_as_if_undisturbed(
     data: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]
