@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 from miner.choices import (
     ALIGNMENTS,
     FREE,
+    LINES,
     MARGINS,
     MONOTONE,
     RETRIEVALS,
@@ -116,6 +117,11 @@ class MiningOptions:
     def is_monotone(self) -> bool:
         """Whether the sentences of paired documents are aligned in order."""
         return self.alignment == MONOTONE
+
+    @property
+    def rates_lines(self) -> bool:
+        """Whether the pairs are given: line i of both corpora."""
+        return self.alignment == LINES
 
     @property
     def keeps_repeats(self) -> bool:
@@ -262,7 +268,7 @@ def _check_scopes(options: MiningOptions) -> None:
     for name, scope in (("--scope", options.scope), ("--margin-scope", options.margin_scope)):
         if scope is not None:
             check_choice(name, scope, SCOPES)
-    check_choice("--alignment", options.alignment, ALIGNMENTS)
+    check_choice("--alignment", options.alignment, (*ALIGNMENTS, LINES))
     if options.is_monotone and options.scope != DOCUMENT:
         raise ValueError("--alignment monotone: is for --scope document; give both or neither")
     if options.is_monotone and options.retrieval != MiningOptions.retrieval:

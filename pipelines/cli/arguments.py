@@ -13,6 +13,7 @@ from encoder import PRECISIONS as ENCODER_PRECISIONS
 from miner.choices import (
     ALIGNMENTS,
     FILTERS,
+    LINES,
     MARGINS,
     RETRIEVALS,
     SCORES,
@@ -40,10 +41,47 @@ def mine_parser(prog: str, *, many: bool = False) -> argparse.ArgumentParser:
         "work folder (--work-dir) of a run.",
     )
     if not many:
-        parser.add_argument(
-            "source", type=place, metavar="SRC", help="source corpus: a file or a folder of files"
-        )
-        parser.add_argument("target", type=place, metavar="TGT", help="target corpus, likewise")
+        _add_corpora(parser)
+    _add_output(parser)
+    _add_language_options(parser)
+    _add_input_options(parser)
+    _add_vector_options(parser)
+    _add_mining_options(parser)
+    _add_document_options(parser)
+    _add_run_options(parser)
+    add_common_options(parser)
+    return parser
+
+
+def rate_parser(prog: str) -> argparse.ArgumentParser:
+    """Return the parser of ``adit rate``."""
+    parser = argparse.ArgumentParser(
+        prog=prog,
+        description="Score the pairs of a parallel corpus, line i of SRC with line i of TGT, "
+        "against the nearest sentences in both corpora, as adit mine scores what it mines: to "
+        "clean it.",
+        epilog="A pair that is there several times is written once. The options, the outputs and "
+        "the work folder (--work-dir) are those of adit mine.",
+    )
+    _add_corpora(parser)
+    _add_output(parser)
+    _add_input_options(parser)
+    _add_vector_options(parser)
+    _add_mining_options(parser, given=True)
+    _add_run_options(parser)
+    add_common_options(parser)
+    parser.set_defaults(alignment=LINES)
+    return parser
+
+
+def _add_corpora(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "source", type=place, metavar="SRC", help="source corpus: a file or a folder of files"
+    )
+    parser.add_argument("target", type=place, metavar="TGT", help="target corpus, likewise")
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         *("-o", "--output"),
         type=place,
@@ -53,14 +91,6 @@ def mine_parser(prog: str, *, many: bool = False) -> argparse.ArgumentParser:
         ".tmx, .dataset (a folder for Hugging Face's datasets), or a name with %% such as pairs.%% "
         "for two files of lines, by language; text also with .gz or .zst",
     )
-    _add_language_options(parser)
-    _add_input_options(parser)
-    _add_vector_options(parser)
-    _add_mining_options(parser)
-    _add_document_options(parser)
-    _add_run_options(parser)
-    add_common_options(parser)
-    return parser
 
 
 def _add_language_options(parser: argparse.ArgumentParser) -> None:
@@ -158,7 +188,8 @@ def _add_vector_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--dim", type=int, metavar="D", help="dimensions of raw embeddings")
 
 
-def _add_mining_options(parser: argparse.ArgumentParser) -> None:
+def _add_mining_options(parser: argparse.ArgumentParser, *, given: bool = False) -> None:
+    """Add what decides the pairs; those that are ``given`` are not retrieved."""
     group = parser.add_argument_group("mining")
     add, score = group.add_argument, group.add_mutually_exclusive_group().add_argument
     default = MiningOptions
@@ -169,13 +200,14 @@ def _add_mining_options(parser: argparse.ArgumentParser) -> None:
         default=default.margin,
         help=f"how a cosine is compared with those of the neighbours (default: {default.margin})",
     )
-    add(
-        "--retrieval",
-        choices=RETRIEVALS,
-        default=default.retrieval,
-        help="max: best first, one to one; forward, backward: the best for each sentence of SRC or "
-        f"TGT; intersect: the best for both (default: {default.retrieval})",
-    )
+    if not given:
+        add(
+            "--retrieval",
+            choices=RETRIEVALS,
+            default=default.retrieval,
+            help="max: best first, one to one; forward, backward: the best for each sentence of "
+            f"SRC or TGT; intersect: the best for both (default: {default.retrieval})",
+        )
     add(
         "--threshold",
         type=float,

@@ -41,6 +41,8 @@ from pipelines.resources.memory import (
 # A row of a shard while pairs are chosen: its number, its mean, its pair and what finding that
 # needs; and, for each of its neighbours, those of another shard's row and what is looked up there.
 CHOSEN_BYTES, CHOSEN_LIST_BYTES = 240, 106
+# A line that is rated: the rows that stand for its sentences, and their pair, sorted.
+LINE_BYTES = 96
 # A batch of records as Python's objects and as Arrow's, of vectors being made, or of output.
 BATCH_BYTES = 128 << 20
 # The vectors of the words of as many pairs as are aligned at a time (miner.word_match.TEXTS).
@@ -189,7 +191,8 @@ def _stages(options: MiningOptions, sizes: Mapping[str, SideSize]) -> dict[str, 
         "merge": 80 * options.k * max(shard.values()),
         "select": (CHOSEN_BYTES + CHOSEN_LIST_BYTES * options.k) * max(shard.values())
         + RANGE_BYTES * MIN_RANGE
-        + sum(rows.values()),  # one byte says that a sentence is taken
+        + sum(rows.values())  # one byte says that a sentence is taken
+        + (LINE_BYTES * longer if options.rates_lines else 0),
         "align": batch + (0 if options.score == MARGIN else WORDS_BYTES),
         "export": batch,
     }

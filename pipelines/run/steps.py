@@ -1,7 +1,8 @@
 """The mining graph, as data: the steps that lead from corpora to an output for each pair of them.
 
     corpora [-> split documents] -> read -> encode -> share [-> pair documents] -> train, fill
-            indexes -> all tiles -> search -> merge -> select (or align documents) -> align
+            indexes -> all tiles -> search -> merge -> select (or align documents, or rate
+            lines) -> align
             -> rate -> filter -> drop near-copies -> summary -> export
 
 Elements are small references to sealed artefacts, never sentences or vectors, so next to nothing
@@ -29,6 +30,7 @@ from pipelines.stages.align import align_pairs
 from pipelines.stages.encode import embed_shard
 from pipelines.stages.export import export_pairs
 from pipelines.stages.filter import filter_pairs
+from pipelines.stages.given import rate_lines
 from pipelines.stages.index import fill_index, prepare_sides, train_side
 from pipelines.stages.merge import find_neighbours
 from pipelines.stages.monotone import align_documents, cut_documents, select_beads
@@ -182,9 +184,15 @@ def steps_of(options: MiningOptions) -> tuple[Step, ...]:
         *(SPLITTING if has_documents else ()),
         *(PAIRING if options.pairs_documents else (*ENCODING, *SHARING)),
         *SEARCHING,
-        *(ALIGNING if options.is_monotone else (Each(stage=select_pairs),)),
+        *_choosing(options),
         *ENDING,
     )
+
+
+def _choosing(options: MiningOptions) -> tuple[Step, ...]:
+    if options.is_monotone:
+        return ALIGNING
+    return (Each(stage=rate_lines if options.rates_lines else select_pairs),)
 
 
 def sources_of_elements(steps: Sequence[Step], job: Job) -> dict[str, int | str]:

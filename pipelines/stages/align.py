@@ -8,19 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from miner.arrays import Direction
-from miner.score_ranges import Sorted, merge_in_ranges, sort_pairs
+from miner.score_ranges import Sorted, sort_pairs
 from miner.storage.artefacts import Draft, content_key, produce
 from miner.storage.layout import PAIRS, SIDES
-from miner.storage.pair_numbers import numbers_schema, pairs_of, table_of
+from miner.storage.pair_numbers import numbers_schema, pairs_of
 from miner.word_match import align_texts, aligned_pairs, usual_log_ratio, why_unfitted
 from pipelines.context import RunContext
 from pipelines.options import MARGIN, WORDS
 from pipelines.references import ChosenPairs
 from pipelines.stages.export import completed_pairs, pair_meter
-from pipelines.stages.select import range_pairs
+from pipelines.stages.select import write_sorted
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +86,7 @@ def _rescore(
 ) -> Mapping[str, Any]:
     options = run.options
     files: list[Sorted] = []
-    usual, kept = None, 0
+    usual = None
     with pair_meter(run, chosen, PAIRS, "align") as meter:
         for table in completed_pairs(run, chosen, PAIRS):
             texts = [table[f"{side}_text"].to_pylist() for side in SIDES]
@@ -98,12 +96,6 @@ def _rescore(
             path = scratch / f"{len(files):05d}.npy"
             aligned = aligned_pairs(pairs_of(table), found, usual=usual)
             files.append(sort_pairs(path, aligned, Direction.BOTH))
-    with (
-        draft.file(PAIRS) as path,
-        pq.ParquetWriter(path, numbers_schema(aligned=True)) as writer,
-    ):
-        for part in merge_in_ranges(files, size=range_pairs(options), threshold=options.threshold):
-            writer.write_table(table_of(part))
-            kept += len(part)
+    kept = write_sorted(draft, files, options, threshold=options.threshold, aligned=True)
     facts = {"pairs": kept, "usual_log_ratio": usual or 0.0, "words": run.words_name}
     return {**chosen.pairs.facts, **facts}

@@ -58,7 +58,7 @@ def _scores(run: RunContext, chosen: ChosenPairs, calibration: Calibration) -> F
     check_translated(*_texts(chosen, certain))
     words, parts = run.word_encoders(), []
     for own, other in ((SOURCE, TARGET), (TARGET, SOURCE)):
-        lists = _lists(run, chosen.of_side(own), certain[own])
+        lists = lists_of(run, chosen.of_side(own), certain[own])
         theirs = _means(run, chosen.of_side(other), lists.ids)
         taken = _taken(chosen, other, lists.ids)
         mined = best_left(certain[other], lists, theirs, taken, margin=run.options.margin)
@@ -100,7 +100,7 @@ def _row(side: str) -> str:
     return f"{side}_row"
 
 
-def _lists(run: RunContext, shards: Sequence[ShardNeighbours], rows: Rows) -> Neighbours:
+def lists_of(run: RunContext, shards: Sequence[ShardNeighbours], rows: Rows) -> Neighbours:
     """Return the neighbours of some rows of a side, in their order."""
     found = Neighbours.none(len(rows), run.options.k)
     for shard in shards:
