@@ -33,7 +33,7 @@ PROBED = {
     "bilstm": ("--steps", "1200", "--dim", "512", "--learning-rate", "0.004"),
     "transformer": ("--steps", "800", "--layers", "2", "--learning-rate", "0.0015"),
 }
-# English is translated into German: networks of Conneau et al. 2018 that translate know most.
+# English is translated into German, as by networks of Conneau et al. 2018.
 TRANSLATION = (
     *("--objective", "translation", "--targets", "de", "--best-by", "perplexity"),
     *("--decoder-dim", "128", "--vocabulary-size", "4000", "--batch-size", "1500"),

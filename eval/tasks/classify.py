@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from encoder import Encoder
     from eval.metrics.frozen import Predictor
 
-SHARES = (0.0, 0.1, 0.2, 0.4, 0.8, 1.0)  # Chidambaram et al. 2019, section 4.3
-# Artetxe & Schwenk 2019, table 4, in per cent: MLDoc, trained on 1,000 English documents.
+SHARES = (0.0, 0.1, 0.2, 0.4, 0.8, 1.0)  # Chidambaram et al. 2019, table 6
+# Artetxe & Schwenk 2019, table 3, in per cent: MLDoc, trained on 1,000 English documents.
 LASER = {
     **{"en": 89.93, "de": 84.78, "es": 77.33, "fr": 77.95},
     **{"it": 69.43, "ja": 60.30, "ru": 67.78, "zh": 71.93},

@@ -38,7 +38,7 @@ FILES = {
     "CoordInv": "coordination_inversion",
 }
 BAG, BILSTM = "fastText", "BiLSTM"
-# Conneau et al. 2018, tables 2 and 3: bag of fastText; BiLSTM-max trained on translation to French.
+# Conneau 2018 (thesis, table 3.10): bag of fastText; BiLSTM-max trained on translation to French.
 PUBLISHED = {
     BAG: (66.6, 91.6, 37.1, 68.1, 50.8, 89.1, 82.1, 79.8, 54.2, 54.8),
     BILSTM: (80.1, 58.3, 51.7, 81.9, 73.7, 89.5, 90.3, 89.1, 73.2, 75.4),

@@ -1,6 +1,6 @@
 """Tasks beside the objective, with heads of their own: what one language alone can teach.
 
-Chidambaram et al. 2019, section 2.1, with its heads. There, vectors are multiplied as they are;
+Chidambaram et al. 2019, section 2.2, with its heads. There, vectors are multiplied as they are;
 here their cosines are, times a scale, as in translation ranking, for bags are long.
 """
 

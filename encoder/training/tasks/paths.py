@@ -1,7 +1,7 @@
 """An encoder and a decoder for each language: several of each are trained together on N-way text.
 
 Schwenk & Douze 2017, "Learning Joint Multilingual Sentence Representations with Neural Machine
-Translation", section 3. A batch takes a *path*: the mean of its M source languages' vectors, from
+Translation", section 2. A batch takes a *path*: the mean of its M source languages' vectors, from
 which each of its target languages is written. Axes: ``B`` rows of N-way text, ``D`` dimensions.
 """
 
