@@ -45,14 +45,8 @@ def given_pairs(
     """Score pairs, in their order.
 
     ``rank`` and ``direction`` say where the neighbours have them, and are 0 where these do not.
-
-    Args:
-        source: int64 (P,), rows.
-        target: int64 (P,), the rows they are paired with.
-        cosine: float32 (P,), of each pair.
-        forward: (P, K), the neighbours of each pair's source.
-        backward: (P, K), those of its target.
-        margin: one of ``miner.margin.MARGINS``.
+    Rows are int64 (P,), cosines float32 (P,); ``forward`` are the neighbours of the sources,
+    (P, K), and ``backward`` those of the targets.
     """
     own, other = forward.means(), backward.means()
     rank = np.zeros(len(source), dtype=np.int32)

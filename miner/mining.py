@@ -8,8 +8,6 @@ import numpy as np
 
 from miner.arrays import Pairs
 from miner.choices import MARGINS, RETRIEVALS, check_choice
-from miner.given import given_pairs
-from miner.knn.core.rescore import checked_vectors, rescore, unit_rows
 from miner.knn.exact import search_both
 from miner.selection import candidate_pairs, select
 
@@ -55,31 +53,3 @@ def mine(
         margin=margin,
     )
     return select(candidates, retrieval=retrieval, threshold=threshold)
-
-
-def rate(source: ArrayLike, target: ArrayLike, *, k: int = 4, margin: str = "ratio") -> Pairs:
-    """Score row i of both sides as a pair against the neighbourhoods in all of the other side.
-
-    Args:
-        source: vectors as ``mine`` takes them, (N, D).
-        target: as many vectors, (N, D).
-        k: neighbourhood size.
-        margin: ``ratio``, ``distance``, ``absolute`` or ``csls``.
-
-    Returns:
-        Pairs in the order of the rows.
-
-    Raises:
-        ValueError: as of ``mine``, or the sides have different numbers of rows.
-    """
-    check_choice("margin", margin, MARGINS)
-    own, other = checked_vectors(source, "source"), checked_vectors(target, "target")
-    if len(own) != len(other):
-        raise ValueError(
-            f"{len(own)} source rows and {len(other)} target rows; row i of one must belong to "
-            "row i of the other"
-        )
-    forward, backward = search_both(own, other, k=k)
-    rows = np.arange(len(own))
-    cosine = rescore(unit_rows(own), unit_rows(other), rows[:, None], k=1).cosines[:, 0]
-    return given_pairs(rows, rows, cosine, forward, backward, margin=margin)

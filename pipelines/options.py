@@ -119,11 +119,6 @@ class MiningOptions:
         return self.alignment == MONOTONE
 
     @property
-    def rates_lines(self) -> bool:
-        """Whether the pairs are given: line i of both corpora."""
-        return self.alignment == LINES
-
-    @property
     def keeps_repeats(self) -> bool:
         """Whether equal sentences are all searched: each has its place in an alignment."""
         return self.keep_duplicates or self.is_monotone

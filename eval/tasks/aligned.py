@@ -32,18 +32,9 @@ class Loaded:
     english: str
     encoder: Encoder
 
-    @property
-    def others(self) -> list[str]:
-        """The languages but English."""
-        return [language for language in self.data.languages if language != self.english]
-
     def sides(self, more: Sequence[str] = ()) -> Iterator[tuple[str, Matrix, Matrix]]:
         """Yield ``encoded_sides`` of the data; ``more`` are further English sentences."""
         yield from encoded_sides(self.encoder, self.data, self.english, more)
-
-    def signature(self, task: str, **fields: object) -> str:
-        """Sign with what all tasks on aligned texts have in common."""
-        return sign(task, self.encoder, self.data, **fields)
 
 
 def sign(task: str, encoder: Encoder, data: AlignedTexts, **fields: object) -> str:

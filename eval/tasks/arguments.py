@@ -56,11 +56,7 @@ def add_sides(parser: argparse.ArgumentParser, *, default: str) -> None:
 
 
 def languages_of_sides(args: argparse.Namespace) -> tuple[str, str] | None:
-    """Return the languages of both sides that ``add_sides`` was asked for, if any.
-
-    Raises:
-        ValueError: there are more than two.
-    """
+    """Return the languages of both sides that ``add_sides`` was asked for, if any; at most two."""
     if args.lang is None:
         return None
     if len(args.lang) > 2:

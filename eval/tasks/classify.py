@@ -12,14 +12,7 @@ import numpy as np
 
 from eval.data.labelled import DEV, TEST, TRAIN, Examples
 from eval.data.topics import load_topics
-from eval.metrics.frozen import (
-    Classifier,
-    Logistic,
-    Mlp,
-    Part,
-    one_hot,
-    root_mean_square,
-)
+from eval.metrics.frozen import Classifier, Logistic, Mlp, Part, one_hot, root_mean_square
 from eval.metrics.perceptron import Shape
 from eval.output import Record, Show, Table
 from eval.tasks.encoding import learner

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from eval.metrics.eigen import GRAPHS, NEIGHBOURS, spectral_difference, spectrum
-from eval.output import Record
 from eval.tasks.aligned import add_aligned_data, encoded_sides, load_texts
 from eval.tasks.arguments import positive
-from eval.tasks.suite import Figure, Suite, fields_of, mean_figure, run_suite
+from eval.tasks.suite import Figure, Suite, fields_of, mean_figure
 
 if TYPE_CHECKING:
     from encoder import Encoder
@@ -42,11 +41,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="distances",
         help="edges: cosine distances, or 1 between each and its 10 nearest (default: distances)",
     )
-
-
-def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
-    """Compare each language's spectra with English's."""
-    return run_suite(prepare(args), args.encoder, show)
 
 
 def prepare(args: argparse.Namespace) -> Suite:

@@ -14,10 +14,7 @@ Learned = TypeVar("Learned")
 
 
 def own_encoders(encoder: Encoder, languages: Sequence[str]) -> list[Encoder]:
-    """Return the encoder of each language, all in the space of what serves all of them.
-
-    Languages may be called as files of data name them, such as ``deu_Latn``.
-    """
+    """Return the encoder of each language (``deu_Latn`` is ``de``), all in one space."""
     codes = [code_of(language) for language in languages]
     both = encoder.for_languages(codes)
     return [both.for_language(code) for code in codes]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,9 +14,8 @@ import numpy as np
 
 from eval.data.labelled import DEV, TEST, TRAIN, Examples, first_file, read_examples
 from eval.metrics.frozen import Classifier, Logistic, Part, one_hot
-from eval.output import Record
 from eval.tasks.frozen import CLASSIFIERS, add_classifier, judged, tested
-from eval.tasks.suite import Figure, Suite, fields_of, mean_figure, run_suite
+from eval.tasks.suite import Figure, Suite, fields_of, mean_figure
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -73,11 +72,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--lang", default="en", metavar="XX", help="of the sentences (default: en)")
     add_classifier(parser, default="mlp")
-
-
-def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
-    """Probe for each property that there is a file of."""
-    return run_suite(prepare(args), args.encoder, show)
 
 
 def prepare(args: argparse.Namespace) -> Suite:

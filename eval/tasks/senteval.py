@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -31,7 +31,6 @@ from eval.metrics.frozen import (
     root_mean_square,
 )
 from eval.metrics.sts import pearson
-from eval.output import Record
 from eval.tasks.encoding import learner, own_encoders
 from eval.tasks.frozen import (
     CLASSIFIERS,
@@ -48,7 +47,6 @@ from eval.tasks.suite import (
     fields_of,
     mean_figure,
     ranks,
-    run_suite,
 )
 
 if TYPE_CHECKING:
@@ -97,11 +95,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"of {', '.join(NAMES)}",
     )
     add_classifier(parser, default="logistic")
-
-
-def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
-    """Measure on each set that is there."""
-    return run_suite(prepare(args), args.encoder, show)
 
 
 def prepare(args: argparse.Namespace) -> Suite:

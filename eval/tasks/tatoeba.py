@@ -50,7 +50,8 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
     samples: list[NDArray[np.float64]] = []
     for name, (foreign, english) in texts.items():
         errors = language_errors(encoder, name, foreign, english)
-        samples.append(_error_samples(errors, stream=len(samples)))
+        # The unit is a pair, with its errors of both directions.
+        samples.append(mean_samples(_mean_errors(errors), stream=len(samples)))
         results[name] = {
             "sentences": errors.sentences,
             "xx_en": errors.forward_rate,
@@ -115,11 +116,6 @@ def language_errors(
     """
     own, other = own_encoders(encoder, (language, "en"))
     return search_errors(own.encode(foreign), other.encode(english))
-
-
-def _error_samples(errors: SearchErrors, *, stream: int) -> NDArray[np.float64]:
-    """Resample the mean error rate; the unit is a pair, with its errors of both directions."""
-    return mean_samples(_mean_errors(errors), stream=stream)
 
 
 def _mean_errors(errors: SearchErrors) -> NDArray[np.float64]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,6 @@ import numpy as np
 from eval.data.words import Dictionary, ScoredWords, read_vocabulary, read_words
 from eval.metrics.sts import moments, pearson
 from eval.metrics.word_translation import NEIGHBOURS, translation_ranks
-from eval.output import Record
 from eval.tasks.arguments import add_sides, languages_of_sides
 from eval.tasks.encoding import own_encoders
 from eval.tasks.suite import (
@@ -23,7 +22,6 @@ from eval.tasks.suite import (
     fields_of,
     mean_figure,
     ranks,
-    run_suite,
 )
 
 if TYPE_CHECKING:
@@ -78,11 +76,6 @@ def _vocabulary(text: str) -> tuple[str, Path]:
     return language, Path(path)
 
 
-def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
-    """Translate, or compare, the words of each file."""
-    return run_suite(prepare(args), args.encoder, show)
-
-
 def prepare(args: argparse.Namespace) -> Suite:
     """Load the files.
 
@@ -90,7 +83,7 @@ def prepare(args: argparse.Namespace) -> Suite:
         ValueError: one is malformed.
     """
     paths = [path for given in args.files for path in _files(given)]
-    files = [_with_languages(read_words(path), languages_of_sides(args)) for path in paths]
+    files = [read_words(path, languages_of_sides(args)) for path in paths]
     given: dict[str, list[str]] = {}
     for language, path in args.vocabulary:
         given.setdefault(language, []).extend(read_vocabulary(path))
@@ -125,18 +118,6 @@ def prepare(args: argparse.Namespace) -> Suite:
         unit="words",
         width=30,
     )
-
-
-def _with_languages(
-    one: Dictionary | ScoredWords, given: tuple[str, str] | None
-) -> Dictionary | ScoredWords:
-    if isinstance(one, Dictionary) or one.languages:
-        return one
-    if given is None:
-        raise ValueError(
-            f"{one.path}: its name does not begin with the language of its words; give --lang"
-        )
-    return replace(one, languages=given)
 
 
 def _files(path: Path) -> list[Path]:
@@ -192,7 +173,6 @@ def _translation(
 
 
 def _similarity(encoder: Encoder, one: ScoredWords, stream: int) -> Iterator[Figure]:
-    assert one.languages
     sides = [
         own.encode(words)
         for own, words in zip(

@@ -93,7 +93,7 @@ def _into_english(loaded: Loaded, show: Show) -> Record:
     mean["interval"] = interval(np.mean(samples, axis=0))
     if len(rates) > 1:
         show(TABLE.row("mean", None, *mean.values()))
-    signed = loaded.signature("xsim", k=NEIGHBOURS, target=loaded.english)
+    signed = sign("xsim", loaded.encoder, loaded.data, k=NEIGHBOURS, target=loaded.english)
     show(signed)
     return {"task": "xsim", "languages": rates, "mean": mean, "signature": signed}
 

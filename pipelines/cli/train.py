@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import Field
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from encoder.training.options import (
+    ACCURACY,
     ARCHITECTURES,
     BESIDE,
     HELD_OUT_ERROR,
@@ -47,10 +49,12 @@ def train_parser(prog: str) -> argparse.ArgumentParser:
         fromfile_prefix_chars="@",
         epilog="Parallel text is XX-YY.tsv.xz (source, TAB, target, TAB, corpus), XX-YY.parquet "
         "(columns source, target and, if there is one, corpus; or what mine-corpus wrote) or "
-        "CORPUS.XX-YY.XX beside CORPUS.XX-YY.YY, line by line. OUT becomes the encoder with the "
-        "best figure (--best-by), for --encoder OUT; OUT/training has a log, curves, and the state "
-        "from which the same command goes on. In N processes, or on N GPUs: torchrun --standalone "
-        "--no-python --nproc-per-node N train-encoder ...; the batch is shared among them, so the "
+        "CORPUS.XX-YY.XX beside CORPUS.XX-YY.YY, line by line; mlm and clm also take NAME.XX.txt, "
+        "a sentence a line, and nli takes .tsv of label, premise and hypothesis. OUT becomes the "
+        "encoder with the best figure (--best-by), for --encoder OUT; OUT/training has a log, "
+        "curves, and the state from which the same command goes on. In N processes, or on N GPUs: "
+        "torchrun --standalone --no-python --nproc-per-node N train-encoder ...; the batch is "
+        "shared among them, so the "
         "result is that of one. @FILE reads arguments from a file, one a line.",
     )
     parser.add_argument("data", type=Path, metavar="DATA", help="folder of parallel text")
@@ -144,7 +148,8 @@ def _add_evaluation_options(parser: argparse.ArgumentParser) -> None:
         "--best-by",
         choices=MEASURES,
         help="OUT is the encoder with the least error or perplexity or the highest F1, mean over "
-        f"the languages (default: {HELD_OUT_ERROR}; of mlm, tlm and clm, {PERPLEXITY})",
+        f"the languages (default: {HELD_OUT_ERROR}; of mlm, tlm and clm {PERPLEXITY}, of nli "
+        f"{ACCURACY})",
     )
 
 
@@ -205,38 +210,36 @@ def _shown(value: Any) -> str:  # noqa: ANN401
     return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
-def _corpus_weight(text: str) -> tuple[str, float]:
-    name, equals, weight = text.partition("=")
+def _number(text: str) -> float:
+    """Parse a number; what is none is not within any limits."""
     try:
-        value = float(weight)
+        return float(text)
     except ValueError:
-        value = -1.0
-    if not (name and equals and 0 <= value <= 1):
+        return math.nan
+
+
+def _corpus_weight(text: str) -> tuple[str, float]:
+    name, _, weight = text.partition("=")
+    if not (name and 0 <= _number(weight) <= 1):
         raise argparse.ArgumentTypeError(f"expected NAME=W with W from 0 to 1, not {text!r}")
-    return name, value
+    return name, float(weight)
 
 
 def _task(text: str) -> TaskBeside:
     name, equals, place = text.partition("=")
-    folder, colon, weight = place.rpartition(":")
-    try:
-        beside = TaskBeside(name=name, folder=Path(folder), weight=float(weight)) if colon else None
-    except ValueError:
-        beside = None
+    folder, _, weight = place.rpartition(":")
     if not (name and equals and place):
         raise argparse.ArgumentTypeError(f"expected NAME=DIR or NAME=DIR:W, not {text!r}")
-    return beside or TaskBeside(name=name, folder=Path(place))
+    if not folder or math.isnan(_number(weight)):
+        return TaskBeside(name=name, folder=Path(place))
+    return TaskBeside(name=name, folder=Path(folder), weight=float(weight))
 
 
 def _pair_weight(text: str) -> list[tuple[str, float]]:
-    names, _, weight = text.partition("=")
-    try:
-        value = float(weight)
-    except ValueError:
-        value = 0.0
-    if not (names and 0 < value < float("inf")):
+    pairs, _, weight = text.partition("=")
+    if not (pairs and 0 < _number(weight) < math.inf):
         raise argparse.ArgumentTypeError(f"expected XX-YY,...=W with W above 0, not {text!r}")
-    return [(name, value) for name in names.split(",")]
+    return [(name, float(weight)) for name in names(pairs)]
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -282,7 +285,7 @@ def _recipe(args: argparse.Namespace) -> Recipe:
     )
     options = training_options(**_given(args, known))
     return Recipe(
-        files=_files(args.data, args.pairs),
+        files=_files(args.data, args.pairs, OBJECTIVES[args.objective]),
         exclude=frozenset(filter(None, args.exclude)),
         corpus_weights=once("--corpus-weight", args.corpus_weight),
         pair_weights=once("--pair-weight", args.pair_weight),
@@ -308,17 +311,19 @@ def _measures(args: argparse.Namespace, pairs: Collection[str]) -> list[Measure]
     return [measure(place, pairs) for place, measure in places.values() if place is not None]
 
 
-def _files(data: Path, pairs: Sequence[str] | None) -> dict[str, tuple[Path, ...]]:
+def _files(
+    data: Path, pairs: Sequence[str] | None, objective: type[ObjectiveOptions]
+) -> dict[str, tuple[Path, ...]]:
     """Return the files of the language pairs asked for, by language pair.
 
     Raises:
         ValueError: one of them, or any at all, is missing.
     """
-    from encoder.training.reading import find_parallel_text
+    from encoder.training.reading_tasks import find_text
 
-    there = find_parallel_text(data)
+    there = find_text(data, objective)
     wanted = there if pairs is None else dict.fromkeys(pairs)
     for name in wanted:
         if name not in there:
-            raise ValueError(f"{data}: no parallel text of {name!r}; there are {', '.join(there)}")
+            raise ValueError(f"{data}: no text of {name!r}; there are {', '.join(there)}")
     return {name: there[name] for name in wanted}

@@ -17,6 +17,7 @@ from encoder.joined import parts_of
 from encoder.use.encoder import UseEncoder
 from encoder.use.network import KEPT_BYTES
 from encoder.words import WordEncoder
+from miner.choices import LINES
 from miner.knn.core.rescore import unit_rows
 from miner.knn.cost_model import Problem, rows_per_shard, tile_bytes
 from miner.knn.exact import search_unit_rows
@@ -192,7 +193,7 @@ def _stages(options: MiningOptions, sizes: Mapping[str, SideSize]) -> dict[str, 
         "select": (CHOSEN_BYTES + CHOSEN_LIST_BYTES * options.k) * max(shard.values())
         + RANGE_BYTES * MIN_RANGE
         + sum(rows.values())  # one byte says that a sentence is taken
-        + (LINE_BYTES * longer if options.rates_lines else 0),
+        + (LINE_BYTES * longer if options.alignment == LINES else 0),
         "align": batch + (0 if options.score == MARGIN else WORDS_BYTES),
         "export": batch,
     }

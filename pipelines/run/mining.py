@@ -7,6 +7,7 @@ import threading
 from collections.abc import Sequence
 
 from encoder import BEST
+from miner.choices import LINES
 from miner.languages import identifier
 from miner.storage import cache
 from miner.storage.atomic import TEMPORARY
@@ -74,7 +75,7 @@ def run_steps(job: Job, steps: Sequence[Step], monitor: Monitor | None = None) -
             remember_best(options, options.encoder)
         begin(run.folder, sources_of_elements(steps, run.job))
         run.monitor.started()
-        if options.rates_lines:
+        if options.alignment == LINES:
             check_lines(run, [measure_side(run, side).rows for side in SIDES])
         run = decide_score(decide_languages(run))
         run = run.fixed(rows_per_shard=fit_shards(run))

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from miner.choices import LINES
 from miner.storage.documents.split import is_documents
 from pipelines.context import RunContext
 from pipelines.job import Job
@@ -192,7 +193,7 @@ def steps_of(options: MiningOptions) -> tuple[Step, ...]:
 def _choosing(options: MiningOptions) -> tuple[Step, ...]:
     if options.is_monotone:
         return ALIGNING
-    return (Each(stage=rate_lines if options.rates_lines else select_pairs),)
+    return (Each(stage=rate_lines if options.alignment == LINES else select_pairs),)
 
 
 def sources_of_elements(steps: Sequence[Step], job: Job) -> dict[str, int | str]:

@@ -38,11 +38,7 @@ BLOCK = 1 << 13  # pairs whose vectors are read at a time
 
 
 def check_lines(run: RunContext, lines: Sequence[int]) -> None:
-    """Refuse corpora that are not of as many lines.
-
-    Raises:
-        ValueError: they are not.
-    """
+    """Raise a ValueError where the corpora are not of as many lines."""
     if lines[0] != lines[1]:
         first, second = (run.options.side(side).path for side in SIDES)
         raise ValueError(
@@ -64,12 +60,7 @@ def rate_lines(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPair
         "rate lines",
         vectors=[found.embedded.content for side in sides for found in side],
         repeats=[corpus.files[DUPLICATES] for corpus in corpora],
-        neighbours=[
-            sorted(artefact.files.items())
-            for side in sides
-            for found in side
-            for artefact in found.neighbours.values()
-        ],
+        neighbours=[found.content for side in sides for found in side],
         margin=run.options.margin,
         threshold=repr(run.options.margin_threshold),
     )

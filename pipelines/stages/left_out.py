@@ -37,11 +37,7 @@ def left_out_scores(run: RunContext, chosen: ChosenPairs, calibration: Calibrati
     key = content_key(
         "left out",
         pairs=chosen.pairs.files[PAIRS],
-        neighbours=[
-            sorted(artefact.files.items())
-            for found in chosen.shards
-            for artefact in found.neighbours.values()
-        ],
+        neighbours=[found.content for found in chosen.shards],
         maker=run.words_name,
     )
 

@@ -35,10 +35,7 @@ def select_pairs(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPa
     )
     key = content_key(
         "select",
-        neighbours=[
-            [sorted(artefact.files.items()) for artefact in found.neighbours.values()]
-            for found in (*sources, *targets)
-        ],
+        neighbours=[found.content for found in (*sources, *targets)],
         rows=[found.embedded.vectors.files[ROWS] for found in (*sources, *targets)],
         margin=options.margin,
         retrieval=options.retrieval,

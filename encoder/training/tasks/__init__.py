@@ -5,20 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from encoder.training.options import (
-    AdditionOptions,
-    CausalOptions,
-    DistillationOptions,
-    MaskedOptions,
-    ObjectiveOptions,
-    PathsOptions,
-    RankingOptions,
-    TaskBeside,
-    TranslatedMaskedOptions,
-    TranslationOptions,
-)
+from encoder.training.options import TaskBeside
 from encoder.training.reading import ParallelText
-from encoder.training.reading_tasks import read_labelled, read_sentences, read_successors
+from encoder.training.reading_tasks import (
+    files_of,
+    read_labelled,
+    read_sentences,
+    read_successors,
+)
 from encoder.training.tasks.addition import Addition
 from encoder.training.tasks.beside import Inference, QuickThought, ResponsePrediction
 from encoder.training.tasks.distillation import Distillation
@@ -32,21 +26,19 @@ from encoder.training.tasks.writing import Autoencoding, SkipThought
 
 __all__ = ["TASKS", "Setting", "Task", "make_task", "make_tasks", "read_beside"]
 
-TASKS: dict[type[ObjectiveOptions], type[Task]] = {
-    RankingOptions: Ranking,
-    TranslationOptions: Translation,
-    DistillationOptions: Distillation,
-    AdditionOptions: Addition,
-    MaskedOptions: Masked,
-    TranslatedMaskedOptions: TranslatedMasked,
-    CausalOptions: Causal,
-    PathsOptions: Paths,
+TASKS: dict[str, type[Task]] = {
+    "ranking": Ranking,
+    "translation": Translation,
+    "distillation": Distillation,
+    "addition": Addition,
+    "mlm": Masked,
+    "tlm": TranslatedMasked,
+    "clm": Causal,
+    "nli": Inference,
+    "paths": Paths,
 }
-
-
-BESIDE: dict[
-    str, tuple[Callable[[str, Path], ParallelText], Callable[[ParallelText, Setting], Task]]
-] = {
+Read = Callable[[str, Sequence[Path]], ParallelText]
+BESIDE: dict[str, tuple[Read, Callable[[ParallelText, Setting], Task]]] = {
     "response": (read_successors, ResponsePrediction),
     "quick-thought": (read_successors, QuickThought),
     "skip-thought": (read_successors, SkipThought),
@@ -63,7 +55,12 @@ def read_beside(tasks: Mapping[str, TaskBeside]) -> list[ParallelText]:
     Raises:
         ValueError: there is none, or it is malformed.
     """
-    return [BESIDE[task.name][0](name, task.folder) for name, task in tasks.items()]
+    found = []
+    for name, task in tasks.items():
+        read = BESIDE[task.name][0]
+        files = files_of(task.folder, ".tsv" if read is read_labelled else ".txt")
+        found.append(read(name, files))
+    return found
 
 
 def make_tasks(
@@ -79,4 +76,4 @@ def make_tasks(
 
 def make_task(setting: Setting) -> Task:
     """Make the task of the options' objective."""
-    return TASKS[type(setting.options.objective)].begin(setting)
+    return TASKS[setting.options.objective.name].begin(setting)

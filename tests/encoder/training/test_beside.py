@@ -17,7 +17,12 @@ from encoder.training.evaluation import LOG, PROGRESS, STATE
 from encoder.training.loop import Training, train
 from encoder.training.options import INFERENCE_LABELS, training_options
 from encoder.training.reading import ParallelText
-from encoder.training.reading_tasks import read_labelled, read_sentences, read_successors
+from encoder.training.reading_tasks import (
+    files_of,
+    read_labelled,
+    read_sentences,
+    read_successors,
+)
 from encoder.training.tasks import Setting, Task
 from encoder.training.tasks.beside import Inference, QuickThought, ResponsePrediction, in_batch
 from encoder.training.tasks.writing import Autoencoding, SkipThought
@@ -194,19 +199,19 @@ def write(path: Path, text: str) -> None:
 def test_reading_successors(tmp_path: Path) -> None:
     write(tmp_path / "a.txt.xz", "one\ntwo\nthree\n\nfour\ntwo\n")
     write(tmp_path / "b.txt", "five\nsix\n")
-    text = read_successors("response", tmp_path)
+    text = read_successors("response", files_of(tmp_path, ".txt"))
     found = list(zip(text.source, text.target, strict=True))
     assert found == [("one", "two"), ("two", "three"), ("five", "six")]
     write(tmp_path / "c" / "a.txt", "one\n\ntwo\n")
     with pytest.raises(ValueError, match="no two lines follow one another"):
-        read_successors("response", tmp_path / "c")
-    text = read_sentences("autoencoding", tmp_path)
+        read_successors("response", files_of(tmp_path / "c", ".txt"))
+    text = read_sentences("autoencoding", files_of(tmp_path, ".txt"))
     assert text.source == text.target == ["one", "two", "three", "four", "five", "six"]
     write(tmp_path / "d" / "a.txt", "\n\n")
     with pytest.raises(ValueError, match="there are no sentences"):
-        read_sentences("autoencoding", tmp_path / "d")
+        read_sentences("autoencoding", files_of(tmp_path / "d", ".txt"))
     with pytest.raises(ValueError, match=r"no \.tsv or \.tsv\.xz file"):
-        read_labelled("nli", tmp_path)
+        read_labelled("nli", files_of(tmp_path, ".tsv"))
 
 
 LABELLED = "".join(f"{label}\ta {n}\tb {n}\n" for n, label in enumerate(INFERENCE_LABELS))
@@ -215,7 +220,7 @@ LABELLED = "".join(f"{label}\ta {n}\tb {n}\n" for n, label in enumerate(INFERENC
 def test_reading_labelled_pairs(tmp_path: Path) -> None:
     write(tmp_path / "a.tsv", LABELLED)
     write(tmp_path / "b.tsv.xz", "sentence1\tsentence2\tgold_label\nc\td\tneutral\n")
-    text = read_labelled("nli", tmp_path)
+    text = read_labelled("nli", files_of(tmp_path, ".tsv"))
     assert text.corpus == [*INFERENCE_LABELS, "neutral"]
     assert (text.source[-1], text.target[-1]) == ("c", "d")
 
@@ -231,7 +236,7 @@ def test_reading_labelled_pairs(tmp_path: Path) -> None:
 def test_malformed_pairs(tmp_path: Path, content: str, message: str) -> None:
     write(tmp_path / "a.tsv", content)
     with pytest.raises(ValueError, match=message):
-        read_labelled("nli", tmp_path)
+        read_labelled("nli", files_of(tmp_path, ".tsv"))
 
 
 @pytest.fixture

@@ -170,14 +170,13 @@ def test_sts(folder: Path, capsys: Captured) -> None:
         np.arccos(min(1.0, float(a.astype(float) @ b))) for a, b in zip(first, second, strict=True)
     ]
     expected = np.corrcoef([row[0] for row in rows], [-angle for angle in angles])[0, 1]
-    assert told["files"][str(path)]["pearson"] == pytest.approx(expected, abs=1e-4)
-    assert told["mean"] == pytest.approx(expected, abs=1e-4)
+    assert told["figures"][f"{path} en-en"]["value"] == pytest.approx(expected, abs=1e-4)
+    assert told["mean"]["value"] == pytest.approx(expected, abs=1e-4)
     assert run("sts", path, "--lang", "en") == 0
     header, row, signature = capsys.readouterr().out.splitlines()
-    assert header.split() == ["pairs", "100", "r", "95%", "interval", "languages", "file"]
-    assert row.split()[:2] == ["4", f"{100 * expected:.2f}"]
-    assert row.endswith("sts.tsv")
-    assert signature.startswith("sts|languages:en-en|sha256:")
+    assert header.split() == ["file", "pairs", "figure", "95%", "interval"]
+    assert row.split()[:4] == [str(path), "en-en", "4", f"{100 * expected:.2f}"]
+    assert signature.startswith("sts|languages:en-en|similarity:angular|sha256:")
 
 
 def test_only_english(folder: Path, capsys: Captured) -> None:

@@ -232,7 +232,7 @@ def test_the_languages_of_scored_pairs_are_seen_or_given(
     write(path, [(n % 6, f"{german} {n}", f"{english} {n + n % 2}") for n in range(30)])
     assert eval_encoder(["sts", str(path), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert asked == ["de", "en"] and told["files"][str(path)]["languages"] == "de-en"
+    assert asked == ["de", "en"] and list(told["figures"]) == [f"{path} de-en"]
     assert "|languages:de-en|" in told["signature"]
     assert eval_encoder(["sts", str(path), "--lang", "de", "en", "fr"]) == 2
     assert "a pair has two sides" in capsys.readouterr().err
