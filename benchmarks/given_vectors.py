@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from encoder import Encoder, load_encoder
+from encoder.base import BaseEncoder
 from eval.data.bucc import bucc_pairs, load_bucc
 from eval.tasks.mined_splits import mine_split, tune_and_test
 from miner.mining import mine
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class VectorsOnly:
+class VectorsOnly(BaseEncoder):
     """An encoder whose words are hidden."""
 
     def __init__(self, encoder: Encoder) -> None:
@@ -35,8 +36,7 @@ class VectorsOnly:
         """Return the same for a language."""
         return VectorsOnly(self._encoder.for_language(language))
 
-    def encode(self, sentences: Sequence[str], *, normalize: bool = True) -> NDArray[np.float32]:
-        """Encode."""
+    def _embed(self, sentences: Sequence[str], *, normalize: bool) -> NDArray[np.float32]:
         return self._encoder.encode(sentences, normalize=normalize)
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load
 
-from encoder import BUNDLED, USE, Encoder, Precision, folder_of, is_bag, load_encoder
+from encoder import BEST, BUNDLED, USE, Encoder, Precision, folder_of, is_bag, load_encoder
 from encoder.base import BaseEncoder
 from encoder.coverage import Coverage, find_coverage, individual, read_coverage
 from encoder.rows import normalize_rows
@@ -65,6 +65,8 @@ def _parse_part(spec: str, part: str) -> Weighted:
     given, star, name = part.rpartition("*")
     if not name:
         raise ValueError(f"encoder {spec!r} has an empty part; write A+B, such as 0.5*mini+use")
+    if name == BEST:
+        raise ValueError(f"encoder {spec!r}: {BEST} stands alone; name the parts")
     if not star:
         return Weighted(WEIGHTS.get(name, 1.0), name)
     try:

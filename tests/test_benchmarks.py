@@ -81,7 +81,8 @@ def test_pipeline(run: Run, tmp_path: Path) -> None:
             file.write(f"{number} {drawn}\t{drawn} {number}\tmade-up\n")
     out = run("pipeline.py", tmp_path, "--rows", 100)
     assert "source: 100 sentences read" in out
-    assert re.search(r"100 x 100 sentences, \d+ pairs: [\d.]+ s and [\d.]+ GiB", out)
+    assert re.search(r"mini: \d+ pairs in [\d.]+ s and [\d.]+ GiB", out)
+    assert "100 x 100 sentences" in out
 
 
 def test_stages(run: Run, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     Matrix = NDArray[np.float32]
 
 CHUNK_SENTENCES = 1024  # tokenised together, the next ones meanwhile
-BATCH_TOKENS = 192  # that a thread computes at once: their rows stay in a processor's cache
+BATCH_TOKENS = 64  # that a thread computes at once: their rows stay in a processor's cache
 PREPARED_AT_ONCE = 128  # pieces, for the same reason
 
 
@@ -108,7 +109,7 @@ class UseEncoder(BaseEncoder):
 
 
 class PreparedPieces:
-    """What the network makes of pieces wherever they stand; it begins anew when full."""
+    """What the network makes of pieces wherever they stand; those not met for longest make room."""
 
     def __init__(
         self,
@@ -118,30 +119,33 @@ class PreparedPieces:
     ) -> None:
         self._rows = rows
         self._network = network
-        self._slots: dict[int, int] = {}
+        self._slots: dict[int, int] = {}  # those met last stand last
         self._pieces = Pieces.empty(precision)
 
     def find(self, ids: NDArray[np.int32]) -> tuple[Pieces, NDArray[np.int32]]:
         """Return prepared pieces, and the place of each token among them: int32 (T,)."""
         different, places = np.unique(ids, return_inverse=True)
         numbers = different.tolist()
-        new = [number for number in numbers if number not in self._slots]
-        room = len(self._pieces.numbers)
-        if len(self._slots) + len(new) > room:
-            new, self._slots = numbers, {}
-            if len(new) > room:
-                self._pieces = Pieces.of(len(new), self._pieces.numbers.dtype)
-        self._add(np.array(new, dtype=np.int64))
+        known = {number: self._slots.pop(number) for number in numbers if number in self._slots}
+        new = [number for number in numbers if number not in known]
+        if len(numbers) > len(self._pieces.numbers):
+            self._pieces = Pieces.of(len(numbers), self._pieces.numbers.dtype)
+            self._slots, known, new = {}, {}, numbers
+        self._slots.update(known)
+        self._add(new)
         slots = np.array([self._slots[number] for number in numbers], dtype=np.int32)
         return self._pieces, slots[places]
 
-    def _add(self, new: NDArray[np.int64]) -> None:
-        before = len(self._slots)
-        self._slots.update(zip(new.tolist(), range(before, before + len(new)), strict=True))
+    def _add(self, new: Sequence[int]) -> None:
+        used, room = len(self._slots), len(self._pieces.numbers)
+        oldest = list(itertools.islice(self._slots, max(0, used + len(new) - room)))
+        slots = [self._slots.pop(number) for number in oldest]
+        slots += range(used, used + len(new) - len(oldest))
+        self._slots.update(zip(new, slots, strict=True))
+        ids, places = np.array(new, dtype=np.int64), np.array(slots, dtype=np.int64)
 
         def prepare(block: slice) -> None:
-            rows = self._network.prepare(self._rows(new[block]))
-            self._pieces.put(before + block.start, rows)
+            self._pieces.put(places[block], self._network.prepare(self._rows(ids[block])))
 
         in_threads(prepare, blocks(len(new), PREPARED_AT_ONCE))
 

@@ -33,9 +33,10 @@ def encoders(argv: Sequence[str] | None = None, prog: str = "adit encoders") -> 
     parser.add_argument(
         "spec",
         nargs="?",
-        default=encoder.BUNDLED,
+        default=encoder.BEST,
         metavar="SPEC",
-        help=f"{encoder.BUNDLED} (default), or a folder that adit train made",
+        help="an encoder, or several joined, as for adit mine (default: best, the best of those "
+        "installed)",
     )
     add_version(parser)
     args = parser.parse_args(argv)
@@ -43,19 +44,17 @@ def encoders(argv: Sequence[str] | None = None, prog: str = "adit encoders") -> 
 
 
 def _list(spec: str) -> int:
-    coverage = read_coverage(spec)
-    lines = [f"{spec}: {_size(spec)}"]
-    for quality, meaning in QUALITIES.items():
-        names = sorted(
-            (known.error, name) for name, known in coverage.items() if known.quality == quality
-        )
-        if names:
-            listed = " ".join(f"{name} {100 * error:.1f}" for error, name in names)
-            lines.append(f"  {quality} ({meaning}), {len(names)} languages: {listed}")
-    if not coverage:
-        lines.append("  its languages were not measured")
-    if spec == encoder.BUNDLED:
-        lines.append("encoders/wide, a folder of the repository: 98 languages")
+    from encoder.joined import parse_joined
+
+    whole = encoder.best_encoder() if spec == encoder.BEST else spec
+    names = [part.spec for part in parse_joined(whole)] or [whole]
+    lines = [f"{spec}: {whole}"] if spec == encoder.BEST else []
+    if len(names) > 1:
+        lines.append("joined: a run takes the parts that cover both of its languages")
+    lines += [line for name in names for line in _described(name)]
+    if encoder.USE not in whole:
+        lines.append("use: better in the languages it covers (pip install 'bitext-adit[use]')")
+    lines.append("encoders/wide, a folder of the repository: 98 languages")
     lines.append(
         f"laser:, laser3: one encoder for {len(LASER2)} languages, and one each for {len(LASER3)} "
         "more: adit fetch XX -o DIR"
@@ -65,20 +64,25 @@ def _list(spec: str) -> int:
     return 0
 
 
-def _size(spec: str) -> str:
-    from encoder.checkpoint import WEIGHTS, read_config
+def _described(spec: str) -> list[str]:
+    """Return lines on a single encoder: its size and speed, and its languages by quality."""
+    coverage = read_coverage(spec)
+    loaded = encoder.load_encoder(spec, precision="auto")
+    lines = [f"{spec}: {loaded.dim} dimensions, {_speed(loaded)}"]
+    for quality, meaning in QUALITIES.items():
+        names = sorted(
+            (known.error, name) for name, known in coverage.items() if known.quality == quality
+        )
+        if names:
+            listed = " ".join(f"{name} {100 * error:.1f}" for error, name in names)
+            lines.append(f"  {quality} ({meaning}), {len(names)} languages: {listed}")
+    if not coverage:
+        lines.append("  its languages were not measured")
+    return lines
 
-    folder = encoder.folder_of(spec)
-    if not folder.is_dir():
-        raise ValueError(f"encoder {spec!r} is no folder; there are {encoder.ENCODERS}")
-    parts = (folder / WEIGHTS, folder / encoder.MORE / WEIGHTS)
-    size = sum(part.stat().st_size for part in parts if part.is_file()) / 1e6
-    return f"{read_config(folder)['dim']} dimensions, {size:.1f} MB, {_speed(spec)}"
 
-
-def _speed(spec: str) -> str:
+def _speed(loaded: encoder.Encoder) -> str:
     """Time the encoder on the bundled English sentences for about half a second."""
-    loaded = encoder.load_encoder(spec)
     path = Path(str(files("eval"))) / "assets" / "sample" / "de-en" / "de-en.training.en"
     texts = [line.partition("\t")[2] for line in path.read_text(encoding="utf-8").splitlines()]
     loaded.encode(texts[:BATCH])

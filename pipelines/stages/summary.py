@@ -88,6 +88,8 @@ def read_summary(work_dir: Place) -> dict[str, Any]:
 def describe(summary: Mapping[str, Any], seconds: Mapping[str, float], peak_bytes: int) -> str:
     """Return the closing lines of a run, for people."""
     lines = [_describe_side(side, summary[side]) for side in SIDES]
+    if summary["source"].get("columns"):
+        lines.append(f"encoder: {summary['options']['encoder']}")
     if found := summary.get("documents"):
         lines.append(
             f"documents: {found['pairs']:,} pairs of {found['source']:,} source and "

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.clusters]
 SAMPLE = ROOT / "eval" / "assets" / "sample" / "de-en"
 LINES = 400
 SIDES = (("src", "s"), ("tgt", "t"))
-KINDS = ("cells", "index", "documents")
+KINDS = ("joined", "cells", "index", "documents")
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,7 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Case]:
     scope = ["--scope=document", f"--document-pairs={articles.pairs}", "--margin-scope=corpus"]
     runs = {
         "words": [*text, "--align", "--filters", "short,length,copied,numbers"],
+        "joined": [*text, "--encoder", "mini+use"],
         "cells": [*world.inputs(), "--index", "cells8:probes=3"],
         "index": [*text, "--index", "IVF8,Flat:nprobe=4"],
         "documents": [

@@ -9,23 +9,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from encoder.base import BaseEncoder
 from eval.tasks import TASKS
 from pipelines.cli.mine import mine_corpus
 
 
-class NumberEncoder:
+class NumberEncoder(BaseEncoder):
     """Knows the numbers in a sentence and nothing else."""
 
     name = "numbers"
     dim = 64
 
-    def for_language(self, language: str | None) -> "NumberEncoder":
-        return self
-
-    def for_languages(self, languages: Sequence[str | None]) -> "NumberEncoder":
-        return self
-
-    def encode(self, sentences: Sequence[str], *, normalize: bool = True) -> NDArray[np.float32]:
+    def _embed(self, sentences: Sequence[str], *, normalize: bool) -> NDArray[np.float32]:
         vectors = np.zeros((len(sentences), self.dim), dtype=np.float32)
         for row, sentence in enumerate(sentences):
             numbers = [int(word) for word in sentence.split() if word.isdecimal()]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from encoder import load_encoder
+from encoder.base import BaseEncoder
 from pipelines.cli.main import adit
 from pipelines.cli.mine import embed_corpus, mine_corpus
 from tests.pipelines.worlds import read_jsonl
@@ -105,7 +106,7 @@ def test_mining_embedded_corpora_finds_what_mining_with_the_encoder_finds(
         assert found[pair] == pytest.approx(score, abs=1e-3)
 
 
-class Listener:
+class Listener(BaseEncoder):
     """An encoder that notes which language it is asked for."""
 
     name, dim, precision = "listener", 2, "float32"
@@ -117,7 +118,7 @@ class Listener:
         self.asked.append(language)
         return self
 
-    def encode(self, sentences: Sequence[str], *, normalize: bool = True) -> np.ndarray:
+    def _embed(self, sentences: Sequence[str], *, normalize: bool) -> np.ndarray:
         return np.ones((len(sentences), 2), dtype=np.float32)
 
 

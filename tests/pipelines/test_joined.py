@@ -144,9 +144,13 @@ def test_parts_that_lack_a_language_are_left_out_with_a_line(
 
 
 def test_best_stays_what_it_was_in_a_work_folder(
-    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     first = run("best")
+    assert "\nencoder: 0.5*mini+1.0*use\n" in capsys.readouterr().err
     monkeypatch.setattr("pipelines.stages.language.best_encoder", lambda: "mini")
     assert run("best") == first == run("mini+use", work="named")
     summary = json.loads((tmp_path / "work" / "run.json").read_text(encoding="utf-8"))
@@ -199,7 +203,9 @@ def test_embed_writes_joined_vectors(tmp_path: Path, sample_sentences: list[str]
     np.testing.assert_array_equal(np.load(out), expected)
 
 
-@pytest.mark.parametrize("spec", ["mini+mini", "0*mini+use", "mini+", "mini+nothing-there"])
+@pytest.mark.parametrize(
+    "spec", ["mini+mini", "0*mini+use", "mini+", "mini+best", "mini+nothing-there"]
+)
 def test_what_is_no_joined_encoder_is_refused_in_one_line(
     corpora: tuple[Path, Path], tmp_path: Path, spec: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

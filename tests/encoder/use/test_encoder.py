@@ -85,7 +85,7 @@ def test_prepared_pieces_in_int16_are_near_them() -> None:
     network = Network(found.tensors, "float32")
     rows = network.prepare(found.rows(np.arange(50)))
     pieces = Pieces.of(60, np.dtype(np.int16))
-    pieces.put(5, rows)
+    pieces.put(np.arange(5, 55), rows)
     scaled = pieces.numbers[5:55].reshape(50, -1, 256) * pieces.scales[5:55, :, None]
     largest = np.abs(rows.reshape(50, -1, 256)).max(axis=2, keepdims=True)
     assert (np.abs(scaled - rows.reshape(50, -1, 256)) <= 0.51 / 32767 * largest).all()

@@ -21,8 +21,8 @@ class Forgetful(NumberEncoder):
 
     name = "forgetful"
 
-    def encode(self, sentences: list[str], *, normalize: bool = True) -> NDArray[np.float32]:
-        return super().encode(
+    def _embed(self, sentences: list[str], *, normalize: bool) -> NDArray[np.float32]:
+        return super()._embed(
             [
                 " ".join(w for w in sentence.split() if not (w.isdecimal() and int(w) % 3 == 0))
                 for sentence in sentences

@@ -45,6 +45,7 @@ def test_everything_is_accounted_for(messy: World, capsys: pytest.CaptureFixture
         "unique": 34,
         "dropped": {"zero vector": 1},
         "searched": 33,
+        "columns": [],
     }
     assert side["read"] == side["unique"] + side["duplicates"] + sum(side["rejected"].values())
     assert told["pairs"] == len(read_jsonl(out)) > 0
