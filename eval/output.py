@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from encoder.joined import JoinedEncoder
-from eval.data.languages import code_of
 from eval.metrics.bucc import BuccScore
 from eval.metrics.laser_compat import LaserScore
 from miner.commandline import product_version
@@ -78,7 +77,7 @@ def encoder_names(encoder: Encoder, languages: Iterable[str]) -> str:
     """Return the names of an encoder and of what was added to it for any of the languages."""
     if isinstance(encoder, JoinedEncoder):
         return encoder.name
-    names = [encoder.for_language(code_of(language)).name for language in languages]
+    names = [encoder.for_language(language).name for language in languages]
     added = sorted({name for name in names if not name.startswith(encoder.name)})
     return "+".join([encoder.name, *added])
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from encoder import load_encoder
 from eval.data.aligned import AlignedTexts, aligned_files, english_of, load_aligned
+from eval.data.languages import code_of
 from eval.data.textfiles import fingerprint
 from eval.metrics.bootstrap import SIGNED
 from eval.output import encoder_names, signature
@@ -44,7 +45,7 @@ def sign(task: str, encoder: Encoder, data: AlignedTexts, **fields: object) -> s
         languages=",".join(data.languages),
         sentences=len(data.texts[data.languages[0]]),
         sha256=fingerprint(*data.files.values()),
-        encoder=encoder_names(encoder, data.languages),
+        encoder=encoder_names(encoder, map(code_of, data.languages)),
         **fields,
         interval=SIGNED,
     )

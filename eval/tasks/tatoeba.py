@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from encoder import load_encoder
+from eval.data.languages import code_of
 from eval.data.tatoeba import (
     PUBLISHED_SOURCE,
     load_tatoeba,
@@ -72,7 +73,7 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
         "tatoeba",
         languages=",".join(names),
         sentences=sum(len(foreign) for foreign, _ in texts.values()),
-        encoder=encoder_names(encoder, names),
+        encoder=encoder_names(encoder, map(code_of, names)),
         similarity="cosine",
         interval=SIGNED,
     )
