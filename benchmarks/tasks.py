@@ -33,7 +33,7 @@ PROBED = {
     "bilstm": ("--steps", "1200", "--dim", "512", "--learning-rate", "0.004"),
     "transformer": ("--steps", "800", "--layers", "2", "--learning-rate", "0.0015"),
 }
-# English is translated into German: networks of Conneau et al. 2018 that translate know most.
+# English is translated into German, as by networks of Conneau et al. 2018.
 TRANSLATION = (
     *("--objective", "translation", "--targets", "de", "--best-by", "perplexity"),
     *("--decoder-dim", "128", "--vocabulary-size", "4000", "--batch-size", "1500"),
@@ -107,6 +107,16 @@ def inference(data: Path, folder: Path) -> Path:
     return folder
 
 
+def paragraphs(data: Path, out: Path, language: str) -> Path:
+    """Make a folder of the Wikipedia paragraphs of one language, as a link."""
+    name = f"wiki-paragraphs.{language}.txt.xz"
+    link = out / "paragraphs" / language / name
+    link.parent.mkdir(parents=True, exist_ok=True)
+    if not link.is_symlink():
+        link.symlink_to((data / "tasks/monolingual" / name).resolve())
+    return link.parent
+
+
 def architectures(data: Path, out: Path) -> None:
     task = ("--task", f"nli={inference(data, out / 'nli')}:99", "--batch-size", "32")
     text = parallel_text(data, out / "text", 6_000)
@@ -124,11 +134,12 @@ def mixture(data: Path, out: Path) -> None:
     text = parallel_text(data, out / "text", 60_000)
     tasks = [
         f"nli={inference(data, out / 'nli')}:0.5",
-        f"quick-thought={data / 'tasks/monolingual'}",
+        f"quick-thought={paragraphs(data, out, 'en')}",
+        f"quick-thought={paragraphs(data, out, 'de')}",
         f"response={data / 'tasks/dialogues'}",
     ]
     alone = train(text, out / "ranking", "--batch-size", "512", "--steps", "1000")
-    options = ["--batch-size", "512", "--steps", "3500"]  # 2 of 7 are of translations
+    options = ["--batch-size", "512", "--steps", "4500"]  # 2 of 9 are of translations
     options += [part for task in tasks for part in ("--task", task)]
     both = train(text, out / "ranking-and-tasks", *options)
     names = [f"tatoeba/tatoeba.deu-eng.{language}" for language in ("deu", "eng")]

@@ -12,6 +12,7 @@ FILTERS = ("short", "length", "copied", "numbers", "urls", "script", "hub", "lan
 
 # Whether any sentence may be paired with any of its neighbours, or documents are aligned in order.
 FREE, MONOTONE = ALIGNMENTS = ("free", "monotone")
+LINES = "lines"  # of adit rate: line i of both corpora is a pair
 
 # Of the exact search's products, see miner.knn.core.codes; auto is the fastest here.
 SEARCH_PRECISIONS = ("auto", "float32", "bfloat16", "int8")

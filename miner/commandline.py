@@ -8,9 +8,12 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from miner.extras import DISTRIBUTION, how_to_install
+
+Value = TypeVar("Value")
 
 USER_ERROR = 2  # argparse's own status for a wrong command line
 BROKEN_PIPE = 141  # 128 + SIGPIPE: what a shell reports of any program cut short by `| head`
@@ -67,6 +70,25 @@ def add_version(parser: argparse.ArgumentParser) -> None:
     """Add ``--version``."""
     version = f"Adit {product_version()}"
     parser.add_argument("--version", action="version", version=version, help="print the version")
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Parse names between commas, each once; such an option is repeatable by the action extend."""
+    return tuple(dict.fromkeys(text.split(",")))
+
+
+def once(option: str, given: Iterable[tuple[str, Value]]) -> dict[str, Value]:
+    """Return the values of a repeatable option by name.
+
+    Raises:
+        ValueError: a name is given twice.
+    """
+    found: dict[str, Value] = {}
+    for name, value in given:
+        if name in found:
+            raise ValueError(f"{option}: {name} is given twice; give it once")
+        found[name] = value
+    return found
 
 
 def add_common_options(parser: argparse.ArgumentParser) -> None:

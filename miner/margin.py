@@ -2,7 +2,7 @@
 
 Artetxe & Schwenk 2019, "Margin-based Parallel Corpus Mining", equations 2 and 3: with
 ``a = cos(x, y)`` and ``b = sum over NN_k(x) of cos / 2k + sum over NN_k(y) of cos / 2k``, the score
-is ``margin(a, b)``. CSLS is equation 2 of Conneau et al. 2018, "Word Translation without Parallel
+is ``margin(a, b)``. CSLS is equation 6 of Conneau et al. 2018, "Word Translation without Parallel
 Data".
 """
 

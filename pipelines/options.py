@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 from miner.choices import (
     ALIGNMENTS,
     FREE,
+    LINES,
     MARGINS,
     MONOTONE,
     RETRIEVALS,
@@ -147,7 +148,7 @@ class MiningOptions:
     @property
     def keeps_all(self) -> bool:
         """Whether pairs are written that are likelier wrong than right, too."""
-        return self.all or self.top is not None
+        return self.all or self.top is not None or self.alignment == LINES
 
     @property
     def needs_words(self) -> bool:
@@ -266,7 +267,7 @@ def _check_scopes(options: MiningOptions) -> None:
     for name, scope in (("--scope", options.scope), ("--margin-scope", options.margin_scope)):
         if scope is not None:
             check_choice(name, scope, SCOPES)
-    check_choice("--alignment", options.alignment, ALIGNMENTS)
+    check_choice("--alignment", options.alignment, (*ALIGNMENTS, LINES))
     if options.is_monotone and options.scope != DOCUMENT:
         raise ValueError("--alignment monotone: is for --scope document; give both or neither")
     if options.is_monotone and options.retrieval != MiningOptions.retrieval:

@@ -271,6 +271,11 @@ class ShardNeighbours:
     embedded: EmbeddedShard
     neighbours: Mapping[str, Artefact]
 
+    @property
+    def content(self) -> list[object]:
+        """What identifies the neighbours of all scopes."""
+        return [sorted(artefact.files.items()) for artefact in self.neighbours.values()]
+
     def load(self, scope: str) -> Neighbours:
         """Load the neighbours of the rows of ``embedded.row_ids()``."""
         return load_list(self.neighbours[scope].file, self.embedded.shard.side)

@@ -67,11 +67,12 @@ class Keeper:
         chosen = self._best_by.name
         current = {**figures, **means}[chosen]
         best = self._best_by.best([*(entry[chosen] for entry in state.history), current])
+        shown = [f"{name} {value:.3f}" for name, value in figures.items()]
+        shown += [f"{one.title} {100 * means[one.name]:.2f} %" for one in self._measures]
         logger.info(
-            "step %d: %s, %s, %.0f s%s",
+            "step %d: %s, %.0f s%s",
             state.step,
-            ", ".join(f"{name} {value:.3f}" for name, value in figures.items()),
-            ", ".join(f"{one.title} {100 * means[one.name]:.2f} %" for one in self._measures),
+            ", ".join(shown),
             state.seconds,
             "" if best else "; not the best",
         )

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from encoder.training.options import TrainingOptions
     from encoder.training.tasks.task import Task
 
+LOWEST_RATE = 1e-5  # below which a schedule of plain gradients ends
+
 logger = logging.getLogger(__name__)
 
 
@@ -42,6 +44,7 @@ class Training:
 
     def __init__(self, model: Model, task: Task, options: TrainingOptions) -> None:
         self.step = 0
+        self.slower = 1.0  # a factor of the learning rate
         self.model = model
         self.task = task
         self._options = options
@@ -52,7 +55,9 @@ class Training:
             )
         self._modules = nn.ModuleDict()
         self._modules.update({"model": model, "task": task.to(device)})
-        self._optimizers = _optimizers(self._modules)
+        self._by_sgd = options.objective.schedule == "sgd"
+        plain = [torch.optim.SGD(self._modules.parameters())] if self._by_sgd else None
+        self._optimizers = plain or _optimizers(self._modules)
 
     def advance(self, batches: list[tuple[TokenPairs, NDArray[np.int64]]]) -> float:
         """Take one step on the mean loss of the batches; that loss.
@@ -79,7 +84,7 @@ class Training:
         parallel.average_gradients(self._modules.parameters())
         for optimizer in self._optimizers:
             for group in optimizer.param_groups:
-                group["lr"] = options.learning_rate_at(self.step)
+                group["lr"] = self.rate
             optimizer.step()
             optimizer.zero_grad()
         self.step += 1
@@ -90,6 +95,12 @@ class Training:
                 f"a learning rate below {options.architecture.learning_rate}, or in float32"
             )
         return mean
+
+    @property
+    def rate(self) -> float:
+        """The learning rate of the next step, 0 where a schedule of plain gradients has ended."""
+        rate = self._options.learning_rate_at(self.step) * self.slower
+        return 0.0 if self._by_sgd and rate < LOWEST_RATE else rate
 
     def autocast(self) -> torch.autocast:
         """Compute products in bfloat16, if that is the precision."""
@@ -165,7 +176,7 @@ def train(
     )
     done = training.step * options.accumulate
     batches = islice(batches, done, None)
-    while training.step < options.steps:
+    while training.step < options.steps and training.rate:
         on_step(training.advance(list(islice(batches, options.accumulate))))
 
 

@@ -34,10 +34,17 @@ class Measure:
         return means[-1] == (max(means) if self.higher_is_better else min(means))
 
 
-# Of the objectives whose figures have it, by which the best encoder may be chosen, too.
-PERPLEXITY = Measure(
-    name=options.PERPLEXITY, title="held-out perplexity", parts=(), take=lambda encoder: {}
-)
+# By ``figure`` of an objective, by which the best encoder may be chosen, too.
+OWN = {
+    name: Measure(
+        name=name,
+        title=f"held-out {name}",
+        parts=(),
+        take=lambda encoder: {},
+        higher_is_better=name == options.ACCURACY,
+    )
+    for name in (options.PERPLEXITY, options.ACCURACY)
+}
 
 
 def held_out_error(texts: Sequence[ParallelText]) -> Measure:

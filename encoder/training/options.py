@@ -12,11 +12,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
+
+Kind = TypeVar("Kind")
 
 HELD_OUT_ERROR = "held_out_error"
-PERPLEXITY = "perplexity"
-MEASURES = (HELD_OUT_ERROR, PERPLEXITY, "tatoeba_error", "bucc_f1")
+PERPLEXITY, ACCURACY = "perplexity", "accuracy"
+MEASURES = (HELD_OUT_ERROR, PERPLEXITY, ACCURACY, "tatoeba_error", "bucc_f1")
 
 INFINITE = math.inf
 
@@ -116,82 +118,34 @@ class TransformerOptions(ArchitectureOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecurrentOptions(ArchitectureOptions):
-    """What recurrent networks of ``encoder.sentence_networks`` have."""
+class SentenceOptions(ArchitectureOptions):
+    """What the networks of ``encoder.sentence_networks`` have."""
 
     dim: int = same(ArchitectureOptions, "dim", 1024)
     learning_rate: float = same(ArchitectureOptions, "learning_rate", 1e-3)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecurrentOptions(SentenceOptions):
+    """What the recurrent ones have."""
+
     layers: int = same(BiLSTMOptions, "layers", 1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class LSTMLastOptions(RecurrentOptions):
-    """See ``encoder.sentence_networks``."""
-
-    name = "lstm-last"
-    summary = "its last state"
-
-
-@dataclass(frozen=True, kw_only=True)
-class GRULastOptions(RecurrentOptions):
-    """See ``encoder.sentence_networks``."""
-
-    name = "gru-last"
-    summary = "its last state"
-
-
-@dataclass(frozen=True, kw_only=True)
-class BiGRULastOptions(RecurrentOptions):
-    """See ``encoder.sentence_networks``."""
-
-    name = "bigru-last"
-    summary = "the last states of both directions"
-
-
-@dataclass(frozen=True, kw_only=True)
-class BiLSTMLastOptions(RecurrentOptions):
-    """See ``encoder.sentence_networks``."""
-
-    name = "bilstm-last"
-    summary = "the same"
-
-
-@dataclass(frozen=True, kw_only=True)
-class BiLSTMMeanOptions(RecurrentOptions):
-    """See ``encoder.sentence_networks``."""
-
-    name = "bilstm-mean"
-    summary = "with mean pooling"
-
-
-@dataclass(frozen=True, kw_only=True)
-class AttentionOptions(RecurrentOptions):
-    """See ``encoder.sentence_networks``."""
-
-    name = "attention"
-    summary = "a BiLSTM with inner attention by four context vectors"
-
-
-@dataclass(frozen=True, kw_only=True)
-class HierarchicalOptions(ArchitectureOptions):
-    """See ``encoder.sentence_networks``."""
-
-    name = "hierarchical"
-    summary = "the maxima of four convolutional layers"
-
-    dim: int = same(ArchitectureOptions, "dim", 1024)
-    learning_rate: float = same(ArchitectureOptions, "learning_rate", 1e-3)
-
-
-@dataclass(frozen=True, kw_only=True)
-class GatedOptions(ArchitectureOptions):
+class GatedOptions(SentenceOptions):
     """See ``encoder.sentence_networks``."""
 
     name = "gated"
     summary = "eight gated convolutional layers with max pooling"
 
     dim: int = same(ArchitectureOptions, "dim", 512)
-    learning_rate: float = same(ArchitectureOptions, "learning_rate", 1e-3)
+
+
+def _named(base: type[Kind], name: str, summary: str, **facts: bool) -> type[Kind]:
+    """Make options that differ from others of ``base`` by their names and facts alone."""
+    made = type(f"{base.__name__}:{name}", (base,), {"name": name, "summary": summary, **facts})
+    return dataclass(frozen=True, kw_only=True)(made)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,8 +155,9 @@ class ObjectiveOptions(Checked):
     A batch is measured in sentence pairs, or ``in_tokens``; the learning rate falls to zero at the
     last step, or stays ``constant``. With ``teacher`` there must be an encoder to learn from. If
     ``one_sided``, what is trained sees the sources alone; with ``names``, the teacher's vectors of
-    their names as well. If ``apart``, it is a network for each language. ``best_by`` is the measure
-    of which the best encoder is saved.
+    their names as well. If ``apart``, it is a network for each language. If ``alone``, text of one
+    language is enough; if ``labelled``, pairs of one language are what is learned from. ``figure``
+    is one that the objective has itself, and ``best_by`` that of which the best encoder is saved.
     """
 
     name: ClassVar[str]
@@ -213,6 +168,10 @@ class ObjectiveOptions(Checked):
     one_sided: ClassVar[bool] = False
     names: ClassVar[bool] = False
     apart: ClassVar[bool] = False
+    alone: ClassVar[bool] = False
+    labelled: ClassVar[bool] = False
+    figure: ClassVar[str] = ""
+    schedule: ClassVar[str] = "adam"
     best_by: ClassVar[str] = HELD_OUT_ERROR
 
     batch_size: int = option(
@@ -252,6 +211,7 @@ class TranslationOptions(ObjectiveOptions):
     name = "translation"
     summary = "LASER's, a decoder translates from the vector"
     in_tokens = True
+    figure = PERPLEXITY
     constant = True  # Artetxe & Schwenk 2019, section 3.2
 
     batch_size: int = same(ObjectiveOptions, "batch_size", 8000)
@@ -266,6 +226,7 @@ class PathsOptions(ObjectiveOptions):
     name = "paths"
     summary = "an encoder and a decoder for each language, of pairs that share their targets"
     apart = True
+    figure = PERPLEXITY
 
     batch_size: int = same(ObjectiveOptions, "batch_size", 96)
     whitening: float = 0.0
@@ -291,24 +252,16 @@ class PathsOptions(ObjectiveOptions):
         for each in self.sources:
             count, colon, share = each.partition(":")
             try:
-                found[int(count)] = float(share) if colon else 1.0
+                number, value = int(count), float(share) if colon else 1.0
             except ValueError:
-                found[0] = 0.0
+                number, value = 0, 0.0
+            found[number] = 0.0 if number in found else value
         if not all(count >= 1 and 0 < share < INFINITE for count, share in found.items()):
             raise ValueError(
                 f"sources {','.join(self.sources)}: expected numbers of languages and their "
-                "shares, such as 1:.9,2:.05,3:.05"
+                "shares, each once, such as 1:.9,2:.05,3:.05"
             )
         return found
-
-
-@dataclass(frozen=True, kw_only=True)
-class DistillationOptions(ObjectiveOptions):
-    """Of ``encoder.training.tasks.distillation``."""
-
-    name = "distillation"
-    summary = "match a teacher"
-    teacher = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -331,33 +284,27 @@ class LanguageModelOptions(ObjectiveOptions):
     """Of ``encoder.training.tasks.language``."""
 
     in_tokens = True
-    best_by = PERPLEXITY
+    figure = best_by = PERPLEXITY
 
     batch_size: int = same(ObjectiveOptions, "batch_size", 4000)
 
 
 @dataclass(frozen=True, kw_only=True)
-class MaskedOptions(LanguageModelOptions):
-    """See ``encoder.training.tasks.language``."""
+class InferenceOptions(ObjectiveOptions):
+    """Of ``encoder.training.tasks.beside``; the schedule is that of Conneau et al. 2017."""
 
-    name = "mlm"
-    summary = "a transformer guesses hidden subwords, of each side by itself"
+    name = "nli"
+    summary = "inference, of labelled pairs of one language; its head is kept"
+    labelled = True
+    figure = best_by = ACCURACY
 
-
-@dataclass(frozen=True, kw_only=True)
-class TranslatedMaskedOptions(LanguageModelOptions):
-    """See ``encoder.training.tasks.language``."""
-
-    name = "tlm"
-    summary = "the same, of both sides together"
-
-
-@dataclass(frozen=True, kw_only=True)
-class CausalOptions(LanguageModelOptions):
-    """See ``encoder.training.tasks.language``."""
-
-    name = "clm"
-    summary = "it guesses each next subword"
+    batch_size: int = same(ObjectiveOptions, "batch_size", 64)
+    schedule: str = option(  # type: ignore[misc]  # of an instance, here
+        "adam",
+        "sgd: a rate that falls by a hundredth with each evaluation, and to a fifth where accuracy "
+        "has dropped, until it is below 1e-5",
+        choices=("adam", "sgd"),
+    )
 
 
 ARCHITECTURES: dict[str, type[ArchitectureOptions]] = {
@@ -366,13 +313,13 @@ ARCHITECTURES: dict[str, type[ArchitectureOptions]] = {
         BagOptions,
         BiLSTMOptions,
         TransformerOptions,
-        LSTMLastOptions,
-        GRULastOptions,
-        BiGRULastOptions,
-        BiLSTMLastOptions,
-        BiLSTMMeanOptions,
-        AttentionOptions,
-        HierarchicalOptions,
+        _named(RecurrentOptions, "lstm-last", "its last state"),
+        _named(RecurrentOptions, "gru-last", "its last state"),
+        _named(RecurrentOptions, "bigru-last", "the last states of both directions"),
+        _named(RecurrentOptions, "bilstm-last", "the same"),
+        _named(RecurrentOptions, "bilstm-mean", "with mean pooling"),
+        _named(RecurrentOptions, "attention", "a BiLSTM with inner attention by four contexts"),
+        _named(SentenceOptions, "hierarchical", "the maxima of four convolutional layers"),
         GatedOptions,
     )
 }
@@ -381,11 +328,17 @@ OBJECTIVES: dict[str, type[ObjectiveOptions]] = {
     for kind in (
         RankingOptions,
         TranslationOptions,
-        DistillationOptions,
+        _named(ObjectiveOptions, "distillation", "match a teacher", teacher=True),
         AdditionOptions,
-        MaskedOptions,
-        TranslatedMaskedOptions,
-        CausalOptions,
+        _named(
+            LanguageModelOptions,
+            "mlm",
+            "a transformer guesses hidden subwords, of each side by itself",
+            alone=True,
+        ),
+        _named(LanguageModelOptions, "tlm", "the same, of both sides together"),
+        _named(LanguageModelOptions, "clm", "it guesses each next subword", alone=True),
+        InferenceOptions,
         PathsOptions,
     )
 }
@@ -442,6 +395,8 @@ class TrainingOptions(Checked):
 
     def learning_rate_at(self, step: int) -> float:
         """Return the rate after linear warm-up, and in linear decay to zero if it decays."""
+        if self.objective.schedule == "sgd":
+            return self.architecture.learning_rate
         warm = min(1.0, (step + 1) / self.warmup_steps)
         left = 1.0 if self.objective.constant else 1 - step / self.steps
         return self.architecture.learning_rate * warm * left
@@ -486,13 +441,31 @@ def offered(part: type) -> dict[str, Field]:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskBeside:
-    """Text of a task beside the objective, in a folder, and how often a batch is of it.
+    """A task beside the objective (``name``), its text's folder, and how often a batch is of it.
 
     With weight 1, as often as of parallel text.
     """
 
+    name: str
     folder: Path
     weight: float = 1.0
+
+
+def named_tasks(tasks: Sequence[TaskBeside]) -> dict[str, TaskBeside]:
+    """Name each task, and the second of a kind ``quick-thought-2``: each has heads of its own.
+
+    Raises:
+        ValueError: two are of the same text.
+    """
+    found: dict[str, TaskBeside] = {}
+    for task in tasks:
+        same = [one for one in found.values() if one.name == task.name]
+        if any(one.folder == task.folder for one in same):
+            raise ValueError(
+                f"task {task.name}: {task.folder} is given twice; give it once, with a weight"
+            )
+        found[f"{task.name}-{len(same) + 1}" if same else task.name] = task
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -502,8 +475,8 @@ class Recipe(Checked):
     ``files`` has the files of each language pair, see ``reading.find_parallel_text``.
     ``corpus_weights`` maps a corpus's name to the probability that a pass uses a pair of it;
     corpora that are not named weigh 1. ``pair_weights`` maps a language pair to a factor of how
-    often it is drawn. ``tasks`` are those beside the objective, of ``BESIDE``. ``best_by`` names
-    the measure of which the best encoder is saved.
+    often it is drawn. ``tasks`` are those beside the objective, of ``BESIDE``, under names of their
+    own (``named_tasks``). ``best_by`` names the measure of which the best encoder is saved.
     """
 
     files: Mapping[str, tuple[Path, ...]]
@@ -526,16 +499,16 @@ class Recipe(Checked):
         for name, weight in self.corpus_weights.items():
             if not 0 <= weight <= 1:
                 raise ValueError(f"weight {weight} of corpus {name}: expected 0 to 1")
-        for name, task in self.tasks.items():
-            if name not in BESIDE or not 0 < task.weight < INFINITE:
+        for task in self.tasks.values():
+            if task.name not in BESIDE or not 0 < task.weight < INFINITE:
                 raise ValueError(
-                    f"task {name} of weight {task.weight}: expected more than 0, and one of "
+                    f"task {task.name} of weight {task.weight}: expected more than 0, and one of "
                     f"{', '.join(BESIDE)}"
                 )
             if self.options.objective.one_sided or self.options.objective.apart:
                 raise ValueError(
-                    f"task {name}: the objective {self.options.objective.name} trains no encoder "
-                    "of all languages; leave the task out"
+                    f"task {task.name}: the objective {self.options.objective.name} trains no "
+                    "encoder of all languages; leave the task out"
                 )
         if self.options.objective.apart and self.pair_weights:
             raise ValueError(

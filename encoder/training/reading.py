@@ -40,6 +40,11 @@ class ParallelText:
     def __len__(self) -> int:
         return len(self.source)
 
+    @property
+    def is_parallel(self) -> bool:
+        """Whether it is of two languages."""
+        return bool(PAIR.fullmatch(self.name))
+
     def take(self, rows: NDArray[np.int64]) -> ParallelText:
         """Return the pairs at ``rows``, in that order."""
         return ParallelText(

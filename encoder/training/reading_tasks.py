@@ -8,56 +8,95 @@ Labelled pairs are ``.tsv``: ``LABEL TAB premise TAB hypothesis``, or columns ``
 from __future__ import annotations
 
 import lzma
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from encoder.training.options import INFERENCE_LABELS
-from encoder.training.reading import ParallelText
+from encoder.training.options import INFERENCE_LABELS, ObjectiveOptions
+from encoder.training.reading import (
+    PAIR,
+    PARQUET,
+    TSV,
+    ParallelText,
+    find_parallel_text,
+    read_parallel_text,
+)
 
+_OF_LANGUAGE = re.compile(r"(?:.*\.)?([a-z]{2,3})\.txt(?:\.xz)?")
 _HEADER = ("gold_label", "sentence1", "sentence2")
 
 
-def read_successors(name: str, folder: Path) -> ParallelText:
+def read_successors(name: str, files: Sequence[Path]) -> ParallelText:
     """Read each line of a document with the one after it; each second line once.
 
     Raises:
-        ValueError: there is no ordered text in ``folder``, or a file is damaged.
+        ValueError: there is no ordered text, or a file is damaged.
     """
     pairs: dict[str, str] = {}  # templates answer much, so that an answer stands once
-    for path in _files(folder, ".txt"):
+    for path in files:
         lines = _lines(path)
         for before, after in pairwise(lines):
             if before.strip() and after.strip() and before != after:
                 pairs.setdefault(after, before)
     if not pairs:
-        raise ValueError(f"{folder}: no two lines follow one another")
+        raise ValueError(f"{files[0].parent}: no two lines follow one another")
     sides = list(pairs.values()), list(pairs)
     return ParallelText(name=name, source=sides[0], target=sides[1], corpus=[name] * len(pairs))
 
 
-def read_sentences(name: str, folder: Path) -> ParallelText:
+def find_text(folder: Path, objective: type[ObjectiveOptions]) -> dict[str, tuple[Path, ...]]:
+    """Find what an objective learns from, by language pair.
+
+    Where there is no parallel text and it can do without, by language (``NAME.XX.txt``).
+
+    Raises:
+        ValueError: there is none.
+    """
+    if objective.labelled:
+        return {objective.name: files_of(folder, ".tsv")}
+    paths = sorted(folder.glob("*"))
+    named = {path: match[1] for path in paths if (match := _OF_LANGUAGE.fullmatch(path.name))}
+    if not (named and objective.alone) or any(path.name.endswith((TSV, PARQUET)) for path in paths):
+        return find_parallel_text(folder)
+    return {
+        language: tuple(path for path, name in named.items() if name == language)
+        for language in sorted(set(named.values()))
+    }
+
+
+def read_text(name: str, files: Sequence[Path], exclude: frozenset[str]) -> ParallelText:
+    """Read what ``find_text`` found under a name.
+
+    Raises:
+        ValueError: a file is damaged or malformed, or nothing is left.
+    """
+    if PAIR.fullmatch(name):
+        return read_parallel_text(files, exclude=exclude)
+    is_text = _OF_LANGUAGE.fullmatch(files[0].name)
+    return (read_sentences if is_text else read_labelled)(name, files)
+
+
+def read_sentences(name: str, files: Sequence[Path]) -> ParallelText:
     """Read each line as a pair with itself, repeated ones once.
 
     Raises:
-        ValueError: there is no text in ``folder``, or a file is damaged.
+        ValueError: there is no text, or a file is damaged.
     """
-    found = dict.fromkeys(
-        line for path in _files(folder, ".txt") for line in _lines(path) if line.strip()
-    )
+    found = dict.fromkeys(line for path in files for line in _lines(path) if line.strip())
     if not found:
-        raise ValueError(f"{folder}: there are no sentences")
+        raise ValueError(f"{files[0].parent}: there are no sentences")
     return ParallelText(name=name, source=[*found], target=[*found], corpus=[name] * len(found))
 
 
-def read_labelled(name: str, folder: Path) -> ParallelText:
+def read_labelled(name: str, files: Sequence[Path]) -> ParallelText:
     """Read labelled pairs; the label of each stands where parallel text has its corpus.
 
     Raises:
-        ValueError: there are none in ``folder``, or a line is malformed.
+        ValueError: a label is missing, or a line is malformed.
     """
     rows: list[tuple[str, str, str]] = []
-    for path in _files(folder, ".tsv"):
+    for path in files:
         lines = [line.split("\t") for line in _lines(path)]
         header = bool(lines) and set(_HEADER) <= set(lines[0])
         columns = [lines[0].index(column) for column in _HEADER] if header else [0, 1, 2]
@@ -68,7 +107,7 @@ def read_labelled(name: str, folder: Path) -> ParallelText:
     )
     if set(labels) != set(INFERENCE_LABELS):
         raise ValueError(
-            f"{folder}: pairs have the labels {sorted(set(labels))}; all three are needed"
+            f"{files[0].parent}: pairs have the labels {sorted(set(labels))}; all three are needed"
         )
     return ParallelText(name=name, source=first, target=second, corpus=labels)
 
@@ -87,7 +126,12 @@ def _row(
     return label, first, second
 
 
-def _files(folder: Path, suffix: str) -> list[Path]:
+def files_of(folder: Path, suffix: str) -> tuple[Path, ...]:
+    """Return the files of a folder that end so, compressed ones among them.
+
+    Raises:
+        ValueError: there is none.
+    """
     if not folder.is_dir():
         raise ValueError(f"{folder}: there is no such folder")
     found = [
@@ -95,7 +139,7 @@ def _files(folder: Path, suffix: str) -> list[Path]:
     ]
     if not found:
         raise ValueError(f"{folder}: no {suffix} or {suffix}.xz file")
-    return found
+    return tuple(found)
 
 
 def _lines(path: Path) -> list[str]:

@@ -21,8 +21,9 @@ from encoder.training import parallel
 from encoder.training.data import TokenPairs, hold_out, pair_weights, tokenize_pairs
 from encoder.training.evaluation import PROGRESS, STATE, Keeper
 from encoder.training.loop import Training, check_shares, train
-from encoder.training.measures import PERPLEXITY, Measure, held_out_error
-from encoder.training.reading import ParallelText, read_parallel_text
+from encoder.training.measures import OWN, Measure, held_out_error
+from encoder.training.reading import ParallelText
+from encoder.training.reading_tasks import read_text
 from encoder.training.state import State, load_state
 from encoder.training.tasks import TASKS, Setting, make_tasks, read_beside
 
@@ -74,10 +75,11 @@ def train_encoder(
     options = recipe.options
     check_shares(options)
     texts, held_out = _read(recipe)
-    beside = [read_beside(name, task.folder) for name, task in recipe.tasks.items()]
+    beside = read_beside(recipe.tasks)
     identity = _identity(recipe, [*texts, *beside], teacher, start, measures)
-    kind = TASKS[type(options.objective)]
-    measures = [held_out_error(kind.judged(held_out, options)), *measures]
+    kind = TASKS[options.objective.name]
+    judged = kind.judged(held_out, options)
+    measures = [*([held_out_error(judged)] if judged else []), *measures]
     best_by = _chosen(measures, recipe)
     path = output / PROGRESS / STATE
     state = parallel.from_first(lambda: _state(recipe, texts, start, identity, path))
@@ -102,9 +104,14 @@ def train_encoder(
     if start is not None:
         model.begin_with(start)
     setting = Setting(
-        options=options, vocabulary=len(tokenizer), dim=model.dim, texts=texts, teacher=teacher
+        options=options,
+        vocabulary=len(tokenizer),
+        dim=model.dim,
+        texts=texts,
+        held_out=held_out,
+        teacher=teacher,
     )
-    task = make_tasks(setting, beside)
+    task = make_tasks(setting, recipe.tasks, beside)
     pairs = [*task.drawn(pairs)]
     training = Training(model, task, options)
     if state.step:
@@ -116,7 +123,12 @@ def train_encoder(
     def finish() -> tuple[Encoder, Save]:
         whitening = options.objective.whitening
         encoder, save = model.finished(tokenizer, sample=sample, whitening=whitening)
-        return task.whole(encoder), save
+
+        def save_all(folder: Path, metadata: Mapping[str, Any]) -> None:
+            save(folder, metadata)
+            task.keep(folder)
+
+        return task.whole(encoder), save_all
 
     facts = _facts(recipe, texts, identity)
     keeper = Keeper(output, state, measures=measures, best_by=best_by, finish=finish, facts=facts)
@@ -131,7 +143,9 @@ def train_encoder(
                 keeper.keep(training, figures)
             losses.clear()
             task.prepare(model, pairs)
+            training.slower = parallel.from_first(lambda: task.slower(state.history))
 
+    training.slower = parallel.from_first(lambda: task.slower(state.history))
     on_begin(state.step)
     train(training, pairs, options, on_step=stepped)
     return keeper.best() if parallel.rank() == 0 else {}
@@ -150,7 +164,8 @@ def _beside(
 
 
 def _chosen(measures: Sequence[Measure], recipe: Recipe) -> Measure:
-    known = [*measures, PERPLEXITY] if recipe.options.objective.in_tokens else measures
+    figure = recipe.options.objective.figure
+    known = [*measures, OWN[figure]] if figure else measures
     for measure in known:
         if measure.name == recipe.best_by:
             return measure
@@ -214,9 +229,9 @@ def _check_output(folder: Path) -> None:
 
 
 def _read(recipe: Recipe) -> tuple[list[ParallelText], list[ParallelText]]:
-    read = [read_parallel_text(files, exclude=recipe.exclude) for files in recipe.files.values()]
+    read = [read_text(name, files, recipe.exclude) for name, files in recipe.files.items()]
     texts, held_out = [], []
-    for text in TASKS[type(recipe.options.objective)].text(read):
+    for text in TASKS[recipe.options.objective.name].text(read):
         kept, out = hold_out(text, recipe.held_out, seed=recipe.options.seed)
         if not pair_weights(kept, recipe.corpus_weights).any():
             raise ValueError(f"{text.name}: every pair is of a corpus of weight 0; leave it out")

@@ -5,9 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
-from eval.tasks import TASKS
+from eval.tasks import TASKS, TaskModule
 from miner.commandline import add_version, run_command
+
+if TYPE_CHECKING:
+    from eval.output import Record, Show
 
 
 def eval_encoder(argv: Sequence[str] | None = None, prog: str = "eval-encoder") -> int:
@@ -37,8 +42,14 @@ def encoder_parser(prog: str, tasks: Collection[str] = TASKS) -> argparse.Argume
                 text = "what to measure (default: mini)"
                 add("--encoder", default="mini", metavar="SPEC", help=text)
             add("--json", action="store_true", help="print JSON; figures are fractions from 0 to 1")
-            subparser.set_defaults(run=module.run)
+            subparser.set_defaults(run=getattr(module, "run", None) or partial(_measure, module))
     return parser
+
+
+def _measure(module: TaskModule, args: argparse.Namespace, show: Show) -> Record:
+    from eval.tasks.suite import run_suite
+
+    return run_suite(module.prepare(args), args.encoder, show)
 
 
 def _run(args: argparse.Namespace) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 # Where the longer code is of one member of a macrolanguage, it is the one that Tatoeba has.
 _CODES = """
 af afr am amh ar ara az aze be bel bg bul bn ben br bre bs bos ca cat ch cha cs ces cy cym da dan
@@ -24,3 +26,11 @@ def iso_639_3(code: str) -> str:
 def iso_639_1(code: str) -> str:
     """Return the ISO 639-1 code of a language where it has one, else the code itself."""
     return _ISO_639_1.get(code, code)
+
+
+def code_of(name: str) -> str:
+    """Return the code of a language that data name with a script or region: ``deu_Latn``, ``de``.
+
+    It is that of ISO 639-1 where there is one, which encoders know.
+    """
+    return iso_639_1(re.split("[_-]", name)[0])

@@ -40,23 +40,24 @@ class Dictionary:
 
 @dataclass(frozen=True, kw_only=True)
 class ScoredWords:
-    """Pairs of words with scores float64 (N,), and their languages if the file's name has them."""
+    """Pairs of words with scores float64 (N,), and their languages."""
 
     path: Path
-    languages: tuple[str | None, str | None]
+    languages: tuple[str, str]
     first: Sequence[str]
     second: Sequence[str]
     scores: NDArray[np.float64]
 
 
-def read_words(path: Path) -> Dictionary | ScoredWords:
+def read_words(path: Path, languages: tuple[str, str] | None = None) -> Dictionary | ScoredWords:
     """Read scored pairs if the third column, or that which the header names, is a number.
 
     Else read a dictionary ``xx-yy.*``: a word and its translation between tabs or white space, and
     in some a category.
 
     Raises:
-        ValueError: a line is neither, or a dictionary's name does not begin with its languages.
+        ValueError: a line is neither, or a name does not begin with its languages, and no
+            ``languages`` are given for scored pairs.
     """
     lines = read_lines(path)
     comma = bool(lines) and "\t" not in lines[0] and lines[0].count(",") > 1
@@ -70,9 +71,9 @@ def read_words(path: Path) -> Dictionary | ScoredWords:
         raise ValueError(f"{path} line 1: expected two words a line")
     column = next((rows[0].index(name) for name in _SCORES if name in rows[0]), None)
     if column is not None:
-        return _scored(path, rows[1:], column, first=2)
+        return _scored(path, rows[1:], column, first=2, languages=languages)
     if len(rows[0]) > 2 and _is_number(rows[0][2]):
-        return _scored(path, rows, 2, first=1)
+        return _scored(path, rows, 2, first=1, languages=languages)
     return _dictionary(path, rows)
 
 
@@ -91,17 +92,29 @@ def _dictionary(path: Path, rows: Sequence[Sequence[str]]) -> Dictionary:
     )
 
 
-def _scored(path: Path, rows: Sequence[Sequence[str]], column: int, *, first: int) -> ScoredWords:
+def _scored(
+    path: Path,
+    rows: Sequence[Sequence[str]],
+    column: int,
+    *,
+    first: int,
+    languages: tuple[str, str] | None,
+) -> ScoredWords:
     for number, row in enumerate(rows, start=first):
         if len(row) <= column or not _is_number(row[column]):
             raise ValueError(f"{path} line {number}: expected two words and a score")
     scores = np.array([float(row[column]) for row in rows])
     if len(set(scores.tolist())) < 2:
         raise ValueError(f"{path}: fewer than 2 different scores")
-    match = _LANGUAGES.match(path.name)
+    if match := _LANGUAGES.match(path.name):
+        languages = match[1], match[2] or match[1]
+    if languages is None:
+        raise ValueError(
+            f"{path}: its name does not begin with the language of its words; give --lang"
+        )
     return ScoredWords(
         path=path,
-        languages=(match[1], match[2] or match[1]) if match else (None, None),
+        languages=languages,
         first=[row[0] for row in rows],
         second=[row[1] for row in rows],
         scores=scores,

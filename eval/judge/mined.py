@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from encoder.words import word_encoders
+from eval.encoding import own_encoders
 from miner.arrays import JudgedPairs, Neighbours, Pairs
 from miner.judge.features import Near, Texts, Usual, features, read_texts, spacing_of
 from miner.judge.left_out import best_left, likely_places
@@ -109,10 +110,9 @@ def mine_texts(
     retrieval: str = "max",
 ) -> Mined:
     """Encode two corpora and mine them; sentences without a vector are not among the texts then."""
-    encoder = encoder.for_languages(languages)
     vectors, kept = [], []
-    for side, language in zip(texts, languages, strict=True):
-        rows = encoder.for_language(language).encode(list(side))
+    for side, own in zip(texts, own_encoders(encoder, languages), strict=True):
+        rows = own.encode(list(side))
         used = np.flatnonzero(np.any(rows, axis=1))
         vectors.append(rows[used])
         kept.append([side[row] for row in used.tolist()])

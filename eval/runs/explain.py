@@ -12,7 +12,7 @@ import pyarrow as pa
 from eval.runs.side import Side
 from eval.runs.store import Run
 from miner.arrays import NO_NEIGHBOUR
-from miner.choices import MONOTONE
+from miner.choices import LINES, MONOTONE
 from miner.judge.features import Near, Usual, features, read_texts
 from miner.judge.model import load_judge
 from miner.margin import margin_scores
@@ -121,6 +121,8 @@ def _verdict(
             return f"not mined: rejected by the filter {rejected['reason']}"
     if run.options.get("alignment") == MONOTONE:
         return "not mined: no pair of aligned sentences begins with both"
+    if run.options.get("alignment") == LINES:
+        return "not rated: no line has both, or its score is not above the threshold"
     if margin is None:
         return f"not mined: neither is among the {run.options['k']} nearest of the other"
     chosen = run.chosen.find(source, target)

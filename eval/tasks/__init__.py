@@ -9,11 +9,14 @@ from __future__ import annotations
 import argparse
 import importlib
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+
+if TYPE_CHECKING:
+    from eval.tasks.suite import Suite
 
 
 class TaskModule(Protocol):
-    """What a module of a task defines."""
+    """What a module of a task defines: ``run``, or ``prepare`` where all of it is a suite."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add the task's own options, and say in ``parser.description`` what it measures."""
@@ -26,6 +29,14 @@ class TaskModule(Protocol):
 
         Raises:
             ValueError: data or an option is wrong; all is checked before anything is encoded.
+        """
+        ...
+
+    def prepare(self, args: argparse.Namespace) -> Suite:
+        """Load the data, for a suite that can be measured of any encoder.
+
+        Raises:
+            ValueError: data or an option is wrong.
         """
         ...
 

@@ -12,6 +12,7 @@ from encoder import Encoder, load_encoder
 from encoder.words import WordEncoder
 from eval.data.beads import check_beads, read_beads
 from eval.data.textfiles import fingerprint, read_lines
+from eval.encoding import own_encoders
 from eval.metrics.beads import Bead, score_beads
 from eval.output import Record, Show, Table, signature
 from eval.tasks.arguments import add_directory
@@ -95,10 +96,8 @@ def _aligned(sides: Sequence[list[str]], languages: Sequence[str], encoder: Enco
     from miner.monotone.align import align  # loads Numba
     from miner.monotone.blocks import text_blocks
 
-    encoder = encoder.for_languages(languages)
-    is_bag = isinstance(encoder, WordEncoder)
     source, target = (
-        text_blocks(texts, encoder.for_language(language).encode, is_bag=is_bag)
-        for texts, language in zip(sides, languages, strict=True)
+        text_blocks(texts, own.encode, is_bag=isinstance(own, WordEncoder))
+        for texts, own in zip(sides, own_encoders(encoder, languages), strict=True)
     )
     return align(source, target).beads()

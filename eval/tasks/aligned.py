@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from encoder import load_encoder
 from eval.data.aligned import AlignedTexts, aligned_files, english_of, load_aligned
+from eval.data.languages import code_of
 from eval.data.textfiles import fingerprint
+from eval.encoding import own_encoders
 from eval.metrics.bootstrap import SIGNED
 from eval.output import encoder_names, signature
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
@@ -31,26 +33,22 @@ class Loaded:
     english: str
     encoder: Encoder
 
-    @property
-    def others(self) -> list[str]:
-        """The languages but English."""
-        return [language for language in self.data.languages if language != self.english]
-
     def sides(self, more: Sequence[str] = ()) -> Iterator[tuple[str, Matrix, Matrix]]:
         """Yield ``encoded_sides`` of the data; ``more`` are further English sentences."""
         yield from encoded_sides(self.encoder, self.data, self.english, more)
 
-    def signature(self, task: str, **fields: object) -> str:
-        """Sign with what all tasks on aligned texts have in common."""
-        return signature(
-            task,
-            languages=",".join(self.data.languages),
-            sentences=len(self.data.texts[self.english]),
-            sha256=fingerprint(*self.data.files.values()),
-            encoder=encoder_names(self.encoder, self.data.languages),
-            **fields,
-            interval=SIGNED,
-        )
+
+def sign(task: str, encoder: Encoder, data: AlignedTexts, **fields: object) -> str:
+    """Sign with what all tasks on aligned texts have in common."""
+    return signature(
+        task,
+        languages=",".join(data.languages),
+        sentences=len(data.texts[data.languages[0]]),
+        sha256=fingerprint(*data.files.values()),
+        encoder=encoder_names(encoder, map(code_of, data.languages)),
+        **fields,
+        interval=SIGNED,
+    )
 
 
 def encoded_sides(
@@ -64,15 +62,10 @@ def encoded_sides(
     for language in data.languages:
         if language == english:
             continue
-        both = encoder.for_languages((language, english))
-        if both.name not in of_english:
-            texts = [*data.texts[english], *more]
-            of_english[both.name] = both.for_language(english).encode(texts)
-        yield (
-            language,
-            both.for_language(language).encode(data.texts[language]),
-            of_english[both.name],
-        )
+        own, other = own_encoders(encoder, (language, english))
+        if other.name not in of_english:
+            of_english[other.name] = other.encode([*data.texts[english], *more])
+        yield language, own.encode(data.texts[language]), of_english[other.name]
 
 
 def add_aligned_data(parser: argparse.ArgumentParser) -> None:

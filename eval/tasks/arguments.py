@@ -38,15 +38,35 @@ def add_languages(parser: argparse.ArgumentParser, *, named: str) -> None:
     parser.add_argument(
         "--lang",
         nargs="+",
+        action="extend",
         metavar="XX",
-        default=LANGUAGES,
         help=f"{named}, or all (default: {' '.join(LANGUAGES)})",
     )
 
 
+def add_sides(parser: argparse.ArgumentParser, *, default: str) -> None:
+    """Add ``lang``, the languages of pairs whose file does not name them."""
+    parser.add_argument(
+        "--lang",
+        nargs="+",
+        action="extend",
+        metavar="XX",
+        help=f"language of the pairs, or of their first and second sides (default: {default})",
+    )
+
+
+def languages_of_sides(args: argparse.Namespace) -> tuple[str, str] | None:
+    """Return the languages of both sides that ``add_sides`` was asked for, if any; at most two."""
+    if args.lang is None:
+        return None
+    if len(args.lang) > 2:
+        raise ValueError(f"--lang {' '.join(args.lang)}: a pair has two sides; give XX or XX YY")
+    return args.lang[0], args.lang[-1]
+
+
 def chosen_languages(args: argparse.Namespace, known: Sequence[str]) -> list[str]:
     """Return the languages that ``add_languages`` was asked for, of those known."""
-    return list(known if list(args.lang) == [ALL] else dict.fromkeys(args.lang))
+    return list(known if args.lang == [ALL] else dict.fromkeys(args.lang or LANGUAGES))
 
 
 def positive(text: str) -> int:

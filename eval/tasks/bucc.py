@@ -33,7 +33,7 @@ from miner.selection import RETRIEVALS
 if TYPE_CHECKING:
     from encoder import Encoder
 
-WORDS, MARGIN = SCORES
+WORDS, _ = SCORES
 ROLES = ("tune", "test")
 TABLE = Table(
     "pair",
@@ -58,8 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("-k", type=positive, default=4, metavar="K", help="neighbourhood size (default: 4)")
     add("--margin", choices=MARGINS, default="ratio", help="margin function (default: ratio)")
     add("--retrieval", choices=RETRIEVALS, default="max", help="selection (default: max)")
-    add("--score", choices=SCORES, default=MARGIN, help="as of adit mine (default: margin)")
-    add("--align", action="store_const", const=WORDS, dest="score", help="same as --score words")
+    score = parser.add_mutually_exclusive_group().add_argument
+    score("--score", choices=SCORES, help="as of adit mine (default: margin)")
+    score("--align", action="store_const", const=WORDS, dest="score", help="same as --score words")
     add(
         "--output-dir",
         type=Path,

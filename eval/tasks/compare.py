@@ -66,6 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--suite",
         nargs="+",
+        action="extend",
         choices=SUITES,
         metavar="NAME",
         help=f"of {', '.join(SUITES)} (default: those whose folder is there)",
@@ -73,6 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--lang",
         nargs="+",
+        action="extend",
         metavar="XX",
         help=f"of {', '.join(SEARCHES)}, beside English (default: {' '.join(LANGUAGES)})",
     )
@@ -137,8 +139,7 @@ def _prepared(name: str, data: Path, languages: Sequence[str] | None) -> Suite:
     parsed = parser.parse_args([str(data / word) if _is_place(word) else word for word in words])
     if languages and name in SEARCHES:
         parsed.lang = languages
-    suite: Suite = module.prepare(parsed)  # type: ignore[attr-defined]  # those of SUITES have it
-    return suite
+    return module.prepare(parsed)
 
 
 def _compare(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from eval.data.labelled import DEV, TEST, TRAIN, Examples
+from eval.encoding import own_encoders
 from eval.metrics.frozen import (
     Classifier,
     Logistic,
@@ -41,16 +42,6 @@ def add_classifier(parser: argparse.ArgumentParser, *, default: str) -> None:
     )
 
 
-def raw_vectors(encoder: Encoder, sentences: Sequence[str], language: str | None = None) -> Floats:
-    """Encode, as long as the network makes them: their length is information, too."""
-    return encoder.for_language(language).encode(sentences, normalize=False)
-
-
-def unit_vectors(encoder: Encoder, sentences: Sequence[str], language: str) -> Floats:
-    """Encode for a classifier that goes from language to language: lengths differ between them."""
-    return encoder.for_language(language).encode(sentences)
-
-
 def scaled_features(sides: Sequence[Floats], scale: np.float32, *, both: bool) -> Floats:
     """Return what a classifier sees of sentences, or pairs of them, divided by ``scale``."""
     divided = [side / scale for side in sides]
@@ -62,10 +53,13 @@ def judged(
 ) -> NDArray[np.int64]:
     """Return the classes that single sentences, or paraphrases, are taken for: int64 (U,).
 
+    Vectors are as long as the network makes them: their length is information, too.
+
     Without parts by nested cross-validation, U = N; else of the test part, with what is not learned
     chosen on the development part or, where there is none, by cross-validation.
     """
-    sides = [raw_vectors(encoder, side, language) for side in examples.sides]
+    (own,) = own_encoders(encoder, [language])
+    sides = [own.encode(side, normalize=False) for side in examples.sides]
     shown = ~examples.part(TEST) if examples.parts else slice(None)
     scale = root_mean_square(np.concatenate([side[shown] for side in sides]))
     names, labels = examples.classes()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,9 +14,8 @@ import numpy as np
 
 from eval.data.labelled import DEV, TEST, TRAIN, Examples, first_file, read_examples
 from eval.metrics.frozen import Classifier, Logistic, Part, one_hot
-from eval.output import Record
 from eval.tasks.frozen import CLASSIFIERS, add_classifier, judged, tested
-from eval.tasks.suite import Figure, Suite, fields_of, mean_figure, run_suite
+from eval.tasks.suite import Figure, Suite, fields_of, mean_figure
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,7 +37,7 @@ FILES = {
     "CoordInv": "coordination_inversion",
 }
 BAG, BILSTM = "fastText", "BiLSTM"
-# Conneau et al. 2018, tables 2 and 3: bag of fastText; BiLSTM-max trained on translation to French.
+# Conneau 2018 (thesis, table 3.10): bag of fastText; BiLSTM-max trained on translation to French.
 PUBLISHED = {
     BAG: (66.6, 91.6, 37.1, 68.1, 50.8, 89.1, 82.1, 79.8, 54.2, 54.8),
     BILSTM: (80.1, 58.3, 51.7, 81.9, 73.7, 89.5, 90.3, 89.1, 73.2, 75.4),
@@ -64,15 +63,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="holds bigram_shift.txt and the like, split TAB label TAB sentence",
     )
     parser.add_argument(
-        "--set", nargs="+", choices=FILES, metavar="NAME", help=f"of {', '.join(FILES)}"
+        "--set",
+        nargs="+",
+        action="extend",
+        choices=FILES,
+        metavar="NAME",
+        help=f"of {', '.join(FILES)}",
     )
     parser.add_argument("--lang", default="en", metavar="XX", help="of the sentences (default: en)")
     add_classifier(parser, default="mlp")
-
-
-def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
-    """Probe for each property that there is a file of."""
-    return run_suite(prepare(args), args.encoder, show)
 
 
 def prepare(args: argparse.Namespace) -> Suite:

@@ -11,7 +11,7 @@ import numpy as np
 from eval.metrics.bootstrap import interval, mean_samples
 from eval.metrics.retrieval import DEPTHS, translation_ranks
 from eval.output import Record, Table
-from eval.tasks.aligned import add_aligned_data, load
+from eval.tasks.aligned import add_aligned_data, load, sign
 from eval.tasks.arguments import ALL, positive
 
 if TYPE_CHECKING:
@@ -56,6 +56,6 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
     mean["interval"] = interval(np.mean(samples, axis=0))
     show(TABLE.row("mean", None, *mean.values()))
     others = ALL if args.others is None else args.others
-    signed = loaded.signature("retrieval", others=others, similarity="cosine")
+    signed = sign("retrieval", loaded.encoder, loaded.data, others=others, similarity="cosine")
     show(signed)
     return {"task": "retrieval", "pairs": results, "mean": mean, "signature": signed}

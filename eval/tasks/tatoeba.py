@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from encoder import load_encoder
-from eval.data.languages import iso_639_1
+from eval.data.languages import code_of
 from eval.data.tatoeba import (
     PUBLISHED_SOURCE,
     load_tatoeba,
     published_error,
     tatoeba_languages,
 )
+from eval.encoding import own_encoders
 from eval.metrics.bootstrap import SIGNED, interval, mean_samples
 from eval.metrics.similarity import SearchErrors, search_errors
 from eval.output import Record, Table, encoder_names, signature
@@ -50,7 +51,8 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
     samples: list[NDArray[np.float64]] = []
     for name, (foreign, english) in texts.items():
         errors = language_errors(encoder, name, foreign, english)
-        samples.append(_error_samples(errors, stream=len(samples)))
+        # The unit is a pair, with its errors of both directions.
+        samples.append(mean_samples(_mean_errors(errors), stream=len(samples)))
         results[name] = {
             "sentences": errors.sentences,
             "xx_en": errors.forward_rate,
@@ -71,7 +73,7 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
         "tatoeba",
         languages=",".join(names),
         sentences=sum(len(foreign) for foreign, _ in texts.values()),
-        encoder=encoder_names(encoder, map(iso_639_1, names)),
+        encoder=encoder_names(encoder, map(code_of, names)),
         similarity="cosine",
         interval=SIGNED,
     )
@@ -113,19 +115,8 @@ def language_errors(
     Raises:
         ValueError: there are no sentences.
     """
-    languages = iso_639_1(language), "en"
-    both = encoder.for_languages(languages)
-    return search_errors(
-        *(
-            both.for_language(own).encode(texts)
-            for own, texts in zip(languages, (foreign, english), strict=True)
-        )
-    )
-
-
-def _error_samples(errors: SearchErrors, *, stream: int) -> NDArray[np.float64]:
-    """Resample the mean error rate; the unit is a pair, with its errors of both directions."""
-    return mean_samples(_mean_errors(errors), stream=stream)
+    own, other = own_encoders(encoder, (language, "en"))
+    return search_errors(own.encode(foreign), other.encode(english))
 
 
 def _mean_errors(errors: SearchErrors) -> NDArray[np.float64]:

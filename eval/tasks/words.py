@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from eval.data.words import Dictionary, ScoredWords, read_vocabulary, read_words
+from eval.encoding import own_encoders
 from eval.metrics.sts import moments, pearson
 from eval.metrics.word_translation import NEIGHBOURS, translation_ranks
-from eval.output import Record
+from eval.tasks.arguments import add_sides, languages_of_sides
 from eval.tasks.suite import (
     Figure,
     Suite,
@@ -21,7 +22,6 @@ from eval.tasks.suite import (
     fields_of,
     mean_figure,
     ranks,
-    run_suite,
 )
 
 if TYPE_CHECKING:
@@ -60,11 +60,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--vocabulary",
         nargs="+",
+        action="extend",
         type=_vocabulary,
         default=[],
         metavar="XX=FILE",
         help="more words of a language, one a line, or a .vec file",
     )
+    add_sides(parser, default="what the file's name begins with")
 
 
 def _vocabulary(text: str) -> tuple[str, Path]:
@@ -74,11 +76,6 @@ def _vocabulary(text: str) -> tuple[str, Path]:
     return language, Path(path)
 
 
-def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
-    """Translate, or compare, the words of each file."""
-    return run_suite(prepare(args), args.encoder, show)
-
-
 def prepare(args: argparse.Namespace) -> Suite:
     """Load the files.
 
@@ -86,20 +83,24 @@ def prepare(args: argparse.Namespace) -> Suite:
         ValueError: one is malformed.
     """
     paths = [path for given in args.files for path in _files(given)]
-    files = [read_words(path) for path in paths]
-    given = {language: read_vocabulary(path) for language, path in args.vocabulary}
+    files = [read_words(path, languages_of_sides(args)) for path in paths]
+    given: dict[str, list[str]] = {}
+    for language, path in args.vocabulary:
+        given.setdefault(language, []).extend(read_vocabulary(path))
     vocabularies = _vocabularies([one for one in files if isinstance(one, Dictionary)], given)
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
-        vectors = {
-            language: encoder.for_language(language).encode(words)
-            for language, words in vocabularies.items()
-        }
+        vectors: dict[tuple[str, str], NDArray[np.float32]] = {}
         for stream, one in enumerate(files):
             if isinstance(one, ScoredWords):
                 yield from _similarity(encoder, one, stream)
-            else:
-                yield from _translation(one, vocabularies, vectors, stream)
+                continue
+            own = dict(zip(one.languages, own_encoders(encoder, one.languages), strict=True))
+            for language, each in own.items():
+                if (language, each.name) not in vectors:
+                    vectors[language, each.name] = each.encode(vocabularies[language])
+            both = {language: vectors[language, each.name] for language, each in own.items()}
+            yield from _translation(one, vocabularies, both, stream)
 
     return Suite(
         task="words",
@@ -173,8 +174,10 @@ def _translation(
 
 def _similarity(encoder: Encoder, one: ScoredWords, stream: int) -> Iterator[Figure]:
     sides = [
-        encoder.for_language(language).encode(words)
-        for language, words in zip(one.languages, (one.first, one.second), strict=True)
+        own.encode(words)
+        for own, words in zip(
+            own_encoders(encoder, one.languages), (one.first, one.second), strict=True
+        )
     ]
     cosines = np.einsum("nd,nd->n", *sides, dtype=np.float64)
     name = one.path.name.removesuffix(".xz").rpartition(".")[0]

@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from encoder import load_encoder
+from eval.data.aligned import AlignedTexts, aligned_files, english_of, load_aligned
+from eval.encoding import own_encoders
 from eval.metrics.bootstrap import interval, mean_samples
 from eval.metrics.similarity import NEIGHBOURS, best_by_margin, nearest, search_errors, wrong
 from eval.output import Record, Show, Table
-from eval.tasks.aligned import Loaded, add_aligned_data, encoded_sides, load, load_texts
+from eval.tasks.aligned import Loaded, add_aligned_data, encoded_sides, load, load_texts, sign
+from eval.tasks.arguments import chosen_languages
 from eval.tasks.suite import Figure, Suite, fields_of, mean_figure
 from miner.margin import MARGINS
 
@@ -32,16 +36,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--matrix",
         choices=MARGINS,
-        help="search between every two languages instead, by this margin",
+        help="search between every two of the languages instead, by this margin (English is among "
+        "them if --lang names it, or is left out)",
     )
 
 
 def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
     """Search into English, or between all languages."""
-    loaded = load(args)
-    if args.matrix is not None:
-        return _matrix(loaded, margin=args.matrix, show=show)
-    return _into_english(loaded, show)
+    if args.matrix is None:
+        return _into_english(load(args), show)
+    known = list(aligned_files(args.directory))
+    languages = chosen_languages(args, known)
+    if args.lang is None:
+        languages.append(english_of(known, args.directory))
+    if len(languages) < 2:
+        raise ValueError(f"--matrix: {languages[0]} alone has nothing to search in; name another")
+    data = load_aligned(args.directory, languages)
+    return _matrix(data, load_encoder(args.encoder), margin=args.matrix, show=show)
 
 
 def prepare(args: argparse.Namespace) -> Suite:
@@ -82,19 +93,21 @@ def _into_english(loaded: Loaded, show: Show) -> Record:
     mean["interval"] = interval(np.mean(samples, axis=0))
     if len(rates) > 1:
         show(TABLE.row("mean", None, *mean.values()))
-    signed = loaded.signature("xsim", k=NEIGHBOURS, target=loaded.english)
+    signed = sign("xsim", loaded.encoder, loaded.data, k=NEIGHBOURS, target=loaded.english)
     show(signed)
     return {"task": "xsim", "languages": rates, "mean": mean, "signature": signed}
 
 
-def _matrix(loaded: Loaded, *, margin: str, show: Show) -> Record:
+def _matrix(data: AlignedTexts, encoder: Encoder, *, margin: str, show: Show) -> Record:
     """Search between every two languages, tabulated as by Schwenk & Douze 2017.
 
     Rows are the languages searched from, columns those searched in.
     """
-    names = loaded.data.languages
-    encoder = loaded.encoder.for_languages(names)
-    vectors = {name: encoder.for_language(name).encode(loaded.data.texts[name]) for name in names}
+    names = data.languages
+    vectors = {
+        name: own.encode(data.texts[name])
+        for name, own in zip(names, own_encoders(encoder, names), strict=True)
+    }
     rates = np.full((len(names), len(names)), np.nan)
     for row, source in enumerate(names):
         for column, target in enumerate(names[:row]):
@@ -110,7 +123,7 @@ def _matrix(loaded: Loaded, *, margin: str, show: Show) -> Record:
         cells = [None if np.isnan(rate) else rate for rate in row_rates]
         show(table.row(name, *cells, row_mean))
     show(table.row("mean", *np.nanmean(rates, axis=0).tolist(), mean))
-    signed = loaded.signature("xsim-matrix", k=NEIGHBOURS, margin=margin)
+    signed = sign("xsim-matrix", encoder, data, k=NEIGHBOURS, margin=margin)
     show(signed)
     by_language = {
         source: {

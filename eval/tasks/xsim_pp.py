@@ -12,7 +12,7 @@ from eval.data.hard_negatives import KINDS, hard_negatives
 from eval.metrics.bootstrap import interval, mean_samples
 from eval.metrics.similarity import NEIGHBOURS, best_by_margin, nearest
 from eval.output import Record, Table
-from eval.tasks.aligned import add_aligned_data, load
+from eval.tasks.aligned import add_aligned_data, load, sign
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -67,7 +67,8 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
     if len(results) > 1:
         show(TABLE.row("mean", None, *mean.values()))
     counts = {kind: sum(copy.kind == kind for copy in copies) for kind in KINDS}
-    signed = loaded.signature("xsim++", k=NEIGHBOURS, margin="ratio", negatives="adit-1", **counts)
+    fields = {"k": NEIGHBOURS, "margin": "ratio", "negatives": "adit-1", **counts}
+    signed = sign("xsim++", loaded.encoder, loaded.data, **fields)
     show(signed)
     return {
         "task": "xsim++",

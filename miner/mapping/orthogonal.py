@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 NEIGHBOURS = 10  # of the means that CSLS subtracts: section 2.3
 FREQUENT = 15_000  # words that a refinement looks for mutual neighbours among
-JUDGED = 10_000  # source words that the criterion is a mean over: section 2.4
+JUDGED = 10_000  # source words that the criterion is a mean over: section 3.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 def procrustes(source: Matrix, target: Matrix) -> Matrix:
     """Return the orthogonal W, float32 (D, D), with the least ``|source @ W - target|``.
 
-    Section 2.2, equation 2: of the singular value decomposition U S V' of X'Y, W is U V'.
+    Section 2, equation 2: of the singular value decomposition U S V' of X'Y, W is U V'.
 
     Args:
         source: float32 (P, D), row i of which is to be mapped to row i of the target.

@@ -13,12 +13,13 @@ from encoder import PRECISIONS as ENCODER_PRECISIONS
 from miner.choices import (
     ALIGNMENTS,
     FILTERS,
+    LINES,
     MARGINS,
     RETRIEVALS,
     SCORES,
     SEARCH_PRECISIONS,
 )
-from miner.commandline import add_common_options
+from miner.commandline import add_common_options, names
 from miner.storage.corpus.formats import INPUT_FORMATS
 from miner.storage.layout import SCOPES
 from miner.storage.places import Place, place
@@ -40,10 +41,47 @@ def mine_parser(prog: str, *, many: bool = False) -> argparse.ArgumentParser:
         "work folder (--work-dir) of a run.",
     )
     if not many:
-        parser.add_argument(
-            "source", type=place, metavar="SRC", help="source corpus: a file or a folder of files"
-        )
-        parser.add_argument("target", type=place, metavar="TGT", help="target corpus, likewise")
+        _add_corpora(parser)
+    _add_output(parser)
+    _add_language_options(parser)
+    _add_input_options(parser)
+    _add_vector_options(parser)
+    _add_mining_options(parser)
+    _add_document_options(parser)
+    _add_run_options(parser)
+    add_common_options(parser)
+    return parser
+
+
+def rate_parser(prog: str) -> argparse.ArgumentParser:
+    """Return the parser of ``adit rate``."""
+    parser = argparse.ArgumentParser(
+        prog=prog,
+        description="Score the pairs of a parallel corpus, line i of SRC with line i of TGT, "
+        "against the nearest sentences in both corpora, as adit mine scores what it mines: to "
+        "clean it.",
+        epilog="A pair that is there several times is written once. The options, the outputs and "
+        "the work folder (--work-dir) are those of adit mine.",
+    )
+    _add_corpora(parser)
+    _add_output(parser)
+    _add_input_options(parser)
+    _add_vector_options(parser)
+    _add_mining_options(parser, given=True)
+    _add_run_options(parser)
+    add_common_options(parser)
+    parser.set_defaults(alignment=LINES)
+    return parser
+
+
+def _add_corpora(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "source", type=place, metavar="SRC", help="source corpus: a file or a folder of files"
+    )
+    parser.add_argument("target", type=place, metavar="TGT", help="target corpus, likewise")
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         *("-o", "--output"),
         type=place,
@@ -53,14 +91,6 @@ def mine_parser(prog: str, *, many: bool = False) -> argparse.ArgumentParser:
         ".tmx, .dataset (a folder for Hugging Face's datasets), or a name with %% such as pairs.%% "
         "for two files of lines, by language; text also with .gz or .zst",
     )
-    _add_language_options(parser)
-    _add_input_options(parser)
-    _add_vector_options(parser)
-    _add_mining_options(parser)
-    _add_document_options(parser)
-    _add_run_options(parser)
-    add_common_options(parser)
-    return parser
 
 
 def _add_language_options(parser: argparse.ArgumentParser) -> None:
@@ -75,6 +105,7 @@ def _add_language_options(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--pairs",
+        action="append",
         metavar="PAIRS",
         help="with --languages: the pairs to mine, such as de-en,fr-en (default: all)",
     )
@@ -157,8 +188,10 @@ def _add_vector_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--dim", type=int, metavar="D", help="dimensions of raw embeddings")
 
 
-def _add_mining_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("mining").add_argument
+def _add_mining_options(parser: argparse.ArgumentParser, *, given: bool = False) -> None:
+    """Add what decides the pairs; those that are ``given`` are not retrieved."""
+    group = parser.add_argument_group("mining")
+    add, score = group.add_argument, group.add_mutually_exclusive_group().add_argument
     default = MiningOptions
     add("-k", type=int, default=default.k, metavar="K", help=f"neighbours (default: {default.k})")
     add(
@@ -167,13 +200,14 @@ def _add_mining_options(parser: argparse.ArgumentParser) -> None:
         default=default.margin,
         help=f"how a cosine is compared with those of the neighbours (default: {default.margin})",
     )
-    add(
-        "--retrieval",
-        choices=RETRIEVALS,
-        default=default.retrieval,
-        help="max: best first, one to one; forward, backward: the best for each sentence of SRC or "
-        f"TGT; intersect: the best for both (default: {default.retrieval})",
-    )
+    if not given:
+        add(
+            "--retrieval",
+            choices=RETRIEVALS,
+            default=default.retrieval,
+            help="max: best first, one to one; forward, backward: the best for each sentence of "
+            f"SRC or TGT; intersect: the best for both (default: {default.retrieval})",
+        )
     add(
         "--threshold",
         type=float,
@@ -181,14 +215,16 @@ def _add_mining_options(parser: argparse.ArgumentParser) -> None:
         metavar="T",
         help="keep pairs that score above T (default: by their probability)",
     )
-    add(
+    score(
         "--score",
         choices=SCORES,
         help="words: the judge's log likelihood ratio, from words, numbers, marks and neighbours; "
         "margin: the margin alone, as in LASER (default: words where both languages have vectors "
         "of words)",
     )
-    add("--align", action="store_const", const="words", dest="score", help="same as --score words")
+    score(
+        "--align", action="store_const", const="words", dest="score", help="same as --score words"
+    )
     add(
         "--fdr",
         type=float,
@@ -200,8 +236,9 @@ def _add_mining_options(parser: argparse.ArgumentParser) -> None:
     add("--top", type=int, metavar="N", help="write the N best of all pairs")
     add(
         "--filters",
-        type=_names,
-        default=default.filters,
+        type=names,
+        action="extend",
+        default=[],
         metavar="NAMES",
         help="reject pairs and write them, with the reason, beside OUT; one or more, with commas, "
         f"of {', '.join(FILTERS)} (default: none)",
@@ -228,10 +265,6 @@ def _add_mining_options(parser: argparse.ArgumentParser) -> None:
         help="precision of the exact search's first pass; affects speed, never results "
         f"(default: {default.search_precision}, the fastest here)",
     )
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(text.split(",")))
 
 
 def _add_document_options(parser: argparse.ArgumentParser) -> None:

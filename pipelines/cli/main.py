@@ -12,6 +12,7 @@ from miner.commandline import add_version
 # Name: (what it does, the function that runs it as ``function(arguments, prog)``).
 COMMANDS: dict[str, tuple[str, str]] = {
     "mine": ("mine two corpora for translation pairs", "pipelines.cli.mine:mine_corpus"),
+    "rate": ("score the pairs of a parallel corpus", "pipelines.cli.mine:rate_corpus"),
     "align": (
         "align a document with its translation",
         "pipelines.cli.align_documents:align_documents",

@@ -16,11 +16,12 @@ from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 
+from miner.choices import LINES
 from miner.commandline import run_command
 from miner.storage.places import Place
 from miner.storage.remote import RemotePath
 from pipelines import progress
-from pipelines.cli.arguments import embed_parser, mine_parser
+from pipelines.cli.arguments import embed_parser, mine_parser, rate_parser
 from pipelines.cli.documents import decide_documents
 from pipelines.cli.main import MINING_COMMANDS, run
 from pipelines.options import CorpusOptions, MiningOptions
@@ -56,6 +57,16 @@ def mine_corpus(argv: Sequence[str] | None = None, prog: str = "mine-corpus") ->
     return run_command(lambda: _mine(args), parser.prog)
 
 
+def rate_corpus(argv: Sequence[str] | None = None, prog: str = "adit rate") -> int:
+    """Run ``adit rate``; return the exit status."""
+    own, beam_options = _split(sys.argv[1:] if argv is None else argv)
+    parser = rate_parser(prog)
+    args = parser.parse_args(own, argparse.Namespace(beam_options=beam_options))
+    if beam_options and args.runner is None:
+        parser.error("options after -- are for the --runner, which is not given")
+    return run_command(lambda: _mine(args), parser.prog)
+
+
 def _refuse(name: str) -> int:
     raise ValueError(
         f"{name} is a command and a file or folder here, too; write ./{name} for the corpus, or "
@@ -84,7 +95,8 @@ def _mine(args: argparse.Namespace) -> int:
     from pipelines.run.mining import mine_corpus as run
     from pipelines.stages.summary import describe, next_steps, read_summary
 
-    decide_documents(args, [args.source, args.target])
+    if args.alignment != LINES:
+        decide_documents(args, [args.source, args.target])
     if args.plan:
         from pipelines.resources.estimate import plan_run
 
@@ -160,7 +172,7 @@ def mining_options(
 ) -> MiningOptions:
     """Return the options of the arguments, which have the names of the fields."""
     given = {**vars(args), "work_dir": work_dir, "beam_options": tuple(args.beam_options)}
-    given |= {"source": source, "target": target}
+    given |= {"source": source, "target": target, "filters": tuple(args.filters)}
     given["memory"] = None if args.memory is None else parse_size(args.memory)
     names = [field.name for field in fields(MiningOptions)]
     return MiningOptions(**{name: given[name] for name in names if name in given})

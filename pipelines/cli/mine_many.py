@@ -39,7 +39,7 @@ def mine_languages(args: argparse.Namespace) -> int:
     many = ManyOptions(
         corpora=args.languages,
         output=args.output,
-        pairs=args.pairs or ManyOptions.pairs,
+        pairs=",".join(args.pairs) if args.pairs else ManyOptions.pairs,
         ending=(args.format or ManyOptions.ending).removeprefix("."),
     )
     if many.corpora.is_dir() and many.output.exists() and same_file(many.corpora, many.output):

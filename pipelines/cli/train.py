@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import Field
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from encoder.training.options import (
+    ACCURACY,
     ARCHITECTURES,
     BESIDE,
     HELD_OUT_ERROR,
@@ -21,10 +23,11 @@ from encoder.training.options import (
     Recipe,
     TaskBeside,
     TrainingOptions,
+    named_tasks,
     offered,
     training_options,
 )
-from miner.commandline import add_common_options, run_command
+from miner.commandline import add_common_options, names, once, run_command
 from pipelines.cli.mine import set_up_logging
 
 if TYPE_CHECKING:
@@ -46,10 +49,12 @@ def train_parser(prog: str) -> argparse.ArgumentParser:
         fromfile_prefix_chars="@",
         epilog="Parallel text is XX-YY.tsv.xz (source, TAB, target, TAB, corpus), XX-YY.parquet "
         "(columns source, target and, if there is one, corpus; or what mine-corpus wrote) or "
-        "CORPUS.XX-YY.XX beside CORPUS.XX-YY.YY, line by line. OUT becomes the encoder with the "
-        "best figure (--best-by), for --encoder OUT; OUT/training has a log, curves, and the state "
-        "from which the same command goes on. In N processes, or on N GPUs: torchrun --standalone "
-        "--no-python --nproc-per-node N train-encoder ...; the batch is shared among them, so the "
+        "CORPUS.XX-YY.XX beside CORPUS.XX-YY.YY, line by line; mlm and clm also take NAME.XX.txt, "
+        "a sentence a line, and nli takes .tsv of label, premise and hypothesis. OUT becomes the "
+        "encoder with the best figure (--best-by), for --encoder OUT; OUT/training has a log, "
+        "curves, and the state from which the same command goes on. In N processes, or on N GPUs: "
+        "torchrun --standalone --no-python --nproc-per-node N train-encoder ...; the batch is "
+        "shared among them, so the "
         "result is that of one. @FILE reads arguments from a file, one a line.",
     )
     parser.add_argument("data", type=Path, metavar="DATA", help="folder of parallel text")
@@ -57,9 +62,20 @@ def train_parser(prog: str) -> argparse.ArgumentParser:
         *("-o", "--output"), type=Path, required=True, metavar="OUT", help="folder to write"
     )
     parser.add_argument(
-        "--pairs", metavar="XX-YY,...", help="language pairs to train on (default: all in DATA)"
+        "--pairs",
+        type=names,
+        action="extend",
+        metavar="XX-YY,...",
+        help="language pairs to train on (default: all in DATA)",
     )
-    parser.add_argument("--exclude", default="", metavar="NAME,...", help="corpora to leave out")
+    parser.add_argument(
+        "--exclude",
+        type=names,
+        action="extend",
+        default=[],
+        metavar="NAME,...",
+        help="corpora to leave out",
+    )
     parser.add_argument(
         "--corpus-weight",
         type=_corpus_weight,
@@ -71,7 +87,7 @@ def train_parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--pair-weight",
         type=_pair_weight,
-        action="append",
+        action="extend",
         default=[],
         metavar="XX-YY,...=W",
         help="draw these language pairs W times as often as their size says; repeatable",
@@ -84,7 +100,8 @@ def train_parser(prog: str) -> argparse.ArgumentParser:
         default=[],
         metavar="NAME=DIR[:W]",
         help="train a task on text of one language, too, W times as often as on parallel text "
-        f"(default: 1); repeatable; {holds}",
+        f"(default: 1); repeatable, with a folder for each language, whose sentences are ranked "
+        f"among their own; {holds}",
     )
     _add_training_options(parser)
     _add_evaluation_options(parser)
@@ -131,7 +148,8 @@ def _add_evaluation_options(parser: argparse.ArgumentParser) -> None:
         "--best-by",
         choices=MEASURES,
         help="OUT is the encoder with the least error or perplexity or the highest F1, mean over "
-        f"the languages (default: {HELD_OUT_ERROR}; of mlm, tlm and clm, {PERPLEXITY})",
+        f"the languages (default: {HELD_OUT_ERROR}; of mlm, tlm and clm {PERPLEXITY}, of nli "
+        f"{ACCURACY})",
     )
 
 
@@ -167,61 +185,61 @@ def add_fields(group: argparse._ArgumentGroup, kinds: Mapping[str, type]) -> Non
         if len(set(shown.values())) > 1:
             default = ", ".join(f"{kind} {value}" for kind, value in shown.items())
         only = "" if len(each) == len(kinds) else f"of {', '.join(each)}; "
+        several = isinstance(first.default, tuple)
         group.add_argument(
             f"--{name.replace('_', '-')}",
-            type=_names if isinstance(first.default, tuple) else type(first.default),
-            choices=first.metadata["choices"] or None,
+            type=names if several else type(first.default),
+            action="extend" if several else "store",
             default=argparse.SUPPRESS,
+            choices=first.metadata["choices"] or None,
             help=f"{first.metadata['help']} ({only}default: {default})",
         )
 
 
 def given_fields(kind: type, args: argparse.Namespace) -> dict[str, Any]:
     """Return the options of ``add_fields`` that were given, by the names of the kind's fields."""
-    given = vars(args)
-    return {name: given[name] for name in offered(kind).keys() & given.keys()}
+    return _given(args, offered(kind))
+
+
+def _given(args: argparse.Namespace, wanted: Collection[str]) -> dict[str, Any]:
+    found = {name: value for name, value in vars(args).items() if name in wanted}
+    return {name: tuple(each) if isinstance(each, list) else each for name, each in found.items()}
 
 
 def _shown(value: Any) -> str:  # noqa: ANN401
     return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(text.split(","))
+def _number(text: str) -> float:
+    """Parse a number; what is none is not within any limits."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def _corpus_weight(text: str) -> tuple[str, float]:
-    name, equals, weight = text.partition("=")
-    try:
-        value = float(weight)
-    except ValueError:
-        value = -1.0
-    if not (name and equals and 0 <= value <= 1):
+    name, _, weight = text.partition("=")
+    if not (name and 0 <= _number(weight) <= 1):
         raise argparse.ArgumentTypeError(f"expected NAME=W with W from 0 to 1, not {text!r}")
-    return name, value
+    return name, float(weight)
 
 
-def _task(text: str) -> tuple[str, TaskBeside]:
+def _task(text: str) -> TaskBeside:
     name, equals, place = text.partition("=")
-    folder, colon, weight = place.rpartition(":")
-    try:
-        beside = TaskBeside(folder=Path(folder), weight=float(weight)) if colon else None
-    except ValueError:
-        beside = None
+    folder, _, weight = place.rpartition(":")
     if not (name and equals and place):
         raise argparse.ArgumentTypeError(f"expected NAME=DIR or NAME=DIR:W, not {text!r}")
-    return name, beside or TaskBeside(folder=Path(place))
+    if not folder or math.isnan(_number(weight)):
+        return TaskBeside(name=name, folder=Path(place))
+    return TaskBeside(name=name, folder=Path(folder), weight=float(weight))
 
 
-def _pair_weight(text: str) -> dict[str, float]:
-    names, _, weight = text.partition("=")
-    try:
-        value = float(weight)
-    except ValueError:
-        value = 0.0
-    if not (names and 0 < value < float("inf")):
+def _pair_weight(text: str) -> list[tuple[str, float]]:
+    pairs, _, weight = text.partition("=")
+    if not (pairs and 0 < _number(weight) < math.inf):
         raise argparse.ArgumentTypeError(f"expected XX-YY,...=W with W above 0, not {text!r}")
-    return dict.fromkeys(names.split(","), value)
+    return [(name, float(weight)) for name in names(pairs)]
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -265,14 +283,13 @@ def _recipe(args: argparse.Namespace) -> Recipe:
         *(offered(kind) for kind in (*ARCHITECTURES.values(), *OBJECTIVES.values())),
         offered(TrainingOptions),
     )
-    given = vars(args)
-    options = training_options(**{name: given[name] for name in known & given.keys()})
+    options = training_options(**_given(args, known))
     return Recipe(
-        files=_files(args.data, args.pairs),
-        exclude=frozenset(filter(None, args.exclude.split(","))),
-        corpus_weights=dict(args.corpus_weight),
-        pair_weights={name: weight for each in args.pair_weight for name, weight in each.items()},
-        tasks=dict(args.task),
+        files=_files(args.data, args.pairs, OBJECTIVES[args.objective]),
+        exclude=frozenset(filter(None, args.exclude)),
+        corpus_weights=once("--corpus-weight", args.corpus_weight),
+        pair_weights=once("--pair-weight", args.pair_weight),
+        tasks=named_tasks(args.task),
         best_by=args.best_by or options.objective.best_by,
         options=options,
         **given_fields(Recipe, args),
@@ -294,17 +311,19 @@ def _measures(args: argparse.Namespace, pairs: Collection[str]) -> list[Measure]
     return [measure(place, pairs) for place, measure in places.values() if place is not None]
 
 
-def _files(data: Path, pairs: str | None) -> dict[str, tuple[Path, ...]]:
+def _files(
+    data: Path, pairs: Sequence[str] | None, objective: type[ObjectiveOptions]
+) -> dict[str, tuple[Path, ...]]:
     """Return the files of the language pairs asked for, by language pair.
 
     Raises:
         ValueError: one of them, or any at all, is missing.
     """
-    from encoder.training.reading import find_parallel_text
+    from encoder.training.reading_tasks import find_text
 
-    there = find_parallel_text(data)
-    wanted = there if pairs is None else dict.fromkeys(pairs.split(","))
+    there = find_text(data, objective)
+    wanted = there if pairs is None else dict.fromkeys(pairs)
     for name in wanted:
         if name not in there:
-            raise ValueError(f"{data}: no parallel text of {name!r}; there are {', '.join(there)}")
+            raise ValueError(f"{data}: no text of {name!r}; there are {', '.join(there)}")
     return {name: there[name] for name in wanted}

@@ -16,6 +16,7 @@ from encoder.bag import BagEncoder
 from encoder.joined import parts_of
 from encoder.use.encoder import UseEncoder
 from encoder.words import WordEncoder
+from miner.choices import LINES
 from miner.knn.core.rescore import unit_rows
 from miner.knn.cost_model import Problem, rows_per_shard, tile_bytes
 from miner.knn.exact import search_unit_rows
@@ -40,6 +41,8 @@ from pipelines.resources.memory import (
 # A row of a shard while pairs are chosen: its number, its mean, its pair and what finding that
 # needs; and, for each of its neighbours, those of another shard's row and what is looked up there.
 CHOSEN_BYTES, CHOSEN_LIST_BYTES = 240, 106
+# A line that is rated: the rows that stand for its sentences, and their pair, sorted.
+LINE_BYTES = 96
 # A batch of records as Python's objects and as Arrow's, of vectors being made, or of output.
 BATCH_BYTES = 128 << 20
 # The vectors of the words of as many pairs as are aligned at a time (miner.word_match.TEXTS).
@@ -188,7 +191,8 @@ def _stages(options: MiningOptions, sizes: Mapping[str, SideSize]) -> dict[str, 
         "merge": 80 * options.k * max(shard.values()),
         "select": (CHOSEN_BYTES + CHOSEN_LIST_BYTES * options.k) * max(shard.values())
         + RANGE_BYTES * MIN_RANGE
-        + sum(rows.values()),  # one byte says that a sentence is taken
+        + sum(rows.values())  # one byte says that a sentence is taken
+        + (LINE_BYTES * longer if options.alignment == LINES else 0),
         "align": batch + (0 if options.score == MARGIN else WORDS_BYTES),
         "export": batch,
     }

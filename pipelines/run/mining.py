@@ -7,9 +7,11 @@ import threading
 from collections.abc import Sequence
 
 from encoder import BEST
+from miner.choices import LINES
 from miner.languages import identifier
 from miner.storage import cache
 from miner.storage.atomic import TEMPORARY
+from miner.storage.layout import SIDES
 from miner.storage.places import remove_tree
 from miner.storage.remote import RemotePath
 from miner.threads import usable_cores
@@ -17,11 +19,12 @@ from pipelines.context import RunContext
 from pipelines.job import Job, job_of
 from pipelines.options import MiningOptions, check_options
 from pipelines.progress import Monitor
-from pipelines.resources.fitting import fit_shards
+from pipelines.resources.fitting import fit_shards, measure_side
 from pipelines.run.executor import execute
 from pipelines.run.ledger import Ledger, begin, first_failure
 from pipelines.run.locking import sole_run
 from pipelines.run.steps import Step, sources_of_elements, steps_of
+from pipelines.stages.given import check_lines
 from pipelines.stages.judge import decide_score
 from pipelines.stages.language import best_of_run, decide_languages, remember_best
 
@@ -72,6 +75,8 @@ def run_steps(job: Job, steps: Sequence[Step], monitor: Monitor | None = None) -
             remember_best(options, options.encoder)
         begin(run.folder, sources_of_elements(steps, run.job))
         run.monitor.started()
+        if options.alignment == LINES:
+            check_lines(run, [measure_side(run, side).rows for side in SIDES])
         run = decide_score(decide_languages(run))
         run = run.fixed(rows_per_shard=fit_shards(run))
         if run.options.runs_inside:

@@ -1,8 +1,8 @@
 """The mining graph, as data: the steps that lead from corpora to an output for each pair of them.
 
     corpora [-> split documents] -> read -> encode -> share [-> pair documents] -> train, fill
-            indexes -> all tiles -> search -> merge -> select (or align documents) -> judge
-            -> keep -> filter -> drop near-copies -> summary -> export
+            indexes -> all tiles -> search -> merge -> select (or align documents, or rate
+            lines) -> judge -> keep -> filter -> drop near-copies -> summary -> export
 
 Elements are small references to sealed artefacts, never sentences or vectors, so next to nothing
 is moved. ``pipelines.run.executor`` interprets the steps in this process, ``pipelines.run.beam`` on
@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from miner.choices import LINES
 from miner.storage.documents.split import is_documents
 from pipelines.context import RunContext
 from pipelines.job import Job
@@ -28,6 +29,7 @@ from pipelines.references import (
 from pipelines.stages.encode import embed_shard
 from pipelines.stages.export import export_pairs
 from pipelines.stages.filter import filter_pairs
+from pipelines.stages.given import rate_lines
 from pipelines.stages.index import fill_index, prepare_sides, train_side
 from pipelines.stages.judge import judge_pairs
 from pipelines.stages.keep import keep_pairs
@@ -182,9 +184,15 @@ def steps_of(options: MiningOptions) -> tuple[Step, ...]:
         *(SPLITTING if has_documents else ()),
         *(PAIRING if options.pairs_documents else (*ENCODING, *SHARING)),
         *SEARCHING,
-        *(ALIGNING if options.is_monotone else (Each(stage=select_pairs),)),
+        *_choosing(options),
         *ENDING,
     )
+
+
+def _choosing(options: MiningOptions) -> tuple[Step, ...]:
+    if options.is_monotone:
+        return ALIGNING
+    return (Each(stage=rate_lines if options.alignment == LINES else select_pairs),)
 
 
 def sources_of_elements(steps: Sequence[Step], job: Job) -> dict[str, int | str]:

@@ -41,7 +41,7 @@ def left_out_scores(
         return np.empty(0)
     parts = []
     for own, other in ((SOURCE, TARGET), (TARGET, SOURCE)):
-        lists = _lists(run, chosen.of_side(own), likely[own])
+        lists = lists_of(run, chosen.of_side(own), likely[own])
         theirs = _means(run, chosen.of_side(other), lists.ids)
         taken = _taken(chosen, other, lists.ids)
         left = best_left(likely[other], lists, theirs, taken, margin=run.options.margin)
@@ -61,7 +61,7 @@ def _texts(chosen: ChosenPairs, rows: Mapping[str, Rows]) -> list[list[str]]:
     ]
 
 
-def _lists(run: RunContext, shards: Sequence[ShardNeighbours], rows: Rows) -> Neighbours:
+def lists_of(run: RunContext, shards: Sequence[ShardNeighbours], rows: Rows) -> Neighbours:
     """Return the neighbours of some rows of a side, in their order."""
     found = Neighbours.none(len(rows), run.options.k)
     for shard in shards:

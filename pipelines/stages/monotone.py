@@ -19,11 +19,10 @@ from encoder.words import WordEncoder
 from miner.arrays import Direction, Pairs
 from miner.margin import margin_scores
 from miner.monotone.blocks import Blocks, merged_blocks, text_blocks
-from miner.score_ranges import Sorted, merge_in_ranges, sort_pairs
+from miner.score_ranges import Sorted, sort_pairs
 from miner.storage.artefacts import Draft, content_key, produce
-from miner.storage.layout import BEADS, MERGES, PAIRS, ROWS, SIDES, SOURCE, TARGET
+from miner.storage.layout import BEADS, MERGES, ROWS, SIDES, SOURCE, TARGET
 from miner.storage.merges import merges_schema
-from miner.storage.pair_numbers import numbers_schema, table_of
 from pipelines.context import RunContext
 from pipelines.references import (
     AlignedDocuments,
@@ -36,7 +35,7 @@ from pipelines.references import (
     whole_side,
 )
 from pipelines.stages.documents import one_to_one
-from pipelines.stages.select import range_pairs
+from pipelines.stages.select import write_sorted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -226,7 +225,7 @@ def _select(
     scope = options.scopes[-1]
     means = {side: _Means(parts[0].batch.shards, side, scope) for side in SIDES}
     files: list[Sorted] = []
-    beads = pairs = 0
+    beads = 0
     with draft.file(MERGES) as path, pq.ParquetWriter(path, merges_schema()) as merges:
         for part in parts:
             table = pq.read_table(part.beads.file(BEADS))
@@ -235,12 +234,7 @@ def _select(
             for side in SIDES:
                 merges.write_table(_merges(table, side))
             beads += len(table)
-    with draft.file(PAIRS) as path, pq.ParquetWriter(path, numbers_schema()) as writer:
-        for chosen in merge_in_ranges(
-            files, size=range_pairs(options), threshold=options.margin_threshold
-        ):
-            writer.write_table(table_of(chosen))
-            pairs += len(chosen)
+    pairs = write_sorted(draft, files, options, threshold=options.margin_threshold)
     return {"candidates": beads, "pairs": pairs}
 
 

@@ -10,7 +10,14 @@ import pyarrow.parquet as pq
 
 from miner.arrays import Direction
 from miner.best_pairs import ROW_BYTES, BestPairs, Part, best_pairs
-from miner.score_ranges import MIN_RANGE, RANGE_BYTES, Sorted, select_in_ranges, sort_pairs
+from miner.score_ranges import (
+    MIN_RANGE,
+    RANGE_BYTES,
+    Sorted,
+    merge_in_ranges,
+    select_in_ranges,
+    sort_pairs,
+)
 from miner.storage.artefacts import Draft, content_key, produce
 from miner.storage.layout import PAIRS, ROWS, SIDES
 from miner.storage.pair_numbers import numbers_schema, table_of
@@ -28,10 +35,7 @@ def select_pairs(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPa
     )
     key = content_key(
         "select",
-        neighbours=[
-            [sorted(artefact.files.items()) for artefact in found.neighbours.values()]
-            for found in (*sources, *targets)
-        ],
+        neighbours=[found.content for found in (*sources, *targets)],
         rows=[found.embedded.vectors.files[ROWS] for found in (*sources, *targets)],
         margin=options.margin,
         retrieval=options.retrieval,
@@ -49,6 +53,25 @@ def select_pairs(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPa
 def range_pairs(options: MiningOptions) -> int:
     """Return how many pairs a range of scores may have."""
     return max(MIN_RANGE, spare_bytes(options) // RANGE_BYTES)
+
+
+def write_sorted(
+    draft: Draft,
+    files: Sequence[Sorted],
+    options: MiningOptions,
+    *,
+    threshold: float,
+) -> int:
+    """Write all pairs above a threshold, best first, as they are; return how many."""
+    kept = 0
+    with (
+        draft.file(PAIRS) as path,
+        pq.ParquetWriter(path, numbers_schema()) as writer,
+    ):
+        for part in merge_in_ranges(files, size=range_pairs(options), threshold=threshold):
+            writer.write_table(table_of(part))
+            kept += len(part)
+    return kept
 
 
 def _select(

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from miner.choices import MONOTONE
+from miner.choices import LINES, MONOTONE
 from miner.commandline import product_version
 from miner.storage.artefacts import open_artefact
 from miner.storage.atomic import atomic_file
@@ -93,6 +93,11 @@ def describe(summary: Mapping[str, Any], seconds: Mapping[str, float], peak_byte
             f"{found['target']:,} target documents, with scores from {found['lowest']:.2f}"
             + (ALONE if 2 * found["pairs"] < min(found["source"], found["target"]) else "")
         )
+    if given := summary.get("lines"):
+        lines.append(
+            f"lines: {given['read']:,}, of which {given['unusable']:,} lack a sentence and "
+            f"{given['repeated']:,} repeat an earlier pair"
+        )
     lines.append(f"pairs: {summary['pairs']:,} of {summary['candidates']:,} candidates")
     lines += describe_estimates(summary)
     if copies := summary.get("near_copies"):
@@ -151,6 +156,8 @@ def _meaning(options: Mapping[str, Any]) -> str:
         return f"threshold: {options['threshold']:g}"
     if options.get("alignment") == MONOTONE:
         return "threshold: none, so all that is aligned was written"
+    if options.get("alignment") == LINES:
+        return "threshold: none, so all pairs of lines were written"
     return "threshold: none, so sentences without a translation are paired, too"
 
 

@@ -13,16 +13,8 @@ from encoder.training.architectures.sentence_networks import new_sentence_networ
 from encoder.training.architectures.transformer import new_transformer
 from encoder.training.options import (
     ArchitectureOptions,
-    AttentionOptions,
     BagOptions,
-    BiGRULastOptions,
-    BiLSTMLastOptions,
-    BiLSTMMeanOptions,
     BiLSTMOptions,
-    GatedOptions,
-    GRULastOptions,
-    HierarchicalOptions,
-    LSTMLastOptions,
     TrainingOptions,
     TransformerOptions,
 )
@@ -35,14 +27,6 @@ MODELS: dict[type[ArchitectureOptions], Callable[[TrainingOptions, Features], Mo
     BagOptions: new_bag,
     BiLSTMOptions: new_bilstm,
     TransformerOptions: new_transformer,
-    LSTMLastOptions: new_sentence_network,
-    GRULastOptions: new_sentence_network,
-    BiGRULastOptions: new_sentence_network,
-    BiLSTMLastOptions: new_sentence_network,
-    BiLSTMMeanOptions: new_sentence_network,
-    AttentionOptions: new_sentence_network,
-    HierarchicalOptions: new_sentence_network,
-    GatedOptions: new_sentence_network,
 }
 
 
@@ -53,4 +37,5 @@ def make_model(options: TrainingOptions, features: Features) -> Model:
         ValueError: the architecture cannot have as many dimensions.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    return MODELS[type(options.architecture)](options, features).to(device)
+    make = MODELS.get(type(options.architecture), new_sentence_network)
+    return make(options, features).to(device)

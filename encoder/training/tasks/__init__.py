@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from encoder.training.options import (
-    AdditionOptions,
-    CausalOptions,
-    DistillationOptions,
-    MaskedOptions,
-    ObjectiveOptions,
-    PathsOptions,
-    RankingOptions,
-    TranslatedMaskedOptions,
-    TranslationOptions,
-)
+from encoder.training.options import TaskBeside
 from encoder.training.reading import ParallelText
-from encoder.training.reading_tasks import read_labelled, read_sentences, read_successors
+from encoder.training.reading_tasks import (
+    files_of,
+    read_labelled,
+    read_sentences,
+    read_successors,
+)
 from encoder.training.tasks.addition import Addition
 from encoder.training.tasks.beside import Inference, QuickThought, ResponsePrediction
 from encoder.training.tasks.distillation import Distillation
@@ -31,21 +26,19 @@ from encoder.training.tasks.writing import Autoencoding, SkipThought
 
 __all__ = ["TASKS", "Setting", "Task", "make_task", "make_tasks", "read_beside"]
 
-TASKS: dict[type[ObjectiveOptions], type[Task]] = {
-    RankingOptions: Ranking,
-    TranslationOptions: Translation,
-    DistillationOptions: Distillation,
-    AdditionOptions: Addition,
-    MaskedOptions: Masked,
-    TranslatedMaskedOptions: TranslatedMasked,
-    CausalOptions: Causal,
-    PathsOptions: Paths,
+TASKS: dict[str, type[Task]] = {
+    "ranking": Ranking,
+    "translation": Translation,
+    "distillation": Distillation,
+    "addition": Addition,
+    "mlm": Masked,
+    "tlm": TranslatedMasked,
+    "clm": Causal,
+    "nli": Inference,
+    "paths": Paths,
 }
-
-
-BESIDE: dict[
-    str, tuple[Callable[[str, Path], ParallelText], Callable[[ParallelText, Setting], Task]]
-] = {
+Read = Callable[[str, Sequence[Path]], ParallelText]
+BESIDE: dict[str, tuple[Read, Callable[[ParallelText, Setting], Task]]] = {
     "response": (read_successors, ResponsePrediction),
     "quick-thought": (read_successors, QuickThought),
     "skip-thought": (read_successors, SkipThought),
@@ -56,24 +49,31 @@ BESIDE: dict[
 }
 
 
-def read_beside(name: str, folder: Path) -> ParallelText:
-    """Read the text of a task beside the objective, under the task's name.
+def read_beside(tasks: Mapping[str, TaskBeside]) -> list[ParallelText]:
+    """Read the text of each task beside the objective, under the task's name.
 
     Raises:
         ValueError: there is none, or it is malformed.
     """
-    return BESIDE[name][0](name, folder)
+    found = []
+    for name, task in tasks.items():
+        read = BESIDE[task.name][0]
+        files = files_of(task.folder, ".tsv" if read is read_labelled else ".txt")
+        found.append(read(name, files))
+    return found
 
 
-def make_tasks(setting: Setting, beside: Sequence[ParallelText]) -> Task:
+def make_tasks(
+    setting: Setting, tasks: Mapping[str, TaskBeside], beside: Sequence[ParallelText]
+) -> Task:
     """Make the task of the options' objective, and those beside it of the text given."""
     main = make_task(setting)
     if not beside:
         return main
-    tasks = {text.name: BESIDE[text.name][1](text, setting) for text in beside}
-    return Mixture(setting.options.objective.name, main, tasks)
+    made = {text.name: BESIDE[tasks[text.name].name][1](text, setting) for text in beside}
+    return Mixture(setting.options.objective.name, main, made)
 
 
 def make_task(setting: Setting) -> Task:
     """Make the task of the options' objective."""
-    return TASKS[type(setting.options.objective)].begin(setting)
+    return TASKS[setting.options.objective.name].begin(setting)

@@ -1,31 +1,37 @@
 """Tasks beside the objective, with heads of their own: what one language alone can teach.
 
-Chidambaram et al. 2019, section 2.1. There, vectors are multiplied as they are; here their cosines
-are, times a scale, as in translation ranking, for bags are long.
+Chidambaram et al. 2019, section 2.2, with its heads. There, vectors are multiplied as they are;
+here their cosines are, times a scale, as in translation ranking, for bags are long.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional
 
+from encoder.inference import save_head
 from encoder.training import parallel
 from encoder.training.data import join
-from encoder.training.options import INFERENCE_LABELS, RankingOptions
-from encoder.training.tasks.task import Rows, Setting, Task
+from encoder.training.options import ACCURACY, INFERENCE_LABELS, RankingOptions
+from encoder.training.tasks.task import Rows, Setting, Task, held_out_batches
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from encoder.tokenizer import Tokens
     from encoder.training.architectures.model import Model
     from encoder.training.data import TokenPairs
     from encoder.training.reading import ParallelText
 
-WIDTH = 512  # of heads
+NARROW, WIDTH = 320, 512  # of heads
 CLASSES = len(INFERENCE_LABELS)
 
 
@@ -34,8 +40,7 @@ class ResponsePrediction(Task):
 
     def __init__(self, text: ParallelText, setting: Setting) -> None:
         super().__init__()
-        dim = setting.dim
-        self.head = nn.Sequential(nn.Linear(dim, dim), nn.Tanh(), nn.Linear(dim, dim))
+        self.head = _head(setting.dim, setting.dim)
 
     def loss(
         self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]
@@ -54,7 +59,7 @@ class QuickThought(Task):
     def __init__(self, text: ParallelText, setting: Setting) -> None:
         super().__init__()
         names = ("input", "successor", "predecessor")
-        self.heads = nn.ModuleDict({name: nn.Linear(setting.dim, WIDTH) for name in names})
+        self.heads = nn.ModuleDict({name: _head(setting.dim, WIDTH) for name in names})
 
     def loss(
         self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]
@@ -72,9 +77,39 @@ class Inference(Task):
 
     def __init__(self, text: ParallelText, setting: Setting) -> None:
         super().__init__()
-        self._labels = np.array([INFERENCE_LABELS.index(label) for label in text.corpus])
+        self._labels = _numbers(text)
+        self._held_out = self._labels[:0]
         wide = nn.Linear(4 * setting.dim, WIDTH)
         self.head = nn.Sequential(wide, nn.Tanh(), nn.Linear(WIDTH, CLASSES))
+        self._by_sgd = setting.options.objective.schedule == "sgd"
+
+    @classmethod
+    def begin(cls, setting: Setting) -> Inference:
+        """Make the task of the whole text, as an objective."""
+        task = cls(setting.texts[0], setting)
+        task._held_out = _numbers(setting.held_out[0])
+        return task
+
+    @torch.inference_mode()
+    def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
+        """Return the share of held-out pairs that are taken for what they are."""
+        found = [
+            self.logits(model, sides).argmax(dim=1).cpu().numpy()
+            for _, _, sides in held_out_batches(self, model, held_out)
+        ]
+        return {ACCURACY: float((np.concatenate(found) == self._held_out).mean())}
+
+    def keep(self, folder: Path) -> None:
+        """Write the head beside the encoder."""
+        save_head(folder, {name: one.detach().cpu() for name, one in self.head.named_parameters()})
+
+    def slower(self, history: Sequence[Mapping[str, Any]]) -> float:
+        """Return what is left of the rate by the schedule of Conneau et al. 2017 (sgd)."""
+        if not self._by_sgd:
+            return 1.0
+        figures = [entry[ACCURACY] for entry in history]
+        drops = sum(later < before for before, later in pairwise(figures))
+        return float(0.99 ** len(history) / 5**drops)
 
     def loss(
         self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]
@@ -91,6 +126,15 @@ class Inference(Task):
         u, v = (functional.normalize(vectors) * math.sqrt(vectors.shape[1])).chunk(2)
         found: torch.Tensor = self.head(torch.cat([u, v, (u - v).abs(), u * v], dim=1))
         return found
+
+
+def _numbers(text: ParallelText) -> NDArray[np.int64]:
+    """Return the labels of pairs as positions in ``INFERENCE_LABELS``, int64 (P,)."""
+    return np.array([INFERENCE_LABELS.index(label) for label in text.corpus])
+
+
+def _head(dim: int, width: int) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(dim, NARROW), nn.Tanh(), nn.Linear(NARROW, width), nn.Tanh())
 
 
 def in_batch(inputs: torch.Tensor, answers: torch.Tensor) -> torch.Tensor:

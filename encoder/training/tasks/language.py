@@ -8,7 +8,6 @@ et al. 2019. Axes: ``B`` sentences, ``T`` tokens of the longest, ``N`` tokens as
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
@@ -21,8 +20,8 @@ from encoder.laser.transformer import Transformer, within
 from encoder.training.architectures.network import Network, like_lengths, pad
 from encoder.training.data import join
 from encoder.training.options import TransformerOptions
-from encoder.training.tasks.task import Rows, Setting, Task
-from encoder.training.tasks.translation import EVALUATED, sequence_translation, shared_mean
+from encoder.training.tasks.task import Rows, Setting, Task, held_out_batches
+from encoder.training.tasks.translation import perplexity, shared_mean
 
 if TYPE_CHECKING:
     from encoder.tokenizer import Tokens
@@ -59,8 +58,8 @@ class LanguageModel(Task):
 
     @classmethod
     def begin(cls, setting: Setting) -> LanguageModel:
-        """Make the task."""
-        return cls(setting)
+        """Make the task; text of one language has nothing on its second side."""
+        return cls(setting, sides=1 + all(text.is_parallel for text in setting.texts))
 
     def loss(
         self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]
@@ -70,19 +69,9 @@ class LanguageModel(Task):
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
         """Return the perplexity of held-out text, of which the same tokens are asked each time."""
-        self.eval()
-        model.eval()
         generator = torch.Generator().manual_seed(self._seed)
-        total, count = 0.0, 0
-        with torch.inference_mode():
-            for pairs in held_out:
-                rows = np.arange(len(pairs.weight))
-                for some in np.array_split(rows, -(-len(rows) // EVALUATED)):
-                    sides = [side.take(some) for side in (pairs.source, pairs.target)]
-                    logits, tokens = self._guess(model, sides, generator)
-                    total += sequence_translation(logits, tokens).item() * len(tokens)
-                    count += len(tokens)
-        return {"perplexity": math.exp(total / count)}
+        batches = held_out_batches(self, model, held_out)
+        return perplexity(self._guess(model, sides, generator) for _, _, sides in batches)
 
     def _guess(
         self, model: Model, sides: list[Tokens], generator: torch.Generator | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,6 +43,12 @@ class Mixture(Task):
     def prepare(self, model: Model, pairs: Sequence[TokenPairs]) -> None:
         """Prepare the objective's task with its own pairs."""
         self.main.prepare(model, [one for one in pairs if one.name not in self.beside])
+
+    def keep(self, folder: Path) -> None:
+        """Keep what each task keeps."""
+        for task in (self.main, *self.beside.values()):
+            assert isinstance(task, Task)
+            task.keep(folder)
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
         """Return the mean loss of each task that had a batch since the last evaluation."""

@@ -1,13 +1,12 @@
 """An encoder and a decoder for each language: several of each are trained together on N-way text.
 
 Schwenk & Douze 2017, "Learning Joint Multilingual Sentence Representations with Neural Machine
-Translation", section 3. A batch takes a *path*: the mean of its M source languages' vectors, from
+Translation", section 2. A batch takes a *path*: the mean of its M source languages' vectors, from
 which each of its target languages is written. Axes: ``B`` rows of N-way text, ``D`` dimensions.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -23,8 +22,8 @@ from encoder.training.architectures.network import Network
 from encoder.training.decoder import Decoder
 from encoder.training.nway import all_pairs, join_targets, sentences_by_language
 from encoder.training.options import PathsOptions
-from encoder.training.tasks.task import Rows, Setting, Task
-from encoder.training.tasks.translation import EVALUATED, sequence_translation, shared_mean
+from encoder.training.tasks.task import Rows, Setting, Task, held_out_batches
+from encoder.training.tasks.translation import perplexity, shared_mean
 
 if TYPE_CHECKING:
     from encoder.features import Features
@@ -166,17 +165,13 @@ class Paths(Task):
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
         """Return the perplexity of the held-out rows by all paths."""
-        self.eval()
-        model.eval()
-        sentences, count = _by_language(held_out), len(held_out[0].weight)
-        total, tokens_seen = 0.0, 0
-        with torch.inference_mode():
-            for rows in np.array_split(np.arange(count), -(-count // EVALUATED)):
-                for path in self._paths.values():
-                    for logits, tokens in self._write(model, path, sentences, rows):
-                        total += sequence_translation(logits, tokens).item() * len(tokens)
-                        tokens_seen += len(tokens)
-        return {"perplexity": math.exp(total / tokens_seen)}
+        sentences = _by_language(held_out)
+        return perplexity(
+            written
+            for _, rows, _ in held_out_batches(self, model, held_out[:1])
+            for path in self._paths.values()
+            for written in self._write(model, path, sentences, rows)
+        )
 
     def _write(
         self, model: Model, path: Path, sentences: Mapping[str, Tokens], rows: Rows

@@ -76,8 +76,9 @@ def translation_ranking(
     Row ``i`` of ``target`` translates row ``i`` of ``source``; the other B - 1 rows are its
     negatives. The logits are ``scale * (cos(x_i, y_j) - margin * [i == j])``, and the loss is the
     mean of the softmax cross entropies over rows and over columns (Chidambaram et al. 2019,
-    section 2.1, with the additive margin of Yang et al. 2019, equations 3 and 4). Hard negatives
-    are further rows that a source is ranked against (Chidambaram et al. 2019, section 2.2).
+    equation 2, which has one direction, with both and the additive margin of Yang et al. 2019,
+    equations 3 and 4). Hard negatives are further rows that a source is ranked against
+    (Chidambaram et al. 2019, section 2.2).
 
     Args:
         source: float tensor of shape (B, D), unit rows.

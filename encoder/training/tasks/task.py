@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -33,7 +34,23 @@ class Setting:
     vocabulary: int
     dim: int
     texts: Sequence[ParallelText]
+    held_out: Sequence[ParallelText] = ()
     teacher: Encoder | None
+
+
+EVALUATED = 100  # pairs that are judged at once
+
+
+def held_out_batches(
+    task: Task, model: Model, held_out: Sequence[TokenPairs]
+) -> Iterator[tuple[TokenPairs, Rows, list[Tokens]]]:
+    """Yield held-out pairs some at a time, with task and model made ready to be judged."""
+    task.eval()
+    model.eval()
+    for pairs in held_out:
+        rows = np.arange(len(pairs.weight))
+        for some in np.array_split(rows, -(-len(rows) // EVALUATED)):
+            yield pairs, some, [side.take(some) for side in (pairs.source, pairs.target)]
 
 
 class Task(nn.Module):
@@ -71,8 +88,8 @@ class Task(nn.Module):
     def judged(
         cls, held_out: Sequence[ParallelText], options: TrainingOptions
     ) -> Sequence[ParallelText]:
-        """Return the pairs by which the held-out error is measured."""
-        return held_out
+        """Return the pairs by which the held-out error is measured: those of two languages."""
+        return [text for text in held_out if text.is_parallel]
 
     @classmethod
     def model(
@@ -91,6 +108,13 @@ class Task(nn.Module):
     def whole(self, encoder: Encoder) -> Encoder:
         """Return what a trained encoder is used as: itself, or a part of another."""
         return encoder
+
+    def keep(self, folder: Path) -> None:
+        """Keep what belongs to the encoder that was written into a folder, beside it."""
+
+    def slower(self, history: Sequence[Mapping[str, Any]]) -> float:
+        """Return a factor of the learning rate, by the figures of all evaluations."""
+        return 1.0
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
         """Return further measurements of a model on held-out pairs."""

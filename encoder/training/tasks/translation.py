@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
 import torch
 from torch.nn import functional
 
 from encoder.training import parallel
 from encoder.training.data import join
 from encoder.training.decoder import Decoder
-from encoder.training.options import TranslationOptions
-from encoder.training.tasks.task import Rows, Setting, Task
+from encoder.training.options import PERPLEXITY, TranslationOptions
+from encoder.training.tasks.task import Rows, Setting, Task, held_out_batches
 
 if TYPE_CHECKING:
     from encoder.tokenizer import Tokens
     from encoder.training.architectures.model import Model
     from encoder.training.data import TokenPairs
     from encoder.training.options import TrainingOptions
-
-EVALUATED = 100  # pairs that are decoded at once in an evaluation
 
 
 class Translation(Task):
@@ -68,18 +65,11 @@ class Translation(Task):
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
         """Return the perplexity of all held-out translations."""
-        self.eval()
-        model.eval()
-        total, count = 0.0, 0
-        with torch.inference_mode():
-            for pairs in held_out:
-                rows = np.arange(len(pairs.weight))
-                for some in np.array_split(rows, -(-len(rows) // EVALUATED)):
-                    sides = [side.take(some) for side in (pairs.source, pairs.target)]
-                    for logits, tokens in self._predict(model, pairs, some, sides):
-                        total += sequence_translation(logits, tokens).item() * len(tokens)
-                        count += len(tokens)
-        return {"perplexity": math.exp(total / count)}
+        return perplexity(
+            written
+            for pairs, rows, sides in held_out_batches(self, model, held_out)
+            for written in self._predict(model, pairs, rows, sides)
+        )
 
     def _predict(
         self, model: Model, pairs: TokenPairs, rows: Rows, sides: Sequence[Tokens]
@@ -101,6 +91,16 @@ class Translation(Task):
             for side, language in enumerate(languages)
             if language in self._targets
         ]
+
+
+@torch.inference_mode()
+def perplexity(predicted: Iterable[tuple[torch.Tensor, torch.Tensor]]) -> dict[str, float]:
+    """Return the perplexity of all tokens, by its name."""
+    total, count = 0.0, 0
+    for logits, tokens in predicted:
+        total += sequence_translation(logits, tokens).item() * len(tokens)
+        count += len(tokens)
+    return {PERPLEXITY: math.exp(total / count)}
 
 
 def shared_mean(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:

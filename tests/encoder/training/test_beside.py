@@ -17,7 +17,12 @@ from encoder.training.evaluation import LOG, PROGRESS, STATE
 from encoder.training.loop import Training, train
 from encoder.training.options import INFERENCE_LABELS, training_options
 from encoder.training.reading import ParallelText
-from encoder.training.reading_tasks import read_labelled, read_sentences, read_successors
+from encoder.training.reading_tasks import (
+    files_of,
+    read_labelled,
+    read_sentences,
+    read_successors,
+)
 from encoder.training.tasks import Setting, Task
 from encoder.training.tasks.beside import Inference, QuickThought, ResponsePrediction, in_batch
 from encoder.training.tasks.writing import Autoencoding, SkipThought
@@ -95,6 +100,23 @@ def test_successors_are_found(make: type) -> None:
         chances = (20 * cosines).softmax(dim=1).diagonal()
         losses.append(-chances.log().mean().item())
     assert loss == pytest.approx(sum(losses), rel=1e-4)
+
+
+def test_the_heads_are_those_of_the_paper() -> None:
+    """Two layers of 320 and 512 with tanh each; of a response, as many at last as the vector."""
+    options = training_options(dim=24)
+    setting = Setting(options=options, vocabulary=9, dim=24, texts=[], teacher=None)
+    torch.manual_seed(0)
+    heads = {"response": ResponsePrediction(plain(["x"]), setting).head}
+    heads |= dict(QuickThought(plain(["x"]), setting).heads.items())
+    assert list(heads) == ["response", "input", "successor", "predecessor"]
+    vectors = torch.randn(5, 24)
+    for name, head in heads.items():
+        first, last = (one for one in head if isinstance(one, torch.nn.Linear))
+        hidden = np.tanh(vectors.numpy() @ first.weight.T.detach().numpy() + first.bias.tolist())
+        expected = np.tanh(hidden @ last.weight.T.detach().numpy() + last.bias.tolist())
+        np.testing.assert_allclose(head(vectors).detach(), expected, atol=1e-5)
+        assert hidden.shape[1] == 320 and expected.shape[1] == (24 if name == "response" else 512)
 
 
 @pytest.mark.parametrize("make", [Autoencoding, SkipThought])
@@ -177,19 +199,19 @@ def write(path: Path, text: str) -> None:
 def test_reading_successors(tmp_path: Path) -> None:
     write(tmp_path / "a.txt.xz", "one\ntwo\nthree\n\nfour\ntwo\n")
     write(tmp_path / "b.txt", "five\nsix\n")
-    text = read_successors("response", tmp_path)
+    text = read_successors("response", files_of(tmp_path, ".txt"))
     found = list(zip(text.source, text.target, strict=True))
     assert found == [("one", "two"), ("two", "three"), ("five", "six")]
     write(tmp_path / "c" / "a.txt", "one\n\ntwo\n")
     with pytest.raises(ValueError, match="no two lines follow one another"):
-        read_successors("response", tmp_path / "c")
-    text = read_sentences("autoencoding", tmp_path)
+        read_successors("response", files_of(tmp_path / "c", ".txt"))
+    text = read_sentences("autoencoding", files_of(tmp_path, ".txt"))
     assert text.source == text.target == ["one", "two", "three", "four", "five", "six"]
     write(tmp_path / "d" / "a.txt", "\n\n")
     with pytest.raises(ValueError, match="there are no sentences"):
-        read_sentences("autoencoding", tmp_path / "d")
+        read_sentences("autoencoding", files_of(tmp_path / "d", ".txt"))
     with pytest.raises(ValueError, match=r"no \.tsv or \.tsv\.xz file"):
-        read_labelled("nli", tmp_path)
+        read_labelled("nli", files_of(tmp_path, ".tsv"))
 
 
 LABELLED = "".join(f"{label}\ta {n}\tb {n}\n" for n, label in enumerate(INFERENCE_LABELS))
@@ -198,7 +220,7 @@ LABELLED = "".join(f"{label}\ta {n}\tb {n}\n" for n, label in enumerate(INFERENC
 def test_reading_labelled_pairs(tmp_path: Path) -> None:
     write(tmp_path / "a.tsv", LABELLED)
     write(tmp_path / "b.tsv.xz", "sentence1\tsentence2\tgold_label\nc\td\tneutral\n")
-    text = read_labelled("nli", tmp_path)
+    text = read_labelled("nli", files_of(tmp_path, ".tsv"))
     assert text.corpus == [*INFERENCE_LABELS, "neutral"]
     assert (text.source[-1], text.target[-1]) == ("c", "d")
 
@@ -214,7 +236,7 @@ def test_reading_labelled_pairs(tmp_path: Path) -> None:
 def test_malformed_pairs(tmp_path: Path, content: str, message: str) -> None:
     write(tmp_path / "a.tsv", content)
     with pytest.raises(ValueError, match=message):
-        read_labelled("nli", tmp_path)
+        read_labelled("nli", files_of(tmp_path, ".tsv"))
 
 
 @pytest.fixture
@@ -223,14 +245,15 @@ def data(tmp_path: Path) -> Path:
     (tmp_path / "data").mkdir()
     write_pairs(tmp_path / "data" / "xx-yy.tsv.xz", pairs)
     write(tmp_path / "dialogues" / "a.txt", "".join(f"{a}\n{b}\n\n" for a, b in pairs[:200]))
+    write(tmp_path / "others" / "a.txt", "".join(f"{b}\n{a}\n\n" for a, b in pairs[:300]))
     lines = [f"{INFERENCE_LABELS[n % 3]}\t{a}\t{a}\n" for n, (a, _) in enumerate(pairs[:200])]
     write(tmp_path / "nli" / "a.tsv", "".join(lines))
     return tmp_path
 
 
 def beside(data: Path, *names: str) -> list[str]:
-    folders = {"nli": f"{data / 'nli'}:0.5"}
-    tasks = [f"{name}={folders.get(name, data / 'dialogues')}" for name in names]
+    folders = {"nli": f"{data / 'nli'}:0.5", "quick-thought-2": data / "others"}
+    tasks = [f"{name.removesuffix('-2')}={folders.get(name, data / 'dialogues')}" for name in names]
     return [word for task in tasks for word in ("--task", task)]
 
 
@@ -245,7 +268,12 @@ def command(data: Path, output: str, *options: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "names", [("response", "nli"), ("quick-thought", "skip-thought", "autoencoding")]
+    "names",
+    [
+        ("response", "nli"),
+        ("quick-thought", "skip-thought", "autoencoding"),
+        ("quick-thought", "quick-thought-2"),
+    ],
 )
 def test_a_mixture_goes_on_as_if_undisturbed(
     data: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]

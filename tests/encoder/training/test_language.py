@@ -1,6 +1,7 @@
 """Language models of a made-up language, and what begins with them."""
 
 import json
+import lzma
 from pathlib import Path
 
 import numpy as np
@@ -178,6 +179,37 @@ def test_another_training_begins_with_a_language_model_and_both_go_on_to_the_sam
     assert saved[0] == saved[1]
     tokenizers = [(tmp_path / n / "tokenizer.model").read_bytes() for n in ("whole", "one")]
     assert tokenizers[0] == tokenizers[1]
+
+
+@pytest.mark.parametrize("objective", ["mlm", "clm"])
+def test_text_of_one_language_is_enough(data: Path, tmp_path: Path, objective: str) -> None:
+    """As with parallel text whose other side nothing is asked of."""
+    folder = tmp_path / "text"
+    folder.mkdir()
+    lines = [f"{a}\n" for a, _ in made_up_pairs(600, seed=1)]
+    (folder / "news.xx.txt").write_text("".join(lines[:300]))
+    (folder / "xx.txt.xz").write_bytes(lzma.compress("".join(lines[200:]).encode()))
+    (folder / "yy.txt").write_text("".join(f"{b}\n" for _, b in made_up_pairs(600, seed=1)))
+    (folder / "README.txt").write_text("nothing to learn from\n")
+    command = [str(folder), *SMALL, *COMMON, "--objective", objective, "--batch-size", "600"]
+    command += ["--steps", "30", "--evaluate-every", "10"]
+    assert train_encoder([*command, "-o", str(tmp_path / "out")]) == 0
+    found = log(tmp_path / "out")
+    assert found[-1]["perplexity"] < found[0]["perplexity"]
+    assert "held_out_error" not in found[0]
+    facts = json.loads((tmp_path / "out" / "config.json").read_text())["facts"]
+    sides = [{pair[side] for pair in made_up_pairs(600, seed=1)} for side in (0, 1)]
+    sizes = {name: sum(each.values()) for name, each in facts["pairs"].items()}
+    assert sizes == {"xx": len(sides[0]) - 50, "yy": len(sides[1]) - 50}
+
+
+def test_translations_cannot_be_made_of_one_language(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "xx.txt").write_text("a\n")
+    command = [str(tmp_path), *SMALL, "--objective", "tlm", "-o", str(tmp_path / "out")]
+    assert train_encoder(command) == 2
+    assert "no parallel text there" in capsys.readouterr().err
 
 
 def test_the_first_step_is_from_the_weights_begun_with(data: Path, tmp_path: Path) -> None:

@@ -184,6 +184,18 @@ def test_translations_are_found_in_all_directions(whole: Path) -> None:
     assert log[-1]["held_out_error"] < 0.95
 
 
+def test_the_best_may_be_chosen_by_perplexity(data: Path, tmp_path: Path) -> None:
+    """As in the paper, which stops by it; the error of the search need not agree."""
+    options = ("--targets", "xx,yy,zz", "--steps", "40", "--evaluate-every", "10")
+    command = [str(data), "-o", str(tmp_path / "out"), *SMALL, *options]
+    assert train_encoder([*command, "--best-by", "perplexity"]) == 0
+    log = [json.loads(line) for line in (tmp_path / "out" / PROGRESS / LOG).open()]
+    found = [entry["perplexity"] for entry in log]
+    assert [entry["best"] for entry in log] == [
+        value == min(found[: place + 1]) for place, value in enumerate(found)
+    ]
+
+
 def test_interrupted_it_gives_the_same_bytes(data: Path, whole: Path, tmp_path: Path) -> None:
     options = ("--targets", "xx,yy,zz", "--steps", "160", "--evaluate-every", "80")
     command = [str(data), "-o", str(tmp_path / "whole"), *SMALL, *options]

@@ -110,6 +110,15 @@ def test_xsim_matrix(folder: Path, capsys: Captured) -> None:
     assert rows[3].split()[2] == f"{100 * sum(column) / 2:.2f}"
 
 
+def test_xsim_matrix_without_english(folder: Path, capsys: Captured) -> None:
+    told = record(capsys, "xsim", folder, "--lang", "de", "fr", "--matrix", "ratio")
+    assert {name: list(row) for name, row in told["rates"].items()} == {"de": ["fr"], "fr": ["de"]}
+    (folder / "en.txt").unlink()
+    assert record(capsys, "xsim", folder, "--lang", "all", "--matrix", "ratio") == told
+    assert run("xsim", folder, "--lang", "de", "--matrix", "ratio") == 2
+    assert "--matrix: de alone has nothing to search in" in capsys.readouterr().err
+
+
 def test_xsim_pp(folder: Path, capsys: Captured) -> None:
     told = record(capsys, "xsim++", folder, "--lang", "de", "fr")
     copies = hard_negatives(ENGLISH)
@@ -153,20 +162,21 @@ def test_sts(folder: Path, capsys: Captured) -> None:
     path = folder / "sts.tsv"
     rows = [(5.0, "a 1 2", "b 1 2"), (3.0, "a 1 2", "b 1 3"), (0.5, "a 4", "b 5"), (2, "6", "7 6")]
     path.write_text("".join(f"{score}\t{one}\t{two}\n" for score, one, two in rows))
-    told = record(capsys, "sts", path, path)
+    other = folder / "other.tsv"
+    other.write_text(path.read_text())
+    told = record(capsys, "sts", path, other, "--lang", "en")
     first, second = (vectors([row[side] for row in rows]) for side in (1, 2))
     angles = [
         np.arccos(min(1.0, float(a.astype(float) @ b))) for a, b in zip(first, second, strict=True)
     ]
     expected = np.corrcoef([row[0] for row in rows], [-angle for angle in angles])[0, 1]
-    assert told["files"][str(path)]["pearson"] == pytest.approx(expected, abs=1e-4)
-    assert told["mean"] == pytest.approx(expected, abs=1e-4)
-    assert run("sts", path) == 0
+    assert told["figures"][f"{path} en-en"]["value"] == pytest.approx(expected, abs=1e-4)
+    assert told["mean"]["value"] == pytest.approx(expected, abs=1e-4)
+    assert run("sts", path, "--lang", "en") == 0
     header, row, signature = capsys.readouterr().out.splitlines()
-    assert header.split() == ["pairs", "100", "r", "95%", "interval", "file"]
-    assert row.split()[:2] == ["4", f"{100 * expected:.2f}"]
-    assert row.endswith("sts.tsv")
-    assert signature.startswith("sts|sha256:")
+    assert header.split() == ["file", "pairs", "figure", "95%", "interval"]
+    assert row.split()[:4] == [str(path), "en-en", "4", f"{100 * expected:.2f}"]
+    assert signature.startswith("sts|languages:en-en|similarity:angular|sha256:")
 
 
 def test_only_english(folder: Path, capsys: Captured) -> None:

@@ -356,8 +356,8 @@ def test_word_similarity(tmp_path: Path, capsys: Captured) -> None:
     (tmp_path / "MSimLex999_German.txt").write_text(head + lines)
     write(tmp_path / "combined.tab", [("Word 1", "Word 2", "Human (mean)"), *rows])
     files = sorted(tmp_path.iterdir())
-    found = record(capsys, "words", *files)["figures"]
-    assert record(capsys, "words", tmp_path)["figures"] == found
+    found = record(capsys, "words", *files, "--lang", "de")["figures"]
+    assert record(capsys, "words", tmp_path, "--lang", "de")["figures"] == found
     u, v = (NumberEncoder().encode([row[side] for row in rows]) for side in (0, 1))
     cosines, scores = np.einsum("nd,nd->n", u, v, dtype=float), [row[2] for row in rows]
     r = np.corrcoef(cosines, scores)[0, 1]
@@ -420,5 +420,22 @@ def test_eigen(tmp_path: Path, capsys: Captured) -> None:
     found = record(capsys, "eigen", tmp_path, "--lang", "all", *options)["figures"]
     assert found["de"]["value"] == pytest.approx(0, abs=1e-6)
     assert found["fr"]["value"] > 1 and found["fr"]["units"] == 3
+    usual = record(capsys, "eigen", tmp_path, "--lang", "fr")
+    assert usual["figures"]["fr"]["units"] == 1000  # samples of 10, as in the paper
+    assert "|samples:1000|sentences:10|" in usual["signature"]
+    random = np.random.default_rng(1)
+    draws = [np.sort(random.choice(40, 10, replace=False)) for _ in range(1000)]
+    slow = []
+    for rows in draws:
+        spectra = []
+        for name in ("fr", "en"):
+            own = NumberEncoder().encode([texts[name][row] for row in rows]).astype(float)
+            edges = np.array([[1 - a @ b if a is not b else 0 for b in own] for a in own])
+            laplacian = np.diag(edges.sum(axis=1)) - edges
+            spectra.append(sorted(np.linalg.eigvals(laplacian).real))
+        slow.append(sum((a - b) ** 2 for a, b in zip(*spectra, strict=True)))
+    assert usual["figures"]["fr"]["value"] == pytest.approx(np.mean(slow))
+    told = refused(capsys, "eigen", tmp_path, "--lang", "fr", "--graph", "neighbours")
+    assert "ask for more than 11 with --sentences" in told
     told = refused(capsys, "eigen", tmp_path, "--lang", "all", "--sentences", 41)
     assert "--sentences 41" in told and "has 40" in told

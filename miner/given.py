@@ -1,0 +1,70 @@
+"""Pairs that are given, not mined: their scores against the neighbourhoods of both sentences.
+
+It is the mode ``score`` of LASER's mine_bitexts. Axes: ``P`` pairs, ``K`` neighbours of each.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from miner.arrays import Direction, Neighbours, Pairs
+from miner.margin import margin_scores
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Rows = NDArray[np.int64]
+
+NOT_THERE = -1  # of lines without a usable sentence
+
+
+def distinct_pairs(source: Rows, target: Rows) -> tuple[Rows, int]:
+    """Return the different pairs of lines, ascending, int64 (2, P), and how many lines have one.
+
+    Args:
+        source: int64 (N,), the row that stands for each line's sentence, ``NOT_THERE`` for none.
+        target: the same of the other side.
+    """
+    whole = (source != NOT_THERE) & (target != NOT_THERE)
+    width = int(target.max(initial=0)) + 1
+    found = np.unique(source[whole] * width + target[whole])
+    return np.stack([found // width, found % width]), int(whole.sum())
+
+
+def given_pairs(
+    source: Rows,
+    target: Rows,
+    cosine: NDArray[np.float32],
+    forward: Neighbours,
+    backward: Neighbours,
+    *,
+    margin: str = "ratio",
+) -> Pairs:
+    """Score pairs, in their order.
+
+    ``rank`` and ``direction`` say where the neighbours have them, and are 0 where these do not.
+    Rows are int64 (P,), cosines float32 (P,); ``forward`` are the neighbours of the sources,
+    (P, K), and ``backward`` those of the targets.
+    """
+    own, other = forward.means(), backward.means()
+    rank = np.zeros(len(source), dtype=np.int32)
+    direction = np.zeros(len(source), dtype=np.int8)
+    for lists, partner, bit in (
+        (backward, source, Direction.BACKWARD),
+        (forward, target, Direction.FORWARD),  # last: its ranks count
+    ):
+        pair, place = np.nonzero(lists.ids == partner[:, None])
+        rank[pair] = place + 1
+        direction[pair] |= bit
+    return Pairs(
+        source=source,
+        target=target,
+        score=margin_scores(cosine, own, other, margin=margin),
+        cosine=cosine,
+        source_mean=own,
+        target_mean=other,
+        rank=rank,
+        direction=direction,
+    )

@@ -1,0 +1,134 @@
+"""adit rate: lines of a parallel corpus scored against the neighbourhoods in both sides."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipelines.cli.main import adit
+from pipelines.stages.summary import read_summary
+from tests.miner.test_given import slow_score
+from tests.pipelines.worlds import read_jsonl, write_lines
+
+COUNT, DIM = 90, 16
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    """Repeated sentences, a repeated pair, a blank line, and a sentence without a vector."""
+    random = np.random.default_rng(1)
+    texts = [[f"{side} {row}" for row in range(COUNT)] for side in ("one", "other")]
+    x = random.standard_normal((COUNT, DIM)).astype(np.float32)
+    y = x + random.standard_normal((COUNT, DIM)).astype(np.float32)
+    x, y = x + 1, y + 1
+    for side, lines, vectors in ((0, (7, 20, 41), x), (1, (7, 33), y)):
+        for row in lines:  # 7 repeats the pair of line 2
+            texts[side][row], vectors[row] = texts[side][2], vectors[2]
+    texts[0][50], texts[1][51] = " ", ""
+    y[60] = 0
+    for name, lines, vectors in (("src", texts[0], x), ("tgt", texts[1], y)):
+        write_lines(tmp_path / f"{name}.txt", lines)
+        np.save(tmp_path / f"{name}.npy", vectors)
+    return tmp_path
+
+
+def rated(folder: Path, name: str, *options: str) -> Path:
+    output = folder / name
+    vectors = [f"--{side}-embeddings={folder / side}.npy" for side in ("src", "tgt")]
+    corpora = [str(folder / f"{side}.txt") for side in ("src", "tgt")]
+    assert adit(["rate", *corpora, *vectors, "-q", "-o", str(output), *options]) == 0
+    return output
+
+
+def slowly_rated(folder: Path, margin: str, k: int) -> dict[tuple[int, int], float]:
+    """The score of each pair, by the first rows of both sentences."""
+    firsts, kept, units = [], [], []
+    for side in ("src", "tgt"):
+        lines = (folder / f"{side}.txt").read_text().split("\n")[:-1]
+        vectors = np.load(folder / f"{side}.npy").astype(float)
+        good = [row for row in range(COUNT) if lines[row].strip() and vectors[row].any()]
+        firsts.append({row: lines.index(lines[row]) for row in good})
+        kept.append(sorted(set(firsts[-1].values())))
+        units.append(vectors[kept[-1]])
+    found = {}
+    for row in range(COUNT):
+        if all(row in first for first in firsts):
+            pair = firsts[0][row], firsts[1][row]
+            places = [rows.index(one) for rows, one in zip(kept, pair, strict=True)]
+            found[pair] = slow_score(*units, *places, k, margin)
+    return found
+
+
+@pytest.mark.parametrize(("margin", "k"), [("ratio", 4), ("distance", 1), ("csls", 200)])
+def test_each_different_pair_has_its_score(corpus: Path, margin: str, k: int) -> None:
+    output = rated(corpus, "out.jsonl", "--score", "margin", "--margin", margin, "-k", str(k))
+    pairs = read_jsonl(output)
+    expected = slowly_rated(corpus, margin, k)
+    assert len(pairs) == len(expected) == COUNT - 4
+    found = {(pair["source_row"], pair["target_row"]): pair["score"] for pair in pairs}
+    assert found == pytest.approx(expected, abs=1e-5)
+    assert list(found.values()) == sorted(found.values(), reverse=True)
+    (repeated,) = [pair for pair in pairs if (pair["source_row"], pair["target_row"]) == (2, 2)]
+    assert repeated["source_duplicates"] == ["8", "21", "42"]  # ids are numbers of lines
+
+
+def test_the_same_bytes_whatever_the_shards_and_engines(corpus: Path) -> None:
+    options = ("--score", "margin", "--threshold", "1.1")
+    once = rated(corpus, "once.jsonl", *options).read_bytes()
+    assert 10 < once.count(b"\n") < COUNT - 4
+    for name, more in (("shards", ["--shards", "4"]), ("workers", ["--workers", "2"])):
+        assert rated(corpus, f"{name}.jsonl", *options, *more).read_bytes() == once
+
+
+def test_what_became_of_the_lines(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    work = corpus / "work"
+    rated(corpus, "out.tsv", "--score", "margin", "--work-dir", str(work))
+    summary = read_summary(work)
+    assert summary["lines"] == {"read": COUNT, "unusable": 3, "repeated": 1}
+    assert summary["candidates"] == summary["pairs"] == COUNT - 4
+    assert adit(["why", str(work), "1", "2"]) == 0
+    assert "not rated: no line has both" in capsys.readouterr().out
+    # Another margin searches nothing again.
+    seals = {path: path.stat().st_mtime_ns for path in (work / "tiles").rglob("seal.json")}
+    rated(corpus, "out.tsv", *("--score", "margin", "--margin", "csls", "--work-dir", str(work)))
+    assert seals == {path: path.stat().st_mtime_ns for path in seals} and seals
+
+
+def test_corpora_of_different_lengths_are_refused(
+    corpus: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = (corpus / "tgt.txt").read_text().split("\n")[:-1]
+    write_lines(corpus / "tgt.txt", lines[:-1])
+    np.save(corpus / "tgt.npy", np.load(corpus / "tgt.npy")[:-1])
+    arguments = [str(corpus / "src.txt"), str(corpus / "tgt.txt"), "-o", str(corpus / "out.tsv")]
+    assert adit(["rate", *arguments]) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert f"src.txt has {COUNT} lines and " in error and f"tgt.txt {COUNT - 1};" in error
+    assert not (corpus / "out.tsv").exists()
+
+
+def test_words_filters_and_probabilities(tmp_path: Path, sample_sentences: list[str]) -> None:
+    """Copies stand for translations here: of a third, the target is another sentence."""
+    sentences = list(dict.fromkeys(sample_sentences))[:600]
+    wrong = range(0, len(sentences), 3)
+    targets = [f"Well, {sentence}" for sentence in sentences]
+    turned = [targets[row] for row in wrong]
+    for row, other in zip(wrong, turned[1:] + turned[:1], strict=True):
+        targets[row] = other
+    write_lines(tmp_path / "a.en", sentences)
+    write_lines(tmp_path / "b.en", targets)
+    output = tmp_path / "out.jsonl"
+    arguments = ["rate", str(tmp_path / "a.en"), str(tmp_path / "b.en"), "-q", "-o", str(output)]
+    languages = ["--src-lang", "en", "--tgt-lang", "en"]
+    assert adit([*arguments, *languages, "--fdr", "0.05", "--filters", "numbers"]) == 0
+    pairs = read_jsonl(output)
+    rejected = (tmp_path / "out.rejected.jsonl").read_text().splitlines()
+    kept = [pair["source_row"] for pair in pairs]
+    right = set(range(len(sentences))) - set(wrong)
+    assert len(set(kept) & right) > 0.9 * len(right) - len(rejected)
+    assert len(set(kept) - right) <= 0.1 * len(kept)
+    assert all(json.loads(line)["reason"] == "numbers" for line in rejected)
+    assert all(0 <= pair["probability"] <= 1 and "coverage" in pair for pair in pairs)
