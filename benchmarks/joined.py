@@ -9,6 +9,7 @@ beside `use`, and with the default weights and means of the corpora themselves.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -39,7 +40,7 @@ class OwnMeans(JoinedEncoder):
         return JoinedEncoder(parts)._embed(sentences, normalize=normalize)
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--weights", type=float, nargs="+", default=[0.35, 0.5, 0.7, 1.0])
@@ -49,6 +50,7 @@ def main() -> None:
     joined = load_encoder("mini+use")
     assert isinstance(joined, JoinedEncoder)
     show("own means", args.folder, OwnMeans(joined.parts))
+    return 0
 
 
 def show(name: str, folder: Path, encoder: Encoder) -> None:
@@ -66,4 +68,4 @@ def show(name: str, folder: Path, encoder: Encoder) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
