@@ -24,7 +24,6 @@ from eval.data.bucc import BuccSplit, load_bucc
 from eval.data.sentences import Sentences
 from eval.data.textfiles import read_lines
 from eval.tasks.mined_splits import mine_split, tune_and_test
-from miner.mining import mine
 
 SHARED, MORE_ENGLISH, DRAWS = 0.15, 4000, 4
 
@@ -53,9 +52,9 @@ def draw(folder: Path, language: str, english: list[str], seed: int) -> BuccSpli
     )
 
 
-def f1(encoder: Encoder, corpora: list[BuccSplit], *, align: bool) -> float:
+def f1(encoder: Encoder, corpora: list[BuccSplit], *, judged: bool) -> float:
     """Return the mean F1, each at the threshold of the corpus before."""
-    mined = [mine_split(data, encoder=encoder, mine=mine, align=align) for data in corpora]
+    mined = [mine_split(data, encoder=encoder, judged=judged) for data in corpora]
     results = [tune_and_test(mined[place - 1], mined[place])[1] for place in range(len(mined))]
     return float(np.mean([result.score.f1 for result in results]))
 
@@ -70,14 +69,14 @@ def main() -> int:
     args = parser.parse_args()
     languages = args.languages.split(",")
     english = load_bucc(args.bucc, "de-en", "training").target.texts
-    print("| language | encoder | error | F1, margin | F1, words |")
+    print("| language | encoder | error | F1, margin | F1, judged |")
     print("| --- | --- | ---: | ---: | ---: |")
     for spec in args.encoders:
         encoder, rows = Remembering(load_encoder(spec, precision="auto")), []
         errors = ntrex_errors(encoder, args.ntrex, languages)
         for language in languages:
             corpora = [draw(args.ntrex, language, english, seed) for seed in range(DRAWS)]
-            scores = [f1(encoder, corpora, align=align) for align in (False, True)]
+            scores = [f1(encoder, corpora, judged=judged) for judged in (False, True)]
             rows.append(100 * np.array([errors[language], *scores]))
             print(_row(language, spec, rows[-1]), flush=True)
         print(_row("mean", spec, np.mean(rows, axis=0)), flush=True)

@@ -131,4 +131,4 @@ def test_words_filters_and_probabilities(tmp_path: Path, sample_sentences: list[
     assert len(set(kept) & right) > 0.9 * len(right) - len(rejected)
     assert len(set(kept) - right) <= 0.1 * len(kept)
     assert all(json.loads(line)["reason"] == "numbers" for line in rejected)
-    assert all(0 <= pair["probability"] <= 1 and "coverage" in pair for pair in pairs)
+    assert all(0 <= pair["probability"] <= 1 and "margin" in pair for pair in pairs)
