@@ -100,7 +100,7 @@ def test_a_run_that_failed_while_it_aligned_goes_on(
         def full(*_: object, **__: object) -> None:
             raise OSError(28, "No space left on device", "ranges")
 
-        patched.setattr(align, "merge_in_ranges", full)
+        patched.setattr(align, "write_sorted", full)
         assert mine_corpus([*aligned, str(tmp_path / "again.tsv")]) == 2
     assert not (tmp_path / "again.tsv").exists()
     assert mine_corpus([*aligned, str(tmp_path / "again.tsv")]) == 0
