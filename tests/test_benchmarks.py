@@ -53,6 +53,13 @@ def test_given_vectors(run: Run, tmp_path: Path) -> None:
     assert re.search(r"mean( +[\d.]+){3}\n", run("given_vectors.py", tmp_path, BUNDLED))
 
 
+def test_rate(run: Run, tmp_path: Path) -> None:
+    for language, words in (("de", "Satz eins zwei"), ("en", "sentence one two")):
+        lines = [f"{words} {number}" for number in range(300)]
+        (tmp_path / f"{language}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert re.search(r"20% any( +[\d.]+){8}\n", run("rate.py", tmp_path, "de", "--share", 0.2))
+
+
 def test_scores(run: Run, tmp_path: Path) -> None:
     for language, words in (("de", "Satz eins zwei"), ("en", "sentence one two")):
         lines = [f"{words} {number}" for number in range(300)]

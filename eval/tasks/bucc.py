@@ -58,9 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("-k", type=positive, default=4, metavar="K", help="neighbourhood size (default: 4)")
     add("--margin", choices=MARGINS, default="ratio", help="margin function (default: ratio)")
     add("--retrieval", choices=RETRIEVALS, default="max", help="selection (default: max)")
-    score = parser.add_mutually_exclusive_group().add_argument
-    score("--score", choices=SCORES, help="as of adit mine (default: margin)")
-    score("--align", action="store_const", const=WORDS, dest="score", help="same as --score words")
+    add("--score", choices=SCORES, help="as of adit mine (default: margin)")
+    add("--align", action="store_const", const=WORDS, dest="score", help="same as --score words")
     add(
         "--output-dir",
         type=Path,

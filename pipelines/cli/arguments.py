@@ -190,8 +190,7 @@ def _add_vector_options(parser: argparse.ArgumentParser) -> None:
 
 def _add_mining_options(parser: argparse.ArgumentParser, *, given: bool = False) -> None:
     """Add what decides the pairs; those that are ``given`` are not retrieved."""
-    group = parser.add_argument_group("mining")
-    add, score = group.add_argument, group.add_mutually_exclusive_group().add_argument
+    add = parser.add_argument_group("mining").add_argument
     default = MiningOptions
     add("-k", type=int, default=default.k, metavar="K", help=f"neighbours (default: {default.k})")
     add(
@@ -215,16 +214,14 @@ def _add_mining_options(parser: argparse.ArgumentParser, *, given: bool = False)
         metavar="T",
         help="keep pairs that score above T (default: by their probability)",
     )
-    score(
+    add(
         "--score",
         choices=SCORES,
         help="words: the judge's log likelihood ratio, from words, numbers, marks and neighbours; "
         "margin: the margin alone, as in LASER (default: words where both languages have vectors "
         "of words)",
     )
-    score(
-        "--align", action="store_const", const="words", dest="score", help="same as --score words"
-    )
+    add("--align", action="store_const", const="words", dest="score", help="same as --score words")
     add(
         "--fdr",
         type=float,

@@ -104,15 +104,6 @@ def test_what_cannot_be_meant_is_refused(tmp_path: Path, options: str, message: 
         _recipe(args)
 
 
-def test_both_spellings_of_a_score_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    for command in (["mine", "a", "b", "-o", "c"], ["evaluate", "bucc", "x"]):
-        module, _, function = COMMANDS[command[0]][1].partition(":")
-        with pytest.raises(SystemExit):
-            main = getattr(import_module(module), function)
-            main([*command[1:], "--score", "margin", "--align"], command[0])
-        assert "--align: not allowed with argument --score" in capsys.readouterr().err
-
-
 def test_a_task_of_two_languages_has_two_streams(tmp_path: Path) -> None:
     write_pairs(tmp_path / "xx-yy.tsv.xz", [("a", "b")])
     given = ["--task", "quick-thought=one:2", "--task", "mlm=one", "--task", "quick-thought=two"]

@@ -60,7 +60,7 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*args: object, **kwargs: object) -> None:
         raise AssertionError("the work began")
 
-    monkeypatch.setattr(encoder.training.recipe, "read_parallel_text", refuse)
+    monkeypatch.setattr(encoder.training.recipe, "read_text", refuse)
 
 
 def run(*arguments: object) -> int:
@@ -201,8 +201,8 @@ BAD_OPTIONS = [
     ("--corpus-weight a=nan", "argument --corpus-weight: expected NAME=W"),
     ("--corpus-weight a", "argument --corpus-weight: expected NAME=W"),
     ("--corpus-weight =1", "argument --corpus-weight: expected NAME=W"),
-    ("--pairs xx-yy,aa-bb", "DATA: no parallel text of 'aa-bb'; there are xx-yy, zz-yy"),
-    ("--pairs=", "DATA: no parallel text of ''; there are xx-yy, zz-yy"),
+    ("--pairs xx-yy,aa-bb", "DATA: no text of 'aa-bb'; there are xx-yy, zz-yy"),
+    ("--pairs=", "DATA: no text of ''; there are xx-yy, zz-yy"),
 ]
 
 
