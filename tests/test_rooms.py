@@ -22,7 +22,10 @@ COMPILED = {"miner.compiling", "miner.knn.core.vnni", "miner.knn.core.vnni_block
 ALSO = {"encoder": {"miner.threads", *COMPILED}}
 NO_PACKAGE = {"tests", "benchmarks"}
 # Of eval: each part imports from those before it only.
-EVAL_FLOORS = ({"metrics"}, {"data", "output"}, {"runs", "tasks", "scoring"}, {"report"}, {"cli"})
+EVAL_FLOORS = (
+    *({"metrics"}, {"data", "output"}, {"judge"}),
+    *({"runs", "tasks", "scoring"}, {"report"}, {"cli"}),
+)
 HEAVY = ("torch", "apache_beam", "faiss", "numba", "pyarrow", "numpy")
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 SCRIPTS: dict[str, str] = PYPROJECT["project"]["scripts"]
