@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -79,12 +80,43 @@ def write_languages(folder: Path, languages: dict[str, dict[str, object]]) -> No
     replace_files(folder, {CONFIG: (text + "\n").encode()})
 
 
-def ntrex_errors(encoder: Encoder, folder: Path) -> dict[str, float]:
-    """Return the error of margin search from each language into English."""
+class Remembering:
+    """An encoder that encodes each text of a language once."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.name, self.dim, self.precision = encoder.name, encoder.dim, encoder.precision
+        self._encoder = encoder
+        self._known: dict[str, np.ndarray] = {}
+        self._others: dict[str | None, Remembering] = {}
+
+    def for_language(self, language: str | None) -> Remembering:
+        """Return the same for a language."""
+        if language not in self._others:
+            self._others[language] = Remembering(self._encoder.for_language(language))
+        return self._others[language]
+
+    def for_languages(self, languages: Sequence[str | None]) -> Remembering:
+        """Return the same for what serves the languages."""
+        own = self._encoder.for_languages(languages)
+        return self if own.name == self.name else Remembering(own)
+
+    def encode(self, sentences: Sequence[str], *, normalize: bool = True) -> np.ndarray:
+        """Encode: unit rows."""
+        new = [text for text in dict.fromkeys(sentences) if text not in self._known]
+        if new:
+            self._known.update(zip(new, self._encoder.encode(new), strict=True))
+        return np.stack([self._known[text] for text in sentences])
+
+
+def ntrex_errors(
+    encoder: Encoder, folder: Path, languages: Collection[str] = ()
+) -> dict[str, float]:
+    """Return the error of margin search into English from some languages, or else from each."""
     files = aligned_files(folder)
     english = encoder.for_language("en").encode(read_lines(files.pop("en")))
     errors = {}
-    for language, path in files.items():
+    for language in languages or files:
+        path = files[language]
         forward, backward = nearest(
             encoder.for_language(language).encode(read_lines(path)), english
         )

@@ -3,8 +3,8 @@
     python benchmarks/results.py {compare,full} DIR
 
 DIR holds the folders of the suites (``adit evaluate compare --help``) and bleualign. The first page
-compares the bundled encoder with another; the second has all figures of the bundled one about
-mining and search.
+compares the bundled encoder with the joined one; the second has all figures about mining and
+search.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from pipelines.cli.main import adit
 
 DOCS = Path(__file__).parents[1] / "docs"
 FIGURE = "results.svg"
-ENCODERS = ("mini", "encoders/wide")
+ENCODERS = ("mini", "mini+use")
 
 INTRODUCTION = """# Results
 
-How good the bundled encoder, `{first}`, is on public sets, beside `{second}`, which was
-trained on all its languages at once. To compare encoders of your own:
+How good the bundled encoder, `{first}`, is on public sets, beside `{second}`, to which
+[the extra `use`](encoders.md#joined-encoders) joins a pretrained network. To compare encoders of
+your own:
 
     {command}
 
 Data and protocols: [judging an encoder](evaluation.md). More of mining and search: [results in
-full](results-full.md); of what else vectors know: the cards of [`{first}`]({own}) and
-[`{second}`]({card}).
+full](results-full.md); of what else vectors know: the card of [`{first}`]({own}).
 This page is made by `python benchmarks/results.py compare DIR`.
 
 ![Means of the suites with their 95 % intervals](results.svg)
@@ -80,6 +80,16 @@ SECTIONS = (
         "bucc bucc-style --score words --tune sample --test training",
     ),
     (
+        "Mining with the joined encoder",
+        "The same two with `mini+use`.",
+        "bucc bucc-style --encoder mini+use",
+    ),
+    (
+        "Mining with the joined encoder, and words",
+        "Czech is not among the languages of `use`.",
+        "bucc bucc-style --encoder mini+use --score words --tune sample --test training",
+    ),
+    (
         "Thresholds without gold",
         "Pairs kept as `adit mine` keeps them, for a wanted share of wrong pairs and those likely "
         "right, on the `training` splits; `true FDR`, `recall` and F1 are what gold says, "
@@ -106,6 +116,11 @@ SECTIONS = (
         "Monotone alignment ([documents](documents.md)) on the development part of Bleualign's "
         "data, on which its constants were chosen.",
         "align bleualign",
+    ),
+    (
+        "Alignment with the joined encoder",
+        "The same with `mini+use`.",
+        "align bleualign --encoder mini+use",
     ),
     (
         "Similarity search: Tatoeba",
@@ -180,7 +195,6 @@ def compared(directory: Path) -> str:
             first=first,
             second=second,
             own="../encoder/assets/mini/README.md",
-            card=f"../{second}/README.md",
             command=f"adit {shlex.join([*words, '--data', 'DIR'])}",
         )
     ]

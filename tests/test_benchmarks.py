@@ -1,6 +1,7 @@
 """The benchmarks run, on next to nothing; what they measure is for people to look at."""
 
 import gzip
+import importlib
 import json
 import lzma
 import os
@@ -20,6 +21,7 @@ import pytest
 
 from encoder import BUNDLED, load_encoder
 from encoder.monolingual.vec import WordVectors, write_vec
+from encoder.use.glossary import load_glossary
 from tests.encoder.training.language import made_up_triples, write_pairs
 
 ROOT = Path(__file__).parents[1]
@@ -81,7 +83,8 @@ def test_pipeline(run: Run, tmp_path: Path) -> None:
             file.write(f"{number} {drawn}\t{drawn} {number}\tmade-up\n")
     out = run("pipeline.py", tmp_path, "--rows", 100)
     assert "source: 100 sentences read" in out
-    assert re.search(r"100 x 100 sentences, \d+ pairs: [\d.]+ s and [\d.]+ GiB", out)
+    assert re.search(r"mini: \d+ pairs in [\d.]+ s and [\d.]+ GiB", out)
+    assert "100 x 100 sentences" in out
 
 
 def test_stages(run: Run, tmp_path: Path) -> None:
@@ -401,3 +404,63 @@ def test_new_language(run: Run, tmp_path: Path) -> None:
     sizes = ("--dim", 8, "--vocabulary-size", 90)
     printed = run("new_language.py", "paths", tmp_path, tmp_path / "out", *given, *sizes)
     assert re.findall(r"^[12]:[1N]", printed, re.MULTILINE) == ["1:1", "1:N", "2:1"]
+
+
+CZECH = "dům house,pes dog,kočka cat,voda water,strom tree,město city,hlava head,ruka hand,den day"
+
+
+def test_a_glossary_is_trained_and_goes_on_after_a_kill(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    words = [pair.split() for pair in CZECH.split(",")]
+    lines = [f"Tady je {a} a {b}.\tHere is a {c} and a {d}." for a, c in words for b, d in words]
+    with lzma.open(tmp_path / "cs-en.tsv.xz", "wt", encoding="utf-8") as file:
+        file.writelines(f"{line}\tmade-up\n" for line in lines)
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    script = importlib.import_module("glossary")
+    monkeypatch.setattr(script, "BATCH", 16)
+    monkeypatch.setattr(script, "AT_ONCE", 1)
+
+    def train(name: str, steps: int = 3) -> bytes:
+        command = [str(tmp_path / name), "--train", str(tmp_path), "--steps", str(steps)]
+        monkeypatch.setattr(sys, "argv", ["glossary.py", *command])
+        script.main()
+        return (tmp_path / name / "weights.safetensors").read_bytes()
+
+    def killed(state: tuple[int, object, object], path: Path) -> None:
+        saved(state, path)
+        raise KeyboardInterrupt
+
+    whole, saved = train("whole"), script.torch.save
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(script.torch, "save", killed)
+        train("killed")
+    assert train("killed") == whole
+    assert train("untrained", steps=0) != whole
+    found = load_glossary(tmp_path / "whole")
+    assert {"house", "dog"} <= set(found.english)
+
+
+def test_comparable_corpora_of_ntrex(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sample = ROOT / "eval" / "assets" / "sample" / "de-en"
+    (tmp_path / "ntrex").mkdir()
+    (tmp_path / "bucc" / "de-en").mkdir(parents=True)
+    for end in ("de", "en", "gold"):
+        text = (sample / f"de-en.training.{end}").read_text(encoding="utf-8")
+        (tmp_path / "bucc" / "de-en" / f"de-en.training.{end}").write_text(text, "utf-8")
+        rows = [line.partition("\t")[2] for line in text.splitlines()]
+        (tmp_path / "ntrex" / f"{end}.txt").write_text("\n".join(rows[:60]) + "\n", "utf-8")
+    (tmp_path / "ntrex" / "gold.txt").unlink()
+    printed = run("ntrex_corpora.py", tmp_path / "ntrex", tmp_path / "bucc", "--languages", "de")
+    assert re.search(r"\| mean \| mini\+use( \| [\d.]+){3} \|\n", printed)
+
+
+def test_joined(run: Run, tmp_path: Path) -> None:
+    sample = ROOT / "eval" / "assets" / "sample" / "de-en"
+    (tmp_path / "de-en").mkdir()
+    for path in sample.glob("de-en.training.*"):
+        (tmp_path / "de-en" / path.name).write_bytes(path.read_bytes())
+    printed = run("joined.py", tmp_path, "--weights", 1)
+    assert re.search(r"1 mini: by margin [\d.]+, judged [\d.]+\nown means: by margin", printed)

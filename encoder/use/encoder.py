@@ -5,17 +5,25 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from encoder import USE
+from encoder import USE, Encoder
 from encoder.base import MIN_COSINE, BaseEncoder
+from encoder.coverage import individual
 from encoder.rows import normalize_rows
 from encoder.sample import SAMPLE
 from encoder.tokenizer import Tokens
 from encoder.use.compiled import FEATURES
-from encoder.use.network import DIM, Network, Pieces
+from encoder.use.glossary import (
+    KNOWN_BYTES,
+    GlossaryWords,
+    added_languages,
+    bundled,
+    load_glossary,
+)
+from encoder.use.network import DIM, KEPT_BYTES, Network, Pieces
 from encoder.use.weights import digest, load_tokenizer, load_weights
 from miner.knn.core.vnni_blocks import AVAILABLE
 from miner.threads import ahead, blocks, in_threads
@@ -24,7 +32,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from encoder import Precision
-    from encoder.use.weights import PieceTokenizer
 
     Matrix = NDArray[np.float32]
 
@@ -63,14 +70,24 @@ def _in_precision(precision: Precision) -> UseEncoder:
     )
 
 
+class PieceMaker(Protocol):
+    """Cuts sentences into pieces."""
+
+    def encode(self, sentences: Sequence[str]) -> Tokens:
+        """Tokenise sentences."""
+        ...
+
+
 class UseEncoder(BaseEncoder):
     """Encodes sentences with the network; satisfies ``encoder.Encoder``."""
+
+    kept_bytes = KEPT_BYTES  # of pieces it has met
 
     def __init__(
         self,
         *,
         name: str,
-        tokenizer: PieceTokenizer,
+        tokenizer: PieceMaker,
         rows: Callable[[NDArray[np.int64]], Matrix],
         network: Network,
         precision: Precision,
@@ -81,19 +98,34 @@ class UseEncoder(BaseEncoder):
         self.precision = precision
         self._tokenizer = tokenizer
         self._network = network
+        self._rows = rows
+        self._readers: dict[str, UseEncoder] = {}  # by the name of the bundled encoder's part
         self._prepared = PreparedPieces(rows, network, precision)
         self._lock = threading.Lock()
+
+    def for_language(self, language: str | None) -> UseEncoder:
+        """Return the encoder for a language: itself, unless that is read by a glossary."""
+        if individual(language or "") not in added_languages():
+            return self
+        own = bundled(language or "")
+        if own.name not in self._readers:
+            self._readers[own.name] = ReadingEncoder(own, self._network, self.precision)
+        return self._readers[own.name]
 
     def _embed(self, sentences: Sequence[str], *, normalize: bool) -> Matrix:
         vectors = np.empty((len(sentences), DIM), dtype=np.float32)
         starts = range(0, len(sentences), CHUNK_SENTENCES)
         chunks = (sentences[start : start + CHUNK_SENTENCES] for start in starts)
         with self._lock:
+            self._begin()
             for start, tokens in zip(starts, ahead(self._tokenizer.encode, chunks), strict=True):
                 vectors[start : start + len(tokens)] = self._chunk(tokens)
         if normalize:
             normalize_rows(vectors)
         return vectors
+
+    def _begin(self) -> None:
+        """Get ready for a call."""
 
     def _chunk(self, tokens: Tokens) -> Matrix:
         pieces, slots = self._prepared.find(tokens.ids)
@@ -106,6 +138,32 @@ class UseEncoder(BaseEncoder):
 
         in_threads(add, _batches(tokens.offsets))
         return self._network.vectors(sums, np.diff(tokens.offsets))
+
+
+class ReadingEncoder(UseEncoder):
+    """Encodes sentences of languages that the network reads by a glossary."""
+
+    kept_bytes = KEPT_BYTES + KNOWN_BYTES
+
+    def __init__(self, language: Encoder, network: Network, precision: Precision) -> None:
+        """With the bundled encoder for these languages."""
+        glossary = load_glossary()
+        words = GlossaryWords(glossary, language)
+        parts = "+".join((digest(), glossary.digest, language.name.rpartition("@")[2]))
+        super().__init__(
+            name=f"{USE}@{parts}-{precision}",
+            tokenizer=words,
+            rows=words.rows,
+            network=network,
+            precision=precision,
+        )
+        self._words = words
+
+    def _begin(self) -> None:
+        """Forget the words where they are too many."""
+        if self._words.full:
+            self._words.forget()
+            self._prepared = PreparedPieces(self._rows, self._network, self.precision)
 
 
 class PreparedPieces:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from encoder import USE_MODULE
-from encoder.tokenizer import Tokens
+from encoder.tokenizer import SPACE, Tokens
 from miner.threads import thread_count
 
 if TYPE_CHECKING:
@@ -102,6 +102,17 @@ class PieceTokenizer:
             elif UNKNOWN in ids or not ids:
                 found[place] = self._with_unknown(sentence, ids)
         return Tokens.of([BEGIN, *ids, END] for ids in found)
+
+    def piece(self, text: str) -> int:
+        """Return the piece of a word after a space; UNKNOWN, which is 0, if there is none."""
+        return int(self._processor.piece_to_id(SPACE + text))
+
+    def inside(self, text: str) -> list[int]:
+        """Return the pieces of what stands between words: a sign has none of the space before."""
+        number = int(self._processor.piece_to_id(text))
+        if number != UNKNOWN and not text[0].isdigit():
+            return [number]
+        return self.encode([text]).ids[1:-1].tolist()
 
     def _with_unknown(self, sentence: str, ids: Sequence[int]) -> list[int]:
         """Return the pieces with one UNKNOWN for each character of no piece."""

@@ -15,7 +15,6 @@ from encoder import Encoder
 from encoder.bag import BagEncoder
 from encoder.joined import parts_of
 from encoder.use.encoder import UseEncoder
-from encoder.use.network import KEPT_BYTES
 from encoder.words import WordEncoder
 from miner.knn.core.rescore import unit_rows
 from miner.knn.cost_model import Problem, rows_per_shard, tile_bytes
@@ -231,5 +230,5 @@ def known_bytes(run: RunContext) -> int:
     parts = [part for each in encoders for part in parts_of(each)]
     bags = [part for part in parts if isinstance(part, BagEncoder)]
     bags += [each.namer for each in bags if each.namer is not None]
-    networks = {id(part) for part in parts if isinstance(part, UseEncoder)}
-    return KNOWN_BYTES * len(set(map(id, bags))) + KEPT_BYTES * len(networks)
+    networks = {id(part): part.kept_bytes for part in parts if isinstance(part, UseEncoder)}
+    return KNOWN_BYTES * len(set(map(id, bags))) + sum(networks.values())
