@@ -75,8 +75,9 @@ SECTIONS = (
     ),
     (
         "Mining with words",
-        "The same with pairs scored by how well their words match, too (`--score words`), "
-        "and the other way round: thresholds are chosen on the small `sample` splits.",
+        "The same with pairs scored by the judge (`--score words`), and the other way round: "
+        "thresholds are chosen on the small `sample` splits, which the judge learned from. "
+        "`F1 at .5` is that of pairs more likely right than wrong: nothing is chosen.",
         "bucc bucc-style --score words --tune sample --test training",
     ),
     (

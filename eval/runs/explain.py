@@ -35,8 +35,9 @@ class Explanation:
 
     ``sources`` are what the target has for neighbours, ``targets`` what the source has, nearest
     first; means are those of these lists. ``cosine`` and ``margin`` are None where neither sentence
-    is in the other's list: such a pair is never scored. ``aligned`` has what the aligned score was
-    made of, by name, where there is one.
+    is in the other's list: such a pair is never scored. ``judged`` is what the judge
+    says of the pair, and ``reasons`` how much each feature raised or lowered its score; None and
+    empty where it was not asked.
     """
 
     source: int

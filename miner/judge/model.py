@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     FloatArray = NDArray[np.float64]
 
-BUNDLED = Path(__file__).parent / "assets" / "judge.safetensors"
+BUNDLED = Path(__file__).parents[1] / "assets" / "judge.safetensors"
 LEAF = 1 << 16
 THREAD_PAIRS = 4096
 

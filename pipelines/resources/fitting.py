@@ -45,7 +45,7 @@ CHOSEN_BYTES, CHOSEN_LIST_BYTES = 240, 106
 LINE_BYTES = 96
 # A batch of records as Python's objects and as Arrow's, of vectors being made, or of output.
 BATCH_BYTES = 128 << 20
-# The vectors of the words of as many pairs as are aligned at a time (miner.word_match.TEXTS).
+# The vectors of the words of as many pairs as are judged at a time (miner.judge.features.TEXTS).
 WORDS_BYTES = 128 << 20
 # What a bag keeps of the words it has met (encoder.known_words).
 KNOWN_BYTES = 144 << 20

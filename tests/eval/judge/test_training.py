@@ -1,0 +1,135 @@
+"""The judge's training: its corpora, its examples, and trees as scikit-learn has them."""
+
+from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from encoder import load_encoder
+from encoder.training.reading import ParallelText
+from eval.judge import spoiling, training
+from eval.judge.mined import mine_texts
+from eval.judge.training import Examples, comparable_world, examples, judge_of, train_judge
+from eval.judge.worlds import RIGHT, UNKNOWN, WRONG, Known, make_world
+from miner.judge.features import FEATURES
+from miner.judge.model import LEAF, load_judge
+from tests.encoder.training.language import write_pairs
+
+SAMPLE = Path(training.__file__).parents[1] / "assets" / "sample"
+
+
+def text_of(count: int) -> ParallelText:
+    return ParallelText(
+        name="de-en",
+        source=[f"Satz {row} und noch etwas" for row in range(count)],
+        target=[f"sentence {row} and some more" for row in range(count)],
+        corpus=["made-up"] * count,
+    )
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
+def test_a_world_has_its_share_on_both_sides(share: float) -> None:
+    text = text_of(400)
+    world = make_world(text, Known(text), range(400), share=share, name="w", random=Random(1))
+    numbers = [
+        {one.split()[1] for one in side if one.startswith(("Satz", "sentence"))}
+        for side in (world.source, world.target)
+    ]
+    common = len(numbers[0] & numbers[1])
+    assert common == pytest.approx(share * len(world.source), abs=0.1 * share * 400)
+    assert len(world.source) == pytest.approx(len(world.target), abs=10)
+
+
+def test_labels() -> None:
+    text = ParallelText(
+        name="de-en",
+        source=["Ich bin Tom.", "Ich heiße Tom.", "Es regnet."],
+        target=["I am Tom.", "I am Tom.", "It rains."],
+        corpus=["x"] * 3,
+    )
+    known = Known(text)
+    assert known.may_translate("Ich bin Tom", "i am tom")
+    assert not known.may_translate("Es regnet.", "I am Tom.")
+    world = make_world(text, known, [0, 2], share=1.0, name="w", random=Random(1))
+    pairs = SimpleNamespace(source=np.array([0, 0, 1]), target=np.array([0, 1, 1]))
+    texts = ["Ich bin Tom.", "Ich heiße Tom."], ["I am Tom.", "It rains."]
+    mined = SimpleNamespace(pairs=pairs, texts=texts)
+    world = make_world(text, known, [0], share=1.0, name="w", random=Random(1))
+    pairs.source, pairs.target = np.array([0, 0, 1]), np.array([0, 1, 0])
+    assert world.labels(mined).tolist() == [RIGHT, WRONG, UNKNOWN]
+
+
+def test_what_is_spoiled_is_changed() -> None:
+    text, others = "They did not see 12 boats in Kiel, which Anna bought.", ["We met Peter there."]
+    for kind in spoiling.KINDS:
+        assert kind(text, Random(2), others) != text
+    assert spoiling.negation(text, Random(1), others).startswith("They did see")
+    assert spoiling.number("no digits", Random(1), others) == "no digits"
+    assert "Peter" in spoiling.name(text, Random(1), others)
+
+
+def test_examples_are_mined_pairs_with_what_gold_says() -> None:
+    world = comparable_world(SAMPLE, "de-en", "training")
+    found = examples(world, load_encoder())
+    mined = mine_texts((world.source, world.target), load_encoder(), world.languages)
+    np.testing.assert_array_equal(found.features, mined.features)
+    assert 100 < found.right.sum() <= len(world.gold)
+    rows = np.flatnonzero(found.right)
+    both = [
+        (mined.texts[0][mined.pairs.source[row]], mined.texts[1][mined.pairs.target[row]])
+        for row in rows
+    ]
+    assert world.gold.issuperset(both)
+
+
+def made_up(name: str, seed: int) -> Examples:
+    random = np.random.default_rng(seed)
+    right = random.random(600) < 0.3
+    features = random.normal(0, 1, (600, len(FEATURES))).astype(np.float32)
+    features[:, FEATURES.index("coverage, lesser side")] += 2 * right
+    return Examples(world=name, languages=("de", "en"), features=features, right=right)
+
+
+def test_trees_score_as_scikit_learn_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = []
+
+    def keep(trees: object, *, offset: float) -> object:
+        kept.append((trees, offset))
+        return judge_of(trees, offset=offset)
+
+    monkeypatch.setattr(training, "judge_of", keep)
+    parts = [made_up("sample de-en", 1), made_up("de-en 0", 2)]
+    judge = train_judge(parts)
+    (trees, offset), rows = kept[0], made_up("other", 3).features
+    rows[::7, -3:] = np.nan
+    expected = trees.decision_function(rows) + offset
+    np.testing.assert_allclose(judge.scores(rows), expected, atol=200 / LEAF)
+    # Scores are log likelihood ratios: of equally many right and wrong ones half are above 0.
+    fresh = made_up("fresh", 4)
+    scores = judge.scores(fresh.features)
+    assert (scores[fresh.right] > 0).mean() > 0.7 > 0.3 > (scores[~fresh.right] > 0).mean()
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from pipelines.cli.main import adit
+
+    for name, word in (("parallel", "Haus"), ("among", "Baum")):
+        pairs = [
+            (f"Ein {word} mit {row} Türen steht", f"A {word} has {row} doors there")
+            for row in range(150)
+        ]
+        (tmp_path / name).mkdir()
+        write_pairs(tmp_path / name / "de-en.tsv.xz", pairs)
+    bucc = tmp_path / "bucc"
+    bucc.mkdir()
+    for end in ("de", "en", "gold"):
+        lines = (SAMPLE / "de-en" / f"de-en.training.{end}").read_text(encoding="utf-8")
+        (bucc / f"de-en.sample.{end}").write_text(lines, encoding="utf-8")
+    out = tmp_path / "judge.safetensors"
+    command = ["train-judge", str(tmp_path / "parallel"), "--pairs", "de-en", "--among"]
+    more = [str(tmp_path / "among"), "--bucc", str(bucc), "--encoder", "mini", "-o", str(out)]
+    assert adit([*command, *more]) == 0
+    assert capsys.readouterr().out.startswith("sample de-en: 58")
+    assert load_judge(out).name != load_judge().name
