@@ -16,7 +16,7 @@ import numpy as np
 
 from encoder import load_encoder
 from encoder.training.reading import ParallelText, find_parallel_text, read_parallel_text
-from eval.data.bucc import bucc_pairs, load_bucc
+from eval.data.bucc import bucc_pairs, bucc_splits, load_bucc
 from eval.data.sentences import text_key
 from eval.judge.mined import mine_texts
 from eval.judge.worlds import UNKNOWN, Known, World, make_world
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 # Shares of parallel sentences and how many others, which have no translation, are added a side.
 WORLDS = ((0.15, 0), (0.6, 0), (0.5, 8000), (0.5, 2000))
 MIN_WORDS, MIN_CHARACTERS = 4, 10  # of a sentence, the second where there are no spaces
-SPLIT = "sample"
 BUCC_WEIGHT = 0.85  # of all examples: they are few, and of sentences as they are in news
 WITHOUT_NEIGHBOURS = 4  # of so many examples one is there again without what neighbours say
 # Features of which more makes a right pair likelier, and those of which more makes a wrong one.
@@ -71,23 +70,23 @@ class Sources:
 
 @dataclass(frozen=True, kw_only=True)
 class Examples:
-    """Pairs mined of a world: features (P, F), whether they are right (P,), and their world."""
+    """Pairs mined of a world: features (P, F), whether they are right (P,), and their world.
+
+    ``comparable`` worlds are comparable corpora with gold.
+    """
 
     world: str
+    comparable: bool
     languages: tuple[str, str]
     features: NDArray[np.float32]
     right: NDArray[np.bool_]
-
-    @property
-    def is_comparable(self) -> bool:
-        """Whether they are of a comparable corpus."""
-        return self.world.startswith(SPLIT)
 
 
 def worlds(sources: Sources) -> Iterator[World]:
     """Yield all corpora that the judge learns from."""
     for pair in bucc_pairs(sources.bucc):
-        yield comparable_world(sources.bucc, pair, SPLIT)
+        for split in bucc_splits(sources.bucc, pair):
+            yield comparable_world(sources.bucc, pair, split)
     parallel, among = find_parallel_text(sources.parallel), find_parallel_text(sources.among)
     for pair in sources.pairs:
         text = _long(read_parallel_text(parallel[pair], exclude=sources.exclude))
@@ -150,6 +149,7 @@ def examples(world: World, encoder: Encoder) -> Examples:
     known = labels != UNKNOWN
     return Examples(
         world=world.name,
+        comparable=world.known is None,
         languages=world.languages,
         features=mined.features[known],
         right=labels[known] == 1,
@@ -175,14 +175,14 @@ def train_judge(all_examples: Sequence[Examples]) -> Judge:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     sizes = [
-        sum(len(one.right) for one in all_examples if one.is_comparable is kind)
+        sum(len(one.right) for one in all_examples if one.comparable is kind)
         for kind in (False, True)
     ]
     shares = (1 - BUCC_WEIGHT) / max(1, sizes[0]), BUCC_WEIGHT / max(1, sizes[1])
     seen = np.concatenate([one.features for one in all_examples])
     right = np.concatenate([one.right for one in all_examples])
     weights = np.concatenate(
-        [np.full(len(one.right), shares[one.is_comparable]) for one in all_examples]
+        [np.full(len(one.right), shares[one.comparable]) for one in all_examples]
     )
     alone = np.arange(0, len(seen), WITHOUT_NEIGHBOURS)
     bare = seen[alone]

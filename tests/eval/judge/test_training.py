@@ -84,12 +84,18 @@ def test_examples_are_mined_pairs_with_what_gold_says() -> None:
     assert world.gold.issuperset(both)
 
 
-def made_up(name: str, seed: int) -> Examples:
+def made_up(name: str, seed: int, *, comparable: bool = False) -> Examples:
     random = np.random.default_rng(seed)
     right = random.random(600) < 0.3
     features = random.normal(0, 1, (600, len(FEATURES))).astype(np.float32)
     features[:, FEATURES.index("coverage, lesser side")] += 2 * right
-    return Examples(world=name, languages=("de", "en"), features=features, right=right)
+    return Examples(
+        world=name,
+        comparable=comparable,
+        languages=("de", "en"),
+        features=features,
+        right=right,
+    )
 
 
 def test_trees_score_as_scikit_learn_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +106,7 @@ def test_trees_score_as_scikit_learn_has_them(monkeypatch: pytest.MonkeyPatch) -
         return judge_of(trees, offset=offset)
 
     monkeypatch.setattr(training, "judge_of", keep)
-    parts = [made_up("sample de-en", 1), made_up("de-en 0", 2)]
+    parts = [made_up("sample de-en", 1, comparable=True), made_up("de-en 0", 2)]
     judge = train_judge(parts)
     (trees, offset), rows = kept[0], made_up("other", 3).features
     rows[::7, -3:] = np.nan
