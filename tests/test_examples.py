@@ -37,8 +37,11 @@ def test_the_tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             assert adit(shlex.split(rest)) == 0, line
         elif program in ("cp", "head"):
             subprocess.run(["bash", "-c", line], check=True, env=environment, capture_output=True)
-    good = (tmp_path / "good.jsonl").read_text(encoding="utf-8").splitlines()
-    assert 100 < len(good) < 200
+    good, likely, every = (
+        len((tmp_path / f"{name}.jsonl").read_text(encoding="utf-8").splitlines())
+        for name in ("good", "pairs", "all")
+    )
+    assert 50 < good < likely < 200 < every
     for name in ("pairs.jsonl", "report.html", "distance.jsonl", "margins.jsonl", "vectors.tsv"):
         assert (tmp_path / name).stat().st_size > 0
     assert not (tmp_path / "large.jsonl").exists()

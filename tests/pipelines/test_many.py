@@ -59,7 +59,11 @@ def single(folder: Path, one: str, other: str, encoder: str, *options: str) -> b
 
 @pytest.mark.parametrize(
     "options",
-    [[], ["--shards", "3", "--align", "--filters", "short"], ["--runner", "DirectRunner"]],
+    [
+        ["--all"],
+        ["--all", "--shards", "3", "--align", "--filters", "short"],
+        ["--all", "--runner", "DirectRunner"],
+    ],
 )
 def test_the_pairs_of_single_runs(
     folder: Path, mine: Mine, work: Work, tiny_encoder: str, options: list[str]
@@ -186,7 +190,7 @@ def test_a_finished_run_can_be_asked_and_cleaned(
     tmp_path: Path, mine: Mine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     work_dir = tmp_path / "work"
-    found = mine("out", "--work-dir", str(work_dir))
+    found = mine("out", "--all", "--work-dir", str(work_dir))
     run = open_run(work_dir / "mined" / "de-zh")
     record = json.loads(found["de-zh.jsonl"].splitlines()[0])
     assert run.texts[0][0] == record["source_text"]
@@ -236,7 +240,8 @@ def test_what_is_shown_and_summed_up(
 @pytest.mark.parametrize("ending", ["tsv", "jsonl"])
 def test_a_table_of_all_languages(folder: Path, tmp_path: Path, ending: str, mine: Mine) -> None:
     """Languages that share sentences are clustered by them, each once in a cluster."""
-    found = mine("out", "--multiway", "--format", ending, "--threshold", "1.05")
+    by_margin = ["--score", "margin", "--threshold", "1.05"]
+    found = mine("out", "--multiway", "--format", ending, *by_margin)
     lines = found[f"multiway.{ending}"].decode().splitlines()
     names = sorted(LANGUAGES)
     pairs = {
@@ -280,27 +285,6 @@ def test_a_table_of_all_languages(folder: Path, tmp_path: Path, ending: str, min
     # de and fr, en and zh have sentences in common.
     both = [(sentences.get("de"), sentences.get("fr")) for *_, sentences in table]
     assert sum(one == other for one, other in both if one) == 20
-
-
-def test_a_pair_whose_errors_cannot_be_estimated_keeps_no_other_back(
-    folder: Path,
-    tmp_path: Path,
-    tiny_encoder: str,
-    capsys: pytest.CaptureFixture[str],
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    run = ["--languages", str(folder), "-o", str(tmp_path / "out"), "--encoder", tiny_encoder]
-    with caplog.at_level(logging.WARNING, logger="pipelines"):
-        assert mine_corpus([*run, "--fdr", "0.05", "--pairs", "de-en,fr-zh"]) == 0
-    assert (tmp_path / "out" / "de-en.tsv").read_bytes() == b""
-    assert any(
-        line.startswith("de-en: ") and line.endswith("are needed; none of its pairs is written")
-        for line in caplog.messages
-    )
-    error = capsys.readouterr().err
-    line = next(line for line in error.splitlines() if line.startswith("de-en"))
-    assert line.startswith("de-en  60 x 70 sentences, 0 pairs; wrong: ")
-    assert "pairs are too few to estimate how many are wrong" in line
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def test_near_copies_are_left_out(
             line + more for line in sample_sentences[start : start + 25] for more in ("", "!", " .")
         ]
         corpora.append(str(write_lines(tmp_path / f"{name}.txt", lines)))
-    run = [*corpora, "--encoder", tiny_encoder, "--retrieval", "forward", "-q", *options]
+    run = [*corpora, "--encoder", tiny_encoder, "--retrieval", "forward", "-q", "--all", *options]
     every, kept = tmp_path / "every.jsonl", tmp_path / "kept.jsonl"
     assert mine_corpus([*run, "-o", str(every)]) == 0
     work = tmp_path / "work"
