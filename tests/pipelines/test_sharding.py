@@ -120,6 +120,7 @@ def test_shards_do_not_change_encoded_vectors(
                 work_dir=tmp_path / str(rows),
                 encoder=tiny_encoder,
                 rows_per_shard=rows,
+                all=True,
             )
         )
         outputs.append(out.read_bytes())
