@@ -20,12 +20,11 @@ import numpy as np
 from encoder import load_encoder
 from eval.data.bucc import bucc_pairs
 from eval.judge.mined import Mined, mine_texts
-from eval.judge.training import Sources, comparable_world, gather, train_judge
+from eval.judge.training import ENCODERS, Sources, comparable_world, gather, train_judge
 from eval.judge.worlds import World
 from miner.judge.model import Judge
 from miner.judge.prior import LIKELY, count_kept
 
-ENCODERS = ("mini", "mini+use")
 WANTED = (0.05, 0.1)
 
 
@@ -44,7 +43,7 @@ def main() -> int:
         bucc=args.bucc,
         exclude=frozenset(args.exclude.split(",")),
     )
-    examples = list(gather(sources, ENCODERS))
+    examples = list(gather(sources))
     rows: dict[str, list[list[float]]] = {spec: [] for spec in ENCODERS}
     for pair in bucc_pairs(args.bucc):
         world = comparable_world(args.bucc, pair, "training")

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from miner.commandline import add_version, run_command
+from miner.commandline import add_version, names, run_command
 from miner.extras import require
 
 
@@ -16,7 +16,7 @@ def train_judge(argv: Sequence[str] | None, prog: str) -> int:
 
     def run() -> int:
         require("sklearn")
-        from eval.judge.training import Sources, gather
+        from eval.judge.training import ENCODERS, Sources, gather
         from eval.judge.training import train_judge as train
         from eval.output import print_line
 
@@ -28,11 +28,11 @@ def train_judge(argv: Sequence[str] | None, prog: str) -> int:
             exclude=frozenset(args.exclude),
         )
         examples = []
-        for one in gather(sources, args.encoder):
+        for one in gather(sources):
             examples.append(one)
             print_line(f"{one.world}: {len(one.right):,} pairs, {int(one.right.sum()):,} right")
         facts = {
-            "encoders": args.encoder,
+            "encoders": ENCODERS,
             "excluded": sorted(args.exclude),
             "pairs": sum(len(one.right) for one in examples),
             "right": sum(int(one.right.sum()) for one in examples),
@@ -51,21 +51,24 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("parallel", type=Path, metavar="DIR", help="parallel text that no encoder was trained on")
-    add("--pairs", type=_names, required=True, metavar="XX-YY,...", help="language pairs of it")
+    add(
+        "--pairs",
+        type=names,
+        action="extend",
+        required=True,
+        metavar="XX-YY,...",
+        help="language pairs of it",
+    )
     add("--among", type=Path, required=True, metavar="DIR", help="text to put among it, one-sided")
     add("--bucc", type=Path, required=True, metavar="DIR", help="comparable corpora, BUCC's layout")
-    add("--exclude", type=_names, default=[], metavar="NAMES", help="corpora to leave out")
     add(
-        "--encoder",
-        type=_names,
-        default=["mini", "mini+use"],
+        "--exclude",
+        type=names,
+        action="extend",
+        default=[],
         metavar="NAMES",
-        help="encoders to mine with, between commas (default: mini,mini+use)",
+        help="corpora to leave out",
     )
     add(*("-o", "--output"), type=Path, required=True, metavar="FILE", help="the model")
     add_version(parser)
     return parser
-
-
-def _names(text: str) -> list[str]:
-    return text.split(",")

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from encoder import Encoder
 
+ENCODERS = ("mini", "mini+use")  # to mine with
 # Shares of parallel sentences and how many others, which have no translation, are added a side.
 WORLDS = ((0.15, 0), (0.6, 0), (0.5, 8000), (0.5, 2000))
 MIN_WORDS, MIN_CHARACTERS = 4, 10  # of a sentence, the second where there are no spaces
@@ -156,9 +157,9 @@ def examples(world: World, encoder: Encoder) -> Examples:
     )
 
 
-def gather(sources: Sources, encoders: Sequence[str]) -> Iterator[Examples]:
+def gather(sources: Sources) -> Iterator[Examples]:
     """Yield the examples of all worlds with each encoder that covers their languages."""
-    loaded = [load_encoder(spec) for spec in encoders]
+    loaded = [load_encoder(spec) for spec in ENCODERS]
     for world in worlds(sources):
         for encoder in {
             own.name: own for own in (e.for_languages(world.languages) for e in loaded)

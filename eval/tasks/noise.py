@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from encoder import load_encoder
+from encoder import Encoder, load_encoder
 from encoder.words import word_encoders
 from eval.data.aligned import english_of, load_aligned
 from eval.data.noise import Sides, noises
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Show which share of parallel sentences each filter of 'adit mine --filters' removes, and "
         "which share of each kind of noise that is made of them; and what the judge finds likelier "
-        "wrong than right where half is noise, by words of the bundled encoder and no neighbours."
+        "wrong than right where half is noise, by words and without neighbours."
     )
     add_directory(parser, holds="xx.txt for each language, with Spanish, Russian and English")
     add_languages(parser, named="languages to pair with English")
@@ -43,11 +43,15 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
     data = load_aligned(args.directory, [english, *languages, *FOREIGN])
     for language in languages:
         check_filters(MEASURED, (language, english))
+    encoder = load_encoder(args.encoder)
     record: Record = {}
     for language in languages:
         foreign = {name: data.texts[name] for name in FOREIGN if name != language}
         shares = removed(
-            (data.texts[language], data.texts[english]), foreign, languages=(language, english)
+            (data.texts[language], data.texts[english]),
+            foreign,
+            encoder=encoder,
+            languages=(language, english),
         )
         record[language] = shares
         for line in _table(language, shares):
@@ -65,7 +69,11 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
 
 
 def removed(
-    clean: Sides, foreign: Mapping[str, Sequence[str]], *, languages: tuple[str, str]
+    clean: Sides,
+    foreign: Mapping[str, Sequence[str]],
+    *,
+    encoder: Encoder,
+    languages: tuple[str, str],
 ) -> dict[str, dict[str, float]]:
     """Return for each filter, any of them, and the judge what it removes by kind of pairs.
 
@@ -74,7 +82,7 @@ def removed(
     """
     ratio, scripts = usual_ratio(*clean), (usual_script(clean[0]), usual_script(clean[1]))
     shares: dict[str, dict[str, float]] = {name: {} for name in (*MEASURED, "any", JUDGE)}
-    makers = word_encoders(load_encoder(), languages)
+    makers = word_encoders(encoder, languages)
     usual = Usual.of(read_texts(makers, *clean))
     for kind, (source, target) in {CLEAN: clean, **noises(*clean, foreign)}.items():
         if not source:

@@ -135,7 +135,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         (bucc / f"de-en.sample.{end}").write_text(lines, encoding="utf-8")
     out = tmp_path / "judge.safetensors"
     command = ["train-judge", str(tmp_path / "parallel"), "--pairs", "de-en", "--among"]
-    more = [str(tmp_path / "among"), "--bucc", str(bucc), "--encoder", "mini", "-o", str(out)]
+    more = [str(tmp_path / "among"), "--bucc", str(bucc), "-o", str(out)]
     assert adit([*command, *more]) == 0
     assert capsys.readouterr().out.startswith("sample de-en: 58")
     assert load_judge(out).name != load_judge().name

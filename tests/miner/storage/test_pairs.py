@@ -61,9 +61,9 @@ def test_schema_is_the_published_one():
     )
 
 
-def test_aligned_pairs_have_what_their_score_is_made_of_beside_it():
-    names = pairs_schema(aligned=True, reasons=True).names
-    assert names[:6] == ["score", "margin", "coverage", "imbalance", "unmatched", "source_id"]
+def test_judged_pairs_have_their_probability_and_margin_beside_the_score():
+    names = pairs_schema(judged=True, reasons=True).names
+    assert names[:4] == ["score", "probability", "margin", "source_id"]
     assert names[-1] == "reason"
     assert [name for name in names if name in pairs_schema().names] == pairs_schema().names
 
