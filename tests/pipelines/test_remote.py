@@ -34,10 +34,12 @@ def local(
     folder = tmp_path_factory.mktemp("local")
     write_lines(folder / "src.txt", [*sample_sentences[:60], "", sample_sentences[0]])
     write_lines(folder / "tgt.txt", sample_sentences[300:350])
-    options = ["--encoder", tiny_encoder, "--shards", "2", "--filters", "short", "-q"]
+    options = ["--encoder", tiny_encoder, "--shards", "2", "--filters", "short", "--all", "-q"]
     corpora = [str(folder / f"{side}.txt") for side in ("src", "tgt")]
     assert mine_corpus([*corpora, *options, "-o", str(folder / "out.jsonl")]) == 0
-    return Local(folder, options, (folder / "out.jsonl").read_bytes())
+    output = (folder / "out.jsonl").read_bytes()
+    assert output
+    return Local(folder, options, output)
 
 
 @pytest.fixture

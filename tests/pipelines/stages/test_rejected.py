@@ -112,7 +112,7 @@ def test_a_file_that_cannot_be_read_is_rejected_and_the_others_are_mined(
     write_lines(folder / "3.txt", ["der letzte Satz", "", "der allerletzte"])
     (folder / ".hidden").write_bytes(b"\xff")
     work_dir = world.path("work")
-    arguments = [str(folder), str(world.path("tgt.txt")), "--encoder", tiny_encoder, "-q"]
+    arguments = [str(folder), str(world.path("tgt.txt")), "--encoder", tiny_encoder, "--all", "-q"]
     out = world.path("out.jsonl")
     assert mine_corpus([*arguments, "-o", str(out), "--work-dir", str(work_dir)]) == 0
     blank, broken = rejected(work_dir)  # files that cannot be read come last
