@@ -83,7 +83,8 @@ SECTIONS = (
         "Filters",
         "F1 on `training` with thresholds chosen on `sample`: by the margin, without what each "
         "filter rejects, and by the judge (`words`), which learned from both, so its line is no "
-        "measure. `best F1` is the mean of what any thresholds could reach. The last columns count the rejected pairs, and the right ones among these.",
+        "measure. `best F1` is the mean of what any thresholds could reach. The last columns count "
+        "the rejected pairs, and the right ones among these.",
         "filters bucc-style",
     ),
     (
