@@ -42,7 +42,7 @@ SEEN, STEPS, BATCH, AT_ONCE, SCALE, RATE = 5, 1500, 128, 50, 20.0, 1e-3
 
 
 class Reader(nn.Module):
-    """What is trained: the rows of the English words."""
+    """The rows of the English words, which are trained."""
 
     def __init__(self, glossary: Glossary) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What encodes the sentences of a task: each side's language decides it, and nothing else does."""
+"""The encoders of a task's sentences: each side's language decides, and nothing else does."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ class MiningOptions:
 
     @property
     def keeps_all(self) -> bool:
-        """Whether pairs are written that are likelier wrong than right, too."""
+        """Return whether pairs that are likelier wrong than right are written, too."""
         return self.all or self.top is not None or self.alignment == LINES
 
     @property

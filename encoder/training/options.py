@@ -119,7 +119,7 @@ class TransformerOptions(ArchitectureOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceOptions(ArchitectureOptions):
-    """What the networks of ``encoder.sentence_networks`` have."""
+    """Options of the networks of ``encoder.sentence_networks``."""
 
     dim: int = same(ArchitectureOptions, "dim", 1024)
     learning_rate: float = same(ArchitectureOptions, "learning_rate", 1e-3)
@@ -127,7 +127,7 @@ class SentenceOptions(ArchitectureOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class RecurrentOptions(SentenceOptions):
-    """What the recurrent ones have."""
+    """Options of the recurrent ones."""
 
     layers: int = same(BiLSTMOptions, "layers", 1)
 

@@ -42,7 +42,7 @@ class ParallelText:
 
     @property
     def is_parallel(self) -> bool:
-        """Whether it is of two languages."""
+        """Return whether it is of two languages."""
         return bool(PAIR.fullmatch(self.name))
 
     def take(self, rows: NDArray[np.int64]) -> ParallelText:

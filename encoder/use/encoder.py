@@ -167,7 +167,7 @@ class ReadingEncoder(UseEncoder):
 
 
 class PreparedPieces:
-    """What the network makes of pieces wherever they stand; those not met for longest make room."""
+    """Pieces prepared by the network, wherever they stand; those not met for longest make room."""
 
     def __init__(
         self,

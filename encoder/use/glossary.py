@@ -143,7 +143,7 @@ class GlossaryWords:
 
     @property
     def full(self) -> bool:
-        """Whether more is known than there is room for."""
+        """Return whether more is known than there is room for."""
         return len(self._known) > ROOM
 
     def forget(self) -> None:
