@@ -8,7 +8,8 @@ from pathlib import Path
 from encoder.monolingual.options import WordOptions
 from miner.storage.places import Place
 
-STARTS = IDENTICAL, SIMILARITY, ADVERSARIAL = "identical", "similarity", "adversarial"
+STARTS = ("identical", "similarity", "adversarial", "adversarial-alone")
+IDENTICAL, SIMILARITY, ADVERSARIAL, ALONE = STARTS
 VEC = ".vec"
 
 
@@ -16,8 +17,8 @@ VEC = ".vec"
 class MapOptions:
     """Two languages to be brought into one space.
 
-    ``source`` and ``target`` are corpora, or files of vectors (``VEC``). ``start`` is
-    ``IDENTICAL``, ``SIMILARITY``, ``ADVERSARIAL`` or a file of words and their translations.
+    ``source`` and ``target`` are corpora, or files of vectors (``VEC``). ``start`` is one
+    of ``STARTS`` or a file of words and their translations.
     """
 
     source: Place

@@ -12,11 +12,12 @@ from torch import nn
 from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
-from encoder.training.architectures.bilstm import WIDTH
 from encoder.training.architectures.network import pad
+from encoder.training.options import WORD_DIM
 
 if TYPE_CHECKING:
     from encoder.tokenizer import Tokens
+    from encoder.training.options import TrainingOptions
 
 LANGUAGE_WIDTH = 32
 
@@ -25,17 +26,21 @@ class Decoder(nn.Module):
     """Predicts each token of a sentence from those before it, its language and a vector."""
 
     def __init__(
-        self, *, vocabulary: int, dim: int, languages: int, hidden: int, dropout: float
+        self, options: TrainingOptions, *, vocabulary: int, dim: int, languages: int, hidden: int
     ) -> None:
-        """For ``vocabulary`` tokens and the end, and sentence vectors of ``dim`` dimensions."""
+        """For ``vocabulary`` tokens and the end, and sentence vectors of ``dim`` dimensions.
+
+        Tokens have vectors as wide as those of the encoder, if it has LASER's architecture.
+        """
         super().__init__()
         self._end = vocabulary
-        self._dropout = dropout
-        self.embed_tokens = nn.Embedding(vocabulary + 1, WIDTH)
+        self._dropout = options.dropout
+        width = getattr(options.architecture, "word_dim", WORD_DIM)
+        self.embed_tokens = nn.Embedding(vocabulary + 1, width)
         nn.init.normal_(self.embed_tokens.weight, std=0.1)
         self.embed_language = nn.Embedding(languages, LANGUAGE_WIDTH)
         self.start = nn.Linear(dim, 2 * hidden)  # the first hidden and cell states
-        self.lstm = nn.LSTM(WIDTH + dim + LANGUAGE_WIDTH, hidden)
+        self.lstm = nn.LSTM(width + dim + LANGUAGE_WIDTH, hidden)
         self.output = nn.Linear(hidden, vocabulary + 1)
 
     def forward(

@@ -82,6 +82,8 @@ class Training:
             loss.backward()
             total += loss.item()
         parallel.average_gradients(self._modules.parameters())
+        if options.objective.clip:
+            nn.utils.clip_grad_norm_(self._modules.parameters(), options.objective.clip)
         for optimizer in self._optimizers:
             for group in optimizer.param_groups:
                 group["lr"] = self.rate

@@ -152,7 +152,7 @@ def _read_tsv(path: Path) -> Iterable[tuple[str, str, str]]:
 def _read_moses(path: Path) -> Iterable[tuple[str, str, str]]:
     corpus, name, _ = _parts(path)
     other = path.with_suffix("." + name.partition("-")[2])
-    sides = [_lines(path), _lines(other)]
+    sides = [read_lines(path), read_lines(other)]
     if len(sides[0]) != len(sides[1]):
         raise ValueError(
             f"{path}: has {len(sides[0]):,} lines, and {other.name} {len(sides[1]):,}; "
@@ -161,13 +161,22 @@ def _read_moses(path: Path) -> Iterable[tuple[str, str, str]]:
     return ((source, target, corpus) for source, target in zip(*sides, strict=True))
 
 
-def _lines(path: Path) -> list[str]:
+def read_lines(path: Path) -> list[str]:
+    """Read the lines of a file that may be compressed (``.xz``).
+
+    Raises:
+        ValueError: it is missing, or no such text.
+    """
     if not path.is_file():
-        raise ValueError(f"{path}: is missing, the other side of a Moses pair")
+        raise ValueError(f"{path}: is missing")
     try:
-        return path.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: not UTF-8 text ({error})") from error
+        content = path.read_bytes()
+        if path.suffix == ".xz":
+            content = lzma.decompress(content)
+        *lines, last = content.decode("utf-8-sig").split("\n")
+        return [line.removesuffix("\r") for line in (*lines, *filter(None, [last]))]
+    except (lzma.LZMAError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: not UTF-8 text, or cut short ({error})") from error
 
 
 def _read_parquet(path: Path) -> Iterable[tuple[str, str, str]]:

@@ -186,8 +186,11 @@ def _state(
     if isinstance(start, BagEncoder | TrainedNetwork):
         return State(identity=identity, tokenizer_model=start.tokenizer_model)
     model = train_tokenizer(
-        sample_sentences(recipe, texts, VOCABULARY_SENTENCES // len(texts)),
+        sample_sentences(
+            recipe, texts, VOCABULARY_SENTENCES // len(texts), exponent=recipe.vocabulary_exponent
+        ),
         vocabulary_size=recipe.vocabulary_size,
+        model_type=recipe.vocabulary_model,
     )
     return State(identity=identity, tokenizer_model=model)
 
@@ -249,17 +252,23 @@ def _warn_of_unknown(recipe: Recipe, texts: Sequence[ParallelText]) -> None:
         logger.warning("no pair is of corpus %s; corpora are %s", name, ", ".join(sorted(known)))
 
 
-def sample_sentences(recipe: Recipe, texts: list[ParallelText], most: int) -> Iterator[str]:
+def sample_sentences(
+    recipe: Recipe, texts: list[ParallelText], most: int, *, exponent: float = 0.0
+) -> Iterator[str]:
     """Draw ``most`` source sentences of each language pair, if it has them, and a third of targets.
+
+    These are drawn in proportion to the pairs' sizes to the power of ``exponent``, ``most`` being
+    the mean (Conneau & Lample 2019, section 3.1).
 
     Targets are the same language in nearly every pair, hence fewer, and none where they are not
     embedded; what is down-weighted in training is so here.
     """
     one_sided = recipe.options.objective.one_sided
     generator = np.random.default_rng(recipe.options.seed)
-    for text in texts:
-        weight = pair_weights(text, recipe.corpus_weights).astype(np.float64)
-        count = min(most, int(weight.sum()))
+    weights = [pair_weights(text, recipe.corpus_weights).astype(np.float64) for text in texts]
+    parts = np.array([weight.sum() for weight in weights]) ** exponent
+    for text, weight, part in zip(texts, weights, parts, strict=True):
+        count = int(min(most * len(texts) * part / parts.sum(), weight.sum()))
         shown = 0 if one_sided else count // 3
         for sentences, share in ((text.source, count), (text.target, shown)):
             rows: NDArray[np.int64] = generator.choice(

@@ -13,7 +13,7 @@ from miner.storage.places import place
 from pipelines.cli.arguments import add_input_format
 from pipelines.cli.mine import set_up_logging
 from pipelines.cli.train import add_fields, given_fields
-from pipelines.mapping_options import ADVERSARIAL, IDENTICAL, SIMILARITY, MapOptions
+from pipelines.mapping_options import ADVERSARIAL, ALONE, IDENTICAL, SIMILARITY, MapOptions
 
 
 def map_languages_command(argv: Sequence[str] | None = None, prog: str = "adit map") -> int:
@@ -46,7 +46,8 @@ def map_parser(prog: str) -> argparse.ArgumentParser:
         metavar="HOW",
         help=f"{IDENTICAL}: by the words that both languages have; {SIMILARITY}: by nothing but "
         f"which words are alike in each of them (may fail); {ADVERSARIAL}: by a network that "
-        "learns to recognise mapped words, until it cannot (minutes; may fail; needs torch); or a "
+        "learns to recognise mapped words, until it cannot, and self-learning (minutes; may fail; "
+        f"needs torch); {ALONE}: by the network's map as it is, as in the paper of that; or a "
         f"file, a word and its translation a line (default: {IDENTICAL})",
     )
     add(

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import torch
 
 from encoder.training.architectures.bag import new_bag
-from encoder.training.architectures.bilstm import new_bilstm
-from encoder.training.architectures.sentence_networks import new_sentence_network
-from encoder.training.architectures.transformer import new_transformer
+from encoder.training.architectures.networks import (
+    new_bilstm,
+    new_sentence_network,
+    new_transformer,
+)
 from encoder.training.options import (
     ArchitectureOptions,
     BagOptions,

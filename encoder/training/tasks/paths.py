@@ -95,11 +95,11 @@ class Paths(Task):
         self.decoders = nn.ModuleDict(
             {
                 language: Decoder(
+                    options,
                     vocabulary=setting.vocabulary,
                     dim=setting.dim,
                     languages=1,
                     hidden=hidden,
-                    dropout=options.dropout,
                 )
                 for language in options.objective.targets
             }

@@ -43,11 +43,11 @@ class Translation(Task):
                     f"{', '.join(self._targets)}; leave it out, or name other targets"
                 )
         self.decoder = Decoder(
+            options,
             vocabulary=vocabulary,
             dim=dim,
             languages=len(self._targets),
             hidden=options.objective.decoder_dim,
-            dropout=options.dropout,
         )
 
     @classmethod

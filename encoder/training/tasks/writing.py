@@ -58,9 +58,9 @@ class SkipThought(Task):
 
 def _decoder(setting: Setting, *, kinds: int) -> Decoder:
     return Decoder(
+        setting.options,
         vocabulary=setting.vocabulary,
         dim=setting.dim,
         languages=kinds,
         hidden=WIDTH,
-        dropout=setting.options.dropout,
     )

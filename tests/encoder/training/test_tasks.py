@@ -19,8 +19,8 @@ from encoder.training.evaluation import LOG, PROGRESS
 from encoder.training.loop import Training, train
 from encoder.training.negatives import mine_negatives
 from encoder.training.options import training_options
-from encoder.training.tasks.distillation import distillation
 from encoder.training.tasks.ranking import Ranking, translation_ranking
+from encoder.training.tasks.taught import distillation
 from encoder.training.tasks.translation import Translation, sequence_translation
 from pipelines.cli.train import train_encoder
 from tests.encoder.test_features import one_word_each

@@ -271,7 +271,7 @@ def test_malformed_inference(tmp_path: Path, capsys: Captured) -> None:
     write(tmp_path / "dev.en.tsv", inference(6))
     write(tmp_path / "train.tsv", [*inference(6), ("maybe", "a", "b")])
     told = refused(capsys, "nli", tmp_path, "--train", tmp_path / "train.tsv")
-    assert "train.tsv line 7: label 'maybe'; expected entailment, neutral, contradiction" in told
+    assert "train.tsv:7: label 'maybe'; expected entailment, neutral, contradiction" in told
     write(tmp_path / "train.tsv", inference(6))
     write(tmp_path / "dev.de.tsv", inference(5))
     told = refused(capsys, "nli", tmp_path, "--train", tmp_path / "train.tsv")
