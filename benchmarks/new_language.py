@@ -51,8 +51,7 @@ from pyarrow import parquet
 from encoder import Encoder, load_encoder
 from encoder.monolingual.options import MAX_WORDS
 from encoder.monolingual.vec import WordVectors, read_vec
-from encoder.training.data import hold_out
-from encoder.training.nway import join_targets, sentences_by_language
+from encoder.training.data import hold_out, join_targets, sentences_by_language
 from encoder.training.options import Recipe, training_options
 from encoder.training.reading import TSV, ParallelText, find_parallel_text, read_parallel_text
 from encoder.training.recipe import train_encoder

@@ -71,6 +71,20 @@ def save_encoder(
     write_folder(folder, config, tokenizer_model, weights)
 
 
+def check_output(folder: Path) -> None:
+    """Refuse before the hours of training what could not be written after them.
+
+    Raises:
+        ValueError: there is no folder to write it in, or it is a file, or not permitted.
+    """
+    if not folder.parent.is_dir():
+        raise ValueError(f"{folder}: there is no folder {folder.parent}; create it")
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder}: is a file; a folder is written here")
+    if not os.access(folder if folder.exists() else folder.parent, os.W_OK):
+        raise ValueError(f"{folder}: not permitted to write there")
+
+
 def write_folder(
     folder: Path, config: Mapping[str, Any], tokenizer_model: bytes, weights: bytes
 ) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
@@ -43,9 +43,7 @@ class Decoder(nn.Module):
         self.lstm = nn.LSTM(width + dim + LANGUAGE_WIDTH, hidden)
         self.output = nn.Linear(hidden, vocabulary + 1)
 
-    def forward(
-        self, vectors: torch.Tensor, tokens: Tokens, language: int
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    def forward(self, vectors: Tensor, tokens: Tokens, language: int) -> tuple[Tensor, Tensor]:
         """Return logits (N, V + 1) of the N tokens of all sentences, with ends; and these, (N,).
 
         The vector (B, D) and the language stand beside the token before at every step.
@@ -75,11 +73,11 @@ class Decoder(nn.Module):
         return self.output(outputs), right.data
 
 
-def _packed(ids: torch.Tensor, lengths: torch.Tensor) -> PackedSequence:
+def _packed(ids: Tensor, lengths: Tensor) -> PackedSequence:
     return pack_padded_sequence(ids, lengths, batch_first=True, enforce_sorted=False)
 
 
-def _sentence_of(packed: PackedSequence) -> torch.Tensor:
+def _sentence_of(packed: PackedSequence) -> Tensor:
     """Return the sentence that each packed token is of, (N,)."""
     order = packed.sorted_indices
     assert order is not None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from encoder import torch_private
 from encoder.training import parallel
@@ -113,7 +113,7 @@ class Training:
     def _bfloat16(self) -> bool:
         return self._options.precision == "bfloat16"
 
-    def tensors(self) -> dict[str, torch.Tensor]:
+    def tensors(self) -> dict[str, Tensor]:
         """Return all that the next steps depend on, but their numbers."""
         found = {name: tensor.detach() for name, tensor in self._modules.state_dict().items()}
         for number, optimizer in enumerate(self._optimizers):
@@ -122,7 +122,7 @@ class Training:
                     found[f"optimizer.{number}.{index}.{name}"] = torch.as_tensor(value)
         return found
 
-    def restore(self, tensors: Mapping[str, torch.Tensor], step: int) -> None:
+    def restore(self, tensors: Mapping[str, Tensor], step: int) -> None:
         """Go on from what ``tensors`` gave after ``step`` steps.
 
         Raises:

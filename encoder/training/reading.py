@@ -133,20 +133,13 @@ def _read(path: Path) -> Iterable[tuple[str, str, str]]:
 
 def _read_tsv(path: Path) -> Iterable[tuple[str, str, str]]:
     """Read source, TAB, target, TAB, corpus."""
-    try:
-        with lzma.open(path, "rt", encoding="utf-8", newline="\n") as lines:
-            for number, line in enumerate(lines, start=1):
-                columns = line.rstrip("\n").split("\t")
-                if len(columns) != 3:
-                    raise ValueError(
-                        f"{path}:{number}: {len(columns)} columns; "
-                        "expected source, target and corpus"
-                    )
-                yield columns[0], columns[1], columns[2]
-    except (lzma.LZMAError, EOFError, UnicodeDecodeError) as error:
-        raise ValueError(
-            f"{path}: not UTF-8 text compressed with xz, or cut short ({error})"
-        ) from error
+    for number, line in enumerate(read_lines(path), start=1):
+        columns = line.split("\t")
+        if len(columns) != 3:
+            raise ValueError(
+                f"{path}:{number}: {len(columns)} columns; expected source, target and corpus"
+            )
+        yield columns[0], columns[1], columns[2]
 
 
 def _read_moses(path: Path) -> Iterable[tuple[str, str, str]]:
@@ -176,7 +169,8 @@ def read_lines(path: Path) -> list[str]:
         *lines, last = content.decode("utf-8-sig").split("\n")
         return [line.removesuffix("\r") for line in (*lines, *filter(None, [last]))]
     except (lzma.LZMAError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: not UTF-8 text, or cut short ({error})") from error
+        kind = "UTF-8 text compressed with xz" if path.suffix == ".xz" else "UTF-8 text"
+        raise ValueError(f"{path}: not {kind}, or cut short ({error})") from error
 
 
 def _read_parquet(path: Path) -> Iterable[tuple[str, str, str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,6 +13,7 @@ import numpy as np
 import torch
 
 from encoder.bag import BagEncoder
+from encoder.checkpoint import check_output
 from encoder.features import Features
 from encoder.tokenizer import Tokenizer, train_tokenizer
 from encoder.trained import TrainedNetwork
@@ -71,7 +71,7 @@ def train_encoder(
         ValueError: ``output`` cannot be written, a file is not parallel text or too small, what is
             to be trained cannot be, or another training was begun in ``output``.
     """
-    _check_output(output)
+    check_output(output)
     options = recipe.options
     check_shares(options)
     texts, held_out = _read(recipe)
@@ -219,16 +219,6 @@ def _identity(
 
 def _weights(recipe: Recipe) -> dict[str, float]:
     return {name: task.weight for name, task in recipe.tasks.items()}
-
-
-def _check_output(folder: Path) -> None:
-    """Refuse before the hours of training what could not be written after them."""
-    if not folder.parent.is_dir():
-        raise ValueError(f"{folder}: there is no folder {folder.parent}; create it")
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{folder}: is a file; the encoder needs a folder")
-    if not os.access(folder if folder.exists() else folder.parent, os.W_OK):
-        raise ValueError(f"{folder}: not permitted to write there")
 
 
 def _read(recipe: Recipe) -> tuple[list[ParallelText], list[ParallelText]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from encoder import Encoder
 
     Matrix = NDArray[np.float32]
+    Encode = Callable[[Encoder, Sequence[str], str], Matrix]  # sentences of a language
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,10 +33,6 @@ class Loaded:
     data: AlignedTexts
     english: str
     encoder: Encoder
-
-    def sides(self, more: Sequence[str] = ()) -> Iterator[tuple[str, Matrix, Matrix]]:
-        """Yield ``encoded_sides`` of the data; ``more`` are further English sentences."""
-        yield from encoded_sides(self.encoder, self.data, self.english, more)
 
 
 def sign(task: str, encoder: Encoder, data: AlignedTexts, **fields: object) -> str:
@@ -52,20 +49,30 @@ def sign(task: str, encoder: Encoder, data: AlignedTexts, **fields: object) -> s
 
 
 def encoded_sides(
-    encoder: Encoder, data: AlignedTexts, english: str, more: Sequence[str] = ()
+    encoder: Encoder,
+    data: AlignedTexts,
+    english: str,
+    more: Mapping[str, Sequence[str]] | None = None,
+    encode: Encode | None = None,
 ) -> Iterator[tuple[str, Matrix, Matrix]]:
     """Yield each other language, its sentences' vectors and those of English: float32 (N, D).
 
-    Of a joined encoder, the parts that serve both languages make them.
+    Of a joined encoder, the parts that serve both languages make them. ``more`` are further
+    sentences, by language; ``encode`` makes the vectors, in place of the encoder.
     """
+
+    def embed(own: Encoder, language: str) -> Matrix:
+        sentences = [*data.texts[language], *(more or {}).get(language, ())]
+        return encode(own, sentences, language) if encode else own.encode(sentences)
+
     of_english: dict[str, Matrix] = {}
     for language in data.languages:
         if language == english:
             continue
         own, other = own_encoders(encoder, (language, english))
         if other.name not in of_english:
-            of_english[other.name] = other.encode([*data.texts[english], *more])
-        yield language, own.encode(data.texts[language]), of_english[other.name]
+            of_english[other.name] = embed(other, english)
+        yield language, embed(own, language), of_english[other.name]
 
 
 def add_aligned_data(parser: argparse.ArgumentParser) -> None:

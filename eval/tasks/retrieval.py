@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from encoder.rows import normalize_rows, sum_rows
+from encoder.tokenizer import Tokens
+from encoder.words import WordEncoder
+from eval.data.textfiles import fingerprint, read_lines
 from eval.metrics.bootstrap import interval, mean_samples
 from eval.metrics.retrieval import DEPTHS, translation_ranks
 from eval.output import Record, Table
-from eval.tasks.aligned import add_aligned_data, load, sign
-from eval.tasks.arguments import ALL, positive
+from eval.tasks.aligned import add_aligned_data, encoded_sides, load, sign
+from eval.tasks.arguments import ALL, add_files_of_languages, by_language, positive
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from encoder import Encoder
+
+    Matrix = NDArray[np.float32]
 
 NAMES = tuple(f"P@{depth}" for depth in DEPTHS)
 TABLE = Table("pair", ["sentences", *NAMES, "95% of P@1"])
@@ -32,21 +40,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="K",
         help="number of other sentences drawn for each, or all (default: 999)",
     )
+    more = "more sentences of a language that are searched among, translations of none"
+    add_files_of_languages(parser, "--more", text=more)
+    idf = "vectors are means of words weighted by how few of these sentences have them"
+    add_files_of_languages(parser, "--idf", text=idf)
+    parser.add_argument("--csls", action="store_true", help="search by CSLS, not by cosine")
 
 
 def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
     """Retrieve from each language into English and back."""
     loaded = load(args)
+    beside = {"more": by_language(args.more, read_lines), "idf": by_language(args.idf, read_lines)}
+    more, counted = beside.values()
+    languages = {*loaded.data.languages}
+    if not languages >= more.keys() or counted.keys() not in (set(), languages):
+        raise ValueError(
+            f"--more takes files of {', '.join(sorted(languages))}, and --idf one of each of them"
+        )
+
+    def by_idf(own: Encoder, sentences: Sequence[str], language: str) -> Matrix:
+        return idf_weighted(own, sentences, counted[language])
+
     show(TABLE.header)
     results: dict[str, Record] = {}
     shares: list[list[float]] = []
     samples: list[NDArray[np.float64]] = []
-    for language, vectors, english in loaded.sides():
+    encode = by_idf if counted else None
+    all_sides = encoded_sides(loaded.encoder, loaded.data, loaded.english, more, encode)
+    for language, vectors, english in all_sides:
         for source, target, pair in (
             (vectors, english, f"{language}-{loaded.english}"),
             (english, vectors, f"{loaded.english}-{language}"),
         ):
-            ranks = translation_ranks(source, target, others=args.others)
+            queries = source[: len(loaded.data.texts[language])]
+            ranks = translation_ranks(queries, target, others=args.others, csls=args.csls)
             shares.append([float((ranks <= depth).mean()) for depth in DEPTHS])
             samples.append(mean_samples(ranks == 1, stream=0))
             by_depth = dict(zip(NAMES, shares[-1], strict=True))
@@ -56,6 +83,33 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
     mean["interval"] = interval(np.mean(samples, axis=0))
     show(TABLE.row("mean", None, *mean.values()))
     others = ALL if args.others is None else args.others
-    signed = sign("retrieval", loaded.encoder, loaded.data, others=others, similarity="cosine")
+    fields: dict[str, object] = {"similarity": "csls" if args.csls else "cosine"}
+    for name, texts in beside.items():
+        files = [path for _, path in getattr(args, name)]
+        fields |= {name: f"{sum(map(len, texts.values()))}-{fingerprint(*files)}"} if files else {}
+    signed = sign("retrieval", loaded.encoder, loaded.data, others=others, **fields)
     show(signed)
     return {"task": "retrieval", "pairs": results, "mean": mean, "signature": signed}
+
+
+def idf_weighted(own: Encoder, sentences: Sequence[str], counted: Sequence[str]) -> Matrix:
+    """Return the means of sentences' words, at unit length: float32 (S, D).
+
+    A word weighs the logarithm of how many of the sentences ``counted``, N, there are to each that
+    has it, at most N (Conneau et al. 2018, section 3.3).
+
+    Raises:
+        ValueError: the encoder has no vectors of words.
+    """
+    if not isinstance(own, WordEncoder):
+        raise ValueError(f"encoder {own.name} has no vectors of words for --idf to weigh")
+    words = own.words([*counted, *sentences])
+    tokens = Tokens(ids=words.ids, offsets=words.offsets)
+    shown = tokens.take(np.arange(len(counted)))
+    seen = np.unique(shown.owners * len(words.vectors) + shown.ids) % len(words.vectors)
+    often = np.bincount(seen, minlength=len(words.vectors))
+    idf = np.log(len(counted) / np.maximum(often, 1)).astype(np.float32)
+    asked = tokens.take(np.arange(len(counted), len(tokens)))
+    rows = sum_rows(words.vectors * idf[:, None], asked)
+    normalize_rows(rows)
+    return rows

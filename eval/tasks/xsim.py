@@ -77,7 +77,7 @@ def _into_english(loaded: Loaded, show: Show) -> Record:
     show(TABLE.header)
     rates: dict[str, Record] = {}
     samples: list[NDArray[np.float64]] = []
-    for language, sources, english in loaded.sides():
+    for language, sources, english in encoded_sides(loaded.encoder, loaded.data, loaded.english):
         forward, backward = nearest(sources, english)
         errors = {
             margin: wrong(best_by_margin(forward, backward, margin=margin)) for margin in SHOWN

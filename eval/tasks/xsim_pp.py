@@ -12,7 +12,7 @@ from eval.data.hard_negatives import KINDS, hard_negatives
 from eval.metrics.bootstrap import interval, mean_samples
 from eval.metrics.similarity import NEIGHBOURS, best_by_margin, nearest
 from eval.output import Record, Table
-from eval.tasks.aligned import add_aligned_data, load, sign
+from eval.tasks.aligned import add_aligned_data, encoded_sides, load, sign
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,7 +45,9 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
     rows = np.array([*range(len(sentences)), *(copy.row for copy in copies)])
     results: dict[str, Record] = {}
     samples: list[NDArray[np.float64]] = []
-    for language, vectors, english in loaded.sides([copy.text for copy in copies]):
+    more = {loaded.english: [copy.text for copy in copies]}
+    all_sides = encoded_sides(loaded.encoder, loaded.data, loaded.english, more)
+    for language, vectors, english in all_sides:
         forward, backward = nearest(vectors, english)
         found = best_by_margin(forward, backward, margin="ratio")
         own = (found >= 0) & (rows[found] == np.arange(len(sentences)))

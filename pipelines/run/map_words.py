@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from encoder.checkpoint import replace_files
+from encoder.checkpoint import check_output, replace_files
 from encoder.monolingual.sides import Side, of_text, of_vectors, save_sides
 from encoder.monolingual.vec import WordVectors, read_vec, write_vec
 from encoder.tokenizer import Tokenizer, train_tokenizer
@@ -183,10 +183,7 @@ def _check(options: MapOptions) -> None:
     if options.languages[0] == options.languages[1]:
         raise ValueError(f"both languages are {options.languages[0]}; give those of SRC and TGT")
     for folder in (options.output, *([] if options.vec is None else [options.vec])):
-        if not folder.parent.is_dir():
-            raise ValueError(f"there is no folder {folder.parent}; create it")
-        if folder.exists() and not folder.is_dir():
-            raise ValueError(f"{folder}: is a file; a folder is written here")
+        check_output(folder)
     if options.start not in STARTS and not Path(options.start).is_file():
         raise ValueError(f"--start {options.start}: there is no such dictionary; {OTHERS}")
 

@@ -6,15 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from encoder.apart import ApartEncoder, save_apart
 from encoder.training.architectures.model import Model, Save
 from encoder.training.architectures.network import Network
 
 if TYPE_CHECKING:
-    import torch
-
     from encoder import Encoder
     from encoder.tokenizer import Tokenizer, Tokens
 
@@ -33,7 +31,7 @@ class Apart(Model):
         assert isinstance(network, Network)
         return network
 
-    def forward(self, tokens: Tokens) -> torch.Tensor:
+    def forward(self, tokens: Tokens) -> Tensor:
         """Not to be called: which network embeds depends on the language."""
         raise AssertionError("embed with the network of a language")
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import nn
+from torch import Tensor, nn
 
 from encoder.training.data import drop_tokens
 
@@ -25,7 +24,7 @@ class Model(nn.Module):
 
     dim: int
 
-    def forward(self, tokens: Tokens) -> torch.Tensor:
+    def forward(self, tokens: Tokens) -> Tensor:
         """Embed the sentences."""
         raise NotImplementedError
 

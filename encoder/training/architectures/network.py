@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from encoder.network import NetworkEncoder
@@ -44,7 +44,7 @@ class Network(Model):
     def __init__(
         self,
         architecture: str,
-        tensors: Mapping[str, torch.Tensor],
+        tensors: Mapping[str, Tensor],
         options: TrainingOptions,
         features: Features,
     ) -> None:
@@ -58,7 +58,7 @@ class Network(Model):
             self.network.embed_tokens = SpelledEmbedding(tensors[EMBEDDINGS], features)
         self._at_once = options.at_once
 
-    def forward(self, tokens: Tokens) -> torch.Tensor:
+    def forward(self, tokens: Tokens) -> Tensor:
         """Embed the sentences, each with the token that ends it: (S, D).
 
         Of more than ``at_once`` sentences no activations are kept: a group's are computed once
@@ -89,7 +89,7 @@ class Network(Model):
             )
         self.network.load_state_dict(given)
 
-    def _embed(self, tokens: Tokens) -> torch.Tensor:
+    def _embed(self, tokens: Tokens) -> Tensor:
         device = self.network.embed_tokens.weight.device
         ids, lengths = pad(tokens, end=self.network.vocabulary - 1)
         return self.network(ids.to(device), lengths.to(device))
@@ -128,7 +128,7 @@ def like_lengths(lengths: NDArray[np.int64], least: int = 1) -> list[NDArray[np.
     return np.array_split(order, max(least, min(GROUPS, len(order) // SMALLEST)))
 
 
-def pad(tokens: Tokens, *, end: int) -> tuple[torch.Tensor, torch.Tensor]:
+def pad(tokens: Tokens, *, end: int) -> tuple[Tensor, Tensor]:
     """Return ids int64 (S, T) and lengths (S,): each sentence is ended, then padded, by ``end``."""
     lengths = np.minimum(np.diff(tokens.offsets), LONGEST)
     ids = np.full((len(tokens), int(lengths.max(initial=0)) + 1), end, dtype=np.int64)
@@ -138,7 +138,7 @@ def pad(tokens: Tokens, *, end: int) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.from_numpy(ids), torch.from_numpy(lengths + 1)
 
 
-def named(parts: dict[str, nn.Module]) -> dict[str, torch.Tensor]:
+def named(parts: dict[str, nn.Module]) -> dict[str, Tensor]:
     """Return all weights of parts by name."""
     return {
         f"{part}.{name}": tensor

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from torch import Tensor
 from torch.nn import functional
 
 from encoder.bag import BagEncoder
@@ -30,9 +31,21 @@ logger = logging.getLogger(__name__)
 class Taught(Task):
     """Keeps a teacher's vectors of what it teaches: 2 D bytes for each different sentence."""
 
-    def __init__(self, setting: Setting, teacher: Encoder) -> None:
-        """Encode the targets, and the sources if they are taught, too."""
+    def __init__(self, setting: Setting) -> None:
+        """Encode the targets with the teacher, and the sources if they are taught, too.
+
+        Raises:
+            ValueError: there is no teacher, or it has other dimensions.
+        """
         super().__init__()
+        teacher = setting.teacher
+        if teacher is None:
+            raise ValueError("there is no teacher; name an encoder to learn from")
+        if teacher.dim != setting.dim:
+            raise ValueError(
+                f"the teacher's vectors have {teacher.dim} dimensions and what is trained "
+                f"{setting.dim}; give --dim {teacher.dim}"
+            )
         self._options = setting.options.objective
         self._languages = [text.name.partition("-")[0] for text in setting.texts]
         numbers: dict[str, int] = {}
@@ -46,24 +59,7 @@ class Taught(Task):
         logger.info("encoding %d different sentences with the teacher", len(numbers))
         self._vectors = teacher.encode(list(numbers)).astype(np.float16)
 
-    @classmethod
-    def begin(cls, setting: Setting) -> Taught:
-        """Encode with the teacher.
-
-        Raises:
-            ValueError: there is no teacher, it cannot teach this, or it has other dimensions.
-        """
-        teacher = setting.teacher
-        if teacher is None:
-            raise ValueError("there is no teacher; name an encoder to learn from")
-        if teacher.dim != setting.dim:
-            raise ValueError(
-                f"the teacher's vectors have {teacher.dim} dimensions and what is trained "
-                f"{setting.dim}; give --dim {teacher.dim}"
-            )
-        return cls(setting, teacher)
-
-    def taught(self, pairs: TokenPairs, rows: Rows, like: torch.Tensor) -> list[torch.Tensor]:
+    def taught(self, pairs: TokenPairs, rows: Rows, like: Tensor) -> list[Tensor]:
         """Return the teacher's vectors of each side that it teaches, float32 (B, D)."""
         found = (self._vectors[side[rows]] for side in self._rows[pairs.name])
         return [torch.from_numpy(each).to(like.device).float() for each in found]
@@ -72,9 +68,7 @@ class Taught(Task):
 class Distillation(Taught):
     """Has a student match a teacher's vectors of both sides."""
 
-    def loss(
-        self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]
-    ) -> torch.Tensor:
+    def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """See ``distillation``."""
         student = functional.normalize(model(join(sides)).float())
         return distillation(*student.split(len(rows)), *self.taught(pairs, rows, student))
@@ -86,23 +80,21 @@ class Alignment(Taught):
     X-BiLSTM of a network, X-CBOW of a bag (Conneau 2018, thesis, section 4.2.4).
     """
 
-    def __init__(self, setting: Setting, teacher: Encoder) -> None:
+    def __init__(self, setting: Setting) -> None:
         """See ``Taught``.
 
         Raises:
             ValueError: languages cannot be added to the teacher.
         """
-        if not isinstance(teacher, BagEncoder | TrainedNetwork):
+        if not isinstance(setting.teacher, BagEncoder | TrainedNetwork):
             raise ValueError(
-                f"languages cannot be added to {teacher.name}; name as teacher mini, or a folder "
-                "that train-encoder made, with one encoder in it"
+                "languages are added to a bag or a network; name as teacher mini, or a folder that "
+                "train-encoder made"
             )
-        super().__init__(setting, teacher)
-        self._teacher = teacher
+        super().__init__(setting)
+        self._teacher = setting.teacher
 
-    def loss(
-        self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]
-    ) -> torch.Tensor:
+    def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """See ``alignment``; negatives are of the batch of all processes."""
         assert isinstance(self._options, AlignmentOptions)
         source = functional.normalize(model(sides[0]).float())
@@ -122,23 +114,22 @@ class Addition(Alignment):
     sources have the teacher's vectors beside their own (``encoder.names``).
     """
 
-    def __init__(self, setting: Setting, teacher: Encoder) -> None:
+    def __init__(self, setting: Setting) -> None:
         """See ``Taught``.
 
         Raises:
             ValueError: the teacher or what is trained is no bag.
         """
-        if not isinstance(teacher, BagEncoder) or setting.options.architecture.name != "bag":
+        architecture = setting.options.architecture.name
+        if not isinstance(setting.teacher, BagEncoder) or architecture != "bag":
             raise ValueError(
                 "languages are added by a bag to a bag; name as teacher mini, or a folder that "
                 "train-encoder made"
             )
-        super().__init__(setting, teacher)
+        super().__init__(setting)
         self._names = {text.name: names(text.source) for text in setting.texts}
 
-    def loss(
-        self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]
-    ) -> torch.Tensor:
+    def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """See ``translation_ranking``; nothing is learnt by the targets."""
         assert isinstance(self._options, AdditionOptions)
         named = [self._names[pairs.name][row] for row in rows]
@@ -160,11 +151,11 @@ class Addition(Alignment):
 
 
 def distillation(
-    source: torch.Tensor,
-    target: torch.Tensor,
-    teacher_source: torch.Tensor,
-    teacher_target: torch.Tensor,
-) -> torch.Tensor:
+    source: Tensor,
+    target: Tensor,
+    teacher_source: Tensor,
+    teacher_target: Tensor,
+) -> Tensor:
     """Return one minus the mean cosine of a student's vectors of a pair to its teacher's.
 
     Both sides are drawn to both of the teacher's vectors, so that what these differ in is averaged
@@ -174,7 +165,7 @@ def distillation(
     return 1 - ((source + target) * (teacher_source + teacher_target)).sum(dim=1).mean() / 4
 
 
-def alignment(x: torch.Tensor, y: torch.Tensor, *, negatives: float) -> torch.Tensor:
+def alignment(x: Tensor, y: Tensor, *, negatives: float) -> Tensor:
     """Return the mean of |x - y| - lambda (|x_c - y| + |x - y_c|), L2 norms of rows (B, D).
 
     The thesis's L_align (section 4.2.4): ``x`` are vectors of sentences, ``y`` those of their
@@ -183,7 +174,7 @@ def alignment(x: torch.Tensor, y: torch.Tensor, *, negatives: float) -> torch.Te
     rows, as the classifier sees them.
     """
 
-    def distance(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    def distance(one: Tensor, other: Tensor) -> Tensor:
         return torch.linalg.vector_norm(one - other, dim=1)
 
     wrong = distance(x.roll(1, dims=0), y) + distance(x, y.roll(1, dims=0))

@@ -114,7 +114,7 @@ def vectors(path: Path, words: list[str], dim: int) -> str:
         (("--start", "unknown.txt"), "none of its 1 pairs has vectors on both sides"),
         (("--start", "short.txt"), "short.txt:1: expected a word and its translation"),
         ((), "the languages have no word in common to begin with"),
-        (("--vec", "nowhere/vec"), "there is no folder nowhere; create it"),
+        (("--vec", "nowhere/vec"), "nowhere/vec: there is no folder nowhere; create it"),
         (("--vec", "a.vec"), "a.vec: is a file; a folder is written here"),
         (("--refinements", "-1"), "--refinements -1: must be at least 0"),
         (("--tgt-lang", "ar"), "both languages are ar"),
