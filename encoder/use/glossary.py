@@ -18,9 +18,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from safetensors.numpy import load, save
 
 from encoder import MORE, USE, Encoder, folder_of, load_encoder
@@ -33,11 +34,8 @@ from encoder.use.products import Weights
 from encoder.use.weights import BEGIN, END, UNKNOWN, load_tokenizer, load_weights
 from miner.threads import blocks, in_threads
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Ids = NDArray[np.int64]
-    Matrix = NDArray[np.float32]
+Ids = NDArray[np.int64]
+Matrix = NDArray[np.float32]
 
 FORMAT = "adit-glossary-1"
 FOLDER = folder_of(USE) / MORE

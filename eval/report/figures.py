@@ -6,16 +6,13 @@ Axes: ``P`` pairs, ``B`` bins, ``U`` points of a curve.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eval.metrics.bucc import Judgements, score_at
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
+FloatArray = NDArray[np.float64]
 
 BINS = 60
 CURVE_POINTS = 200

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eval.report.tables import folded
 from eval.runs.calibration import Estimates, by_judge, thresholds
 from eval.runs.store import Run
 from miner.storage.layout import SIDES
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 MAX_DOCUMENTS = 50  # pairs of documents that are listed: those with the most pairs
 

@@ -8,9 +8,9 @@ import json
 import re
 from html import escape
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eval.report import sections
 from eval.report.gold import against_gold_section
@@ -21,9 +21,6 @@ from eval.runs.side import Side
 from eval.runs.store import Run
 from miner.arrays import JudgedPairs
 from miner.storage.layout import SIDES
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def render(run: Run, *, gold: Gold | None = None) -> str:

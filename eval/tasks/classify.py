@@ -6,23 +6,26 @@ import argparse
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from encoder import Encoder
 from eval.data.labelled import DEV, TEST, TRAIN, Examples
 from eval.data.topics import load_topics
 from eval.encoding import learner
-from eval.metrics.frozen import Classifier, Logistic, Mlp, Part, one_hot, root_mean_square
+from eval.metrics.frozen import (
+    Classifier,
+    Logistic,
+    Mlp,
+    Part,
+    Predictor,
+    one_hot,
+    root_mean_square,
+)
 from eval.metrics.perceptron import Shape
 from eval.output import Record, Show, Table
 from eval.tasks.suite import Figure, Suite, fields_of, mean_figure, run_suite
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder import Encoder
-    from eval.metrics.frozen import Predictor
 
 SHARES = (0.0, 0.1, 0.2, 0.4, 0.8, 1.0)  # Chidambaram et al. 2019, table 6
 # Artetxe & Schwenk 2019, table 3, in per cent: MLDoc, trained on 1,000 English documents.

@@ -6,26 +6,29 @@ import argparse
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from encoder import Encoder
 from encoder.inference import HEAD, load_head
 from eval.data.inference import LABELS, load_development, load_xnli, read_inference
 from eval.data.labelled import Examples, joined
 from eval.data.textfiles import fingerprint
 from eval.encoding import learner
-from eval.metrics.frozen import Classifier, Logistic, Mlp, Part, one_hot, root_mean_square
+from eval.metrics.frozen import (
+    Classifier,
+    Logistic,
+    Mlp,
+    Part,
+    Predictor,
+    one_hot,
+    root_mean_square,
+)
 from eval.metrics.perceptron import Shape
 from eval.output import Record, Show, Table
 from eval.tasks.frozen import scaled_features
 from eval.tasks.suite import Figure, Suite, fields_of, mean_figure, run_suite
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder import Encoder
-    from eval.metrics.frozen import Predictor
 
 # Artetxe & Schwenk 2019, table 2; Conneau 2018 (thesis), table 4.10: X-BiLSTM-max, in per cent.
 LANGUAGES = "en fr es de el bg ru tr ar vi th zh hi sw ur".split()

@@ -8,19 +8,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from encoder import Encoder
 from eval.data.labelled import DEV, TEST, TRAIN, Examples, first_file, read_examples
 from eval.metrics.frozen import Classifier, Logistic, Part, one_hot
 from eval.tasks.frozen import CLASSIFIERS, add_classifier, judged, tested
 from eval.tasks.suite import Figure, Suite, fields_of, mean_figure
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder import Encoder
 
 logger = logging.getLogger(__name__)
 

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from encoder import Encoder
 from eval.data.labelled import DEV, TEST, TRAIN, Examples
 from eval.data.senteval import (
     SINGLE,
@@ -25,6 +26,7 @@ from eval.encoding import learner, own_encoders
 from eval.metrics.frozen import (
     Classifier,
     Part,
+    Predictor,
     expected_grade,
     grade_correlation,
     grade_targets,
@@ -48,12 +50,6 @@ from eval.tasks.suite import (
     mean_figure,
     ranks,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder import Encoder
-    from eval.metrics.frozen import Predictor
 
 NAMES = (*SINGLE, "MRPC", "SICK", "STSB", *STS_YEARS)
 # Conneau 2018 (thesis, tables 3.7, 3.3 and 3.4), by set and its number of examples, in per cent.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from encoder import load_encoder
+from encoder import Encoder, load_encoder
 from eval.data.languages import code_of
 from eval.data.tatoeba import (
     PUBLISHED_SOURCE,
@@ -23,11 +23,6 @@ from eval.metrics.similarity import SearchErrors, search_errors
 from eval.output import Record, Table, encoder_names, signature
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
 from eval.tasks.suite import Figure, Suite, mean_figure
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder import Encoder
 
 TABLE = Table("language", ["sentences", "xx->en", "en->xx", "mean", "95% interval", "LASER"])
 

@@ -6,10 +6,11 @@ import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from encoder import Encoder
 from eval.data.words import Dictionary, ScoredWords, read_vocabulary, read_words
 from eval.encoding import own_encoders
 from eval.metrics.sts import moments, pearson
@@ -23,11 +24,6 @@ from eval.tasks.suite import (
     mean_figure,
     ranks,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder import Encoder
 
 DEPTHS = (1, 5, 10)
 TARGETS = 200_000  # target words of the published figures
