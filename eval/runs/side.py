@@ -140,12 +140,6 @@ class Side:
         ids = self.ids(lists.flatten().to_numpy())
         return [ids[first:last] for first, last in pairwise(list_offsets(lists).tolist())]
 
-    def all_texts(self) -> Iterator[str]:
-        """Yield every sentence, by row."""
-        for file in self._files:
-            for batch in file.iter_batches(columns=["text"]):
-                yield from batch["text"].to_pylist()
-
     def all_ids(self, rows: Sequence[int] | NDArray[np.int64]) -> list[Ids]:
         """Return each row's id and those of its repetitions."""
         return [
