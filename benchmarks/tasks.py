@@ -22,9 +22,10 @@ from collections.abc import Sequence
 from itertools import islice, product
 from pathlib import Path
 
+from probing_sets import bigram_shift, odd_man_out
+
 from encoder import BUNDLED, folder_of
 from encoder.checkpoint import read_config
-from eval.data.probing import bigram_shift, odd_man_out
 from pipelines.cli.main import adit
 
 # Conneau et al. 2017, table 1: their seven, and a bag.

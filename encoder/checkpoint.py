@@ -16,23 +16,19 @@ import tempfile
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from encoder import MORE
+from encoder import MORE, Encoder, Precision
 from encoder.bag import BagEncoder
 from encoder.base import BaseEncoder
 from encoder.features import SCHEME
 from encoder.rows import PackedTable, pack
 from encoder.tokenizer import Tokenizer
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder import Encoder, Precision
 
 BAG_FORMAT = f"adit-bag-{SCHEME}"
 SCHEMES = {"adit-bag-3": 3, "adit-bag-4": 4, BAG_FORMAT: SCHEME}  # of features, by format

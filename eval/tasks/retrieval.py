@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from encoder import Encoder
 from encoder.rows import normalize_rows, sum_rows
 from encoder.tokenizer import Tokens
 from encoder.words import WordEncoder
@@ -18,13 +19,7 @@ from eval.output import Record, Table
 from eval.tasks.aligned import add_aligned_data, encoded_sides, load, sign
 from eval.tasks.arguments import ALL, add_files_of_languages, by_language, positive
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder import Encoder
-
-    Matrix = NDArray[np.float32]
-
+Matrix = NDArray[np.float32]
 NAMES = tuple(f"P@{depth}" for depth in DEPTHS)
 TABLE = Table("pair", ["sentences", *NAMES, "95% of P@1"])
 
