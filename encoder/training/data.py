@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from encoder.tokenizer import Tokens
+from encoder.tokenizer import Tokenizer, Tokens
 from encoder.training.reading import ParallelText
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder.tokenizer import Tokenizer
 
 LONGEST = 128  # tokens of a sentence that a network is trained on; the others are cut off
 

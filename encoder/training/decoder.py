@@ -5,19 +5,14 @@ Artetxe & Schwenk 2019, section 3.1. It is needed in training only.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
+from encoder.tokenizer import Tokens
 from encoder.training.architectures.network import pad
-from encoder.training.options import WORD_DIM
-
-if TYPE_CHECKING:
-    from encoder.tokenizer import Tokens
-    from encoder.training.options import TrainingOptions
+from encoder.training.options import WORD_DIM, TrainingOptions
 
 LANGUAGE_WIDTH = 32
 

@@ -6,14 +6,16 @@ import logging
 import math
 from collections.abc import Callable, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from encoder import torch_private
 from encoder.training import parallel
+from encoder.training.architectures.model import Model
 from encoder.training.data import (
     LONGEST,
     TokenPairs,
@@ -21,14 +23,9 @@ from encoder.training.data import (
     count_tokens,
     sample_batches,
 )
+from encoder.training.options import TrainingOptions
 from encoder.training.rowadam import RowAdam
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder.training.architectures.model import Model
-    from encoder.training.options import TrainingOptions
-    from encoder.training.tasks.task import Task
+from encoder.training.tasks.task import Task
 
 LOWEST_RATE = 1e-5  # below which a schedule of plain gradients ends
 

@@ -7,32 +7,29 @@ import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
+from encoder import Encoder
 from encoder.bag import BagEncoder
 from encoder.checkpoint import check_output
 from encoder.features import Features
 from encoder.tokenizer import Tokenizer, train_tokenizer
 from encoder.trained import TrainedNetwork
 from encoder.training import parallel
+from encoder.training.architectures.model import Save
 from encoder.training.data import TokenPairs, hold_out, pair_weights, tokenize_pairs
 from encoder.training.evaluation import PROGRESS, STATE, Keeper
 from encoder.training.loop import Training, check_shares, train
 from encoder.training.measures import OWN, Measure, held_out_error
+from encoder.training.options import Recipe
 from encoder.training.reading import ParallelText
 from encoder.training.reading_tasks import read_text
 from encoder.training.state import State, load_state
 from encoder.training.tasks import TASKS, Setting, make_tasks, read_beside
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder import Encoder
-    from encoder.training.architectures.model import Save
-    from encoder.training.options import Recipe
 
 logger = logging.getLogger(__name__)
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
 from torch.nn import functional
 
+from encoder.features import Features
 from encoder.laser.transformer import Layer
 from encoder.sentence_networks import KINDS
 from encoder.trained import HEADS
 from encoder.training.architectures.bag import new_bag
+from encoder.training.architectures.model import Model
 from encoder.training.architectures.network import Network, named
 from encoder.training.options import (
     ArchitectureOptions,
@@ -22,10 +23,6 @@ from encoder.training.options import (
     TrainingOptions,
     TransformerOptions,
 )
-
-if TYPE_CHECKING:
-    from encoder.features import Features
-    from encoder.training.architectures.model import Model
 
 
 def new_bilstm(options: TrainingOptions, features: Features) -> Network:

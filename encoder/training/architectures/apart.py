@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torch import Tensor, nn
 
+from encoder import Encoder
 from encoder.apart import ApartEncoder, save_apart
+from encoder.tokenizer import Tokenizer, Tokens
 from encoder.training.architectures.model import Model, Save
 from encoder.training.architectures.network import Network
-
-if TYPE_CHECKING:
-    from encoder import Encoder
-    from encoder.tokenizer import Tokenizer, Tokens
 
 
 class Apart(Model):

@@ -6,27 +6,24 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from encoder import Encoder
 from encoder.bag import BagEncoder
 from encoder.checkpoint import save_encoder
-from encoder.features import SCHEME
+from encoder.features import SCHEME, Features
+from encoder.tokenizer import Tokenizer, Tokens
 from encoder.training.architectures.model import Model, Save
 from encoder.training.options import BagOptions, TrainingOptions
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+Matrix = NDArray[np.float32]
 
-    from encoder import Encoder
-    from encoder.features import Features
-    from encoder.tokenizer import Tokenizer, Tokens
-
-    Matrix = NDArray[np.float32]
 
 NGRAMS_AT_FIRST = 0.3  # length of n-grams' vectors beside those of pieces, as a word has many
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 from torch import Tensor, nn
 
+from encoder import Encoder
+from encoder.tokenizer import Tokenizer, Tokens
 from encoder.training.data import drop_tokens
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from encoder import Encoder
-    from encoder.tokenizer import Tokenizer, Tokens
 
 Save = Callable[[Path, Mapping[str, Any]], None]  # with the folder and metadata of the training
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from encoder import Encoder
+from encoder.features import Features
 from encoder.network import NetworkEncoder
 from encoder.precision import Ready
+from encoder.tokenizer import Tokenizer, Tokens
 from encoder.trained import (
     EndingTokenizer,
     Trainable,
@@ -23,14 +27,7 @@ from encoder.trained import (
 from encoder.training.architectures.model import Model, Save
 from encoder.training.architectures.spelling import SpelledEmbedding
 from encoder.training.data import LONGEST
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder import Encoder
-    from encoder.features import Features
-    from encoder.tokenizer import Tokenizer, Tokens
-    from encoder.training.options import TrainingOptions
+from encoder.training.options import TrainingOptions
 
 # A network embeds a batch in up to so many groups of like lengths, each padded by itself, if they
 # have as many sentences.

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from encoder.features import Features
 from encoder.tokenizer import Tokens
-
-if TYPE_CHECKING:
-    from encoder.features import Features
 
 
 class SpelledEmbedding(nn.Embedding):

@@ -11,28 +11,24 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
 from encoder.inference import save_head
+from encoder.tokenizer import Tokens
 from encoder.training import parallel
-from encoder.training.data import join
+from encoder.training.architectures.model import Model
+from encoder.training.data import TokenPairs, join
 from encoder.training.decoder import Decoder
 from encoder.training.options import ACCURACY, INFERENCE_LABELS, RankingOptions
+from encoder.training.reading import ParallelText
 from encoder.training.tasks.task import Rows, Setting, Task, held_out_batches
 from encoder.training.tasks.translation import shared_mean
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder.tokenizer import Tokens
-    from encoder.training.architectures.model import Model
-    from encoder.training.data import TokenPairs
-    from encoder.training.reading import ParallelText
 
 NARROW, WIDTH = 320, 512  # of heads
 CLASSES = len(INFERENCE_LABELS)

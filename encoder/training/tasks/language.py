@@ -10,23 +10,20 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from encoder.laser.transformer import Transformer, within
+from encoder.tokenizer import Tokens
+from encoder.training.architectures.model import Model
 from encoder.training.architectures.network import Network, like_lengths, pad
-from encoder.training.data import join
+from encoder.training.data import TokenPairs, join
 from encoder.training.options import TransformerOptions
 from encoder.training.tasks.task import Rows, Setting, Task, held_out_batches
 from encoder.training.tasks.translation import perplexity, shared_mean
-
-if TYPE_CHECKING:
-    from encoder.tokenizer import Tokens
-    from encoder.training.architectures.model import Model
-    from encoder.training.data import TokenPairs
 
 SHARE = 0.15  # of the tokens are asked for
 HIDDEN, WRONG = 0.8, 0.1  # shares of these that are hidden, and that another one stands for

@@ -10,28 +10,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from encoder.features import Features
+from encoder.tokenizer import Tokens
 from encoder.training.architectures import make_model
 from encoder.training.architectures.apart import Apart
+from encoder.training.architectures.model import Model
 from encoder.training.architectures.network import Network
-from encoder.training.data import all_pairs, join_targets, sentences_by_language
+from encoder.training.data import TokenPairs, all_pairs, join_targets, sentences_by_language
 from encoder.training.decoder import Decoder
-from encoder.training.options import PathsOptions
+from encoder.training.options import PathsOptions, TrainingOptions
+from encoder.training.reading import ParallelText
 from encoder.training.tasks.task import Rows, Setting, Task, held_out_batches
 from encoder.training.tasks.translation import perplexity, shared_mean
-
-if TYPE_CHECKING:
-    from encoder.features import Features
-    from encoder.tokenizer import Tokens
-    from encoder.training.architectures.model import Model
-    from encoder.training.data import TokenPairs
-    from encoder.training.options import TrainingOptions
-    from encoder.training.reading import ParallelText
 
 
 @dataclass(frozen=True, kw_only=True)

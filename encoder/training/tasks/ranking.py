@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from encoder.tokenizer import Tokens
 from encoder.training import parallel
-from encoder.training.data import join
+from encoder.training.architectures.model import Model
+from encoder.training.data import TokenPairs, join
 from encoder.training.options import RankingOptions
 from encoder.training.tasks.task import Rows, Setting, Task
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder.tokenizer import Tokens
-    from encoder.training.architectures.model import Model
-    from encoder.training.data import TokenPairs
 
 BLOCK = 8192  # pairs among which each one's negatives are looked for
 CHUNK = 1024  # sentences that are embedded at once

@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from encoder import Encoder
+from encoder.features import Features
+from encoder.tokenizer import Tokens
 from encoder.training.architectures import make_model
-
-if TYPE_CHECKING:
-    from encoder import Encoder
-    from encoder.features import Features
-    from encoder.tokenizer import Tokens
-    from encoder.training.architectures.model import Model
-    from encoder.training.data import TokenPairs
-    from encoder.training.options import TrainingOptions
-    from encoder.training.reading import ParallelText
+from encoder.training.architectures.model import Model
+from encoder.training.data import TokenPairs
+from encoder.training.options import TrainingOptions
+from encoder.training.reading import ParallelText
 
 Rows = NDArray[np.int64]
 

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from encoder import Encoder
 from encoder.bag import BagEncoder
 from encoder.names import names
+from encoder.tokenizer import Tokens
 from encoder.trained import TrainedNetwork
 from encoder.training import parallel
-from encoder.training.data import join
+from encoder.training.architectures.model import Model
+from encoder.training.data import TokenPairs, join
 from encoder.training.options import AdditionOptions, AlignmentOptions
 from encoder.training.tasks.ranking import translation_ranking
 from encoder.training.tasks.task import Rows, Setting, Task
-
-if TYPE_CHECKING:
-    from encoder import Encoder
-    from encoder.tokenizer import Tokens
-    from encoder.training.architectures.model import Model
-    from encoder.training.data import TokenPairs
 
 logger = logging.getLogger(__name__)
 

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from encoder.tokenizer import Tokens
 from encoder.training import parallel
-from encoder.training.data import join
+from encoder.training.architectures.model import Model
+from encoder.training.data import TokenPairs, join
 from encoder.training.decoder import Decoder
 from encoder.training.options import PERPLEXITY, TranslationOptions
 from encoder.training.tasks.task import Rows, Setting, Task, held_out_batches
-
-if TYPE_CHECKING:
-    from encoder.tokenizer import Tokens
-    from encoder.training.architectures.model import Model
-    from encoder.training.data import TokenPairs
 
 
 class Translation(Task):
