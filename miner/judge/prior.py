@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 LIKELY = 0.5  # the probability from which a pair is more likely right than wrong
 BINS, MOST = 16, 16  # of a unit of the score; the greatest score, and the least below 0
 SCORES = (np.arange(-MOST * BINS, MOST * BINS) + 0.5) / BINS
+LEAST_MEAN = 0.25 / BINS  # distance from a place: as if spread over a bin, where all are in it
 # How many wrong and right pairs what is usual counts for, and how many known ones for ALIKE.
 USUAL_WRONG, USUAL_RIGHT, USUAL_KNOWN = 100.0, 25.0, 1000.0
 # Of sentences without a translation, the share that finds one that looks like it all the same.
@@ -68,19 +69,17 @@ def fit_peak(counts: FloatArray) -> Peak:
     """
     sums, total = np.cumsum(counts), counts.sum()
     moments = np.cumsum(counts * SCORES)
-    below = np.maximum(SCORES * sums - moments, 0) / total
-    above = np.maximum(moments[-1] - moments - SCORES * (total - sums), 0) / total
+    below = np.maximum((SCORES * sums - moments) / total, LEAST_MEAN)
+    above = np.maximum((moments[-1] - moments - SCORES * (total - sums)) / total, LEAST_MEAN)
     at = int(np.argmin(np.sqrt(below) + np.sqrt(above)))
-    least = 1 / BINS / 4  # as if spread over a bin, where all are in one
-    low, high = max(below[at], least), max(above[at], least)
-    both = math.sqrt(low * high)
-    return Peak(float(SCORES[at]), 1 / (low + both), 1 / (high + both))
+    both = math.sqrt(below[at] * above[at])
+    return Peak(float(SCORES[at]), 1 / (below[at] + both), 1 / (above[at] + both))
 
 
-def count_scores(scores: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+def count_scores(scores: FloatArray) -> FloatArray:
     """Count P scores in bins, (B,)."""
     bins = np.clip(np.floor(scores * BINS).astype(np.int64) + MOST * BINS, 0, len(SCORES) - 1)
-    return np.bincount(bins, weights, minlength=len(SCORES)).astype(np.float64)
+    return np.bincount(bins, minlength=len(SCORES)).astype(np.float64)
 
 
 @dataclass(frozen=True, kw_only=True)

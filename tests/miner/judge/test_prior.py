@@ -11,6 +11,7 @@ from miner.judge.prior import (
     ALIKE,
     BINS,
     ESTIMATE,
+    LEAST_MEAN,
     LIKELY,
     PROBABILITY,
     SCORES,
@@ -40,9 +41,14 @@ def run_of(right: int, wrong: int, peaks: tuple[Peak, Peak] = USUAL, seed: int =
 
 
 def log_likelihood(peak: Peak, counts: np.ndarray) -> float:
+    """Of pairs whose mean distance on either side of the place is ``LEAST_MEAN`` at least."""
     away = SCORES - peak.place
-    sides = np.where(away > 0, -peak.fall * away, peak.rise * away)
-    return float((counts * (sides + math.log(1 / (1 / peak.rise + 1 / peak.fall)))).sum())
+    below, above = (
+        max((counts * np.maximum(sign * away, 0)).sum() / counts.sum(), LEAST_MEAN)
+        for sign in (-1, 1)
+    )
+    mean = -math.log(1 / peak.rise + 1 / peak.fall) - peak.rise * below - peak.fall * above
+    return float(counts.sum() * mean)
 
 
 def test_a_peak_is_a_density() -> None:
@@ -190,10 +196,10 @@ def slow_peak(group: list[tuple[float, float]]) -> Peak:
     scores, weights = np.array(group).T
     best, found = -math.inf, None
     for place in np.unique(scores):
-        below = (weights * np.maximum(place - scores, 0)).sum() / weights.sum()
-        above = (weights * np.maximum(scores - place, 0)).sum() / weights.sum()
-        if min(below, above) <= 0:
-            continue
+        below, above = (
+            max((weights * np.maximum(side, 0)).sum() / weights.sum(), LEAST_MEAN)
+            for side in (place - scores, scores - place)
+        )
         both = math.sqrt(below * above)
         peak = Peak(float(place), 1 / (below + both), 1 / (above + both))
         value = -math.log(1 / peak.rise + 1 / peak.fall) - peak.rise * below - peak.fall * above
