@@ -26,6 +26,7 @@ from eval.metrics.frozen import (
 )
 from eval.metrics.perceptron import Shape
 from eval.output import Record, Show, Table
+from eval.tasks.arguments import add_directory, add_list
 from eval.tasks.suite import Figure, Suite, fields_of, mean_figure, run_suite
 
 SHARES = (0.0, 0.1, 0.2, 0.4, 0.8, 1.0)  # Chidambaram et al. 2019, table 6
@@ -45,16 +46,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "te or, where there is none, va; what is not learned is chosen on va of the language "
         "trained on, or by 10-fold cross-validation where va is tested."
     )
-    parser.add_argument(
-        "directory",
-        type=Path,
-        metavar="DIR",
-        help="holds xxx_Yyyy.tsv, SIB-200's folders or MLDoc's files",
-    )
+    add_directory(parser, holds="xxx_Yyyy.tsv, SIB-200's folders or MLDoc's files")
     add = parser.add_argument
     add("--train-lang", metavar="XX", help="learn from it (default: English)")
-    tested = "test in these languages (default: all)"
-    add("--lang", nargs="+", action="extend", metavar="XX", help=tested)
+    add_list(parser, "--lang", "XX", "test in these languages (default: all)")
     add(
         "--classifier",
         choices=CLASSIFIERS,

@@ -35,6 +35,7 @@ from eval.metrics.frozen import (
     root_mean_square,
 )
 from eval.metrics.sts import pearson
+from eval.tasks.arguments import add_list
 from eval.tasks.frozen import (
     CLASSIFIERS,
     add_classifier,
@@ -68,14 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "by cosine. Read are SentEval's folders or NAME.tsv, [tr|va|te TAB] LABEL TAB sentence."
     )
     parser.add_argument("directories", nargs="+", type=Path, metavar="DIR", help="hold the sets")
-    parser.add_argument(
-        "--set",
-        nargs="+",
-        action="extend",
-        choices=NAMES,
-        metavar="NAME",
-        help=f"of {', '.join(NAMES)}",
-    )
+    add_list(parser, "--set", "NAME", f"of {', '.join(NAMES)}", choices=NAMES)
     add_classifier(parser, default="logistic")
 
 
