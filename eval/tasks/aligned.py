@@ -1,4 +1,4 @@
-"""What tasks on aligned texts share: options, the texts, the encoder, most of a signature."""
+"""Shared by tasks on aligned texts: options, the texts, the encoder, most of a signature."""
 
 from __future__ import annotations
 
