@@ -4,6 +4,7 @@
 """
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,7 +28,9 @@ PROGRAMS = {*SCRIPTS, "pip", "python", "make", "bash", "docker", "cp", "rm", "zc
 
 # The first that fits says why a command is not run.
 NOT_RUN = {
-    "needs a cluster": r"s3://|hdfs://|gs://|--runner |make clusters|docker |(engines|failures)\.py",
+    "needs a cluster": (
+        r"s3://|hdfs://|gs://|--runner |make clusters|docker |(engines|failures)\.py"
+    ),
     "needs the network": r"pip |st:|laser:|adit fetch|make install",
     "needs a GPU": r"benchmarks/gpu\.py",
     "measures on data that the repository does not hold": (
@@ -40,7 +43,9 @@ NOT_RUN = {
 
 # These train for minutes as they are shown, and are run for as many steps as say that they work.
 SHORTER = {
-    "adit train": "--steps 2 --held-out 20 --vocabulary-size 400 --evaluate-every 2 --batch-size 16",
+    "adit train": (
+        "--steps 2 --evaluate-every 2 --batch-size 16 --held-out 20 --vocabulary-size 400"
+    ),
     "adit map": "--dim 16 --epochs 1 --ngram-rows 1000 --vocabulary-size 400 --min-count 1",
 }
 
@@ -74,11 +79,10 @@ def main() -> None:
     lines = [line for page in PAGES for line in commands(page)]
     run = [line for line in lines if why_not_run(line) is None]
     shorter = sum(map(is_shortened, run))
-    print(
-        f"commands in {len(PAGES)} pages: {len(lines)}; run: {len(run)}, {shorter} of them shortened"
-    )
-    for why, count in Counter(filter(None, map(why_not_run, lines))).most_common():
-        print(f"  not run: {count:4} {why}")
+    counts = Counter(filter(None, map(why_not_run, lines)))
+    first = f"commands in {len(PAGES)} pages: {len(lines)}; run: {len(run)}, {shorter} shortened"
+    rest = [f"  not run: {count:4} {why}" for why, count in counts.most_common()]
+    sys.stdout.write("\n".join([first, *rest]) + "\n")
 
 
 if __name__ == "__main__":
