@@ -24,9 +24,9 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from encoder import MORE, Encoder, Precision
-from encoder.bag import BagEncoder
+from encoder.bag.encoder import BagEncoder
+from encoder.bag.features import SCHEME
 from encoder.base import BaseEncoder
-from encoder.features import SCHEME
 from encoder.rows import PackedTable, pack
 from encoder.tokenizer import Tokenizer
 

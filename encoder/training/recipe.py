@@ -14,9 +14,9 @@ import torch
 from numpy.typing import NDArray
 
 from encoder import Encoder
-from encoder.bag import BagEncoder
+from encoder.bag.encoder import BagEncoder
+from encoder.bag.features import Features
 from encoder.checkpoint import check_output
-from encoder.features import Features
 from encoder.tokenizer import Tokenizer, train_tokenizer
 from encoder.trained import TrainedNetwork
 from encoder.training import parallel

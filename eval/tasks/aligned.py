@@ -1,15 +1,14 @@
-"""What tasks on aligned texts share: options, the texts, the encoder, most of a signature."""
+"""Shared by tasks on aligned texts: options, the texts, the encoder, most of a signature."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from encoder import Encoder, load_encoder
+from encoder import Encoder
 from eval.data.aligned import AlignedTexts, aligned_files, english_of, load_aligned
 from eval.data.languages import code_of
 from eval.data.textfiles import fingerprint
@@ -20,15 +19,6 @@ from eval.tasks.arguments import add_directory, add_languages, chosen_languages
 
 Matrix = NDArray[np.float32]
 Encode = Callable[[Encoder, Sequence[str], str], Matrix]  # sentences of a language
-
-
-@dataclass(frozen=True, kw_only=True)
-class Loaded:
-    """Texts to measure ``encoder`` on; ``english`` is one of their languages."""
-
-    data: AlignedTexts
-    english: str
-    encoder: Encoder
 
 
 def sign(task: str, encoder: Encoder, data: AlignedTexts, **fields: object) -> str:
@@ -49,17 +39,17 @@ def encoded_sides(
     data: AlignedTexts,
     english: str,
     more: Mapping[str, Sequence[str]] | None = None,
-    encode: Encode | None = None,
+    encode: Encode = lambda own, sentences, language: own.encode(sentences),
 ) -> Iterator[tuple[str, Matrix, Matrix]]:
     """Yield each other language, its sentences' vectors and those of English: float32 (N, D).
 
     Of a joined encoder, the parts that serve both languages make them. ``more`` are further
-    sentences, by language; ``encode`` makes the vectors, in place of the encoder.
+    sentences, by language.
     """
 
     def embed(own: Encoder, language: str) -> Matrix:
         sentences = [*data.texts[language], *(more or {}).get(language, ())]
-        return encode(own, sentences, language) if encode else own.encode(sentences)
+        return encode(own, sentences, language)
 
     of_english: dict[str, Matrix] = {}
     for language in data.languages:
@@ -72,20 +62,10 @@ def encoded_sides(
 
 
 def add_aligned_data(parser: argparse.ArgumentParser) -> None:
-    """Add the options that ``load`` takes its texts from."""
+    """Add the options that ``load_texts`` takes its texts from."""
     layouts = "xx.txt, newstest2019-ref.xxx.txt or xxx_Yyyy.devtest for each language"
     add_directory(parser, holds=layouts)
     add_languages(parser, named="languages as the files name them, besides English")
-
-
-def load(args: argparse.Namespace) -> Loaded:
-    """Load the texts of the languages asked for and of English, and the encoder.
-
-    Raises:
-        ValueError: data is missing or malformed, there is no such encoder, or nothing but English.
-    """
-    data, english = load_texts(args)
-    return Loaded(data=data, english=english, encoder=load_encoder(args.encoder))
 
 
 def load_texts(args: argparse.Namespace) -> tuple[AlignedTexts, str]:

@@ -8,20 +8,19 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from encoder import Encoder
+from encoder import Encoder, load_encoder
 from encoder.rows import normalize_rows, sum_rows
 from encoder.tokenizer import Tokens
 from encoder.words import WordEncoder
 from eval.data.textfiles import fingerprint, read_lines
-from eval.metrics.bootstrap import interval, mean_samples
+from eval.metrics.bootstrap import mean_samples
 from eval.metrics.retrieval import DEPTHS, translation_ranks
-from eval.output import Record, Table
-from eval.tasks.aligned import add_aligned_data, encoded_sides, load, sign
+from eval.output import Record, Rows, Table
+from eval.tasks.aligned import add_aligned_data, encoded_sides, load_texts, sign
 from eval.tasks.arguments import ALL, add_files_of_languages, by_language, positive
 
 Matrix = NDArray[np.float32]
-NAMES = tuple(f"P@{depth}" for depth in DEPTHS)
-TABLE = Table("pair", ["sentences", *NAMES, "95% of P@1"])
+TABLE = Table("pair", ["sentences", *(f"P@{depth}" for depth in DEPTHS), "95% of P@1"])
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,55 +35,48 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="number of other sentences drawn for each, or all (default: 999)",
     )
     more = "more sentences of a language that are searched among, translations of none"
-    add_files_of_languages(parser, "--more", text=more)
+    add_files_of_languages(parser, "--more", more)
     idf = "vectors are means of words weighted by how few of these sentences have them"
-    add_files_of_languages(parser, "--idf", text=idf)
+    add_files_of_languages(parser, "--idf", idf)
     parser.add_argument("--csls", action="store_true", help="search by CSLS, not by cosine")
 
 
 def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
     """Retrieve from each language into English and back."""
-    loaded = load(args)
+    data, english = load_texts(args)
+    encoder = load_encoder(args.encoder)
     beside = {"more": by_language(args.more, read_lines), "idf": by_language(args.idf, read_lines)}
     more, counted = beside.values()
-    languages = {*loaded.data.languages}
+    languages = {*data.languages}
     if not languages >= more.keys() or counted.keys() not in (set(), languages):
         raise ValueError(
             f"--more takes files of {', '.join(sorted(languages))}, and --idf one of each of them"
         )
 
-    def by_idf(own: Encoder, sentences: Sequence[str], language: str) -> Matrix:
+    def embed(own: Encoder, sentences: Sequence[str], language: str) -> Matrix:
+        if not counted:
+            return own.encode(sentences)
         return idf_weighted(own, sentences, counted[language])
 
-    show(TABLE.header)
-    results: dict[str, Record] = {}
-    shares: list[list[float]] = []
-    samples: list[NDArray[np.float64]] = []
-    encode = by_idf if counted else None
-    all_sides = encoded_sides(loaded.encoder, loaded.data, loaded.english, more, encode)
-    for language, vectors, english in all_sides:
+    rows = Rows(TABLE, show)
+    for language, vectors, of_english in encoded_sides(encoder, data, english, more, embed):
         for source, target, pair in (
-            (vectors, english, f"{language}-{loaded.english}"),
-            (english, vectors, f"{loaded.english}-{language}"),
+            (vectors, of_english, f"{language}-{english}"),
+            (of_english, vectors, f"{english}-{language}"),
         ):
-            queries = source[: len(loaded.data.texts[language])]
+            queries = source[: len(data.texts[language])]
             ranks = translation_ranks(queries, target, others=args.others, csls=args.csls)
-            shares.append([float((ranks <= depth).mean()) for depth in DEPTHS])
-            samples.append(mean_samples(ranks == 1, stream=0))
-            by_depth = dict(zip(NAMES, shares[-1], strict=True))
-            results[pair] = {**by_depth, "interval": interval(samples[-1])}
-            show(TABLE.row(pair, len(ranks), *results[pair].values()))
-    mean = dict(zip(NAMES, np.mean(shares, axis=0).tolist(), strict=True))
-    mean["interval"] = interval(np.mean(samples, axis=0))
-    show(TABLE.row("mean", None, *mean.values()))
+            shares = {f"P@{depth}": float((ranks <= depth).mean()) for depth in DEPTHS}
+            rows.add(pair, len(ranks), {**shares, "interval": mean_samples(ranks == 1)})
+    mean = rows.mean()
     others = ALL if args.others is None else args.others
     fields: dict[str, object] = {"similarity": "csls" if args.csls else "cosine"}
     for name, texts in beside.items():
         files = [path for _, path in getattr(args, name)]
         fields |= {name: f"{sum(map(len, texts.values()))}-{fingerprint(*files)}"} if files else {}
-    signed = sign("retrieval", loaded.encoder, loaded.data, others=others, **fields)
+    signed = sign("retrieval", encoder, data, others=others, **fields)
     show(signed)
-    return {"task": "retrieval", "pairs": results, "mean": mean, "signature": signed}
+    return {"task": "retrieval", "pairs": rows.records, "mean": mean, "signature": signed}
 
 
 def idf_weighted(own: Encoder, sentences: Sequence[str], counted: Sequence[str]) -> Matrix:

@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "(SemEval-2017, SimLex-999, WordSim-353); or a folder of such files",
     )
     words = "more words of a language, one a line, or a .vec file"
-    add_files_of_languages(parser, "--vocabulary", text=words)
+    add_files_of_languages(parser, "--vocabulary", words)
     add_sides(parser, default="what the file's name begins with")
 
 

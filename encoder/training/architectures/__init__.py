@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from encoder.features import Features
+from encoder.bag.features import Features
 from encoder.laser.transformer import Layer
 from encoder.sentence_networks import KINDS
 from encoder.trained import HEADS

@@ -1,4 +1,4 @@
-"""The weighted bag in training, see ``encoder.bag``."""
+"""The weighted bag in training, see ``encoder.bag.encoder``."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from encoder import Encoder
-from encoder.bag import BagEncoder
+from encoder.bag.encoder import BagEncoder
+from encoder.bag.features import SCHEME, Features
 from encoder.checkpoint import save_encoder
-from encoder.features import SCHEME, Features
 from encoder.tokenizer import Tokenizer, Tokens
 from encoder.training.architectures.model import Model, Save
 from encoder.training.options import BagOptions, TrainingOptions
@@ -35,7 +35,7 @@ def new_bag(options: TrainingOptions, features: Features) -> Bag:
 
 
 class Bag(Model):
-    """The weighted bag, see ``encoder.bag``.
+    """The weighted bag, see ``encoder.bag.encoder``.
 
     The gradient of its table is sparse: a batch touches some of its rows, and a step costs
     O(touched x D) instead of O(rows x D).

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from encoder import Encoder
-from encoder.features import Features
+from encoder.bag.features import Features
 from encoder.network import NetworkEncoder
 from encoder.precision import Ready
 from encoder.tokenizer import Tokenizer, Tokens

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from encoder.features import Features
+from encoder.bag.features import Features
 from encoder.tokenizer import Tokens
 
 

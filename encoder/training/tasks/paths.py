@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from encoder.features import Features
+from encoder.bag.features import Features
 from encoder.tokenizer import Tokens
 from encoder.training.architectures import make_model
 from encoder.training.architectures.apart import Apart

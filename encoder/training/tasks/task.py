@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from encoder import Encoder
-from encoder.features import Features
+from encoder.bag.features import Features
 from encoder.tokenizer import Tokens
 from encoder.training.architectures import make_model
 from encoder.training.architectures.model import Model

@@ -10,8 +10,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from encoder import Encoder
-from encoder.bag import BagEncoder
-from encoder.names import names
+from encoder.bag.encoder import BagEncoder
+from encoder.bag.names import names
 from encoder.tokenizer import Tokens
 from encoder.trained import TrainedNetwork
 from encoder.training import parallel
@@ -107,7 +107,7 @@ class Addition(Alignment):
     """Ranks the sources of a batch against the teacher's vectors of all its targets.
 
     The targets' language is one of the teacher's, the sources' one is added to it. Names in the
-    sources have the teacher's vectors beside their own (``encoder.names``).
+    sources have the teacher's vectors beside their own (``encoder.bag.names``).
     """
 
     def __init__(self, setting: Setting) -> None:

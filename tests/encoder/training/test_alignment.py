@@ -8,8 +8,8 @@ import torch
 from torch.nn import functional
 
 from encoder import MORE, load_encoder
-from encoder.bag import BagEncoder
-from encoder.features import Features
+from encoder.bag.encoder import BagEncoder
+from encoder.bag.features import Features
 from encoder.tokenizer import Tokenizer
 from encoder.training.architectures.bag import Bag
 from encoder.training.data import tokenize_pairs

@@ -33,7 +33,7 @@ from encoder.training.tasks.beside import (
     in_batch,
 )
 from pipelines.cli.train import train_encoder
-from tests.encoder.test_features import one_word_each
+from tests.encoder.bag.test_features import one_word_each
 from tests.encoder.test_tokenizer import tokens_of
 from tests.encoder.training.language import made_up_pairs, write_pairs
 

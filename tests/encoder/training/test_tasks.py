@@ -22,7 +22,7 @@ from encoder.training.tasks.ranking import Ranking, mine_negatives, translation_
 from encoder.training.tasks.taught import distillation
 from encoder.training.tasks.translation import Translation, sequence_translation
 from pipelines.cli.train import train_encoder
-from tests.encoder.test_features import one_word_each
+from tests.encoder.bag.test_features import one_word_each
 from tests.encoder.test_tokenizer import lists_of, tokens_of
 from tests.encoder.training.language import made_up_pairs, made_up_triples, setting_of, write_pairs
 from tests.encoder.training.test_objectives import unit_rows
