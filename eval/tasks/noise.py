@@ -1,4 +1,4 @@
-"""What each filter and the judge remove of parallel text, and of noise made of it."""
+"""The shares that each filter and the judge remove of parallel text, and of noise made of it."""
 
 from __future__ import annotations
 
