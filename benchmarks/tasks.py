@@ -48,7 +48,7 @@ TRANSLATION = (
 )
 SPLIT = (*7 * ["tr"], "va", "te", "te")
 # Corpora of XNLI's kind rather than of software, and the pairs of each language.
-SPOKEN, MANY = {"tatoeba", "multi30k", "tico19", "quran"}, 100_000
+SPOKEN, MANY = {"tatoeba", "multi30k", "tico19", "quran"}, 50_000
 ALIGNMENTS = {"de": ("0", "0.1", "0.25", "0.5"), "fr": ("0", "0.25"), "es": ("0", "0.25")}
 BILSTM = ("--architecture", "bilstm", "--dropout", "0")
 # English words first, as they have vectors in the paper; then inference.
@@ -56,15 +56,17 @@ FIRST = (
     *("--objective", "distillation", "--teacher", BUNDLED, "--batch-size", "256"),
     *("--steps", "1500", "--learning-rate", "0.004", *BILSTM),
 )
-INFERSENT = ("--objective", "nli", "--steps", "600", "--learning-rate", "0.001", *BILSTM)
-INFERSENT += ("--evaluate-every", "100")
+INFERSENT = (
+    *("--objective", "nli", "--steps", "600", "--learning-rate", "0.001", *BILSTM),
+    *("--evaluate-every", "100"),
+)
 ALIGNED = {
     "bilstm": (
-        *("--objective", "alignment", "--batch-size", "256", "--steps", "1000"),
+        *("--objective", "alignment", "--batch-size", "256", "--steps", "600"),
         *("--learning-rate", "0.004", *BILSTM),
     ),
     "bag": (
-        *("--objective", "alignment", "--batch-size", "512", "--steps", "1000"),
+        *("--objective", "alignment", "--batch-size", "512", "--steps", "500"),
         *("--ngram-rows", "131072"),
     ),
 }

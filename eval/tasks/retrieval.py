@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from encoder.words import WordEncoder
 from eval.data.textfiles import fingerprint, read_lines
 from eval.metrics.bootstrap import mean_samples
 from eval.metrics.retrieval import DEPTHS, translation_ranks
-from eval.output import Record, Rows, Table
+from eval.output import Record, Rows, Show, Table
 from eval.tasks.aligned import add_aligned_data, encoded_sides, load_texts, sign
 from eval.tasks.arguments import ALL, add_files_of_languages, by_language, positive
 
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--csls", action="store_true", help="search by CSLS, not by cosine")
 
 
-def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
+def run(args: argparse.Namespace, show: Show) -> Record:
     """Retrieve from each language into English and back."""
     data, english = load_texts(args)
     encoder = load_encoder(args.encoder)
@@ -70,13 +70,12 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
             rows.add(pair, len(ranks), {**shares, "interval": mean_samples(ranks == 1)})
     mean = rows.mean()
     others = ALL if args.others is None else args.others
-    fields: dict[str, object] = {"similarity": "csls" if args.csls else "cosine"}
+    record = {"pairs": rows.records, "mean": mean}
+    fields = {"others": others, "similarity": "csls" if args.csls else "cosine"}
     for name, texts in beside.items():
         files = [path for _, path in getattr(args, name)]
         fields |= {name: f"{sum(map(len, texts.values()))}-{fingerprint(*files)}"} if files else {}
-    signed = sign("retrieval", encoder, data, others=others, **fields)
-    show(signed)
-    return {"task": "retrieval", "pairs": rows.records, "mean": mean, "signature": signed}
+    return sign(show, "retrieval", record, encoder, data, **fields)
 
 
 def idf_weighted(own: Encoder, sentences: Sequence[str], counted: Sequence[str]) -> Matrix:
