@@ -34,6 +34,7 @@ LIKELY = 0.5  # the probability from which a pair is more likely right than wron
 BINS, MOST = 16, 16  # of a unit of the score; the greatest score, and the least below 0
 SCORES = (np.arange(-MOST * BINS, MOST * BINS) + 0.5) / BINS
 LEAST_MEAN = 0.25 / BINS  # distance from a place: as if spread over a bin, where all are in it
+REACH = 1.5  # how far from its usual place a peak of a run may be
 TAIL = 2.0  # how far above the peak of the wrong pairs their tail starts
 # How many wrong and right pairs what is usual counts for, and how many known ones for ALIKE.
 USUAL_WRONG, USUAL_RIGHT, USUAL_KNOWN = 50.0, 25.0, 1000.0
@@ -64,8 +65,10 @@ class Peak(NamedTuple):
         return densities
 
 
-def fit_peak(counts: FloatArray) -> Peak:
+def fit_peak(counts: FloatArray, near: float = 0.0, reach: float = math.inf) -> Peak:
     """Return the likeliest peak of pairs counted in bins, (B,); its place is in the middle of one.
+
+    It is within ``reach`` of ``near``.
 
     The likelihood at a place falls with the sum of the roots of the mean distances on both sides of
     it, from which the rates follow (Kotz et al. 2001, section 3.5).
@@ -74,7 +77,8 @@ def fit_peak(counts: FloatArray) -> Peak:
     moments = np.cumsum(counts * SCORES)
     below = np.maximum((SCORES * sums - moments) / total, LEAST_MEAN)
     above = np.maximum((moments[-1] - moments - SCORES * (total - sums)) / total, LEAST_MEAN)
-    at = int(np.argmin(np.sqrt(below) + np.sqrt(above)))
+    roots = np.where(np.abs(SCORES - near) <= reach, np.sqrt(below) + np.sqrt(above), np.inf)
+    at = int(np.argmin(roots))
     both = math.sqrt(below[at] * above[at])
     return Peak(float(SCORES[at]), 1 / (below[at] + both), 1 / (above[at] + both))
 
@@ -193,7 +197,8 @@ def _mixture(
         share = float(looking.sum() + 0.5) / float(counts.sum() + 1)
         alike = float(known_looking.sum() + ALIKE * USUAL_KNOWN) / float(known.sum() + USUAL_KNOWN)
         others = before[0] + counts - looking + known - known_looking
-        wrong, right = fit_peak(others), fit_peak(before[1] + looking + known_looking)
+        wrong = fit_peak(others, usual[0].place, REACH)
+        right = fit_peak(before[1] + looking + known_looking, usual[1].place, REACH)
         tail = fit_tail(others, wrong.place + TAIL)
         below, above = tail.log_densities(wrong), right.log_densities()
         if right.place == last[0] and abs(share - last[1]) < 1e-7 * share:

@@ -15,6 +15,7 @@ from miner.judge.prior import (
     LEAST_MEAN,
     LIKELY,
     PROBABILITY,
+    REACH,
     SCORES,
     TAIL,
     USUAL_KNOWN,
@@ -86,6 +87,16 @@ def test_what_is_right_is_found(right: int, wrong: int, peaks: tuple[Peak, Peak]
     odds = peaks[1].log_densities() - peaks[0].log_densities() + math.log(right / wrong)
     between = np.interp(scores, SCORES, 1 / (1 + np.exp(-odds)))
     assert np.abs(found.of_scores(scores) - between).mean() < 0.02
+
+
+def test_groups_do_not_change_places() -> None:
+    """Of right pairs that score unlike each other, the lesser ones are not taken for wrong ones."""
+    scores = np.concatenate([drawn(RIGHT._replace(rise=0.3), 1900), drawn(WRONG, 60, seed=2)])
+    found = Probabilities.estimated(USUAL, [scores])
+    assert found.share == pytest.approx(1900 / 1960, abs=0.03)
+    assert (found.of_scores(scores[:1900]) >= LIKELY).mean() > 0.95
+    low = np.full(100, -14.0)
+    assert (Probabilities.estimated(USUAL, [low]).of_scores(low) < LIKELY).all()
 
 
 def test_all_right_and_all_wrong() -> None:
@@ -177,7 +188,9 @@ def test_the_estimate_is_the_slow_one() -> None:
             sums[known] += odds / (1 + odds)
         share = (sums[0] + 0.5) / (460 + 1)
         alike = (sums[1] + ALIKE * USUAL_KNOWN) / (50 + USUAL_KNOWN)
-        wrong, right = (slow_peak(group) for group in groups)
+        wrong, right = (
+            slow_peak(group, usual.place) for group, usual in zip(groups, USUAL, strict=True)
+        )
         density = slow_wrong(groups[0], wrong)
     found = Probabilities.estimated(
         USUAL,
@@ -212,10 +225,12 @@ def slow_wrong(group: list[tuple[float, float]], peak: Peak) -> Callable[[float]
     )
 
 
-def slow_peak(group: list[tuple[float, float]]) -> Peak:
+def slow_peak(group: list[tuple[float, float]], near: float) -> Peak:
     scores, weights = np.array(group).T
     best, found = -math.inf, None
     for place in np.unique(scores):
+        if abs(place - near) > REACH:
+            continue
         below, above = (
             max((weights * np.maximum(side, 0)).sum() / weights.sum(), LEAST_MEAN)
             for side in (place - scores, scores - place)
