@@ -78,7 +78,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
         }
     for line in summary(kept):
         show(line)
-    files = [file for split in data.values() for file in split.files.all]
+    files = [file for split in data.values() for file in split.files]
     return signed(
         show,
         "fdr",
