@@ -102,9 +102,9 @@ def _find_splits(directory: Path) -> dict[str, dict[str, BuccFiles]]:
         match = _GOLD.fullmatch(path.name)
         if match and (path.parent == directory or path.parent.name == match["pair"]):
             source, _, target = match["pair"].rpartition("-")
-            sides = [path.with_suffix(f".{language}") for language in (source, target)]
-            if all(side.is_file() for side in sides):
-                found.setdefault(match["pair"], {})[match["split"]] = BuccFiles(*sides, path)
+            files = BuccFiles(path.with_suffix(f".{source}"), path.with_suffix(f".{target}"), path)
+            if files.source.is_file() and files.target.is_file():
+                found.setdefault(match["pair"], {})[match["split"]] = files
     if not found:
         raise ValueError(
             f"{directory}: no BUCC data; expected xx-en/xx-en.SPLIT.xx, .en and .gold in it"
