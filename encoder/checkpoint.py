@@ -145,8 +145,7 @@ def _facts(folder: Path, encoder: BagEncoder) -> dict[str, Any]:
             f"encoder {folder}: was trained to be added to {teacher}, and not to {encoder.name}; "
             "move it away"
         )
-    facts: dict[str, Any] = config["facts"]
-    return facts
+    return config["facts"]
 
 
 def digest(name: str | None) -> str:
