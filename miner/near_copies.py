@@ -11,10 +11,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     Signatures = NDArray[np.uint32]
 
 SIMILARITY = 0.8  # estimated, of near-copies

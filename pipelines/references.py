@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from miner.arrays import Neighbours
 from miner.knn.core.rescore import unit_rows
@@ -30,8 +31,6 @@ from miner.storage.layout import (
 from miner.storage.vectors.columns import Columns, take_columns
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     Vectors = NDArray[np.floating]
 
 BLOCK_NUMBERS = 1 << 22  # of stored vectors at a time: with their copies about 64 MB

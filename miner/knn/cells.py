@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from miner.arrays import Matrix, Neighbours
 from miner.knn.core import passes
 from miner.knn.core.candidates import Candidates
 from miner.knn.core.codes import Codes, Precision, encode_both, round_to_int8
@@ -25,13 +26,6 @@ from miner.knn.core.rescore import check_search, unit_rows
 from miner.knn.core.tuning import choose
 from miner.knn.method import ROUNDS
 from miner.threads import blocks, in_threads
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from miner.arrays import Neighbours
-
-    Matrix = NDArray[np.float32]
 
 # A cell with this many times the mean load is split; even cells are the cheapest for their number.
 CROWDED = 2.0

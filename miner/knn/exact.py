@@ -8,23 +8,16 @@ rows, ``D`` dimensions.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-import numpy as np
+from numpy.typing import ArrayLike
 
+from miner.arrays import Matrix, Neighbours
 from miner.choices import check_choice
 from miner.knn.core.brute_force import MAX_SIMILARITIES, search_table
 from miner.knn.core.codes import PRECISIONS, Precision
 from miner.knn.core.rescore import check_search, checked_vectors, unit_rows
 from miner.knn.duplicates import Distinct, expand, find_distinct
 from miner.knn.tiled import search_tiles
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from miner.arrays import Neighbours
-
-    Matrix = NDArray[np.float32]
 
 # From this share of repeated rows on, distinct rows are searched; fewer cost less than their copy.
 REPEATED = 1 / 20

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from miner.arrays import Neighbours
+from miner.arrays import Matrix, Neighbours
 from miner.knn.core.candidates import Candidates
 from miner.knn.core.codes import Codes, Precision, encode_both
 from miner.knn.core.passes import TILE_COLUMNS, TILE_ROWS, find_hits, loops
@@ -18,11 +17,6 @@ from miner.knn.core.tuning import choose, product_rates
 from miner.knn.cost_model import SPARE, Machine
 from miner.knn.duplicates import find_distinct
 from miner.threads import in_threads, on_one_thread, thread_count
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Matrix = NDArray[np.float32]
 
 REPEATS = 3
 # Seconds of products in all threads: one alone is faster, and an idle processor takes some tenths

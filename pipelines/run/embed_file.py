@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from encoder import Precision, load_encoder
 from miner.languages import seen_language
@@ -17,9 +18,6 @@ from miner.storage.vectors.embeddings import write_embeddings
 from pipelines.options import check_files
 from pipelines.progress import Monitor
 from pipelines.stages.language import beginning
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def embed_file(

@@ -8,14 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from encoder.checkpoint import replace_files
 from encoder.monolingual.sides import Side, of_text, of_vectors, save_sides
 from encoder.monolingual.vec import WordVectors, read_vec, write_vec
 from encoder.tokenizer import Tokenizer, train_tokenizer
+from miner.arrays import Matrix
 from miner.mapping.orthogonal import (
     Mapping as WordMapping,
 )
@@ -31,11 +33,6 @@ from miner.storage.places import Place
 from miner.threads import in_threads
 from pipelines.mapping_options import ADVERSARIAL, IDENTICAL, SIMILARITY, STARTS, VEC, MapOptions
 from pipelines.progress import Monitor
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Matrix = NDArray[np.float32]
 
 logger = logging.getLogger(__name__)
 

@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from miner.storage.artefacts import Draft, content_key, file_digest, produce
 from miner.storage.layout import DROPPED, ROWS, VECTORS
@@ -21,9 +22,6 @@ from pipelines.context import RunContext
 from pipelines.options import CorpusOptions
 from pipelines.references import BLOCK_NUMBERS, EmbeddedShard, Shard
 from pipelines.stages.encode_batches import ENCODE_ROWS, Block, encoded_blocks
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 FAILED = "encoder failed"
 

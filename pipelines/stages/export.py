@@ -9,11 +9,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from miner.storage.layout import DUPLICATES, MERGES, PAIRS, REJECTED, SIDES
 from miner.storage.merges import Merges, joined_texts, list_offsets
@@ -23,9 +24,6 @@ from pipelines.options import MiningOptions
 from pipelines.progress import Meter
 from pipelines.references import ChosenPairs, Shard
 from pipelines.resources.memory import spare_bytes
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 EXPORT_ROWS = 32_768  # pairs handed on at a time; miner.filters.RATIO_PAIRS needs as many
 READ_ROWS = 32_768  # sentences read at a time

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from miner.filters import Suspects, occurrences, reasons, usual_ratio, usual_script
 from miner.storage.artefacts import Draft, content_key, produce
@@ -18,9 +19,6 @@ from miner.storage.layout import PAIRS, REJECTED, SIDES, SOURCE, TARGET
 from pipelines.context import RunContext
 from pipelines.references import ChosenPairs
 from pipelines.stages.export import completed_pairs, pair_meter
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def filter_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:

@@ -7,12 +7,13 @@ repeated pair is scored once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
-from miner.arrays import Direction
+from miner.arrays import Direction, IntArray
 from miner.given import NOT_THERE, distinct_pairs, given_pairs
 from miner.knn.core.rescore import rescore
 from miner.score_ranges import sort_pairs
@@ -28,11 +29,6 @@ from pipelines.references import (
 )
 from pipelines.stages.left_out import lists_of
 from pipelines.stages.select import write_sorted
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Rows = NDArray[np.int64]
 
 BLOCK = 1 << 13  # pairs whose vectors are read at a time
 
@@ -104,7 +100,7 @@ def _rate(
     return {"candidates": pairs.shape[1], "pairs": kept, "lines": lines}
 
 
-def _standing(side: Sequence[ShardNeighbours]) -> Rows:
+def _standing(side: Sequence[ShardNeighbours]) -> IntArray:
     """Return the row that stands for each line of a side: its own, or that of an equal sentence."""
     corpus = side[0].embedded.shard.corpus
     rows = np.full(corpus.facts["read"], NOT_THERE, dtype=np.int64)
@@ -118,7 +114,10 @@ def _standing(side: Sequence[ShardNeighbours]) -> Rows:
 
 
 def _cosines(
-    sources: Sequence[EmbeddedShard], targets: Sequence[EmbeddedShard], own: Rows, other: Rows
+    sources: Sequence[EmbeddedShard],
+    targets: Sequence[EmbeddedShard],
+    own: IntArray,
+    other: IntArray,
 ) -> NDArray[np.float32]:
     """Return the cosine of each pair of positions in the vectors of both: float32 (P,)."""
     vectors = SideVectors(sources), SideVectors(targets)

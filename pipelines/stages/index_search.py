@@ -8,11 +8,10 @@ rescored, at the end: indexes with compressed codes would else find more in more
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from miner.arrays import NO_NEIGHBOUR, Neighbours
+from miner.arrays import NO_NEIGHBOUR, Matrix, Neighbours
 from miner.knn.core.rescore import merge, rescore
 from miner.knn.faiss_index import CANDIDATES_PER_NEIGHBOUR, search_index, set_breadth
 from miner.knn.gpu.faiss_gpu import on_gpus
@@ -23,11 +22,6 @@ from miner.storage.vectors.indexes import map_index
 from pipelines.context import RunContext
 from pipelines.progress import Meter
 from pipelines.references import IndexLookup, SearchableShard, SideVectors
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Matrix = NDArray[np.float32]
 
 QUERIES = 1 << 14  # searched at a time; between them progress is reported
 RESCORED = 1 << 12  # queries whose candidates' vectors are in memory: at most 100 MB at 384 dims

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from encoder.words import WordEncoder
 from miner.arrays import Direction, Pairs
@@ -36,9 +37,6 @@ from pipelines.references import (
 )
 from pipelines.stages.documents import one_to_one
 from pipelines.stages.select import write_sorted
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 READ_ROWS = 32_768
 

@@ -7,12 +7,13 @@ several shards: sums are exact, and documents are numbered by their first senten
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from miner.document_pairing import DocumentPairs, pair_sides
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
@@ -25,9 +26,6 @@ from miner.storage.layout import (
 from pipelines.context import RunContext
 from pipelines.references import EmbeddedShard, SideVectors, whole_side
 from pipelines.stages.documents import rows_by_document
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def sum_documents(run: RunContext, embedded: EmbeddedShard) -> EmbeddedShard:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from miner.arrays import NO_NEIGHBOUR, Neighbours
 from miner.knn.cells import join_cells
@@ -32,9 +33,6 @@ from pipelines.stages.documents import document_pairs, paired_rows
 from pipelines.stages.merge import merged
 from pipelines.stages.recall import is_measured
 from pipelines.stages.shard_groups import group_shards
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def cut_tiles(run: RunContext, shards: Sequence[SearchableShard]) -> list[SearchTile]:

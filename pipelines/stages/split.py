@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from miner.storage.artefacts import Artefact, Draft, content_key, find, open_artefact, produce
 from miner.storage.corpus.records import BATCH_ROWS, Records
@@ -25,9 +26,6 @@ from miner.storage.layout import SENTENCES
 from miner.storage.places import Place, file_state
 from pipelines.context import RunContext
 from pipelines.stages.cut import digest_of_beginning
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 GROUP_BYTES = 64 << 20
 GROUP_FILES = 4096

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from miner.arrays import NO_NEIGHBOUR, taken
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     Rows = slice | NDArray[np.int64]
 
 

@@ -13,19 +13,15 @@ so each row brings a scale and a bias from which an upper bound on every cosine 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from miner.arrays import taken
+from miner.arrays import Matrix, taken
 from miner.choices import check_choice
 from miner.knn.core.products import INT8_LARGEST, INT8_MAX_DIMENSIONS, int8_is_exact, numbers_of
 from miner.threads import blocks, in_threads
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Matrix = NDArray[np.float32]
 
 Precision = Literal["float32", "bfloat16", "int8"]
 PRECISIONS: tuple[Precision, ...] = ("int8", "bfloat16", "float32")

@@ -11,17 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numba import types
 from numba.extending import overload
+from numpy.typing import NDArray
 
+from miner.arrays import Matrix, Neighbours
 from miner.compiling import compiled
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from miner.arrays import Neighbours
     from miner.knn.core.candidates import Candidates
     from miner.knn.core.codes import Codes
-
-    Matrix = NDArray[np.float32]
 
 BLOCK = 32
 

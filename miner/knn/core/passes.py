@@ -16,8 +16,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from miner.arrays import Neighbours
+from miner.arrays import Matrix, Neighbours
 from miner.knn.core.candidates import Candidates
 from miner.knn.core.claims import Claims
 from miner.knn.core.codes import Codes
@@ -25,11 +26,8 @@ from miner.knn.core.products import compiled_int8, product
 from miner.threads import blocks, in_threads
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from miner.knn.core.compiled import Hits
 
-    Matrix = NDArray[np.float32]
     Rows = slice | NDArray[np.int64]
 
 logger = logging.getLogger(__name__)

@@ -11,12 +11,10 @@ import sys
 from functools import cache
 from importlib.util import find_spec
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 # Operations from which on torch pays for being loaded: some seconds of float32 products.
 TORCH_FROM = 1 << 38

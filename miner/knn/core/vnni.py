@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from miner.compiling import compiled
 from miner.knn.core.compiled import FASTMATH, Hits, longer
@@ -26,8 +27,6 @@ from miner.knn.core.vnni_blocks import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from miner.knn.core.codes import Codes
 
 ERROR = np.float32(2.0**-20)  # relative, of some operations in float32
