@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from miner.arrays import Direction, JudgedPairs, Pairs
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 # The index of a name is the value of its direction.
 _DIRECTIONS = ("", *(direction.name.lower() for direction in Direction))
@@ -21,8 +18,6 @@ JUDGED = ("probability", "margin")  # what stands after the score of judged pair
 
 def numbers_schema(*, judged: bool = False) -> pa.Schema:
     """Return the Arrow schema of the numbers of pairs."""
-    import pyarrow as pa
-
     return pa.schema(
         {
             "score": pa.float64(),
@@ -40,8 +35,6 @@ def numbers_schema(*, judged: bool = False) -> pa.Schema:
 
 def table_of(pairs: Pairs) -> pa.Table:
     """Return a table of ``numbers_schema`` with the pairs in their order."""
-    import pyarrow as pa
-
     judged = isinstance(pairs, JudgedPairs)
     columns = [
         pairs.score,

@@ -88,8 +88,8 @@ def _write_jsonl(file: IO[bytes], tables: Iterator[pa.Table]) -> None:
 def _write_parquet(file: IO[bytes], tables: Iterator[pa.Table]) -> None:
     import pyarrow.parquet as pq
 
-    from miner.storage.documents.split import split_schema
+    from miner.storage.documents.split import SPLIT_FIELDS
 
-    with pq.ParquetWriter(file, split_schema(), compression="zstd") as writer:
+    with pq.ParquetWriter(file, SPLIT_FIELDS, compression="zstd") as writer:
         for table in tables:
             writer.write_table(table)

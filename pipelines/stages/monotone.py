@@ -23,7 +23,7 @@ from miner.monotone.blocks import Blocks, merged_blocks, text_blocks
 from miner.score_ranges import Sorted, sort_pairs
 from miner.storage.artefacts import Draft, content_key, produce
 from miner.storage.layout import BEADS, MERGES, ROWS, SIDES, SOURCE, TARGET
-from miner.storage.merges import merges_schema
+from miner.storage.merges import MERGE_FIELDS
 from pipelines.context import RunContext
 from pipelines.references import (
     AlignedDocuments,
@@ -40,6 +40,15 @@ from pipelines.stages.select import write_sorted
 
 READ_ROWS = 32_768
 
+# Aligned beads: rows of both sides and the cosine of their sums.
+BEAD_FIELDS = pa.schema(
+    {
+        "source_rows": pa.list_(pa.int64()),
+        "target_rows": pa.list_(pa.int64()),
+        "cosine": pa.float32(),
+    }
+)
+
 
 class Sentences(NamedTuple):
     """The sentences of a document, in order; those without a vector have an empty text.
@@ -50,12 +59,6 @@ class Sentences(NamedTuple):
     rows: NDArray[np.int64]
     positions: NDArray[np.int64]
     texts: list[str]
-
-
-def beads_schema() -> pa.Schema:
-    """Return the Arrow schema of aligned beads: rows of both sides and the cosine of their sums."""
-    rows = pa.list_(pa.int64())
-    return pa.schema({"source_rows": rows, "target_rows": rows, "cosine": pa.float32()})
 
 
 def cut_documents(run: RunContext, shards: Sequence[ShardNeighbours]) -> list[DocumentBatch]:
@@ -98,7 +101,7 @@ def align_documents(run: RunContext, batch: DocumentBatch) -> AlignedDocuments:
         there = [pair for pair in mine if pair[0] in documents[0] and pair[1] in documents[1]]
         total = sum(len(documents[0][own].rows) for own, _ in there)
         part = f"{batch.index + 1}/{batch.of}" if batch.of > 1 else ""
-        found = [beads_schema().empty_table()]
+        found = [BEAD_FIELDS.empty_table()]
         with run.monitor.stage("align documents", total, "sentences", part) as meter:
             for names in there:
                 both = [of_side[name] for of_side, name in zip(documents, names, strict=True)]
@@ -169,7 +172,7 @@ def _blocks(run: RunContext, shards: Sequence[EmbeddedShard], document: Sentence
 
 
 def _beads(documents: Sequence[Sentences], blocks: Sequence[Blocks]) -> pa.Table:
-    """Align a document and its translation: a table of ``beads_schema`` without the gaps."""
+    """Align a document and its translation: a table of ``BEAD_FIELDS`` without the gaps."""
     from miner.monotone.align import align  # loads Numba
 
     beads = [bead for bead in align(*blocks).beads() if all(bead)]
@@ -184,7 +187,7 @@ def _beads(documents: Sequence[Sentences], blocks: Sequence[Blocks]) -> pa.Table
         [document.rows[list(bead[place])] for bead in beads]
         for place, document in enumerate(documents)
     ]
-    return pa.table([*rows, np.array(cosines, dtype=np.float32)], schema=beads_schema())
+    return pa.table([*rows, np.array(cosines, dtype=np.float32)], schema=BEAD_FIELDS)
 
 
 def select_beads(run: RunContext, parts: Sequence[AlignedDocuments]) -> ChosenPairs:
@@ -224,7 +227,7 @@ def _select(
     means = {side: _Means(parts[0].batch.shards, side, scope) for side in SIDES}
     files: list[Sorted] = []
     beads = 0
-    with draft.file(MERGES) as path, pq.ParquetWriter(path, merges_schema()) as merges:
+    with draft.file(MERGES) as path, pq.ParquetWriter(path, MERGE_FIELDS) as merges:
         for part in parts:
             table = pq.read_table(part.beads.file(BEADS))
             scored = _scored(table, means, options.margin)
@@ -274,7 +277,7 @@ class _Means:
 
 
 def _merges(table: pa.Table, side: str) -> pa.Table:
-    """Return what sentences of a side are merged: by the first row, of ``merges_schema``."""
+    """Return what sentences of a side are merged: by the first row, of ``MERGE_FIELDS``."""
     rows = table[f"{side}_rows"].filter(pc.greater(pc.list_value_length(table[f"{side}_rows"]), 1))
     columns = [pa.array([side] * len(rows), pa.string()), pc.list_element(rows, 0), rows]
-    return pa.table(columns, schema=merges_schema())
+    return pa.table(columns, schema=MERGE_FIELDS)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from miner.storage.artefacts import Artefact, Draft, content_key, find, open_artefact, produce
 from miner.storage.corpus.records import BATCH_ROWS, Records
-from miner.storage.documents.corpus import sentence_table_schema, sentence_tables, table_records
+from miner.storage.documents.corpus import SENTENCE_TABLE, sentence_tables, table_records
 from miner.storage.documents.records import Document, Found, read_found
 from miner.storage.documents.split import document_files, find_documents, is_documents
 from miner.storage.layout import SENTENCES
@@ -175,7 +175,7 @@ def _part(folder: Place, key: str, found: Iterator[tuple[int, Found]]) -> Artefa
 
         with (
             draft.file(SENTENCES) as path,
-            pq.ParquetWriter(path, sentence_table_schema(), compression="zstd") as writer,
+            pq.ParquetWriter(path, SENTENCE_TABLE, compression="zstd") as writer,
         ):
             for table in sentence_tables(each()):
                 writer.write_table(table)

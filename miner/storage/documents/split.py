@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from miner.languages import language_of
 from miner.storage.corpus.filesets import ABOUT, folder_files, named
@@ -18,11 +19,10 @@ from miner.storage.places import Place
 from miner.storage.remote import RemotePath
 from miner.storage.streams import split_compression
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 BATCH_ROWS = 8192
 SHOWN_LANGUAGES = 3
+# Of the sentences that ``adit split`` writes.
+SPLIT_FIELDS = pa.schema(dict.fromkeys(("id", "doc", "text", "language"), pa.string()))
 PLACE = "#char="  # between a sentence's document and where it is there, in its id
 
 NamedPlace = tuple[str, Place]
@@ -136,7 +136,7 @@ def read_documents(files: Sequence[NamedPlace]) -> Iterator[Document]:
 def split_documents(
     documents: Iterator[Document], counts: SplitCounts, *, language: str | None = None
 ) -> Iterator[pa.Table]:
-    """Yield the sentences in tables of ``split_schema``, and count.
+    """Yield the sentences in tables of ``SPLIT_FIELDS``, and count.
 
     ``language`` (ISO 639-1) decides how they are split; each sentence's own is identified.
     """
@@ -167,17 +167,8 @@ def sentence_rows(
         yield place, document.name, sentence.text
 
 
-def split_schema() -> pa.Schema:
-    """The Arrow schema of sentences: id, doc, text, language."""
-    import pyarrow as pa
-
-    return pa.schema({name: pa.string() for name in ("id", "doc", "text", "language")})
-
-
 def _table(rows: Sequence[tuple[str, str, str]], counts: SplitCounts) -> pa.Table:
-    import pyarrow as pa
-
     columns = [list(column) for column in zip(*rows, strict=True)]
     languages = [language_of(text) for text in columns[-1]]
     counts.languages.update(languages)
-    return pa.table([*columns, languages], schema=split_schema())
+    return pa.table([*columns, languages], schema=SPLIT_FIELDS)
