@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 from encoder import load_encoder
-from miner.commandline import add_version, run_command
+from miner.commandline import add_version, command
 from miner.languages import seen_language
 from miner.storage.places import place
 from pipelines.cli.arguments import add_encoder, add_input_format, add_languages
@@ -25,13 +25,6 @@ class Sentences(NamedTuple):
 
     ids: list[str]
     texts: list[str]
-
-
-def align_documents(argv: Sequence[str] | None = None, prog: str = "align-documents") -> int:
-    """Run ``align-documents``; return the exit status."""
-    parser = align_parser(prog)
-    args = parser.parse_args(argv)
-    return run_command(lambda: _align(args), parser.prog)
 
 
 def align_parser(prog: str = "align-documents") -> argparse.ArgumentParser:
@@ -62,7 +55,9 @@ def align_parser(prog: str = "align-documents") -> argparse.ArgumentParser:
     return parser
 
 
-def _align(args: argparse.Namespace) -> int:
+@command(align_parser, "align-documents")
+def align_documents(args: argparse.Namespace) -> int:
+    """Run ``align-documents``; return the exit status."""
     from miner.storage.atomic import atomic_file, check_writable
     from miner.storage.corpus.document_pairs import read_document_pairs
 

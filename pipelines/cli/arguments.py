@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from encoder import ENCODERS
 from encoder import PRECISIONS as ENCODER_PRECISIONS
@@ -156,6 +157,30 @@ def add_input_format(group: argparse._ArgumentGroup | argparse.ArgumentParser) -
         default=CorpusOptions.input_format,
         help="tsv is id, text or id, doc, text without a header (default: by suffix and content)",
     )
+
+
+def add_texts(parser: argparse.ArgumentParser, source: str, target: str) -> None:
+    """Add text of two languages, described so, and the folder that is made of it."""
+    add = parser.add_argument
+    add("source", type=place, metavar="SRC", help=source)
+    add("target", type=place, metavar="TGT", help=target)
+    add("-o", "--output", type=Path, required=True, metavar="OUT", help="folder to write")
+
+
+def add_text_languages(parser: argparse.ArgumentParser) -> None:
+    """Add what is known of the text."""
+    for side, corpus in (("src", "SRC"), ("tgt", "TGT")):
+        parser.add_argument(
+            f"--{side}-lang", required=True, metavar="XX", help=f"language of {corpus} (ISO 639)"
+        )
+    add_input_format(parser)
+
+
+def given_texts(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the fields of ``TextOptions`` of the arguments of both functions above."""
+    languages = args.src_lang, args.tgt_lang
+    names = ("source", "target", "output", "input_format")
+    return {"languages": languages, **{name: getattr(args, name) for name in names}}
 
 
 def add_encoder(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:

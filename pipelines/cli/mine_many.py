@@ -11,7 +11,7 @@ from pathlib import Path
 from miner.storage.places import Place, same_file
 from pipelines.cli.arguments import AUTO_PAIRS
 from pipelines.cli.documents import decide_documents
-from pipelines.cli.mine import after_interrupt, mining_options, set_up_logging, work_dir_of
+from pipelines.cli.running import after_interrupt, mining_options, set_up_logging, work_dir_of
 from pipelines.many import ManyOptions, find_corpora, job_of_languages
 
 # Options that are for two corpora: the fields of their arguments, which are empty without them.

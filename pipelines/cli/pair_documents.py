@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
-from miner.commandline import add_version, run_command
+from miner.commandline import add_version, command
 from miner.storage.layout import DOCUMENT, DOCUMENT_PAIRS, WorkFolder
 from miner.storage.places import place
 from miner.storage.remote import RemotePath
 from pipelines.cli.arguments import add_encoder, add_input_format, add_languages
 from pipelines.options import CorpusOptions, MiningOptions, check_files
-
-
-def pair_documents_command(argv: Sequence[str] | None = None, prog: str = "adit pair") -> int:
-    """Run ``adit pair``; return the exit status."""
-    parser = pair_parser(prog)
-    args = parser.parse_args(argv)
-    return run_command(lambda: _pair(args), parser.prog)
 
 
 def pair_parser(prog: str) -> argparse.ArgumentParser:
@@ -49,7 +41,9 @@ def pair_parser(prog: str) -> argparse.ArgumentParser:
     return parser
 
 
-def _pair(args: argparse.Namespace) -> int:
+@command(pair_parser, "adit pair")
+def pair_documents_command(args: argparse.Namespace) -> int:
+    """Run ``adit pair``; return the exit status."""
     from miner.storage.artefacts import open_artefact
     from miner.storage.atomic import atomic_file, check_writable
     from pipelines.job import job_of

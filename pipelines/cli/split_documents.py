@@ -5,24 +5,17 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import PurePath
 from typing import IO, TYPE_CHECKING
 
-from miner.commandline import add_version, run_command
+from miner.commandline import add_version, command
 from miner.storage.places import place
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 SUFFIXES = (".jsonl", ".parquet")
-
-
-def split_documents_command(argv: Sequence[str] | None = None, prog: str = "adit split") -> int:
-    """Run ``adit split``; return the exit status."""
-    parser = split_parser(prog)
-    args = parser.parse_args(argv)
-    return run_command(lambda: _split(args), parser.prog)
 
 
 def split_parser(prog: str) -> argparse.ArgumentParser:
@@ -54,7 +47,9 @@ def split_parser(prog: str) -> argparse.ArgumentParser:
     return parser
 
 
-def _split(args: argparse.Namespace) -> int:
+@command(split_parser, "adit split")
+def split_documents_command(args: argparse.Namespace) -> int:
+    """Run ``adit split``; return the exit status."""
     from miner.storage.atomic import atomic_file, check_writable
     from miner.storage.documents.split import (
         SplitCounts,

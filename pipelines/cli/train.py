@@ -27,18 +27,11 @@ from encoder.training.options import (
     offered,
     training_options,
 )
-from miner.commandline import add_common_options, names, once, run_command
-from pipelines.cli.mine import set_up_logging
+from miner.commandline import add_common_options, command, names, once
+from pipelines.cli.running import set_up_logging
 
 if TYPE_CHECKING:
     from encoder.training.measures import Measure
-
-
-def train_encoder(argv: Sequence[str] | None = None, prog: str = "train-encoder") -> int:
-    """Run ``adit train``; return the exit status."""
-    parser = train_parser(prog)
-    args = parser.parse_args(argv)
-    return run_command(lambda: _run(args), parser.prog)
 
 
 def train_parser(prog: str) -> argparse.ArgumentParser:
@@ -242,7 +235,9 @@ def _pair_weight(text: str) -> list[tuple[str, float]]:
     return [(name, float(weight)) for name in names(pairs)]
 
 
-def _run(args: argparse.Namespace) -> int:
+@command(train_parser, "train-encoder")
+def train_encoder(args: argparse.Namespace) -> int:
+    """Run ``adit train``; return the exit status."""
     from encoder.training import parallel
 
     with parallel.process_group():

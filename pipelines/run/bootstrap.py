@@ -24,7 +24,7 @@ from encoder.training.recipe import train_encoder
 from miner.storage.atomic import atomic_file
 from miner.storage.corpus.filesets import corpus_files
 from miner.storage.places import Place
-from pipelines.bootstrap_options import BootstrapOptions
+from pipelines.making_options import BootstrapOptions
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.progress import Monitor
 from pipelines.run.mining import mine_corpus

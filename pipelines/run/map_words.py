@@ -31,7 +31,7 @@ from miner.mapping.similarity import similarity_start
 from miner.storage.corpus.filesets import CorpusReader, corpus_files
 from miner.storage.places import Place
 from miner.threads import in_threads
-from pipelines.mapping_options import ADVERSARIAL, IDENTICAL, SIMILARITY, STARTS, VEC, MapOptions
+from pipelines.making_options import ADVERSARIAL, IDENTICAL, SIMILARITY, STARTS, VEC, MapOptions
 from pipelines.progress import Monitor
 
 logger = logging.getLogger(__name__)
