@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -43,15 +43,13 @@ def embed_shard(run: RunContext, shard: Shard) -> EmbeddedShard:
     that several pairs may share them; the fact ``parts`` says how wide each part is.
     """
     key = content_key("encode", sentences=shard.digest, maker=_maker(run, shard))
-    place = shard.side, shard.index
-    folder, batches = run.folder.embeddings(*place), run.folder.batches(*place)
+    folder = run.folder.embeddings(shard.side, shard.index)
+    batches = folder / "batches"
 
-    def write(draft: Draft) -> Mapping[str, Any]:
-        return _write_vectors(run, shard, _blocks(run, shard, batches), draft)
-
-    embedded = EmbeddedShard(shard=shard, vectors=produce(folder, key=key, write=write))
+    blocks = _blocks(run, shard, batches)
+    vectors = produce(folder, key=key, write=partial(_write_vectors, run, shard, blocks))
     remove_tree(batches)
-    return embedded
+    return EmbeddedShard(shard=shard, vectors=vectors)
 
 
 def _maker(run: RunContext, shard: Shard) -> object:

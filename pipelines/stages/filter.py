@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,11 +41,8 @@ def filter_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
         filters=options.filters,
         languages=options.languages,
     )
-
-    def write(draft: Draft) -> Mapping[str, Any]:
-        return _part(run, chosen, draft)
-
-    return replace(chosen, pairs=produce(run.folder.filtered, key=key, write=write))
+    pairs = produce(run.folder.filtered, key=key, write=partial(_part, run, chosen))
+    return replace(chosen, pairs=pairs)
 
 
 def _part(run: RunContext, chosen: ChosenPairs, draft: Draft) -> Mapping[str, Any]:

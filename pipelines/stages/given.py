@@ -7,6 +7,7 @@ repeated pair is scored once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -60,11 +61,7 @@ def rate_lines(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPair
         margin=run.options.margin,
         threshold=repr(run.options.margin_threshold),
     )
-
-    def write(draft: Draft) -> Mapping[str, Any]:
-        return _rate(run, sides[0], sides[1], draft)
-
-    pairs = produce(run.folder.pairs, key=key, write=write)
+    pairs = produce(run.folder.pairs, key=key, write=partial(_rate, run, *sides))
     return ChosenPairs(pairs=pairs, shards=[*sides[0], *sides[1]])
 
 

@@ -7,7 +7,7 @@ then are the beads scored, by the margins of the neighbours that were found.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -210,24 +210,21 @@ def select_beads(run: RunContext, parts: Sequence[AlignedDocuments]) -> ChosenPa
         margin=options.margin,
         threshold=repr(options.margin_threshold),
     )
-
-    def write(draft: Draft) -> Mapping[str, Any]:
-        with draft.scratch() as scratch:
-            return _select(run, parts, scratch, draft)
-
-    pairs = produce(run.folder.pairs, key=key, write=write)
+    pairs = produce(run.folder.pairs, key=key, write=partial(_select, run, parts))
     return ChosenPairs(pairs=pairs, shards=shards, merges=pairs)
 
 
-def _select(
-    run: RunContext, parts: Sequence[AlignedDocuments], scratch: Path, draft: Draft
-) -> Mapping[str, Any]:
+def _select(run: RunContext, parts: Sequence[AlignedDocuments], draft: Draft) -> Mapping[str, Any]:
     options = run.options
     scope = options.scopes[-1]
     means = {side: _Means(parts[0].batch.shards, side, scope) for side in SIDES}
     files: list[Sorted] = []
     beads = 0
-    with draft.file(MERGES) as path, pq.ParquetWriter(path, MERGE_FIELDS) as merges:
+    with (
+        draft.scratch() as scratch,
+        draft.file(MERGES) as path,
+        pq.ParquetWriter(path, MERGE_FIELDS) as merges,
+    ):
         for part in parts:
             table = pq.read_table(part.beads.file(BEADS))
             scored = _scored(table, means, options.margin)
@@ -235,7 +232,7 @@ def _select(
             for side in SIDES:
                 merges.write_table(_merges(table, side))
             beads += len(table)
-    pairs = write_sorted(draft, files, options, threshold=options.margin_threshold)
+        pairs = write_sorted(draft, files, options, threshold=options.margin_threshold)
     return {"candidates": beads, "pairs": pairs}
 
 

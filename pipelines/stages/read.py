@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -63,10 +64,7 @@ def read_side(run: RunContext, side: str) -> list[Shard]:
         rows_per_shard=options.rows_per_shard,
         shards=options.shards,
     )
-
-    def write(draft: Draft) -> Mapping[str, Any]:
-        return _write_side(run, side, source, lines, draft)
-
+    write = partial(_write_side, run, side, source, lines)
     artefact = produce(run.folder.sentences(side), key=key, write=write)
     remember_cut(run, side, source.files, digests, artefact.facts["shards"])
     shards = [

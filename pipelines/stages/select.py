@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -41,12 +41,7 @@ def select_pairs(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPa
         retrieval=options.retrieval,
         threshold=repr(options.margin_threshold),
     )
-
-    def write(draft: Draft) -> Mapping[str, Any]:
-        with draft.scratch() as scratch:
-            return _select(run, sources, targets, scratch, draft)
-
-    pairs = produce(run.folder.pairs, key=key, write=write)
+    pairs = produce(run.folder.pairs, key=key, write=partial(_select, run, sources, targets))
     return ChosenPairs(pairs=pairs, shards=[*sources, *targets])
 
 
@@ -78,7 +73,6 @@ def _select(
     run: RunContext,
     sources: Sequence[ShardNeighbours],
     targets: Sequence[ShardNeighbours],
-    scratch: Path,
     draft: Draft,
 ) -> Mapping[str, Any]:
     options = run.options
@@ -86,6 +80,7 @@ def _select(
     candidates = pairs = 0
     with (
         run.monitor.stage("select", None, "candidates") as meter,
+        draft.scratch() as scratch,
         draft.file(PAIRS) as path,
         pq.ParquetWriter(path, numbers_schema()) as writer,
     ):
