@@ -16,6 +16,7 @@ Matrix: TypeAlias = NDArray[np.float32]
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
+Rows: TypeAlias = slice | IntArray  # of a table: by slice or by position
 
 NO_NEIGHBOUR = -1
 BLOCK_ROWS = 1 << 14

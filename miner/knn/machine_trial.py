@@ -102,7 +102,7 @@ def _passing(left: Codes, right: Codes, kept: int) -> tuple[float, float]:
             candidates.bounds[:], candidates.floor[:] = floor[:, None], floor
             lists.append(candidates)
         start = time.perf_counter()
-        loops().take(found, left.ids, right.ids, *lists, repeated=False)
+        loops().take(found, left.ids, right.ids, *lists, False)
         return time.perf_counter() - start
 
     taking = min(take() for _ in range(1 + REPEATS)) / (WANTED * (len(left) + len(right)))
@@ -123,7 +123,8 @@ def _fetching(x: Matrix, y: Matrix, k: int) -> float:
     candidates.ids[:] = random.integers(len(y), size=candidates.ids.shape)
 
     def verify() -> None:
-        loops().verify(queries, y, candidates, Neighbours.none(len(queries), k))
+        found = Neighbours.none(len(queries), k)
+        loops().verify(queries, y, candidates, found.ids, found.cosines)
 
     return _soonest(verify) / candidates.ids.size
 

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from miner.arrays import Matrix, taken
+from miner.arrays import Matrix, Rows, taken
 from miner.choices import check_choice
 from miner.knn.core.products import INT8_LARGEST, INT8_MAX_DIMENSIONS, int8_is_exact, numbers_of
 from miner.threads import blocks, in_threads
@@ -54,7 +54,12 @@ class Codes:
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def part(self, rows: slice | NDArray[np.int64]) -> Codes:
+    @property
+    def terms(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """What a bound is made of beside the product: ``scale`` and ``bias``."""
+        return self.scale, self.bias
+
+    def part(self, rows: Rows) -> Codes:
         """Return some of the rows: a view of a slice, a copy of what positions name."""
         return Codes(
             ids=taken(self.ids, rows),
