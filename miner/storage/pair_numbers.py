@@ -8,12 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from miner.arrays import Direction, JudgedPairs, Pairs
+from miner.storage.pairs import JUDGED
 
 # The index of a name is the value of its direction.
 _DIRECTIONS = ("", *(direction.name.lower() for direction in Direction))
-
-
-JUDGED = ("probability", "margin")  # what stands after the score of judged pairs
 
 
 def numbers_schema(*, judged: bool = False) -> pa.Schema:

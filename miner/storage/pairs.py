@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
 from miner.storage.atomic import OutputError, atomic_file, check_writable
-from miner.storage.pair_numbers import JUDGED
 from miner.storage.places import AnyPath
 from miner.storage.writers import Origin, Output
 
@@ -17,6 +16,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from miner.storage.writers import Batches
+
+JUDGED = ("probability", "margin")  # what stands after the score of judged pairs
 
 __all__ = ["Origin", "Output", "OutputError", "check_output", "pairs_schema", "write_pairs"]
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from encoder import Precision, load_encoder
 from miner.languages import seen_language
 from miner.storage.atomic import check_writable
-from miner.storage.corpus.reader import Rejection, open_corpus
+from miner.storage.corpus.reader import open_corpus
+from miner.storage.corpus.records import Rejection
 from miner.storage.places import Place
 from miner.storage.vectors.embeddings import write_embeddings
 from pipelines.options import check_files

@@ -61,7 +61,7 @@ def rate_lines(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPair
         margin=run.options.margin,
         threshold=repr(run.options.margin_threshold),
     )
-    pairs = produce(run.folder.pairs, key=key, write=partial(_rate, run, *sides))
+    pairs = produce(run.folder.pairs, key=key, write=partial(_rate, run, sides[0], sides[1]))
     return ChosenPairs(pairs=pairs, shards=[*sides[0], *sides[1]])
 
 

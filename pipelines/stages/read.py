@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from miner.storage.corpus.filesets import CorpusReader, corpus_files, place_of
-from miner.storage.corpus.reader import CorpusError
+from miner.storage.corpus.records import CorpusError
 from miner.storage.corpus.repeats import Repeats, find_repeats
 from miner.storage.corpus.sentences import (
     DUPLICATE_FIELDS,

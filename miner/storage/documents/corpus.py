@@ -10,7 +10,7 @@ import pyarrow as pa
 from miner.storage.corpus.records import CorpusError, Records, Rejection, checked_records
 from miner.storage.documents.formats import FORMATS, reader_of
 from miner.storage.documents.records import Broken, Document, read_found
-from miner.storage.documents.split import BATCH_ROWS, sentence_rows
+from miner.storage.documents.sentences import BATCH_ROWS, sentence_rows
 from miner.storage.places import AnyPath
 
 # A sentence, or a broken document: its file's number, id, document, text and why it is left out.

@@ -14,16 +14,14 @@ from miner.storage.corpus.formats import DOCUMENT_SUFFIXES
 from miner.storage.corpus.records import CorpusError
 from miner.storage.documents.formats import FORMATS, reader_of
 from miner.storage.documents.records import Broken, Document, Found, read_found
-from miner.storage.documents.sentences import document_sentences
+from miner.storage.documents.sentences import BATCH_ROWS, sentence_rows
 from miner.storage.places import Place
 from miner.storage.remote import RemotePath
 from miner.storage.streams import split_compression
 
-BATCH_ROWS = 8192
 SHOWN_LANGUAGES = 3
 # Of the sentences that ``adit split`` writes.
 SPLIT_FIELDS = pa.schema(dict.fromkeys(("id", "doc", "text", "language"), pa.string()))
-PLACE = "#char="  # between a sentence's document and where it is there, in its id
 
 NamedPlace = tuple[str, Place]
 """A file and its name in the corpus."""
@@ -152,19 +150,6 @@ def split_documents(
             rows = []
     if rows:
         yield _table(rows, counts)
-
-
-def sentence_rows(
-    document: Document, language: str | None = None
-) -> Iterator[tuple[str, str, str]]:
-    """Yield id, document and text of each sentence.
-
-    The id is the document's name and where the sentence is in its text, in characters:
-    ``guide.txt#char=120,188`` (RFC 5147).
-    """
-    for sentence in document_sentences(document, language):
-        place = f"{document.name}{PLACE}{sentence.start},{sentence.end}"
-        yield place, document.name, sentence.text
 
 
 def _table(rows: Sequence[tuple[str, str, str]], counts: SplitCounts) -> pa.Table:

@@ -94,11 +94,6 @@ def sentence_spans(text: str, language: str | None = None) -> Iterator[tuple[int
     yield from _stripped(text, start, len(text))
 
 
-def split_sentences(text: str, language: str | None = None) -> list[str]:
-    """Return the sentences of a paragraph; see ``sentence_spans``."""
-    return [text[start:end] for start, end in sentence_spans(text, language)]
-
-
 def _stripped(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     part = text[start:end]
     first = start + len(part) - len(part.lstrip())
