@@ -40,8 +40,8 @@ def search_both(
         source: vectors of any scale, real numbers (N, D); a side may be empty.
         target: vectors (M, D).
         k: neighbours of each row; clipped to the size of the other side.
-        precision: of the product; affects speed, never results (default: fastest here). All but
-            float32 need torch.
+        precision: of the product; affects speed, never results (default: fastest here). bfloat16
+            needs torch, and so does int8 where the processor has no VNNI instructions.
         progress: called with the number of similarities computed so far, in parts.
 
     Returns:

@@ -83,7 +83,7 @@ def encode_both(
     Raises:
         ValueError: an unknown precision, more dimensions than int8 products can sum, or int8 where
             its products are wrong.
-        ModuleNotFoundError: torch, which all but float32 needs, is not installed.
+        ModuleNotFoundError: torch is not installed, and the products need it.
     """
     check_choice("precision", precision, PRECISIONS)
     dim = source.shape[1]
