@@ -21,7 +21,7 @@ from miner.storage.places import Place
 from pipelines.job import WHOLE, Job, Of
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.progress import counted
-from pipelines.stages.cut import digest_of_beginning
+from pipelines.stages.reading.cut import digest_of_beginning
 
 logger = logging.getLogger(__name__)
 

@@ -38,7 +38,7 @@ class CorpusOptions:
     """One side: its text and, if they were made elsewhere, its vectors.
 
     ``language`` is the one given; ``shares`` are those of languages in a sample of the text, the
-    largest first (``pipelines.stages.language``).
+    largest first (``pipelines.stages.reading.language``).
     """
 
     path: Place

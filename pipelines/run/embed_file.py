@@ -18,7 +18,7 @@ from miner.storage.places import Place
 from miner.storage.vectors.embeddings import write_embeddings
 from pipelines.options import check_files
 from pipelines.progress import Monitor
-from pipelines.stages.language import beginning
+from pipelines.stages.reading.language import beginning
 
 
 def embed_file(

@@ -26,7 +26,7 @@ from pipelines.run.locking import sole_run
 from pipelines.run.steps import Step, sources_of_elements, steps_of
 from pipelines.stages.given import check_lines
 from pipelines.stages.judge import decide_score
-from pipelines.stages.language import best_of_run, decide_languages, remember_best
+from pipelines.stages.reading.language import best_of_run, decide_languages, remember_best
 
 logger = logging.getLogger(__name__)
 

@@ -30,23 +30,23 @@ from pipelines.stages.encode import embed_shard
 from pipelines.stages.export import export_pairs
 from pipelines.stages.filter import filter_pairs
 from pipelines.stages.given import rate_lines
-from pipelines.stages.index import fill_index, prepare_sides, train_side
 from pipelines.stages.judge import judge_pairs
 from pipelines.stages.keep import keep_pairs
-from pipelines.stages.merge import find_neighbours
 from pipelines.stages.monotone import align_documents, cut_documents, select_beads
 from pipelines.stages.near_copies import drop_near_copies
 from pipelines.stages.pair import pair_documents, sum_documents
-from pipelines.stages.read import read_side
-from pipelines.stages.search import cut_tiles, search_tile
-from pipelines.stages.select import select_pairs
-from pipelines.stages.share import share_corpora
-from pipelines.stages.split import (
+from pipelines.stages.reading.read import read_side
+from pipelines.stages.reading.split import (
     DocumentFiles,
     group_files,
     join_side,
     split_group,
 )
+from pipelines.stages.searching.index import fill_index, prepare_sides, train_side
+from pipelines.stages.searching.merge import find_neighbours
+from pipelines.stages.searching.search import cut_tiles, search_tile
+from pipelines.stages.select import select_pairs
+from pipelines.stages.share import share_corpora
 from pipelines.stages.summary import write_summary
 
 Account: TypeAlias = Callable[[Any], Mapping[str, int]]

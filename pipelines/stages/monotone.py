@@ -35,7 +35,7 @@ from pipelines.references import (
     check_whole,
     whole_side,
 )
-from pipelines.stages.documents import one_to_one
+from pipelines.stages.reading.documents import one_to_one
 from pipelines.stages.select import write_sorted
 
 READ_ROWS = 32_768

@@ -25,7 +25,7 @@ from miner.storage.layout import (
 )
 from pipelines.context import RunContext
 from pipelines.references import EmbeddedShard, SideVectors, whole_side
-from pipelines.stages.documents import rows_by_document
+from pipelines.stages.reading.documents import rows_by_document
 
 
 def sum_documents(run: RunContext, embedded: EmbeddedShard) -> EmbeddedShard:

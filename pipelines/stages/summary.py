@@ -19,7 +19,7 @@ from pipelines.context import RunContext
 from pipelines.progress import counted
 from pipelines.references import ChosenPairs
 from pipelines.stages.encode import dropped
-from pipelines.stages.language import describe_language
+from pipelines.stages.reading.language import describe_language
 
 ALONE = "; most have no counterpart, and --scope corpus would compare their sentences, too"
 MIN_SHOWN = 0.05  # seconds

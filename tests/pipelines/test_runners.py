@@ -12,7 +12,7 @@ import pytest
 
 from pipelines.cli.mine import mine_corpus
 from pipelines.references import Shard, whole_side
-from pipelines.stages.read import read_side
+from pipelines.stages.reading.read import read_side
 from tests.pipelines.worlds import World, make_world, one_line, write_lines
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -28,11 +28,11 @@ from pipelines.references import (
     tile_list,
     whole_side,
 )
-from pipelines.stages.cells import load_cells
-from pipelines.stages.documents import document_pairs, paired_rows
-from pipelines.stages.merge import merged
-from pipelines.stages.recall import is_measured
-from pipelines.stages.shard_groups import group_shards
+from pipelines.stages.reading.documents import document_pairs, paired_rows
+from pipelines.stages.searching.cells import load_cells
+from pipelines.stages.searching.merge import merged
+from pipelines.stages.searching.recall import is_measured
+from pipelines.stages.searching.shard_groups import group_shards
 
 
 def cut_tiles(run: RunContext, shards: Sequence[SearchableShard]) -> list[SearchTile]:

@@ -15,7 +15,7 @@ from pipelines.context import RunContext
 from pipelines.options import MiningOptions
 from pipelines.references import EmbeddedShard
 from pipelines.stages.encode import dropped
-from pipelines.stages.read import PLACED, with_places
+from pipelines.stages.reading.read import PLACED, with_places
 
 READ_ROWS = 32_768
 

@@ -22,8 +22,8 @@ from pipelines.references import (
     tile_list,
     whole_side,
 )
-from pipelines.stages.index_search import look_up, lookup_key
-from pipelines.stages.recall import is_measured, measure_recall
+from pipelines.stages.searching.index_search import look_up, lookup_key
+from pipelines.stages.searching.recall import is_measured, measure_recall
 
 
 def find_neighbours(run: RunContext, parts: Sequence[FoundPart]) -> ShardNeighbours:

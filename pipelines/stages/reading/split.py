@@ -25,7 +25,7 @@ from miner.storage.documents.split import document_files, find_documents, is_doc
 from miner.storage.layout import SENTENCES
 from miner.storage.places import Place, file_state
 from pipelines.context import RunContext
-from pipelines.stages.cut import digest_of_beginning
+from pipelines.stages.reading.cut import digest_of_beginning
 
 GROUP_BYTES = 64 << 20
 GROUP_FILES = 4096

@@ -35,9 +35,9 @@ from pipelines.references import (
     UnindexedShard,
     whole_side,
 )
-from pipelines.stages.cells import assigned_cells, trained_cells
 from pipelines.stages.encode import dropped
-from pipelines.stages.rejected import check_rejected, collect_rejected
+from pipelines.stages.reading.rejected import check_rejected, collect_rejected
+from pipelines.stages.searching.cells import assigned_cells, trained_cells
 
 if TYPE_CHECKING:
     import faiss

@@ -16,10 +16,10 @@ from miner.knn import faiss_index
 from pipelines.cli.mine import mine_corpus
 from pipelines.references import SideVectors
 from pipelines.run.mining import mine_corpus as run
-from pipelines.stages import index
-from pipelines.stages import index_search as lookup
 from pipelines.stages.encode import embed_shard
-from pipelines.stages.read import read_side
+from pipelines.stages.reading.read import read_side
+from pipelines.stages.searching import index
+from pipelines.stages.searching import index_search as lookup
 from tests.pipelines.worlds import World, make_world, one_line, read_pairs, search_eagerly
 
 ROWS = 400
