@@ -6,6 +6,7 @@ Defaults are those of ``pipelines.options``, choices those of ``miner.choices``.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -256,6 +257,11 @@ def _add_mining_options(parser: argparse.ArgumentParser, *, given: bool = False)
     )
     add("--all", action="store_true", help="write all pairs, with those that are likely wrong")
     add("--top", type=int, metavar="N", help="write the N best of all pairs")
+    _add_filters_and_search(add)
+
+
+def _add_filters_and_search(add: Callable[..., object]) -> None:
+    default = MiningOptions
     add(
         "--filters",
         type=names,

@@ -54,14 +54,23 @@ def train_parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument(
         *("-o", "--output"), type=Path, required=True, metavar="OUT", help="folder to write"
     )
-    parser.add_argument(
+    _add_data_options(parser)
+    _add_training_options(parser)
+    _add_evaluation_options(parser)
+    add_common_options(parser)
+    return parser
+
+
+def _add_data_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
         "--pairs",
         type=names,
         action="extend",
         metavar="XX-YY,...",
         help="language pairs to train on (default: all in DATA)",
     )
-    parser.add_argument(
+    add(
         "--exclude",
         type=names,
         action="extend",
@@ -69,7 +78,7 @@ def train_parser(prog: str) -> argparse.ArgumentParser:
         metavar="NAME,...",
         help="corpora to leave out",
     )
-    parser.add_argument(
+    add(
         "--corpus-weight",
         type=_corpus_weight,
         action="append",
@@ -77,7 +86,7 @@ def train_parser(prog: str) -> argparse.ArgumentParser:
         metavar="NAME=W",
         help="use each pair of corpus NAME with probability W (0 to 1) in a pass; repeatable",
     )
-    parser.add_argument(
+    add(
         "--pair-weight",
         type=_pair_weight,
         action="extend",
@@ -86,7 +95,7 @@ def train_parser(prog: str) -> argparse.ArgumentParser:
         help="draw these language pairs W times as often as their size says; repeatable",
     )
     holds = "; ".join(f"{name}: {data}" for name, data in BESIDE.items())
-    parser.add_argument(
+    add(
         "--task",
         type=_task,
         action="append",
@@ -96,10 +105,6 @@ def train_parser(prog: str) -> argparse.ArgumentParser:
         f"(default: 1); repeatable, with a folder for each language, whose sentences are ranked "
         f"among their own; {holds}",
     )
-    _add_training_options(parser)
-    _add_evaluation_options(parser)
-    add_common_options(parser)
-    return parser
 
 
 def _add_training_options(parser: argparse.ArgumentParser) -> None:
