@@ -11,6 +11,8 @@ languages, their errors and their means are then written by `joined_parts.py use
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,14 +23,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 from joined_parts import EXCLUDED
+from safetensors.numpy import save
 from torch import nn
 from torch.nn import functional
 
 from encoder import load_encoder
+from encoder.checkpoint import CONFIG, WEIGHTS, replace_files
+from encoder.rows import pack
 from encoder.training.reading import find_parallel_text, read_parallel_text
 from encoder.use.compiled import BEFORE, CHANNELS, HIDDEN, WIDTHS
-from encoder.use.glossary import Glossary, GlossaryWords, bundled, save_glossary, split
-from encoder.use.weights import load_tokenizer, load_weights
+from encoder.use.glossary import FORMAT, KINDS, Glossary, GlossaryWords, bundled, split
+from encoder.use.weights import UNKNOWN, load_tokenizer, load_weights
 
 if TYPE_CHECKING:
     Pairs = Sequence[tuple[str, str]]
@@ -102,6 +107,41 @@ class TorchNetwork:
         )
         found = inner @ tensors["p3"] + functional.relu(inner @ tensors["d2"]) @ tensors["d3"]
         return functional.normalize(torch.tanh(found), dim=1)
+
+
+def untrained(english: Sequence[str]) -> Glossary:
+    """Return a glossary whose rows are those of the words' pieces."""
+    tokenizer, weights = load_tokenizer(), load_weights()
+    ids = []
+    for change in (str.lower, str.capitalize):
+        for word in english:
+            spellings = (change(word), word, word.capitalize(), word.upper())
+            ids.append(next(filter(None, map(tokenizer.piece, spellings)), UNKNOWN))
+    return Glossary(english=english, rows=weights.rows(np.array(ids, dtype=np.int64)))
+
+
+def extended(glossary: Glossary, english: Sequence[str]) -> Glossary:
+    """Return the same with further words, whose rows are those of their pieces."""
+    known = set(glossary.english)
+    other = untrained([word for word in english if word not in known])
+    halves = zip(np.split(glossary.rows, 2), np.split(other.rows, 2), strict=True)
+    rows = np.concatenate([half for both in halves for half in both])
+    return Glossary(english=[*glossary.english, *other.english], rows=rows)
+
+
+def save_glossary(folder: Path, glossary: Glossary) -> None:
+    """Write a glossary; the languages that it is good for are to be measured then."""
+    packed = pack(glossary.rows)
+    english = np.frombuffer("\n".join(glossary.english).encode(), dtype=np.uint8)
+    weights = save({"english": english, "table": packed.codes, "scales": packed.scales})
+    config = {
+        "format": FORMAT,
+        "bundled": [bundled(language).name for language in KINDS],
+        "sha256": hashlib.sha256(weights).hexdigest(),
+        "languages": {},
+    }
+    text = json.dumps(config, indent=1, sort_keys=True) + "\n"
+    replace_files(folder, {WEIGHTS: weights, CONFIG: text.encode()})
 
 
 def english_words(texts: Iterable[str]) -> list[str]:
@@ -199,11 +239,11 @@ def main() -> None:
     read = {language: read_pairs(args.train, language) for language in LANGUAGES}
     texts = {language: pairs for language, pairs in read.items() if pairs}
     english = [target for pairs in texts.values() for _, target in pairs]
-    glossary = Glossary.new(english_words(english))
+    glossary = untrained(english_words(english))
     reader = Reader(glossary)
     train(reader, glossary, texts, args.out / "training.pt", args.steps)
     trained = replace(glossary, rows=reader.rows.detach().numpy())
-    save_glossary(args.out, trained.extended(english_words(all_english(args.train))))
+    save_glossary(args.out, extended(trained, english_words(all_english(args.train))))
 
 
 if __name__ == "__main__":

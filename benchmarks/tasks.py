@@ -19,7 +19,8 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
-from eval.data.probing import bigram_shift, odd_man_out
+from probing_sets import bigram_shift, odd_man_out
+
 from pipelines.cli.main import adit
 
 # Conneau et al. 2017, table 1: their seven, and a bag.

@@ -6,16 +6,13 @@ import hashlib
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from encoder import Precision
 from encoder.base import BaseEncoder
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder import Precision
 
 # E5 models are trained with a prefix on every text; for texts of equal standing it is this one
 # (Wang et al. 2024, "Multilingual E5 Text Embeddings", section 2).

@@ -15,20 +15,19 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from encoder import Precision
 from encoder.base import BaseEncoder, listed
 from encoder.coverage import individual
 from encoder.features import SCHEME, Features
 from encoder.names import names
 from encoder.rows import PackedTable, normalize_rows, sum_rows
+from encoder.tokenizer import Tokenizer, Tokens
 from encoder.words import Words, joined
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder import Precision
-    from encoder.known_words import KnownWords
-    from encoder.tokenizer import Tokenizer, Tokens
+    from encoder.known_words import KnownWords  # loads Numba
 
 KNOWN_FROM = 4096  # sentences: for fewer, to remember their words takes longer than it saves
 CHUNK_SENTENCES = 16_384  # bounds the memory of one call: ids, pieces and vectors of this many

@@ -15,9 +15,10 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
@@ -26,9 +27,6 @@ from encoder.bag import BagEncoder
 from encoder.features import SCHEME
 from encoder.rows import PackedTable, pack
 from encoder.tokenizer import Tokenizer
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 BAG_FORMAT = f"adit-bag-{SCHEME}"
 SCHEMES = {"adit-bag-3": 3, "adit-bag-4": 4, BAG_FORMAT: SCHEME}  # of features, by format

@@ -8,15 +8,12 @@ that score nearly the same ("aa a" and "a aa" do), what stands before it may dec
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from encoder.compiled_words import compare_cuts, enter_pieces
 from encoder.tokenizer import Tokens
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 # A sum is rounded by 2^-24 of itself at most, each of two at each character; and twice that much.
 ROUNDING = 2.0**-22

@@ -13,18 +13,15 @@ import re
 import sys
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from encoder.romanization import LETTERS, SOUNDS, romanized, romanized_from_three, sounded
 from encoder.tokenizer import SPACE, Tokens
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Ids = NDArray[np.int64]
-    Owned = tuple[NDArray[np.int32], Ids]  # what is listed, and the number of the list it is in
+Ids = NDArray[np.int64]
+Owned = tuple[NDArray[np.int32], Ids]  # what is listed, and the number of the list it is in
 
 # Characters of scripts that are written without spaces: each piece of theirs is taken for a word.
 _UNSPACED = re.compile(

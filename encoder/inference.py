@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from encoder.checkpoint import read_config, replace_files
 
 if TYPE_CHECKING:
     import torch
-    from numpy.typing import NDArray
 
 HEAD = "inference.safetensors"
 ENCODER = "encoder"  # the checksum of the encoder that the head is of

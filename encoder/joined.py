@@ -14,9 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load
 
@@ -26,10 +27,7 @@ from encoder.coverage import Coverage, find_coverage, individual, read_coverage
 from encoder.rows import normalize_rows
 from encoder.sample import SAMPLE
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Matrix = NDArray[np.float32]
+Matrix = NDArray[np.float32]
 
 MEANS = "means.safetensors"  # float32 (D,) by language, and of all languages together
 ALL = "all"

@@ -8,21 +8,17 @@ and a sentence in which rounding might cut a word otherwise than alone is left t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from encoder.compiled_words import number_texts
 from encoder.cuts import ROUNDING, Cuts
+from encoder.features import Features
 from encoder.rows import PackedTable, sum_rows
 from encoder.tokenizer import Tokenizer, Tokens
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder.features import Features
-
-    Matrix = NDArray[np.float32]
+Matrix = NDArray[np.float32]
 
 ROOM = 1 << 17  # texts between spaces that are kept, and vectors: 128 MiB of 256 dimensions
 LONGEST = 48  # bytes: what is longer is seldom met again, or written without spaces

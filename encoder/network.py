@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch.nn import functional
 
+from encoder import Precision
 from encoder.base import BaseEncoder
+from encoder.tokenizer import Tokens
 from miner.threads import ahead, in_threads
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder import Precision
-    from encoder.tokenizer import Tokens
 
 CHUNK_SENTENCES = 4096  # tokenised and sorted by length together; the next ones meanwhile
 BATCH_TOKENS = {"cpu": 4096, "cuda": 65_536}

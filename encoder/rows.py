@@ -9,18 +9,14 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from encoder.tokenizer import Tokens
 from miner.threads import blocks, in_threads
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder.tokenizer import Tokens
-
-    Matrix = NDArray[np.float32]
+Matrix = NDArray[np.float32]
 
 LARGEST = 7  # of the whole numbers, of 4 bits with their sign, that stand for those of a row
 # A row's largest number is cut off to one of these shares of it, where the others gain more by the

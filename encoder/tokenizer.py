@@ -10,15 +10,11 @@ import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from miner.threads import thread_count
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 SPACE = "\u2581"  # what SentencePiece writes for the space before a word
 

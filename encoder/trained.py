@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from encoder import Precision
 from encoder.checkpoint import NETWORK_FORMAT, WEIGHTS, read_folder, write_folder
 from encoder.laser.bilstm import BiLSTM
 from encoder.laser.transformer import Transformer
@@ -24,8 +25,6 @@ from encoder.tokenizer import Tokenizer, Tokens
 
 if TYPE_CHECKING:
     import torch
-
-    from encoder import Precision
 
 Trainable = BiLSTM | Transformer | SentenceNetwork
 

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
-from encoder import BUNDLED, load_encoder
+from encoder import BUNDLED, Encoder, load_encoder
 from encoder.coverage import find_coverage, read_coverage
 from encoder.joined import whole_parts
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder import Encoder
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from encoder import Encoder
 from eval.data.languages import code_of
-
-if TYPE_CHECKING:
-    from encoder import Encoder
 
 Learned = TypeVar("Learned")
 

@@ -10,15 +10,13 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from encoder import Encoder
 from encoder.joined import JoinedEncoder
 from eval.metrics.bucc import BuccScore
 from eval.metrics.laser_compat import LaserScore
 from miner.commandline import product_version
-
-if TYPE_CHECKING:
-    from encoder import Encoder
 
 LABEL_WIDTH = 10
 MIN_WIDTH = 9

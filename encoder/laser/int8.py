@@ -35,7 +35,6 @@ class Int8BiLSTM(nn.Module):
     def __init__(self, network: BiLSTM) -> None:
         super().__init__()
         self.dim = network.dim
-        self._hidden = network.lstm.hidden_size
         self._table, self._table_scales = _quantized(network.embed_tokens.weight)
         self._layers = [
             [_weights(network.lstm, f"l{layer}{direction}") for direction in network.directions]

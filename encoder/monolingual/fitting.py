@@ -8,17 +8,14 @@ rows of the table, ``D`` dimensions.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from encoder.rows import normalize_rows, sum_rows
 from encoder.tokenizer import Tokens
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Matrix = NDArray[np.float32]
+Matrix = NDArray[np.float32]
 
 RAREST = 1e-6  # share of the sentences that any feature is taken to be in
 STEPS = 20  # of conjugate gradients

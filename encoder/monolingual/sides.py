@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from encoder import MORE
 from encoder.checkpoint import read_config, save_encoder
@@ -23,9 +24,6 @@ from encoder.monolingual.vocabulary import feature_rows, read_vocabulary, zipfia
 from encoder.rows import sum_rows
 from encoder.tokenizer import Tokenizer
 from encoder.training.data import join
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 logger = logging.getLogger(__name__)
 

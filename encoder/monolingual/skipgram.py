@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
@@ -24,11 +25,9 @@ from encoder.rows import sum_rows
 from encoder.tokenizer import Tokens
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from encoder.monolingual.vocabulary import Vocabulary
 
-    Matrix = NDArray[np.float32]
+Matrix = NDArray[np.float32]
 
 WINDOW = 5
 NEGATIVES = np.float32(5)  # for each context

@@ -10,16 +10,13 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from encoder.monolingual.options import MAX_WORDS
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Matrix = NDArray[np.float32]
+Matrix = NDArray[np.float32]
 
 logger = logging.getLogger(__name__)
 

@@ -5,16 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from encoder.features import Features
 from encoder.monolingual.options import MAX_WORDS
 from encoder.tokenizer import SPACE, Tokenizer, Tokens
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 CHUNK_SENTENCES = 16_384  # bounds the memory of a step
 _EDGES = re.compile(r"^[\W_]+|[\W_]+$")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from encoder import USE, Encoder
+from encoder import USE, Encoder, Precision
 from encoder.base import MIN_COSINE, BaseEncoder
 from encoder.coverage import individual
 from encoder.rows import normalize_rows
@@ -28,12 +29,7 @@ from encoder.use.weights import digest, load_tokenizer, load_weights
 from miner.knn.core.vnni_blocks import AVAILABLE
 from miner.threads import ahead, blocks, in_threads
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder import Precision
-
-    Matrix = NDArray[np.float32]
+Matrix = NDArray[np.float32]
 
 CHUNK_SENTENCES = 1024  # tokenised together, the next ones meanwhile
 BATCH_TOKENS = 64  # that a thread computes at once: their rows stay in a processor's cache

@@ -18,26 +18,24 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from safetensors.numpy import load, save
+from numpy.typing import NDArray
+from safetensors.numpy import load
 
 from encoder import MORE, USE, Encoder, folder_of, load_encoder
-from encoder.checkpoint import CONFIG, WEIGHTS, replace_files
+from encoder.checkpoint import CONFIG, WEIGHTS
 from encoder.coverage import individual
-from encoder.rows import PackedTable, pack
+from encoder.rows import PackedTable
 from encoder.tokenizer import Tokens
 from encoder.use.compiled import EMBEDDING
 from encoder.use.products import Weights
 from encoder.use.weights import BEGIN, END, UNKNOWN, load_tokenizer, load_weights
 from miner.threads import blocks, in_threads
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Ids = NDArray[np.int64]
-    Matrix = NDArray[np.float32]
+Ids = NDArray[np.int64]
+Matrix = NDArray[np.float32]
 
 FORMAT = "adit-glossary-1"
 FOLDER = folder_of(USE) / MORE
@@ -90,25 +88,6 @@ class Glossary:
     english: Sequence[str]
     rows: Matrix
     digest: str = ""
-
-    @classmethod
-    def new(cls, english: Sequence[str]) -> Glossary:
-        """Return one that is not trained: rows are those of the words' pieces."""
-        tokenizer, weights = load_tokenizer(), load_weights()
-        ids = []
-        for change in (str.lower, str.capitalize):
-            for word in english:
-                spellings = (change(word), word, word.capitalize(), word.upper())
-                ids.append(next(filter(None, map(tokenizer.piece, spellings)), UNKNOWN))
-        return cls(english=english, rows=weights.rows(np.array(ids, dtype=np.int64)))
-
-    def extended(self, english: Sequence[str]) -> Glossary:
-        """Return the same with further words, whose rows are those of their pieces."""
-        known = set(self.english)
-        other = Glossary.new([word for word in english if word not in known])
-        halves = zip(np.split(self.rows, 2), np.split(other.rows, 2), strict=True)
-        rows = np.concatenate([half for both in halves for half in both])
-        return Glossary(english=[*self.english, *other.english], rows=rows)
 
     @cached_property
     def keys(self) -> Weights:
@@ -206,25 +185,6 @@ def bundled(language: str) -> Encoder:
 @cache
 def _whole_bundled() -> Encoder:
     return load_encoder()
-
-
-def save_glossary(folder: Path, glossary: Glossary) -> None:
-    """Write a glossary; the languages that it is good for are to be measured then."""
-    packed = pack(glossary.rows)
-    tensors: dict[str, NDArray[Any]] = {
-        "english": np.frombuffer("\n".join(glossary.english).encode(), dtype=np.uint8),
-        "table": packed.codes,
-        "scales": packed.scales,
-    }
-    weights = save(tensors)
-    config = {
-        "format": FORMAT,
-        "bundled": [bundled(language).name for language in KINDS],
-        "sha256": hashlib.sha256(weights).hexdigest(),
-        "languages": {},
-    }
-    text = json.dumps(config, indent=1, sort_keys=True) + "\n"
-    replace_files(folder, {WEIGHTS: weights, CONFIG: text.encode()})
 
 
 @cache

@@ -11,22 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
+from encoder import Precision
+from encoder.tokenizer import Tokens
 from encoder.use import compiled
 from encoder.use.compiled import CHANNELS, EMBEDDING, FEATURES, HIDDEN, WIDTHS
 from encoder.use.products import Weights
 from miner.knn.core.vnni import Columns
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder import Precision
-    from encoder.tokenizer import Tokens
-
-    Matrix = NDArray[np.float32]
+Matrix = NDArray[np.float32]
 
 DIM = 512
 KEPT_BYTES = 256 << 20  # of prepared pieces: in int8, those of about two languages

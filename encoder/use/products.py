@@ -9,13 +9,14 @@ As in ``miner.knn.core.vnni_blocks``, a block of products stays in the processor
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+from numpy.typing import NDArray
 
 from miner.compiling import compiled
 from miner.knn.core.vnni_blocks import (
@@ -30,10 +31,7 @@ from miner.knn.core.vnni_blocks import (
     rows_from,
 )
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Matrix = NDArray[np.float32]
+Matrix = NDArray[np.float32]
 
 _compile = compiled()
 

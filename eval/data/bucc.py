@@ -9,12 +9,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from eval.data.sentences import Sentences, check_gold, read_gold, read_sentences
-
-if TYPE_CHECKING:
-    from eval.metrics.bucc import IdPair
+from eval.metrics.bucc import IdPair
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ rules here are our own, so figures are not comparable with published ones.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,6 @@ KINDS = ("number", "entity", "negation")
 VARIANTS = 3  # of each kind and sentence, at most
 
 Pool = Sequence[str]
-Change = Callable[[str, Pool, np.random.Generator], Iterator[str]]
 
 _DIGITS = re.compile(r"\d+")
 _NUMBER_WORDS = (

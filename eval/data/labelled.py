@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eval.data.textfiles import read_lines
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 TRAIN, DEV, TEST = PARTS = ("tr", "va", "te")
 

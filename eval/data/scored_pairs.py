@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eval.data.textfiles import read_lines
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def read_scored_pairs(path: Path) -> tuple[NDArray[np.float64], list[str], list[str]]:

@@ -6,13 +6,10 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from eval.data.textfiles import read_lines
+from eval.metrics.bucc import IdPair, Ids
 from miner.storage.places import Place
-
-if TYPE_CHECKING:
-    from eval.metrics.bucc import IdPair, Ids
 
 
 def text_key(text: str) -> str:

@@ -1,23 +1,12 @@
-"""Load the Tatoeba similarity search, and LASER's published figures for the very same task.
-
-Line i of ``tatoeba.xxx-eng.xxx`` translates line i of ``tatoeba.xxx-eng.eng``. Published figures
-for a task that is only alike are left out.
-"""
+"""Load Tatoeba: line i of ``tatoeba.xxx-eng.xxx`` translates line i of ``tatoeba.xxx-eng.eng``."""
 
 from __future__ import annotations
 
 import re
-from importlib.resources import files
 from pathlib import Path
 
 from eval.data.languages import iso_639_3
 from eval.data.textfiles import read_lines
-
-PUBLISHED_SOURCE = (
-    "Artetxe & Schwenk 2019, Massively Multilingual Sentence Embeddings for Zero-Shot "
-    "Cross-Lingual Transfer and Beyond, TACL 7, tables 1 and 9"
-)
-PUBLISHED_FILE = "tatoeba-artetxe-schwenk-2019.tsv"
 
 
 def tatoeba_languages(directory: Path) -> list[str]:
@@ -59,13 +48,3 @@ def load_tatoeba(directory: Path, language: str) -> tuple[list[str], list[str]]:
     if not foreign:
         raise ValueError(f"{path}: empty")
     return foreign, english
-
-
-def published_error(language: str, *, sentences: int) -> float | None:
-    """Return LASER's mean error rate; None where it was not measured on as many sentences."""
-    text = files("eval").joinpath("assets", PUBLISHED_FILE).read_text(encoding="utf-8")
-    for line in text.splitlines()[2:]:
-        code, count, xx_en, en_xx = line.split("\t")
-        if code == iso_639_3(language) and int(count) == sentences:
-            return (float(xx_en) / 100 + float(en_xx) / 100) / 2
-    return None

@@ -6,14 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eval.data.textfiles import read_lines
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 DOUBTFUL = frozenset({"pn", "nw"})  # names, and what is no word (Kementchedjhieva et al. 2019)
 _SCORES = ("SimLex999", "Average Score", "Human (mean)")  # how the originals name the column

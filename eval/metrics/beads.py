@@ -9,14 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Counts = NDArray[np.float64]
+Counts = NDArray[np.float64]
 
 Bead = tuple[tuple[int, ...], tuple[int, ...]]
 """Positions of the source and of the target sentences, ascending."""

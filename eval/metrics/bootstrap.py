@@ -9,14 +9,11 @@ Axes: ``U`` units, ``C`` numbers of each, ``R`` resamples.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
+FloatArray = NDArray[np.float64]
 
 RESAMPLES = 1000
 SIGNED = f"bootstrap-{RESAMPLES}"  # what a signature says of an interval

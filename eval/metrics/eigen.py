@@ -5,12 +5,8 @@ Chidambaram et al. 2019, equation 3, after Søgaard et al. 2018. Axes: ``N`` sen
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 NEIGHBOURS = 10  # of a sentence, in the binary graph
 GRAPHS = ("distances", "neighbours")

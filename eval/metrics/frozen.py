@@ -10,19 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eval.metrics.logistic import probabilities, softmax_regressions
 from eval.metrics.perceptron import Perceptron, Shape
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float32]
-    Predictor = Callable[[Floats], Floats]  # from rows (N, D) to probabilities (N, C)
-    Score = Callable[[Floats, Floats], float]  # of probabilities and targets, both (N, C)
+Floats = NDArray[np.float32]
+Predictor = Callable[[Floats], Floats]  # from rows (N, D) to probabilities (N, C)
+Score = Callable[[Floats, Floats], float]  # of probabilities and targets, both (N, C)
 
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 FOLDS = 10

@@ -10,14 +10,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float32]
+Floats = NDArray[np.float32]
 
 STEPS = 200
 TOLERANCE = 1e-4  # of the largest number in a gradient, whose errors are means of at most 1

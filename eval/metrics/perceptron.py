@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eval.metrics.logistic import softmax
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float32]
+Floats = NDArray[np.float32]
 
 BATCH, EPOCHS, PATIENCE, MAX_EPOCHS = 64, 4, 5, 200
 RATE, DECAYS, SMALL = 1e-3, (0.9, 0.999), 1e-8  # Adam's (Kingma & Ba 2015)

@@ -7,14 +7,10 @@ Axes: ``N`` sentence pairs, ``D`` dim, ``K`` other sentences drawn.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Matrix = NDArray[np.float32]
+Matrix = NDArray[np.float32]
 
 DEPTHS = (1, 5, 10)
 BLOCK_ROWS = 1024

@@ -9,20 +9,17 @@ Axes: ``N`` sources, ``M`` targets, ``D`` dim, ``K`` neighbours.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from miner.arrays import NO_NEIGHBOUR, Neighbours
 from miner.knn.core.rescore import unit_rows
 from miner.knn.exact import search_unit_rows
 from miner.margin import margin_scores
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Matrix = NDArray[np.float32]
-    Positions = NDArray[np.int64]
+Matrix = NDArray[np.float32]
+Positions = NDArray[np.int64]
 
 NEIGHBOURS = 4  # xSIM's neighbourhood, where a margin needs one
 

@@ -7,14 +7,10 @@ Axes: ``P`` pairs, ``D`` dim, ``R`` resamples.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
+FloatArray = NDArray[np.float64]
 
 
 def angular_similarity(first: NDArray[np.float32], second: NDArray[np.float32]) -> FloatArray:

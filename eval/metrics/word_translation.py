@@ -7,14 +7,11 @@ Conneau et al. 2018, "Word Translation Without Parallel Data", section 2.3. Axes
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float32]
+Floats = NDArray[np.float32]
 
 NEIGHBOURS = 10  # of the mean similarities that CSLS subtracts
 BLOCK = 256  # rows of a product held at once

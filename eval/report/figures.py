@@ -5,36 +5,23 @@ Axes: ``P`` pairs, ``B`` bins, ``U`` points of a curve.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
-from eval.metrics.bucc import Judgements, score_at
+from eval.metrics.bucc import BuccScore, Judgements, score_at
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
+FloatArray = NDArray[np.float64]
 
 BINS = 60
 CURVE_POINTS = 200
 DECILES = 10
 
 
-@dataclass(frozen=True, kw_only=True)
-class Histogram:
-    """How many scores lie in each of B bins of equal width between ``low`` and ``high``."""
-
-    low: float
-    high: float
-    counts: list[int]
-
-
-def histogram(scores: FloatArray, *, low: float, high: float, bins: int = BINS) -> Histogram:
-    """Count scores; those outside are in the first or the last bin."""
+def histogram(scores: FloatArray, *, low: float, high: float, bins: int = BINS) -> list[int]:
+    """Count scores in bins of equal width; those outside are in the first or the last one: (B,)."""
     counts, _ = np.histogram(np.clip(scores, low, high), bins=bins, range=(low, high))
-    return Histogram(low=low, high=high, counts=counts.tolist())
+    found: list[int] = counts.tolist()
+    return found
 
 
 def spread(scores: FloatArray) -> tuple[float, float]:
@@ -43,27 +30,11 @@ def spread(scores: FloatArray) -> tuple[float, float]:
     return (low, high) if low < high else (low - 0.5, high + 0.5)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Curve:
-    """Precision, recall and F1 above each of U thresholds, ascending."""
-
-    thresholds: list[float]
-    precision: list[float]
-    recall: list[float]
-    f1: list[float]
-
-
-def gold_curve(judgements: Judgements) -> Curve:
-    """Compute precision, recall and F1 at thresholds between the least and the largest score."""
+def gold_curve(judgements: Judgements) -> list[BuccScore]:
+    """Score at thresholds between the least and the largest score, ascending: (U,)."""
     low, high = spread(judgements.scores)
     thresholds = np.linspace(low, high, CURVE_POINTS, endpoint=False).tolist()
-    scores = [score_at(judgements, threshold) for threshold in thresholds]
-    return Curve(
-        thresholds=thresholds,
-        precision=[score.precision for score in scores],
-        recall=[score.recall for score in scores],
-        f1=[score.f1 for score in scores],
-    )
+    return [score_at(judgements, threshold) for threshold in thresholds]
 
 
 def hubs(lists: NDArray[np.int64], *, most: int) -> list[tuple[int, int]]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 
 from eval.report.charts import Chart
 from eval.report.figures import gold_curve, spread
-from eval.report.tables import folded, pair_table, table
+from eval.report.tables import Grid, pair_table
 from eval.runs.explain import explain
 from eval.runs.gold import Gold
 from eval.runs.store import Run
@@ -16,42 +17,43 @@ from eval.runs.store import Run
 EXAMPLES = 50  # pairs to read of each kind
 
 
-def against_gold_section(run: Run, gold: Gold) -> str:
-    """Show curves, wrong pairs and missing ones."""
-    best = gold.best
+def against_gold(run: Run, gold: Gold) -> dict[str, Any]:
+    """Return curves, wrong pairs and missing ones."""
     curve = gold_curve(gold.judgements)
-    low, high = spread(run.pairs.score)
+    figures = {
+        "p": [score.precision for score in curve],
+        "r": [score.recall for score in curve],
+        "f": [score.f1 for score in curve],
+    }
+    thresholds = [score.threshold for score in curve]
     by_threshold = Chart(
         title="Precision, recall and F1 against the threshold",
-        x=(low, high),
+        x=spread(run.pairs.score),
         y=(0, 1),
         labels=(f"threshold of the {run.score_name}", ""),
+        lines=[
+            (f"line {css}", list(zip(thresholds, values, strict=True)))
+            for css, values in figures.items()
+        ],
+        uprights=[(gold.best.threshold, "best F1")],
     )
-    for css, values in (("p", curve.precision), ("r", curve.recall), ("f", curve.f1)):
-        by_threshold.line(list(zip(curve.thresholds, values, strict=True)), css=f"line {css}")
-    by_threshold.upright(best.threshold, css="mark", label="best F1")
     both = Chart(
-        title="Precision against recall", x=(0, 1), y=(0, 1), labels=("recall", "precision")
+        title="Precision against recall",
+        x=(0, 1),
+        y=(0, 1),
+        labels=("recall", "precision"),
+        lines=[("line f", list(zip(figures["r"], figures["p"], strict=True)))],
     )
-    both.line(list(zip(curve.recall, curve.precision, strict=True)), css="line f")
-    return (
-        f"<p>At the threshold with the best F1, {best.threshold:.4f}: precision "
-        f"{best.precision:.2%}, recall {best.recall:.2%}, F1 {best.f1:.2%}; {best.correct:,} of "
-        f"{best.extracted:,} pairs are right, {best.found:,} of {best.gold:,} known pairs found."
-        '</p><p class="key"><i class="p"></i>precision <i class="r"></i>recall <i class="f"></i>'
-        f"F1</p><figure>{by_threshold.svg()}</figure><figure>{both.svg()}</figure>"
-        + folded("Wrong pairs above it, best first", _wrong(run, gold))
-        + folded("Known pairs that are missing", _missing(run, gold))
-    )
-
-
-def _wrong(run: Run, gold: Gold) -> str:
     above = gold.judgements.scores > gold.best.threshold
-    places = np.flatnonzero(above & ~gold.judgements.correct)[:EXAMPLES]
-    return pair_table(run, places.tolist())
+    wrong = np.flatnonzero(above & ~gold.judgements.correct)[:EXAMPLES]
+    return {
+        "charts": [by_threshold, both],
+        "wrong": pair_table(run, wrong.tolist()),
+        "missing": _missing(run, gold),
+    }
 
 
-def _missing(run: Run, gold: Gold) -> str:
+def _missing(run: Run, gold: Gold) -> Grid:
     extracted = gold.judgements.scores > gold.best.threshold
     places = np.flatnonzero(extracted & gold.judgements.correct)
     sides = (run.source, run.pairs.source), (run.target, run.pairs.target)
@@ -78,4 +80,4 @@ def _missing(run: Run, gold: Gold) -> str:
             continue
         margin = "" if why.margin is None else f"{why.margin:.4f}"
         rows.append([*texts, ids, margin, why.verdict])
-    return table(["source", "target", "ids", "margin", "why"], rows, texts=2)
+    return Grid(["source", "target", "ids", "margin", "why"], rows, texts=2)

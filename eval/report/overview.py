@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
-from eval.report.tables import folded
 from eval.runs.calibration import Estimates, by_judge, thresholds
 from eval.runs.store import Run
 from miner.storage.layout import SIDES
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 MAX_DOCUMENTS = 50  # pairs of documents that are listed: those with the most pairs
 
 
 @dataclass(frozen=True, kw_only=True)
 class Quality:
-    """What is estimated of a run's P pairs, or why nothing is.
+    """What is estimated of a run's pairs, if anything, and how, or why nothing is."""
 
-    ``probabilities`` is float64 (P,), how likely each pair is right, None if not known;
-    ``estimates`` are for thresholds; ``how`` names their source, or says why there are none.
-    """
-
-    probabilities: NDArray[np.float64] | None
     estimates: Estimates | None
     how: str
 
@@ -35,35 +25,27 @@ class Quality:
 def assess(run: Run) -> Quality:
     """Return what the run says of how many pairs are wrong."""
     try:
-        estimates = by_judge(run)
+        return Quality(estimates=by_judge(run), how="by the probability of each pair")
     except ValueError as error:
         why = "No estimate: " + str(error).removeprefix(f"{run.directory}: ")
-        return Quality(probabilities=None, estimates=None, how=why)
-    return Quality(
-        probabilities=estimates.probabilities,
-        estimates=estimates,
-        how="by the probability of each pair",
-    )
+        return Quality(estimates=None, how=why)
 
 
-def overview_section(run: Run, quality: Quality) -> str:
-    """Show the pairs, the estimated share of wrong ones, thresholds, languages and documents."""
-    sides = [run.summary[side] for side in SIDES]
+def overview(run: Run, quality: Quality) -> dict[str, Any]:
+    """Return the pairs, the estimated share of wrong ones, thresholds, languages and documents."""
+    estimates = quality.estimates
+    wrong = ("not known", "see below")
+    if estimates:
+        wrong = f"{1 - float(estimates.probabilities.mean()):.1%}", quality.how
     cards = [
         ("pairs", f"{run.summary['pairs']:,}", _chosen_from(run)),
-        ("estimated to be wrong", *_wrong(quality)),
-        *(
-            (f"{name} sentences", f"{counts['searched']:,}", _language(counts))
-            for name, counts in zip(SIDES, sides, strict=True)
-        ),
+        ("estimated to be wrong", *wrong),
     ]
-    shown = "".join(
-        f"<div><dt>{escape(name)}</dt><dd><b>{escape(figure)}</b>{escape(about)}</dd></div>"
-        for name, figure, about in cards
-    )
-    why = "" if quality.probabilities is not None else f"<p>{escape(quality.how)}</p>"
-    cards_and_why = f'<dl class="cards">{shown}</dl>{why}'
-    return cards_and_why + _thresholds(quality) + _documents(run, quality)
+    for name in SIDES:
+        counts = run.summary[name]
+        cards.append((f"{name} sentences", f"{counts['searched']:,}", _language(counts)))
+    chosen = [row for row in thresholds(estimates) if row[2]] if estimates else []
+    return {"cards": cards, "thresholds": chosen, "documents": _documents(run, estimates)}
 
 
 def _chosen_from(run: Run) -> str:
@@ -71,12 +53,6 @@ def _chosen_from(run: Run) -> str:
     if kept is None or kept["judged"] == kept["pairs"]:
         return f"of {run.summary['candidates']:,} candidates"
     return f"of {kept['judged']:,}; --all writes the others, too"
-
-
-def _wrong(quality: Quality) -> tuple[str, str]:
-    if quality.probabilities is None:
-        return "not known", "see below"
-    return f"{1 - float(quality.probabilities.mean()):.1%}", quality.how
 
 
 def _language(counts: dict[str, object]) -> str:
@@ -87,55 +63,21 @@ def _language(counts: dict[str, object]) -> str:
     return f"in {name}" if found["given"] or share is None else f"in {name} ({share:.0%} of them)"
 
 
-def _thresholds(quality: Quality) -> str:
-    """List thresholds; a button shows the pairs above each."""
-    if quality.estimates is None:
-        return ""
-    rows = [
-        f"<tr><td class=whole>{wanted:.0%}</td><td class=whole>{threshold:.4f}</td>"
-        f"<td class=whole>{kept:,}</td><td class=whole>{kept - right:,.0f}</td>"
-        f'<td class=tools><button type="button" disabled data-least="{threshold!r}">show'
-        "</button></td></tr>"
-        for wanted, threshold, kept, right, _ in thresholds(quality.estimates)
-        if kept
-    ]
-    if not rows:
-        return "<p>No threshold leaves a fifth of wrong pairs or less, by the estimates.</p>"
-    heads = ("wrong at most", "threshold", "pairs above it", "of these wrong", "")
-    head = "".join(f"<th>{name}</th>" for name in heads)
-    return (
-        "<h3>Thresholds to choose from</h3>"
-        f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody>'
-        "</table></div>"
-    )
+def _documents(
+    run: Run, estimates: Estimates | None
+) -> tuple[int, list[tuple[tuple[str, str], tuple[int, float]]]] | None:
+    """Count the pairs, and the right ones expected, of each pair of documents, if there are any.
 
-
-def _documents(run: Run, quality: Quality) -> str:
-    """List the documents that the pairs are from, if there are any."""
+    Returns:
+        How many pairs of documents there are, and those with the most pairs, with their counts.
+    """
     docs = list(zip(*run.docs, strict=True))
     if not any(map(any, docs)):
-        return ""
-    likely = np.ones(len(docs)) if quality.probabilities is None else quality.probabilities
+        return None
+    likely = np.ones(len(docs)) if estimates is None else estimates.probabilities
     counts: dict[tuple[str, str], tuple[int, float]] = {}
     for both, chance in zip(docs, likely.tolist(), strict=True):
         pairs, right = counts.get(both, (0, 0.0))
         counts[both] = pairs + 1, right + chance
-    best = sorted(counts.items(), key=lambda one: (-one[1][0], one[0]))[:MAX_DOCUMENTS]
-    is_known = quality.probabilities is not None
-    rows = "".join(
-        f"<tr><td>{escape(source)}</td><td>{escape(target)}</td><td class=whole>{pairs:,}</td>"
-        + (f"<td class=whole>{1 - right / pairs:.1%}</td>" if is_known else "")
-        + f'<td class=tools><button type="button" disabled data-words="{escape(source)}">show'
-        "</button></td></tr>"
-        for (source, target), (pairs, right) in best
-    )
-    heads = ["source document", "target document", "pairs", *(["wrong"] if is_known else []), ""]
-    head = "".join(f"<th>{name}</th>" for name in heads)
-    title = f"{len(counts):,} pairs of documents" + (
-        f", the {MAX_DOCUMENTS} with the most pairs" if len(counts) > MAX_DOCUMENTS else ""
-    )
-    return folded(
-        title,
-        f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
-        "</div>",
-    )
+    best = sorted(counts.items(), key=lambda one: (-one[1][0], one[0]))
+    return len(counts), best[:MAX_DOCUMENTS]

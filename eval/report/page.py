@@ -5,25 +5,24 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-import re
-from html import escape
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from numpy.typing import NDArray
 
 from eval.report import sections
-from eval.report.gold import against_gold_section
-from eval.report.overview import Quality, assess, overview_section
-from eval.report.sections import TABLE_PAIRS
+from eval.report.charts import ticks
+from eval.report.gold import against_gold
+from eval.report.overview import Quality, assess, overview
 from eval.runs.gold import Gold
 from eval.runs.side import Side
 from eval.runs.store import Run
 from miner.arrays import JudgedPairs
 from miner.storage.layout import SIDES
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+TABLE_PAIRS = 60_000  # of more, the best are in the table; charts and counts are of all
 
 
 def render(run: Run, *, gold: Gold | None = None) -> str:
@@ -39,86 +38,47 @@ def render(run: Run, *, gold: Gold | None = None) -> str:
     if not len(run.pairs):
         raise ValueError(f"{run.directory}: the run chose no pair; there is nothing to report")
     quality = assess(run)
-    parts = _sections(run, gold, quality)
-    links = " ".join(
-        f'<a href="#s{at}">{escape(title)}</a>' for at, (title, *_) in enumerate(parts)
-    )
-    body = f"<nav>{links}</nav>" + "".join(
-        f'<section><h2 id="s{at}">{escape(title)}</h2><p>{about}</p>{html}</section>'
-        for at, (title, about, html) in enumerate(parts)
-    )
-    title = " and ".join(str(run.summary[side]["path"]).rpartition("/")[2] for side in SIDES)
-    filled = {
-        "TITLE": escape(title),
-        "RUN": run.digest,
-        "STYLE": _asset("report.css"),
-        "SCRIPT": _asset("report.js"),
-        "DATA": _packed(_columns(run, gold, quality)),
-        "BODY": body,
-    }
-    # In one pass: what is filled in is not looked at again.
-    return re.sub("<!--([A-Z]+)-->", lambda place: filled[place[1]], _asset("report.html"))
-
-
-def _asset(name: str) -> str:
-    return files("eval").joinpath("assets", name).read_text(encoding="utf-8")
-
-
-def _sections(run: Run, gold: Gold | None, quality: Quality) -> list[tuple[str, str, str]]:
-    """Return the title of each section, what a reader has to know of it, and the section."""
-    parts = [
-        (
-            "At a glance",
-            "How many pairs there are, and how many of them are wrong, as far as can be estimated.",
-            overview_section(run, quality),
-        ),
-        (
-            "Pairs",
-            f"Ordered by {run.score_name}; a heading sorts, a row opens. Mark pairs as right or "
-            "wrong: <code>adit calibrate --known</code> learns from the "
-            "exported marks. To judge the whole, mark a random sample.",
-            sections.pairs_section(run, has_chances=quality.probabilities is not None),
-        ),
-        (
-            "Counts",
-            "What was read, left out and searched on both sides.",
-            sections.counts_section(run),
-        ),
-        ("Scores", sections.about_scores(run), sections.scores_section(run, gold, quality)),
-    ]
-    if gold is not None:
-        about = (
-            "Precision is the share of right pairs among those above a threshold, recall the share "
-            "of the known pairs that are found, F1 their harmonic mean. A right pair that is not "
-            "among the known ones counts as wrong."
+    names = (str(run.summary[side]["path"]).rpartition("/")[2] for side in SIDES)
+    return (
+        environment()
+        .get_template("report.html")
+        .render(
+            title=" and ".join(names),
+            run=run,
+            gold=gold,
+            quality=quality,
+            shown=min(TABLE_PAIRS, len(run.pairs)),
+            overview=overview(run, quality),
+            counts=sections.counts(run),
+            scores=sections.scores(run, gold, quality),
+            known=against_gold(run, gold) if gold else None,
+            lengths=sections.lengths(run),
+            suspicious=sections.suspicious(run),
+            hubs=sections.hubs_of(run),
+            examples=sections.examples(run),
+            style=_asset("report.css"),
+            script=_asset("report.js"),
+            data=_packed(_columns(run, gold, quality)),
         )
-        parts.append(("Compared with known pairs", about, against_gold_section(run, gold)))
-    return [
-        *parts,
-        (
-            "Lengths",
-            "A dot is a pair. Translations have similar lengths: dots far from the others are "
-            "suspicious.",
-            sections.lengths_section(run),
-        ),
-        (
-            "Suspicious pairs",
-            "How many pairs each of the filters of <code>--filters</code> would reject, and the "
-            "pairs to check first.",
-            sections.suspicious_section(run),
-        ),
-        (
-            "Hubs",
-            "Sentences that are among the nearest neighbours of the most sentences of the other "
-            "side. They often match nothing in particular.",
-            sections.hubs_section(run),
-        ),
-        (
-            "Examples from best to worst",
-            "A pair from the middle of each tenth, with all that its source was compared with.",
-            sections.examples_section(run),
-        ),
-    ]
+    )
+
+
+def environment() -> Environment:
+    """Return what reads the templates; values are escaped, but for those that are ``Markup``."""
+    found = Environment(
+        loader=PackageLoader("eval", "assets"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters["fmt"] = format
+    found.globals["ticks"] = ticks
+    return found
+
+
+def _asset(name: str) -> Markup:
+    return Markup(files("eval").joinpath("assets", name).read_text(encoding="utf-8"))
 
 
 def _columns(run: Run, gold: Gold | None, quality: Quality) -> dict[str, object]:
@@ -126,7 +86,7 @@ def _columns(run: Run, gold: Gold | None, quality: Quality) -> dict[str, object]
     shown = run.pairs.take(np.arange(min(TABLE_PAIRS, len(run.pairs))))
     sources, targets = (texts[: len(shown)] for texts in run.texts)
     docs = [documents[: len(shown)] for documents in run.docs]
-    chances = quality.probabilities
+    chances = quality.estimates.probabilities if quality.estimates else None
     around: dict[str, object] = {}
     for side, rows, texts, own in (
         (run.source, shown.source, sources, docs[0]),

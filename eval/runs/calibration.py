@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eval.metrics.bootstrap import Interval
 from eval.runs.pairs import write_jsonl
 from eval.runs.store import Run
 from miner.storage.places import Place
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
+FloatArray = NDArray[np.float64]
 
 WANTED = (0.01, 0.05, 0.1, 0.2)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eval.data.sentences import read_gold
 from eval.data.textfiles import read_lines
@@ -16,9 +16,6 @@ from eval.runs.calibration import Estimates
 from eval.runs.gold import Gold
 from eval.runs.store import Run
 from miner.storage.places import Place
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 RIGHT, WRONG = "right", "wrong"
 MIN_MARKS = 30  # below, the 95 % interval of a share is more than 35 points wide

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from eval.runs.store import Run
 from miner.choices import MONOTONE
 from miner.storage.atomic import atomic_file
 from miner.storage.places import Place
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 BLOCK = 1 << 16  # pairs whose sentences are in memory
 

@@ -10,12 +10,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from eval.metrics.bucc import Ids
 from miner.arrays import Neighbours
@@ -34,9 +35,6 @@ from miner.storage.layout import (
 )
 from miner.storage.merges import Merges, joined_texts, list_offsets
 from miner.storage.vectors.columns import Columns, take_columns
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 KEPT_GROUPS = 32  # row groups of sentences in memory
 
@@ -141,12 +139,6 @@ class Side:
         lists = self._merges.rows_of(pa.array(rows, pa.int64()))
         ids = self.ids(lists.flatten().to_numpy())
         return [ids[first:last] for first, last in pairwise(list_offsets(lists).tolist())]
-
-    def all_texts(self) -> Iterator[str]:
-        """Yield every sentence, by row."""
-        for file in self._files:
-            for batch in file.iter_batches(columns=["text"]):
-                yield from batch["text"].to_pylist()
 
     def all_ids(self, rows: Sequence[int] | NDArray[np.int64]) -> list[Ids]:
         """Return each row's id and those of its repetitions."""

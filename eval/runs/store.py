@@ -6,12 +6,13 @@ import itertools
 import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from encoder import load_encoder
 from encoder.words import WordEncoder, word_encoders
@@ -24,9 +25,6 @@ from miner.storage.artefacts import open_artefact
 from miner.storage.layout import PAIRS, REJECTED, SIDES, WorkFolder
 from miner.storage.pair_numbers import pairs_of
 from miner.storage.places import Place
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 WORDS, _ = SCORES
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from encoder import load_encoder
+import numpy as np
+from numpy.typing import NDArray
+
+from encoder import Encoder, load_encoder
 from eval.data.aligned import AlignedTexts, aligned_files, english_of, load_aligned
 from eval.data.languages import code_of
 from eval.data.textfiles import fingerprint
@@ -16,13 +18,7 @@ from eval.metrics.bootstrap import SIGNED
 from eval.output import encoder_names, signature
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from encoder import Encoder
-
-    Matrix = NDArray[np.float32]
+Matrix = NDArray[np.float32]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,11 +6,10 @@ import argparse
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from encoder import load_encoder
+from encoder import Encoder, load_encoder
 from eval.data.bucc import bucc_files, bucc_splits, load_bucc
 from eval.data.textfiles import fingerprint, write_text
 from eval.metrics.bootstrap import SIGNED, interval
@@ -29,9 +28,6 @@ from eval.tasks.suite import Figure, Suite, fields_of
 from miner.choices import SCORES
 from miner.margin import MARGINS
 from miner.selection import RETRIEVALS
-
-if TYPE_CHECKING:
-    from encoder import Encoder
 
 WORDS, _ = SCORES
 ROLES = ("tune", "test")

@@ -6,30 +6,29 @@ import argparse
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from encoder import Encoder
 from eval.data.labelled import DEV, TEST, TRAIN, Examples
+from eval.data.published import published, publishers
 from eval.data.topics import load_topics
 from eval.encoding import learner
-from eval.metrics.frozen import Classifier, Logistic, Mlp, Part, one_hot, root_mean_square
+from eval.metrics.frozen import (
+    Classifier,
+    Logistic,
+    Mlp,
+    Part,
+    Predictor,
+    one_hot,
+    root_mean_square,
+)
 from eval.metrics.perceptron import Shape
 from eval.output import Record, Show, Table
 from eval.tasks.suite import Figure, Suite, fields_of, mean_figure, run_suite
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder import Encoder
-    from eval.metrics.frozen import Predictor
-
 SHARES = (0.0, 0.1, 0.2, 0.4, 0.8, 1.0)  # Chidambaram et al. 2019, table 6
-# Artetxe & Schwenk 2019, table 3, in per cent: MLDoc, trained on 1,000 English documents.
-LASER = {
-    **{"en": 89.93, "de": 84.78, "es": 77.33, "fr": 77.95},
-    **{"it": 69.43, "ja": 60.30, "ru": 67.78, "zh": 71.93},
-}
 REMARK = "LASER: Artetxe & Schwenk 2019, where the set is MLDoc with 1,000 training documents"
 CLASSIFIERS: dict[str, Classifier] = {
     "logistic": Logistic(),
@@ -111,10 +110,9 @@ def prepare(args: argparse.Namespace, curves: dict[str, Record] | None = None) -
         for name, examples in sets.items():
             (predict, source, scale), (own,) = learned(name)
             test = _scaled(_part(own, examples, _tested(examples), classes), scale)
-            mldoc = name in LASER and examples.part(TRAIN).sum() == 1000
-            published = {"LASER": LASER[name] / 100 if mldoc else None}
+            others = published("classify", name, size=int(examples.part(TRAIN).sum()))
             right = mean_figure(name, _right(predict(test.rows), test))
-            yield replace(right, published=published)
+            yield replace(right, published=others)
             if few is not None and name != first:
                 theirs = _scaled(_part(own, examples, TRAIN, classes), scale)
                 few[name] = _curve(classifier, source, theirs, test)
@@ -130,7 +128,7 @@ def prepare(args: argparse.Namespace, curves: dict[str, Record] | None = None) -
             classifier=classifier.name,
         ),
         measure=measure,
-        published=("LASER",),
+        published=publishers("classify"),
         remark=REMARK,
         unit="tested",
     )

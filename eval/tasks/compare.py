@@ -10,11 +10,12 @@ import argparse
 from collections.abc import Callable, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from encoder import load_encoder
+from encoder import Encoder, load_encoder
 from eval.data.textfiles import write_text
 from eval.metrics.bootstrap import SIGNED, interval
 from eval.output import Record, Show, Table, signature
@@ -22,12 +23,7 @@ from eval.tasks.arguments import LANGUAGES
 from eval.tasks.interval_chart import Interval, interval_chart
 from eval.tasks.suite import Figure, Suite
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder import Encoder
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 
 class Measured(NamedTuple):

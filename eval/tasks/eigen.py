@@ -5,17 +5,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from encoder import Encoder
 from eval.metrics.eigen import GRAPHS, NEIGHBOURS, spectral_difference, spectrum
 from eval.tasks.aligned import add_aligned_data, encoded_sides, load_texts
 from eval.tasks.arguments import positive
 from eval.tasks.suite import Figure, Suite, fields_of, mean_figure
-
-if TYPE_CHECKING:
-    from encoder import Encoder
 
 SEED = 1
 REMARK = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from encoder import load_encoder
 from eval.data.bucc import load_bucc
@@ -19,9 +19,6 @@ from eval.tasks.mined_splits import MinedSplit, likely_score, mine_split
 from miner.arrays import JudgedPairs
 from miner.judge.model import load_judge
 from miner.judge.prior import count_kept
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 WANTED = (0.01, 0.05, 0.1, 0.2)
 LIKELY = "likely"  # the rule of a run without --fdr

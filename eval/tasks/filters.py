@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from encoder import load_encoder
+from encoder import Encoder, load_encoder
 from encoder.words import WordEncoder
 from eval.data.bucc import BuccSplit, load_bucc
 from eval.data.textfiles import fingerprint
@@ -21,12 +21,7 @@ from miner.choices import SCORES
 from miner.filters import FILTERS, Suspects, check_filters, occurrences, usual_ratio, usual_script
 from miner.judge.model import load_judge
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder import Encoder
-
-    Mask = NDArray[np.bool_]
+Mask = NDArray[np.bool_]
 
 WORDS, MARGIN = SCORES
 # By name: the filters at work, and what scores.

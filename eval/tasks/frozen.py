@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from encoder import Encoder
 from eval.data.labelled import DEV, TEST, TRAIN, Examples
 from eval.encoding import own_encoders
 from eval.metrics.frozen import (
@@ -21,12 +22,7 @@ from eval.metrics.frozen import (
     root_mean_square,
 )
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder import Encoder
-
-    Floats = NDArray[np.float32]
+Floats = NDArray[np.float32]
 
 CLASSIFIERS: dict[str, type[Classifier]] = {"logistic": Logistic, "mlp": Mlp}
 

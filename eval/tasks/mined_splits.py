@@ -7,10 +7,11 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from encoder import Encoder
 from eval.data.bucc import BuccSplit
 from eval.data.sentences import Sentences, text_key
 from eval.judge.mined import Mined, mine_texts
@@ -18,6 +19,7 @@ from eval.metrics.bootstrap import resampled
 from eval.metrics.bucc import (
     BuccScore,
     Candidates,
+    Ids,
     Judgements,
     best_score,
     extracted_pairs,
@@ -25,16 +27,9 @@ from eval.metrics.bucc import (
     rank,
     score_at,
 )
-from miner.arrays import JudgedPairs
+from miner.arrays import JudgedPairs, Pairs
 from miner.judge.prior import LIKELY
 from miner.storage.layout import SIDES
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder import Encoder
-    from eval.metrics.bucc import Ids
-    from miner.arrays import Pairs
 
 DEFAULT_TUNE = "training"
 DEFAULT_TEST = "sample"

@@ -6,34 +6,32 @@ import argparse
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from encoder import Encoder
 from encoder.inference import HEAD, load_head
 from eval.data.inference import LABELS, load_development, load_xnli, read_inference
 from eval.data.labelled import Examples, joined
+from eval.data.published import published, publishers
 from eval.data.textfiles import fingerprint
 from eval.encoding import learner
-from eval.metrics.frozen import Classifier, Logistic, Mlp, Part, one_hot, root_mean_square
+from eval.metrics.frozen import (
+    Classifier,
+    Logistic,
+    Mlp,
+    Part,
+    Predictor,
+    one_hot,
+    root_mean_square,
+)
 from eval.metrics.perceptron import Shape
 from eval.output import Record, Show, Table
 from eval.tasks.frozen import scaled_features
 from eval.tasks.suite import Figure, Suite, fields_of, mean_figure, run_suite
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder import Encoder
-    from eval.metrics.frozen import Predictor
-
-# Artetxe & Schwenk 2019, table 2; Conneau 2018 (thesis), table 4.10: X-BiLSTM-max, in per cent.
-LANGUAGES = "en fr es de el bg ru tr ar vi th zh hi sw ur".split()
-PUBLISHED = {
-    "LASER": "73.9 71.9 72.9 72.6 72.8 74.2 72.1 69.7 71.4 72.0 69.2 71.4 65.5 62.2 61.0",
-    "X-BiLSTM": "73.7 67.7 68.7 67.7 68.9 67.9 65.4 64.2 64.8 66.4 64.1 65.8 64.1 55.7 58.4",
-}
-MULTINLI, TESTED = 392_702, 5010
+MULTINLI = 392_702
 REMARK = (
     "LASER: Artetxe & Schwenk 2019; X-BiLSTM: Conneau 2018; shown where the test part is XNLI's "
     "and the training pairs are MultiNLI's"
@@ -122,8 +120,8 @@ def prepare(args: argparse.Namespace, keep: dict[tuple[str, str], float] | None 
 
         correct = _judge(learner(encoder, args.train_lang, learn), tested)
         for name in tested:
-            published = _published(name, same and len(tested[name]) == TESTED)
-            yield replace(mean_figure(name, correct(name, name)), published=published)
+            others = published("nli", name, size=len(tested[name]) if same else 0)
+            yield replace(mean_figure(name, correct(name, name)), published=others)
         if keep is not None:
             for one in tested:
                 for other in tested:
@@ -142,7 +140,7 @@ def prepare(args: argparse.Namespace, keep: dict[tuple[str, str], float] | None 
             classifier=fingerprint(args.head / HEAD) if head else args.classifier,
         ),
         measure=measure,
-        published=tuple(PUBLISHED),
+        published=publishers("nli"),
         remark=REMARK,
         unit="pairs",
     )
@@ -189,13 +187,6 @@ def _targets(examples: Examples) -> NDArray[np.float32]:
 def _vectors(own: Encoder, examples: Examples) -> list[NDArray[np.float32]]:
     """Return the vectors of both sides."""
     return [own.encode(side) for side in examples.sides]
-
-
-def _published(language: str, same: bool) -> dict[str, float | None]:
-    if not same or language not in LANGUAGES:
-        return dict.fromkeys(PUBLISHED)
-    place = LANGUAGES.index(language)
-    return {who: float(figures.split()[place]) / 100 for who, figures in PUBLISHED.items()}
 
 
 def _show_matrix(rates: dict[tuple[str, str], float], show: Show) -> None:

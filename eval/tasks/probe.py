@@ -8,19 +8,16 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from encoder import Encoder
 from eval.data.labelled import DEV, TEST, TRAIN, Examples, first_file, read_examples
+from eval.data.published import published, publishers
 from eval.metrics.frozen import Classifier, Logistic, Part, one_hot
 from eval.tasks.frozen import CLASSIFIERS, add_classifier, judged, tested
 from eval.tasks.suite import Figure, Suite, fields_of, mean_figure
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder import Encoder
 
 logger = logging.getLogger(__name__)
 
@@ -36,13 +33,6 @@ FILES = {
     "SOMO": "odd_man_out",
     "CoordInv": "coordination_inversion",
 }
-BAG, BILSTM = "fastText", "BiLSTM"
-# Conneau 2018 (thesis, table 3.10): bag of fastText; BiLSTM-max trained on translation to French.
-PUBLISHED = {
-    BAG: (66.6, 91.6, 37.1, 68.1, 50.8, 89.1, 82.1, 79.8, 54.2, 54.8),
-    BILSTM: (80.1, 58.3, 51.7, 81.9, 73.7, 89.5, 90.3, 89.1, 73.2, 75.4),
-}
-TESTED = 10_000  # sentences of the published test parts
 BASELINES = ("majority", "length", "unigrams", "bigrams")
 REMARK = (
     "majority, length, unigrams, bigrams: the most frequent class, a regression on the number of "
@@ -95,9 +85,9 @@ def prepare(args: argparse.Namespace) -> Suite:
             # Regression for the thousand classes of WC, as published.
             chosen = Logistic() if name == "WC" else classifier
             found = judged(encoder, examples, chosen, language=args.lang)
-            published = {**baselines[name], **_published(name, found)}
+            others = {**baselines[name], **published("probe", name, size=len(found))}
             right = mean_figure(name, found == tested(examples), stream=stream)
-            yield replace(right, published=published)
+            yield replace(right, published=others)
 
     return Suite(
         task="probe",
@@ -109,7 +99,7 @@ def prepare(args: argparse.Namespace) -> Suite:
             classifier=classifier.name,
         ),
         measure=measure,
-        published=(*BASELINES, BAG, BILSTM),
+        published=(*BASELINES, *publishers("probe")),
         remark=REMARK,
         unit="tested",
     )
@@ -131,12 +121,6 @@ def _read(path: Path) -> Examples:
             len(labels),
         )
     return examples
-
-
-def _published(name: str, found: NDArray[np.int64]) -> dict[str, float | None]:
-    place = list(FILES).index(name)
-    same = len(found) == TESTED
-    return {who: figures[place] / 100 if same else None for who, figures in PUBLISHED.items()}
 
 
 def _baselines(examples: Examples) -> dict[str, float | None]:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eval.metrics.bootstrap import interval, mean_samples
 from eval.metrics.retrieval import DEPTHS, translation_ranks
 from eval.output import Record, Table
 from eval.tasks.aligned import add_aligned_data, load, sign
 from eval.tasks.arguments import ALL, positive
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 NAMES = tuple(f"P@{depth}" for depth in DEPTHS)
 TABLE = Table("pair", ["sentences", *NAMES, "95% of P@1"])

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from encoder import Encoder
 from eval.data.labelled import DEV, TEST, TRAIN, Examples
+from eval.data.published import published, publishers
 from eval.data.senteval import (
     SINGLE,
     STS_YEARS,
@@ -25,6 +27,7 @@ from eval.encoding import learner, own_encoders
 from eval.metrics.frozen import (
     Classifier,
     Part,
+    Predictor,
     expected_grade,
     grade_correlation,
     grade_targets,
@@ -49,28 +52,7 @@ from eval.tasks.suite import (
     ranks,
 )
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder import Encoder
-    from eval.metrics.frozen import Predictor
-
 NAMES = (*SINGLE, "MRPC", "SICK", "STSB", *STS_YEARS)
-# Conneau 2018 (thesis, tables 3.7, 3.3 and 3.4), by set and its number of examples, in per cent.
-INFERSENT, GLOVE = "InferSent", "GloVe"
-PUBLISHED = {
-    ("MR", 10662): (81.1, 77.4),
-    ("CR", 3775): (86.3, 78.7),
-    ("SUBJ", 10000): (92.4, 91.2),
-    ("MPQA", 10606): (90.2, 87.7),
-    ("SST2", 70042): (84.6, 80.3),
-    ("SST5", 11855): (None, 44.7),
-    ("TREC", 5952): (88.2, 83.0),
-    ("MRPC", 5801): (76.2, 72.7),
-    ("MRPC F1", 5801): (83.1, 81.0),
-    ("SICK-E", 9927): (86.3, 78.5),
-    ("SICK-R", 9927): (88.4, 79.9),
-}
 REMARK = (
     "InferSent (BiLSTM-max, AllNLI) and GloVe (mean of words): Conneau 2018, where the set has as "
     "many examples; correlations in per cent"
@@ -146,16 +128,10 @@ def prepare(args: argparse.Namespace) -> Suite:
             list(files), sets=",".join(n for n in NAMES if n in there), classifier=classifier.name
         ),
         measure=measure,
-        published=(INFERSENT, GLOVE),
+        published=publishers("senteval"),
         remark=REMARK,
         unit="tested",
     )
-
-
-def _published(name: str, examples: Examples) -> dict[str, float | None]:
-    figures = PUBLISHED.get((name, len(examples)), (None, None))
-    shares = [None if figure is None else figure / 100 for figure in figures]
-    return dict(zip((INFERSENT, GLOVE), shares, strict=True))
 
 
 def _classified(
@@ -164,11 +140,11 @@ def _classified(
     found, gold = judged(encoder, examples, classifier), tested(examples)
     stream = NAMES.index(name)
     right = mean_figure(name, found == gold, stream=stream)
-    yield replace(right, published=_published(name, examples))
+    yield replace(right, published=published("senteval", name, size=len(examples)))
     if name == "MRPC":
         label = f"{name} F1"
         f1 = f1_figure(label, found == 1, gold == 1, stream=stream)
-        yield replace(f1, published=_published(label, examples), in_mean=False)
+        yield replace(f1, published=published("senteval", label, size=len(examples)), in_mean=False)
 
 
 def _sick(
@@ -224,7 +200,7 @@ def _of_language(
         figure,
         name=name if language == first else f"{name} {language}",
         stream=NAMES.index("SICK" if name.startswith("SICK") else name),
-        published=_published(name, examples) if language == first else {},
+        published=published("senteval", name, size=len(examples)) if language == first else {},
         in_mean=language == first,
     )
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from encoder import Encoder
 from eval.data.scored_pairs import read_scored_pairs
 from eval.encoding import own_encoders
 from eval.metrics.sts import angular_similarity
 from eval.tasks.arguments import add_sides, languages_of_sides
 from eval.tasks.suite import Figure, Suite, correlation_figure, fields_of
 from miner.languages import seen_language
-
-if TYPE_CHECKING:
-    from encoder import Encoder
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

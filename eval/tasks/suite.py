@@ -9,22 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from encoder import load_encoder
+from encoder import Encoder, load_encoder
 from eval.data.textfiles import fingerprint
 from eval.metrics.bootstrap import SIGNED, Interval, interval, resampled
 from eval.metrics.sts import moments, pearson
 from eval.output import LABEL_WIDTH, Cell, Record, Show, Table, signature
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder import Encoder
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from encoder import Encoder
 from encoder.training.measures import Measure
 from eval.data.bucc import bucc_pairs, bucc_splits, load_bucc
 from eval.data.languages import iso_639_3
@@ -14,9 +14,6 @@ from eval.data.tatoeba import load_tatoeba, tatoeba_languages
 from eval.metrics.bucc import best_score
 from eval.tasks.mined_splits import choose_splits, mine_split
 from eval.tasks.tatoeba import language_errors
-
-if TYPE_CHECKING:
-    from encoder import Encoder
 
 logger = logging.getLogger(__name__)
 

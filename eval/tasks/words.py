@@ -6,10 +6,12 @@ import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from encoder import Encoder
+from eval.data.published import published, publishers
 from eval.data.words import Dictionary, ScoredWords, read_vocabulary, read_words
 from eval.encoding import own_encoders
 from eval.metrics.sts import moments, pearson
@@ -24,18 +26,8 @@ from eval.tasks.suite import (
     ranks,
 )
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder import Encoder
-
 DEPTHS = (1, 5, 10)
 TARGETS = 200_000  # target words of the published figures
-# Conneau et al. 2018, table 1: fastText aligned by Procrustes, P@1 by CSLS, in per cent.
-PROCRUSTES = {
-    **{"en-es": 81.4, "es-en": 82.9, "en-fr": 81.1, "en-de": 73.5},
-    **{"en-ru": 51.7, "en-zh": 42.7, "en-eo": 29.3},
-}
 REMARK = (
     "MUSE: Conneau et al. 2018, among 200,000 target words; among fewer, translations are easier "
     "to find. r, rho, hm: Pearson's, Spearman's, their harmonic mean, in per cent"
@@ -113,7 +105,7 @@ def prepare(args: argparse.Namespace) -> Suite:
             k=NEIGHBOURS,
         ),
         measure=measure,
-        published=("MUSE",),
+        published=publishers("words"),
         remark=REMARK,
         unit="words",
         width=30,
@@ -158,13 +150,13 @@ def _translation(
         [[place[target][other] for other in sorted(translations[word])] for word in words],
     )
     name = f"{source}-{target}"
-    same = len(vocabularies[target]) >= TARGETS
+    size = min(len(vocabularies[target]), TARGETS)
     for method, reached in found.items():
         for depth in DEPTHS:
             main = method == "CSLS" and depth == 1
-            published = PROCRUSTES[name] / 100 if main and same and name in PROCRUSTES else None
             figure = mean_figure(f"{name} {method} P@{depth}", reached <= depth, stream=stream)
-            yield replace(figure, published={"MUSE": published}, in_mean=main)
+            others = published("words", name, size=size) if main else {"MUSE": None}
+            yield replace(figure, published=others, in_mean=main)
     kept = one.translations(doubtful=False)
     if len(kept) < len(words):
         there = np.array([word in kept for word in words])

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from encoder import load_encoder
+from encoder import Encoder, load_encoder
 from eval.data.aligned import AlignedTexts, aligned_files, english_of, load_aligned
 from eval.encoding import own_encoders
 from eval.metrics.bootstrap import interval, mean_samples
@@ -19,11 +19,6 @@ from eval.tasks.aligned import Loaded, add_aligned_data, encoded_sides, load, lo
 from eval.tasks.arguments import chosen_languages
 from eval.tasks.suite import Figure, Suite, fields_of, mean_figure
 from miner.margin import MARGINS
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder import Encoder
 
 SHOWN = ("absolute", "distance", "ratio")
 TABLE = Table("language", ["sentences", *SHOWN, "95% interval"])

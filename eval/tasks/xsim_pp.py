@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eval.data.hard_negatives import KINDS, hard_negatives
 from eval.metrics.bootstrap import interval, mean_samples
 from eval.metrics.similarity import NEIGHBOURS, best_by_margin, nearest
 from eval.output import Record, Table
 from eval.tasks.aligned import add_aligned_data, load, sign
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 OTHER = "other"
 TABLE = Table("language", ["candidates", "errors", "95% interval", *KINDS, OTHER])

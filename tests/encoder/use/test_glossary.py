@@ -24,12 +24,12 @@ from encoder.use.glossary import (
     bundled,
     load_glossary,
     nearest,
-    save_glossary,
     split,
 )
 from encoder.use.products import Weights
 from encoder.use.weights import BEGIN, END, UNKNOWN, load_tokenizer
 from miner.knn.core.vnni_blocks import AVAILABLE
+from tests.benchmark import benchmark
 
 NEEDS_INT8 = pytest.mark.skipif(not AVAILABLE, reason="no int8 instructions here")
 CZECH = ["Včera večer přišel prezident domů.", "Vlak přijede ve 12:45.", "Kde je moje kniha?"]
@@ -169,8 +169,9 @@ def test_what_is_damaged_or_of_another_encoder_is_refused(
 
 
 def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
-    new = glossary.Glossary.new(["house", "dog", "three", "monday"])
-    save_glossary(tmp_path, new)
+    training = benchmark("glossary")
+    new = training.untrained(["house", "dog", "three", "monday"])
+    training.save_glossary(tmp_path, new)
     found = load_glossary(tmp_path)
     assert found.english == new.english
     lengths = np.linalg.norm(found.rows, axis=1) * np.linalg.norm(new.rows, axis=1)
@@ -179,7 +180,8 @@ def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
 
 
 def test_further_words_leave_the_others_as_they_are() -> None:
-    first = glossary.Glossary.new(["house", "dog"])
-    both = first.extended(["dog", "three", "monday"])
+    training = benchmark("glossary")
+    first = training.untrained(["house", "dog"])
+    both = training.extended(first, ["dog", "three", "monday"])
     assert both.english == ["house", "dog", "three", "monday"]
-    np.testing.assert_array_equal(both.rows, glossary.Glossary.new(both.english).rows)
+    np.testing.assert_array_equal(both.rows, training.untrained(both.english).rows)

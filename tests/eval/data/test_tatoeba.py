@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from eval.data.languages import iso_639_1, iso_639_3
-from eval.data.tatoeba import load_tatoeba, published_error, tatoeba_languages
+from eval.data.tatoeba import load_tatoeba, tatoeba_languages
 
 
 @pytest.fixture
@@ -39,14 +39,6 @@ def test_codes_of_two_letters(tmp_path: Path, short: str, long: str) -> None:
 def test_codes_of_a_language() -> None:
     assert [iso_639_3(code) for code in ("pl", "pol", "nb", "cbk")] == ["pol", "pol", "nob", "cbk"]
     assert [iso_639_1(code) for code in ("pl", "pol", "nob", "cbk")] == ["pl", "pl", "nb", "cbk"]
-
-
-def test_published() -> None:
-    """German has 1000 sentences in the paper."""
-    assert published_error("de", sentences=1000) == pytest.approx(0.0095)
-    assert published_error("deu", sentences=1000) == published_error("de", sentences=1000)
-    assert published_error("de", sentences=999) is None
-    assert published_error("xx", sentences=1000) is None
 
 
 def test_missing_data(tmp_path: Path) -> None:

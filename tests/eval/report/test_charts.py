@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval.report.charts import Chart, ticks
+from eval.report.page import environment
 
 NUMBERS = st.floats(-1e6, 1e6).filter(lambda value: value == 0 or abs(value) > 1e-6)
 
@@ -41,9 +42,28 @@ def test_ticks(low: float, high: float, expected: list[float]) -> None:
 def test_heights_are_as_the_scale_says() -> None:
     def heights(**scale: object) -> list[float]:
         chart = Chart(title="", x=(0, 2), y=(0, 100), labels=("", ""), **scale)  # type: ignore[arg-type]
-        chart.bars([100, 25], css="bar")
-        return [float(height) for height in re.findall(r'height="([\d.]+)"', chart.svg())]
+        return [chart.down(0) - chart.down(count) for count in (100, 25)]
 
     linear, root = heights(), heights(scale=math.sqrt)
-    assert linear[1] / linear[0] == pytest.approx(1 / 4, abs=1e-3)
-    assert root[1] / root[0] == pytest.approx(1 / 2, abs=1e-3)
+    assert linear[1] / linear[0] == pytest.approx(1 / 4)
+    assert root[1] / root[0] == pytest.approx(1 / 2)
+
+
+def test_marks_are_drawn_where_their_values_are() -> None:
+    chart = Chart(
+        title="<t>",
+        x=(0, 2),
+        y=(0, 100),
+        labels=("x & y", ""),
+        bars=[("bar", [100, 25])],
+        lines=[("line", [(0, 0), (1, 50)])],
+        dots=[(2, 100)],
+        uprights=[(1, "<mark>")],
+    )
+    drawn = environment().get_template("chart.html").module.draw(chart)  # type: ignore[attr-defined]
+    assert re.findall(r'height="([\d.]+)"', drawn) == ["198.0", "49.5"]
+    assert 'points="56.0,222.0 336.0,123.0"' in drawn
+    assert 'cx="616.0" cy="24.0" r="1.6"' in drawn
+    assert 'x1="336.0" x2="336.0"' in drawn
+    for escaped in ("&lt;t&gt;", "x &amp; y", "&lt;mark&gt;"):
+        assert escaped in drawn

@@ -19,11 +19,11 @@ def test_histogram(scores: list[float]) -> None:
     counted = histogram(np.array(scores), low=low, high=high, bins=5)
     width = (high - low) / 5
     places = Counter(min(4, int((score - low) / width + 1e-9)) for score in scores)
-    assert counted.counts == [places[place] for place in range(5)]
+    assert counted == [places[place] for place in range(5)]
 
 
 def test_what_is_outside_counts_at_the_ends() -> None:
-    assert histogram(np.array([-9.0, 0.1, 9.0]), low=0, high=1, bins=2).counts == [2, 1]
+    assert histogram(np.array([-9.0, 0.1, 9.0]), low=0, high=1, bins=2) == [2, 1]
 
 
 def test_gold_curve() -> None:
@@ -32,15 +32,15 @@ def test_gold_curve() -> None:
     right = random.random(50) < 0.6
     judgements = Judgements(scores=scores, correct=right, found=right.astype(np.int64), gold=40)
     curve = gold_curve(judgements)
-    assert curve.thresholds[0] == scores.min()
-    for place, threshold in enumerate(curve.thresholds):
-        kept = [mark for score, mark in zip(scores, right, strict=True) if score > threshold]
+    assert curve[0].threshold == scores.min()
+    for found in curve:
+        kept = [mark for score, mark in zip(scores, right, strict=True) if score > found.threshold]
         hits = sum(kept)
         precision, recall = hits / len(kept) if kept else 0, hits / 40
-        assert np.isclose(curve.precision[place], precision)
-        assert np.isclose(curve.recall[place], recall)
+        assert np.isclose(found.precision, precision)
+        assert np.isclose(found.recall, recall)
         both = precision + recall
-        assert np.isclose(curve.f1[place], 2 * precision * recall / both if both else 0)
+        assert np.isclose(found.f1, 2 * precision * recall / both if both else 0)
 
 
 def test_hubs() -> None:

@@ -7,7 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from eval.data.probing import FREQUENT, RARE, bigram_shift, odd_man_out
+from tests.benchmark import benchmark
+
+probing_sets = benchmark("probing_sets")
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +34,10 @@ def words(sentence: str) -> frozenset[tuple[str, int]]:
 
 def test_two_neighbours_are_swapped_in_every_second_sentence(text: list[str]) -> None:
     text = [*text[:300], "Words", "the same same word", "He can't go- on, then."]
-    made = bigram_shift(text, seed=1)
-    assert made == bigram_shift(text, seed=1) != bigram_shift(text, seed=2)
+    made = probing_sets.bigram_shift(text, seed=1)
+    assert (
+        made == probing_sets.bigram_shift(text, seed=1) != probing_sets.bigram_shift(text, seed=2)
+    )
     assert [label for label, _ in made] == ["O", "I"] * 150
     assert {one for label, one in made if label == "O"} < set(text)
     by_words = {words(one): one for one in text}
@@ -52,14 +56,18 @@ def tokens(sentence: str) -> list[str]:
 
 def test_words_are_exchanged_whose_bigrams_are_as_frequent(text: list[str]) -> None:
     sentences = text[:2000]
-    made = odd_man_out(sentences, text, seed=1)
-    assert made == odd_man_out(sentences, text, seed=1) != odd_man_out(sentences, text, seed=2)
+    made = probing_sets.odd_man_out(sentences, text, seed=1)
+    assert (
+        made
+        == probing_sets.odd_man_out(sentences, text, seed=1)
+        != probing_sets.odd_man_out(sentences, text, seed=2)
+    )
     assert len(made) > 200
     assert "".join(label for label, _ in made).startswith("OOCCOOCC")
     assert len({one for _, one in made}) == len(made)
     assert {one for label, one in made if label == "O"} <= set(sentences)
     once = Counter(token for one in text for token in tokens(one) if token)
-    frequent = {word for word, _ in once.most_common(FREQUENT)}
+    frequent = {word for word, _ in once.most_common(probing_sets.FREQUENT)}
     bigrams = Counter(pair for one in text for pair in pairwise(tokens(one)))
 
     def exchange(after: list[str]) -> tuple[str, str]:
@@ -72,7 +80,7 @@ def test_words_are_exchanged_whose_bigrams_are_as_frequent(text: list[str]) -> N
                 own = [bigrams[pair].bit_length() for pair in old]  # of itself and the others
                 if own == [(1 + bigrams[pair]).bit_length() for pair in new]:
                     assert all(
-                        once[word] >= RARE and word not in frequent
+                        once[word] >= probing_sets.RARE and word not in frequent
                         for word in (before[place], after[place])
                     )
                     return before[place], after[place]
