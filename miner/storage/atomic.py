@@ -84,6 +84,22 @@ def check_writable(path: AnyPath) -> None:
         raise OutputError(_not_written(path, error, probe)) from error
 
 
+def check_folder(path: AnyPath) -> None:
+    """Check that files could be written in a folder; it and those above it may have to be made.
+
+    Raises:
+        OutputError: it is a file, or lies below one, or no folder can be made there.
+    """
+    if isinstance(path, RemotePath):
+        _check_remote(path / TEMPORARY)
+        return
+    final = Path(os.path.realpath(path))
+    above = next(place for place in (final, *final.parents) if place.exists())
+    if not above.is_dir():
+        raise OutputError(f"{os.fspath(path)}: {above} is a file; name a folder")
+    check_writable(above / TEMPORARY)
+
+
 def _check_remote(path: RemotePath) -> None:
     probe = path.parent / f"{TEMPORARY}{secrets.token_hex(8)}"
     try:

@@ -8,7 +8,7 @@ from gzip import GzipFile
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
-from miner.storage.atomic import OutputError, atomic_file, check_writable
+from miner.storage.atomic import OutputError, atomic_file, check_folder, check_writable
 from miner.storage.places import AnyPath
 from miner.storage.writers import Origin, Output
 
@@ -62,9 +62,11 @@ def check_output(path: AnyPath, origin: Origin) -> None:
         OutputError: no file can be created there.
     """
     output = Output.named(path)
-    for file in output.files(origin):
-        is_new_folder = output.format.files and not output.path.is_dir()
-        check_writable(output.path if is_new_folder else file)
+    files = output.files(origin)
+    if output.format.files:
+        check_folder(output.path)
+    for file in files if output.path.is_dir() or not output.format.files else ():
+        check_writable(file)
 
 
 def write_pairs(
@@ -87,7 +89,7 @@ def write_pairs(
     """
     output = Output.named(path)
     if output.format.files:
-        output.path.mkdir(exist_ok=True)
+        output.path.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         places = [stack.enter_context(atomic_file(file)) for file in output.files(origin)]
         with ExitStack() as open_files:

@@ -78,20 +78,31 @@ def rate_parser(prog: str) -> argparse.ArgumentParser:
 
 def _add_corpora(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "source", type=place, metavar="SRC", help="source corpus: a file or a folder of files"
+        "source",
+        type=place,
+        metavar="SRC",
+        help="source corpus: a file, a folder of files, or - for standard input",
     )
     parser.add_argument("target", type=place, metavar="TGT", help="target corpus, likewise")
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
+    add_output(
+        parser,
+        "pairs, best first: .tsv (score, source, target), .jsonl or .parquet (every field), "
+        ".tmx, .dataset (a folder for Hugging Face's datasets), or a name with %% such as pairs.%% "
+        "for two files of lines, by language; text also with .gz or .zst",
+        ending="tsv",
+    )
+
+
+def add_output(parser: argparse.ArgumentParser, text: str, *, ending: str) -> None:
+    """Add the output, which may be standard output (``pipelines.cli.pipes.through_pipes``)."""
     parser.add_argument(
         *("-o", "--output"),
         type=place,
-        required=True,
         metavar="OUT",
-        help="pairs, best first: .tsv (score, source, target), .jsonl or .parquet (every field), "
-        ".tmx, .dataset (a folder for Hugging Face's datasets), or a name with %% such as pairs.%% "
-        "for two files of lines, by language; text also with .gz or .zst",
+        help=f"{text} (default: -, standard output, as {ending}, unless that is a terminal)",
     )
 
 
@@ -114,8 +125,8 @@ def _add_language_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--format",
         metavar="ENDING",
-        help="with --languages: the format of OUT/XX-YY.ENDING, named as for OUT: tsv, tsv.gz, "
-        "jsonl, parquet, tmx, dataset or %% (default: tsv)",
+        help="the format of OUT/XX-YY.ENDING with --languages, or of standard output, named as for "
+        "OUT: tsv, tsv.gz, jsonl, parquet, tmx, dataset or %% (default: tsv)",
     )
     add(
         "--multiway",
@@ -129,7 +140,7 @@ def _add_input_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("input")
     add = group.add_argument
     add_languages(group)
-    add_input_format(group)
+    add_input_formats(group)
     add(
         "--max-rejected",
         type=int,
@@ -182,6 +193,22 @@ def given_texts(args: argparse.Namespace) -> dict[str, Any]:
     languages = args.src_lang, args.tgt_lang
     names = ("source", "target", "output", "input_format")
     return {"languages": languages, **{name: getattr(args, name) for name in names}}
+
+
+def add_input_formats(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
+    """Add the format of both corpora, and of either."""
+    add_input_format(group)
+    for side, corpus in (("src", "SRC"), ("tgt", "TGT")):
+        group.add_argument(
+            f"--{side}-format",
+            choices=INPUT_FORMATS,
+            help=f"the same of {corpus} alone (default: as --input-format)",
+        )
+
+
+def formats_of(args: argparse.Namespace) -> tuple[str, str]:
+    """Return the formats of both corpora."""
+    return args.src_format or args.input_format, args.tgt_format or args.input_format
 
 
 def add_encoder(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
@@ -378,14 +405,10 @@ def embed_parser(prog: str) -> argparse.ArgumentParser:
         epilog="Lines that hold no sentence (blank, undecodable, too long) get the zero vector, "
         "so that rows and lines never shift; adit mine leaves them out.",
     )
-    parser.add_argument("corpus", type=place, metavar="IN", help="the corpus")
     parser.add_argument(
-        *("-o", "--output"),
-        type=place,
-        required=True,
-        metavar="OUT",
-        help=".npy, or any other suffix for headerless row-major floats",
+        "corpus", type=place, metavar="IN", help="the corpus, or - for standard input"
     )
+    add_output(parser, ".npy, or any other suffix for headerless row-major floats", ending=".npy")
     add = parser.add_argument
     add_encoder(parser)
     add("--lang", metavar="XX", help="language of IN (ISO 639; default: by a sample of it)")

@@ -16,9 +16,10 @@ from pathlib import Path
 from miner.choices import LINES
 from miner.commandline import command, run_command
 from miner.storage.places import Place
-from pipelines.cli.arguments import embed_parser, mine_parser, rate_parser
+from pipelines.cli.arguments import embed_parser, formats_of, mine_parser, rate_parser
 from pipelines.cli.documents import decide_documents
 from pipelines.cli.main import MINING_COMMANDS, run
+from pipelines.cli.pipes import STANDARD, shown_output, through_pipes
 from pipelines.cli.running import after_interrupt, mining_options, set_up_logging, work_dir_of
 from pipelines.options import CorpusOptions
 
@@ -43,7 +44,8 @@ def mine_corpus(argv: Sequence[str] | None = None, prog: str = "mine-corpus") ->
         from pipelines.cli.mine_many import mine_languages
 
         return run_command(lambda: mine_languages(args), parser.prog)
-    for option in ("pairs", "format", "multiway"):
+    to_stdout = args.output in (None, STANDARD)
+    for option in ("pairs", "multiway", *(() if to_stdout else ("format",))):
         if getattr(args, option):
             parser.error(f"--{option} is for --languages, which is not given")
     return run_command(lambda: _mine(args), parser.prog)
@@ -77,10 +79,11 @@ def _split(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     return argv[:end], argv[end + 1 :]
 
 
+@through_pipes("source", "target", ending="tsv")
 def _mine(args: argparse.Namespace) -> int:
     monitor = set_up_logging(args)  # its clock counts what is loaded now, too
     from miner.storage.corpus.filesets import describe_folder
-    from miner.storage.documents.split import describe_documents
+    from miner.storage.documents.split import describe_documents, is_documents
     from pipelines.resources.memory import peak_bytes
     from pipelines.run.mining import mine_corpus as run
     from pipelines.stages.summary import describe, next_steps, read_summary
@@ -93,9 +96,9 @@ def _mine(args: argparse.Namespace) -> int:
         options = mining_options(args, _planned_work_dir(args), *_sides(args))
         sys.stdout.write(plan_run(options) + "\n")
         return 0
-    for corpus in (args.source, args.target):
+    for corpus, input_format in zip((args.source, args.target), formats_of(args), strict=True):
         if corpus.is_dir():
-            is_split = args.input_format == "documents"
+            is_split = is_documents(corpus, input_format)
             logger.info((describe_documents if is_split else describe_folder)(corpus))
     with _work_dir(args) as work_dir:
         options = mining_options(args, work_dir, *_sides(args))
@@ -135,15 +138,18 @@ def _sides(args: argparse.Namespace) -> list[CorpusOptions]:
         CorpusOptions(
             path=given[side],
             language=given[f"{short}_lang"],
-            input_format=args.input_format,
+            input_format=input_format,
             embeddings=given[f"{short}_embeddings"],
             dim=args.dim,
         )
-        for side, short in (("source", "src"), ("target", "tgt"))
+        for side, short, input_format in zip(
+            ("source", "target"), ("src", "tgt"), formats_of(args), strict=True
+        )
     ]
 
 
 @command(embed_parser, "embed-corpus")
+@through_pipes("corpus", ending="npy")
 def embed_corpus(args: argparse.Namespace) -> int:
     """Run ``adit embed``; return the exit status."""
     from pipelines.run.embed_file import embed_file
@@ -163,5 +169,5 @@ def embed_corpus(args: argparse.Namespace) -> int:
         monitor=monitor,
     )
     if not args.quiet:
-        sys.stderr.write(line + "\n")
+        sys.stderr.write(f"{shown_output(args)}: {line}\n")
     return 0

@@ -15,6 +15,7 @@ from pathlib import Path
 from miner.storage.places import Place
 from miner.storage.remote import RemotePath
 from pipelines import progress
+from pipelines.cli.pipes import shown_output
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.resources.memory import parse_size
 
@@ -67,6 +68,8 @@ def work_dir_of(args: argparse.Namespace) -> Iterator[Place]:
             f"{args.output.parent / 'work'}"
         )
     place = None if is_remote else args.output.parent
+    if place is not None:
+        place.mkdir(parents=True, exist_ok=True)  # of an output that is a folder
     with tempfile.TemporaryDirectory(prefix=f".{args.output.name}-", dir=place) as folder:
         yield Path(folder)
 
@@ -74,5 +77,5 @@ def work_dir_of(args: argparse.Namespace) -> Iterator[Place]:
 def after_interrupt(args: argparse.Namespace, state: str) -> str:
     """Return what an interrupt has left: the state of the output, and how to go on."""
     if args.work_dir is None:
-        return f"; {args.output} {state} (with --work-dir a second call could go on)"
-    return f"; {args.output} {state}; the same command goes on from {args.work_dir}"
+        return f"; {shown_output(args)} {state} (with --work-dir a second call could go on)"
+    return f"; {shown_output(args)} {state}; the same command goes on from {args.work_dir}"

@@ -11,6 +11,8 @@ from typing import IO, TYPE_CHECKING
 
 from miner.commandline import add_version, command
 from miner.storage.places import place
+from pipelines.cli.arguments import add_output
+from pipelines.cli.pipes import shown_output, through_pipes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,12 +32,10 @@ def split_parser(prog: str) -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("documents", type=place, metavar="IN", help="documents: a file, or a folder")
-    add(
-        *("-o", "--output"),
-        type=place,
-        required=True,
-        metavar="OUT",
-        help="sentences with id, doc, text and language: .jsonl or .parquet",
+    add_output(
+        parser,
+        "sentences with id, doc, text and language: .jsonl or .parquet",
+        ending=".jsonl",
     )
     add(
         "--lang",
@@ -48,6 +48,7 @@ def split_parser(prog: str) -> argparse.ArgumentParser:
 
 
 @command(split_parser, "adit split")
+@through_pipes(ending="jsonl")
 def split_documents_command(args: argparse.Namespace) -> int:
     """Run ``adit split``; return the exit status."""
     from miner.storage.atomic import atomic_file, check_writable
@@ -70,7 +71,7 @@ def split_documents_command(args: argparse.Namespace) -> int:
         if not counts.sentences:
             raise ValueError(f"{args.documents}: no sentences ({counts.describe()})")
     if not args.quiet:
-        sys.stderr.write(f"{args.output}: {counts.describe()}\n")
+        sys.stderr.write(f"{shown_output(args)}: {counts.describe()}\n")
     return 0
 
 

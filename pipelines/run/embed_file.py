@@ -67,7 +67,7 @@ def embed_file(
 
     with (monitor or Monitor()).stage("encode", rows, "sentences") as meter:
         write_embeddings(output, blocks(), rows=rows, dim=loaded.dim, dtype=dtype)
-    return f"{output}: {rows:,} x {loaded.dim} {dtype} by {loaded.name}, {zero:,} rows zero"
+    return f"{rows:,} x {loaded.dim} {dtype} by {loaded.name}, {zero:,} rows zero"
 
 
 def _encoded(

@@ -34,7 +34,7 @@ def describe_folder(folder: Place) -> str:
     """Return a line that names what of a folder is read, and what is left out."""
     taken, left_out = folder_files(folder)
     names = [entry.name + ("/" if entry.is_dir() else "") for entry in left_out]
-    line = f"{folder}: reads {named([entry.name for entry in taken])}"
+    line = f"{folder}: reads {named([entry.name for entry in taken])} as sentences"
     return line + (f"; leaves out {named(names)}" if names else "")
 
 

@@ -65,7 +65,8 @@ def is_documents(path: Place, input_format: str) -> bool:
 
 def describe_documents(folder: Place) -> str:
     """Return a line that says which files of a folder are read."""
-    return f"{folder}: reads {named([name for name, _ in document_files(folder)])}"
+    files = named([name for name, _ in document_files(folder)])
+    return f"{folder}: reads {files} as documents, which are split into sentences"
 
 
 def document_files(path: Place) -> list[NamedPlace]:
