@@ -100,7 +100,7 @@ Step: TypeAlias = Each | Gather | Spread
 
 
 def _part(part: FoundPart) -> str:
-    return part.embedded.shard.name
+    return part.shard.name
 
 
 def _side(files: DocumentFiles) -> str:

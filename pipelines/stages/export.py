@@ -73,7 +73,7 @@ def completed_pairs(
 
     They come in blocks of ``EXPORT_ROWS`` pairs, or what is left.
     """
-    sides = {side: [found.embedded.shard for found in chosen.of_side(side)] for side in SIDES}
+    sides = {side: [found.shard for found in chosen.of_side(side)] for side in SIDES}
     rows = _rows_of_a_pass(run.options, *sides.values())
     merges = (
         {side: Merges(chosen.merges.file(MERGES), side) for side in SIDES} if chosen.merges else {}

@@ -31,7 +31,7 @@ def filter_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     options = run.options
     if not options.filters:
         return chosen
-    shards, scope = [found.embedded.shard for found in chosen.shards], options.scope
+    shards, scope = [found.shard for found in chosen.shards], options.scope
     key = content_key(
         "filter",
         pairs=chosen.pairs.files[PAIRS],
@@ -88,7 +88,7 @@ def _lists(chosen: ChosenPairs, scope: str) -> dict[str, NDArray[np.int64]]:
     """Count the neighbour lists of the other side that each row of a side is in."""
     counts = {}
     for side, other in ((SOURCE, TARGET), (TARGET, SOURCE)):
-        rows = chosen.of_side(side)[0].embedded.shard.corpus.facts["read"]
+        rows = chosen.of_side(side)[0].shard.corpus.facts["read"]
         lists = [occurrences(found.load(scope).ids, rows) for found in chosen.of_side(other)]
         counts[side] = np.sum(lists, axis=0)
     return counts

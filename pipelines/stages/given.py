@@ -26,7 +26,7 @@ from pipelines.references import (
     EmbeddedShard,
     ShardNeighbours,
     SideVectors,
-    whole_side,
+    whole_sides,
 )
 from pipelines.stages.left_out import lists_of
 from pipelines.stages.select import write_sorted
@@ -50,8 +50,8 @@ def rate_lines(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPair
     Raises:
         ValueError: the sides have different numbers of lines.
     """
-    sides = [whole_side(shards, side, lambda found: found.embedded.shard) for side in SIDES]
-    corpora = [found[0].embedded.shard.corpus for found in sides]
+    sides = [*whole_sides(shards).values()]
+    corpora = [found[0].shard.corpus for found in sides]
     check_lines(run, [corpus.facts["read"] for corpus in corpora])
     key = content_key(
         "rate lines",
@@ -92,14 +92,14 @@ def _rate(
             files.append(sort_pairs(scratch / f"{number:05d}.npy", scored, Direction.BOTH))
             meter.advance(len(source))
         kept = write_sorted(draft, files, run.options, threshold=run.options.margin_threshold)
-    read = sources[0].embedded.shard.corpus.facts["read"]
+    read = sources[0].shard.corpus.facts["read"]
     lines = {"read": read, "unusable": read - whole, "repeated": whole - pairs.shape[1]}
     return {"candidates": pairs.shape[1], "pairs": kept, "lines": lines}
 
 
 def _standing(side: Sequence[ShardNeighbours]) -> IntArray:
     """Return the row that stands for each line of a side: its own, or that of an equal sentence."""
-    corpus = side[0].embedded.shard.corpus
+    corpus = side[0].shard.corpus
     rows = np.full(corpus.facts["read"], NOT_THERE, dtype=np.int64)
     for found in side:
         own = found.embedded.row_ids()

@@ -33,7 +33,7 @@ from pipelines.references import (
     ShardNeighbours,
     SideVectors,
     check_whole,
-    whole_side,
+    whole_sides,
 )
 from pipelines.stages.reading.documents import one_to_one
 from pipelines.stages.select import write_sorted
@@ -67,9 +67,7 @@ def cut_documents(run: RunContext, shards: Sequence[ShardNeighbours]) -> list[Do
     Raises:
         ValueError: a document is in several pairs.
     """
-    sources, targets = (
-        whole_side(shards, side, lambda found: found.embedded.shard) for side in SIDES
-    )
+    sources, targets = whole_sides(shards).values()
     count = min(len(sources), len(one_to_one(run)))
     return [
         DocumentBatch(index=index, of=count, shards=[*sources, *targets]) for index in range(count)
@@ -79,7 +77,7 @@ def cut_documents(run: RunContext, shards: Sequence[ShardNeighbours]) -> list[Do
 def align_documents(run: RunContext, batch: DocumentBatch) -> AlignedDocuments:
     """Align the documents of a batch; seals ``beads/NNNNN``, what both sides have a part in."""
     sides = {
-        side: [found.embedded for found in batch.shards if found.embedded.shard.side == side]
+        side: [found.embedded for found in batch.shards if found.shard.side == side]
         for side in SIDES
     }
     pairs = one_to_one(run)
@@ -87,7 +85,7 @@ def align_documents(run: RunContext, batch: DocumentBatch) -> AlignedDocuments:
     mine = pairs[start:stop]
     key = content_key(
         "align documents",
-        sentences=[found.embedded.shard.digest for found in batch.shards],
+        sentences=[found.shard.digest for found in batch.shards],
         rows=[found.embedded.vectors.files[ROWS] for found in batch.shards],
         pairs=mine,
         maker=[_maker(run, side, found) for side, found in sides.items()],
@@ -258,7 +256,7 @@ class _Means:
     """The mean cosine of each row's neighbourhood, of a whole side."""
 
     def __init__(self, shards: Sequence[ShardNeighbours], side: str, scope: str) -> None:
-        found = [shard for shard in shards if shard.embedded.shard.side == side]
+        found = [shard for shard in shards if shard.shard.side == side]
         self._rows = np.concatenate([shard.embedded.row_ids() for shard in found])
         self._means = np.concatenate([shard.load(scope).means() for shard in found])
 

@@ -35,7 +35,7 @@ def drop_near_copies(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     key = content_key(
         "near copies",
         pairs=sorted(chosen.pairs.files.items()),
-        sentences=[found.embedded.shard.digest for found in chosen.shards],
+        sentences=[found.shard.digest for found in chosen.shards],
         similarity=SIMILARITY,
     )
     pairs = produce(run.folder.distinct, key=key, write=partial(_write, run, chosen))

@@ -24,7 +24,7 @@ from miner.storage.layout import (
     SIDES,
 )
 from pipelines.context import RunContext
-from pipelines.references import EmbeddedShard, SideVectors, whole_side
+from pipelines.references import EmbeddedShard, SideVectors, whole_sides
 from pipelines.stages.reading.documents import rows_by_document
 
 
@@ -59,7 +59,7 @@ def pair_documents(run: RunContext, shards: Sequence[EmbeddedShard]) -> Sequence
     Raises:
         ValueError: no document has a translation, or a paired one has a name that no list can hold.
     """
-    sides = {side: whole_side(shards, side, lambda embedded: embedded.shard) for side in SIDES}
+    sides = whole_sides(shards)
     sums = {side: [_sums(run, embedded) for embedded in found] for side, found in sides.items()}
     key = content_key(
         "pair documents",

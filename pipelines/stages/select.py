@@ -19,20 +19,18 @@ from miner.score_ranges import (
     sort_pairs,
 )
 from miner.storage.artefacts import Draft, content_key, produce
-from miner.storage.layout import PAIRS, ROWS, SIDES
+from miner.storage.layout import PAIRS, ROWS
 from miner.storage.pair_numbers import numbers_schema, table_of
 from pipelines.context import RunContext
 from pipelines.options import MiningOptions
-from pipelines.references import ChosenPairs, ShardNeighbours, whole_side
+from pipelines.references import ChosenPairs, ShardNeighbours, whole_sides
 from pipelines.resources.memory import spare_bytes
 
 
 def select_pairs(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPairs:
     """Score all candidates and choose among them; seals ``pairs``."""
     options = run.options
-    sources, targets = (
-        whole_side(shards, side, lambda found: found.embedded.shard) for side in SIDES
-    )
+    sources, targets = whole_sides(shards).values()
     key = content_key(
         "select",
         neighbours=[found.content for found in (*sources, *targets)],
