@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from miner.arrays import Neighbours
 from miner.knn import faiss_index
 from pipelines.cli.mine import mine_corpus
 from pipelines.references import SideVectors
