@@ -32,7 +32,7 @@ def mine_languages(args: argparse.Namespace) -> int:
     from pipelines.multiway import check_multiway, multiway_output, write_multiway
     from pipelines.resources.memory import peak_bytes
     from pipelines.run.mining import run_job
-    from pipelines.stages.summary_of_many import describe_many, read_summaries, write_table
+    from pipelines.stages.summary import describe_many, read_summaries, write_table
 
     if args.output in (None, STANDARD):
         raise ValueError("--languages: there is a file for each pair; name a folder by -o OUT")
