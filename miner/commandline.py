@@ -1,7 +1,5 @@
 """Run a command: its exit status, one line for the user's errors, and the options all share."""
 
-from __future__ import annotations
-
 import argparse
 import atexit
 import gc

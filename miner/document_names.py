@@ -4,8 +4,6 @@ Translated pages often differ in that alone: ``/de/start.html`` and ``/en/start.
 ``start.fr.html`` and ``start.html?lang=en``. Resnik & Smith 2003, "The Web as a Parallel Corpus".
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

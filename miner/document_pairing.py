@@ -6,8 +6,6 @@ one vector for each document and by names, and a look at the sentences of those.
 ``Q`` target documents, ``E`` candidate pairs, ``D`` dimensions.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

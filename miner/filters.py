@@ -3,8 +3,6 @@
 Axes: ``P`` pairs, ``N`` rows, ``K`` neighbours.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter

@@ -3,8 +3,6 @@
 It is the mode ``score`` of LASER's mine_bitexts. Axes: ``P`` pairs, ``K`` neighbours of each.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """What language a corpus is in, by a sample of its sentences."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence

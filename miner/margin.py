@@ -6,8 +6,6 @@ is ``margin(a, b)``. CSLS is equation 6 of Conneau et al. 2018, "Word Translatio
 Data".
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Mining as one call over arrays: search both ways, score, select."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -1,7 +1,5 @@
 """Clusters of sentences that translate each other in many languages, from the pairs of two each."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -6,8 +6,6 @@ first: memory holds one range, and a byte for each row of both sides. Repeated m
 best pairs comes to the same in many rounds over all of them.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ any int64; ``source_ids`` (N,) and ``target_ids`` (M,), both ascending, say whic
 neighbour arrays has which id.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

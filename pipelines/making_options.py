@@ -1,7 +1,5 @@
 """The options of ``adit map`` and ``adit bootstrap``, which make encoders from text."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 

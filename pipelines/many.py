@@ -1,7 +1,5 @@
 """Runs of many languages: each is read and encoded once, and mined with others."""
 
-from __future__ import annotations
-
 import logging
 import sys
 from collections.abc import Mapping

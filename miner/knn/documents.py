@@ -4,8 +4,6 @@ A row's neighbours are those in the documents paired with its own: the local min
 al. 2021, "WikiMatrix: Mining 135M Parallel Sentences in 1620 Language Pairs from Wikipedia".
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 from miner.arrays import IntArray, Matrix, Neighbours

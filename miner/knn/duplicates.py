@@ -1,7 +1,5 @@
 """Equal rows, searched once: their neighbours are the same, and so are they as neighbours."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

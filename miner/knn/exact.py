@@ -5,8 +5,6 @@ where it fits one, else tile by tile (``miner.knn.tiled``). Axes: ``N`` source r
 rows, ``D`` dimensions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from numpy.typing import ArrayLike

@@ -1,7 +1,5 @@
 """Measures, in about a second, how long this machine takes for the steps of a search."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -10,8 +10,6 @@ that self-learning comes to (``miner.mapping.similarity``): one may be near enou
 after.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

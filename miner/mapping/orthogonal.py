@@ -4,8 +4,6 @@ Conneau et al. 2018, "Word Translation Without Parallel Data". Rows are words, m
 of unit length. Axes: ``N`` source words, ``M`` target words, ``D`` dimensions, ``P`` known pairs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ mappings of word embeddings", sections 3.2 and 3.3, with half the words and shor
 two cores. Axes: ``F`` frequent words of each side, ``D`` dimensions.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from miner.arrays import Matrix

@@ -7,8 +7,6 @@ next finer one. What is added here is the ratio of lengths, as in Gale & Church 
 sentences count more than short ones. Axes: ``N`` source and ``M`` target sentences, ``B`` beads.
 """
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass
 

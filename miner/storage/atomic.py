@@ -4,8 +4,6 @@ A file is written beside its final name and renamed over it once it is on the di
 that fails, is interrupted or loses power leaves what was there before.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 from collections.abc import Iterator

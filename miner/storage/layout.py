@@ -29,8 +29,6 @@ folder ``mined/XX-YY/`` with all the rest for each pair of them. ``languages/XX.
 records of a corpus of many languages.
 """
 
-from __future__ import annotations
-
 from miner.storage.places import Place
 
 SOURCE, TARGET = SIDES = ("source", "target")

@@ -1,7 +1,5 @@
 """What is merged in monotone alignments: the sentences that a pair's row stands for."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 

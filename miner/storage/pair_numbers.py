@@ -1,7 +1,5 @@
 """Pairs as Arrow tables of what is known of them but for their sentences."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 
 import numpy as np

@@ -3,8 +3,6 @@
 Defaults are those of ``pipelines.options``, choices those of ``miner.choices``.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command line ``adit bootstrap``."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

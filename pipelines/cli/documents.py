@@ -1,7 +1,5 @@
 """What ``adit mine`` does with raw documents where its options do not say so."""
 
-from __future__ import annotations
-
 import argparse
 import logging
 from collections.abc import Sequence

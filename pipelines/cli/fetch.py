@@ -1,7 +1,5 @@
 """Run ``adit fetch``."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

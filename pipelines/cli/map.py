@@ -1,7 +1,5 @@
 """The command line ``adit map``."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

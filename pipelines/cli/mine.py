@@ -3,8 +3,6 @@
 What is heavy (Beam, torch, pyarrow) is imported when there is work to do, so ``--help`` is quick.
 """
 
-from __future__ import annotations
-
 import argparse
 import logging
 import re

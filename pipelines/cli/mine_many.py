@@ -1,7 +1,5 @@
 """Run ``adit mine --languages``: every pair of many languages in one run."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Iterator

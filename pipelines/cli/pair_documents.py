@@ -1,7 +1,5 @@
 """Run ``adit pair``: which documents of two corpora are translations of each other."""
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 from pathlib import Path

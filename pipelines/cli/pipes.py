@@ -1,7 +1,5 @@
 """Standard input, pipes and standard output, in the place of files."""
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import sys

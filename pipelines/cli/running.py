@@ -1,7 +1,5 @@
 """What the commands that run something for a while have in common: logging, and work folders."""
 
-from __future__ import annotations
-
 import argparse
 import logging
 import sys

@@ -1,7 +1,5 @@
 """``--plan``: the time, memory and disk that a run would take, estimated before anything runs."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Mapping, Sequence

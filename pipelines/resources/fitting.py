@@ -4,8 +4,6 @@ The figures were measured with mine-corpus on 200,000 x 200,000 lines of 110 byt
 dimensions, each stage's peak by VmHWM, arrays by tracemalloc (2026-11-21); all were rounded up.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 

@@ -4,8 +4,6 @@ A round is a folder, ``OUT/rounds/N``: the work folder of its run, the pairs tha
 encoder that is trained on them, and last of all its figures, which seal it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

@@ -1,7 +1,5 @@
 """Embedding a corpus into one file of vectors."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Set
 from pathlib import Path
 from typing import Literal

@@ -1,7 +1,5 @@
 """From text of two languages, with no translations in it, to an encoder of both."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 from collections.abc import Mapping, Sequence

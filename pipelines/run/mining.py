@@ -1,7 +1,5 @@
 """A whole mining run: inside this process, in worker processes beside it, or on a Beam runner."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Sequence

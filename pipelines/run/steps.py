@@ -10,8 +10,6 @@ Beam's engines; both call the same functions and make the same artefacts. Refere
 lost are missed by the next stage that gathers (``pipelines.references.whole_side``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias

@@ -1,7 +1,5 @@
 """The encode stage: a shard's sentences to sealed vectors, by an encoder or from a file."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, partial

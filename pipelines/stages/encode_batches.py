@@ -1,7 +1,5 @@
 """Sentences to vectors in batches: each is sealed when done, and none that fails ends a run."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ Pairs come best first and sentences by row, so each sentence is fetched from any
 As many pairs as memory has room for are completed in one pass over both corpora.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager

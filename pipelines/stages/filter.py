@@ -1,7 +1,5 @@
 """The filter stage: of the chosen pairs, those that no filter rejects."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace

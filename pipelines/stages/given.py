@@ -4,8 +4,6 @@ Neighbourhoods are of different sentences, as in mining: a repeated one stands f
 repeated pair is scored once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """The stage of ``--near-duplicates``: of the pairs, those that are no near-copy of a better one."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping
 from dataclasses import replace

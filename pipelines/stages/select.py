@@ -1,7 +1,5 @@
 """The select stage: all neighbours to the chosen pairs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """The summary of a run: counts of everything that went in, and how to repeat it."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

@@ -1,7 +1,5 @@
 """The exact search of sides whose similarities fit a table: no candidates, no compiled loops."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from miner.arrays import Matrix, Neighbours

@@ -4,8 +4,6 @@ All release the interpreter's lock. They are compiled when first called (a few s
 Numba's cache on disk.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

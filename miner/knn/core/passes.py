@@ -4,8 +4,6 @@ A tile is a set of rows and a set of columns whose products are computed togethe
 turn for an exact search, those that share a cell for a cell join.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator

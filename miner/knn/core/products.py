@@ -5,8 +5,6 @@ torch where that is installed, as bfloat16 is: up to eight times as fast as floa
 seconds to load. Results are the same without it. bfloat16 numbers are held as their bits, uint16.
 """
 
-from __future__ import annotations
-
 import sys
 from functools import cache
 from importlib.util import find_spec

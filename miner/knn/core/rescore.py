@@ -7,8 +7,6 @@ so are all partial sums of them; those stay below 2 and so fit into a float64's 
 exact, whatever its order, and results do not change with tiles, shards, threads or processors.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -6,8 +6,6 @@ in its cache on disk. Axes: ``R`` rows and ``C`` columns of a tile, ``D`` dimens
 of COLUMNS columns.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@
 ``D`` dimensions.
 """
 
-from __future__ import annotations
-
 import itertools
 import logging
 import threading

@@ -7,8 +7,6 @@ both, and a selection that does not depend on the order in which candidates were
 Axes: ``N`` rows, ``C`` candidates of each.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A corpus of one file or many: a folder's files are read one after the other, as if joined."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence

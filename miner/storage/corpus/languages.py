@@ -1,7 +1,5 @@
 """Corpora of many languages: a folder with one for each, or a corpus that names its languages."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

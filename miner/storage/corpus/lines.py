@@ -4,8 +4,6 @@ A line ends at ``b"\n"`` and nowhere else. Python's text mode and ``str.splitlin
 ``\r``, U+0085, U+2028 and others, which shifts every row number after it against other tools'.
 """
 
-from __future__ import annotations
-
 import codecs
 from collections.abc import Iterator
 

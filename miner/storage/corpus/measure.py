@@ -1,7 +1,5 @@
 """How large a corpus is, without reading its sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

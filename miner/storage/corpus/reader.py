@@ -1,7 +1,5 @@
 """Reading corpora: plain lines, BUCC, TSV, JSON lines and Parquet, compressed or not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from itertools import chain

@@ -4,8 +4,6 @@ Memory holds one block of them, whatever the corpus; the disk holds 24 bytes for
 for each repeated one, in unnamed files that are gone when the process is.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager

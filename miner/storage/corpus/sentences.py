@@ -1,7 +1,5 @@
 """Records to the sentences that are mined: each text once, and everything else accounted for."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field

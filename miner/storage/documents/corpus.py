@@ -1,7 +1,5 @@
 """Documents read as a corpus: their sentences are its records, and so are the broken documents."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
 

@@ -1,7 +1,5 @@
 """Parquet with whole documents in ``text``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """A document's text to its sentences: paragraphs, wrapped lines, and what is cleaned away."""
 
-from __future__ import annotations
-
 import re
 import statistics
 import unicodedata

@@ -1,7 +1,5 @@
 """Files of documents to a corpus of sentences, one file after the other, in bounded memory."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ these rules do (docs/documents.md): most know one script, or take what lies betw
 marks, which often are not a pair, for one sentence.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

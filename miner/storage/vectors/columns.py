@@ -1,7 +1,5 @@
 """Columns of stored vectors, each range with a weight: what a pair takes of several encoders'."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 Axes: ``N`` rows, one a line of the corpus, ``D`` dimensions.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from pathlib import PurePath

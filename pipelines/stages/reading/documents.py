@@ -1,7 +1,5 @@
 """The rows that ``--scope document`` compares: those of the documents that are paired."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

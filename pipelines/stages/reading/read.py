@@ -1,7 +1,5 @@
 """The read stage: a corpus to shards of unique sentences, with every record accounted for."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence

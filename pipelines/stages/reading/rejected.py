@@ -1,7 +1,5 @@
 """Sentences that were left out, for people to look at: ``rejected/SIDE.parquet``."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 

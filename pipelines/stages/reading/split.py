@@ -4,8 +4,6 @@ A large file is a group, small ones are put together. Of each group parts are se
 done, so that a run which was killed goes on after the last of them.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The cells of a cell join: trained once for a run, and found once for each shard's vectors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ by their own products, which are comparable as the indexes share what was traine
 rescored, at the end: indexes with compressed codes would else find more in more shards.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The merge stage: the neighbours of each shard, from all tiles that it was in."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

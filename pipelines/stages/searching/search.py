@@ -1,7 +1,5 @@
 """The search stage: tiles of source by target shards to sealed lists of both sides' neighbours."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
