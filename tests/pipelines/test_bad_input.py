@@ -84,7 +84,8 @@ def test_options(
 
 
 @pytest.mark.parametrize(
-    "options", [["--margin", "none"], ["--retrieval", "all"], ["-k", "x"], ["--no-such-option"], []]
+    "options",
+    [["--margin", "none"], ["--retrieval", "all"], ["-k", "x"], ["--no-such-option"], ["-o"]],
 )
 def test_the_parser_refuses_with_the_same_status(
     options: list[str], capsys: pytest.CaptureFixture[str]
