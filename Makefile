@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test clusters check lint types pytest coverage format dist clean
+.PHONY: help install demo docs test clusters check lint types pytest coverage format dist clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,10 @@ demo: $(INSTALLED) ## Mine the bundled sample, show the best pairs, score them
 	@$(BIN)/python -c '$(SHOW_PAIRS)' $(DEMO_PAIRS)
 	@echo
 	$(BIN)/adit score $(DEMO_PAIRS) --gold $(SAMPLE).gold
+
+docs: $(INSTALLED) ## Build the documents as a site, build/site/index.html
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "$$(find build/site -name '*.html' | wc -l) pages: build/site/index.html"
 
 test: $(INSTALLED) ## Install, then run linters, types and tests
 	@$(MAKE) --no-print-directory check

@@ -50,7 +50,7 @@ BRIDGE, NETWORK = "adit-bridge", "10.77.0"
 # Imported by each Python worker: notes how many sentences each batch of the encoder has.
 NOTING = """
 import os
-from encoder.bag import BagEncoder
+from encoder.bag.encoder import BagEncoder
 really_encode = BagEncoder.encode
 
 def encode(self, sentences):

@@ -23,7 +23,7 @@ from pathlib import Path
 RUN = """
 import sys
 from pathlib import Path
-from encoder.bag import BagEncoder
+from encoder.bag.encoder import BagEncoder
 from pipelines.cli.mine import mine_corpus
 
 log, really_encode = open(sys.argv.pop(1), "a", buffering=1), BagEncoder.encode

@@ -1,4 +1,4 @@
-"""What all encoders have in common."""
+"""The part that all encoders have in common."""
 
 from __future__ import annotations
 

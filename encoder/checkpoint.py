@@ -23,8 +23,8 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from encoder import MORE
-from encoder.bag import BagEncoder
-from encoder.features import SCHEME
+from encoder.bag.encoder import BagEncoder
+from encoder.bag.features import SCHEME
 from encoder.rows import PackedTable, pack
 from encoder.tokenizer import Tokenizer
 

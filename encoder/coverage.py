@@ -14,7 +14,7 @@ MAX_GOOD, MAX_FAIR = 0.05, 0.15  # search errors
 
 @dataclass(frozen=True, kw_only=True)
 class Coverage:
-    """How well a language is covered: the error of the search for English translations.
+    """The quality of a language: the error of the search for its English translations.
 
     ``measured`` names the test set: ntrex (by ratio margin), or tatoeba or held-out pairs of the
     training data (by cosine).

@@ -72,7 +72,7 @@ class Tokenizer:
         return Tokens.of(self._processor.encode(list(sentences), num_threads=thread_count()))
 
     def pieces(self) -> list[str]:
-        """What each piece stands for, SPACE for the space before a word; "" for the unknown one."""
+        """Return each piece as text, SPACE for a space before a word; "" for the unknown one."""
         unknown = self._processor.unk_id()
         names = self._processor.id_to_piece([*range(len(self))])
         return ["" if number == unknown else name for number, name in enumerate(names)]

@@ -55,7 +55,7 @@ class SideFiles:
 
 @dataclass(frozen=True, kw_only=True)
 class ScoringOptions:
-    """What to score and how; the sides are needed for pairs that carry texts and no ids.
+    """Pairs to score, and how; the sides are needed for pairs that carry texts and no ids.
 
     Raises:
         ValueError: without gold there is nothing to do but to extract at a given threshold.

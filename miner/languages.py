@@ -1,4 +1,4 @@
-"""What language a corpus is in, by a sample of its sentences."""
+"""Detects the language of a corpus from a sample of its sentences."""
 
 import threading
 from collections import Counter

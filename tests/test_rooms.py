@@ -85,7 +85,7 @@ def test_a_package_imports_only_those_it_may(package: str) -> None:
     ("package", "code", "expected"),
     [
         ("miner", "import encoder", ["encoder"]),
-        ("miner", "def late():\n    from encoder.bag import Bag", ["encoder.bag"]),
+        ("miner", "def late():\n    from encoder.bag.encoder import Bag", ["encoder.bag.encoder"]),
         ("encoder", "if TYPE_CHECKING:\n    import miner.arrays", ["miner.arrays"]),
         ("encoder", "importlib.import_module('eval.metrics.bucc')", ["eval.metrics.bucc"]),
         ("eval", "import miner, encoder, pipelines", ["pipelines"]),

@@ -30,7 +30,7 @@ class Weights(NamedTuple):
 
 
 class Int8BiLSTM(nn.Module):
-    """What a ``BiLSTM`` computes, nearly, in a third of the time where int8 products are fast."""
+    """Computes nearly the same as a ``BiLSTM``, in a third of the time where int8 is fast."""
 
     def __init__(self, network: BiLSTM) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What the Moses project's Perl scripts do to a line, by sacremoses and mends to it.
+"""The changes that the Moses project's Perl scripts make to a line, by sacremoses and mends to it.
 
 sacremoses' own character classes, and which languages a rule is for, differ from the scripts in
 places; they are set right here. tests/golden/moses has the scripts' output for twelve languages.

@@ -1,4 +1,4 @@
-"""What LASER does to a line of text before it is split into subwords."""
+"""LASER's changes to a line of text before it is split into subwords."""
 
 from __future__ import annotations
 

@@ -68,10 +68,8 @@ class Transformer(nn.Module):
         self.vocabulary, self.dim = weights["embed_tokens.weight"].shape
         layers = sum(name.endswith(".fc1.weight") for name in weights)
         self._pool = _choice(config, "sentemb_criterion", POOLS)
-        self._activation = _choice(config, "activation_fn", ACTIVATIONS)
-        heads = _setting(config, "encoder_attention_heads")
-        if not isinstance(heads, int) or heads < 1 or self.dim % heads:
-            raise ValueError(f"has encoder_attention_heads {heads!r} for {self.dim} dimensions")
+        activation = _choice(config, "activation_fn", ACTIVATIONS)
+        heads = _heads(config, self.dim)
         if self._pool is _first and not _setting(config, "prepend_bos"):
             raise ValueError("is pooled at <s> (sentemb_criterion cls) but has no prepend_bos")
         self._dropout = dropout
@@ -83,19 +81,10 @@ class Transformer(nn.Module):
                 self.embed_positions = nn.Embedding(*weights["embed_positions.weight"].shape)
             if "layernorm_embedding.weight" in weights:
                 self.layernorm_embedding = nn.LayerNorm(self.dim)
-            inner = weights["layers.0.fc1.weight"].shape[0]
+            sizes = self.dim, weights["layers.0.fc1.weight"].shape[0], heads
             before = bool(_setting(config, "encoder_normalize_before"))
-            self.layers = nn.ModuleList(
-                Layer(
-                    self.dim,
-                    inner,
-                    heads,
-                    before=before,
-                    activation=self._activation,
-                    dropout=dropout,
-                )
-                for _ in range(layers)
-            )
+            kind = {"before": before, "activation": activation, "dropout": dropout}
+            self.layers = nn.ModuleList(Layer(*sizes, **kind) for _ in range(layers))
             if "layer_norm.weight" in weights:
                 self.layer_norm = nn.LayerNorm(self.dim)
         adopt(self, weights)
@@ -223,6 +212,13 @@ def _setting(config: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401
     if name not in config:
         raise ValueError(f"lacks the setting {name}")
     return config[name]
+
+
+def _heads(config: Mapping[str, Any], dim: int) -> int:
+    heads = _setting(config, "encoder_attention_heads")
+    if not isinstance(heads, int) or heads < 1 or dim % heads:
+        raise ValueError(f"has encoder_attention_heads {heads!r} for {dim} dimensions")
+    return heads
 
 
 def _choice(config: Mapping[str, Any], name: str, choices: Mapping[str, Any]) -> Any:  # noqa: ANN401

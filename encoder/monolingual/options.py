@@ -1,4 +1,4 @@
-"""What is made of the text of a language, without a library being loaded."""
+"""The options of words learnt from the text of a language; no library is loaded for them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_WORDS = 200_000  # of a language that have vectors: Conneau et al. 2018, sec
 
 @dataclass(frozen=True, kw_only=True)
 class WordOptions(Checked):
-    """What decides the vectors of a language's words, given its text.
+    """The options of the vectors of a language's words, given its text.
 
     Raises:
         ValueError: a value is out of its range.

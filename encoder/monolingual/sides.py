@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoder import MORE
+from encoder.bag.features import Features
 from encoder.checkpoint import read_config, save_encoder
-from encoder.features import Features
 from encoder.monolingual.fitting import fit_table, spelling_table, weighted
 from encoder.monolingual.options import WordOptions
 from encoder.monolingual.skipgram import SkipGram

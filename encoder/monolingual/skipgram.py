@@ -1,7 +1,7 @@
 """Skip-gram with subwords: a word's vector foretells the words around it.
 
 Bojanowski et al. 2017, "Enriching Word Vectors with Subword Information": a word is the mean of a
-row of its own and those of its subwords, which are the features of the bag (``encoder.features``).
+row of its own and those of its subwords, which are features of a bag (``encoder.bag.features``).
 All contexts of a word are learnt before its rows change. One thread learns a language, so that the
 result is the same each time; two languages are learnt side by side.
 """

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from encoder.features import Features
+from encoder.bag.features import Features
 from encoder.monolingual.options import MAX_WORDS
 from encoder.tokenizer import SPACE, Tokenizer, Tokens
 

@@ -85,7 +85,7 @@ class ArchitectureOptions(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class BagOptions(ArchitectureOptions):
-    """The weighted bag, see ``encoder.bag``."""
+    """The weighted bag, see ``encoder.bag.encoder``."""
 
     name = "bag"
     summary = "sum of subword vectors"

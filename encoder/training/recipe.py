@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from encoder.bag import BagEncoder
-from encoder.features import Features
+from encoder.bag.encoder import BagEncoder
+from encoder.bag.features import Features
 from encoder.tokenizer import Tokenizer, train_tokenizer
 from encoder.trained import TrainedNetwork
 from encoder.training import parallel

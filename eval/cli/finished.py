@@ -1,4 +1,4 @@
-"""What the command lines of ``eval.cli.runs`` do once they are parsed."""
+"""The work of the command lines of ``eval.cli.runs`` once they are parsed."""
 
 from __future__ import annotations
 

@@ -36,29 +36,12 @@ _AUXILIARY = re.compile(
 )
 _NOT = re.compile(r"(?<=\w) not\b|(?<=\w)n['\u2019]t\b")
 _OPPOSITES = (
-    ("more", "less"),
-    ("increase", "decrease"),
-    ("increased", "decreased"),
-    ("rise", "fall"),
-    ("rose", "fell"),
-    ("high", "low"),
-    ("higher", "lower"),
-    ("before", "after"),
-    ("above", "below"),
-    ("always", "never"),
-    ("all", "none"),
-    ("first", "last"),
-    ("new", "old"),
-    ("large", "small"),
-    ("best", "worst"),
-    ("better", "worse"),
-    ("good", "bad"),
-    ("long", "short"),
-    ("win", "lose"),
-    ("won", "lost"),
-    ("with", "without"),
-)
-_OPPOSITE = {one: other for pair in _OPPOSITES for one, other in (pair, pair[::-1])}
+    "more less increase decrease increased decreased rise fall rose fell high low higher lower "
+    "before after above below always never all none first last new old large small best worst "
+    "better worse good bad long short win lose won lost with without"
+).split()
+_PAIRS = list(zip(_OPPOSITES[::2], _OPPOSITES[1::2], strict=True))
+_OPPOSITE = {one: other for pair in _PAIRS for one, other in (pair, pair[::-1])}
 _TURNED = re.compile(rf"\b({'|'.join(_OPPOSITE)})\b")
 
 

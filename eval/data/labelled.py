@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -78,25 +78,30 @@ def joined(parts: dict[str, Examples]) -> Examples:
 
 
 def read_columns(
-    path: Path, *, label: int, sides: Sequence[int], skip: int = 0, lines: Sequence[str] = ()
+    path: Path, *, label: int, sides: Sequence[int], part: int | None = None, skip: int = 0
 ) -> Examples:
-    """Read the label and the sentences from columns between tabs, after ``skip`` lines.
+    """Read columns between tabs, after ``skip`` lines: the label, the sentences, and the part.
 
     Raises:
-        ValueError: a line has too few columns, or there is none.
+        ValueError: a line has too few columns or another part, or there is none.
     """
-    rows = [line.split("\t") for line in (lines or read_lines(path))]
-    last = max(label, *sides)
-    for number, row in enumerate(rows[skip:], start=skip + 1):
+    rows = [line.split("\t") for line in read_lines(path)][skip:]
+    last = max(label, *sides, part or 0)
+    for number, row in enumerate(rows, start=skip + 1):
         if len(row) <= last:
             raise ValueError(
                 f"{path} line {number}: {len(row)} columns between tabs; expected {last + 1}"
             )
-    if len(rows) <= skip:
+        if part is not None and row[part] not in PARTS:
+            raise ValueError(
+                f"{path} line {number}: part {row[part][:40]!r}; expected {', '.join(PARTS)}"
+            )
+    if not rows:
         raise ValueError(f"{path}: no examples")
     return Examples(
-        labels=[row[label] for row in rows[skip:]],
-        sides=tuple([row[side] for row in rows[skip:]] for side in sides),
+        labels=[row[label] for row in rows],
+        sides=tuple([row[side] for row in rows] for side in sides),
+        parts=() if part is None else [row[part] for row in rows],
         files=[path],
     )
 
@@ -117,9 +122,3 @@ def lines_of_any_encoding(path: Path) -> list[str]:
         return read_lines(path)
     except ValueError:
         return path.read_bytes().decode("latin-1").rstrip("\n").split("\n")
-
-
-def by_part(read: Callable[[str], Examples | None]) -> Examples | None:
-    """Join what ``read`` finds of each part; None where there is nothing."""
-    found = {name: one for name in PARTS if (one := read(name)) is not None}
-    return joined(found) if found else None

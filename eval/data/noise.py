@@ -1,4 +1,4 @@
-"""What goes wrong in parallel text from the web, made from text that is parallel.
+"""The faults of parallel text from the web, made from text that is parallel.
 
 As Bicleaner's and OpusFilter's rules have it (Sánchez-Cartagena et al. 2018; Aulamo et al. 2020).
 """

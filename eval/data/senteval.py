@@ -6,18 +6,15 @@ layout is ``MR.tsv`` and the like: ``[tr|va|te TAB] LABEL TAB sentence [TAB sent
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from eval.data.labelled import (
     PARTS,
-    TEST,
-    TRAIN,
     Examples,
-    by_part,
     first_file,
     joined,
     lines_of_any_encoding,
@@ -28,28 +25,39 @@ from eval.data.textfiles import read_lines
 
 Directories = Sequence[Path]
 
+
+class _Layout(NamedTuple):
+    """A file for each part, and the columns of its label and its sentences."""
+
+    files: Mapping[str, str]
+    label: int = 0
+    sides: Sequence[int] = (1,)
+    skip: int = 0
+
+
+def _parts(name: str, *parts: str) -> dict[str, str]:
+    """Return the names of the files of the parts: of training, development and test."""
+    return {part: name.format(kind) for part, kind in zip(PARTS, parts, strict=True) if kind}
+
+
 _TWO_FILES = {
     "MR": {"1": "MR/rt-polarity.pos", "0": "MR/rt-polarity.neg"},
     "CR": {"1": "CR/custrev.pos", "0": "CR/custrev.neg"},
     "SUBJ": {"1": "SUBJ/subj.objective", "0": "SUBJ/subj.subjective"},
     "MPQA": {"1": "MPQA/mpqa.pos", "0": "MPQA/mpqa.neg"},
 }
-_SST = {
-    name: {part: f"SST/{kind}/sentiment-{file}" for part, file in zip(PARTS, files, strict=True)}
-    for name, kind in (("SST2", "binary"), ("SST5", "fine"))
-    for files in [("train", "dev", "test")]
-}
-_TREC = {TRAIN: "TREC/train_5500.label", TEST: "TREC/TREC_10.label"}
-_MRPC = {
-    part: f"MRPC/msr_paraphrase_{name}.txt" for part, name in ((TRAIN, "train"), (TEST, "test"))
-}
-_SICK = {
-    part: f"SICK/SICK_{name}.txt"
-    for part, name in zip(PARTS, ("train", "trial", "test_annotated"), strict=True)
-}
-_STSB = {
-    part: f"STS/STSBenchmark/sts-{name}.csv"
-    for part, name in zip(PARTS, ("train", "dev", "test"), strict=True)
+_SST = ("train", "dev", "test")
+_SICK = _parts("SICK/SICK_{}.txt", "train", "trial", "test_annotated")
+_LAYOUTS = {
+    "SST2": _Layout(_parts("SST/binary/sentiment-{}", *_SST), label=1, sides=(0,)),
+    "SST5": _Layout(_parts("SST/fine/sentiment-{}", *_SST), label=1, sides=(0,)),
+    "TREC": _Layout(_parts("TREC/{}.label", "train_5500", "", "TREC_10")),
+    "MRPC": _Layout(
+        _parts("MRPC/msr_paraphrase_{}.txt", "train", "", "test"), sides=(3, 4), skip=1
+    ),
+    "SICK-E": _Layout(_SICK, label=4, sides=(1, 2), skip=1),
+    "SICK-R": _Layout(_SICK, label=3, sides=(1, 2), skip=1),
+    "STSB": _Layout(_parts("STS/STSBenchmark/sts-{}.csv", *_SST), label=4, sides=(5, 6)),
 }
 SINGLE = ("MR", "CR", "SUBJ", "MPQA", "SST2", "SST5", "TREC")
 SICK_FILE = "sick.en-nl-pt-ja.tsv"
@@ -72,39 +80,29 @@ def load_transfer(directories: Directories, name: str) -> Examples | None:
 
 
 def _original(directories: Directories, name: str) -> Examples | None:
-    if name in _TWO_FILES:
-        return _of_classes(directories, _TWO_FILES[name])
+    """Load a set from SentEval's own folder; None where a file is missing."""
+    layout = _LAYOUTS.get(name)
+    files = _TWO_FILES[name] if layout is None else layout.files
+    found = {key: first_file(directories, file) for key, file in files.items()}
+    there = {key: path for key, path in found.items() if path is not None}
+    if len(there) < len(files):
+        return None
     if name == "TREC":
-        return _of_parts(directories, _TREC, _read_trec)
-    if name == "MRPC":
-        return _of_parts(
-            directories, _MRPC, lambda path: read_columns(path, label=0, sides=(3, 4), skip=1)
+        return joined({part: _read_trec(path) for part, path in there.items()})
+    if layout is not None:
+        _, label, sides, skip = layout
+        return joined(
+            {
+                part: read_columns(path, label=label, sides=sides, skip=skip)
+                for part, path in there.items()
+            }
         )
-    return _of_parts(directories, _SST[name], lambda path: read_columns(path, label=1, sides=(0,)))
-
-
-def _of_classes(directories: Directories, files: Mapping[str, str]) -> Examples | None:
-    """Read a file of sentences for each class."""
-    places = {label: first_file(directories, file) for label, file in files.items()}
-    found = {label: path for label, path in places.items() if path is not None}
-    if len(found) < len(places):
-        return None
-    parts = {}
-    for label, path in found.items():
-        lines = lines_of_any_encoding(path)
-        parts[label] = Examples(labels=[label] * len(lines), sides=(lines,), files=[path])
-    together = joined(parts)
-    return Examples(labels=together.labels, sides=together.sides, files=together.files)
-
-
-def _of_parts(
-    directories: Directories, files: Mapping[str, str], read: Callable[[Path], Examples]
-) -> Examples | None:
-    """Read a file for each part."""
-    places = {part: first_file(directories, file) for part, file in files.items()}
-    if None in places.values():
-        return None
-    return by_part(lambda part: read(path) if (path := places.get(part)) else None)
+    lines = {label: lines_of_any_encoding(path) for label, path in there.items()}
+    return Examples(
+        labels=[label for label, some in lines.items() for _ in some],
+        sides=([line for some in lines.values() for line in some],),
+        files=list(there.values()),
+    )
 
 
 def _read_trec(path: Path) -> Examples:
@@ -129,8 +127,7 @@ def load_sick(directories: Directories) -> dict[str, tuple[Examples, Examples]]:
     """
     path = first_file(directories, SICK_FILE)
     if path is None:
-        inference = _of_parts(directories, _SICK, partial(_read_sick, label=4))
-        graded = _of_parts(directories, _SICK, partial(_read_sick, label=3))
+        inference, graded = (_original(directories, name) for name in ("SICK-E", "SICK-R"))
         return {} if inference is None or graded is None else {"en": (inference, graded)}
     header = read_lines(path)[0].split("\t")
     languages = [name.removesuffix("_A") for name in header if name.endswith("_A")]
@@ -143,23 +140,17 @@ def load_sick(directories: Directories) -> dict[str, tuple[Examples, Examples]]:
             header.index(name if f"{language}_{name}" not in header else f"{language}_{name}")
             for name in ("label", "relatedness")
         ]
-        split = read_columns(path, label=header.index("split"), sides=sides, skip=1)
-        first, second = (read_columns(path, label=one, sides=sides, skip=1) for one in labels)
+        part = header.index("split")
         found[language] = (
-            Examples(labels=first.labels, sides=first.sides, parts=split.labels, files=[path]),
-            Examples(labels=second.labels, sides=second.sides, parts=split.labels, files=[path]),
+            read_columns(path, part=part, label=labels[0], sides=sides, skip=1),
+            read_columns(path, part=part, label=labels[1], sides=sides, skip=1),
         )
     return found
 
 
-def _read_sick(path: Path, *, label: int) -> Examples:
-    """Read a part of SentEval's SICK: id, both sentences, relatedness and the class, a header."""
-    return read_columns(path, label=label, sides=(1, 2), skip=1)
-
-
 def load_sts_benchmark(directories: Directories) -> Examples | None:
     """Load the STS benchmark, scores from 0 to 5; None where there is none."""
-    return _of_parts(directories, _STSB, lambda path: read_columns(path, label=4, sides=(5, 6)))
+    return _original(directories, "STSB")
 
 
 def load_sts_year(directories: Directories, year: str) -> dict[str, Examples]:

@@ -8,6 +8,7 @@ MLDoc's, ``english.train.1000``, ``english.dev`` and ``english.test`` (``LABEL T
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from eval.data.labelled import PARTS, Examples, joined, read_columns
@@ -38,26 +39,16 @@ def load_topics(directory: Path) -> dict[str, Examples]:
     found: dict[str, Examples] = {}
     for path in sorted(directory.iterdir()):
         if match := _FLAT.fullmatch(path.name):
-            found[match[1]] = _flat(path)
+            found[match[1]] = read_columns(path, part=0, label=2, sides=(3,))
         elif path.is_dir() and (path / "train.tsv").is_file():
-            found[path.name] = joined(
-                {
-                    part: read_columns(path / f"{name}.tsv", label=1, sides=(2,), skip=1)
-                    for part, name in _SIB_PARTS.items()
-                    if (path / f"{name}.tsv").is_file()
-                }
-            )
+            there = {part: path / f"{name}.tsv" for part, name in _SIB_PARTS.items()}
+            found[path.name] = _joined(there, label=1, side=2, skip=1)
     for name, code in MLDOC.items():
-        if found_train := [p for p in MLDOC_TRAIN if (directory / f"{name}.{p}").is_file()]:
-            files = {"tr": found_train[0], "va": "dev", "te": "test"}
-            there = {part: directory / f"{name}.{file}" for part, file in files.items()}
-            found[code] = joined(
-                {
-                    part: read_columns(path, label=0, sides=(1,))
-                    for part, path in there.items()
-                    if path.is_file()
-                }
-            )
+        train = [p for p in MLDOC_TRAIN if (directory / f"{name}.{p}").is_file()]
+        if train:
+            files = zip(PARTS, (train[0], "dev", "test"), strict=True)
+            there = {part: directory / f"{name}.{file}" for part, file in files}
+            found[code] = _joined(there, label=0, side=1)
     if not found:
         raise ValueError(
             f"{directory}: no topics; expected xxx_Yyyy.tsv, xxx_Yyyy/train.tsv or "
@@ -66,12 +57,12 @@ def load_topics(directory: Path) -> dict[str, Examples]:
     return found
 
 
-def _flat(path: Path) -> Examples:
-    split = read_columns(path, label=0, sides=(3,))
-    for number, part in enumerate(split.labels, start=1):
-        if part not in PARTS:
-            raise ValueError(
-                f"{path} line {number}: part {part[:40]!r}; expected {', '.join(PARTS)}"
-            )
-    examples = read_columns(path, label=2, sides=(3,))
-    return Examples(labels=examples.labels, sides=examples.sides, parts=split.labels, files=[path])
+def _joined(files: Mapping[str, Path], *, label: int, side: int, skip: int = 0) -> Examples:
+    """Read the parts that there are."""
+    there = {part: path for part, path in files.items() if path.is_file()}
+    return joined(
+        {
+            part: read_columns(path, label=label, sides=(side,), skip=skip)
+            for part, path in there.items()
+        }
+    )

@@ -85,11 +85,11 @@ class Mined:
         """Return the pairs with the judge's scores and probabilities, best first."""
         judge = judge or load_judge()
         scores = judge.scores(self.features)
-        first = Probabilities.estimated([scores])
+        first = Probabilities.estimated(judge.usual, [scores])
         order = np.argsort(-scores, kind="stable")
         places = order[likely_places(first.of_scores(scores[order]))]
         wrong = judge.scores(self.left_out(places))
-        likely = Probabilities.estimated([scores], wrong).of_scores(scores)
+        likely = Probabilities.estimated(judge.usual, [scores], wrong).of_scores(scores)
         known = {field.name: getattr(self.pairs, field.name) for field in fields(Pairs)}
         pairs = JudgedPairs(**known, probability=likely, margin=self.pairs.score)
         pairs = replace(pairs, score=scores)

@@ -22,6 +22,7 @@ from eval.judge.mined import mine_texts
 from eval.judge.worlds import UNKNOWN, Known, World, make_world
 from miner.judge.features import FEATURES, NEIGHBOURHOOD
 from miner.judge.model import LEAF, Judge
+from miner.judge.prior import SCORES, count_scores, fit_peak
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,6 +53,7 @@ AGAINST = (
     *("longest unmatched", "ratio of", "difference in", "unmatched numbers"),
 )
 TREES, LEAVES, RATE, MIN_EXAMPLES, RIDGE = 150, 8, 0.08, 20, 10.0
+FOLDS = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,12 +200,56 @@ def train_judge(all_examples: Sequence[Examples]) -> Judge:
         l2_regularization=RIDGE,
         monotonic_cst=[name.startswith(FOR) - name.startswith(AGAINST) for name in FEATURES],
         random_state=1,
-    ).fit(np.concatenate([seen, bare]), right, sample_weight=weights)
+    )
     share = float(np.average(right, weights=weights))
-    return judge_of(trees, offset=-float(np.log(share / (1 - share))))
+    offset = -float(np.log(share / (1 - share)))
+    peaks = _usual_peaks(all_examples, trees, seen, weights[: len(seen)], offset)
+    trees.fit(np.concatenate([seen, bare]), right, sample_weight=weights)
+    return judge_of(trees, offset=offset, peaks=peaks)
 
 
-def judge_of(trees: HistGradientBoostingClassifier, *, offset: float) -> Judge:
+def _usual_peaks(
+    all_examples: Sequence[Examples],
+    trees: HistGradientBoostingClassifier,
+    seen: NDArray[np.float32],
+    weights: NDArray[np.float64],
+    offset: float,
+) -> NDArray[np.float64]:
+    """Return where wrong and right pairs score, each world alike: place, rise and fall, (2, 3).
+
+    Each language's pairs are scored by trees that have not learned from it; where there is only
+    one, each world's.
+    """
+    from sklearn.model_selection import GroupKFold, cross_val_predict
+
+    names = [one.languages for one in all_examples]
+    if len(set(names)) == 1:
+        names = [(one.world, "") for one in all_examples]
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    right = np.concatenate([one.right for one in all_examples])
+    scores = offset + cross_val_predict(
+        trees,
+        seen,
+        right,
+        groups=np.repeat(
+            [numbers[name] for name in names], [len(one.right) for one in all_examples]
+        ),
+        cv=GroupKFold(min(FOLDS, len(numbers))),
+        method="decision_function",
+        params={"sample_weight": weights},
+    )
+    counts = np.zeros((2, len(SCORES)))
+    starts = np.cumsum([len(one.right) for one in all_examples])[:-1]
+    for own, labels in zip(np.split(scores, starts), np.split(right, starts), strict=True):
+        for kind in (False, True):
+            if (labels == kind).any():
+                counts[int(kind)] += count_scores(own[labels == kind]) / (labels == kind).sum()
+    return np.array([fit_peak(one) for one in counts])
+
+
+def judge_of(
+    trees: HistGradientBoostingClassifier, *, offset: float, peaks: NDArray[np.float64]
+) -> Judge:
     """Return scikit-learn's trees as arrays, whose scores are its log odds plus an offset."""
     parts = [predictors[0].nodes for predictors in trees._predictors]
     sizes = [len(part) for part in parts]
@@ -224,6 +270,7 @@ def judge_of(trees: HistGradientBoostingClassifier, *, offset: float) -> Judge:
         right=np.append(np.where(leaf, -1, nodes["right"] + start), -1).astype(np.int32),
         value=np.rint(np.append(value, base) * LEAF).astype(np.int32),
         roots=roots,
+        peaks=peaks,
     )
 
 

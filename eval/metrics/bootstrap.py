@@ -1,4 +1,4 @@
-"""How far a figure would move on another sample of the same kind: the percentile bootstrap.
+"""The percentile bootstrap: how far a figure would move on another sample of the same kind.
 
 Efron & Tibshirani 1993, "An Introduction to the Bootstrap", chapter 13. Every figure here is a
 function of sums over independent units (sentences): an error rate of a count, F1 of four counts,

@@ -76,7 +76,7 @@ class Judgements:
 
 @dataclass(frozen=True, kw_only=True)
 class BuccScore:
-    """What candidates scoring strictly above ``threshold`` are worth.
+    """The score of the candidates strictly above ``threshold``.
 
     ``extracted`` counts those candidates, ``correct`` the correct ones among them, ``found`` the
     gold pairs they find (``correct``, but where sentences repeat) and ``gold`` all gold pairs.

@@ -32,6 +32,11 @@ class Chart:
     dots: Points = ()
     uprights: Sequence[tuple[float, str]] = ()
 
+    @property
+    def ticks(self) -> tuple[list[float], list[float]]:
+        """Round numbers of both axes."""
+        return ticks(*self.x), ticks(*self.y)
+
     def across(self, x: float) -> float:
         """Return where a value is from the left."""
         return LEFT + (x - self.x[0]) / (self.x[1] - self.x[0]) * (WIDTH - LEFT - RIGHT)

@@ -1,4 +1,4 @@
-"""What a report says of a run, in numbers: pure functions over arrays.
+"""The numbers of a run's report: pure functions over arrays.
 
 Axes: ``P`` pairs, ``B`` bins, ``U`` points of a curve.
 """

@@ -1,4 +1,4 @@
-"""What a person wants to know of a run first: how many pairs, how good, of which documents."""
+"""The first things to know of a run: how many pairs, how good, of which documents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_DOCUMENTS = 50  # pairs of documents that are listed: those with the most pa
 
 @dataclass(frozen=True, kw_only=True)
 class Quality:
-    """What is estimated of a run's pairs, if anything, and how, or why nothing is."""
+    """The estimates of a run's pairs, if there are any, and their source, or why there are none."""
 
     estimates: Estimates | None
     how: str

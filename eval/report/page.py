@@ -8,12 +8,11 @@ import json
 from importlib.resources import files
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from numpy.typing import NDArray
 
+from eval.output import template
 from eval.report import sections
-from eval.report.charts import ticks
 from eval.report.gold import against_gold
 from eval.report.overview import Quality, assess, overview
 from eval.runs.gold import Gold
@@ -39,42 +38,24 @@ def render(run: Run, *, gold: Gold | None = None) -> str:
         raise ValueError(f"{run.directory}: the run chose no pair; there is nothing to report")
     quality = assess(run)
     names = (str(run.summary[side]["path"]).rpartition("/")[2] for side in SIDES)
-    return (
-        environment()
-        .get_template("report.html")
-        .render(
-            title=" and ".join(names),
-            run=run,
-            gold=gold,
-            quality=quality,
-            shown=min(TABLE_PAIRS, len(run.pairs)),
-            overview=overview(run, quality),
-            counts=sections.counts(run),
-            scores=sections.scores(run, gold, quality),
-            known=against_gold(run, gold) if gold else None,
-            lengths=sections.lengths(run),
-            suspicious=sections.suspicious(run),
-            hubs=sections.hubs_of(run),
-            examples=sections.examples(run),
-            style=_asset("report.css"),
-            script=_asset("report.js"),
-            data=_packed(_columns(run, gold, quality)),
-        )
+    return template("report.html").render(
+        title=" and ".join(names),
+        run=run,
+        gold=gold,
+        quality=quality,
+        shown=min(TABLE_PAIRS, len(run.pairs)),
+        overview=overview(run, quality),
+        counts=sections.counts(run),
+        scores=sections.scores(run, gold, quality),
+        known=against_gold(run, gold) if gold else None,
+        lengths=sections.lengths(run),
+        suspicious=sections.suspicious(run),
+        hubs=sections.hubs_of(run),
+        examples=sections.examples(run),
+        style=_asset("report.css"),
+        script=_asset("report.js"),
+        data=_packed(_columns(run, gold, quality)),
     )
-
-
-def environment() -> Environment:
-    """Return what reads the templates; values are escaped, but for those that are ``Markup``."""
-    found = Environment(
-        loader=PackageLoader("eval", "assets"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    found.filters["fmt"] = format
-    found.globals["ticks"] = ticks
-    return found
 
 
 def _asset(name: str) -> Markup:

@@ -1,4 +1,4 @@
-"""What the sections of a run's report show; the page's template says how."""
+"""The contents of the sections of a run's report; the page's template lays them out."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What finished mining runs are asked: their data, explanations, thresholds, a second score."""
+"""Questions to finished mining runs: their data, explanations, thresholds, a second score."""

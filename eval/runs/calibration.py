@@ -20,7 +20,7 @@ WANTED = (0.01, 0.05, 0.1, 0.2)
 
 @dataclass(frozen=True, kw_only=True)
 class Estimates:
-    """What is estimated of P pairs, best first; all arrays are float64 (P,).
+    """The estimates of P pairs, best first; all arrays are float64 (P,).
 
     ``interval`` takes an FDR, and gives the 95 % interval of the share of wrong pairs among those
     kept, or None.
@@ -49,7 +49,7 @@ class Estimates:
 
 
 def by_judge(run: Run) -> Estimates:
-    """Return what the run itself says of its pairs.
+    """Return the run's own estimates.
 
     Raises:
         ValueError: they are scored by margin alone.

@@ -20,6 +20,10 @@ from miner.storage.places import Place
 RIGHT, WRONG = "right", "wrong"
 MIN_MARKS = 30  # below, the 95 % interval of a share is more than 35 points wide
 Z = 1.959964  # of a 95 % interval
+# How much the slope and the shift of log odds are held at 1 and 0; the second by margin alone.
+HELD, HELD_ALONE = (4.0, 1.0), (0.04, 0.01)
+LEAST = 2.0**-20  # and most: probabilities are rounded to it
+STEPS = 50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,8 +80,8 @@ def _marks(path: Place, lines: list[str]) -> Mapping[IdPair, bool]:
 def by_marks(run: Run, judged: Judged) -> Estimates:
     """Estimate from judged pairs, which are taken for a random sample of those around them.
 
-    The share of wrong pairs never rises with the score: isotonic regression of the marks. Between
-    marks it is interpolated.
+    What the run says of its pairs is corrected: log odds get a slope and a shift (Platt 1999),
+    held near 1 and 0, as a person marks few. Of scores by margin alone, the marks decide.
 
     Raises:
         ValueError: there are too few.
@@ -88,9 +92,13 @@ def by_marks(run: Run, judged: Judged) -> Estimates:
             f"{count} marked pairs are too few to estimate how many are wrong; mark at least "
             f"{MIN_MARKS}, a random sample"
         )
-    wrong = pooled((~judged.right).astype(np.float64), np.ones(count))
-    # np.interp wants ascending scores; equal ones have one share.
-    likely = 1 - np.interp(scores, scores[judged.places][::-1], wrong[::-1])
+    if run.probabilities is None:
+        odds, held = (scores - scores.mean()) / (scores.std() or 1.0), HELD_ALONE
+    else:
+        chances = np.clip(run.probabilities, LEAST, 1 - LEAST)
+        odds, held = np.log(chances / (1 - chances)), HELD
+    slope, shift = _corrected(odds[judged.places], judged.right, held)
+    likely = 1 / (1 + np.exp(-(slope * odds + shift)))
     rates = Estimates(scores=scores, probabilities=likely).rates
 
     def interval(fdr: float) -> Interval | None:
@@ -101,26 +109,24 @@ def by_marks(run: Run, judged: Judged) -> Estimates:
     return Estimates(scores=scores, probabilities=likely, interval=interval)
 
 
-def pooled(steps: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the share of wrong pairs in each group of pairs, ascending, from 0 to 1.
+def _corrected(
+    odds: NDArray[np.float64], right: NDArray[np.bool_], held: tuple[float, float]
+) -> tuple[float, float]:
+    """Return the slope and the shift that make log odds fit J marks best, by Newton's method.
 
-    Args:
-        steps: how many of each group are expected to be wrong; groups come best first.
-        counts: how many pairs each group has, above 0.
+    ``held`` is how much they are held at 1 and 0: the inverses of their variances.
     """
-    sums: list[float] = []
-    sizes: list[float] = []
-    groups: list[int] = []
-    for step, pairs in zip(steps.tolist(), counts.tolist(), strict=True):
-        total, size, together = step, pairs, 1
-        while sizes and sums[-1] / sizes[-1] >= total / size:
-            total, size = total + sums.pop(), size + sizes.pop()
-            together += groups.pop()
-        sums.append(total)
-        sizes.append(size)
-        groups.append(together)
-    wrong: NDArray[np.float64] = np.repeat(np.divide(sums, sizes), groups)
-    return np.clip(wrong, 0, 1)
+    slope, shift = 1.0, 0.0
+    for _ in range(STEPS):
+        likely = 1 / (1 + np.exp(-(slope * odds + shift)))
+        rest, spread = right - likely, likely * (1 - likely)
+        uphill = [rest @ odds - held[0] * (slope - 1), rest.sum() - held[1] * shift]
+        mixed = spread @ odds
+        curve = [[spread @ odds**2 + held[0], mixed], [mixed, spread.sum() + held[1]]]
+        step = np.linalg.solve(curve, uphill)
+        step /= max(1.0, np.abs(step).max())
+        slope, shift = slope + float(step[0]), shift + float(step[1])
+    return max(0.0, slope), shift
 
 
 def _wilson(wrong: int, marked: int) -> Interval:

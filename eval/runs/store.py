@@ -95,7 +95,7 @@ class Run:
 
     @property
     def by_words(self) -> bool:
-        """Whether its pairs are scored by their words, too."""
+        """True if its pairs are scored by their words, too."""
         return bool(self.options["score"] == WORDS)
 
     @property
@@ -116,7 +116,7 @@ class Run:
 
     @property
     def score_name(self) -> str:
-        """What the scores of its pairs are, by which they are ordered and a threshold decides."""
+        """The name of the scores, by which pairs are ordered and a threshold decides."""
         return "score" if self.by_words else "margin"
 
     @cached_property
@@ -146,7 +146,7 @@ class Run:
 
     @property
     def probabilities(self) -> NDArray[np.float64] | None:
-        """How likely each pair is right, float64 (P,); None where they are scored by margin."""
+        """The probability of each pair, float64 (P,); None where they are scored by margin."""
         return self.output.column("probability")
 
     @property
@@ -171,7 +171,7 @@ class Run:
 
     @cached_property
     def lists(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """How many neighbour lists of the other side each row of either file is in."""
+        """The number of neighbour lists of the other side that each row of either file is in."""
         return (
             occurrences(self.target.neighbours.ids, int(self.source.searched[-1]) + 1),
             occurrences(self.source.neighbours.ids, int(self.target.searched[-1]) + 1),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class TaskModule(Protocol):
-    """What a module of a task defines: ``run``, or ``prepare`` where all of it is a suite."""
+    """The functions of a task's module: ``run``, or ``prepare`` where all of it is a suite."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add the task's own options, and say in ``parser.description`` what it measures."""

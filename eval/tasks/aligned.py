@@ -1,15 +1,14 @@
-"""What tasks on aligned texts share: options, the texts, the encoder, most of a signature."""
+"""Shared by tasks on aligned texts: options, the texts, the encoder, most of a signature."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from encoder import Encoder, load_encoder
+from encoder import Encoder
 from eval.data.aligned import AlignedTexts, aligned_files, english_of, load_aligned
 from eval.data.languages import code_of
 from eval.data.textfiles import fingerprint
@@ -19,19 +18,6 @@ from eval.output import encoder_names, signature
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
 
 Matrix = NDArray[np.float32]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Loaded:
-    """Texts to measure ``encoder`` on; ``english`` is one of their languages."""
-
-    data: AlignedTexts
-    english: str
-    encoder: Encoder
-
-    def sides(self, more: Sequence[str] = ()) -> Iterator[tuple[str, Matrix, Matrix]]:
-        """Yield ``encoded_sides`` of the data; ``more`` are further English sentences."""
-        yield from encoded_sides(self.encoder, self.data, self.english, more)
 
 
 def sign(task: str, encoder: Encoder, data: AlignedTexts, **fields: object) -> str:
@@ -65,20 +51,10 @@ def encoded_sides(
 
 
 def add_aligned_data(parser: argparse.ArgumentParser) -> None:
-    """Add the options that ``load`` takes its texts from."""
+    """Add the options that ``load_texts`` takes its texts from."""
     layouts = "xx.txt, newstest2019-ref.xxx.txt or xxx_Yyyy.devtest for each language"
     add_directory(parser, holds=layouts)
     add_languages(parser, named="languages as the files name them, besides English")
-
-
-def load(args: argparse.Namespace) -> Loaded:
-    """Load the texts of the languages asked for and of English, and the encoder.
-
-    Raises:
-        ValueError: data is missing or malformed, there is no such encoder, or nothing but English.
-    """
-    data, english = load_texts(args)
-    return Loaded(data=data, english=english, encoder=load_encoder(args.encoder))
 
 
 def load_texts(args: argparse.Namespace) -> tuple[AlignedTexts, str]:

@@ -33,26 +33,23 @@ def chosen_pairs(args: argparse.Namespace) -> list[str]:
     return list(dict.fromkeys(args.pair))
 
 
+def add_list(
+    parser: argparse.ArgumentParser, option: str, metavar: str, text: str, **more: object
+) -> None:
+    """Add an option with several values that may be given again: None, or all that were given."""
+    more |= {"nargs": "+", "action": "extend", "metavar": metavar, "help": text}
+    parser.add_argument(option, **more)  # type: ignore[arg-type]
+
+
 def add_languages(parser: argparse.ArgumentParser, *, named: str) -> None:
     """Add ``lang``."""
-    parser.add_argument(
-        "--lang",
-        nargs="+",
-        action="extend",
-        metavar="XX",
-        help=f"{named}, or all (default: {' '.join(LANGUAGES)})",
-    )
+    add_list(parser, "--lang", "XX", f"{named}, or all (default: {' '.join(LANGUAGES)})")
 
 
 def add_sides(parser: argparse.ArgumentParser, *, default: str) -> None:
     """Add ``lang``, the languages of pairs whose file does not name them."""
-    parser.add_argument(
-        "--lang",
-        nargs="+",
-        action="extend",
-        metavar="XX",
-        help=f"language of the pairs, or of their first and second sides (default: {default})",
-    )
+    text = f"language of the pairs, or of their first and second sides (default: {default})"
+    add_list(parser, "--lang", "XX", text)
 
 
 def languages_of_sides(args: argparse.Namespace) -> tuple[str, str] | None:

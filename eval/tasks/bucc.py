@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from encoder import Encoder, load_encoder
 from eval.data.bucc import bucc_files, bucc_splits, load_bucc
@@ -28,6 +30,7 @@ from eval.tasks.suite import Figure, Suite, fields_of
 from miner.choices import SCORES
 from miner.margin import MARGINS
 from miner.selection import RETRIEVALS
+from miner.storage.layout import SIDES
 
 WORDS, _ = SCORES
 ROLES = ("tune", "test")
@@ -71,14 +74,13 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
         args.output_dir.mkdir(parents=True, exist_ok=True)
     encoder = load_encoder(args.encoder)
     mining = {"k": args.k, "margin": args.margin, "retrieval": args.retrieval}
-    results: dict[str, list[SplitResult]] = {role: [] for role in ROLES}
-    pairs: dict[str, Record] = {}
+    samples: dict[str, list[NDArray[np.float64]]] = {role: [] for role in ROLES}
+    pairs: dict[str, dict[str, Record]] = {}
     show(TABLE.header)
     for pair, (tune, test) in splits.items():
         both = _tune_and_test(args, pair, (tune, test), encoder=encoder, mining=mining)
         pairs[pair] = {}
         for role, result in zip(ROLES, both, strict=True):
-            show(_row(role, result))
             threshold = "optimized" if result.mined.data.split == tune else f"optimized-on-{tune}"
             fields = {
                 **mining,
@@ -87,11 +89,12 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
             }
             signed = _signature(result, encoder.name, fields)
             pairs[pair][role] = {**_record(result), "signature": signed}
-            results[role].append(result)
-    means = {role: _mean(results[role]) for role in ROLES}
+            show(_row(pair, role, pairs[pair][role]))
+            samples[role].append(result.f1_samples)
+    means = {role: _mean([both[role] for both in pairs.values()], samples[role]) for role in ROLES}
     if len(pairs) > 1:
         for role, mean in means.items():
-            show(_mean_row(role, mean))
+            show(_row("mean", role, mean))
     for recorded in pairs.values():
         for role in ROLES:
             show(recorded[role]["signature"])
@@ -158,36 +161,27 @@ def _tune_and_test(
     return results
 
 
-def _row(role: str, result: SplitResult) -> str:
-    data, score = result.mined.data, result.score
+def _row(label: str, role: str, one: Record) -> str:
+    """Return the line of a record of ``_record`` or ``_mean``, which has no split and threshold."""
+    threshold = None
+    if "threshold" in one:
+        threshold = f"{math.inf if one['threshold'] is None else one['threshold']:.6f}"
+    counts = (one.get(f"{name}_sentences") for name in SIDES)
     return TABLE.row(
-        *(data.pair, role, data.split, len(data.source), len(data.target), score.gold),
-        *(score.precision, score.recall, score.f1, interval(result.f1_samples)),
-        *(f"{score.threshold:.6f}", result.oracle.f1, f"{result.mined.seconds:.1f}"),
-        result.likely_f1,
+        label,
+        *(role, one.get("split"), *counts, one.get("gold")),
+        *(one["precision"], one["recall"], one["f1"], one["f1_interval"], threshold),
+        *(one["oracle_f1"], f"{one['seconds']:.1f}", one.get("likely_f1")),
     )
 
 
-def _mean_row(role: str, mean: Record) -> str:
-    cells = (mean[name] for name in ("precision", "recall", "f1", "f1_interval"))
-    rest = (mean["oracle_f1"], f"{mean['seconds']:.1f}", mean.get("likely_f1"))
-    return TABLE.row("mean", role, *[None] * 4, *cells, None, *rest)
-
-
-def _mean(results: Sequence[SplitResult]) -> Record:
+def _mean(records: Sequence[Record], samples: Sequence[NDArray[np.float64]]) -> Record:
     """Return the means over the pairs, each counting the same; pairs are resampled on their own."""
-    columns = {
-        "precision": [result.score.precision for result in results],
-        "recall": [result.score.recall for result in results],
-        "f1": [result.score.f1 for result in results],
-        "oracle_f1": [result.oracle.f1 for result in results],
-        "seconds": [result.mined.seconds for result in results],
-    }
-    likely = [result.likely_f1 for result in results if result.likely_f1 is not None]
-    columns |= {"likely_f1": likely} if likely else {}
-    means = {name: sum(values) / len(values) for name, values in columns.items()}
-    samples = np.mean([result.f1_samples for result in results], axis=0)
-    return {**means, "f1_interval": interval(samples)}
+    means: Record = {}
+    for name in ("precision", "recall", "f1", "oracle_f1", "seconds", "likely_f1"):
+        if values := [one[name] for one in records if one[name] is not None]:
+            means[name] = sum(values) / len(values)
+    return {**means, "f1_interval": interval(np.mean(samples, axis=0))}
 
 
 def _record(result: SplitResult) -> Record:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +25,7 @@ from eval.metrics.frozen import (
 )
 from eval.metrics.perceptron import Shape
 from eval.output import Record, Show, Table
+from eval.tasks.arguments import add_directory, add_list
 from eval.tasks.suite import Figure, Suite, fields_of, mean_figure, run_suite
 
 SHARES = (0.0, 0.1, 0.2, 0.4, 0.8, 1.0)  # Chidambaram et al. 2019, table 6
@@ -45,16 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "te or, where there is none, va; what is not learned is chosen on va of the language "
         "trained on, or by 10-fold cross-validation where va is tested."
     )
-    parser.add_argument(
-        "directory",
-        type=Path,
-        metavar="DIR",
-        help="holds xxx_Yyyy.tsv, SIB-200's folders or MLDoc's files",
-    )
+    add_directory(parser, holds="xxx_Yyyy.tsv, SIB-200's folders or MLDoc's files")
     add = parser.add_argument
     add("--train-lang", metavar="XX", help="learn from it (default: English)")
-    tested = "test in these languages (default: all)"
-    add("--lang", nargs="+", action="extend", metavar="XX", help=tested)
+    add_list(parser, "--lang", "XX", "test in these languages (default: all)")
     add(
         "--classifier",
         choices=CLASSIFIERS,
@@ -84,37 +78,31 @@ def prepare(args: argparse.Namespace, curves: dict[str, Record] | None = None) -
     Raises:
         ValueError: data is missing or malformed, or there is no such language.
     """
-    sets = load_topics(args.directory)
-    first = args.train_lang or next(
-        (name for name in ("en", "eng_Latn") if name in sets), next(iter(sets))
-    )
-    for name in (first, *(args.lang or ())):
-        if name not in sets:
-            raise ValueError(f"{args.directory}: no {name!r}; there are {', '.join(sets)}")
-    wanted = list(dict.fromkeys([first, *(args.lang or sets)]))
-    sets = {name: sets[name] for name in wanted}
+    sets = _load(args)
+    first = next(iter(sets))
     classes = sorted({label for one in sets.values() for label in one.labels})
-    _check(args.directory, sets)
     classifier = CLASSIFIERS[args.classifier]
     few = curves if curves is not None and args.few_shot else None
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
         def learn(own: Encoder) -> tuple[Predictor, Part, np.float32]:
-            train = _part(own, sets[first], TRAIN, classes)
-            scale = root_mean_square(train.rows)
-            source = _scaled(train, scale)
-            predict = classifier.fit(source, _development(own, sets[first], classes, scale))
-            return predict, source, scale
+            source = _part(own, sets[first], TRAIN, classes)
+            scale = root_mean_square(source.rows)
+            source = replace(source, rows=source.rows / scale)
+            dev = None
+            if _tested(sets[first]) == TEST and sets[first].part(DEV).any():
+                dev = _part(own, sets[first], DEV, classes, scale)
+            return classifier.fit(source, dev), source, scale
 
         learned = learner(encoder, first, learn)
         for name, examples in sets.items():
             (predict, source, scale), (own,) = learned(name)
-            test = _scaled(_part(own, examples, _tested(examples), classes), scale)
+            test = _part(own, examples, _tested(examples), classes, scale)
             others = published("classify", name, size=int(examples.part(TRAIN).sum()))
             right = mean_figure(name, _right(predict(test.rows), test))
             yield replace(right, published=others)
             if few is not None and name != first:
-                theirs = _scaled(_part(own, examples, TRAIN, classes), scale)
+                theirs = _part(own, examples, TRAIN, classes, scale)
                 few[name] = _curve(classifier, source, theirs, test)
 
     return Suite(
@@ -138,30 +126,31 @@ def _tested(examples: Examples) -> str:
     return TEST if examples.part(TEST).any() else DEV
 
 
-def _check(directory: Path, sets: Mapping[str, Examples]) -> None:
-    for name, examples in sets.items():
+def _load(args: argparse.Namespace) -> dict[str, Examples]:
+    """Load the languages asked for, after the one that is trained on."""
+    sets = load_topics(args.directory)
+    first = args.train_lang or next(
+        (name for name in ("en", "eng_Latn") if name in sets), next(iter(sets))
+    )
+    for name in (first, *(args.lang or ())):
+        if name not in sets:
+            raise ValueError(f"{args.directory}: no {name!r}; there are {', '.join(sets)}")
+    found = {name: sets[name] for name in (first, *(args.lang or sets))}
+    for name, examples in found.items():
         for part in (TRAIN, _tested(examples)):
             if not examples.part(part).any():
-                raise ValueError(f"{directory}: {name} has no sentence of the part {part}")
+                raise ValueError(f"{args.directory}: {name} has no sentence of the part {part}")
+    return found
 
 
-def _development(
-    own: Encoder, examples: Examples, classes: list[str], scale: np.float32
-) -> Part | None:
-    if _tested(examples) == DEV or not examples.part(DEV).any():
-        return None
-    return _scaled(_part(own, examples, DEV, classes), scale)
-
-
-def _part(own: Encoder, examples: Examples, part: str, classes: list[str]) -> Part:
+def _part(
+    own: Encoder, examples: Examples, part: str, classes: list[str], scale: float | np.float32 = 1
+) -> Part:
+    """Encode a part, and divide by ``scale``."""
     chosen = np.flatnonzero(examples.part(part)).tolist()
     rows = own.encode([examples.sides[0][row] for row in chosen])
     labels = np.array([classes.index(examples.labels[row]) for row in chosen])
-    return Part(rows, one_hot(labels, len(classes)))
-
-
-def _scaled(part: Part, scale: np.float32) -> Part:
-    return Part(part.rows / scale, part.targets)
+    return Part(rows / np.float32(scale), one_hot(labels, len(classes)))
 
 
 def _curve(classifier: Classifier, source: Part, own: Part, test: Part) -> Record:

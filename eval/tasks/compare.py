@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from encoder import Encoder, load_encoder
 from eval.data.textfiles import write_text
 from eval.metrics.bootstrap import SIGNED, interval
-from eval.output import Record, Show, Table, signature
-from eval.tasks.arguments import LANGUAGES
-from eval.tasks.interval_chart import Interval, interval_chart
+from eval.output import Record, Show, Table, signature, template
+from eval.tasks.arguments import LANGUAGES, add_list
 from eval.tasks.suite import Figure, Suite
 
 Floats = NDArray[np.float64]
@@ -59,21 +58,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("encoders", nargs="+", metavar="ENCODER", help="two or more, the first being the baseline")
     add("--data", type=Path, required=True, metavar="DIR", help="holds the folders of the suites")
-    add(
-        "--suite",
-        nargs="+",
-        action="extend",
-        choices=SUITES,
-        metavar="NAME",
-        help=f"of {', '.join(SUITES)} (default: those whose folder is there)",
-    )
-    add(
-        "--lang",
-        nargs="+",
-        action="extend",
-        metavar="XX",
-        help=f"of {', '.join(SEARCHES)}, beside English (default: {' '.join(LANGUAGES)})",
-    )
+    text = f"of {', '.join(SUITES)} (default: those whose folder is there)"
+    add_list(parser, "--suite", "NAME", text, choices=SUITES)
+    text = f"of {', '.join(SEARCHES)}, beside English (default: {' '.join(LANGUAGES)})"
+    add_list(parser, "--lang", "XX", text)
     add("--figure", type=Path, metavar="FILE.svg", help="draw the means of the suites here")
     parser.set_defaults(encoder="")  # so that there is no --encoder beside these
 
@@ -215,7 +203,7 @@ def _show_row(
 
 def _drawn(specs: Sequence[str], means: dict[str, list[Measured]]) -> str:
     """Draw the means of those suites whose figures are shares, in per cent."""
-    rows: dict[str, list[Interval]] = {}
+    rows: dict[str, list[tuple[float, float, float]]] = {}  # value, low, high
     for name, row in means.items():
         if row[0].figure.percent:
             label = f"{name} (error)" if row[0].figure.lower else name
@@ -223,4 +211,4 @@ def _drawn(specs: Sequence[str], means: dict[str, list[Measured]]) -> str:
             for one in row:
                 low, high = interval(one.samples)
                 rows[label].append((100 * one.figure.value, 100 * low, 100 * high))
-    return interval_chart(rows, specs)
+    return template("intervals.svg").render(rows=rows, names=specs)

@@ -28,7 +28,7 @@ TABLE = Table("pair", ["wanted", "true FDR", "expected", "pairs", "recall", "F1"
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
-    """What a run keeps for a wanted share of wrong pairs, or None for those likely right.
+    """The pairs that a run keeps for a wanted share of wrong ones, or None for those likely right.
 
     ``expected`` is the share of wrong ones by the probabilities, ``score`` what gold says.
     """

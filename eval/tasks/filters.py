@@ -1,4 +1,4 @@
-"""What filters and the judge do to F1, with thresholds chosen on another split."""
+"""The effect of filters and of the judge on F1, with thresholds chosen on another split."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tasks with a classifier on frozen vectors share: its option, vectors, right or wrong."""
+"""Shared by tasks with a classifier on frozen vectors: its option, vectors, right or wrong."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class SplitResult:
 
     @property
     def f1_units(self) -> NDArray[np.float64]:
-        """What ``f1_of_sums`` needs of each source sentence: float64 (N, 4).
+        """The numbers of each source sentence that ``f1_of_sums`` adds up: float64 (N, 4).
 
         A source sentence comes with its candidate and its gold pairs.
         """

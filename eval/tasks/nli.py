@@ -28,6 +28,7 @@ from eval.metrics.frozen import (
 )
 from eval.metrics.perceptron import Shape
 from eval.output import Record, Show, Table
+from eval.tasks.arguments import add_directory, add_list
 from eval.tasks.frozen import scaled_features
 from eval.tasks.suite import Figure, Suite, fields_of, mean_figure, run_suite
 
@@ -49,22 +50,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "language. What is not learned is chosen on that language's development part, or on a "
         "tenth of the training pairs where that part is what is tested."
     )
-    parser.add_argument(
-        "directory",
-        type=Path,
-        metavar="DIR",
-        help="holds test.xx.tsv or dev.xx.tsv, or xnli.test.tsv",
-    )
+    add_directory(parser, holds="test.xx.tsv or dev.xx.tsv, or xnli.test.tsv")
     add = parser.add_argument
-    add(
-        "--train",
-        nargs="+",
-        action="extend",
-        type=Path,
-        default=[],
-        metavar="FILE",
-        help="LABEL TAB premise TAB hypothesis, or a header with the columns of SNLI or MultiNLI",
-    )
+    text = "LABEL TAB premise TAB hypothesis, or a header with the columns of SNLI or MultiNLI"
+    add_list(parser, "--train", "FILE", text, type=Path, default=[])
     add(
         "--head",
         type=Path,
@@ -72,8 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="classify by what this encoder learned (adit train --objective nli); train nothing",
     )
     add("--train-lang", default="en", metavar="XX", help="their language (default: en)")
-    tested = "test in these languages (default: all)"
-    add("--lang", nargs="+", action="extend", metavar="XX", help=tested)
+    add_list(parser, "--lang", "XX", "test in these languages (default: all)")
     add("--classifier", choices=CLASSIFIERS, default="mlp", help="(default: mlp, 512 and 384)")
     add(
         "--matrix",

@@ -1,4 +1,4 @@
-"""What each filter and the judge remove of parallel text, and of noise made of it."""
+"""The shares that each filter and the judge remove of parallel text, and of noise made of it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from eval.tasks.arguments import add_directory, add_languages, chosen_languages
 from miner.filters import FILTERS, Suspects, check_filters, usual_ratio, usual_script
 from miner.judge.features import Usual, features, read_texts
 from miner.judge.model import load_judge
+from miner.judge.prior import LIKELY, Probabilities
 
 MEASURED = tuple(name for name in FILTERS if name != "hub")  # which takes neighbours
-CLEAN, JUDGE = "clean", "judge"
+CLEAN, JUDGE, LOST = "clean", "judge", "judge: lost"
 FOREIGN = ("es", "ru")  # a target in these is noise, but for pairs that have the language
 
 
@@ -29,7 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Show which share of parallel sentences each filter of 'adit mine --filters' removes, and "
         "which share of each kind of noise that is made of them; and what the judge finds likelier "
-        "wrong than right where half is noise, by words and without neighbours."
+        "wrong than right where half of the pairs are that noise, without neighbours, beside what "
+        "it then loses of the clean half."
     )
     add_directory(parser, holds="xx.txt for each language, with Spanish, Russian and English")
     add_languages(parser, named="languages to pair with English")
@@ -78,12 +80,13 @@ def removed(
     """Return for each filter, any of them, and the judge what it removes by kind of pairs.
 
     What is usual is that of the clean pairs. ``clean`` is a kind, too: what is removed of it is
-    lost.
+    lost. The judge sees as many clean pairs beside each kind, and loses some of these.
     """
     ratio, scripts = usual_ratio(*clean), (usual_script(clean[0]), usual_script(clean[1]))
-    shares: dict[str, dict[str, float]] = {name: {} for name in (*MEASURED, "any", JUDGE)}
+    shares: dict[str, dict[str, float]] = {name: {} for name in (*MEASURED, "any", JUDGE, LOST)}
     makers = word_encoders(encoder, languages)
     usual = Usual.of(read_texts(makers, *clean))
+    judged = np.empty(0)
     for kind, (source, target) in {CLEAN: clean, **noises(*clean, foreign)}.items():
         if not source:
             continue
@@ -95,7 +98,11 @@ def removed(
             shares[name][kind] = float(mask.mean())
         shares["any"][kind] = float(np.any(list(masks.values()), axis=0).mean())
         seen = features(read_texts(makers, source, target), None, usual)
-        shares[JUDGE][kind] = float((load_judge().scores(seen) < 0).mean())
+        scores = load_judge().scores(seen)
+        judged = scores if kind == CLEAN else judged
+        found = Probabilities.estimated(load_judge().usual, [scores, judged])
+        for name, own in ((JUDGE, scores), (LOST, judged)):
+            shares[name][kind] = float((found.of_scores(own) < LIKELY).mean())
     return shares
 
 

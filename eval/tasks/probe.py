@@ -16,6 +16,7 @@ from encoder import Encoder
 from eval.data.labelled import DEV, TEST, TRAIN, Examples, first_file, read_examples
 from eval.data.published import published, publishers
 from eval.metrics.frozen import Classifier, Logistic, Part, one_hot
+from eval.tasks.arguments import add_directory, add_list
 from eval.tasks.frozen import CLASSIFIERS, add_classifier, judged, tested
 from eval.tasks.suite import Figure, Suite, fields_of, mean_figure
 
@@ -46,20 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Accuracy of classifiers that read sentence length, word content, tree depth, word order, "
         "tense and number off frozen vectors, beside what is found without an encoder."
     )
-    parser.add_argument(
-        "directory",
-        type=Path,
-        metavar="DIR",
-        help="holds bigram_shift.txt and the like, split TAB label TAB sentence",
-    )
-    parser.add_argument(
-        "--set",
-        nargs="+",
-        action="extend",
-        choices=FILES,
-        metavar="NAME",
-        help=f"of {', '.join(FILES)}",
-    )
+    add_directory(parser, holds="bigram_shift.txt and the like, split TAB label TAB sentence")
+    add_list(parser, "--set", "NAME", f"of {', '.join(FILES)}", choices=FILES)
     parser.add_argument("--lang", default="en", metavar="XX", help="of the sentences (default: en)")
     add_classifier(parser, default="mlp")
 

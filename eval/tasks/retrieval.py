@@ -5,17 +5,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-import numpy as np
-from numpy.typing import NDArray
-
-from eval.metrics.bootstrap import interval, mean_samples
+from encoder import load_encoder
+from eval.metrics.bootstrap import mean_samples
 from eval.metrics.retrieval import DEPTHS, translation_ranks
-from eval.output import Record, Table
-from eval.tasks.aligned import add_aligned_data, load, sign
+from eval.output import Record, Rows, Table
+from eval.tasks.aligned import add_aligned_data, encoded_sides, load_texts, sign
 from eval.tasks.arguments import ALL, positive
 
-NAMES = tuple(f"P@{depth}" for depth in DEPTHS)
-TABLE = Table("pair", ["sentences", *NAMES, "95% of P@1"])
+TABLE = Table("pair", ["sentences", *(f"P@{depth}" for depth in DEPTHS), "95% of P@1"])
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,26 +30,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
     """Retrieve from each language into English and back."""
-    loaded = load(args)
-    show(TABLE.header)
-    results: dict[str, Record] = {}
-    shares: list[list[float]] = []
-    samples: list[NDArray[np.float64]] = []
-    for language, vectors, english in loaded.sides():
+    data, english = load_texts(args)
+    encoder = load_encoder(args.encoder)
+    rows = Rows(TABLE, show)
+    for language, vectors, of_english in encoded_sides(encoder, data, english):
         for source, target, pair in (
-            (vectors, english, f"{language}-{loaded.english}"),
-            (english, vectors, f"{loaded.english}-{language}"),
+            (vectors, of_english, f"{language}-{english}"),
+            (of_english, vectors, f"{english}-{language}"),
         ):
             ranks = translation_ranks(source, target, others=args.others)
-            shares.append([float((ranks <= depth).mean()) for depth in DEPTHS])
-            samples.append(mean_samples(ranks == 1, stream=0))
-            by_depth = dict(zip(NAMES, shares[-1], strict=True))
-            results[pair] = {**by_depth, "interval": interval(samples[-1])}
-            show(TABLE.row(pair, len(ranks), *results[pair].values()))
-    mean = dict(zip(NAMES, np.mean(shares, axis=0).tolist(), strict=True))
-    mean["interval"] = interval(np.mean(samples, axis=0))
-    show(TABLE.row("mean", None, *mean.values()))
+            shares = {f"P@{depth}": float((ranks <= depth).mean()) for depth in DEPTHS}
+            rows.add(pair, len(ranks), {**shares, "interval": mean_samples(ranks == 1)})
+    mean = rows.mean()
     others = ALL if args.others is None else args.others
-    signed = sign("retrieval", loaded.encoder, loaded.data, others=others, similarity="cosine")
+    signed = sign("retrieval", encoder, data, others=others, similarity="cosine")
     show(signed)
-    return {"task": "retrieval", "pairs": results, "mean": mean, "signature": signed}
+    return {"task": "retrieval", "pairs": rows.records, "mean": mean, "signature": signed}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,7 @@ from eval.metrics.frozen import (
     root_mean_square,
 )
 from eval.metrics.sts import pearson
+from eval.tasks.arguments import add_list
 from eval.tasks.frozen import (
     CLASSIFIERS,
     add_classifier,
@@ -68,14 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "by cosine. Read are SentEval's folders or NAME.tsv, [tr|va|te TAB] LABEL TAB sentence."
     )
     parser.add_argument("directories", nargs="+", type=Path, metavar="DIR", help="hold the sets")
-    parser.add_argument(
-        "--set",
-        nargs="+",
-        action="extend",
-        choices=NAMES,
-        metavar="NAME",
-        help=f"of {', '.join(NAMES)}",
-    )
+    add_list(parser, "--set", "NAME", f"of {', '.join(NAMES)}", choices=NAMES)
     add_classifier(parser, default="logistic")
 
 
@@ -86,52 +81,53 @@ def prepare(args: argparse.Namespace) -> Suite:
         ValueError: there is none, one asked for is missing, or one is malformed.
     """
     wanted = args.set or NAMES
-    single = {
-        name: found
-        for name in (*SINGLE, "MRPC")
-        if name in wanted and (found := load_transfer(args.directories, name))
-    }
-    sick = load_sick(args.directories) if "SICK" in wanted else {}
-    benchmark = load_sts_benchmark(args.directories) if "STSB" in wanted else None
-    years = {
-        year: each
-        for year in STS_YEARS
-        if year in wanted and (each := load_sts_year(args.directories, year))
-    }
-    there = {*single, *years, *(["SICK"] if sick else []), *(["STSB"] if benchmark else [])}
-    if missing := [name for name in args.set or () if name not in there]:
+    found = {name: _load(args.directories, name) for name in NAMES if name in wanted}
+    sets = {name: each for name, each in found.items() if each}
+    if missing := [name for name in args.set or () if name not in sets]:
         raise ValueError(f"{args.directories[0]}: no set {', '.join(missing)}")
-    if not there:
+    if not sets:
         raise ValueError(f"{args.directories[0]}: none of the sets {', '.join(NAMES)}")
     classifier = CLASSIFIERS[args.classifier]()
-    examples = [
-        *single.values(),
-        *(one for both in sick.values() for one in both[:1]),
-        *([benchmark] if benchmark else []),
-        *(one for each in years.values() for one in each.values()),
-    ]
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
-        for name, one in single.items():
-            yield from _classified(encoder, name, one, classifier)
-        yield from _sick(encoder, sick, classifier)
-        if benchmark is not None:
-            yield from _graded(encoder, "STSB", {"en": benchmark}, classifier, lowest=0)
-        for year, each in years.items():
-            yield from _by_cosine(encoder, year, each)
+        for name, each in sets.items():
+            if name == "SICK":
+                yield from _sick(encoder, each, classifier)
+            elif name == "STSB":
+                yield from _graded(encoder, name, each, classifier, lowest=0)
+            elif name in STS_YEARS:
+                yield from _by_cosine(encoder, name, each)
+            else:
+                yield from _classified(encoder, name, each[""], classifier)
 
-    files = dict.fromkeys(path for one in examples for path in one.files)
+    files = dict.fromkeys(path for each in sets.values() for path in _files(each))
     return Suite(
         task="senteval",
         label="set",
-        fields=fields_of(
-            list(files), sets=",".join(n for n in NAMES if n in there), classifier=classifier.name
-        ),
+        fields=fields_of(list(files), sets=",".join(sets), classifier=classifier.name),
         measure=measure,
         published=publishers("senteval"),
         remark=REMARK,
         unit="tested",
     )
+
+
+def _load(directories: Sequence[Path], name: str) -> Mapping[str, Any]:
+    """Return the examples of a set by language or by part, both kinds of them for SICK."""
+    if name == "SICK":
+        return load_sick(directories)
+    if name in STS_YEARS:
+        return load_sts_year(directories, name)
+    if name == "STSB":
+        benchmark = load_sts_benchmark(directories)
+        return {"en": benchmark} if benchmark else {}
+    single = load_transfer(directories, name)
+    return {"": single} if single else {}
+
+
+def _files(sets: Mapping[str, Any]) -> Iterator[Path]:
+    for one in sets.values():
+        yield from (one if isinstance(one, Examples) else one[0]).files
 
 
 def _classified(
@@ -148,11 +144,9 @@ def _classified(
 
 
 def _sick(
-    encoder: Encoder, sick: dict[str, tuple[Examples, Examples]], classifier: Classifier
+    encoder: Encoder, sick: Mapping[str, tuple[Examples, Examples]], classifier: Classifier
 ) -> Iterator[Figure]:
     """Learn from English, or the first language, and test on all."""
-    if not sick:
-        return
     first = next(iter(sick))
     inference = {language: both[0] for language, both in sick.items()}
     names, _ = inference[first].classes()
@@ -171,7 +165,7 @@ def _sick(
 def _graded(
     encoder: Encoder,
     name: str,
-    sets: dict[str, Examples],
+    sets: Mapping[str, Examples],
     classifier: Classifier,
     *,
     lowest: int,
@@ -205,7 +199,7 @@ def _of_language(
     )
 
 
-def _by_cosine(encoder: Encoder, year: str, sets: dict[str, Examples]) -> Iterator[Figure]:
+def _by_cosine(encoder: Encoder, year: str, sets: Mapping[str, Examples]) -> Iterator[Figure]:
     """Correlate the cosines of each set of a year; then the sets' mean, plain and weighted."""
     figures = []
     for name, examples in sets.items():
@@ -243,7 +237,7 @@ def _weighted(sums: NDArray[np.float64], *, weights: NDArray[np.float64]) -> NDA
 
 def _tested(
     encoder: Encoder,
-    sets: dict[str, Examples],
+    sets: Mapping[str, Examples],
     targets: dict[str, NDArray[np.float32]],
     classifier: Classifier,
     *,

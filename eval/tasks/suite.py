@@ -1,4 +1,4 @@
-"""What tasks of several figures share: figures with their intervals, one table, one signature.
+"""Shared by tasks of several figures: figures with their intervals, one table, one signature.
 
 A suite is prepared once, data read and checked, and can then be measured of any encoder; so
 ``adit evaluate compare`` measures the same of several.

@@ -14,9 +14,9 @@ from eval.data.languages import code_of, iso_639_3
 from eval.data.published import published
 from eval.data.tatoeba import load_tatoeba, tatoeba_languages
 from eval.encoding import own_encoders
-from eval.metrics.bootstrap import SIGNED, interval, mean_samples
+from eval.metrics.bootstrap import SIGNED, mean_samples
 from eval.metrics.similarity import SearchErrors, search_errors
-from eval.output import Record, Table, encoder_names, signature
+from eval.output import Measured, Record, Rows, Table, encoder_names, signature
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
 from eval.tasks.suite import Figure, Suite, mean_figure
 
@@ -24,6 +24,8 @@ PUBLISHED_SOURCE = (
     "Artetxe & Schwenk 2019, Massively Multilingual Sentence Embeddings for Zero-Shot "
     "Cross-Lingual Transfer and Beyond, TACL 7, tables 1 and 9"
 )
+Texts = dict[str, tuple[list[str], list[str]]]  # of each language, and their translations
+
 TABLE = Table("language", ["sentences", "xx->en", "en->xx", "mean", "95% interval", "LASER"])
 
 
@@ -38,37 +40,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
     """Search in every language, beside LASER's published error rates."""
-    names = chosen_languages(args, tatoeba_languages(args.directory))
-    texts = {name: load_tatoeba(args.directory, name) for name in names}
+    texts = _load(args)
     encoder = load_encoder(args.encoder)
-    show(TABLE.header)
-    results: dict[str, Record] = {}
-    samples: list[NDArray[np.float64]] = []
-    for name, (foreign, english) in texts.items():
-        errors = language_errors(encoder, name, foreign, english)
-        # The unit is a pair, with its errors of both directions.
-        samples.append(mean_samples(_mean_errors(errors), stream=len(samples)))
-        results[name] = {
-            "sentences": errors.sentences,
+    rows = Rows(TABLE, show)
+    for stream, (name, both) in enumerate(texts.items()):
+        errors = language_errors(encoder, name, *both)
+        others = published("tatoeba", iso_639_3(name), size=errors.sentences)
+        figures: dict[str, Measured] = {
             "xx_en": errors.forward_rate,
             "en_xx": errors.backward_rate,
             "mean": errors.rate,
-            "interval": interval(samples[-1]),
-            "published": published("tatoeba", iso_639_3(name), size=errors.sentences)["LASER"],
+            "interval": mean_samples(_mean_errors(errors), stream=stream),
+            "published": others["LASER"],
         }
-        show(TABLE.row(name, *results[name].values()))
-    mean = {
-        **{name: _mean(results, name) for name in ("xx_en", "en_xx", "mean")},
-        "interval": interval(np.mean(samples, axis=0)),
-        "published": _mean(results, "published"),
-    }
-    if len(results) > 1:
-        show(TABLE.row("mean", None, *mean.values()))
+        rows.add(name, errors.sentences, figures)
+    mean = rows.mean()
     signed = signature(
         "tatoeba",
-        languages=",".join(names),
-        sentences=sum(len(foreign) for foreign, _ in texts.values()),
-        encoder=encoder_names(encoder, map(code_of, names)),
+        languages=",".join(texts),
+        sentences=_count(texts),
+        encoder=encoder_names(encoder, map(code_of, texts)),
         similarity="cosine",
         interval=SIGNED,
     )
@@ -76,7 +67,9 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
     show(f"LASER: {PUBLISHED_SOURCE}")
     return {
         "task": "tatoeba",
-        "languages": results,
+        "languages": {
+            name: {"sentences": len(texts[name][0]), **row} for name, row in rows.records.items()
+        },
         "mean": mean,
         "published_source": PUBLISHED_SOURCE,
         "signature": signed,
@@ -89,16 +82,14 @@ def prepare(args: argparse.Namespace) -> Suite:
     Raises:
         ValueError: there are none, or not of a language.
     """
-    names = chosen_languages(args, tatoeba_languages(args.directory))
-    texts = {name: load_tatoeba(args.directory, name) for name in names}
+    texts = _load(args)
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
         for stream, (name, both) in enumerate(texts.items()):
             errors = language_errors(encoder, name, *both)
             yield replace(mean_figure(name, _mean_errors(errors), stream=stream), lower=True)
 
-    sentences = sum(len(foreign) for foreign, _ in texts.values())
-    fields = {"languages": ",".join(names), "sentences": sentences, "similarity": "cosine"}
+    fields = {"languages": ",".join(texts), "sentences": _count(texts), "similarity": "cosine"}
     return Suite(task="tatoeba", label="language", fields=fields, measure=measure)
 
 
@@ -114,12 +105,15 @@ def language_errors(
     return search_errors(own.encode(foreign), other.encode(english))
 
 
+def _load(args: argparse.Namespace) -> Texts:
+    names = chosen_languages(args, tatoeba_languages(args.directory))
+    return {name: load_tatoeba(args.directory, name) for name in names}
+
+
+def _count(texts: Texts) -> int:
+    return sum(len(foreign) for foreign, _ in texts.values())
+
+
 def _mean_errors(errors: SearchErrors) -> NDArray[np.float64]:
-    """Return the mean of each pair's errors in both directions: float64 (N,)."""
+    """Return the mean of each pair's errors in both directions, float64 (N,): a pair is a unit."""
     return (errors.forward.astype(np.float64) + errors.backward) / 2
-
-
-def _mean(results: dict[str, Record], name: str) -> float | None:
-    """Return the mean over the languages, where every language has the figure."""
-    values = [result[name] for result in results.values()]
-    return None if None in values else sum(values) / len(values)

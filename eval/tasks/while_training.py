@@ -1,4 +1,4 @@
-"""What ``train-encoder`` measures of an encoder on the way, on data with known answers."""
+"""Measures that ``train-encoder`` takes of an encoder on the way, on data with known answers."""
 
 from __future__ import annotations
 

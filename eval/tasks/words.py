@@ -16,7 +16,7 @@ from eval.data.words import Dictionary, ScoredWords, read_vocabulary, read_words
 from eval.encoding import own_encoders
 from eval.metrics.sts import moments, pearson
 from eval.metrics.word_translation import NEIGHBOURS, translation_ranks
-from eval.tasks.arguments import add_sides, languages_of_sides
+from eval.tasks.arguments import add_list, add_sides, languages_of_sides
 from eval.tasks.suite import (
     Figure,
     Suite,
@@ -49,15 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="xx-yy.*, a word and its translation a line (MUSE), or two words and a score "
         "(SemEval-2017, SimLex-999, WordSim-353); or a folder of such files",
     )
-    parser.add_argument(
-        "--vocabulary",
-        nargs="+",
-        action="extend",
-        type=_vocabulary,
-        default=[],
-        metavar="XX=FILE",
-        help="more words of a language, one a line, or a .vec file",
-    )
+    text = "more words of a language, one a line, or a .vec file"
+    add_list(parser, "--vocabulary", "XX=FILE", text, type=_vocabulary, default=[])
     add_sides(parser, default="what the file's name begins with")
 
 

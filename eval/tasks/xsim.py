@@ -7,15 +7,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encoder import Encoder, load_encoder
 from eval.data.aligned import AlignedTexts, aligned_files, english_of, load_aligned
 from eval.encoding import own_encoders
-from eval.metrics.bootstrap import interval, mean_samples
+from eval.metrics.bootstrap import mean_samples
 from eval.metrics.similarity import NEIGHBOURS, best_by_margin, nearest, search_errors, wrong
-from eval.output import Record, Show, Table
-from eval.tasks.aligned import Loaded, add_aligned_data, encoded_sides, load, load_texts, sign
+from eval.output import Record, Rows, Show, Table
+from eval.tasks.aligned import add_aligned_data, encoded_sides, load_texts, sign
 from eval.tasks.arguments import chosen_languages
 from eval.tasks.suite import Figure, Suite, fields_of, mean_figure
 from miner.margin import MARGINS
@@ -39,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
     """Search into English, or between all languages."""
     if args.matrix is None:
-        return _into_english(load(args), show)
+        return _into_english(args, show)
     known = list(aligned_files(args.directory))
     languages = chosen_languages(args, known)
     if args.lang is None:
@@ -68,29 +67,22 @@ def prepare(args: argparse.Namespace) -> Suite:
     return Suite(task="xsim", label="language", fields=fields_of(files, **fields), measure=measure)
 
 
-def _into_english(loaded: Loaded, show: Show) -> Record:
-    show(TABLE.header)
-    rates: dict[str, Record] = {}
-    samples: list[NDArray[np.float64]] = []
-    for language, sources, english in loaded.sides():
-        forward, backward = nearest(sources, english)
+def _into_english(args: argparse.Namespace, show: Show) -> Record:
+    data, english = load_texts(args)
+    encoder = load_encoder(args.encoder)
+    rows = Rows(TABLE, show)
+    for language, *both in encoded_sides(encoder, data, english):
+        forward, backward = nearest(*both)
         errors = {
             margin: wrong(best_by_margin(forward, backward, margin=margin)) for margin in SHOWN
         }
+        rates = {margin: float(missed.mean()) for margin, missed in errors.items()}
         # The sentences are the same in all languages, so they are resampled together.
-        samples.append(mean_samples(errors["ratio"], stream=0))
-        row = {margin: float(missed.mean()) for margin, missed in errors.items()}
-        rates[language] = {**row, "interval": interval(samples[-1])}
-        show(TABLE.row(language, len(english), *rates[language].values()))
-    mean: Record = {
-        margin: sum(rate[margin] for rate in rates.values()) / len(rates) for margin in SHOWN
-    }
-    mean["interval"] = interval(np.mean(samples, axis=0))
-    if len(rates) > 1:
-        show(TABLE.row("mean", None, *mean.values()))
-    signed = sign("xsim", loaded.encoder, loaded.data, k=NEIGHBOURS, target=loaded.english)
+        rows.add(language, len(forward), {**rates, "interval": mean_samples(errors["ratio"])})
+    mean = rows.mean()
+    signed = sign("xsim", encoder, data, k=NEIGHBOURS, target=english)
     show(signed)
-    return {"task": "xsim", "languages": rates, "mean": mean, "signature": signed}
+    return {"task": "xsim", "languages": rows.records, "mean": mean, "signature": signed}
 
 
 def _matrix(data: AlignedTexts, encoder: Encoder, *, margin: str, show: Show) -> Record:

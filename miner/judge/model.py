@@ -20,6 +20,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from miner.judge.features import FEATURES
+from miner.judge.prior import Peak
 from miner.threads import blocks, in_threads
 
 if TYPE_CHECKING:
@@ -34,11 +35,12 @@ THREAD_PAIRS = 4096
 
 @dataclass(frozen=True, kw_only=True)
 class Judge:
-    """Trees; all arrays but ``roots`` (T,) are (V,).
+    """Trees; all arrays but ``roots`` (T,) and ``peaks`` (2, 3) are (V,).
 
     A pair goes from a node to ``left`` where ``feature`` is at most ``threshold``, or is NaN and
     ``missing_left``; else to ``right``. In a leaf ``left`` is -1 and ``value`` counts; that
-    of another node is the mean of those below.
+    of another node is the mean of those below. ``peaks`` are where scores of wrong and of right
+    pairs usually are.
     """
 
     feature: NDArray[np.int32]
@@ -48,6 +50,13 @@ class Judge:
     right: NDArray[np.int32]
     value: NDArray[np.int32]
     roots: NDArray[np.int32]
+    peaks: FloatArray
+
+    @property
+    def usual(self) -> tuple[Peak, Peak]:
+        """The peaks of wrong and of right pairs in the runs that the judge learned from."""
+        wrong, right = (Peak(*peak) for peak in self.peaks.tolist())
+        return wrong, right
 
     @property
     def name(self) -> str:

@@ -1,13 +1,14 @@
 """From the judge's scores to probabilities, by what a run itself shows.
 
 The judge's score of a pair is the log of how much likelier its features are in a right pair than in
-a wrong one. How likely the pair is right depends on how many of all pairs are, too: that share is
-estimated from the scores by expectation maximisation (Saerens, Latinne & Decaestecker 2002). And
-corpora differ in how much alike their wrong pairs are: in news, sentences that are no translations
-of each other have less in common than in manuals. So ``slope`` and ``shift`` of the log
-odds are estimated, too, which takes scores that are known to be of wrong pairs
-(``miner.judge.left_out``): the exponential tilt model of a mixture (Qin 1999). Where a run has few,
-both stay near 1 and 0.
+a wrong one. How likely the pair is right depends on how many of all pairs are, too; and corpora
+differ in how much alike their wrong pairs are, and in how well words match in the right ones. So
+the scores of a run are described as two groups, the wrong and the right pairs, each by a peak with
+exponential sides: a mixture of asymmetric Laplace distributions (Kotz, Kozubowski & Podgórski
+2001). Between the peaks the log odds of a pair are linear in its score. Places, sides and shares
+are estimated by expectation maximisation from three sources: all scores of the run, those of pairs
+that are known to be wrong (``miner.judge.left_out``), and a few pairs as they usually are, which
+decide where a run has few of its own.
 
 All here is about the pairs that a run has chosen: of each sentence, its best candidate. Axes: ``P``
 pairs; ``B`` bins of scores, ascending.
@@ -16,10 +17,9 @@ pairs; ``B`` bins of scores, ascending.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -29,69 +29,105 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
 
 LIKELY = 0.5  # the probability from which a pair is more likely right than wrong
-BINS = 64  # of a unit of the score, in which scores are counted
-# How much the slope is held near 1 and the shift near 0: the inverses of their variances.
-HELD_SLOPE, HELD_SHIFT = 1.0, 0.1
-SLOPES = 0.7, 2.0  # or one left-out that is right after all, a story told twice, would decide
-MAX_STEP = 0.25  # of either at a time: Newton's own may lead away where both groups are far apart
-MAX_ALIKE = 0.25
+BINS, MOST = 16, 16  # of a unit of the score; the greatest score, and the least below 0
+SCORES = (np.arange(-MOST * BINS, MOST * BINS) + 0.5) / BINS
+LEAST_MEAN = 0.25 / BINS  # distance from a place: as if spread over a bin, where all are in it
+# How many wrong and right pairs what is usual counts for, and how many known ones for ALIKE.
+USUAL_WRONG, USUAL_RIGHT, USUAL_KNOWN = 100.0, 25.0, 1000.0
+# Of sentences without a translation, the share that finds one that looks like it all the same.
+ALIKE = 0.0005
+MAX_ALIKE = 0.25  # of the pairs known to be wrong
 # Estimates and probabilities are rounded to these, by which no two processors' exp differ.
 ESTIMATE, PROBABILITY = 2.0**-10, 2.0**-20
-_STEPS = 300
+_STEPS = 200
+
+
+class Peak(NamedTuple):
+    """An asymmetric Laplace distribution: its place, and the rates at which it rises and falls."""
+
+    place: float
+    rise: float
+    fall: float
+
+    @property
+    def height(self) -> float:
+        """The log of the density at the place."""
+        return math.log(self.rise * self.fall / (self.rise + self.fall))
+
+    def log_densities(self) -> FloatArray:
+        """Return the log densities of all bins, (B,)."""
+        away = SCORES - self.place
+        densities: FloatArray = self.height - np.where(away > 0, self.fall, -self.rise) * away
+        return densities
+
+
+def fit_peak(counts: FloatArray) -> Peak:
+    """Return the likeliest peak of pairs counted in bins, (B,); its place is in the middle of one.
+
+    The likelihood at a place falls with the sum of the roots of the mean distances on both sides of
+    it, from which the rates follow (Kotz et al. 2001, section 3.5).
+    """
+    sums, total = np.cumsum(counts), counts.sum()
+    moments = np.cumsum(counts * SCORES)
+    below = np.maximum((SCORES * sums - moments) / total, LEAST_MEAN)
+    above = np.maximum((moments[-1] - moments - SCORES * (total - sums)) / total, LEAST_MEAN)
+    at = int(np.argmin(np.sqrt(below) + np.sqrt(above)))
+    both = math.sqrt(below[at] * above[at])
+    return Peak(float(SCORES[at]), 1 / (below[at] + both), 1 / (above[at] + both))
+
+
+def count_scores(scores: FloatArray) -> FloatArray:
+    """Count P scores in bins, (B,)."""
+    bins = np.clip(np.floor(scores * BINS).astype(np.int64) + MOST * BINS, 0, len(SCORES) - 1)
+    return np.bincount(bins, minlength=len(SCORES)).astype(np.float64)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Probabilities:
-    """The log odds of a pair of score s to be right are ``slope`` s + ``shift`` + ``prior``.
+    """A pair of score s is right with ``most`` / (1 + exp(-(``slope`` s + ``shift``))).
 
-    ``prior`` is the log odds of the share of right pairs. ``alike`` is the share of pairs known to
-    be wrong that look right, where these could not be used.
+    ``share`` of all pairs is right. ``alike`` is the share of pairs known to be wrong that look
+    right.
     """
 
     slope: float = 1.0
     shift: float = 0.0
-    prior: float = 0.0
-    alike: float | None = None
+    most: float = 1.0
+    share: float = 0.0
+    alike: float = 0.0
 
     @classmethod
     def estimated(
-        cls, blocks: Iterable[FloatArray], wrong: FloatArray | None = None
+        cls,
+        usual: tuple[Peak, Peak],
+        blocks: Iterable[FloatArray],
+        known: FloatArray | None = None,
     ) -> Probabilities:
-        """Estimate from all scores, in blocks, and from some, (D,), of pairs known to be wrong.
+        """Estimate from scores.
 
-        These are not used where over ``MAX_ALIKE`` of them look right: where translated sentences
-        have near-copies, and are not like others then.
+        Args:
+            usual: the peaks of wrong and of right pairs in other runs.
+            blocks: all scores, in blocks.
+            known: scores of some pairs that are known to be wrong, (D,).
         """
-        counted: Counter[int] = Counter()
-        for scores in blocks:
-            counted.update(np.floor(scores * BINS).astype(np.int64).tolist())
-        found = cls._fitted(counted, Counter())
-        if wrong is None or not len(wrong):
-            return found
-        alike = float((found.of_scores(wrong) >= LIKELY).mean())
-        if alike > MAX_ALIKE:
-            return replace(found, alike=alike)
-        return cls._fitted(counted, Counter(np.floor(wrong * BINS).astype(np.int64).tolist()))
-
-    @classmethod
-    def _fitted(cls, counted: Counter[int], known: Counter[int]) -> Probabilities:
-        bins = sorted({*counted, *known})
-        found = _tilted(
-            np.array(bins, dtype=np.float64) / BINS,
-            np.array([counted[one] for one in bins], dtype=np.float64),
-            np.array([known[one] for one in bins], dtype=np.float64),
+        counts = sum(map(count_scores, blocks), np.zeros(len(SCORES)))
+        wrong, right, looking, alike = _mixture(
+            usual, counts, count_scores(np.empty(0) if known is None else known)
         )
-        slope, shift, prior = (round(one / ESTIMATE) * ESTIMATE for one in found)
-        return cls(slope=slope, shift=shift, prior=prior)
-
-    @property
-    def share(self) -> float:
-        """The share of all pairs that is right."""
-        return 1 / (1 + math.exp(-self.prior))
+        share = max(0.0, (looking - ALIKE) / (1 - ALIKE))
+        shift = right.height - wrong.height - right.rise * right.place - wrong.fall * wrong.place
+        found = {
+            "slope": right.rise + wrong.fall,
+            "shift": shift + math.log(looking / (1 - looking)),
+            "most": share / looking,
+            "share": share,
+            "alike": alike,
+        }
+        return cls(**{name: round(one / ESTIMATE) * ESTIMATE for name, one in found.items()})
 
     def of_scores(self, scores: FloatArray) -> FloatArray:
         """Return how likely each of P pairs is right, from 0 to 1."""
-        chances = _logistic(self.slope * scores + self.shift + self.prior)
+        chances = self.most * _logistic(self.slope * scores + self.shift)
         rounded: FloatArray = np.rint(chances / PROBABILITY) * PROBABILITY
         return rounded
 
@@ -101,49 +137,37 @@ def _logistic(odds: FloatArray) -> FloatArray:
     return chances
 
 
-def _tilted(
-    scores: FloatArray, counts: FloatArray, wrong: FloatArray
-) -> tuple[float, float, float]:
-    """Return slope, shift and prior by expectation maximisation.
+def _mixture(
+    usual: tuple[Peak, Peak], counts: FloatArray, known: FloatArray
+) -> tuple[Peak, Peak, float, float]:
+    """Return the peaks of wrong and right pairs, and which shares of all and known ones are right.
 
     Args:
-        scores: float64 (B,).
-        counts: how many pairs have each, float64 (B,).
-        wrong: the same of pairs known to be wrong; slope and shift are estimated if there are any.
+        usual: the peaks of other runs.
+        counts: pairs in bins, (B,).
+        known: those known to be wrong, of which few are where right ones are, (B,).
     """
-    slope, shift, share, pairs = 1.0, 0.0, 0.5, float(counts.sum())
+    densities = [np.exp(peak.log_densities()) for peak in usual]
+    before = [
+        density * (pairs / density.sum())
+        for density, pairs in zip(densities, (USUAL_WRONG, USUAL_RIGHT), strict=True)
+    ]
+    wrong, right = usual
+    share, alike = 0.1, ALIKE
     for _ in range(_STEPS):
-        likely = _logistic(slope * scores + shift + math.log(share / (1 - share)))
-        before, share = (slope, shift, share), (float((counts * likely).sum()) + 0.5) / (pairs + 1)
-        if wrong.any():
-            # In the pooled sample, right pairs are fewer than among all pairs.
-            odds = math.log(share * pairs / ((1 - share) * pairs + wrong.sum()))
-            slope, shift = _step(scores, counts + wrong, counts * likely, (slope, shift, odds))
-        now = slope, shift, share
-        if all(abs(one - two) < 1e-7 * share for one, two in zip(now, before, strict=True)):
+        apart = right.log_densities() - wrong.log_densities()
+        looking = counts * _logistic(apart + math.log(share / (1 - share)))
+        known_looking = known * _logistic(apart + math.log(alike / (1 - alike)))
+        last = wrong, right, share
+        share = float(looking.sum() + 0.5) / float(counts.sum() + 1)
+        alike = float(known_looking.sum() + ALIKE * USUAL_KNOWN) / float(known.sum() + USUAL_KNOWN)
+        wrong = fit_peak(before[0] + counts - looking + known - known_looking)
+        right = fit_peak(before[1] + looking + known_looking)
+        if (wrong.place, right.place) == (last[0].place, last[1].place) and abs(
+            share - last[2]
+        ) < 1e-7 * share:
             break
-    return slope, shift, math.log(share / (1 - share))
-
-
-def _step(
-    scores: FloatArray,
-    counts: FloatArray,
-    right: FloatArray,
-    now: tuple[float, float, float],
-) -> tuple[float, float]:
-    """Return slope and shift after a step of Newton's method for logistic regression."""
-    slope, shift, odds = now
-    chances = _logistic(slope * scores + shift + odds)
-    rest, spread = right - counts * chances, counts * chances * (1 - chances)
-    slopes = float((rest * scores).sum()) - HELD_SLOPE * (slope - 1)
-    shifts = float(rest.sum()) - HELD_SHIFT * shift
-    curve = float((spread * scores * scores).sum()) + HELD_SLOPE
-    mixed, flat = float((spread * scores).sum()), float(spread.sum()) + HELD_SHIFT
-    scale = curve * flat - mixed * mixed
-    steps = (slopes * flat - shifts * mixed) / scale, (shifts * curve - slopes * mixed) / scale
-    shorter = min(1.0, *(MAX_STEP / max(abs(step), MAX_STEP) for step in steps))
-    slope, shift = slope + shorter * steps[0], shift + shorter * steps[1]
-    return min(max(slope, SLOPES[0]), SLOPES[1]), shift
+    return wrong, right, share, alike
 
 
 def count_kept(scores: FloatArray, wrong: FloatArray, rule: str, limit: float) -> int:

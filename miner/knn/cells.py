@@ -156,7 +156,7 @@ def join_cells(
         target_cells: those of each target row, (M, p).
         count: how many cells there are.
         k: neighbours of each row; clipped to the size of the other side.
-        precision: of the product; what is soonest done here unless given.
+        precision: of the product; the fastest here unless given.
         progress: called with the similarities that a step stands for; they sum to about N * M.
 
     Returns:

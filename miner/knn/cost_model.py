@@ -83,7 +83,7 @@ class Cost:
 
 
 def exact_cost(problem: Problem, machine: Machine, precision: Precision | None = None) -> Cost:
-    """Estimate the exact two-way search, in the precision that is given or soonest done."""
+    """Estimate the exact two-way search, in the precision that is given, otherwise the fastest."""
     choices = [precision] if precision else list(machine.products)
     seeds = SEEDS * problem.rows if min(problem.sources, problem.targets) >= SEEDED_FROM else 0
     seconds = min(

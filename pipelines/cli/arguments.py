@@ -37,7 +37,7 @@ def mine_parser(prog: str, *, many: bool = False) -> argparse.ArgumentParser:
         "or of every two of many.",
         epilog="SRC and TGT hold one sentence a line, or records with id, document and text; "
         ".gz, .xz, .zst and .bz2 are decompressed. Invalid input exits with status 2 and a "
-        "one-line error. 'adit status', 'report', 'why', 'calibrate' and 'rescore' read the "
+        "one-line error. 'adit status', 'clean', 'report', 'why' and 'calibrate' read the "
         "work folder (--work-dir) of a run.",
     )
     if not many:
@@ -155,7 +155,11 @@ def _add_input_options(parser: argparse.ArgumentParser) -> None:
 def add_languages(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
     """Add the languages of both sides."""
     add = group.add_argument
-    add("--src-lang", metavar="XX", help="language of SRC (ISO 639; default: by a sample of it)")
+    add(
+        "--src-lang",
+        metavar="XX",
+        help="language of SRC (ISO 639; default: detected from a sample)",
+    )
     add("--tgt-lang", metavar="XX", help="language of TGT, likewise")
 
 
@@ -327,7 +331,7 @@ def _add_document_options(parser: argparse.ArgumentParser) -> None:
         choices=SCOPES,
         help="document: search each sentence only in the document paired with its own (default: "
         "document with --document-pairs, --alignment monotone, and for two folders of documents; "
-        "or else corpus)",
+        "otherwise corpus)",
     )
     add(
         "--document-pairs",
@@ -340,7 +344,7 @@ def _add_document_options(parser: argparse.ArgumentParser) -> None:
         "--alignment",
         choices=ALIGNMENTS,
         help="monotone: align paired documents in order, with merged, split and missing sentences "
-        "(default: monotone for two folders of documents, or else free)",
+        "(default: monotone for two folders of documents, otherwise free)",
     )
     add(
         "--margin-scope",
@@ -409,7 +413,7 @@ def embed_parser(prog: str) -> argparse.ArgumentParser:
     add_output(parser, ".npy, or any other suffix for headerless row-major floats", ending=".npy")
     add = parser.add_argument
     add_encoder(parser)
-    add("--lang", metavar="XX", help="language of IN (ISO 639; default: by a sample of it)")
+    add("--lang", metavar="XX", help="language of IN (ISO 639; default: detected from a sample)")
     add("--vocab", type=Path, metavar="FILE", help="a LASER encoder's .cvocab, .spm or .fcodes")
     add(
         "--pretokenized",

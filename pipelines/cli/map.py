@@ -19,8 +19,8 @@ def map_parser(prog: str) -> argparse.ArgumentParser:
         description="Make an encoder from text of two languages, without translations: learn the "
         "vectors of each language's words, and map the source's to the target's.",
         epilog="OUT is for --encoder OUT, with --src-lang and --tgt-lang; OUT/training has the "
-        "state from which the same command goes on. docs/new-language.md says how much text it "
-        "takes.",
+        "state from which the same command goes on. docs/new-language.md says which "
+        "encoder to make of what text.",
     )
     add = parser.add_argument
     add_texts(

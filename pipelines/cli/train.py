@@ -145,7 +145,7 @@ def _add_evaluation_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--best-by",
         choices=MEASURES,
-        help="OUT is the encoder with the least error or perplexity or the highest F1, mean over "
+        help="OUT is the encoder with the lowest error or perplexity or the highest F1, mean over "
         f"the languages (default: {HELD_OUT_ERROR}; of mlm, tlm and clm {PERPLEXITY}, of nli "
         f"{ACCURACY})",
     )

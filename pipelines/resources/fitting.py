@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from encoder import Encoder
-from encoder.bag import BagEncoder
+from encoder.bag.encoder import BagEncoder
 from encoder.joined import parts_of
 from encoder.use.encoder import UseEncoder
 from encoder.words import WordEncoder
@@ -46,7 +46,7 @@ LINE_BYTES = 96
 BATCH_BYTES = 128 << 20
 # The vectors of the words of as many pairs as are judged at a time (miner.judge.features.TEXTS).
 WORDS_BYTES = 128 << 20
-# What a bag keeps of the words it has met (encoder.known_words).
+# What a bag keeps of the words it has met (encoder.bag.known_words).
 KNOWN_BYTES = 144 << 20
 # What allocators keep, and what was measured too small.
 SLACK_BYTES = 160 << 20

@@ -211,7 +211,7 @@ def _keep(mined: Path, kept: Path, share: float, by: str) -> dict[str, Any]:
     best = mined_pairs.slice(0, math.ceil(share * len(mined_pairs)))
     pairs = zip(*(column.to_pylist() for column in best.columns), strict=True)
     taught = [source != target and not _is_held_out(source) for source, target in pairs]
-    best = best.filter(pa.array(taught))
+    best = best.filter(pa.array(taught, pa.bool_()))
     if not len(best):
         raise ValueError("no pairs were mined; give other text, or another encoder")
     with atomic_file(kept) as temporary:

@@ -132,7 +132,8 @@ def _probabilities(
 
     Which pairs are likely right is first estimated by all scores alone.
     """
-    first = Probabilities.estimated(file.records()["score"] for file in files)
+    usual_scores = load_judge().usual
+    first = Probabilities.estimated(usual_scores, (file.records()["score"] for file in files))
     rows = {side: [np.empty(0, np.int64)] for side in SIDES}
     likely = [np.empty(0)]
     for part in merge_in_ranges(files, size=range_pairs(run.options)):
@@ -146,7 +147,7 @@ def _probabilities(
     chosen_rows = {side: np.concatenate(own)[places] for side, own in rows.items()}
     left_out = left_out_scores(run, chosen, chosen_rows, usual)
     scores = (file.records()["score"] for file in files)
-    return Probabilities.estimated(scores, left_out), left_out
+    return Probabilities.estimated(usual_scores, scores, left_out), left_out
 
 
 def _judged(pairs: Pairs, scores: FloatArray) -> JudgedPairs:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from miner.judge.prior import LIKELY, count_kept
+from miner.judge.prior import LIKELY, MAX_ALIKE, count_kept
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from miner.storage.layout import PAIRS
 from pipelines.context import RunContext
@@ -66,9 +66,9 @@ def _keep(judged: Artefact, options: MiningOptions, draft: Draft) -> Mapping[str
     return {**judged.facts, "pairs": kept, "kept": estimate}
 
 
-def _doubt(alike: float | None) -> Mapping[str, str]:
+def _doubt(alike: float) -> Mapping[str, str]:
     """Return what the run's own wrong pairs say against its probabilities, if anything."""
-    if alike is None:
+    if alike <= MAX_ALIKE:
         return {}
     return {
         "doubt": f"{alike:.0%} of the likely pairs' sentences would find another that looks like "

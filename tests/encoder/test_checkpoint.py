@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import save
 
 from encoder import load_encoder
-from encoder.bag import BagEncoder
+from encoder.bag.encoder import BagEncoder
 from encoder.checkpoint import (
     CONFIG,
     TOKENIZER,

@@ -17,7 +17,7 @@ from encoder.trained import EndingTokenizer, save_network
 from encoder.training.architectures import make_model
 from encoder.training.architectures.model import Model
 from encoder.training.options import training_options
-from tests.encoder.test_features import one_word_each
+from tests.encoder.bag.test_features import one_word_each
 from tests.encoder.test_tokenizer import lists_of
 
 ARCHITECTURES = ("bilstm", "transformer", *KINDS)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from encoder.bag import BagEncoder
+from encoder.bag.encoder import BagEncoder
 from encoder.checkpoint import save_encoder
 from encoder.tokenizer import Tokenizer, train_tokenizer
 from miner.knn import exact

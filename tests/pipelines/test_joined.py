@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from encoder import load_encoder
-from encoder.bag import BagEncoder
+from encoder.bag.encoder import BagEncoder
 from encoder.sample import SAMPLE
 from encoder.use.encoder import UseEncoder
 from eval.runs.store import open_run

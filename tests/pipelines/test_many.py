@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
-from encoder.bag import BagEncoder
+from encoder.bag.encoder import BagEncoder
 from eval.runs.store import open_run
 from pipelines.cli.mine import mine_corpus
 from tests.pipelines.conftest import Work

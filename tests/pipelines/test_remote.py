@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from encoder.bag import BagEncoder
+from encoder.bag.encoder import BagEncoder
 from miner.storage import cache
 from pipelines.cli.mine import embed_corpus, mine_corpus
 from tests.pipelines.worlds import World, one_line, write_lines

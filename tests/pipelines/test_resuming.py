@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from numpy.typing import NDArray
 
-from encoder.bag import BagEncoder
+from encoder.bag.encoder import BagEncoder
 from pipelines.cli.mine import mine_corpus
 from tests.pipelines.worlds import one_line, write_lines
 

@@ -75,7 +75,7 @@ def test_a_second_run_makes_nothing_again(
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("there was no need")
 
-    monkeypatch.setattr("encoder.bag.BagEncoder.encode", refuse)
+    monkeypatch.setattr("encoder.bag.encoder.BagEncoder.encode", refuse)
     monkeypatch.setattr("pipelines.stages.searching.search.search_unit_rows", refuse)
     assert mine_corpus(run) == 0
     assert out.read_bytes() == first

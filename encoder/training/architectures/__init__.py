@@ -20,7 +20,7 @@ from encoder.training.options import (
 )
 
 if TYPE_CHECKING:
-    from encoder.features import Features
+    from encoder.bag.features import Features
     from encoder.training.architectures.model import Model
 
 MODELS: dict[type[ArchitectureOptions], Callable[[TrainingOptions, Features], Model]] = {

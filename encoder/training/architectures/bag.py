@@ -1,4 +1,4 @@
-"""The weighted bag in training, see ``encoder.bag``."""
+"""The weighted bag in training, see ``encoder.bag.encoder``."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from encoder.bag import BagEncoder
+from encoder.bag.encoder import BagEncoder
+from encoder.bag.features import SCHEME
 from encoder.checkpoint import save_encoder
-from encoder.features import SCHEME
 from encoder.training.architectures.model import Model, Save
 from encoder.training.options import BagOptions, TrainingOptions
 from encoder.training.whitening import partly_whitened
 
 if TYPE_CHECKING:
     from encoder import Encoder
-    from encoder.features import Features
+    from encoder.bag.features import Features
     from encoder.tokenizer import Tokenizer, Tokens
 
 NGRAMS_AT_FIRST = 0.3  # length of n-grams' vectors beside those of pieces, as a word has many
@@ -35,7 +35,7 @@ def new_bag(options: TrainingOptions, features: Features) -> Bag:
 
 
 class Bag(Model):
-    """The weighted bag, see ``encoder.bag``.
+    """The weighted bag, see ``encoder.bag.encoder``.
 
     The gradient of its table is sparse: a batch touches some of its rows, and a step costs
     O(touched x D) instead of O(rows x D).

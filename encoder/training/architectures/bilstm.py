@@ -10,7 +10,7 @@ from encoder.training.architectures.network import Network, named
 from encoder.training.options import BiLSTMOptions, TrainingOptions
 
 if TYPE_CHECKING:
-    from encoder.features import Features
+    from encoder.bag.features import Features
 
 WIDTH = 320  # of LASER's token embeddings (Artetxe & Schwenk 2019, section 3.1)
 

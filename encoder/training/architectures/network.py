@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from encoder import Encoder
-    from encoder.features import Features
+    from encoder.bag.features import Features
     from encoder.tokenizer import Tokenizer, Tokens
     from encoder.training.options import TrainingOptions
 

@@ -9,7 +9,7 @@ from encoder.training.architectures.network import Network
 from encoder.training.options import RecurrentOptions, TrainingOptions
 
 if TYPE_CHECKING:
-    from encoder.features import Features
+    from encoder.bag.features import Features
 
 
 def new_sentence_network(options: TrainingOptions, features: Features) -> Network:

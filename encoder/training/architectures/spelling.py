@@ -12,7 +12,7 @@ from torch.nn import functional
 from encoder.tokenizer import Tokens
 
 if TYPE_CHECKING:
-    from encoder.features import Features
+    from encoder.bag.features import Features
 
 
 class SpelledEmbedding(nn.Embedding):

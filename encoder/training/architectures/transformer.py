@@ -13,7 +13,7 @@ from encoder.training.architectures.network import Network, named
 from encoder.training.options import TrainingOptions, TransformerOptions
 
 if TYPE_CHECKING:
-    from encoder.features import Features
+    from encoder.bag.features import Features
 
 
 def new_transformer(options: TrainingOptions, features: Features) -> Network:

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from encoder.bag import BagEncoder
-from encoder.names import names
+from encoder.bag.encoder import BagEncoder
+from encoder.bag.names import names
 from encoder.training import parallel
 from encoder.training.options import AdditionOptions
 from encoder.training.tasks.ranking import translation_ranking
@@ -29,7 +29,7 @@ class Addition(Task):
     """Ranks the sources of a batch against the teacher's vectors of all its targets.
 
     The targets' language is one of the teacher's, the sources' one is added to it. Names in the
-    sources have the teacher's vectors beside their own (``encoder.names``).
+    sources have the teacher's vectors beside their own (``encoder.bag.names``).
     """
 
     def __init__(self, setting: Setting, teacher: BagEncoder) -> None:

@@ -26,7 +26,7 @@ from encoder.training.tasks.task import Rows, Setting, Task, held_out_batches
 from encoder.training.tasks.translation import perplexity, shared_mean
 
 if TYPE_CHECKING:
-    from encoder.features import Features
+    from encoder.bag.features import Features
     from encoder.tokenizer import Tokens
     from encoder.training.architectures.model import Model
     from encoder.training.data import TokenPairs

@@ -16,7 +16,7 @@ from encoder.training.architectures import make_model
 
 if TYPE_CHECKING:
     from encoder import Encoder
-    from encoder.features import Features
+    from encoder.bag.features import Features
     from encoder.tokenizer import Tokens
     from encoder.training.architectures.model import Model
     from encoder.training.data import TokenPairs

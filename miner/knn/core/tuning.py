@@ -1,4 +1,4 @@
-"""What this machine computes products in soonest, and how many candidates the vectors ask for.
+"""The fastest precision of products here, and how many candidates the vectors ask for.
 
 Neither changes a result: candidates are rescored and proven complete in any precision.
 """

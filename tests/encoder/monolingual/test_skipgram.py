@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from encoder.features import Features
+from encoder.bag.features import Features
 from encoder.monolingual.compiled import DRAWN, train_sentences
 from encoder.monolingual.options import WordOptions
 from encoder.monolingual.sides import of_text

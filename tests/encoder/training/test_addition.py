@@ -11,10 +11,10 @@ import torch
 from torch.nn import functional
 
 from encoder import MORE, load_encoder
-from encoder.bag import BagEncoder
+from encoder.bag.encoder import BagEncoder
+from encoder.bag.features import Features
 from encoder.checkpoint import CONFIG, TOKENIZER, WEIGHTS, read_config
 from encoder.coverage import Coverage, read_coverage
-from encoder.features import Features
 from encoder.tokenizer import Tokenizer
 from encoder.training.architectures.bag import Bag
 from encoder.training.data import tokenize_pairs

@@ -27,7 +27,7 @@ from encoder.training.tasks import Setting, Task
 from encoder.training.tasks.beside import Inference, QuickThought, ResponsePrediction, in_batch
 from encoder.training.tasks.writing import Autoencoding, SkipThought
 from pipelines.cli.train import train_encoder
-from tests.encoder.test_features import one_word_each
+from tests.encoder.bag.test_features import one_word_each
 from tests.encoder.test_tokenizer import tokens_of
 from tests.encoder.training.language import made_up_pairs, write_pairs
 

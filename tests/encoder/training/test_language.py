@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from encoder.features import Features
+from encoder.bag.features import Features
 from encoder.tokenizer import Tokens
 from encoder.training.architectures import make_model
 from encoder.training.data import TokenPairs

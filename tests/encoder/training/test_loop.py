@@ -15,7 +15,7 @@ from encoder.training.data import TokenPairs, drop_tokens, sample_batches
 from encoder.training.loop import Training, train
 from encoder.training.options import TrainingOptions, training_options
 from encoder.training.tasks.ranking import Ranking
-from tests.encoder.test_features import one_word_each
+from tests.encoder.bag.test_features import one_word_each
 from tests.encoder.test_tokenizer import lists_of, tokens_of
 from tests.encoder.training.test_objectives import plain
 

@@ -11,9 +11,9 @@ from safetensors.torch import load_file
 from torch.nn import functional
 
 from encoder import load_encoder
-from encoder.bag import BagEncoder
+from encoder.bag.encoder import BagEncoder
+from encoder.bag.features import Features
 from encoder.checkpoint import WEIGHTS
-from encoder.features import Features
 from encoder.laser.transformer import Layer, within
 from encoder.tokenizer import Tokenizer
 from encoder.training.architectures import make_model

@@ -29,7 +29,7 @@ from encoder.training.tasks.paths import Paths
 from encoder.training.tasks.ranking import Ranking
 from encoder.training.tasks.translation import Translation
 from pipelines.cli.train import train_encoder as command
-from tests.encoder.test_features import one_word_each
+from tests.encoder.bag.test_features import one_word_each
 from tests.encoder.training.language import made_up_pairs, write_pairs
 from tests.encoder.training.test_tasks import token_pairs
 

@@ -21,7 +21,7 @@ from encoder.training.reading import ParallelText
 from encoder.training.tasks import Setting, make_task
 from encoder.training.tasks.paths import Paths, encoded, find_paths
 from pipelines.cli.train import train_encoder
-from tests.encoder.test_features import one_word_each
+from tests.encoder.bag.test_features import one_word_each
 from tests.encoder.test_tokenizer import tokens_of
 from tests.encoder.training.language import made_up_triples, write_pairs
 from tests.encoder.training.stopping import stopped_after

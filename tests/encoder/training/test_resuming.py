@@ -25,7 +25,7 @@ from encoder.training.reading import ParallelText, find_parallel_text
 from encoder.training.recipe import train_encoder
 from encoder.training.state import State, load_state, save_state
 from encoder.training.tasks.ranking import Ranking
-from tests.encoder.test_features import one_word_each
+from tests.encoder.bag.test_features import one_word_each
 from tests.encoder.training.language import Alike, made_up_pairs, write_pairs
 
 STEPS, EVERY = 80, 20

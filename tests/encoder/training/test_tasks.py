@@ -23,7 +23,7 @@ from encoder.training.tasks.distillation import distillation
 from encoder.training.tasks.ranking import Ranking, translation_ranking
 from encoder.training.tasks.translation import Translation, sequence_translation
 from pipelines.cli.train import train_encoder
-from tests.encoder.test_features import one_word_each
+from tests.encoder.bag.test_features import one_word_each
 from tests.encoder.test_tokenizer import lists_of, tokens_of
 from tests.encoder.training.language import made_up_pairs, made_up_triples, write_pairs
 from tests.encoder.training.test_objectives import unit_rows

@@ -15,6 +15,7 @@ from eval.judge.training import Examples, comparable_world, examples, judge_of, 
 from eval.judge.worlds import RIGHT, UNKNOWN, WRONG, Known, make_world
 from miner.judge.features import FEATURES
 from miner.judge.model import LEAF, load_judge
+from miner.judge.prior import count_scores, fit_peak
 from tests.encoder.training.language import write_pairs
 
 SAMPLE = Path(training.__file__).parents[1] / "assets" / "sample"
@@ -101,9 +102,9 @@ def made_up(name: str, seed: int, *, comparable: bool = False) -> Examples:
 def test_trees_score_as_scikit_learn_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = []
 
-    def keep(trees: object, *, offset: float) -> object:
+    def keep(trees: object, *, offset: float, peaks: object) -> object:
         kept.append((trees, offset))
-        return judge_of(trees, offset=offset)
+        return judge_of(trees, offset=offset, peaks=peaks)
 
     monkeypatch.setattr(training, "judge_of", keep)
     parts = [made_up("sample de-en", 1, comparable=True), made_up("de-en 0", 2)]
@@ -116,6 +117,11 @@ def test_trees_score_as_scikit_learn_has_them(monkeypatch: pytest.MonkeyPatch) -
     fresh = made_up("fresh", 4)
     scores = judge.scores(fresh.features)
     assert (scores[fresh.right] > 0).mean() > 0.7 > 0.3 > (scores[~fresh.right] > 0).mean()
+    # The peaks are of scores by trees that have not learned from them, so as in what is fresh.
+    for peak, kind in zip(judge.usual, (False, True), strict=True):
+        found = fit_peak(count_scores(scores[fresh.right == kind]))
+        assert peak.place == pytest.approx(found.place, abs=1.5)
+    assert judge.usual[0].place < judge.usual[1].place
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ from eval.data.noise import SITE_LINES, noises
 from miner.filters import FILTERS, Suspects, usual_ratio, usual_script
 from miner.judge.features import Usual, features, read_texts
 from miner.judge.model import load_judge
+from miner.judge.prior import LIKELY, Probabilities
 
 GERMAN = ["Anna kaufte 12 Boote in Kiel.", "Der Hund schläft im Garten.", "Es regnet seit Tagen."]
 ENGLISH = [
@@ -48,7 +49,13 @@ def test_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert list(told) == ["de", "ru", "mean"]
     shares = told["de"]
     usual = Usual.of(read_texts([load_encoder()] * 2, GERMAN, ENGLISH))
-    assert list(shares) == [*(name for name in FILTERS if name != "hub"), "any", "judge"]
+    assert list(shares) == [
+        *(name for name in FILTERS if name != "hub"),
+        "any",
+        "judge",
+        "judge: lost",
+    ]
+    scores = {}
     for kind, (source, target) in {
         "clean": (GERMAN, ENGLISH),
         **noises(GERMAN, ENGLISH, {"es": SPANISH, "ru": RUSSIAN}),
@@ -65,7 +72,10 @@ def test_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
             assert shares[name][kind] == pytest.approx(mask.mean())
         either = [any(mask[row] for mask in masks) for row in range(len(source))]
         seen = features(read_texts([load_encoder()] * 2, source, target), None, usual)
-        assert shares["judge"][kind] == (load_judge().scores(seen) < 0).mean()
+        scores[kind] = load_judge().scores(seen)
+        found = Probabilities.estimated(load_judge().usual, [scores[kind], scores["clean"]])
+        assert shares["judge"][kind] == (found.of_scores(scores[kind]) < LIKELY).mean()
+        assert shares["judge: lost"][kind] == (found.of_scores(scores["clean"]) < LIKELY).mean()
         assert shares["any"][kind] == pytest.approx(sum(either) / len(either))
     assert shares["copied"]["untranslated"] == shares["urls"]["link"] == 1
     assert shares["script"]["in ru"] == shares["numbers"]["number"] == 1

@@ -161,6 +161,36 @@ def test_features_of_neighbours():
     np.testing.assert_allclose(found[1], [0.5 / 0.3, -0.2, 1.0], rtol=1e-6)
 
 
+def test_the_features_of_a_pair_are_of_both_sides():
+    """Made of what is seen of its texts, pair by pair and name by name."""
+    random = np.random.default_rng(2)
+    texts = Texts(
+        words=random.random((5, 2, len(module._OF_SIDE)), dtype=np.float32),
+        weights=random.uniform(1, 9, (5, 2)),
+        marks=random.integers(0, 6, (5, 2, len(module._MARKS))).astype(np.float32),
+        numbers=random.integers(0, 4, (5, 2)).astype(float),
+    )
+    usual = Usual(weights=1.3, letters=0.8, spacing=0.5)
+    for pair, row in enumerate(features(texts, None, usual)):
+        expected = {}
+        for which, pick in (("lesser", min), ("greater", max)):
+            for place, name in enumerate(module._OF_SIDE):
+                expected[f"{name}, {which} side"] = pick(texts.words[pair, :, place])
+        letters = texts.marks[pair, :, 0] + 1
+        for name, (source, target), often in (
+            ("weights", texts.weights[pair], 1.3),
+            ("letters", letters, 0.8),
+        ):
+            ratio = source / target / often
+            expected[f"ratio of {name}"] = ratio if ratio > 1 else 1 / ratio
+        for place, name in enumerate(module._MARKS[1:], start=1):
+            source, target = texts.marks[pair, :, place]
+            expected[f"difference in {name}"] = abs(source - target)
+        expected["shared numbers"], expected["unmatched numbers"] = texts.numbers[pair]
+        found = {name: value for name, value in named(row).items() if name not in NEIGHBOURHOOD}
+        assert found == pytest.approx(expected, rel=1e-6)
+
+
 def test_sides_change_places():
     there = read_texts([Maker(), Maker()], SOURCE, TARGET)
     back = read_texts([Maker(), Maker()], TARGET, SOURCE)

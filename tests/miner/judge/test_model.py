@@ -17,6 +17,7 @@ TREE = Judge(
     right=np.array([4, 3, -1, -1, -1, -1], dtype=np.int32),
     value=np.array([1, 2, 5, 7, 11, 13], dtype=np.int32) * LEAF,
     roots=np.array([0, 5], dtype=np.int32),
+    peaks=np.array([[-1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]),
 )
 
 

@@ -1,90 +1,212 @@
 """Probabilities: what is estimated of scores drawn from known distributions."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from miner.judge.prior import BINS, LIKELY, PROBABILITY, SLOPES, Probabilities, count_kept
+from miner.judge.prior import (
+    ALIKE,
+    BINS,
+    ESTIMATE,
+    LEAST_MEAN,
+    LIKELY,
+    PROBABILITY,
+    SCORES,
+    USUAL_KNOWN,
+    USUAL_RIGHT,
+    USUAL_WRONG,
+    Peak,
+    Probabilities,
+    count_kept,
+    count_scores,
+    fit_peak,
+)
+
+WRONG, RIGHT = USUAL = Peak(-6.5, 2.0, 0.6), Peak(6.5, 0.5, 1.5)
 
 
-def drawn(right: int, wrong: int, *, apart: float = 6.0, seed: int = 0) -> np.ndarray:
-    """Log likelihood ratios of two bells of spread 1 that are so far apart."""
+def drawn(peak: Peak, count: int, seed: int = 0) -> np.ndarray:
+    """Draw scores: of both sides of a peak, the steeper one has fewer."""
     random = np.random.default_rng(seed)
-    places = np.concatenate([random.normal(apart, 1, right), random.normal(0, 1, wrong)])
-    return apart * (places - apart / 2)
+    before = random.random(count) < peak.fall / (peak.rise + peak.fall)
+    away = random.exponential(1 / np.where(before, peak.rise, peak.fall))
+    return peak.place + np.where(before, -away, away)
 
 
-@pytest.mark.parametrize(("right", "wrong"), [(50, 4950), (500, 4500), (2500, 2500), (4900, 100)])
-def test_the_share_of_right_pairs_is_found(right: int, wrong: int) -> None:
-    found = Probabilities.estimated([drawn(right, wrong)])
-    assert found.share == pytest.approx(right / (right + wrong), rel=0.05)
-    assert (found.slope, found.shift) == (1.0, 0.0)
+def run_of(right: int, wrong: int, peaks: tuple[Peak, Peak] = USUAL, seed: int = 0) -> np.ndarray:
+    return np.concatenate([drawn(peaks[1], right, seed), drawn(peaks[0], wrong, seed + 1)])
+
+
+def log_likelihood(peak: Peak, counts: np.ndarray) -> float:
+    """Of pairs whose mean distance on either side of the place is ``LEAST_MEAN`` at least."""
+    away = SCORES - peak.place
+    below, above = (
+        max((counts * np.maximum(sign * away, 0)).sum() / counts.sum(), LEAST_MEAN)
+        for sign in (-1, 1)
+    )
+    mean = -math.log(1 / peak.rise + 1 / peak.fall) - peak.rise * below - peak.fall * above
+    return float(counts.sum() * mean)
+
+
+def test_a_peak_is_a_density() -> None:
+    fine = np.exp(Peak(SCORES[200], 1.7, 0.6).log_densities()).sum() / BINS
+    assert fine == pytest.approx(1, abs=0.01)
+
+
+@given(st.lists(st.integers(-90, 90), min_size=2, max_size=40), st.randoms(use_true_random=False))
+def test_no_peak_is_likelier_than_the_one_that_is_fit(places: list[int], random: object) -> None:
+    counts = count_scores(np.array(places) / BINS)
+    found = fit_peak(counts)
+    best = log_likelihood(found, counts)
+    for _ in range(50):
+        place = float(SCORES[random.randrange(len(SCORES))])  # type: ignore[attr-defined]
+        rise, fall = (4.0 ** random.uniform(-2, 2) for _ in range(2))  # type: ignore[attr-defined]
+        assert log_likelihood(Peak(place, rise, fall), counts) <= best + 1e-9 * len(places)
+
+
+def test_a_peak_is_found_again() -> None:
+    found = fit_peak(count_scores(drawn(WRONG, 100_000)))
+    np.testing.assert_allclose(found, WRONG, rtol=0.04)
+
+
+@pytest.mark.parametrize(("right", "wrong"), [(100, 4900), (500, 4500), (2500, 2500), (4900, 100)])
+@pytest.mark.parametrize(
+    "peaks", [USUAL, (Peak(-7.5, 1.5, 0.7), Peak(5.5, 0.6, 1.0))], ids=["usual", "others"]
+)
+def test_what_is_right_is_found(right: int, wrong: int, peaks: tuple[Peak, Peak]) -> None:
+    """Also where a run's words match worse than usual, and its sentences are less alike."""
+    scores = run_of(right, wrong, peaks)
+    found = Probabilities.estimated(USUAL, [scores])
+    assert found.share == pytest.approx(right / (right + wrong), rel=0.15, abs=0.004)
+    odds = peaks[1].log_densities() - peaks[0].log_densities() + math.log(right / wrong)
+    between = np.interp(scores, SCORES, 1 / (1 + np.exp(-odds)))
+    assert np.abs(found.of_scores(scores) - between).mean() < 0.02
 
 
 def test_all_right_and_all_wrong() -> None:
-    parallel, unrelated = drawn(3000, 0), drawn(0, 3000)
-    assert Probabilities.estimated([parallel]).of_scores(parallel).mean() > 0.999
-    assert (Probabilities.estimated([unrelated]).of_scores(unrelated) < LIKELY).all()
-    nothing = Probabilities.estimated([])
+    parallel, unrelated = run_of(3000, 0), run_of(0, 3000)
+    known = drawn(WRONG, 300, seed=9)
+    likely = Probabilities.estimated(USUAL, [parallel], known).of_scores(parallel)
+    assert (likely >= LIKELY).mean() > 0.97
+    assert (Probabilities.estimated(USUAL, [unrelated]).of_scores(unrelated) < LIKELY).all()
+    nothing = Probabilities.estimated(USUAL, [])
     assert nothing.of_scores(np.empty(0)).tolist() == []
 
 
-@pytest.mark.parametrize(("slope", "shift"), [(0.8, 0.0), (1.8, 0.0), (1.0, 3.0), (0.75, -2.0)])
-def test_wrong_pairs_mend_a_judge_that_is_off(slope: float, shift: float) -> None:
-    """A judge whose log odds are off by a factor and a sum, and what is known of wrong pairs."""
-    scores, wrong = (drawn(*sizes, seed=seed) for sizes, seed in (((300, 5000), 1), ((0, 1000), 2)))
-    found = Probabilities.estimated([(scores - shift) / slope], (wrong - shift) / slope)
-    right = found.of_scores((scores - shift) / slope)
-    expected = 1 / (1 + np.exp(-(scores + np.log(300 / 5000))))
-    assert right.sum() == pytest.approx(300, rel=0.05)
-    assert np.abs(right - expected).mean() < 0.002
+def test_few_pairs_are_judged_by_what_is_usual() -> None:
+    scores = np.array([7.0, 6.0, -6.0])
+    likely = Probabilities.estimated(USUAL, [scores]).of_scores(scores)
+    assert (likely > 0.9).tolist() == [True, True, False]
 
 
-def test_few_wrong_pairs_change_little() -> None:
-    scores = drawn(300, 5000)
-    plain, some = (Probabilities.estimated([scores], wrong) for wrong in (None, scores[-2:]))
-    assert abs(some.slope - 1) < 0.3
-    assert some.share == pytest.approx(plain.share, rel=0.05)
-
-
-def test_one_pair_that_is_right_after_all_does_not_decide() -> None:
-    scores, wrong = drawn(300, 5000), drawn(0, 300, seed=5)
+def test_pairs_known_to_be_wrong_count() -> None:
+    """Where nearly all pairs are right, they say how wrong ones score."""
+    peaks = Peak(-2.0, 2.0, 0.6), RIGHT
+    scores = run_of(4000, 100, peaks)
     plain, told = (
-        Probabilities.estimated([scores], each) for each in (wrong, np.append(wrong, 12.0))
+        Probabilities.estimated(USUAL, [scores], known).of_scores(scores)
+        for known in (None, drawn(peaks[0], 1000, seed=5))
     )
-    assert told.slope == pytest.approx(SLOPES[0], abs=1e-3)
-    assert told.share == pytest.approx(plain.share, rel=0.1)
+    right = np.arange(len(scores)) < 4000
+    errors = [((one - right) ** 2).mean() for one in (told, plain)]
+    assert errors[0] < errors[1]
 
 
-def test_wrong_pairs_that_look_right_are_not_used() -> None:
+def test_some_that_are_right_after_all_do_not_decide() -> None:
+    scores, wrong = run_of(300, 5000), drawn(WRONG, 300, seed=5)
+    plain, told = (
+        Probabilities.estimated(USUAL, [scores], each)
+        for each in (wrong, np.append(wrong, [8.0, 7.5, 7.0]))
+    )
+    assert told.share == pytest.approx(plain.share, rel=0.02)
+    np.testing.assert_allclose(told.of_scores(scores), plain.of_scores(scores), atol=0.02)
+
+
+def test_known_pairs_that_look_right_are_counted() -> None:
     """Near-copies of translations are found without these."""
-    scores = drawn(300, 5000)
-    alike = Probabilities.estimated([scores], scores[:100])
-    assert alike.alike == pytest.approx(1.0, abs=0.02)
-    plain = Probabilities.estimated([scores])
-    assert (alike.slope, alike.shift, alike.prior) == (plain.slope, plain.shift, plain.prior)
-    assert plain.alike is None
+    scores = run_of(300, 5000)
+    found = Probabilities.estimated(USUAL, [scores], drawn(RIGHT, 1000, seed=7))
+    assert found.alike == pytest.approx(0.5, abs=0.05)
+    assert found.share == pytest.approx(300 / 5300, rel=0.1)
+
+
+def test_where_hardly_any_pair_is_right_none_is_sure() -> None:
+    """A few sentences without a translation find one that looks like it."""
+    scores = run_of(30, 30_000)
+    found = Probabilities.estimated(USUAL, [scores])
+    assert found.most == pytest.approx(1 - ALIKE / (30 / 30_000), abs=0.15)
+    assert found.of_scores(scores).max() <= found.most
 
 
 def test_blocks_and_order_do_not_show() -> None:
-    scores, wrong = drawn(300, 3000), drawn(0, 50, seed=5)
+    scores, wrong = run_of(300, 3000), drawn(WRONG, 50, seed=5)
     mixed = np.random.default_rng(3).permutation(scores)
-    whole = Probabilities.estimated([scores], wrong)
-    assert Probabilities.estimated(np.array_split(mixed, 7), wrong[::-1]) == whole
+    whole = Probabilities.estimated(USUAL, [scores], wrong)
+    assert Probabilities.estimated(USUAL, np.array_split(mixed, 7), wrong[::-1]) == whole
 
 
-def test_the_estimate_is_a_fixed_point() -> None:
-    """Of the slow, plain iteration over pairs; bins are as wide as 1 / BINS."""
-    scores = np.floor(drawn(400, 3600) * BINS) / BINS
-    share = 0.5
-    for _ in range(500):
-        chances = 1 / (1 + np.exp(-(scores + np.log(share / (1 - share)))))
-        share = (chances.sum() + 0.5) / (len(scores) + 1)
-    found = Probabilities.estimated([scores])
-    assert found.share == pytest.approx(share, rel=2e-3)
-    np.testing.assert_allclose(found.of_scores(scores), chances, atol=2e-3)
-    assert not (found.of_scores(scores) / PROBABILITY % 1).any()
+def test_the_estimate_is_the_slow_one() -> None:
+    """The plain iteration over pairs, with peaks by their log likelihoods at all places."""
+    pairs = [(score, 1.0, False) for score in run_of(60, 400, (WRONG, RIGHT._replace(place=5.0)))]
+    pairs += [(score, 1.0, True) for score in drawn(WRONG, 50, seed=5)]
+    pairs = [((math.floor(score * BINS) + 0.5) / BINS, *rest) for score, *rest in pairs]
+    before = []
+    for peak, weight in zip(USUAL, (USUAL_WRONG, USUAL_RIGHT), strict=True):
+        dense = [slow_density(peak, score) for score in SCORES]
+        before.append(
+            [(score, weight * d / sum(dense)) for score, d in zip(SCORES, dense, strict=True)]
+        )
+    wrong, right, share, alike = *USUAL, 0.1, ALIKE
+    for _ in range(60):
+        groups: tuple[list, list] = list(before[0]), list(before[1])
+        sums = [0.0, 0.0]
+        for score, _, known in pairs:
+            odds = alike / (1 - alike) if known else share / (1 - share)
+            odds *= slow_density(right, score) / slow_density(wrong, score)
+            groups[1].append((score, odds / (1 + odds)))
+            groups[0].append((score, 1 / (1 + odds)))
+            sums[known] += odds / (1 + odds)
+        share = (sums[0] + 0.5) / (460 + 1)
+        alike = (sums[1] + ALIKE * USUAL_KNOWN) / (50 + USUAL_KNOWN)
+        wrong, right = (slow_peak(group) for group in groups)
+    found = Probabilities.estimated(
+        USUAL,
+        [np.array([one[0] for one in pairs[:460]])],
+        np.array([one[0] for one in pairs[460:]]),
+    )
+    assert found.share == pytest.approx((share - ALIKE) / (1 - ALIKE), abs=2 * ESTIMATE)
+    for score in (-4.0, -1.0, 0.0, 1.0, 4.0):
+        odds = share / (1 - share) * slow_density(right, score) / slow_density(wrong, score)
+        expected = odds / (1 + odds) * (share - ALIKE) / (1 - ALIKE) / share
+        (chance,) = found.of_scores(np.array([score]))
+        assert chance == pytest.approx(expected, abs=0.005)
+        assert chance / PROBABILITY % 1 == 0
+
+
+def slow_density(peak: Peak, score: float) -> float:
+    away = score - peak.place
+    side = math.exp(-peak.fall * away) if away > 0 else math.exp(peak.rise * away)
+    return side / (1 / peak.rise + 1 / peak.fall)
+
+
+def slow_peak(group: list[tuple[float, float]]) -> Peak:
+    scores, weights = np.array(group).T
+    best, found = -math.inf, None
+    for place in np.unique(scores):
+        below, above = (
+            max((weights * np.maximum(side, 0)).sum() / weights.sum(), LEAST_MEAN)
+            for side in (place - scores, scores - place)
+        )
+        both = math.sqrt(below * above)
+        peak = Peak(float(place), 1 / (below + both), 1 / (above + both))
+        value = -math.log(1 / peak.rise + 1 / peak.fall) - peak.rise * below - peak.fall * above
+        if value > best:
+            best, found = value, peak
+    assert found is not None
+    return found
 
 
 def kept_slowly(scores: np.ndarray, wrong: np.ndarray, rule: str, limit: float) -> int:

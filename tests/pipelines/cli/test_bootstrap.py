@@ -5,7 +5,9 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from encoder import load_encoder
 from pipelines.cli.bootstrap import bootstrap_command
@@ -13,7 +15,7 @@ from pipelines.cli.train import train_encoder
 from pipelines.making_options import BootstrapOptions, RoundOptions
 from pipelines.progress import Monitor
 from pipelines.run import bootstrap as rounds
-from pipelines.run.bootstrap import _recipe
+from pipelines.run.bootstrap import _keep, _recipe
 from tests.encoder.training.language import made_up_pairs, write_pairs
 
 PAIRS = made_up_pairs(2500, seed=1)
@@ -170,6 +172,13 @@ def test_too_few_pairs_to_train_on_are_refused(
     (tmp_path / "first").symlink_to(place / "first")
     assert call(tmp_path, tmp_path / "out") == 2
     assert "pairs are too few to hold out 50" in capsys.readouterr().err
+
+
+def test_a_round_that_mines_no_pair_says_so(tmp_path: Path) -> None:
+    none = pa.table({name: pa.array([], pa.string()) for name in ("source_text", "target_text")})
+    parquet.write_table(none, tmp_path / "mined.parquet")
+    with pytest.raises(ValueError, match="no pairs were mined; give other text"):
+        _keep(tmp_path / "mined.parquet", tmp_path / "kept.parquet", 1.0, "fdr 0.1")
 
 
 def test_a_round_of_few_pairs_has_few_subwords(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def test_the_scores_are_their_definition(corpora: Corpora, tmp_path: Path) -> No
         pair["margin"], pair["score"] = pair["score"], float(load_judge().scores(seen)[0])
     left_out = np.load(work / "judged" / "left_out.npy")
     scores = np.array([pair["score"] for pair in pairs])
-    likely = Probabilities.estimated([scores], left_out).of_scores(scores)
+    likely = Probabilities.estimated(load_judge().usual, [scores], left_out).of_scores(scores)
     for pair, chance in zip(pairs, likely.tolist(), strict=True):
         pair["probability"] = chance
     pairs.sort(key=lambda pair: (-pair["score"], pair["source_row"], pair["target_row"]))
@@ -96,7 +96,8 @@ def test_what_is_left_of_likely_pairs(tmp_path: Path) -> None:
     np.testing.assert_array_equal(*scores)
     assert len(scores[0]) > 100
     run = open_run(tmp_path / "2")
-    likely = Probabilities.estimated([run.pairs.score]).of_scores(run.pairs.score)
+    found = Probabilities.estimated(load_judge().usual, [run.pairs.score])
+    likely = found.of_scores(run.pairs.score)
     expected = [
         score
         for sides in ((run.source, run.target), (run.target, run.source))

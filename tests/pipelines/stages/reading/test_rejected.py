@@ -17,7 +17,7 @@ from apache_beam import Pipeline
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 from numpy.typing import NDArray
 
-from encoder.bag import BagEncoder
+from encoder.bag.encoder import BagEncoder
 from pipelines.cli.mine import mine_corpus
 from pipelines.job import job_of
 from pipelines.options import CorpusOptions, MiningOptions

@@ -1,4 +1,4 @@
-"""Whether a word is cut into the same pieces wherever it stands.
+"""Tell whether a word is cut into the same pieces wherever it stands.
 
 No piece goes across a space, so each word of a sentence is cut on its own, but for rounding: the
 tokeniser adds scores up from the sentence's beginning, in float32, and of two ways to cut a word
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from encoder.compiled_words import compare_cuts, enter_pieces
+from encoder.bag.compiled_words import compare_cuts, enter_pieces
 from encoder.tokenizer import Tokens
 
 # A sum is rounded by 2^-24 of itself at most, each of two at each character; and twice that much.

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from encoder.compiled_words import number_texts
-from encoder.cuts import ROUNDING, Cuts
-from encoder.features import Features
+from encoder.bag.compiled_words import number_texts
+from encoder.bag.cuts import ROUNDING, Cuts
+from encoder.bag.features import Features
 from encoder.rows import PackedTable, sum_rows
 from encoder.tokenizer import Tokenizer, Tokens
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from encoder.bag import KNOWN_FROM, BagEncoder
-from encoder.names import names
+from encoder.bag.encoder import KNOWN_FROM, BagEncoder
+from encoder.bag.names import names
 from encoder.tokenizer import Tokenizer
 from encoder.words import Words, joined
 

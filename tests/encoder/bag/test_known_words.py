@@ -6,15 +6,15 @@ import threading
 import numpy as np
 import pytest
 
-import encoder.bag
+import encoder.bag.compiled_words
+import encoder.bag.encoder
+import encoder.bag.known_words
 import encoder.compiled
-import encoder.compiled_words
-import encoder.known_words
 from encoder import load_encoder
-from encoder.bag import BagEncoder
-from encoder.cuts import ROUNDING, Cuts
-from encoder.features import Features
-from encoder.known_words import KnownWords
+from encoder.bag.cuts import ROUNDING, Cuts
+from encoder.bag.encoder import BagEncoder
+from encoder.bag.features import Features
+from encoder.bag.known_words import KnownWords
 from encoder.rows import sum_rows
 from encoder.tokenizer import Tokenizer
 
@@ -78,7 +78,7 @@ def odd_sentences(count: int) -> list[str]:
 def test_sums_have_the_bits_of_whole_sentences(
     bundled: BagEncoder, room: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(encoder.known_words, "ROOM", room)
+    monkeypatch.setattr(encoder.bag.known_words, "ROOM", room)
     known = KnownWords(bundled._tokenizer, bundled._features, bundled._table)
     sentences = odd_sentences(600)
     for start in (0, 100, 0, 300):
@@ -89,9 +89,9 @@ def test_sums_have_the_bits_of_whole_sentences(
 def test_texts_of_one_hash_are_told_apart(
     bundled: BagEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(encoder.compiled_words, "_PRIME", np.uint64(0))
-    number_texts = encoder.compiled_words.number_texts.py_func
-    monkeypatch.setattr(encoder.known_words, "number_texts", number_texts)
+    monkeypatch.setattr(encoder.bag.compiled_words, "_PRIME", np.uint64(0))
+    number_texts = encoder.bag.compiled_words.number_texts.py_func
+    monkeypatch.setattr(encoder.bag.known_words, "number_texts", number_texts)
     known = KnownWords(bundled._tokenizer, bundled._features, bundled._table)
     found, expected = known_and_cut(bundled, known, ["ein Haus am See", "am Haus ein See"])
     assert found.tobytes() == expected.tobytes()
@@ -156,7 +156,7 @@ def test_compiled_rows_are_those_of_numpy(bundled: BagEncoder, scheme: int) -> N
 def test_threads_may_share_an_encoder(bundled: BagEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
     sentences = odd_sentences(400)
     whole = bundled.encode(sentences)
-    monkeypatch.setattr(encoder.bag, "KNOWN_FROM", 1)
+    monkeypatch.setattr(encoder.bag.encoder, "KNOWN_FROM", 1)
     found: dict[int, np.ndarray] = {}
 
     def encode(start: int) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from encoder.romanization import LETTERS, SOUNDS, romanized, romanized_from_three, sounded
+from encoder.bag.romanization import LETTERS, SOUNDS, romanized, romanized_from_three, sounded
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import encoder.bag
-from encoder.bag import BagEncoder
-from encoder.features import Features
+import encoder.bag.encoder
+from encoder.bag.encoder import BagEncoder
+from encoder.bag.features import Features
 from encoder.tokenizer import Tokenizer
 from tests.encoder.test_tokenizer import lists_of
 
@@ -72,7 +72,7 @@ def test_chunks_do_not_show(
 ) -> None:
     assert len(sentences) == 89
     whole = bag.encode(sentences)
-    monkeypatch.setattr(encoder.bag, "CHUNK_SENTENCES", chunk)
+    monkeypatch.setattr(encoder.bag.encoder, "CHUNK_SENTENCES", chunk)
     assert bag.encode(sentences).tobytes() == whole.tobytes()
 
 

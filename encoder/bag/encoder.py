@@ -1,7 +1,7 @@
 """The weighted bag: a sentence vector is the unit-length sum of its words' vectors.
 
-A word's vector is the sum of its features' (``encoder.features``): subwords and, if there are any,
-n-grams. No weights are stored beside the vectors: the length of a vector is its weight, and
+A word's vector is the sum of its features' (``encoder.bag.features``): subwords and, if there are
+any, n-grams. No weights are stored beside the vectors: the length of a vector is its weight, and
 training on sums lets it shrink for what says little.
 """
 
@@ -18,16 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoder import Precision
+from encoder.bag.features import SCHEME, Features
+from encoder.bag.names import names
 from encoder.base import BaseEncoder, listed
 from encoder.coverage import individual
-from encoder.features import SCHEME, Features
-from encoder.names import names
 from encoder.rows import PackedTable, normalize_rows, sum_rows
 from encoder.tokenizer import Tokenizer, Tokens
 from encoder.words import Words, joined
 
 if TYPE_CHECKING:
-    from encoder.known_words import KnownWords  # loads Numba
+    from encoder.bag.known_words import KnownWords  # loads Numba
 
 KNOWN_FROM = 4096  # sentences: for fewer, to remember their words takes longer than it saves
 CHUNK_SENTENCES = 16_384  # bounds the memory of one call: ids, pieces and vectors of this many
@@ -79,9 +79,10 @@ class BagEncoder(BaseEncoder):
         return both
 
     def with_names(self, other: BagEncoder) -> BagEncoder:
-        """Return this encoder with the names (``encoder.names``) that another one in its space has.
+        """Return this encoder with the names that another one in its space has.
 
-        They are further words of a sentence, beside its own, which are names, too.
+        Names (``encoder.bag.names``) are further words of a sentence, beside its own, which are
+        names, too.
         """
         both = copy(self)
         both.namer = other
@@ -140,7 +141,7 @@ class BagEncoder(BaseEncoder):
         many = self._known is not None or len(sentences) >= KNOWN_FROM
         if len(sentences) and many and "encoder.compiled" in sys.modules:
             if self._known is None:
-                from encoder.known_words import KnownWords
+                from encoder.bag.known_words import KnownWords
 
                 self._known = KnownWords(self._tokenizer, self._features, self._table)
             return self._known.split(sentences)

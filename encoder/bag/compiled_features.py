@@ -1,4 +1,4 @@
-"""The rows of words, compiled by Numba; ``encoder.features`` has the same in NumPy."""
+"""The rows of words, compiled by Numba; ``encoder.bag.features`` has the same in NumPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a bag sums: the pieces of each word, and hashed n-grams of how the word is spelt.
+"""The summands of a bag: the pieces of each word, and hashed n-grams of how the word is spelt.
 
 Names, numbers and words of common origin are spelt much alike in many languages, but the pieces of
 a subword vocabulary cut them apart in different places. N-grams with marks at the ends of a word
@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from encoder.romanization import LETTERS, SOUNDS, romanized, romanized_from_three, sounded
+from encoder.bag.romanization import LETTERS, SOUNDS, romanized, romanized_from_three, sounded
 from encoder.tokenizer import SPACE, Tokens
 
 Ids = NDArray[np.int64]
@@ -142,7 +142,7 @@ class Features:
         )
 
     def _compiled_rows(self, words: Tokens) -> Tokens:
-        from encoder.compiled_features import rows_of_words
+        from encoder.bag.compiled_features import rows_of_words
 
         parts = self._of_all_pieces
         letters, sounds, characters = (

@@ -53,7 +53,7 @@ _NASAL = {"nasal": "n", "tippi": "n"}
 
 
 def _named(character: str) -> str:
-    """What a character's name says of its sound; "" for what has no sound, and ideographs."""
+    """Return the sound that a character's name gives; "" if it has none, and for ideographs."""
     found = _NAMES.match(unicodedata.name(character, ""))
     if found is None:
         return ""

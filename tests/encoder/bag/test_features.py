@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from encoder.features import CHARACTER_SIZES, LETTER_SIZES, SOUND_SIZES, STEM_SIZES, Features
-from encoder.romanization import romanized, sounded
+from encoder.bag.features import CHARACTER_SIZES, LETTER_SIZES, SOUND_SIZES, STEM_SIZES, Features
+from encoder.bag.romanization import romanized, sounded
 from encoder.tokenizer import Tokenizer, Tokens, train_tokenizer
 from tests.encoder.test_tokenizer import lists_of, tokens_of
 

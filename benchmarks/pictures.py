@@ -1,0 +1,79 @@
+"""Makes the pictures of the documents again: the page of a run, and curves out of their tables.
+
+    python benchmarks/pictures.py [FOLDER]
+
+The page is that of the bundled sample, with some pairs marked, as Chromium shows it.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+ASSETS = ROOT / "docs" / "assets"
+SAMPLE = ROOT / "eval" / "assets" / "sample" / "de-en" / "de-en.training"
+SIZE = {"width": 1100, "height": 1250}
+
+
+def main() -> None:
+    """Write the pictures to the documents' folder, or to another one."""
+    folder = Path(sys.argv[1]) if sys.argv[1:] else ASSETS
+    draw_cells((ROOT / "docs" / "performance.md").read_text(encoding="utf-8"), folder / "cells.svg")
+    take_report(folder / "report.png")
+    sys.exit()
+
+
+def take_report(path: Path) -> None:
+    """Mine the sample, and take a picture of its page's upper part."""
+    from playwright.sync_api import sync_playwright
+
+    from pipelines.cli.main import adit
+
+    with tempfile.TemporaryDirectory() as place, sync_playwright() as playwright:
+        run, page = Path(place) / "run", Path(place) / "report.html"
+        sides = [f"{SAMPLE}.de", f"{SAMPLE}.en"]
+        adit(["mine", *sides, "-o", f"{place}/pairs.tsv", "--work-dir", str(run), "--quiet"])
+        adit(["report", str(run), "-o", str(page)])
+        browser = shutil.which("chromium") or shutil.which("google-chrome")
+        chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        tab = chromium.new_page(viewport=SIZE)
+        tab.set_default_timeout(120_000)
+        tab.goto(page.as_uri())
+        tab.wait_for_selector("#pairs tbody tr")
+        for _ in range(3):
+            tab.keyboard.press("r")
+        tab.evaluate("scrollTo(0, 0)")
+        tab.screenshot(path=path)
+        chromium.close()
+
+
+def draw_cells(page: str, path: Path) -> None:
+    """Draw the seconds of exact search and cell join over the rows, from the table of a page."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    mpl.rcParams.update({"svg.hashsalt": "adit", "svg.fonttype": "none", "font.size": 9})
+    from matplotlib import pyplot
+
+    found = re.findall(r"^\| ([\d,]+) \| ([\d.]+) s \| ([\d.]+) s \|", page, flags=re.MULTILINE)
+    rows = [int(count.replace(",", "")) for count, _, _ in found]
+    figure, axes = pyplot.subplots(figsize=(6, 3.2), layout="constrained")
+    for name, column in (("exact", 1), ("cells", 2)):
+        seconds = [float(line[column]) for line in found]
+        axes.loglog(rows, seconds, marker="o", label=name, base=10)
+        axes.annotate(f"{name}, {seconds[-1]:g} s", (rows[-1], seconds[-1]), xytext=(6, 0),
+                      textcoords="offset points", va="center")  # fmt: skip
+    axes.set_xticks(rows, [f"{count:,}" for count in rows], minor=False)
+    axes.set_xticks([], minor=True)
+    axes.set_xlim(rows[0] * 0.8, rows[-1] * 2.2)
+    axes.set(xlabel="sentences a side", ylabel="seconds")
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, metadata={"Date": None})
+
+
+if __name__ == "__main__":
+    main()
