@@ -47,7 +47,7 @@ def through_pipes(*inputs: str, ending: str | None = None) -> Callable[[Work], W
             _check(args, piped)
             with tempfile.TemporaryDirectory(prefix="adit-") as folder:
                 for name in piped:
-                    setattr(args, name, _saved(getattr(args, name), Path(folder) / name))
+                    setattr(args, name, _saved(getattr(args, name), Path(folder), name))
                 if args.to_stdout:
                     args.output = Path(folder) / f"output.{_format(args) or ending}"
                 status = work(args)
@@ -94,18 +94,19 @@ def _check(args: argparse.Namespace, piped: list[str]) -> None:
             raise ValueError(f"--format {args.format}: is more than one file; name it by -o OUT")
 
 
-def _saved(place: Path, path: Path) -> Path:
+def _saved(place: Place, folder: Path, name: str) -> Path:
     """Save what comes through a pipe under a name with the suffix that it should have."""
     if place == STANDARD:
-        return _saved_stream(sys.stdin.buffer, path)
+        return _saved_stream(sys.stdin.buffer, folder / f"{name}-from-standard-input")
+    assert isinstance(place, Path)
     with place.open("rb") as stream:
-        return _saved_stream(stream, path)
+        return _saved_stream(stream, folder / f"{name}-from-{place.name}")
 
 
 def _saved_stream(stream: IO[bytes], path: Path) -> Path:
     head = stream.read(max(map(len, SUFFIXES)))
     suffix = next((suffix for magic, suffix in SUFFIXES.items() if head.startswith(magic)), "")
-    path = path.with_suffix(suffix)
+    path = path.with_name(path.name + suffix)
     with path.open("wb") as file:
         file.write(head)
         shutil.copyfileobj(stream, file)

@@ -122,6 +122,15 @@ def test_what_pipes_cannot_do(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "b.txt"]
 
 
+def test_an_empty_pipe_is_named(
+    world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
+    assert mine_corpus([*inputs(world, "-"), "-q"]) == 2
+    error = one_line(capsys.readouterr().err, "mine-corpus")
+    assert "source-from-standard-input: is empty; give a corpus" in error
+
+
 def test_a_terminal_is_no_output_unless_asked_for(
     world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
