@@ -100,7 +100,7 @@ def _saved(place: Place, folder: Path, name: str) -> Path:
         return _saved_stream(sys.stdin.buffer, folder / f"{name}-from-standard-input")
     assert isinstance(place, Path)
     with place.open("rb") as stream:
-        return _saved_stream(stream, folder / f"{name}-from-{place.name}")
+        return _saved_stream(stream, folder / f"{name}-from-a-pipe")
 
 
 def _saved_stream(stream: IO[bytes], path: Path) -> Path:
