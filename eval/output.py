@@ -119,6 +119,13 @@ def signature(task: str, **fields: object) -> str:
     return "|".join([task, *(f"{name}:{value}" for name, value in fields.items())])
 
 
+def signed(show: Show, task: str, record: Record, **fields: object) -> Record:
+    """Show the signature of a task's figures; return their record with the task and with it."""
+    line = signature(task, **fields)
+    show(line)
+    return {"task": task, **record, "signature": line}
+
+
 def encoder_names(encoder: Encoder, languages: Iterable[str]) -> str:
     """Return the names of an encoder and of what was added to it for any of the languages."""
     if isinstance(encoder, JoinedEncoder):

@@ -1,50 +1,18 @@
-"""The tutorial, the Python of the documentation and the examples are run."""
+"""The Python of the documentation and the examples are run."""
 
-import os
 import re
 import runpy
-import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from pipelines.cli.main import adit
-
 ROOT = Path(__file__).parents[1]
-SAMPLE = ROOT / "eval" / "assets" / "sample"
-
-
-def indented(page: Path) -> list[str]:
-    return re.findall(r"^    (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
 
 
 def python_blocks(page: Path) -> list[str]:
     text = page.read_text(encoding="utf-8")
     return re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
-
-
-def test_the_tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every command is run, in order; nothing but its output lies between two of them."""
-    monkeypatch.chdir(tmp_path)
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
-    for line in indented(ROOT / "docs" / "tutorial.md"):
-        program, _, rest = line.partition(" ")
-        if program == "adit":
-            assert adit(shlex.split(rest)) == 0, line
-        elif program in ("cp", "head"):
-            subprocess.run(["bash", "-c", line], check=True, env=environment, capture_output=True)
-    good, likely, every = (
-        len((tmp_path / f"{name}.jsonl").read_text(encoding="utf-8").splitlines())
-        for name in ("good", "pairs", "all")
-    )
-    assert 50 < good < likely < 200 < every
-    for name in ("pairs.jsonl", "report.html", "distance.jsonl", "margins.jsonl", "vectors.tsv"):
-        assert (tmp_path / name).stat().st_size > 0
-    assert not (tmp_path / "large.jsonl").exists()
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/library.md"])

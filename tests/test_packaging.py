@@ -67,6 +67,17 @@ def test_the_changelog_knows_the_version(pyproject: dict[str, Any]) -> None:
     assert f"\n## [{pyproject['project']['version']}]" in changelog
 
 
+def test_the_citation_is_of_the_version_and_as_its_readers_take_it(
+    pyproject: dict[str, Any],
+) -> None:
+    citation = ROOT / "CITATION.cff"
+    assert f"\nversion: {pyproject['project']['version']}\n" in citation.read_text("utf-8")
+    schema = ("--builtin-schema", "vendor.citation-file-format")
+    command = [sys.executable, "-m", "check_jsonschema", *schema, str(citation)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
 def test_no_module_repeats_the_version() -> None:
     sources = [path for package in PACKAGES for path in package_folder(package).rglob("*.py")]
     written = re.compile(r"^__version__ *(: *\w+ *)?= *[\"']", re.MULTILINE)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from eval.runs.side import Side
-from eval.runs.store import Run
+from eval.runs.store import PairFile, Run
 from miner.arrays import NO_NEIGHBOUR
 from miner.choices import LINES, MONOTONE
 from miner.judge.features import Near, Usual, features, read_texts
@@ -63,10 +62,8 @@ def explain(run: Run, source: int, target: int) -> Explanation:
     other_mean, sources = _listed(run, run.target, target, run.source)
     found = [listed for listed in targets if listed.row == target]
     found += [listed for listed in sources if listed.row == source]
-    margin = found[0].margin if found else None
-    mined = _exact(run.output.find(source, target), source, target)
-    judged = _exact(run.judged.find(source, target), source, target) if run.judged else None
-    return Explanation(
+    judged = _exact(run.judged, source, target)
+    why = Explanation(
         source=source,
         target=target,
         targets=targets,
@@ -74,11 +71,12 @@ def explain(run: Run, source: int, target: int) -> Explanation:
         source_mean=own_mean,
         target_mean=other_mean,
         cosine=found[0].cosine if found else None,
-        margin=margin,
+        margin=found[0].margin if found else None,
         judged=judged,
         reasons=_reasons(run, judged) if judged else {},
-        verdict=_verdict(run, mined, judged, source, target, margin, targets, sources),
+        verdict="",
     )
+    return replace(why, verdict=_verdict(run, why))
 
 
 def _listed(run: Run, side: Side, row: int, other: Side) -> tuple[float, list[Listed]]:
@@ -103,43 +101,31 @@ def _listed(run: Run, side: Side, row: int, other: Side) -> tuple[float, list[Li
     ]
 
 
-def _verdict(
-    run: Run,
-    mined: dict[str, Any] | None,
-    judged: dict[str, Any] | None,
-    source: int,
-    target: int,
-    margin: float | None,
-    targets: list[Listed],
-    sources: list[Listed],
-) -> str:
-    if mined is not None:
+def _verdict(run: Run, why: Explanation) -> str:
+    if (mined := _exact(run.output, why.source, why.target)) is not None:
         final = f"{run.score_name} {mined['score']:.4f}"
         return f"mined: pair {mined['place'] + 1} of {len(run.output)} by the {final}"
-    if run.rejected is not None:
-        rejected = _exact(run.rejected.find(source, target), source, target)
-        if rejected is not None:
-            return f"not mined: rejected by the filter {rejected['reason']}"
+    if (rejected := _exact(run.rejected, why.source, why.target)) is not None:
+        return f"not mined: rejected by the filter {rejected['reason']}"
     if run.options.get("alignment") == MONOTONE:
         return "not mined: no pair of aligned sentences begins with both"
     if run.options.get("alignment") == LINES:
         return "not rated: no line has both, or its score is not above the threshold"
-    if margin is None:
+    if why.margin is None:
         return f"not mined: neither is among the {run.options['k']} nearest of the other"
-    chosen = run.chosen.find(source, target)
     threshold = run.options["threshold"]
-    if judged is not None:
+    if (judged := why.judged) is not None:
         return (
             f"left out: probability {judged['probability']:.3f}, pair {judged['place'] + 1} of "
             f"{len(run.judged or ())} by the score {judged['score']:.4f}"
         )
-    if threshold is not None and margin <= threshold:
+    if threshold is not None and why.margin <= threshold:
         return f"not mined: its margin is not above the threshold {threshold}"
-    if rivals := _rivals(run, chosen, source, target):
+    if rivals := _rivals(run, why.source, why.target):
         return f"not mined: {' and '.join(rivals)}"
     preferred = [
         f"{names.id(best.row)!r} (margin {best.margin:.4f})"
-        for listed, names in ((targets, run.target), (sources, run.source))
+        for listed, names in ((why.targets, run.target), (why.sources, run.source))
         if listed
         for best in [max(listed, key=lambda one: one.margin)]
     ]
@@ -158,21 +144,22 @@ def _reasons(run: Run, judged: Mapping[str, Any]) -> dict[str, float]:
     return load_judge().reasons(features(seen, None if merged else near, usual)[0])
 
 
-def _exact(found: pa.Table, source: int, target: int) -> dict[str, Any] | None:
-    """Return the pair of both rows."""
-    for pair in found.to_pylist():
+def _exact(pairs: PairFile | None, source: int, target: int) -> dict[str, Any] | None:
+    """Return the pair of both rows, if it is in the file."""
+    for pair in pairs.find(source, target).to_pylist() if pairs else ():
         if (pair["source_row"], pair["target_row"]) == (source, target):
             return dict(pair)
     return None
 
 
-def _rivals(run: Run, chosen: pa.Table, source: int, target: int) -> list[str]:
+def _rivals(run: Run, source: int, target: int) -> list[str]:
     """Describe the chosen pairs that have one of the two sentences."""
+    chosen = run.chosen.find(source, target).to_pylist()
     return [
         f"its {side.name} was paired with {other.id(pair[f'{other.name}_row'])!r} "
         f"(margin {pair['score']:.4f})"
         for side, other, row in ((run.source, run.target, source), (run.target, run.source, target))
-        for pair in chosen.to_pylist()
+        for pair in chosen
         if pair[f"{side.name}_row"] == row
     ]
 

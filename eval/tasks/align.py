@@ -14,7 +14,7 @@ from eval.data.beads import check_beads, read_beads
 from eval.data.textfiles import fingerprint, read_lines
 from eval.encoding import own_encoders
 from eval.metrics.beads import Bead, score_beads
-from eval.output import Record, Show, Table, signature
+from eval.output import Record, Show, Table, signed
 from eval.tasks.arguments import add_directory
 
 TABLE = Table("documents", ["source", "target", "gold", "P", "R", "F1", "lax P", "lax R", "lax F1"])
@@ -87,9 +87,8 @@ def run(args: argparse.Namespace, show: Show) -> Record:
         show(TABLE.row(documents.gold.name, *counts.values(), *strict.values(), *lax.values()))
         results[documents.gold.name] = {**counts, "strict": strict, "lax": lax}
     files = (path for documents in every for path in (*documents.sides, documents.gold))
-    signed = signature("align", sha256=fingerprint(*files), encoder=encoder.name)
-    show(signed)
-    return {"task": "align", "documents": results, "signature": signed}
+    fields = {"sha256": fingerprint(*files), "encoder": encoder.name}
+    return signed(show, "align", {"documents": results}, **fields)
 
 
 def _aligned(sides: Sequence[list[str]], languages: Sequence[str], encoder: Encoder) -> list[Bead]:

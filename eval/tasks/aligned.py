@@ -14,16 +14,20 @@ from eval.data.languages import code_of
 from eval.data.textfiles import fingerprint
 from eval.encoding import own_encoders
 from eval.metrics.bootstrap import SIGNED
-from eval.output import encoder_names, signature
+from eval.output import Record, Show, encoder_names, signed
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
 
 Matrix = NDArray[np.float32]
 
 
-def sign(task: str, encoder: Encoder, data: AlignedTexts, **fields: object) -> str:
-    """Sign with what all tasks on aligned texts have in common."""
-    return signature(
+def sign(
+    show: Show, task: str, record: Record, encoder: Encoder, data: AlignedTexts, **fields: object
+) -> Record:
+    """Sign with what all tasks on aligned texts have in common, as ``signed`` does."""
+    return signed(
+        show,
         task,
+        record,
         languages=",".join(data.languages),
         sentences=len(data.texts[data.languages[0]]),
         sha256=fingerprint(*data.files.values()),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ from encoder import Encoder, load_encoder
 from eval.data.bucc import bucc_files, bucc_splits, load_bucc
 from eval.data.textfiles import fingerprint, write_text
 from eval.metrics.bootstrap import SIGNED, interval
-from eval.output import Record, Table, print_note, score_record, signature
+from eval.output import Record, Show, Table, print_note, score_record, signature
 from eval.tasks.arguments import add_bucc_data, chosen_pairs, positive
 from eval.tasks.mined_splits import (
     SplitResult,
@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
+def run(args: argparse.Namespace, show: Show) -> Record:
     """Mine each pair's splits and score them."""
     splits = {pair: _splits(args, pair) for pair in chosen_pairs(args)}
     if args.output_dir is not None:

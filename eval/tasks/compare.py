@@ -7,7 +7,7 @@ The bootstrap draws the same units for all encoders, so the difference of two is
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from encoder import Encoder, load_encoder
 from eval.data.textfiles import write_text
 from eval.metrics.bootstrap import SIGNED, interval
-from eval.output import Record, Show, Table, signature, template
+from eval.output import Record, Show, Table, signature, signed, template
 from eval.tasks.arguments import LANGUAGES, add_list
 from eval.tasks.suite import Figure, Suite
 
@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(encoder="")  # so that there is no --encoder beside these
 
 
-def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
+def run(args: argparse.Namespace, show: Show) -> Record:
     """Measure each suite of all encoders."""
     if len(args.encoders) < 2 or len(set(args.encoders)) < len(args.encoders):
         raise ValueError(f"encoders {' '.join(args.encoders)}: name two or more different ones")
@@ -76,15 +76,11 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
     means: dict[str, list[Measured]] = {}
     for name, suite in suites.items():
         results[name], means[name] = _compare(name, suite, encoders, show)
-    signed = signature(
-        "compare",
-        encoders=",".join(one.name for one in encoders.values()),
-        interval=f"paired-{SIGNED}",
-    )
-    show(signed)
     if args.figure is not None:
         write_text(args.figure, _drawn(list(encoders), means))
-    return {"task": "compare", "suites": results, "signature": signed}
+    names = ",".join(one.name for one in encoders.values())
+    fields = {"encoders": names, "interval": f"paired-{SIGNED}"}
+    return signed(show, "compare", {"suites": results}, **fields)
 
 
 def _chosen(args: argparse.Namespace) -> Sequence[str]:
@@ -146,9 +142,9 @@ def _compare(
     means = [_mean([row[place] for row in counted]) for place in range(len(specs))]
     if len(counted) > 1:
         record["mean"] = _show_row(table, specs, pairs, means, show)
-    signed = signature(suite.task, **suite.fields)
-    show(signed)
-    return {"figures": record, "signature": signed}, means
+    line = signature(suite.task, **suite.fields)
+    show(line)
+    return {"figures": record, "signature": line}, means
 
 
 def _mean(row: Sequence[Measured]) -> Measured:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from encoder import load_encoder
 from eval.data.bucc import load_bucc
 from eval.data.textfiles import fingerprint
 from eval.metrics.bucc import BuccScore, score_at
-from eval.output import Record, Table, score_record, signature
+from eval.output import Record, Show, Table, score_record, signed
 from eval.tasks.arguments import add_bucc_data, chosen_pairs
 from eval.tasks.mined_splits import MinedSplit, likely_score, mine_split
 from miner.arrays import JudgedPairs
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--split", default="training", help="what is mined (default: training)")
 
 
-def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
+def run(args: argparse.Namespace, show: Show) -> Record:
     """Keep and judge the pairs of every language pair."""
     names = chosen_pairs(args)
     data = {name: load_bucc(args.directory, name, args.split) for name in names}
@@ -79,16 +79,16 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
     for line in summary(kept):
         show(line)
     files = [file for split in data.values() for file in split.files.all]
-    signed = signature(
+    return signed(
+        show,
         "fdr",
+        {"pairs": record},
         pairs=",".join(names),
         split=args.split,
         sha256=fingerprint(*files),
         encoder=encoder.name,
         judge=load_judge().name,
     )
-    show(signed)
-    return {"task": "fdr", "pairs": record, "signature": signed}
 
 
 def measure(mined: MinedSplit, wanted: Sequence[float] = WANTED) -> list[Kept]:

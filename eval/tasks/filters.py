@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,7 +14,7 @@ from encoder.words import WordEncoder
 from eval.data.bucc import BuccSplit, load_bucc
 from eval.data.textfiles import fingerprint
 from eval.metrics.bucc import Candidates, judge, rank
-from eval.output import Record, Table, signature
+from eval.output import Record, Show, Table, signed
 from eval.tasks.arguments import add_bucc_data, chosen_pairs
 from eval.tasks.mined_splits import MinedSplit, mine_split, mined_texts, tune_and_test
 from miner.choices import SCORES
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--test", default="training", metavar="SPLIT", help="apply them (default: training)")
 
 
-def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
+def run(args: argparse.Namespace, show: Show) -> Record:
     """Measure every variant on all pairs."""
     names = chosen_pairs(args)
     for name in names:
@@ -76,8 +76,10 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
         rules[variant] = measured = _measured(names, splits[scoring], filters)
         show(table.row(variant, *measured["f1"].values(), *list(measured.values())[2:]))
     files = (file for both in data.values() for split in both for file in split.files.all)
-    signed = signature(
+    return signed(
+        show,
         "filters",
+        {"rules": rules},
         pairs=",".join(names),
         tune=args.tune,
         test=args.test,
@@ -85,8 +87,6 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
         encoder=encoder.name,
         judge=load_judge().name,
     )
-    show(signed)
-    return {"task": "filters", "rules": rules, "signature": signed}
 
 
 def _languages(pair: str) -> tuple[str, str]:

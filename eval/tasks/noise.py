@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,7 @@ from encoder.words import word_encoders
 from eval.data.aligned import english_of, load_aligned
 from eval.data.noise import Sides, noises
 from eval.data.textfiles import fingerprint
-from eval.output import Record, Table, signature
+from eval.output import Record, Show, Table, signed
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
 from miner.filters import FILTERS, Suspects, check_filters, usual_ratio, usual_script
 from miner.judge.features import Usual, features, read_texts
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_languages(parser, named="languages to pair with English")
 
 
-def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
+def run(args: argparse.Namespace, show: Show) -> Record:
     """Measure every filter on every language."""
     known = load_aligned(args.directory).languages
     english = english_of(known, args.directory)
@@ -63,11 +63,8 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
         for line in _table("mean", record["mean"]):
             show(line)
     files: list[Path] = list(data.files.values())
-    signed = signature(
-        "noise", lang=",".join(languages), judge=load_judge().name, sha256=fingerprint(*files)
-    )
-    show(signed)
-    return {"task": "noise", "removed": record, "signature": signed}
+    fields = {"lang": ",".join(languages), "judge": load_judge().name}
+    return signed(show, "noise", {"removed": record}, **fields, sha256=fingerprint(*files))
 
 
 def removed(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 
 from encoder import load_encoder
 from eval.metrics.bootstrap import mean_samples
 from eval.metrics.retrieval import DEPTHS, translation_ranks
-from eval.output import Record, Rows, Table
+from eval.output import Record, Rows, Show, Table
 from eval.tasks.aligned import add_aligned_data, encoded_sides, load_texts, sign
 from eval.tasks.arguments import ALL, positive
 
@@ -28,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
+def run(args: argparse.Namespace, show: Show) -> Record:
     """Retrieve from each language into English and back."""
     data, english = load_texts(args)
     encoder = load_encoder(args.encoder)
@@ -43,6 +42,6 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
             rows.add(pair, len(ranks), {**shares, "interval": mean_samples(ranks == 1)})
     mean = rows.mean()
     others = ALL if args.others is None else args.others
-    signed = sign("retrieval", encoder, data, others=others, similarity="cosine")
-    show(signed)
-    return {"task": "retrieval", "pairs": rows.records, "mean": mean, "signature": signed}
+    record = {"pairs": rows.records, "mean": mean}
+    fields = {"others": others, "similarity": "cosine"}
+    return sign(show, "retrieval", record, encoder, data, **fields)

@@ -17,7 +17,7 @@ from encoder import Encoder, load_encoder
 from eval.data.textfiles import fingerprint
 from eval.metrics.bootstrap import SIGNED, Interval, interval, resampled
 from eval.metrics.sts import moments, pearson
-from eval.output import LABEL_WIDTH, Cell, Record, Show, Table, signature
+from eval.output import LABEL_WIDTH, Cell, Record, Show, Table, signed
 
 Floats = NDArray[np.float64]
 
@@ -101,15 +101,12 @@ def run_suite(suite: Suite, spec: str, show: Show) -> Record:
         if figure.in_mean:
             values.append(figure.value)
             samples.append(drawn)
-    record: Record = {"task": suite.task, "figures": results}
+    record: Record = {"figures": results}
     if len(values) > 1:
         between = interval(np.mean(samples, axis=0))
         record["mean"] = {"value": float(np.mean(values)), "interval": between}
         show(table.row("mean", None, *shown(record["mean"]["value"], between, figure.percent)))
-    record["signature"] = signature(
-        suite.task, **suite.fields, encoder=encoder.name, interval=SIGNED
-    )
-    show(record["signature"])
+    record = signed(show, suite.task, record, **suite.fields, encoder=encoder.name, interval=SIGNED)
     if suite.remark:
         show(suite.remark)
     return record

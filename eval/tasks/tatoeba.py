@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +16,7 @@ from eval.data.tatoeba import load_tatoeba, tatoeba_languages
 from eval.encoding import own_encoders
 from eval.metrics.bootstrap import SIGNED, mean_samples
 from eval.metrics.similarity import SearchErrors, search_errors
-from eval.output import Measured, Record, Rows, Table, encoder_names, signature
+from eval.output import Measured, Record, Rows, Show, Table, encoder_names, signed
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
 from eval.tasks.suite import Figure, Suite, mean_figure
 
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_languages(parser, named="ISO 639-3 or 639-1 codes")
 
 
-def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
+def run(args: argparse.Namespace, show: Show) -> Record:
     """Search in every language, beside LASER's published error rates."""
     texts = _load(args)
     encoder = load_encoder(args.encoder)
@@ -54,26 +54,21 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
             "published": others["LASER"],
         }
         rows.add(name, errors.sentences, figures)
-    mean = rows.mean()
-    signed = signature(
+    languages = {
+        name: {"sentences": len(texts[name][0]), **row} for name, row in rows.records.items()
+    }
+    record = signed(
+        show,
         "tatoeba",
+        {"languages": languages, "mean": rows.mean(), "published_source": PUBLISHED_SOURCE},
         languages=",".join(texts),
         sentences=_count(texts),
         encoder=encoder_names(encoder, map(code_of, texts)),
         similarity="cosine",
         interval=SIGNED,
     )
-    show(signed)
     show(f"LASER: {PUBLISHED_SOURCE}")
-    return {
-        "task": "tatoeba",
-        "languages": {
-            name: {"sentences": len(texts[name][0]), **row} for name, row in rows.records.items()
-        },
-        "mean": mean,
-        "published_source": PUBLISHED_SOURCE,
-        "signature": signed,
-    }
+    return record
 
 
 def prepare(args: argparse.Namespace) -> Suite:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
+def run(args: argparse.Namespace, show: Show) -> Record:
     """Search into English, or between all languages."""
     if args.matrix is None:
         return _into_english(args, show)
@@ -80,9 +80,8 @@ def _into_english(args: argparse.Namespace, show: Show) -> Record:
         # The sentences are the same in all languages, so they are resampled together.
         rows.add(language, len(forward), {**rates, "interval": mean_samples(errors["ratio"])})
     mean = rows.mean()
-    signed = sign("xsim", encoder, data, k=NEIGHBOURS, target=english)
-    show(signed)
-    return {"task": "xsim", "languages": rows.records, "mean": mean, "signature": signed}
+    record = {"languages": rows.records, "mean": mean}
+    return sign(show, "xsim", record, encoder, data, k=NEIGHBOURS, target=english)
 
 
 def _matrix(data: AlignedTexts, encoder: Encoder, *, margin: str, show: Show) -> Record:
@@ -110,8 +109,6 @@ def _matrix(data: AlignedTexts, encoder: Encoder, *, margin: str, show: Show) ->
         cells = [None if np.isnan(rate) else rate for rate in row_rates]
         show(table.row(name, *cells, row_mean))
     show(table.row("mean", *np.nanmean(rates, axis=0).tolist(), mean))
-    signed = sign("xsim-matrix", encoder, data, k=NEIGHBOURS, margin=margin)
-    show(signed)
     by_language = {
         source: {
             target: float(rates[row, column])
@@ -120,4 +117,5 @@ def _matrix(data: AlignedTexts, encoder: Encoder, *, margin: str, show: Show) ->
         }
         for row, source in enumerate(names)
     }
-    return {"task": "xsim-matrix", "rates": by_language, "mean": mean, "signature": signed}
+    record = {"rates": by_language, "mean": mean}
+    return sign(show, "xsim-matrix", record, encoder, data, k=NEIGHBOURS, margin=margin)

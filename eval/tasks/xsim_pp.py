@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from encoder import load_encoder
 from eval.data.hard_negatives import KINDS, hard_negatives
 from eval.metrics.bootstrap import mean_samples
 from eval.metrics.similarity import NEIGHBOURS, best_by_margin, nearest
-from eval.output import Measured, Record, Rows, Table
+from eval.output import Measured, Record, Rows, Show, Table
 from eval.tasks.aligned import add_aligned_data, encoded_sides, load_texts, sign
 
 OTHER = "other"
@@ -27,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_aligned_data(parser)
 
 
-def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
+def run(args: argparse.Namespace, show: Show) -> Record:
     """Search in every language and count what was found.
 
     An error is counted as a kind where the changed copy of that kind of the right sentence was
@@ -56,12 +55,5 @@ def run(args: argparse.Namespace, show: Callable[[str], None]) -> Record:
     mean = rows.mean()
     counts = {kind: sum(copy.kind == kind for copy in copies) for kind in KINDS}
     fields = {"k": NEIGHBOURS, "margin": "ratio", "negatives": "adit-1", **counts}
-    signed = sign("xsim++", encoder, data, **fields)
-    show(signed)
-    return {
-        "task": "xsim++",
-        "languages": rows.records,
-        "mean": mean,
-        "hard_negatives": counts,
-        "signature": signed,
-    }
+    record = {"languages": rows.records, "mean": mean, "hard_negatives": counts}
+    return sign(show, "xsim++", record, encoder, data, **fields)

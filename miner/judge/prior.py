@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -86,8 +86,8 @@ def count_scores(scores: FloatArray) -> FloatArray:
 class Probabilities:
     """A pair of score s is right with ``most`` / (1 + exp(-(``slope`` s + ``shift``))).
 
-    ``share`` of all pairs is right. ``alike`` is the share of pairs known to be wrong that look
-    right.
+    ``share`` of all pairs is right. ``alike`` is the share of pairs known to be wrong that are
+    likely right by this.
     """
 
     slope: float = 1.0
@@ -111,9 +111,8 @@ class Probabilities:
             known: scores of some pairs that are known to be wrong, (D,).
         """
         counts = sum(map(count_scores, blocks), np.zeros(len(SCORES)))
-        wrong, right, looking, alike = _mixture(
-            usual, counts, count_scores(np.empty(0) if known is None else known)
-        )
+        known = np.empty(0) if known is None else known
+        wrong, right, looking = _mixture(usual, counts, count_scores(known))
         share = max(0.0, (looking - ALIKE) / (1 - ALIKE))
         shift = right.height - wrong.height - right.rise * right.place - wrong.fall * wrong.place
         found = {
@@ -121,9 +120,10 @@ class Probabilities:
             "shift": shift + math.log(looking / (1 - looking)),
             "most": share / looking,
             "share": share,
-            "alike": alike,
         }
-        return cls(**{name: round(one / ESTIMATE) * ESTIMATE for name, one in found.items()})
+        rounded = cls(**{name: round(one / ESTIMATE) * ESTIMATE for name, one in found.items()})
+        likely = rounded.of_scores(known) >= LIKELY
+        return replace(rounded, alike=float(likely.sum() / max(1, len(likely))))
 
     def of_scores(self, scores: FloatArray) -> FloatArray:
         """Return how likely each of P pairs is right, from 0 to 1."""
@@ -139,8 +139,8 @@ def _logistic(odds: FloatArray) -> FloatArray:
 
 def _mixture(
     usual: tuple[Peak, Peak], counts: FloatArray, known: FloatArray
-) -> tuple[Peak, Peak, float, float]:
-    """Return the peaks of wrong and right pairs, and which shares of all and known ones are right.
+) -> tuple[Peak, Peak, float]:
+    """Return the peaks of wrong and right pairs, and the share of the right ones.
 
     Args:
         usual: the peaks of other runs.
@@ -167,7 +167,7 @@ def _mixture(
             share - last[2]
         ) < 1e-7 * share:
             break
-    return wrong, right, share, alike
+    return wrong, right, share
 
 
 def count_kept(scores: FloatArray, wrong: FloatArray, rule: str, limit: float) -> int:

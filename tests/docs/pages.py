@@ -24,7 +24,7 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 
-PROGRAMS = {*SCRIPTS, "pip", "python", "make", "bash", "docker", "cp", "rm", "zcat", "head"}
+PROGRAMS = {*SCRIPTS, "pip", "python", "make", "bash", "docker", "cp", "rm", "zcat", "head", "for"}
 
 # The first that fits says why a command is not run.
 NOT_RUN = {

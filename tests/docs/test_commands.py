@@ -33,7 +33,7 @@ OURS = [
     if line.partition(" ")[0] in SCRIPTS
 ]
 RUN = [page for page in PAGES if any(why_not_run(line) is None for line in commands(page))]
-NOT_SLOW = {"docs/tutorial.md", "README.md"}
+TUTORIAL = ROOT / "docs" / "tutorial.md"
 
 
 class UnderstoodError(Exception):
@@ -85,12 +85,10 @@ def lines_to_run(page: Path) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
-    [
-        pytest.param(page, marks=[] if name_of(page) in NOT_SLOW else pytest.mark.slow)
-        for page in RUN
-    ],
+    [page for page in RUN if page != TUTORIAL],
     ids=name_of,
 )
 def test_the_commands_of_a_page_run(
@@ -105,27 +103,27 @@ def test_the_commands_of_a_page_run(
             assert Path(output).exists() or "--plan" in line, line
 
 
-def test_the_tutorial_says_what_is_printed(
+def test_the_tutorial(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What stands between its commands is what they print, and so it is in README."""
+    """Its commands print what stands between them, and in README, and more or fewer pairs."""
     monkeypatch.chdir(tmp_path)
-    page = ROOT / "docs" / "tutorial.md"
-    shown = [
-        line
-        for line in re.findall(
-            r"^    (\S.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE
-        )
-        if line.partition(" ")[0] not in PROGRAMS
-    ]
-    assert len(shown) >= 7
-    make_world(tmp_path)
-    for line in lines_to_run(page)[:4]:
+    text = TUTORIAL.read_text(encoding="utf-8")
+    indented = re.findall(r"^    (\S.*)$", text, flags=re.MULTILINE)
+    shown = [line for line in indented if line.partition(" ")[0] not in {*PROGRAMS, "done"}]
+    assert len(shown) == 7
+    for line in commands(TUTORIAL):
         run(line)
     printed = "".join(capsys.readouterr()).splitlines()
     assert [line for line in shown if line not in printed] == []
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert [line for line in shown if f"    {line}" not in readme and "beware" not in line] == []
+    good, likely, every = (
+        len(Path(f"{name}.jsonl").read_text(encoding="utf-8").splitlines())
+        for name in ("good", "pairs", "all")
+    )
+    assert 50 < good < likely < 200 < every
+    assert not Path("large.jsonl").exists()  # that of --plan
 
 
 def test_every_command_is_run_or_has_a_reason(capsys: pytest.CaptureFixture[str]) -> None:

@@ -188,30 +188,26 @@ DATA: dict[str, Callable[[Path], list[str]]] = {
 }
 
 
-@pytest.mark.parametrize("make", ENCODERS)
+@pytest.fixture(params=ENCODERS)
+def encoder(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Encoder:
+    made: Encoder = request.param(tmp_path / "encoder")
+    use_encoder(monkeypatch, lambda spec: made)
+    return made
+
+
+@pytest.mark.usefixtures("encoder")
 @pytest.mark.parametrize("task", TASKS)
 def test_all_sentences_are_encoded_as_of_their_language(
-    task: str,
-    make: Callable[[Path], Encoder],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: Captured,
+    task: str, tmp_path: Path, capsys: Captured
 ) -> None:
-    encoder = make(tmp_path / "encoder")
-    use_encoder(monkeypatch, lambda spec: encoder)
     arguments = DATA[task](tmp_path / "data")
     assert eval_encoder([task, *arguments, "--json"]) == 0, capsys.readouterr().err
 
 
-@pytest.mark.parametrize("make", ENCODERS)
-def test_between_all_languages(
-    make: Callable[[Path], Encoder],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: Captured,
-) -> None:
-    encoder = make(tmp_path / "encoder")
-    use_encoder(monkeypatch, lambda spec: encoder)
+@pytest.mark.usefixtures("encoder")
+def test_between_all_languages(tmp_path: Path, capsys: Captured) -> None:
     arguments = aligned(tmp_path / "data")
     assert eval_encoder(["xsim", *arguments, "--matrix", "ratio"]) == 0, capsys.readouterr().err
 

@@ -129,7 +129,7 @@ def test_known_pairs_that_look_right_are_counted() -> None:
     """Near-copies of translations are found without these."""
     scores = run_of(300, 5000)
     found = Probabilities.estimated(USUAL, [scores], drawn(RIGHT, 1000, seed=7))
-    assert found.alike == pytest.approx(0.5, abs=0.05)
+    assert found.alike > 0.8
     assert found.share == pytest.approx(300 / 5300, rel=0.1)
 
 
