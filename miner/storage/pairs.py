@@ -15,7 +15,7 @@ from miner.storage.writers import Origin, Output
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from miner.storage.writers import Batches
+    from miner.storage.writers.batches import Batches
 
 JUDGED = ("probability", "margin")  # what stands after the score of judged pairs
 
@@ -87,6 +87,8 @@ def write_pairs(
         ValueError: see ``check_output``.
         OutputError: a file cannot be written; what was there before stays.
     """
+    from miner.storage.writers.batches import regrouped
+
     output = Output.named(path)
     if output.format.files:
         output.path.mkdir(parents=True, exist_ok=True)
@@ -97,7 +99,16 @@ def write_pairs(
                 open_files.enter_context(_compressed(place, output.compression)) for place in places
             ]
             schema = pairs_schema(judged=judged, merged=merged, reasons=reasons)
-            return output.format.load().write(files, batches, schema, origin)
+            written = 0
+
+            def counted() -> Iterator[pa.Table]:
+                nonlocal written
+                for table in regrouped(batches, schema, output.format.rows):
+                    written += len(table)
+                    yield table
+
+            output.format.load().write(files, counted(), schema, origin)
+            return written
 
 
 @contextmanager
