@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -30,9 +30,6 @@ from miner.storage.layout import (
     shard_name,
 )
 from miner.storage.vectors.columns import Columns, take_columns
-
-if TYPE_CHECKING:
-    Vectors = NDArray[np.floating]
 
 BLOCK_NUMBERS = 1 << 22  # of stored vectors at a time: with their copies about 64 MB
 
@@ -139,9 +136,9 @@ class EmbeddedShard:
         """
         unit_rows(take_columns(self._stored()[rows], self.columns), out=out)
 
-    def _stored(self) -> Vectors:
+    def _stored(self) -> NDArray[np.floating]:
         """Map their vectors into memory as they are on disk."""
-        vectors: Vectors = np.load(self.vectors.file(VECTORS), mmap_mode="r")
+        vectors: NDArray[np.floating] = np.load(self.vectors.file(VECTORS), mmap_mode="r")
         return vectors
 
 
