@@ -35,9 +35,13 @@ demo: $(INSTALLED) ## Mine the bundled sample, show the best pairs, score them
 	@echo
 	$(BIN)/adit score $(DEMO_PAIRS) --gold $(SAMPLE).gold
 
-docs: $(INSTALLED) ## Build the documents as a site, build/site/index.html
+docs: $(BIN)/mkdocs ## Build the documents as a site, build/site/index.html
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	@echo "$$(find build/site -name '*.html' | wc -l) pages: build/site/index.html"
+
+$(BIN)/mkdocs: # the base and what builds the site, where `make install` has not been called
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install -qq --editable '.[docs]' --constraint constraints.txt
 
 test: $(INSTALLED) ## Install, then run linters, types and tests
 	@$(MAKE) --no-print-directory check
