@@ -1,4 +1,4 @@
-"""Ways to a new language without parallel text, or with little: what docs/new-language.md says.
+"""Ways to a new language with little parallel text or none: docs/results-new-language.md.
 
     python benchmarks/new_language.py words SRC.vec TGT.vec [--test DICT --train DICT] --most N
     ... --starts similarity,adversarial --seeds 5

@@ -1,4 +1,4 @@
-"""The sizing table of docs/cluster.md: what corpora of many sizes take, by the model of ``--plan``.
+"""What corpora of many sizes take, by the model of ``--plan``: docs/results-cluster.md.
 
     python benchmarks/sizing.py news.en
 

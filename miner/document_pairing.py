@@ -21,7 +21,7 @@ from miner.selection import take_free
 
 CANDIDATES = 20
 # Set by the scores of Pro Git, whose right pairs have 0.59 and more and whose best wrong ones 0.31,
-# with those of NTREX in view (docs/documents.md).
+# with those of NTREX in view (docs/results-documents.md).
 THRESHOLD = 0.35
 # How far names that differ in the language alone move a score towards 1: not so far that documents
 # which have nothing else in common were paired.

@@ -12,7 +12,7 @@ from miner.compiling import compiled
 _compile = compiled(fastmath={"contract", "reassoc"})
 
 # Chosen on Bleualign's development part and held against merged NTREX lines of five pairs of
-# languages (docs/documents.md): strict F1 changes by less than .02 around each.
+# languages (docs/results-documents.md): strict F1 changes by less than .02 around each.
 MERGE = 0.1  # for each sentence beyond 1-1, so that what fits as two beads is not made one
 SMOOTHING = 0.1  # of lengths, in sentences of the usual length
 

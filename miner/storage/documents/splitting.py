@@ -1,8 +1,8 @@
 """Paragraphs to sentences, by punctuation and what stands around it.
 
 Of the libraries that were measured none found the boundaries of news in twelve languages as well as
-these rules do (docs/documents.md): most know one script, or take what lies between two quotation
-marks, which often are not a pair, for one sentence.
+these rules do (docs/results-documents.md): most know one script, or take what lies between two
+quotation marks, which often are not a pair, for one sentence.
 """
 
 import re
