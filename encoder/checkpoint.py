@@ -72,7 +72,7 @@ def write_folder(
     whole = {**config, "sha256": _checksum(tokenizer_model, weights)}
     text = json.dumps(whole, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
     contents = {TOKENIZER: tokenizer_model, WEIGHTS: weights, CONFIG: text.encode()}
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     replace_files(folder, contents)
 
 

@@ -220,11 +220,11 @@ def _weights(recipe: Recipe) -> dict[str, float]:
 
 def _check_output(folder: Path) -> None:
     """Refuse before the hours of training what could not be written after them."""
-    if not folder.parent.is_dir():
-        raise ValueError(f"{folder}: there is no folder {folder.parent}; create it")
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{folder}: is a file; the encoder needs a folder")
-    if not os.access(folder if folder.exists() else folder.parent, os.W_OK):
+    whole = folder.absolute()
+    above = next(place for place in (whole, *whole.parents) if place.exists())
+    if not above.is_dir():
+        raise ValueError(f"{above}: is a file; the encoder needs a folder")
+    if not os.access(above, os.W_OK):
         raise ValueError(f"{folder}: not permitted to write there")
 
 

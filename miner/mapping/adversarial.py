@@ -10,23 +10,16 @@ that self-learning comes to (``miner.mapping.similarity``): one may be near enou
 after.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional
 
+from miner.arrays import Matrix
 from miner.mapping.orthogonal import Mapping, procrustes
 from miner.mapping.similarity import learn_by_itself
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Matrix = NDArray[np.float32]
 
 FREQUENT = 6_000  # words of each side that are drawn
 LENGTH = 4.0  # of their vectors
