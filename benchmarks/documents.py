@@ -113,7 +113,7 @@ def read_once(folder: Path) -> None:
     from pipelines.context import RunContext
     from pipelines.job import job_of
     from pipelines.options import CorpusOptions, MiningOptions
-    from pipelines.stages.read import read_side
+    from pipelines.stages.reading.read import read_side
 
     corpus = CorpusOptions(path=folder, input_format="documents")
     work = folder.parent / f"{folder.name}-work"

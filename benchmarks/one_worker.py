@@ -34,7 +34,7 @@ from pipelines.job import job_of
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.resources.estimate import show_time
 from pipelines.resources.memory import peak_bytes, show_size
-from pipelines.stages.read import read_side
+from pipelines.stages.reading.read import read_side
 from pipelines.stages.select import _select
 
 K, SHARD_ROWS = 4, 262_144

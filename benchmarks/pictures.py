@@ -12,6 +12,7 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 ASSETS = ROOT / "docs" / "assets"
@@ -23,6 +24,8 @@ def main() -> None:
     """Write the pictures to the documents' folder, or to another one."""
     folder = Path(sys.argv[1]) if sys.argv[1:] else ASSETS
     draw_cells((ROOT / "docs" / "performance.md").read_text(encoding="utf-8"), folder / "cells.svg")
+    scores = (ROOT / "docs" / "scores.md").read_text(encoding="utf-8")
+    draw_reliability(scores, folder / "reliability.svg")
     take_report(folder / "report.png")
     sys.exit()
 
@@ -51,17 +54,22 @@ def take_report(path: Path) -> None:
         chromium.close()
 
 
-def draw_cells(page: str, path: Path) -> None:
-    """Draw the seconds of exact search and cell join over the rows, from the table of a page."""
+def plots() -> Any:
+    """Return Matplotlib's pyplot, which draws the same bytes of SVG for the same figures."""
     import matplotlib as mpl
 
     mpl.use("svg")
     mpl.rcParams.update({"svg.hashsalt": "adit", "svg.fonttype": "none", "font.size": 9})
     from matplotlib import pyplot
 
+    return pyplot
+
+
+def draw_cells(page: str, path: Path) -> None:
+    """Draw the seconds of exact search and cell join over the rows, from the table of a page."""
     found = re.findall(r"^\| ([\d,]+) \| ([\d.]+) s \| ([\d.]+) s \|", page, flags=re.MULTILINE)
     rows = [int(count.replace(",", "")) for count, _, _ in found]
-    figure, axes = pyplot.subplots(figsize=(6, 3.2), layout="constrained")
+    figure, axes = plots().subplots(figsize=(6, 3.2), layout="constrained")
     for name, column in (("exact", 1), ("cells", 2)):
         seconds = [float(line[column]) for line in found]
         axes.loglog(rows, seconds, marker="o", label=name, base=10)
@@ -73,6 +81,26 @@ def draw_cells(page: str, path: Path) -> None:
     axes.set(xlabel="sentences a side", ylabel="seconds")
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, metadata={"Date": None})
+
+
+def draw_reliability(page: str, path: Path) -> None:
+    """Draw how many pairs of each tenth of probability are right, from the table of a page."""
+    figure, axes = plots().subplots(figsize=(3.6, 3.4), layout="constrained")
+    axes.plot([0, 1], [0, 1], color="0.8")
+    likely = row_of(page, "probability, mean")
+    for name in ("mini", "mini+use"):
+        axes.plot(likely, row_of(page, f"are right, `{name}`"), marker="o", label=name)
+    axes.set(xlabel="probability", ylabel="share of the pairs that is right")
+    axes.set_aspect("equal")
+    axes.legend(frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, metadata={"Date": None})
+
+
+def row_of(page: str, title: str) -> list[float]:
+    """Return the numbers of a table's row."""
+    (line,) = (line for line in page.splitlines() if line.startswith(f"| {title} |"))
+    return [float(cell) for cell in line.split("|")[2:-1]]
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from miner.judge.model import load_judge
 from pipelines.context import RunContext
 from pipelines.job import job_of
 from pipelines.options import CorpusOptions, MiningOptions
-from pipelines.stages.read import read_side
+from pipelines.stages.reading.read import read_side
 
 REPEATS = 5
 

@@ -67,20 +67,6 @@ def save_encoder(
     write_folder(folder, config, tokenizer_model, weights)
 
 
-def check_output(folder: Path) -> None:
-    """Refuse before the hours of training what could not be written after them.
-
-    Raises:
-        ValueError: there is no folder to write it in, or it is a file, or not permitted.
-    """
-    if not folder.parent.is_dir():
-        raise ValueError(f"{folder}: there is no folder {folder.parent}; create it")
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{folder}: is a file; a folder is written here")
-    if not os.access(folder if folder.exists() else folder.parent, os.W_OK):
-        raise ValueError(f"{folder}: not permitted to write there")
-
-
 def write_folder(
     folder: Path, config: Mapping[str, Any], tokenizer_model: bytes, weights: bytes
 ) -> None:
@@ -88,7 +74,7 @@ def write_folder(
     whole = {**config, "sha256": _checksum(tokenizer_model, weights)}
     text = json.dumps(whole, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
     contents = {TOKENIZER: tokenizer_model, WEIGHTS: weights, CONFIG: text.encode()}
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     replace_files(folder, contents)
 
 
@@ -190,8 +176,7 @@ def _facts(folder: Path, encoder: Encoder) -> dict[str, Any]:
             f"encoder {folder}: was trained to be added to {teacher}, and not to {encoder.name}; "
             "move it away"
         )
-    facts: dict[str, Any] = config["facts"]
-    return facts
+    return config["facts"]
 
 
 def digest(name: str | None) -> str:

@@ -50,7 +50,6 @@ def load_head(folder: Path) -> Callable[[NDArray[np.float32]], NDArray[np.float3
 
     def logits(rows: NDArray[np.float32]) -> NDArray[np.float32]:
         hidden = np.tanh(rows @ weights["0.weight"].T + weights["0.bias"])
-        found: NDArray[np.float32] = hidden @ weights["2.weight"].T + weights["2.bias"]
-        return found
+        return hidden @ weights["2.weight"].T + weights["2.bias"]
 
     return logits

@@ -261,8 +261,7 @@ def _precisions(parts: Sequence[Part]) -> set[Precision]:
 def _mean(spec: str, encoder: Encoder, language: str | None) -> Matrix:
     means = _stored_means(folder_of(spec) / MEANS)
     if means is None:
-        found: Matrix = encoder.encode(SAMPLE).mean(axis=0)
-        return found
+        return encoder.encode(SAMPLE).mean(axis=0)
     return means.get(individual(language or ALL), means[ALL])
 
 

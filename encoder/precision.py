@@ -38,8 +38,7 @@ class Ready:
 
     def embed(self, ids: torch.Tensor) -> torch.Tensor:
         """Embed ids (B, T) as (B, D)."""
-        vectors: torch.Tensor = self._network(ids)
-        return vectors
+        return self._network(ids)
 
 
 def ready(network: nn.Module, precision: Precision, sample: Tokens) -> Ready:

@@ -79,8 +79,7 @@ class Tokenizer:
 
     def scores(self) -> list[float]:
         """Return the log probability of each piece."""
-        scores: list[float] = self._processor.get_score([*range(len(self))])
-        return scores
+        return self._processor.get_score([*range(len(self))])
 
 
 def train_tokenizer(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -94,66 +94,43 @@ def score_pairs(options: ScoringOptions) -> ScoringReport:
     else:
         candidates = read_records(options.pairs)
     ranked = rank(candidates)
-    threshold, remark = options.threshold, None
-    line, record = "", {}
+    threshold, remark, shown = options.threshold, None, None
     if gold := _read_gold(options, sides):
         judgements = judge(ranked, gold)
         if threshold == OPTIMIZED:
             score = best_score(judgements)
         else:
             score = score_at(judgements, float(threshold))
-        threshold, line, record = score.threshold, score_line(score), score_record(score)
+        threshold, shown = score.threshold, (score_line(score), score_record(score))
         remark = _stranger_ids(ranked, gold)
     extracted = extracted_pairs(ranked, float(threshold))
     rules = {"ties": "grouped", "repeats": "any", "compat": "none"}
-    return _finish(
-        options,
-        extracted,
-        line=line,
-        record=record,
-        signed=_signed_fields(options, len(candidates), gold) | rules,
-        remark=remark,
-    )
+    return _report(options, extracted, gold, len(candidates), rules, shown, remark)
 
 
 def score_pairs_like_laser(options: ScoringOptions) -> ScoringReport:
     """Score as LASER's bucc.py does."""
     if options.pairs.suffix != ".tsv":
         raise ValueError(f"{options.pairs}: --compat laser reads pairs in .tsv only")
-    source, target = sides = _needed(_read_sides(options), options)
+    sides = _needed(_read_sides(options), options)
     rows = read_scored_texts(options.pairs)
-    ids = (laser_compat.unique_ids(side.texts, side.ids) for side in (source, target))
+    ids = (laser_compat.unique_ids(side.texts, side.ids) for side in sides)
     scores = laser_compat.score_by_ids(rows, *ids)
-    threshold, label = options.threshold, "threshold"
-    line, record = "", {}
+    threshold, label, shown = options.threshold, "threshold", None
     if gold := _read_gold(options, sides):
         if threshold == OPTIMIZED:
             threshold, label = laser_compat.best_threshold(scores, gold), "best threshold"
         measured = laser_compat.measure(scores, gold, float(threshold))
-        line, record = laser_compat.format_score(measured, label), score_record(measured)
+        shown = laser_compat.format_score(measured, label), score_record(measured)
+    extracted = laser_compat.extract(scores, float(threshold))
     rules = {"ties": "split", "repeats": "dropped", "compat": "laser"}
-    return _finish(
-        options,
-        laser_compat.extract(scores, float(threshold)),
-        line=line,
-        record=record,
-        signed=_signed_fields(options, len(rows), gold) | rules,
-    )
+    return _report(options, extracted, gold, len(rows), rules, shown)
 
 
 def _read_sides(options: ScoringOptions) -> Sides | None:
     if options.source is None or options.target is None:
         return None
     return options.source.read(), options.target.read()
-
-
-def _needed(sides: Sides | None, options: ScoringOptions) -> Sides:
-    if sides is None:
-        raise ValueError(
-            f"{options.pairs} holds texts, not ids: give the sentences with ids as --src and "
-            "--tgt, or as --src-texts, --src-ids, --tgt-texts and --tgt-ids"
-        )
-    return sides
 
 
 def _read_gold(options: ScoringOptions, sides: Sides | None) -> frozenset[IdPair] | None:
@@ -163,6 +140,15 @@ def _read_gold(options: ScoringOptions, sides: Sides | None) -> frozenset[IdPair
     if sides is not None:
         check_gold(gold, source=sides[0], target=sides[1], path=options.gold)
     return gold
+
+
+def _needed(sides: Sides | None, options: ScoringOptions) -> Sides:
+    if sides is None:
+        raise ValueError(
+            f"{options.pairs} holds texts, not ids: give the sentences with ids as --src and "
+            "--tgt, or as --src-texts, --src-ids, --tgt-texts and --tgt-ids"
+        )
+    return sides
 
 
 def _stranger_ids(ranked: Candidates, gold: frozenset[IdPair]) -> str | None:
@@ -177,37 +163,32 @@ def _stranger_ids(ranked: Candidates, gold: frozenset[IdPair]) -> str | None:
     return None
 
 
-def _signed_fields(
-    options: ScoringOptions, count: int, gold: frozenset[IdPair] | None
-) -> dict[str, object]:
+def _report(
+    options: ScoringOptions,
+    extracted: Sequence[IdPair],
+    gold: frozenset[IdPair] | None,
+    pairs: int,
+    rules: Mapping[str, str],
+    shown: tuple[str, dict[str, object]] | None,
+    remark: str | None = None,
+) -> ScoringReport:
+    """Write the extraction, and sign; ``shown`` are the line and the record of the score."""
+    if options.output is not None:
+        text = "".join(f"{source}\t{target}\n" for source, target in extracted)
+        write_text(options.output, text)
     fields: dict[str, object] = {"gold": "none" if gold is None else len(gold)}
     if options.gold is not None:
         fields["gold_sha256"] = fingerprint(options.gold)
-    fields |= {"pairs": count, "pairs_sha256": fingerprint(options.pairs)}
+    fields |= {"pairs": pairs, "pairs_sha256": fingerprint(options.pairs)}
     if options.source is not None and options.target is not None:
         fields["source_sha256"] = options.source.fingerprint()
         fields["target_sha256"] = options.target.fingerprint()
     fields["threshold"] = "none" if options.threshold == -math.inf else options.threshold
-    return fields
-
-
-def _finish(
-    options: ScoringOptions,
-    extracted: Sequence[IdPair],
-    *,
-    line: str,
-    record: dict[str, object],
-    signed: dict[str, object],
-    remark: str | None = None,
-) -> ScoringReport:
-    """Write the extraction, and sign."""
-    if options.output is not None:
-        text = "".join(f"{source}\t{target}\n" for source, target in extracted)
-        write_text(options.output, text)
-    full = signature("bucc", **signed)
+    full = signature("bucc", **fields, **rules)
+    line, record = shown or (f"threshold={options.threshold!r} extracted={len(extracted)}", {})
     return ScoringReport(
-        line=line or f"threshold={options.threshold!r} extracted={len(extracted)}",
-        record={**record, "extracted": len(extracted), "pairs": signed["pairs"], "signature": full},
+        line=line,
+        record={**record, "extracted": len(extracted), "pairs": pairs, "signature": full},
         signature=full,
         remark=remark,
     )

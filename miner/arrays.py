@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+Matrix: TypeAlias = NDArray[np.float32]
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+Mask: TypeAlias = NDArray[np.bool_]
+Rows: TypeAlias = slice | IntArray  # of a table: by slice or by position
 
 NO_NEIGHBOUR = -1
 BLOCK_ROWS = 1 << 14

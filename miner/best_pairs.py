@@ -9,15 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from miner.arrays import NO_NEIGHBOUR, Direction, Neighbours, Pairs
 from miner.margin import margin_scores
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 BLOCK_NUMBERS = 1 << 18  # ids compared at a time: 2 MiB of them
 ROW_BYTES = 64  # of a part for each neighbour of each row, at most, while the other side is read

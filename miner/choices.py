@@ -1,7 +1,5 @@
 """The names that options choose from, for command lines that load no NumPy for their ``--help``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 # Each but SCORES is a function of this name: in miner.margin, miner.selection and miner.filters.

@@ -1,19 +1,19 @@
 """Run a command: its exit status, one line for the user's errors, and the options all share."""
 
-from __future__ import annotations
-
 import argparse
 import atexit
 import gc
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from typing import TypeAlias, TypeVar
 
 from miner.extras import DISTRIBUTION, how_to_install
 
 Value = TypeVar("Value")
+Command: TypeAlias = Callable[..., int]  # of arguments and a name, both optional
 
 USER_ERROR = 2  # argparse's own status for a wrong command line
 BROKEN_PIPE = 141  # 128 + SIGPIPE: what a shell reports of any program cut short by `| head`
@@ -54,6 +54,26 @@ def run_command(main: Callable[[], int], program: str) -> int:
             raise
         return _fail(program, remedy)
     return status
+
+
+def command(
+    parser_of: Callable[[str], argparse.ArgumentParser], name: str
+) -> Callable[[Callable[[argparse.Namespace], int]], Command]:
+    """Return what makes a command of a function of its parsed arguments.
+
+    The command takes arguments (default: those of the process) and the name in its help and errors.
+    """
+
+    def decorate(work: Callable[[argparse.Namespace], int]) -> Command:
+        @wraps(work)
+        def run(argv: Sequence[str] | None = None, prog: str = name) -> int:
+            parser = parser_of(prog)
+            args = parser.parse_args(argv)
+            return run_command(lambda: work(args), parser.prog)
+
+        return run
+
+    return decorate
 
 
 def product_version() -> str:

@@ -1,7 +1,5 @@
 """Compile inner loops with Numba, with its cache on disk where there is a place for one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any

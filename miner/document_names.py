@@ -4,24 +4,18 @@ Translated pages often differ in that alone: ``/de/start.html`` and ``/en/start.
 ``start.fr.html`` and ``start.html?lang=en``. Resnik & Smith 2003, "The Web as a Parallel Corpus".
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence
 
+from miner import languages
+
 _PART = re.compile(r"[^/._?=&:-]+")
 _NUMBER = re.compile(r"[\W\d_]*(\.[a-z]+)?")  # of a document that was only counted: 0017.txt
 _QUERY = {"lang", "language", "locale", "hl", "l"}
-# ISO 639-1. Words of other languages among them, such as "is", are left out on both sides alike.
-CODES = frozenset(
-    "aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy "
-    "da de dv dz ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu "
-    "hy hz ia id ie ig ii ik io is it iu ja jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb "
-    "lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn no nr nv ny oc oj om "
-    "or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st su sv sw "
-    "ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu".split()
-)
+# ISO 639-1. Words of other languages among them, such as "is", are left out on both sides alike;
+# "sh" is an ending of files.
+CODES = {code for code in languages.CODES if len(code) == 2} - {"sh"} | {"bh"}
 _REGIONS = frozenset("at be br ca ch cn gb hans hant hk ie latn mx nz tw us cyrl".split())
 
 

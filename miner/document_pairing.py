@@ -6,26 +6,18 @@ one vector for each document and by names, and a look at the sentences of those.
 ``Q`` target documents, ``E`` candidate pairs, ``D`` dimensions.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from miner.arrays import FloatArray, IntArray, Matrix
 from miner.document_names import same_names
 from miner.knn.core.rescore import unit_rows
 from miner.knn.exact import search_both
 from miner.selection import take_free
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Matrix = NDArray[np.float32]
-    FloatArray = NDArray[np.float64]
-    IntArray = NDArray[np.int64]
 
 CANDIDATES = 20
 # Set by the scores of Pro Git, whose right pairs have 0.59 and more and whose best wrong ones 0.31,

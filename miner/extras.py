@@ -1,7 +1,5 @@
 """The extras of the distribution: which of them installs a module that the base does without."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 DISTRIBUTION = "bitext-adit"

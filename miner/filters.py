@@ -3,25 +3,18 @@
 Axes: ``P`` pairs, ``N`` rows, ``K`` neighbours.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from miner.arrays import NO_NEIGHBOUR
+from miner.arrays import NO_NEIGHBOUR, Mask
 from miner.languages import identifier
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Mask = NDArray[np.bool_]
 
 MIN_LETTERS = 3
 LENGTH_ODDS = 0.7  # in powers of 2; the best on the `sample` splits, see docs/results-full.md

@@ -3,24 +3,16 @@
 It is the mode ``score`` of LASER's mine_bitexts. Axes: ``P`` pairs, ``K`` neighbours of each.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
-from miner.arrays import Direction, Neighbours, Pairs
+from miner.arrays import Direction, IntArray, Neighbours, Pairs
 from miner.margin import margin_scores
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Rows = NDArray[np.int64]
 
 NOT_THERE = -1  # of lines without a usable sentence
 
 
-def distinct_pairs(source: Rows, target: Rows) -> tuple[Rows, int]:
+def distinct_pairs(source: IntArray, target: IntArray) -> tuple[IntArray, int]:
     """Return the different pairs of lines, ascending, int64 (2, P), and how many lines have one.
 
     Args:
@@ -34,8 +26,8 @@ def distinct_pairs(source: Rows, target: Rows) -> tuple[Rows, int]:
 
 
 def given_pairs(
-    source: Rows,
-    target: Rows,
+    source: IntArray,
+    target: IntArray,
     cosine: NDArray[np.float32],
     forward: Neighbours,
     backward: Neighbours,

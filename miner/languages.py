@@ -1,7 +1,5 @@
 """Detects the language of a corpus from a sample of its sentences."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -6,19 +6,13 @@ is ``margin(a, b)``. CSLS is equation 6 of Conneau et al. 2018, "Word Translatio
 Data".
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from miner.arrays import FloatArray
 from miner.choices import check_choice
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
 
 # A ratio to a neighbourhood that is not similar at all has no meaning as a/b: it would be infinite
 # or, below zero, turn the order round. Such a neighbourhood counts as barely similar instead.

@@ -1,18 +1,12 @@
 """Mining as one call over arrays: search both ways, score, select."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from miner.arrays import Pairs
 from miner.choices import MARGINS, RETRIEVALS, check_choice
 from miner.knn.exact import search_both
 from miner.selection import candidate_pairs, select
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 
 def mine(

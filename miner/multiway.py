@@ -1,16 +1,11 @@
 """Clusters of sentences that translate each other in many languages, from the pairs of two each."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Places = NDArray[np.int64]
+from miner.arrays import IntArray
 
 MAX_LANGUAGES = 64  # bits of a number
 
@@ -23,12 +18,12 @@ class Clusters:
     ``links`` counts all pairs within it: both int64 (C,).
     """
 
-    members: Places
-    last: Places
-    links: Places
+    members: IntArray
+    last: IntArray
+    links: IntArray
 
 
-def cluster_pairs(one: Places, other: Places, starts: Places) -> Clusters:
+def cluster_pairs(one: IntArray, other: IntArray, starts: IntArray) -> Clusters:
     """Cluster the sentences of pairs, best first, such that each language is once in a cluster.
 
     A pair joins the clusters of its sentences unless both have a sentence of one language: then
@@ -69,7 +64,7 @@ def cluster_pairs(one: Places, other: Places, starts: Places) -> Clusters:
 
 
 def _join(
-    one: Places, other: Places, parents: Places, languages: NDArray[np.uint64], last: Places
+    one: IntArray, other: IntArray, parents: IntArray, languages: NDArray[np.uint64], last: IntArray
 ) -> None:
     """Join clusters pair by pair; ``parents`` become the roots, which alone have a ``last``."""
     from miner.compiling import compiled
@@ -78,7 +73,7 @@ def _join(
 
 
 def _join_all(
-    one: Places, other: Places, parents: Places, languages: NDArray[np.uint64], last: Places
+    one: IntArray, other: IntArray, parents: IntArray, languages: NDArray[np.uint64], last: IntArray
 ) -> None:
     for place in range(len(one)):
         a, b = one[place], other[place]

@@ -5,17 +5,13 @@ estimates the Jaccard similarity of two such sets from signatures of ``HASHES`` 
 agree in one of 16 bands of 4 of these are compared: of those that are 80 % alike 99.98 % are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Signatures = NDArray[np.uint32]
+Signatures: TypeAlias = NDArray[np.uint32]
 
 SIMILARITY = 0.8  # estimated, of near-copies
 HASHES, BAND = 64, 4

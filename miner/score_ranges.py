@@ -6,24 +6,19 @@ first: memory holds one range, and a byte for each row of both sides. Repeated m
 best pairs comes to the same in many rounds over all of them.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from miner.arrays import Direction, JudgedPairs, Pairs
 from miner.best_pairs import joined
 from miner.choices import check_choice
 from miner.selection import RETRIEVALS, best_of_both, order_best_first, take_free
 from miner.storage.artefacts import write_array
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 SIDES = (Direction.FORWARD, Direction.BACKWARD)
 MIN_RANGE = 1 << 16  # pairs; fewer at a time cost more than they save

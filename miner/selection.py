@@ -5,21 +5,14 @@ any int64; ``source_ids`` (N,) and ``target_ids`` (M,), both ascending, say whic
 neighbour arrays has which id.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from miner.arrays import NO_NEIGHBOUR, Direction, Neighbours, Pairs
+from miner.arrays import NO_NEIGHBOUR, Direction, IntArray, Neighbours, Pairs
 from miner.choices import check_choice
 from miner.margin import margin_scores
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Positions = NDArray[np.int64]
 
 GREEDY_PAIRS = 1 << 16
 
@@ -69,7 +62,7 @@ def candidate_pairs(
 
 def _edges(
     neighbours: Neighbours, ids: NDArray[np.int64]
-) -> tuple[Positions, Positions, NDArray[np.float32], NDArray[np.int32]]:
+) -> tuple[IntArray, IntArray, NDArray[np.float32], NDArray[np.int32]]:
     """Query positions, positions of their neighbours in ``ids``, cosines and ranks, flat."""
     query, place = np.nonzero(neighbours.ids != NO_NEIGHBOUR)
     found = np.searchsorted(ids, neighbours.ids[query, place])
@@ -77,15 +70,15 @@ def _edges(
     return query.astype(np.int64), found.astype(np.int64), neighbours.cosines[query, place], rank
 
 
-def order_best_first(pairs: Pairs) -> Positions:
+def order_best_first(pairs: Pairs) -> IntArray:
     """Positions of the pairs by score, best first; ties by source id, then target id."""
-    order: Positions = np.lexsort((pairs.target, pairs.source, -pairs.score))
+    order: IntArray = np.lexsort((pairs.target, pairs.source, -pairs.score))
     return order
 
 
 def _best_of_each(
-    pairs: Pairs, ranked: Positions, direction: Direction
-) -> tuple[Positions, Positions]:
+    pairs: Pairs, ranked: IntArray, direction: Direction
+) -> tuple[IntArray, IntArray]:
     """Return each source's best pair in its own list (FORWARD), or each target's (BACKWARD).
 
     ``ranked`` is ``order_best_first``. Of several equally good pairs the first in order; and all.
@@ -97,30 +90,30 @@ def _best_of_each(
     return listed[first], listed[scores == scores[first][row]]
 
 
-def _retrieve_forward(pairs: Pairs) -> Positions:
+def _retrieve_forward(pairs: Pairs) -> IntArray:
     return _best_of_each(pairs, order_best_first(pairs), Direction.FORWARD)[0]
 
 
-def _retrieve_backward(pairs: Pairs) -> Positions:
+def _retrieve_backward(pairs: Pairs) -> IntArray:
     return _best_of_each(pairs, order_best_first(pairs), Direction.BACKWARD)[0]
 
 
-def _retrieve_intersect(pairs: Pairs) -> Positions:
+def _retrieve_intersect(pairs: Pairs) -> IntArray:
     return np.intersect1d(_retrieve_forward(pairs), _retrieve_backward(pairs))
 
 
-def _retrieve_max(pairs: Pairs) -> Positions:
+def _retrieve_max(pairs: Pairs) -> IntArray:
     """Best first and one to one over the best pairs of both directions: O(P log P)."""
     ranked = best_of_both(pairs)
     sources, source = np.unique(pairs.source[ranked], return_inverse=True)
     targets, target = np.unique(pairs.target[ranked], return_inverse=True)
-    kept: Positions = ranked[
+    kept: IntArray = ranked[
         take_free(source, target, bytearray(len(sources)), bytearray(len(targets)))
     ]
     return kept
 
 
-def best_of_both(pairs: Pairs) -> Positions:
+def best_of_both(pairs: Pairs) -> IntArray:
     """Positions of the pairs that ``max`` chooses from, in ``order_best_first``.
 
     Pairs that are equally best for both their sentences take part too: where a sentence and its
@@ -141,7 +134,7 @@ def best_of_both(pairs: Pairs) -> Positions:
 
 
 def take_free(
-    source: Positions, target: Positions, taken_sources: bytearray, taken_targets: bytearray
+    source: IntArray, target: IntArray, taken_sources: bytearray, taken_targets: bytearray
 ) -> NDArray[np.bool_]:
     """Which pairs (P,), taken in order, have neither sentence taken; it is from then on."""
     kept = bytearray(len(source))
@@ -154,7 +147,7 @@ def take_free(
     return np.frombuffer(kept, dtype=np.bool_)
 
 
-RETRIEVALS: dict[str, Callable[[Pairs], Positions]] = {
+RETRIEVALS: dict[str, Callable[[Pairs], IntArray]] = {
     "max": _retrieve_max,
     "intersect": _retrieve_intersect,
     "forward": _retrieve_forward,

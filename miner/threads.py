@@ -6,8 +6,6 @@ for each thread are set, in threads that end with the work. OpenBLAS keeps one f
 commands, whose process is their own, set it as they start (``miner.commandline``).
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import sys

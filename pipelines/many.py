@@ -1,7 +1,5 @@
 """Runs of many languages: each is read and encoded once, and mined with others."""
 
-from __future__ import annotations
-
 import logging
 import sys
 from collections.abc import Mapping
@@ -21,7 +19,7 @@ from miner.storage.places import Place
 from pipelines.job import WHOLE, Job, Of
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.progress import counted
-from pipelines.stages.cut import digest_of_beginning
+from pipelines.stages.reading.cut import digest_of_beginning
 
 logger = logging.getLogger(__name__)
 

@@ -1,13 +1,11 @@
 """The table of ``--multiway``: what translates each other in all languages of a finished run."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from eval.runs.side import Side
 from eval.runs.store import Run, open_run
 from miner.choices import MONOTONE
 from miner.multiway import Clusters, cluster_pairs
@@ -15,9 +13,6 @@ from miner.storage.atomic import atomic_file
 from miner.storage.places import Place
 from miner.storage.writers.batches import on_a_line
 from pipelines.job import Job
-
-if TYPE_CHECKING:
-    from eval.runs.side import Side
 
 BLOCK = 8192  # clusters whose texts are in memory
 JSONL = ".jsonl"

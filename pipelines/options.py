@@ -38,7 +38,7 @@ class CorpusOptions:
     """One side: its text and, if they were made elsewhere, its vectors.
 
     ``language`` is the one given; ``shares`` are those of languages in a sample of the text, the
-    largest first (``pipelines.stages.language``).
+    largest first (``pipelines.stages.reading.language``).
     """
 
     path: Place
@@ -241,8 +241,15 @@ def check_options(options: MiningOptions) -> None:
 
 def _check_search_precision(precision: str) -> None:
     check_choice("--search-precision", precision, SEARCH_PRECISIONS)
-    if precision in ("bfloat16", "int8"):
+    if precision == "bfloat16" or (precision == "int8" and _multiplies_by_torch()):
         require("torch")
+
+
+def _multiplies_by_torch() -> bool:
+    """Return whether no int8 product is compiled here."""
+    from miner.knn.core.products import compiled_int8  # loads Numba
+
+    return compiled_int8() is None
 
 
 def _check_score(options: MiningOptions) -> None:

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from miner.arrays import Neighbours
 from miner.knn.core.rescore import unit_rows
@@ -21,6 +22,7 @@ from miner.storage.layout import (
     DOCUMENT,
     MERGES,
     ROWS,
+    SIDES,
     VECTORS,
     list_files,
     list_name,
@@ -29,14 +31,9 @@ from miner.storage.layout import (
 )
 from miner.storage.vectors.columns import Columns, take_columns
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Vectors = NDArray[np.floating]
-
 BLOCK_NUMBERS = 1 << 22  # of stored vectors at a time: with their copies about 64 MB
 
-Reference = TypeVar("Reference")
+Reference = TypeVar("Reference", bound="EmbeddedShard | OfShard")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,9 +136,9 @@ class EmbeddedShard:
         """
         unit_rows(take_columns(self._stored()[rows], self.columns), out=out)
 
-    def _stored(self) -> Vectors:
+    def _stored(self) -> NDArray[np.floating]:
         """Map their vectors into memory as they are on disk."""
-        vectors: Vectors = np.load(self.vectors.file(VECTORS), mmap_mode="r")
+        vectors: NDArray[np.floating] = np.load(self.vectors.file(VECTORS), mmap_mode="r")
         return vectors
 
 
@@ -189,22 +186,32 @@ class EmbeddedSide:
 
 
 @dataclass(frozen=True, kw_only=True)
-class UnindexedShard:
-    """A shard and its side's trained, empty index or the centroids of cells, if it has any."""
+class OfShard:
+    """What belongs to a shard with vectors."""
 
     embedded: EmbeddedShard
+
+    @property
+    def shard(self) -> Shard:
+        """The shard itself."""
+        return self.embedded.shard
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnindexedShard(OfShard):
+    """A shard and its side's trained, empty index or the centroids of cells, if it has any."""
+
     method: CorpusMethod
     trained: Artefact | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchableShard:
+class SearchableShard(OfShard):
     """A shard that can be searched: through its index or by cells, or exactly where it has none.
 
     The ids in the index are positions in the shard's vectors; ``cells.npy`` has the cells of each.
     """
 
-    embedded: EmbeddedShard
     method: CorpusMethod
     index: Artefact | None
 
@@ -229,7 +236,7 @@ class SearchTile:
     @property
     def first(self) -> tuple[int, int]:
         """The indices of the first shards of both groups, which its folder is named after."""
-        return self.sources[0].embedded.shard.index, self.targets[0].embedded.shard.index
+        return self.sources[0].shard.index, self.targets[0].shard.index
 
     @property
     def name(self) -> str:
@@ -238,14 +245,13 @@ class SearchTile:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TileNeighbours:
+class TileNeighbours(OfShard):
     """A shard's neighbours from one tile: its files ``SIDE.INDEX.ids.npy`` and ``...cosines.npy``.
 
     They are in the shards ``others`` of the ``of`` that the other side has. ``measured`` are those
     that the recall of an approximate search is measured against; empty where it is not.
     """
 
-    embedded: EmbeddedShard
     others: range
     of: int
     measured: Sequence[EmbeddedShard]
@@ -254,10 +260,9 @@ class TileNeighbours:
 
 
 @dataclass(frozen=True, kw_only=True)
-class IndexLookup:
+class IndexLookup(OfShard):
     """A shard whose neighbours are to be looked up in the index of a shard of the other side."""
 
-    embedded: EmbeddedShard
     other: SearchableShard
 
 
@@ -265,10 +270,9 @@ FoundPart: TypeAlias = TileNeighbours | IndexLookup
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShardNeighbours:
+class ShardNeighbours(OfShard):
     """A shard's neighbours on the other side by scope, sealed: ids are rows of the corpus."""
 
-    embedded: EmbeddedShard
     neighbours: Mapping[str, Artefact]
 
     @property
@@ -278,7 +282,7 @@ class ShardNeighbours:
 
     def load(self, scope: str) -> Neighbours:
         """Load the neighbours of the rows of ``embedded.row_ids()``."""
-        return load_list(self.neighbours[scope].file, self.embedded.shard.side)
+        return load_list(self.neighbours[scope].file, self.shard.side)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -316,18 +320,16 @@ class ChosenPairs:
 
     def of_side(self, side: str) -> list[ShardNeighbours]:
         """Return the neighbours of a side's shards."""
-        return [found for found in self.shards if found.embedded.shard.side == side]
+        return [found for found in self.shards if found.shard.side == side]
 
 
 def element_name(element: object) -> str:
     """Return an element's name within its stage; the order of a group does not matter."""
     if isinstance(element, list):
         return min(map(element_name, element))
-    for part in ("embedded", "shard"):
-        if hasattr(element, part):
-            return element_name(getattr(element, part))
     if isinstance(element, str):
         return element
+    element = getattr(element, "shard", element)
     return str(getattr(element, "name", getattr(element, "index", "")))
 
 
@@ -349,21 +351,24 @@ def load_list(file: Callable[[str], Path], name: str) -> Neighbours:
     return Neighbours(ids=ids, cosines=cosines)
 
 
-def whole_side(
-    references: Iterable[Reference], side: str, shard_of: Callable[[Reference], Shard]
-) -> list[Reference]:
+def whole_side(references: Iterable[Reference], side: str) -> list[Reference]:
     """Return the references to a side's shards, one to each, in the order of these.
 
     Raises:
         ValueError: there are more or fewer; the runner has repeated or lost some.
     """
     found = sorted(
-        (reference for reference in references if shard_of(reference).side == side),
-        key=lambda reference: shard_of(reference).index,
+        (reference for reference in references if reference.shard.side == side),
+        key=lambda reference: reference.shard.index,
     )
-    expected = shard_of(found[0]).corpus.facts["shards"] if found else 1
-    check_whole([shard_of(reference).index for reference in found], expected, side)
+    expected = found[0].shard.corpus.facts["shards"] if found else 1
+    check_whole([reference.shard.index for reference in found], expected, side)
     return found
+
+
+def whole_sides(references: Iterable[Reference]) -> dict[str, list[Reference]]:
+    """Return those of both sides as ``whole_side`` does."""
+    return {side: whole_side(references, side) for side in SIDES}
 
 
 def check_whole(found: Sequence[int], expected: int, side: str) -> None:

@@ -28,7 +28,7 @@ def fetch_laser(
 
     Args:
         language: see ``encoder.laser.languages.files_of``.
-        folder: where; it is made if its parent exists.
+        folder: where; it is made if need be.
         publisher: the address that the files' names are put behind.
         offline: take what is there, and fetch nothing.
 
@@ -42,7 +42,7 @@ def fetch_laser(
             f"{folder}: lacks {', '.join(missing)}; fetch them without --offline, or copy them "
             f"there from {publisher}"
         )
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     for name in names:
         if name in missing:
             part = _fetch(f"{publisher.rstrip('/')}/{name}", folder / name)

@@ -93,8 +93,7 @@ class PerlTokenizer(MosesTokenizer):
 
     def handles_nonbreaking_prefixes(self, text: str) -> str:
         """Split full stops from words; from the last one always, as it ends a sentence."""
-        split: str = super().handles_nonbreaking_prefixes(self._LAST_STOP.sub(r"\1 .", text))
-        return split
+        return super().handles_nonbreaking_prefixes(self._LAST_STOP.sub(r"\1 .", text))
 
     def __call__(self, line: str) -> str:
         """Return the tokens of the line, between single spaces."""

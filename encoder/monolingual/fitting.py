@@ -104,8 +104,7 @@ def _transposed(words: Tokens, rows: int) -> Tokens:
 
 
 def _squares(matrix: Matrix) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = np.einsum("rd,rd->d", matrix, matrix, dtype=np.float64)
-    return found
+    return np.einsum("rd,rd->d", matrix, matrix, dtype=np.float64)
 
 
 def _ratio(above: NDArray[np.float64], below: NDArray[np.float64]) -> Matrix:

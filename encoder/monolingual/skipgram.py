@@ -61,8 +61,7 @@ class SkipGram:
     def vectors(self) -> Matrix:
         """Return the vectors of the V words, float32 (V, D)."""
         counts = np.diff(self._rows.offsets).astype(np.float32)
-        means: Matrix = sum_rows(self.inputs, self._rows) / counts[:, None]
-        return means
+        return sum_rows(self.inputs, self._rows) / counts[:, None]
 
     def advance(self, progress: Callable[[int], None] = lambda words: None) -> None:
         """Go once over the text; ``progress`` is called with the words seen, in parts.

@@ -84,7 +84,7 @@ class Keeper:
             facts = {"steps": state.step, "seconds": round(state.seconds)}
             save(self._folder, {**self._facts, **facts, **rounded})
         # The encoder first: killed in between, a training writes it once more.
-        (self._folder / PROGRESS).mkdir(exist_ok=True)
+        (self._folder / PROGRESS).mkdir(parents=True, exist_ok=True)
         save_state(self._folder / PROGRESS / STATE, state)
         self._write_log()
 

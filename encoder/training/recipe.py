@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -16,7 +17,6 @@ from numpy.typing import NDArray
 from encoder import Encoder
 from encoder.bag.encoder import BagEncoder
 from encoder.bag.features import Features
-from encoder.checkpoint import check_output
 from encoder.tokenizer import Tokenizer, train_tokenizer
 from encoder.trained import TrainedNetwork
 from encoder.training import parallel
@@ -68,7 +68,7 @@ def train_encoder(
         ValueError: ``output`` cannot be written, a file is not parallel text or too small, what is
             to be trained cannot be, or another training was begun in ``output``.
     """
-    check_output(output)
+    _check_output(output)
     options = recipe.options
     check_shares(options)
     texts, held_out = _read(recipe)
@@ -216,6 +216,16 @@ def _identity(
 
 def _weights(recipe: Recipe) -> dict[str, float]:
     return {name: task.weight for name, task in recipe.tasks.items()}
+
+
+def _check_output(folder: Path) -> None:
+    """Refuse before the hours of training what could not be written after them."""
+    whole = folder.absolute()
+    above = next(place for place in (whole, *whole.parents) if place.exists())
+    if not above.is_dir():
+        raise ValueError(f"{above}: is a file; the encoder needs a folder")
+    if not os.access(above, os.W_OK):
+        raise ValueError(f"{folder}: not permitted to write there")
 
 
 def _read(recipe: Recipe) -> tuple[list[ParallelText], list[ParallelText]]:

@@ -180,16 +180,14 @@ class Network:
         first = _positive(self._multiplied(mean, "d0"))
         inner = _positive(self._multiplied(mean, "p1") + self._multiplied(first, "d1"))
         second = _positive(self._multiplied(inner, "d2"))
-        found: Matrix = np.tanh(self._multiplied(inner, "p3") + self._multiplied(second, "d3"))
-        return found
+        return np.tanh(self._multiplied(inner, "p3") + self._multiplied(second, "d3"))
 
     def _multiplied(self, rows: Matrix, name: str) -> Matrix:
         return self._residual[name].multiplied(rows)
 
 
 def _positive(rows: Matrix) -> Matrix:
-    found: Matrix = np.maximum(rows, 0)
-    return found
+    return np.maximum(rows, 0)
 
 
 def _rounded(rows: Matrix) -> tuple[NDArray[np.int8], Matrix]:

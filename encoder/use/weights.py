@@ -53,8 +53,7 @@ class Weights:
         """Return the vectors of pieces: float32 (P, 512)."""
         part = ids % PARTS
         scale, lowest = self.tensors["scale"][part, None], self.tensors["lo"][part, None]
-        found: Matrix = self.codes[ids] * scale + lowest
-        return found
+        return self.codes[ids] * scale + lowest
 
 
 @cache

@@ -9,23 +9,20 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from eval.data.sentences import Sentences, check_gold, read_gold, read_sentences
 from eval.metrics.bucc import IdPair
 
+_GOLD = re.compile(r"(?P<pair>[^.]+-[^.]+)\.(?P<split>.+)\.gold")
 
-@dataclass(frozen=True, kw_only=True)
-class BuccFiles:
+
+class BuccFiles(NamedTuple):
     """The three files of one split."""
 
     source: Path
     target: Path
     gold: Path
-
-    @property
-    def all(self) -> tuple[Path, Path, Path]:
-        """Both sides, then gold."""
-        return self.source, self.target, self.gold
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,16 +45,7 @@ def bucc_pairs(directory: Path) -> list[str]:
     Raises:
         ValueError: there is none.
     """
-    if not directory.is_dir():
-        raise ValueError(f"{directory}: not a directory")
-    names = {entry.name for entry in directory.iterdir() if entry.is_dir()}
-    names.update(entry.name.partition(".")[0] for entry in directory.iterdir() if entry.is_file())
-    pairs = sorted(name for name in names if "-" in name and _complete_splits(directory, name))
-    if not pairs:
-        raise ValueError(
-            f"{directory}: no BUCC data; expected xx-en/xx-en.SPLIT.xx, .en and .gold in it"
-        )
-    return pairs
+    return list(_find_splits(directory))
 
 
 def bucc_splits(directory: Path, pair: str) -> list[str]:
@@ -66,12 +54,10 @@ def bucc_splits(directory: Path, pair: str) -> list[str]:
     Raises:
         ValueError: there is no such pair.
     """
-    splits = _complete_splits(directory, pair)
-    if not splits:
-        raise ValueError(
-            f"{directory}: no pair {pair!r}; it has {', '.join(bucc_pairs(directory))}"
-        )
-    return splits
+    found = _find_splits(directory)
+    if pair not in found:
+        raise ValueError(f"{directory}: no pair {pair!r}; it has {', '.join(found)}")
+    return list(found[pair])
 
 
 def bucc_files(directory: Path, pair: str, split: str) -> BuccFiles:
@@ -86,7 +72,7 @@ def bucc_files(directory: Path, pair: str, split: str) -> BuccFiles:
             f"{directory}: {pair} has no split {split!r} with both texts and gold; "
             f"it has {', '.join(splits)}"
         )
-    return _named_files(_pair_folder(directory, pair), pair, split)
+    return _find_splits(directory)[pair][split]
 
 
 def load_bucc(directory: Path, pair: str, split: str) -> BuccSplit:
@@ -107,28 +93,20 @@ def load_bucc(directory: Path, pair: str, split: str) -> BuccSplit:
     return BuccSplit(pair=pair, split=split, source=source, target=target, gold=gold, files=files)
 
 
-def _pair_folder(directory: Path, pair: str) -> Path:
-    folder = directory / pair
-    return folder if folder.is_dir() else directory
-
-
-def _named_files(folder: Path, pair: str, split: str) -> BuccFiles:
-    source, _, target = pair.rpartition("-")
-    source_file, target_file, gold_file = (
-        folder / f"{pair}.{split}.{suffix}" for suffix in (source, target, "gold")
-    )
-    return BuccFiles(source=source_file, target=target_file, gold=gold_file)
-
-
-def _complete_splits(directory: Path, pair: str) -> list[str]:
-    folder = _pair_folder(directory, pair)
-    if not folder.is_dir():
-        return []
-    pattern = re.compile(rf"{re.escape(pair)}\.(.+)\.gold")
-    splits = [match[1] for entry in folder.iterdir() if (match := pattern.fullmatch(entry.name))]
-    files = [_named_files(folder, pair, split) for split in splits]
-    return sorted(
-        split
-        for split, file in zip(splits, files, strict=True)
-        if file.source.is_file() and file.target.is_file()
-    )
+def _find_splits(directory: Path) -> dict[str, dict[str, BuccFiles]]:
+    """Return the files of each complete split of each pair, both sorted."""
+    if not directory.is_dir():
+        raise ValueError(f"{directory}: not a directory")
+    found: dict[str, dict[str, BuccFiles]] = {}
+    for path in sorted([*directory.glob("*.gold"), *directory.glob("*/*.gold")]):
+        match = _GOLD.fullmatch(path.name)
+        if match and (path.parent == directory or path.parent.name == match["pair"]):
+            source, _, target = match["pair"].rpartition("-")
+            files = BuccFiles(path.with_suffix(f".{source}"), path.with_suffix(f".{target}"), path)
+            if files.source.is_file() and files.target.is_file():
+                found.setdefault(match["pair"], {})[match["split"]] = files
+    if not found:
+        raise ValueError(
+            f"{directory}: no BUCC data; expected xx-en/xx-en.SPLIT.xx, .en and .gold in it"
+        )
+    return {pair: dict(sorted(splits.items())) for pair, splits in sorted(found.items())}

@@ -59,7 +59,6 @@ def translation_ranks(
 def _others(row: int, rows: int, others: int | None, seed: int) -> NDArray[np.int64]:
     """Draw ``others`` rows but ``row``, or return them all."""
     if others is None:
-        drawn: NDArray[np.int64] = np.delete(np.arange(rows), row)
-        return drawn
+        return np.delete(np.arange(rows), row)
     drawn = np.random.default_rng([seed, row]).choice(rows - 1, size=others, replace=False)
     return drawn + (drawn >= row)

@@ -35,8 +35,7 @@ class Estimates:
         """The least FDR of any threshold that keeps each pair, ascending."""
         last = np.searchsorted(-self.scores, -self.scores, side="right")
         shares = np.cumsum(1 - self.probabilities)[last - 1] / last
-        rates: FloatArray = np.minimum.accumulate(shares[::-1])[::-1]
-        return rates
+        return np.minimum.accumulate(shares[::-1])[::-1]
 
     def kept(self, fdr: float) -> int:
         """Return how many of the pairs keep to an FDR."""

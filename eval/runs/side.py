@@ -22,7 +22,7 @@ from eval.metrics.bucc import Ids
 from miner.arrays import Neighbours
 from miner.choices import MONOTONE
 from miner.storage.artefacts import Artefact, open_artefact
-from miner.storage.documents.split import PLACE
+from miner.storage.documents.sentences import PLACE
 from miner.storage.layout import (
     DUPLICATES,
     MERGES,

@@ -78,7 +78,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
         }
     for line in summary(kept):
         show(line)
-    files = [file for split in data.values() for file in split.files.all]
+    files = [file for split in data.values() for file in split.files]
     return signed(
         show,
         "fdr",
@@ -128,16 +128,10 @@ def summary(kept: Sequence[Sequence[Kept]]) -> list[str]:
     for together in zip(*kept, strict=True):
         wanted = together[0].wanted
         rates = [one.score.fdr for one in together]
-        means = [
-            float(np.mean(column))
-            for column in zip(
-                *(
-                    (one.score.fdr, one.expected, one.score.recall, one.score.f1)
-                    for one in together
-                ),
-                strict=True,
-            )
+        figures = [
+            (one.score.fdr, one.expected, one.score.recall, one.score.f1) for one in together
         ]
+        means = np.mean(figures, axis=0).tolist()
         label = LIKELY if wanted is None else wanted
         lines.append(TABLE.row("mean", label, *means[:2], None, *means[2:]))
         if wanted is not None:

@@ -75,7 +75,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
             continue
         rules[variant] = measured = _measured(names, splits[scoring], filters)
         show(table.row(variant, *measured["f1"].values(), *list(measured.values())[2:]))
-    files = (file for both in data.values() for split in both for file in split.files.all)
+    files = (file for both in data.values() for split in both for file in split.files)
     return signed(
         show,
         "filters",

@@ -231,8 +231,7 @@ def _means(year: str, figures: list[Figure]) -> Iterator[Figure]:
 def _weighted(sums: NDArray[np.float64], *, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the weighted mean of correlations from their sums side by side."""
     parts = np.split(sums, len(weights), axis=1)
-    found: NDArray[np.float64] = np.stack([pearson(one) for one in parts], axis=1) @ weights
-    return found
+    return np.stack([pearson(one) for one in parts], axis=1) @ weights
 
 
 def _tested(

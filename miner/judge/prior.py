@@ -5,10 +5,12 @@ a wrong one. How likely the pair is right depends on how many of all pairs are, 
 differ in how much alike their wrong pairs are, and in how well words match in the right ones. So
 the scores of a run are described as two groups, the wrong and the right pairs, each by a peak with
 exponential sides: a mixture of asymmetric Laplace distributions (Kotz, Kozubowski & Podgórski
-2001). Between the peaks the log odds of a pair are linear in its score. Places, sides and shares
-are estimated by expectation maximisation from three sources: all scores of the run, those of pairs
-that are known to be wrong (``miner.judge.left_out``), and a few pairs as they usually are, which
-decide where a run has few of its own.
+2001). Some way above their peak, where it is decided which pairs are right, the wrong ones fall at
+a rate of their own: the mean excess over a threshold (Pickands 1975). From there to the peak of the
+right pairs, the log odds of a pair are linear in its score. Places, rates and shares are estimated
+by expectation maximisation from three sources: all scores of the run, those of pairs that are known
+to be wrong (``miner.judge.left_out``), and a few pairs as they usually are, which decide where a
+run has few of its own.
 
 All here is about the pairs that a run has chosen: of each sentence, its best candidate. Axes: ``P``
 pairs; ``B`` bins of scores, ascending.
@@ -32,8 +34,10 @@ LIKELY = 0.5  # the probability from which a pair is more likely right than wron
 BINS, MOST = 16, 16  # of a unit of the score; the greatest score, and the least below 0
 SCORES = (np.arange(-MOST * BINS, MOST * BINS) + 0.5) / BINS
 LEAST_MEAN = 0.25 / BINS  # distance from a place: as if spread over a bin, where all are in it
+REACH = 1.5  # how far from its usual place a peak of a run may be
+TAIL = 2.0  # how far above the peak of the wrong pairs their tail starts
 # How many wrong and right pairs what is usual counts for, and how many known ones for ALIKE.
-USUAL_WRONG, USUAL_RIGHT, USUAL_KNOWN = 100.0, 25.0, 1000.0
+USUAL_WRONG, USUAL_RIGHT, USUAL_KNOWN = 50.0, 25.0, 1000.0
 # Of sentences without a translation, the share that finds one that looks like it all the same.
 ALIKE = 0.0005
 MAX_ALIKE = 0.25  # of the pairs known to be wrong
@@ -61,8 +65,10 @@ class Peak(NamedTuple):
         return densities
 
 
-def fit_peak(counts: FloatArray) -> Peak:
+def fit_peak(counts: FloatArray, near: float = 0.0, reach: float = math.inf) -> Peak:
     """Return the likeliest peak of pairs counted in bins, (B,); its place is in the middle of one.
+
+    It is within ``reach`` of ``near``.
 
     The likelihood at a place falls with the sum of the roots of the mean distances on both sides of
     it, from which the rates follow (Kotz et al. 2001, section 3.5).
@@ -71,9 +77,39 @@ def fit_peak(counts: FloatArray) -> Peak:
     moments = np.cumsum(counts * SCORES)
     below = np.maximum((SCORES * sums - moments) / total, LEAST_MEAN)
     above = np.maximum((moments[-1] - moments - SCORES * (total - sums)) / total, LEAST_MEAN)
-    at = int(np.argmin(np.sqrt(below) + np.sqrt(above)))
+    roots = np.where(np.abs(SCORES - near) <= reach, np.sqrt(below) + np.sqrt(above), np.inf)
+    at = int(np.argmin(roots))
     both = math.sqrt(below[at] * above[at])
     return Peak(float(SCORES[at]), 1 / (below[at] + both), 1 / (above[at] + both))
+
+
+class Tail(NamedTuple):
+    """What is above a ``start``: its share of all, and the rate at which it falls."""
+
+    start: float
+    share: float
+    fall: float
+
+    @property
+    def height(self) -> float:
+        """The log of the density at the start."""
+        return math.log(self.share * self.fall)
+
+    def log_densities(self, peak: Peak) -> FloatArray:
+        """Return the log densities of all bins, (B,): those of a peak up to the start."""
+        above = SCORES - self.start
+        densities: FloatArray = np.where(
+            above > 0, self.height - self.fall * above, peak.log_densities()
+        )
+        return densities
+
+
+def fit_tail(counts: FloatArray, start: float) -> Tail:
+    """Return the likeliest tail of pairs counted in bins, (B,), some of which are in it."""
+    start = min(start, float(SCORES[-2]))
+    above = np.maximum(SCORES - start, 0)
+    pairs = counts[above > 0].sum()
+    return Tail(start, pairs / counts.sum(), pairs / (counts * above).sum())
 
 
 def count_scores(scores: FloatArray) -> FloatArray:
@@ -112,11 +148,11 @@ class Probabilities:
         """
         counts = sum(map(count_scores, blocks), np.zeros(len(SCORES)))
         known = np.empty(0) if known is None else known
-        wrong, right, looking = _mixture(usual, counts, count_scores(known))
+        tail, right, looking = _mixture(usual, counts, count_scores(known))
         share = max(0.0, (looking - ALIKE) / (1 - ALIKE))
-        shift = right.height - wrong.height - right.rise * right.place - wrong.fall * wrong.place
+        shift = right.height - tail.height - right.rise * right.place - tail.fall * tail.start
         found = {
-            "slope": right.rise + wrong.fall,
+            "slope": right.rise + tail.fall,
             "shift": shift + math.log(looking / (1 - looking)),
             "most": share / looking,
             "share": share,
@@ -139,35 +175,35 @@ def _logistic(odds: FloatArray) -> FloatArray:
 
 def _mixture(
     usual: tuple[Peak, Peak], counts: FloatArray, known: FloatArray
-) -> tuple[Peak, Peak, float]:
-    """Return the peaks of wrong and right pairs, and the share of the right ones.
+) -> tuple[Tail, Peak, float]:
+    """Return the tail of the wrong pairs, the peak of the right ones, and the share of these.
 
     Args:
         usual: the peaks of other runs.
         counts: pairs in bins, (B,).
         known: those known to be wrong, of which few are where right ones are, (B,).
     """
-    densities = [np.exp(peak.log_densities()) for peak in usual]
+    below, above = (peak.log_densities() for peak in usual)
     before = [
-        density * (pairs / density.sum())
-        for density, pairs in zip(densities, (USUAL_WRONG, USUAL_RIGHT), strict=True)
+        np.exp(log) * (pairs / np.exp(log).sum())
+        for log, pairs in ((below, USUAL_WRONG), (above, USUAL_RIGHT))
     ]
-    wrong, right = usual
-    share, alike = 0.1, ALIKE
+    right, share, alike = usual[1], 0.1, ALIKE
     for _ in range(_STEPS):
-        apart = right.log_densities() - wrong.log_densities()
+        apart = above - below
         looking = counts * _logistic(apart + math.log(share / (1 - share)))
         known_looking = known * _logistic(apart + math.log(alike / (1 - alike)))
-        last = wrong, right, share
+        last = right.place, share
         share = float(looking.sum() + 0.5) / float(counts.sum() + 1)
         alike = float(known_looking.sum() + ALIKE * USUAL_KNOWN) / float(known.sum() + USUAL_KNOWN)
-        wrong = fit_peak(before[0] + counts - looking + known - known_looking)
-        right = fit_peak(before[1] + looking + known_looking)
-        if (wrong.place, right.place) == (last[0].place, last[1].place) and abs(
-            share - last[2]
-        ) < 1e-7 * share:
+        others = before[0] + counts - looking + known - known_looking
+        wrong = fit_peak(others, usual[0].place, REACH)
+        right = fit_peak(before[1] + looking + known_looking, usual[1].place, REACH)
+        tail = fit_tail(others, wrong.place + TAIL)
+        below, above = tail.log_densities(wrong), right.log_densities()
+        if right.place == last[0] and abs(share - last[1]) < 1e-7 * share:
             break
-    return wrong, right, share
+    return tail, right, share
 
 
 def count_kept(scores: FloatArray, wrong: FloatArray, rule: str, limit: float) -> int:

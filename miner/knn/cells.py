@@ -9,13 +9,14 @@ side, searched with the same centroids, merge to what the whole finds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from miner.arrays import Matrix, Neighbours
 from miner.knn.core import passes
 from miner.knn.core.candidates import Candidates
 from miner.knn.core.codes import Codes, Precision, encode_both, round_to_int8
@@ -25,13 +26,6 @@ from miner.knn.core.rescore import check_search, unit_rows
 from miner.knn.core.tuning import choose
 from miner.knn.method import ROUNDS
 from miner.threads import blocks, in_threads
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from miner.arrays import Neighbours
-
-    Matrix = NDArray[np.float32]
 
 # A cell with this many times the mean load is split; even cells are the cheapest for their number.
 CROWDED = 2.0
@@ -180,13 +174,7 @@ def join_cells(
     pairs = sum(int(rows.loads() @ columns.loads()) for rows, columns in passes_of_cells)
     share = len(source) * len(target) / max(1, pairs)
     tuned = choose(source, target, k=k, precision=precision)
-    codes = list(encode_both(source, target, tuned.precision))
-
-    def sort(side: int) -> None:
-        codes[side] = codes[side].part(orders[side].rows)
-
-    in_threads(sort, range(2))
-    left, right = codes
+    left, right = _sorted(encode_both(source, target, tuned.precision), orders)
     forward, backward = generate_candidates(
         *(left, right, chain(*(_tiles(*cells) for cells in passes_of_cells))),
         kept=tuned.kept,
@@ -198,6 +186,17 @@ def join_cells(
         _complete(sources, targets, forward, k=min(k, len(target))),
         _complete(targets, sources, backward, k=min(k, len(source))),
     )
+
+
+def _sorted(codes: Sequence[Codes], orders: Sequence[_Order]) -> list[Codes]:
+    """Return both sides' codes in their orders."""
+    found = list(codes)
+
+    def sort(side: int) -> None:
+        found[side] = codes[side].part(orders[side].rows)
+
+    in_threads(sort, range(2))
+    return found
 
 
 def _complete(

@@ -6,18 +6,13 @@ Axes: ``N`` source rows, ``M`` target rows, ``D`` dimensions, ``K`` neighbours, 
 of each row.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from miner.knn.core.codes import Precision
 from miner.knn.core.passes import SEEDED_FROM, SEEDS
 from miner.knn.method import POINTS, PROBES, ROUNDS, default_cells
-
-if TYPE_CHECKING:
-    from miner.knn.core.codes import Precision
 
 # The cell join's cells are uneven: it compares so many times the pairs of even ones.
 UNEVEN = 1.5

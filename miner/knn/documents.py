@@ -4,28 +4,17 @@ A row's neighbours are those in the documents paired with its own: the local min
 al. 2021, "WikiMatrix: Mining 135M Parallel Sentences in 1620 Language Pairs from Wikipedia".
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
-import numpy as np
-
-from miner.arrays import Neighbours
+from miner.arrays import IntArray, Matrix, Neighbours
 from miner.knn.core.rescore import check_search, merge
 from miner.knn.exact import search_unit_rows
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Matrix = NDArray[np.float32]
-    Positions = NDArray[np.int64]
 
 
 def search_documents(
     source: Matrix,
     target: Matrix,
-    documents: Iterable[tuple[Positions, Positions]],
+    documents: Iterable[tuple[IntArray, IntArray]],
     *,
     k: int,
     progress: Callable[[int], None] = lambda similarities: None,
@@ -58,9 +47,7 @@ def search_documents(
     return forward, backward
 
 
-def _enter(
-    neighbours: Neighbours, queries: Positions, others: Positions, found: Neighbours
-) -> None:
+def _enter(neighbours: Neighbours, queries: IntArray, others: IntArray, found: Neighbours) -> None:
     """Keep the best of what the queries' neighbours were and what was found in other rows."""
     named = Neighbours(ids=others[found.ids], cosines=found.cosines)
     kept = merge([neighbours.part(queries), named], k=neighbours.ids.shape[1])

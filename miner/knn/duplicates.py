@@ -1,19 +1,12 @@
 """Equal rows, searched once: their neighbours are the same, and so are they as neighbours."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from miner.arrays import NO_NEIGHBOUR, Neighbours
+from miner.arrays import NO_NEIGHBOUR, Matrix, Neighbours
 from miner.knn.core.rescore import best
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Matrix = NDArray[np.float32]
 
 BLOCK_ROWS = 1024
 

@@ -5,26 +5,17 @@ where it fits one, else tile by tile (``miner.knn.tiled``). Axes: ``N`` source r
 rows, ``D`` dimensions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-import numpy as np
+from numpy.typing import ArrayLike
 
+from miner.arrays import Matrix, Neighbours
 from miner.choices import check_choice
 from miner.knn.core.brute_force import MAX_SIMILARITIES, search_table
 from miner.knn.core.codes import PRECISIONS, Precision
 from miner.knn.core.rescore import check_search, checked_vectors, unit_rows
 from miner.knn.duplicates import Distinct, expand, find_distinct
 from miner.knn.tiled import search_tiles
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from miner.arrays import Neighbours
-
-    Matrix = NDArray[np.float32]
 
 # From this share of repeated rows on, distinct rows are searched; fewer cost less than their copy.
 REPEATED = 1 / 20
@@ -47,8 +38,8 @@ def search_both(
         source: vectors of any scale, real numbers (N, D); a side may be empty.
         target: vectors (M, D).
         k: neighbours of each row; clipped to the size of the other side.
-        precision: of the product; affects speed, never results (default: fastest here). All but
-            float32 need torch.
+        precision: of the product; affects speed, never results (default: fastest here). bfloat16
+            needs torch, and so does int8 where the processor has no VNNI instructions.
         progress: called with the number of similarities computed so far, in parts.
 
     Returns:

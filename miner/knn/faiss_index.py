@@ -13,14 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from miner.arrays import NO_NEIGHBOUR, Neighbours
+from miner.arrays import NO_NEIGHBOUR, Matrix, Neighbours
 from miner.knn.method import IndexSpec
 
 if TYPE_CHECKING:
     import faiss
-    from numpy.typing import NDArray
-
-    Matrix = NDArray[np.float32]
 
 CANDIDATES_PER_NEIGHBOUR = 4  # what an index with compressed codes returns must be sorted again
 

@@ -1,14 +1,11 @@
 """Measures, in about a second, how long this machine takes for the steps of a search."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from miner.arrays import Neighbours
+from miner.arrays import Matrix, Neighbours
 from miner.knn.core.candidates import Candidates
 from miner.knn.core.codes import Codes, Precision, encode_both
 from miner.knn.core.passes import TILE_COLUMNS, TILE_ROWS, find_hits, loops
@@ -18,11 +15,6 @@ from miner.knn.core.tuning import choose, product_rates
 from miner.knn.cost_model import SPARE, Machine
 from miner.knn.duplicates import find_distinct
 from miner.threads import in_threads, on_one_thread, thread_count
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Matrix = NDArray[np.float32]
 
 REPEATS = 3
 # Seconds of products in all threads: one alone is faster, and an idle processor takes some tenths
@@ -108,7 +100,7 @@ def _passing(left: Codes, right: Codes, kept: int) -> tuple[float, float]:
             candidates.bounds[:], candidates.floor[:] = floor[:, None], floor
             lists.append(candidates)
         start = time.perf_counter()
-        loops().take(found, left.ids, right.ids, *lists, repeated=False)
+        loops().take(found, left.ids, right.ids, *lists, False)
         return time.perf_counter() - start
 
     taking = min(take() for _ in range(1 + REPEATS)) / (WANTED * (len(left) + len(right)))
@@ -129,7 +121,8 @@ def _fetching(x: Matrix, y: Matrix, k: int) -> float:
     candidates.ids[:] = random.integers(len(y), size=candidates.ids.shape)
 
     def verify() -> None:
-        loops().verify(queries, y, candidates, Neighbours.none(len(queries), k))
+        found = Neighbours.none(len(queries), k)
+        loops().verify(queries, y, candidates, found.ids, found.cosines)
 
     return _soonest(verify) / candidates.ids.size
 

@@ -1,7 +1,5 @@
 """How a search is done: each method a type, parsed once from what ``--index`` is given."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass

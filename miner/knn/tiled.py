@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from miner.arrays import Matrix, Neighbours
 from miner.knn.core import passes
 from miner.knn.core.candidates import Candidates
 from miner.knn.core.codes import Codes, Precision, encode_both
@@ -24,12 +26,8 @@ from miner.threads import blocks
 
 if TYPE_CHECKING:
     import torch
-    from numpy.typing import NDArray
 
-    from miner.arrays import Neighbours
     from miner.knn.gpu.keys import DeviceCandidates
-
-    Matrix = NDArray[np.float32]
 
 logger = logging.getLogger(__name__)
 

@@ -10,22 +10,15 @@ map that self-learning comes to (``miner.mapping.similarity``): one may be near 
 soon after.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional
 
+from miner.arrays import Matrix
 from miner.mapping.orthogonal import Mapping, procrustes
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Matrix = NDArray[np.float32]
 
 FREQUENT = 6_000  # words of each side that are drawn
 LENGTH = 4.0  # of their vectors

@@ -4,21 +4,14 @@ Conneau et al. 2018, "Word Translation Without Parallel Data". Rows are words, m
 of unit length. Axes: ``N`` source words, ``M`` target words, ``D`` dimensions, ``P`` known pairs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from miner.arrays import IntArray, Matrix
 from miner.mining import mine
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Matrix = NDArray[np.float32]
-    Rows = NDArray[np.int64]
 
 NEIGHBOURS = 10  # of the means that CSLS subtracts: section 2.3
 FREQUENT = 15_000  # words that a refinement looks for mutual neighbours among
@@ -64,7 +57,7 @@ def procrustes(source: Matrix, target: Matrix) -> Matrix:
     return np.asarray(left @ right, dtype=np.float32)
 
 
-def identical_words(source: Sequence[str], target: Sequence[str]) -> tuple[Rows, Rows]:
+def identical_words(source: Sequence[str], target: Sequence[str]) -> tuple[IntArray, IntArray]:
     """Return the rows of the words that both sides have, int64 (P,) each."""
     place = {word: row for row, word in enumerate(target)}
     pairs = [(row, place[word]) for row, word in enumerate(source) if word in place]
@@ -72,7 +65,7 @@ def identical_words(source: Sequence[str], target: Sequence[str]) -> tuple[Rows,
     return rows[:, 0], rows[:, 1]
 
 
-def mutual_neighbours(source: Matrix, target: Matrix) -> tuple[Rows, Rows]:
+def mutual_neighbours(source: Matrix, target: Matrix) -> tuple[IntArray, IntArray]:
     """Return the pairs of rows that are each other's nearest by CSLS: int64 (P,) each."""
     pairs = mine(source, target, k=NEIGHBOURS, margin="csls", retrieval="intersect")
     return pairs.source, pairs.target

@@ -5,18 +5,10 @@ mappings of word embeddings", sections 3.2 and 3.3, with half the words and shor
 two cores. Axes: ``F`` frequent words of each side, ``D`` dimensions.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from miner.arrays import Matrix
 from miner.mapping.orthogonal import NEIGHBOURS, Mapping, comparable_rows, procrustes
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Matrix = NDArray[np.float32]
 
 FREQUENT = 2_000  # words of each side
 KEPT = 0.1  # share of the similarities that are looked at in the beginning

@@ -7,23 +7,14 @@ next finer one. What is added here is the ratio of lengths, as in Gale & Church 
 sentences count more than short ones. Axes: ``N`` source and ``M`` target sentences, ``B`` beads.
 """
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from miner.arrays import FloatArray, IntArray, Matrix
 from miner.monotone.blocks import Blocks
 from miner.monotone.path import cheapest_path, dissimilarity
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Matrix = NDArray[np.float32]
-    FloatArray = NDArray[np.float64]
-    IntArray = NDArray[np.int64]
 
 LENGTH_WEIGHT = 0.8  # of the ratio of lengths against the vectors' distance
 GAP_QUANTILE = 0.2  # what a gap costs among random 1-1 beads; the paper's

@@ -3,8 +3,6 @@
 Compiled when first called (a few seconds) and kept in Numba's cache on disk.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ A file is written beside its final name and renamed over it once it is on the di
 that fails, is interrupted or loses power leaves what was there before.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 from collections.abc import Iterator
@@ -82,6 +80,22 @@ def check_writable(path: AnyPath) -> None:
         probe.unlink()
     except OSError as error:
         raise OutputError(_not_written(path, error, probe)) from error
+
+
+def check_folder(path: AnyPath) -> None:
+    """Check that files could be written in a folder; it and those above it may have to be made.
+
+    Raises:
+        OutputError: it is a file, or lies below one, or no folder can be made there.
+    """
+    if isinstance(path, RemotePath):
+        _check_remote(path / TEMPORARY)
+        return
+    final = Path(os.path.realpath(path))
+    above = next(place for place in (final, *final.parents) if place.exists())
+    if not above.is_dir():
+        raise OutputError(f"{os.fspath(path)}: {above} is a file; name a folder")
+    check_writable(above / TEMPORARY)
 
 
 def _check_remote(path: RemotePath) -> None:

@@ -4,8 +4,6 @@ They lie under their SHA-256 in a folder of ``ADIT_CACHE``, else in the folder f
 The ones that were used least recently make room where less than a tenth of the disk would be free.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

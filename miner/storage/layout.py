@@ -29,10 +29,6 @@ folder ``mined/XX-YY/`` with all the rest for each pair of them. ``languages/XX.
 records of a corpus of many languages.
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass
-
 from miner.storage.places import Place
 
 SOURCE, TARGET = SIDES = ("source", "target")
@@ -81,39 +77,43 @@ def list_files(name: str) -> tuple[str, str]:
     return f"{name}.ids.npy", f"{name}.cosines.npy"
 
 
-@dataclass(frozen=True)
 class WorkFolder:
-    """The places in a work folder.
+    """The places in a work folder: artefacts, if not said otherwise.
 
     ``corpora`` are the names of both sides where other pairs share their sentences and vectors.
     """
 
-    root: Place
-    corpora: tuple[str, str] = SIDES
-
-    @property
-    def _shared(self) -> Place:
-        return self.root if self.corpora == SIDES else self.root.parent.parent
+    def __init__(self, root: Place, corpora: tuple[str, str] = SIDES) -> None:
+        self.root, self.corpora = root, corpora
+        self._shared = root if corpora == SIDES else root.parent.parent
+        self.languages = root / "languages"  # of a corpus of many, a file for each
+        self.document_pairs = root / "documents" / "pairs"  # that were found
+        self.cells = root / "indexes" / "cells"  # centroids of a cell join
+        self.groups = root / "tiles" / "groups.json"  # remembers how shards were put into groups
+        self.pairs = root / "pairs"  # as they were chosen
+        self.judged = root / "judged"  # as the judge scores them
+        self.kept = root / "kept"  # those that are likely enough to be right
+        self.filtered = root / "filtered"  # those that filters let pass, and those they reject
+        self.distinct = root / "distinct"  # those that are no near-copies of better ones
+        self.progress = root / "progress"  # a folder: what the run has done so far
+        self.summary = root / "run.json"  # a file: the finished run's counts and options
+        self.best_encoder = root / "best-encoder.txt"  # remembers what --encoder best is
+        self.lock = root / ".lock"  # a file that keeps a second run out
 
     def corpus(self, side: str) -> str:
         """Return the name of a side's corpus."""
         return self.corpora[SIDES.index(side)]
-
-    @property
-    def languages(self) -> Place:
-        """The artefact of a corpus of many languages, a file for each."""
-        return self.root / "languages"
 
     def pair(self, name: str) -> Place:
         """Return the work folder of one pair of many languages."""
         return self.root / MINED / name
 
     def split(self, side: str, group: int) -> Place:
-        """Return the artefact of the sentences of a group of a side's files of documents."""
+        """Return the place of the sentences of a group of a side's files of documents."""
         return self._shared / "split" / self.corpus(side) / f"{group:05d}"
 
     def sentences(self, side: str) -> Place:
-        """Return the artefact of a side's sentences."""
+        """Return the place of a side's sentences."""
         return self._shared / "sentences" / self.corpus(side)
 
     def cut(self, side: str) -> Place:
@@ -125,100 +125,36 @@ class WorkFolder:
         return self._shared / "sentences" / f"{self.corpus(side)}.languages.json"
 
     def embeddings(self, side: str, index: int) -> Place:
-        """Return the artefact of a shard's vectors."""
+        """Return the place of a shard's vectors; below it, ``batches`` has those made so far."""
         return self._shared / "embeddings" / shard_name(self.corpus(side), index)
 
-    def batches(self, side: str, index: int) -> Place:
-        """Return the folder of what is encoded of a shard so far."""
-        return self.embeddings(side, index) / "batches"
-
     def document_sums(self, shard: str) -> Place:
-        """Return the artefact of the sums of a shard's documents."""
+        """Return the place of the sums of a shard's documents."""
         return self.root / "documents" / shard
 
-    @property
-    def document_pairs(self) -> Place:
-        """The artefact of the document pairs that were found."""
-        return self.root / "documents" / "pairs"
-
-    @property
-    def cells(self) -> Place:
-        """The artefact of a cell join's centroids."""
-        return self.root / "indexes" / "cells"
-
     def trained(self, side: str) -> Place:
-        """Return the artefact of a side's trained index."""
+        """Return the place of a side's trained index."""
         return self.root / "indexes" / side / "trained"
 
     def index(self, shard: str) -> Place:
-        """Return the artefact of a shard's index, or of its rows' cells."""
+        """Return the place of a shard's index, or of its rows' cells."""
         return self.root / "indexes" / shard
 
-    @property
-    def groups(self) -> Place:
-        """The file that remembers how shards were put into groups."""
-        return self.root / "tiles" / "groups.json"
-
     def tile(self, source: int, target: int, scope: str) -> Place:
-        """Return the artefact of a tile whose groups begin with these shards."""
+        """Return the place of a tile whose groups begin with these shards."""
         return self.root / "tiles" / f"{source:05d}-{target:05d}{_suffix(scope)}"
 
     def neighbours(self, shard: str, scope: str) -> Place:
-        """Return the artefact of a shard's neighbours."""
+        """Return the place of a shard's neighbours."""
         return self.root / "neighbours" / f"{shard}{_suffix(scope)}"
 
     def beads(self, index: int) -> Place:
-        """Return the artefact of a batch of aligned documents."""
+        """Return the place of a batch of aligned documents."""
         return self.root / "beads" / f"{index:05d}"
-
-    @property
-    def pairs(self) -> Place:
-        """The artefact of the pairs as they were chosen."""
-        return self.root / "pairs"
-
-    @property
-    def judged(self) -> Place:
-        """The artefact of the pairs as the judge scores them."""
-        return self.root / "judged"
-
-    @property
-    def kept(self) -> Place:
-        """The artefact of the pairs that are likely enough to be right."""
-        return self.root / "kept"
-
-    @property
-    def filtered(self) -> Place:
-        """The artefact of the pairs that filters let pass, and of those that they reject."""
-        return self.root / "filtered"
-
-    @property
-    def distinct(self) -> Place:
-        """The artefact of the pairs that are no near-copies of better ones."""
-        return self.root / "distinct"
 
     def rejected(self, side: str) -> Place:
         """Return the file of what was left out of a side."""
         return self.root / "rejected" / f"{side}.parquet"
-
-    @property
-    def progress(self) -> Place:
-        """The folder of what the run has done so far."""
-        return self.root / "progress"
-
-    @property
-    def summary(self) -> Place:
-        """The file of the finished run's counts and options."""
-        return self.root / "run.json"
-
-    @property
-    def best_encoder(self) -> Place:
-        """The file that remembers what ``--encoder best`` is."""
-        return self.root / "best-encoder.txt"
-
-    @property
-    def lock(self) -> Place:
-        """The file that keeps a second run out."""
-        return self.root / ".lock"
 
 
 def _suffix(scope: str) -> str:

@@ -1,7 +1,5 @@
 """What is merged in monotone alignments: the sentences that a pair's row stands for."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,14 +10,12 @@ import pyarrow.parquet as pq
 
 from miner.monotone.blocks import joined
 
-
-def merges_schema() -> pa.Schema:
-    """Return the Arrow schema of merged sentences: the side, the first row, all rows."""
-    return pa.schema({"side": pa.string(), "row": pa.int64(), "rows": pa.list_(pa.int64())})
+# Merged sentences: the side, the first row, all rows.
+MERGE_FIELDS = pa.schema({"side": pa.string(), "row": pa.int64(), "rows": pa.list_(pa.int64())})
 
 
 class Merges:
-    """The merged sentences of a side, by their first rows, from a table of ``merges_schema``."""
+    """The merged sentences of a side, by their first rows, from a table of ``MERGE_FIELDS``."""
 
     def __init__(self, path: Path, side: str) -> None:
         table = pq.read_table(path, filters=pc.field("side") == side).sort_by("row")

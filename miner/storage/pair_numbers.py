@@ -1,28 +1,19 @@
 """Pairs as Arrow tables of what is known of them but for their sentences."""
 
-from __future__ import annotations
-
 from dataclasses import fields
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from miner.arrays import Direction, JudgedPairs, Pairs
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from miner.storage.pairs import JUDGED
 
 # The index of a name is the value of its direction.
 _DIRECTIONS = ("", *(direction.name.lower() for direction in Direction))
 
 
-JUDGED = ("probability", "margin")  # what stands after the score of judged pairs
-
-
 def numbers_schema(*, judged: bool = False) -> pa.Schema:
     """Return the Arrow schema of the numbers of pairs."""
-    import pyarrow as pa
-
     return pa.schema(
         {
             "score": pa.float64(),
@@ -40,8 +31,6 @@ def numbers_schema(*, judged: bool = False) -> pa.Schema:
 
 def table_of(pairs: Pairs) -> pa.Table:
     """Return a table of ``numbers_schema`` with the pairs in their order."""
-    import pyarrow as pa
-
     judged = isinstance(pairs, JudgedPairs)
     columns = [
         pairs.score,

@@ -8,15 +8,16 @@ from gzip import GzipFile
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
-from miner.storage.atomic import OutputError, atomic_file, check_writable
-from miner.storage.pair_numbers import JUDGED
+from miner.storage.atomic import OutputError, atomic_file, check_folder, check_writable
 from miner.storage.places import AnyPath
 from miner.storage.writers import Origin, Output
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from miner.storage.writers import Batches
+    from miner.storage.writers.batches import Batches
+
+JUDGED = ("probability", "margin")  # what stands after the score of judged pairs
 
 __all__ = ["Origin", "Output", "OutputError", "check_output", "pairs_schema", "write_pairs"]
 
@@ -61,9 +62,11 @@ def check_output(path: AnyPath, origin: Origin) -> None:
         OutputError: no file can be created there.
     """
     output = Output.named(path)
-    for file in output.files(origin):
-        is_new_folder = output.format.files and not output.path.is_dir()
-        check_writable(output.path if is_new_folder else file)
+    files = output.files(origin)
+    if output.format.files:
+        check_folder(output.path)
+    for file in files if output.path.is_dir() or not output.format.files else ():
+        check_writable(file)
 
 
 def write_pairs(
@@ -84,9 +87,11 @@ def write_pairs(
         ValueError: see ``check_output``.
         OutputError: a file cannot be written; what was there before stays.
     """
+    from miner.storage.writers.batches import regrouped
+
     output = Output.named(path)
     if output.format.files:
-        output.path.mkdir(exist_ok=True)
+        output.path.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         places = [stack.enter_context(atomic_file(file)) for file in output.files(origin)]
         with ExitStack() as open_files:
@@ -94,7 +99,16 @@ def write_pairs(
                 open_files.enter_context(_compressed(place, output.compression)) for place in places
             ]
             schema = pairs_schema(judged=judged, merged=merged, reasons=reasons)
-            return output.format.load().write(files, batches, schema, origin)
+            written = 0
+
+            def counted() -> Iterator[pa.Table]:
+                nonlocal written
+                for table in regrouped(batches, schema, output.format.rows):
+                    written += len(table)
+                    yield table
+
+            output.format.load().write(files, counted(), schema, origin)
+            return written
 
 
 @contextmanager

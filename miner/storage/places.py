@@ -1,7 +1,5 @@
 """Where files lie: local paths, or URIs of other file systems, and what is asked of either."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

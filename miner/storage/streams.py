@@ -1,19 +1,14 @@
 """Files to bytes: opening and decompression, with every failure as one clear line."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterator
-from io import BufferedReader
+from io import BufferedReader, RawIOBase
 from pathlib import PurePath
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, cast
 
 from miner.storage.corpus.records import CorpusError
 from miner.storage.places import AnyPath
 from miner.storage.remote import PlaceError, RemotePath
-
-if TYPE_CHECKING:
-    from io import RawIOBase
 
 COMPRESSIONS = (".gz", ".xz", ".zst", ".bz2")
 
@@ -98,7 +93,7 @@ def _decompressed(raw: IO[bytes], compression: str) -> IO[bytes]:
             import pyarrow as pa
 
             # Buffered, because the stream itself may return less than it is asked for.
-            return BufferedReader(cast("RawIOBase", pa.CompressedInputStream(raw, "zstd")))
+            return BufferedReader(cast(RawIOBase, pa.CompressedInputStream(raw, "zstd")))
         case _:
             return raw
 

@@ -10,10 +10,11 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 from encoder import load_encoder
-from miner.commandline import add_version, run_command
+from miner.commandline import add_version, command
 from miner.languages import seen_language
 from miner.storage.places import place
-from pipelines.cli.arguments import add_encoder, add_input_format, add_languages
+from pipelines.cli.arguments import add_encoder, add_input_formats, add_languages, formats_of
+from pipelines.cli.pipes import STANDARD, through_pipes
 
 if TYPE_CHECKING:
     from miner.monotone.align import Alignment
@@ -25,13 +26,6 @@ class Sentences(NamedTuple):
 
     ids: list[str]
     texts: list[str]
-
-
-def align_documents(argv: Sequence[str] | None = None, prog: str = "align-documents") -> int:
-    """Run ``align-documents``; return the exit status."""
-    parser = align_parser(prog)
-    args = parser.parse_args(argv)
-    return run_command(lambda: _align(args), parser.prog)
 
 
 def align_parser(prog: str = "align-documents") -> argparse.ArgumentParser:
@@ -51,7 +45,7 @@ def align_parser(prog: str = "align-documents") -> argparse.ArgumentParser:
     add("-o", "--output", type=place, metavar="OUT", help="default: standard output")
     add_encoder(parser)
     add_languages(parser)
-    add_input_format(parser)
+    add_input_formats(parser)
     add(
         "--document-pairs",
         type=place,
@@ -62,10 +56,15 @@ def align_parser(prog: str = "align-documents") -> argparse.ArgumentParser:
     return parser
 
 
-def _align(args: argparse.Namespace) -> int:
+@command(align_parser, "align-documents")
+@through_pipes("source", "target")
+def align_documents(args: argparse.Namespace) -> int:
+    """Run ``align-documents``; return the exit status."""
     from miner.storage.atomic import atomic_file, check_writable
     from miner.storage.corpus.document_pairs import read_document_pairs
 
+    if args.output == STANDARD:
+        args.output = None
     is_json = PurePath(str(args.output)).suffix == ".jsonl"
     if args.document_pairs is not None and not is_json:
         raise ValueError("--document-pairs needs an output (-o) that ends in .jsonl")
@@ -74,7 +73,8 @@ def _align(args: argparse.Namespace) -> int:
     paired = args.document_pairs is not None
     pairs = read_document_pairs(args.document_pairs) if paired else [("", "")]
     sides = tuple(
-        _read(path, args.input_format, by_document=paired) for path in (args.source, args.target)
+        _read(path, input_format, by_document=paired)
+        for path, input_format in zip((args.source, args.target), formats_of(args), strict=True)
     )
     lines = _alignments(sides, pairs, args, is_json)
     if args.output is None:

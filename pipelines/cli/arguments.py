@@ -3,10 +3,10 @@
 Defaults are those of ``pipelines.options``, choices those of ``miner.choices``.
 """
 
-from __future__ import annotations
-
 import argparse
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from encoder import ENCODERS
 from encoder import PRECISIONS as ENCODER_PRECISIONS
@@ -76,20 +76,31 @@ def rate_parser(prog: str) -> argparse.ArgumentParser:
 
 def _add_corpora(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "source", type=place, metavar="SRC", help="source corpus: a file or a folder of files"
+        "source",
+        type=place,
+        metavar="SRC",
+        help="source corpus: a file, a folder of files, or - for standard input",
     )
     parser.add_argument("target", type=place, metavar="TGT", help="target corpus, likewise")
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
+    add_output(
+        parser,
+        "pairs, best first: .tsv (score, source, target), .jsonl or .parquet (every field), "
+        ".tmx, .dataset (a folder for Hugging Face's datasets), or a name with %% such as pairs.%% "
+        "for two files of lines, by language; text also with .gz or .zst",
+        ending="tsv",
+    )
+
+
+def add_output(parser: argparse.ArgumentParser, text: str, *, ending: str) -> None:
+    """Add the output, which may be standard output (``pipelines.cli.pipes.through_pipes``)."""
     parser.add_argument(
         *("-o", "--output"),
         type=place,
-        required=True,
         metavar="OUT",
-        help="pairs, best first: .tsv (score, source, target), .jsonl or .parquet (every field), "
-        ".tmx, .dataset (a folder for Hugging Face's datasets), or a name with %% such as pairs.%% "
-        "for two files of lines, by language; text also with .gz or .zst",
+        help=f"{text} (default: -, standard output, as {ending}, unless that is a terminal)",
     )
 
 
@@ -112,8 +123,8 @@ def _add_language_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--format",
         metavar="ENDING",
-        help="with --languages: the format of OUT/XX-YY.ENDING, named as for OUT: tsv, tsv.gz, "
-        "jsonl, parquet, tmx, dataset or %% (default: tsv)",
+        help="the format of OUT/XX-YY.ENDING with --languages, or of standard output, named as for "
+        "OUT: tsv, tsv.gz, jsonl, parquet, tmx, dataset or %% (default: tsv)",
     )
     add(
         "--multiway",
@@ -127,7 +138,7 @@ def _add_input_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("input")
     add = group.add_argument
     add_languages(group)
-    add_input_format(group)
+    add_input_formats(group)
     add(
         "--max-rejected",
         type=int,
@@ -160,6 +171,46 @@ def add_input_format(group: argparse._ArgumentGroup | argparse.ArgumentParser) -
         default=CorpusOptions.input_format,
         help="tsv is id, text or id, doc, text without a header (default: by suffix and content)",
     )
+
+
+def add_texts(parser: argparse.ArgumentParser, source: str, target: str) -> None:
+    """Add text of two languages, described so, and the folder that is made of it."""
+    add = parser.add_argument
+    add("source", type=place, metavar="SRC", help=source)
+    add("target", type=place, metavar="TGT", help=target)
+    add("-o", "--output", type=Path, required=True, metavar="OUT", help="folder to write")
+
+
+def add_text_languages(parser: argparse.ArgumentParser) -> None:
+    """Add what is known of the text."""
+    for side, corpus in (("src", "SRC"), ("tgt", "TGT")):
+        parser.add_argument(
+            f"--{side}-lang", required=True, metavar="XX", help=f"language of {corpus} (ISO 639)"
+        )
+    add_input_format(parser)
+
+
+def given_texts(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the fields of ``TextOptions`` of the arguments of both functions above."""
+    languages = args.src_lang, args.tgt_lang
+    names = ("source", "target", "output", "input_format")
+    return {"languages": languages, **{name: getattr(args, name) for name in names}}
+
+
+def add_input_formats(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
+    """Add the format of both corpora, and of either."""
+    add_input_format(group)
+    for side, corpus in (("src", "SRC"), ("tgt", "TGT")):
+        group.add_argument(
+            f"--{side}-format",
+            choices=INPUT_FORMATS,
+            help=f"the same of {corpus} alone (default: as --input-format)",
+        )
+
+
+def formats_of(args: argparse.Namespace) -> tuple[str, str]:
+    """Return the formats of both corpora."""
+    return args.src_format or args.input_format, args.tgt_format or args.input_format
 
 
 def add_encoder(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
@@ -235,6 +286,11 @@ def _add_mining_options(parser: argparse.ArgumentParser, *, given: bool = False)
     )
     add("--all", action="store_true", help="write all pairs, with those that are likely wrong")
     add("--top", type=int, metavar="N", help="write the N best of all pairs")
+    _add_filters_and_search(add)
+
+
+def _add_filters_and_search(add: Callable[..., object]) -> None:
+    default = MiningOptions
     add(
         "--filters",
         type=names,
@@ -351,14 +407,10 @@ def embed_parser(prog: str) -> argparse.ArgumentParser:
         epilog="Lines that hold no sentence (blank, undecodable, too long) get the zero vector, "
         "so that rows and lines never shift; adit mine leaves them out.",
     )
-    parser.add_argument("corpus", type=place, metavar="IN", help="the corpus")
     parser.add_argument(
-        *("-o", "--output"),
-        type=place,
-        required=True,
-        metavar="OUT",
-        help=".npy, or any other suffix for headerless row-major floats",
+        "corpus", type=place, metavar="IN", help="the corpus, or - for standard input"
     )
+    add_output(parser, ".npy, or any other suffix for headerless row-major floats", ending=".npy")
     add = parser.add_argument
     add_encoder(parser)
     add("--lang", metavar="XX", help="language of IN (ISO 639; default: detected from a sample)")

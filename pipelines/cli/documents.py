@@ -1,7 +1,5 @@
 """What ``adit mine`` does with raw documents where its options do not say so."""
 
-from __future__ import annotations
-
 import argparse
 import logging
 from collections.abc import Sequence
@@ -17,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 def decide_documents(args: argparse.Namespace, corpora: Sequence[Place] = ()) -> None:
-    """Set the arguments that were left out: ``input_format``, ``scope`` and ``alignment``.
+    """Set the arguments that were left out: the formats of folders, ``scope`` and ``alignment``.
 
     Where all ``corpora`` are folders of documents, they are paired and aligned in order, unless
     options ask for something else.
@@ -49,20 +47,21 @@ def decide_documents(args: argparse.Namespace, corpora: Sequence[Place] = ()) ->
 
 
 def _are_documents(args: argparse.Namespace, corpora: Sequence[Place]) -> bool:
-    """Return whether all corpora are folders of documents; they are read as such then."""
+    """Return whether all corpora are folders of documents; those that are will be read as such."""
     from miner.storage.documents.detect import holds_documents, looks_like_a_document
 
-    if args.input_format not in ("auto", "documents"):
-        return False
-    if corpora and all(corpus.is_dir() and holds_documents(corpus) for corpus in corpora):
-        args.input_format = "documents"
-        return True
-    for corpus in corpora if args.input_format == "auto" else ():
+    found = []
+    for side, corpus in zip(("src_format", "tgt_format"), corpora, strict=False):
+        chosen = getattr(args, side) or args.input_format
+        is_open = chosen in ("auto", "documents")
+        found.append(is_open and corpus.is_dir() and holds_documents(corpus))
+        if found[-1]:
+            setattr(args, side, "documents")
         is_text = corpus.is_file() and split_compression(corpus)[0] in ("", ".txt")
-        if is_text and looks_like_a_document(corpus):
+        if chosen == "auto" and is_text and looks_like_a_document(corpus):
             logger.warning(
                 "%s: looks like a document, not like a sentence a line; --input-format documents "
                 "splits it into sentences",
                 corpus,
             )
-    return False
+    return bool(found) and all(found)

@@ -1,7 +1,5 @@
 """Run ``adit encoders``."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

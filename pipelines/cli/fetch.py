@@ -1,21 +1,11 @@
 """Run ``adit fetch``."""
 
-from __future__ import annotations
-
 import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from encoder.laser.download import PUBLISHER, fetch_laser
-from miner.commandline import add_version, run_command
-
-
-def fetch_laser_command(argv: Sequence[str] | None = None, prog: str = "fetch-laser") -> int:
-    """Run ``adit fetch``; return the exit status."""
-    parser = fetch_parser(prog)
-    args = parser.parse_args(argv)
-    return run_command(lambda: _fetch(args), parser.prog)
+from miner.commandline import add_version, command
 
 
 def fetch_parser(prog: str) -> argparse.ArgumentParser:
@@ -35,7 +25,9 @@ def fetch_parser(prog: str) -> argparse.ArgumentParser:
     return parser
 
 
-def _fetch(args: argparse.Namespace) -> int:
+@command(fetch_parser, "fetch-laser")
+def fetch_laser_command(args: argparse.Namespace) -> int:
+    """Run ``adit fetch``; return the exit status."""
     path = fetch_laser(args.language, args.output, publisher=args.url, offline=args.offline)
     kind = "laser3" if path.name.startswith("laser3") else "laser"
     sys.stdout.write(f"{kind}:{path}\n")

@@ -1,7 +1,5 @@
 """The command ``adit``: the list of its subcommands, each loaded when it is called."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

@@ -1,26 +1,15 @@
 """The command line ``adit map``."""
 
-from __future__ import annotations
-
 import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from encoder.monolingual.options import WordOptions
-from miner.commandline import add_common_options, run_command
-from miner.storage.places import place
-from pipelines.cli.arguments import add_input_format
-from pipelines.cli.mine import set_up_logging
+from miner.commandline import add_common_options, command
+from pipelines.cli.arguments import add_text_languages, add_texts, given_texts
+from pipelines.cli.running import set_up_logging
 from pipelines.cli.train import add_fields, given_fields
-from pipelines.mapping_options import ADVERSARIAL, ALONE, IDENTICAL, SIMILARITY, MapOptions
-
-
-def map_languages_command(argv: Sequence[str] | None = None, prog: str = "adit map") -> int:
-    """Run ``adit map``; return the exit status."""
-    parser = map_parser(prog)
-    args = parser.parse_args(argv)
-    return run_command(lambda: _map(args), parser.prog)
+from pipelines.making_options import ADVERSARIAL, ALONE, IDENTICAL, SIMILARITY, MapOptions
 
 
 def map_parser(prog: str) -> argparse.ArgumentParser:
@@ -34,12 +23,12 @@ def map_parser(prog: str) -> argparse.ArgumentParser:
         "encoder to make of what text.",
     )
     add = parser.add_argument
-    add("source", type=place, metavar="SRC", help="text, as for adit mine, or a .vec file")
-    add("target", type=place, metavar="TGT", help="text of the other language, or a .vec file")
-    add("-o", "--output", type=Path, required=True, metavar="OUT", help="folder to write")
-    add("--src-lang", required=True, metavar="XX", help="language of SRC (ISO 639)")
-    add("--tgt-lang", required=True, metavar="XX", help="language of TGT (ISO 639)")
-    add_input_format(parser)
+    add_texts(
+        parser,
+        "text, as for adit mine, or a .vec file",
+        "text of the other language, or a .vec file",
+    )
+    add_text_languages(parser)
     add(
         "--start",
         default=IDENTICAL,
@@ -64,7 +53,9 @@ def map_parser(prog: str) -> argparse.ArgumentParser:
     return parser
 
 
-def _map(args: argparse.Namespace) -> int:
+@command(map_parser, "adit map")
+def map_languages_command(args: argparse.Namespace) -> int:
+    """Run ``adit map``; return the exit status."""
     monitor = set_up_logging(args)
     if args.refinements < 0:
         raise ValueError(f"--refinements {args.refinements}: must be at least 0")
@@ -72,14 +63,10 @@ def _map(args: argparse.Namespace) -> int:
 
     mapped = map_languages(
         MapOptions(
-            source=args.source,
-            target=args.target,
-            languages=(args.src_lang, args.tgt_lang),
-            output=args.output,
+            **given_texts(args),
             start=args.start,
             refinements=args.refinements,
             vec=args.vec,
-            input_format=args.input_format,
             words=WordOptions(**given_fields(WordOptions, args)),
         ),
         monitor,

@@ -1,7 +1,5 @@
 """Run ``adit mine --languages``: every pair of many languages in one run."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Iterator
@@ -11,11 +9,15 @@ from pathlib import Path
 from miner.storage.places import Place, same_file
 from pipelines.cli.arguments import AUTO_PAIRS
 from pipelines.cli.documents import decide_documents
-from pipelines.cli.mine import after_interrupt, mining_options, set_up_logging, work_dir_of
+from pipelines.cli.pipes import STANDARD
+from pipelines.cli.running import after_interrupt, mining_options, set_up_logging, work_dir_of
 from pipelines.many import ManyOptions, find_corpora, job_of_languages
 
 # Options that are for two corpora: the fields of their arguments, which are empty without them.
-TWO_CORPORA = ("src_lang", "tgt_lang", "src_embeddings", "tgt_embeddings", "dim", "plan")
+TWO_CORPORA = (
+    *(f"{side}_{name}" for side in ("src", "tgt") for name in ("lang", "format", "embeddings")),
+    *("dim", "plan"),
+)
 
 
 def mine_languages(args: argparse.Namespace) -> int:
@@ -28,8 +30,11 @@ def mine_languages(args: argparse.Namespace) -> int:
     from pipelines.multiway import check_multiway, multiway_output, write_multiway
     from pipelines.resources.memory import peak_bytes
     from pipelines.run.mining import run_job
-    from pipelines.stages.summary_of_many import describe_many, read_summaries, write_table
+    from pipelines.stages.summary import describe_many, read_summaries, write_table
 
+    if args.output in (None, STANDARD):
+        raise ValueError("--languages: there is a file for each pair; name a folder by -o OUT")
+    args.to_stdout = False
     for option in TWO_CORPORA:
         if getattr(args, option):
             name = "--" + option.replace("_", "-")
@@ -70,7 +75,7 @@ def mine_languages(args: argparse.Namespace) -> int:
 def _folder(output: Place) -> Iterator[None]:
     """Make the folder of the outputs; one that nothing was written to is removed again."""
     is_new = not output.exists()
-    output.mkdir(exist_ok=True)
+    output.mkdir(parents=True, exist_ok=True)
     try:
         yield
     except BaseException:

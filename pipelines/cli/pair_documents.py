@@ -1,25 +1,22 @@
 """Run ``adit pair``: which documents of two corpora are translations of each other."""
 
-from __future__ import annotations
-
 import argparse
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
-from miner.commandline import add_version, run_command
+from miner.commandline import add_version, command
 from miner.storage.layout import DOCUMENT, DOCUMENT_PAIRS, WorkFolder
 from miner.storage.places import place
 from miner.storage.remote import RemotePath
-from pipelines.cli.arguments import add_encoder, add_input_format, add_languages
+from pipelines.cli.arguments import (
+    add_encoder,
+    add_input_formats,
+    add_languages,
+    add_output,
+    formats_of,
+)
+from pipelines.cli.pipes import through_pipes
 from pipelines.options import CorpusOptions, MiningOptions, check_files
-
-
-def pair_documents_command(argv: Sequence[str] | None = None, prog: str = "adit pair") -> int:
-    """Run ``adit pair``; return the exit status."""
-    parser = pair_parser(prog)
-    args = parser.parse_args(argv)
-    return run_command(lambda: _pair(args), parser.prog)
 
 
 def pair_parser(prog: str) -> argparse.ArgumentParser:
@@ -34,10 +31,10 @@ def pair_parser(prog: str) -> argparse.ArgumentParser:
     add = parser.add_argument
     add("source", type=place, metavar="SRC", help="raw documents, or records with doc and text")
     add("target", type=place, metavar="TGT", help="those of the other language")
-    add("-o", "--output", type=place, required=True, metavar="OUT", help="the pairs, as text")
+    add_output(parser, "the pairs, as text", ending="text")
     add_encoder(parser)
     add_languages(parser)
-    add_input_format(parser)
+    add_input_formats(parser)
     add(
         "--threshold",
         type=float,
@@ -49,7 +46,10 @@ def pair_parser(prog: str) -> argparse.ArgumentParser:
     return parser
 
 
-def _pair(args: argparse.Namespace) -> int:
+@command(pair_parser, "adit pair")
+@through_pipes("source", "target", ending="tsv")
+def pair_documents_command(args: argparse.Namespace) -> int:
+    """Run ``adit pair``; return the exit status."""
     from miner.storage.artefacts import open_artefact
     from miner.storage.atomic import atomic_file, check_writable
     from pipelines.job import job_of
@@ -57,9 +57,10 @@ def _pair(args: argparse.Namespace) -> int:
     from pipelines.run.steps import PAIRING
 
     check_writable(args.output)
+    corpora, languages = (args.source, args.target), (args.src_lang, args.tgt_lang)
     source, target = (
-        CorpusOptions(path=path, language=language, input_format=args.input_format)
-        for path, language in ((args.source, args.src_lang), (args.target, args.tgt_lang))
+        CorpusOptions(path=path, language=language, input_format=input_format)
+        for path, language, input_format in zip(corpora, languages, formats_of(args), strict=True)
     )
     check_files([side.path for side in (source, target) if not side.path.is_dir()], args.output)
     is_remote = isinstance(args.output, RemotePath)

@@ -5,24 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import PurePath
 from typing import IO, TYPE_CHECKING
 
-from miner.commandline import add_version, run_command
+from miner.commandline import add_version, command
 from miner.storage.places import place
+from pipelines.cli.arguments import add_output
+from pipelines.cli.pipes import shown_output, through_pipes
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 SUFFIXES = (".jsonl", ".parquet")
-
-
-def split_documents_command(argv: Sequence[str] | None = None, prog: str = "adit split") -> int:
-    """Run ``adit split``; return the exit status."""
-    parser = split_parser(prog)
-    args = parser.parse_args(argv)
-    return run_command(lambda: _split(args), parser.prog)
 
 
 def split_parser(prog: str) -> argparse.ArgumentParser:
@@ -37,12 +32,10 @@ def split_parser(prog: str) -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("documents", type=place, metavar="IN", help="documents: a file, or a folder")
-    add(
-        *("-o", "--output"),
-        type=place,
-        required=True,
-        metavar="OUT",
-        help="sentences with id, doc, text and language: .jsonl or .parquet",
+    add_output(
+        parser,
+        "sentences with id, doc, text and language: .jsonl or .parquet",
+        ending=".jsonl",
     )
     add(
         "--lang",
@@ -54,7 +47,10 @@ def split_parser(prog: str) -> argparse.ArgumentParser:
     return parser
 
 
-def _split(args: argparse.Namespace) -> int:
+@command(split_parser, "adit split")
+@through_pipes(ending="jsonl")
+def split_documents_command(args: argparse.Namespace) -> int:
+    """Run ``adit split``; return the exit status."""
     from miner.storage.atomic import atomic_file, check_writable
     from miner.storage.documents.split import (
         SplitCounts,
@@ -75,7 +71,7 @@ def _split(args: argparse.Namespace) -> int:
         if not counts.sentences:
             raise ValueError(f"{args.documents}: no sentences ({counts.describe()})")
     if not args.quiet:
-        sys.stderr.write(f"{args.output}: {counts.describe()}\n")
+        sys.stderr.write(f"{shown_output(args)}: {counts.describe()}\n")
     return 0
 
 
@@ -88,8 +84,8 @@ def _write_jsonl(file: IO[bytes], tables: Iterator[pa.Table]) -> None:
 def _write_parquet(file: IO[bytes], tables: Iterator[pa.Table]) -> None:
     import pyarrow.parquet as pq
 
-    from miner.storage.documents.split import split_schema
+    from miner.storage.documents.split import SPLIT_FIELDS
 
-    with pq.ParquetWriter(file, split_schema(), compression="zstd") as writer:
+    with pq.ParquetWriter(file, SPLIT_FIELDS, compression="zstd") as writer:
         for table in tables:
             writer.write_table(table)

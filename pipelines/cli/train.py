@@ -27,18 +27,11 @@ from encoder.training.options import (
     offered,
     training_options,
 )
-from miner.commandline import add_common_options, names, once, run_command
-from pipelines.cli.mine import set_up_logging
+from miner.commandline import add_common_options, command, names, once
+from pipelines.cli.running import set_up_logging
 
 if TYPE_CHECKING:
     from encoder.training.measures import Measure
-
-
-def train_encoder(argv: Sequence[str] | None = None, prog: str = "train-encoder") -> int:
-    """Run ``adit train``; return the exit status."""
-    parser = train_parser(prog)
-    args = parser.parse_args(argv)
-    return run_command(lambda: _run(args), parser.prog)
 
 
 def train_parser(prog: str) -> argparse.ArgumentParser:
@@ -61,14 +54,23 @@ def train_parser(prog: str) -> argparse.ArgumentParser:
     parser.add_argument(
         *("-o", "--output"), type=Path, required=True, metavar="OUT", help="folder to write"
     )
-    parser.add_argument(
+    _add_data_options(parser)
+    _add_training_options(parser)
+    _add_evaluation_options(parser)
+    add_common_options(parser)
+    return parser
+
+
+def _add_data_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
         "--pairs",
         type=names,
         action="extend",
         metavar="XX-YY,...",
         help="language pairs to train on (default: all in DATA)",
     )
-    parser.add_argument(
+    add(
         "--exclude",
         type=names,
         action="extend",
@@ -76,7 +78,7 @@ def train_parser(prog: str) -> argparse.ArgumentParser:
         metavar="NAME,...",
         help="corpora to leave out",
     )
-    parser.add_argument(
+    add(
         "--corpus-weight",
         type=_corpus_weight,
         action="append",
@@ -84,7 +86,7 @@ def train_parser(prog: str) -> argparse.ArgumentParser:
         metavar="NAME=W",
         help="use each pair of corpus NAME with probability W (0 to 1) in a pass; repeatable",
     )
-    parser.add_argument(
+    add(
         "--pair-weight",
         type=_pair_weight,
         action="extend",
@@ -93,7 +95,7 @@ def train_parser(prog: str) -> argparse.ArgumentParser:
         help="draw these language pairs W times as often as their size says; repeatable",
     )
     holds = "; ".join(f"{name}: {data}" for name, data in BESIDE.items())
-    parser.add_argument(
+    add(
         "--task",
         type=_task,
         action="append",
@@ -103,10 +105,6 @@ def train_parser(prog: str) -> argparse.ArgumentParser:
         f"(default: 1); repeatable, with a folder for each language, whose sentences are ranked "
         f"among their own; {holds}",
     )
-    _add_training_options(parser)
-    _add_evaluation_options(parser)
-    add_common_options(parser)
-    return parser
 
 
 def _add_training_options(parser: argparse.ArgumentParser) -> None:
@@ -242,7 +240,9 @@ def _pair_weight(text: str) -> list[tuple[str, float]]:
     return [(name, float(weight)) for name in names(pairs)]
 
 
-def _run(args: argparse.Namespace) -> int:
+@command(train_parser, "train-encoder")
+def train_encoder(args: argparse.Namespace) -> int:
+    """Run ``adit train``; return the exit status."""
     from encoder.training import parallel
 
     with parallel.process_group():

@@ -1,7 +1,5 @@
 """Run ``adit status DIR`` and ``adit clean DIR``, which look after a work folder."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

@@ -1,7 +1,5 @@
 """``--plan``: the time, memory and disk that a run would take, estimated before anything runs."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -33,8 +31,8 @@ from pipelines.resources.fitting import (
 )
 from pipelines.resources.memory import show_size
 from pipelines.stages.judge import decide_score
-from pipelines.stages.language import best_of_run, decide_languages
-from pipelines.stages.shard_groups import group_sizes
+from pipelines.stages.reading.language import best_of_run, decide_languages
+from pipelines.stages.searching.shard_groups import group_sizes
 
 PAIR_BYTES = 64  # of the numbers of a pair
 

@@ -4,8 +4,6 @@ The figures were measured with mine-corpus on 200,000 x 200,000 lines of 110 byt
 dimensions, each stage's peak by VmHWM, arrays by tracemalloc (2026-11-21); all were rounded up.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -22,7 +20,8 @@ from miner.knn.cost_model import Problem, rows_per_shard, tile_bytes
 from miner.knn.exact import search_unit_rows
 from miner.knn.method import IndexSpec
 from miner.score_ranges import MIN_RANGE, RANGE_BYTES
-from miner.storage.corpus.filesets import corpus_files, measure_files
+from miner.storage.corpus.filesets import corpus_files
+from miner.storage.corpus.measure import measure_files
 from miner.storage.corpus.repeats import BLOCK, BLOCK_BYTES
 from miner.storage.documents.split import document_files, is_documents
 from miner.storage.layout import SIDES, SOURCE, TARGET

@@ -1,7 +1,5 @@
 """The bound on a run's memory: reading it, and what this process and machine hold."""
 
-from __future__ import annotations
-
 import ctypes
 import math
 import os

@@ -4,8 +4,6 @@ A round is a folder, ``OUT/rounds/N``: the work folder of its run, the pairs tha
 encoder that is trained on them, and last of all its figures, which seal it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging
@@ -21,10 +19,10 @@ from encoder.checkpoint import CONFIG, TOKENIZER, WEIGHTS, replace_files
 from encoder.training.options import Recipe, training_options
 from encoder.training.reading import PAIR
 from encoder.training.recipe import train_encoder
-from miner.storage.atomic import atomic_file
+from miner.storage.atomic import atomic_file, check_folder
 from miner.storage.corpus.filesets import corpus_files
 from miner.storage.places import Place
-from pipelines.bootstrap_options import BootstrapOptions
+from pipelines.making_options import BootstrapOptions
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.progress import Monitor
 from pipelines.run.mining import mine_corpus
@@ -74,8 +72,7 @@ def bootstrap(options: BootstrapOptions, monitor: Monitor) -> list[dict[str, Any
 
 def _begin(options: BootstrapOptions, folder: Path) -> None:
     """Make the folder of the rounds; refuse one in which others were begun."""
-    if not options.output.parent.is_dir():
-        raise ValueError(f"there is no folder {options.output.parent}; create it")
+    check_folder(options.output)
     if options.known is not None:
         _check_known(options, options.known)
     folder.mkdir(parents=True, exist_ok=True)

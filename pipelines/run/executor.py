@@ -1,7 +1,5 @@
 """The steps of a run, done one after the other in this process, without an engine."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from typing import Any

@@ -6,8 +6,6 @@ An interrupt is for the command, which cancels the job through the server. Beam 
 an interrupt of its own, and waits for 5 seconds where that does nothing.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import signal

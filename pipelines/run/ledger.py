@@ -5,8 +5,6 @@ another. A remote file cannot be added to, so there each has a chain of small on
 written more than ``CHUNK`` times, however many there are.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

@@ -4,8 +4,6 @@ On local file systems the system's own locks keep a second run out. Others have 
 says who is at work, as long as it is renewed. That stops mistakes, not two runs begun together.
 """
 
-from __future__ import annotations
-
 import contextvars
 import fcntl
 import json

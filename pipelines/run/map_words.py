@@ -1,7 +1,5 @@
 """From text of two languages, with no translations in it, to an encoder of both."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 from collections.abc import Mapping, Sequence
@@ -9,14 +7,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from encoder.checkpoint import check_output, replace_files
+from encoder.checkpoint import replace_files
 from encoder.monolingual.sides import Side, of_text, of_vectors, save_sides
 from encoder.monolingual.vec import WordVectors, read_vec, write_vec
 from encoder.tokenizer import Tokenizer, train_tokenizer
+from miner.arrays import Matrix
 from miner.mapping.orthogonal import (
     Mapping as WordMapping,
 )
@@ -27,10 +27,11 @@ from miner.mapping.orthogonal import (
     refine,
 )
 from miner.mapping.similarity import learn_by_itself, similarity_start
+from miner.storage.atomic import check_folder
 from miner.storage.corpus.filesets import CorpusReader, corpus_files
 from miner.storage.places import Place
 from miner.threads import in_threads
-from pipelines.mapping_options import (
+from pipelines.making_options import (
     ADVERSARIAL,
     ALONE,
     IDENTICAL,
@@ -40,11 +41,6 @@ from pipelines.mapping_options import (
     MapOptions,
 )
 from pipelines.progress import Monitor
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Matrix = NDArray[np.float32]
 
 logger = logging.getLogger(__name__)
 
@@ -74,8 +70,7 @@ def map_languages(options: MapOptions, monitor: Monitor) -> Mapped:
         ValueError: text, vectors or a dictionary cannot be used, or ``output`` cannot be written.
     """
     _check(options)
-    options.output.mkdir(exist_ok=True)
-    (options.output / PROGRESS).mkdir(exist_ok=True)
+    (options.output / PROGRESS).mkdir(parents=True, exist_ok=True)
     texts, given = _read(options)
     tokenizer = _tokenizer(
         options, [*texts.values(), *(side.words.words for side in given.values())]
@@ -95,7 +90,7 @@ def map_languages(options: MapOptions, monitor: Monitor) -> Mapped:
         facts = {"mapping": mapped.facts()}
         save_sides(options.output, found, tokenizer, options.words, facts)
     if options.vec is not None:
-        options.vec.mkdir(exist_ok=True)
+        options.vec.mkdir(parents=True, exist_ok=True)
         for language, side in found.items():
             write_vec(options.vec / f"{language}{VEC}", side.words)
     return mapped
@@ -183,7 +178,7 @@ def _check(options: MapOptions) -> None:
     if options.languages[0] == options.languages[1]:
         raise ValueError(f"both languages are {options.languages[0]}; give those of SRC and TGT")
     for folder in (options.output, *([] if options.vec is None else [options.vec])):
-        check_output(folder)
+        check_folder(folder)
     if options.start not in STARTS and not Path(options.start).is_file():
         raise ValueError(f"--start {options.start}: there is no such dictionary; {OTHERS}")
 

@@ -1,7 +1,5 @@
 """A whole mining run: inside this process, in worker processes beside it, or on a Beam runner."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Sequence
@@ -26,7 +24,7 @@ from pipelines.run.locking import sole_run
 from pipelines.run.steps import Step, sources_of_elements, steps_of
 from pipelines.stages.given import check_lines
 from pipelines.stages.judge import decide_score
-from pipelines.stages.language import best_of_run, decide_languages, remember_best
+from pipelines.stages.reading.language import best_of_run, decide_languages, remember_best
 
 logger = logging.getLogger(__name__)
 

@@ -10,8 +10,6 @@ Beam's engines; both call the same functions and make the same artefacts. Refere
 lost are missed by the next stage that gathers (``pipelines.references.whole_side``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -30,23 +28,23 @@ from pipelines.stages.encode import embed_shard
 from pipelines.stages.export import export_pairs
 from pipelines.stages.filter import filter_pairs
 from pipelines.stages.given import rate_lines
-from pipelines.stages.index import fill_index, prepare_sides, train_side
 from pipelines.stages.judge import judge_pairs
 from pipelines.stages.keep import keep_pairs
-from pipelines.stages.merge import find_neighbours
 from pipelines.stages.monotone import align_documents, cut_documents, select_beads
 from pipelines.stages.near_copies import drop_near_copies
 from pipelines.stages.pair import pair_documents, sum_documents
-from pipelines.stages.read import read_side
-from pipelines.stages.search import cut_tiles, search_tile
-from pipelines.stages.select import select_pairs
-from pipelines.stages.share import share_corpora
-from pipelines.stages.split import (
+from pipelines.stages.reading.read import read_side
+from pipelines.stages.reading.split import (
     DocumentFiles,
     group_files,
     join_side,
     split_group,
 )
+from pipelines.stages.searching.index import fill_index, prepare_sides, train_side
+from pipelines.stages.searching.merge import find_neighbours
+from pipelines.stages.searching.search import cut_tiles, search_tile
+from pipelines.stages.select import select_pairs
+from pipelines.stages.share import share_corpora
 from pipelines.stages.summary import write_summary
 
 Account: TypeAlias = Callable[[Any], Mapping[str, int]]
@@ -100,7 +98,7 @@ Step: TypeAlias = Each | Gather | Spread
 
 
 def _part(part: FoundPart) -> str:
-    return part.embedded.shard.name
+    return part.shard.name
 
 
 def _side(files: DocumentFiles) -> str:

@@ -6,8 +6,6 @@
 its tracebacks, go to the process that started this one, which shows them if asked to.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import sys

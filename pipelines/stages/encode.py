@@ -1,16 +1,15 @@
 """The encode stage: a shard's sentences to sealed vectors, by an encoder or from a file."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from miner.storage.artefacts import Draft, content_key, file_digest, produce
 from miner.storage.layout import DROPPED, ROWS, VECTORS
@@ -21,9 +20,6 @@ from pipelines.context import RunContext
 from pipelines.options import CorpusOptions
 from pipelines.references import BLOCK_NUMBERS, EmbeddedShard, Shard
 from pipelines.stages.encode_batches import ENCODE_ROWS, Block, encoded_blocks
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 FAILED = "encoder failed"
 
@@ -45,15 +41,13 @@ def embed_shard(run: RunContext, shard: Shard) -> EmbeddedShard:
     that several pairs may share them; the fact ``parts`` says how wide each part is.
     """
     key = content_key("encode", sentences=shard.digest, maker=_maker(run, shard))
-    place = shard.side, shard.index
-    folder, batches = run.folder.embeddings(*place), run.folder.batches(*place)
+    folder = run.folder.embeddings(shard.side, shard.index)
+    batches = folder / "batches"
 
-    def write(draft: Draft) -> Mapping[str, Any]:
-        return _write_vectors(run, shard, _blocks(run, shard, batches), draft)
-
-    embedded = EmbeddedShard(shard=shard, vectors=produce(folder, key=key, write=write))
+    blocks = _blocks(run, shard, batches)
+    vectors = produce(folder, key=key, write=partial(_write_vectors, run, shard, blocks))
     remove_tree(batches)
-    return embedded
+    return EmbeddedShard(shard=shard, vectors=vectors)
 
 
 def _maker(run: RunContext, shard: Shard) -> object:

@@ -1,23 +1,19 @@
 """Sentences to vectors in batches: each is sealed when done, and none that fails ends a run."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from encoder import Encoder
 from miner.storage.artefacts import Artefact, Draft, content_key, find, produce
 from miner.storage.places import Place
 from pipelines.references import Shard
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 logger = logging.getLogger(__name__)
 

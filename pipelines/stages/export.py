@@ -4,16 +4,15 @@ Pairs come best first and sentences by row, so each sentence is fetched from any
 As many pairs as memory has room for are completed in one pass over both corpora.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from miner.storage.layout import DUPLICATES, MERGES, PAIRS, REJECTED, SIDES
 from miner.storage.merges import Merges, joined_texts, list_offsets
@@ -23,9 +22,6 @@ from pipelines.options import MiningOptions
 from pipelines.progress import Meter
 from pipelines.references import ChosenPairs, Shard
 from pipelines.resources.memory import spare_bytes
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 EXPORT_ROWS = 32_768  # pairs handed on at a time; miner.filters.RATIO_PAIRS needs as many
 READ_ROWS = 32_768  # sentences read at a time
@@ -75,7 +71,7 @@ def completed_pairs(
 
     They come in blocks of ``EXPORT_ROWS`` pairs, or what is left.
     """
-    sides = {side: [found.embedded.shard for found in chosen.of_side(side)] for side in SIDES}
+    sides = {side: [found.shard for found in chosen.of_side(side)] for side in SIDES}
     rows = _rows_of_a_pass(run.options, *sides.values())
     merges = (
         {side: Merges(chosen.merges.file(MERGES), side) for side in SIDES} if chosen.merges else {}

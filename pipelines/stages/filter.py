@@ -1,16 +1,16 @@
 """The filter stage: of the chosen pairs, those that no filter rejects."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from miner.filters import Suspects, occurrences, reasons, usual_ratio, usual_script
 from miner.storage.artefacts import Draft, content_key, produce
@@ -18,9 +18,6 @@ from miner.storage.layout import PAIRS, REJECTED, SIDES, SOURCE, TARGET
 from pipelines.context import RunContext
 from pipelines.references import ChosenPairs
 from pipelines.stages.export import completed_pairs, pair_meter
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def filter_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
@@ -32,7 +29,7 @@ def filter_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     options = run.options
     if not options.filters:
         return chosen
-    shards, scope = [found.embedded.shard for found in chosen.shards], options.scope
+    shards, scope = [found.shard for found in chosen.shards], options.scope
     key = content_key(
         "filter",
         pairs=chosen.pairs.files[PAIRS],
@@ -42,11 +39,8 @@ def filter_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
         filters=options.filters,
         languages=options.languages,
     )
-
-    def write(draft: Draft) -> Mapping[str, Any]:
-        return _part(run, chosen, draft)
-
-    return replace(chosen, pairs=produce(run.folder.filtered, key=key, write=write))
+    pairs = produce(run.folder.filtered, key=key, write=partial(_part, run, chosen))
+    return replace(chosen, pairs=pairs)
 
 
 def _part(run: RunContext, chosen: ChosenPairs, draft: Draft) -> Mapping[str, Any]:
@@ -92,7 +86,7 @@ def _lists(chosen: ChosenPairs, scope: str) -> dict[str, NDArray[np.int64]]:
     """Count the neighbour lists of the other side that each row of a side is in."""
     counts = {}
     for side, other in ((SOURCE, TARGET), (TARGET, SOURCE)):
-        rows = chosen.of_side(side)[0].embedded.shard.corpus.facts["read"]
+        rows = chosen.of_side(side)[0].shard.corpus.facts["read"]
         lists = [occurrences(found.load(scope).ids, rows) for found in chosen.of_side(other)]
         counts[side] = np.sum(lists, axis=0)
     return counts

@@ -4,15 +4,15 @@ Neighbourhoods are of different sentences, as in mining: a repeated one stands f
 repeated pair is scored once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
-from miner.arrays import Direction
+from miner.arrays import Direction, IntArray
 from miner.given import NOT_THERE, distinct_pairs, given_pairs
 from miner.knn.core.rescore import rescore
 from miner.score_ranges import sort_pairs
@@ -24,15 +24,10 @@ from pipelines.references import (
     EmbeddedShard,
     ShardNeighbours,
     SideVectors,
-    whole_side,
+    whole_sides,
 )
 from pipelines.stages.left_out import lists_of
 from pipelines.stages.select import write_sorted
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Rows = NDArray[np.int64]
 
 BLOCK = 1 << 13  # pairs whose vectors are read at a time
 
@@ -53,8 +48,8 @@ def rate_lines(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPair
     Raises:
         ValueError: the sides have different numbers of lines.
     """
-    sides = [whole_side(shards, side, lambda found: found.embedded.shard) for side in SIDES]
-    corpora = [found[0].embedded.shard.corpus for found in sides]
+    sides = [*whole_sides(shards).values()]
+    corpora = [found[0].shard.corpus for found in sides]
     check_lines(run, [corpus.facts["read"] for corpus in corpora])
     key = content_key(
         "rate lines",
@@ -64,11 +59,7 @@ def rate_lines(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPair
         margin=run.options.margin,
         threshold=repr(run.options.margin_threshold),
     )
-
-    def write(draft: Draft) -> Mapping[str, Any]:
-        return _rate(run, sides[0], sides[1], draft)
-
-    pairs = produce(run.folder.pairs, key=key, write=write)
+    pairs = produce(run.folder.pairs, key=key, write=partial(_rate, run, sides[0], sides[1]))
     return ChosenPairs(pairs=pairs, shards=[*sides[0], *sides[1]])
 
 
@@ -99,14 +90,14 @@ def _rate(
             files.append(sort_pairs(scratch / f"{number:05d}.npy", scored, Direction.BOTH))
             meter.advance(len(source))
         kept = write_sorted(draft, files, run.options, threshold=run.options.margin_threshold)
-    read = sources[0].embedded.shard.corpus.facts["read"]
+    read = sources[0].shard.corpus.facts["read"]
     lines = {"read": read, "unusable": read - whole, "repeated": whole - pairs.shape[1]}
     return {"candidates": pairs.shape[1], "pairs": kept, "lines": lines}
 
 
-def _standing(side: Sequence[ShardNeighbours]) -> Rows:
+def _standing(side: Sequence[ShardNeighbours]) -> IntArray:
     """Return the row that stands for each line of a side: its own, or that of an equal sentence."""
-    corpus = side[0].embedded.shard.corpus
+    corpus = side[0].shard.corpus
     rows = np.full(corpus.facts["read"], NOT_THERE, dtype=np.int64)
     for found in side:
         own = found.embedded.row_ids()
@@ -118,7 +109,10 @@ def _standing(side: Sequence[ShardNeighbours]) -> Rows:
 
 
 def _cosines(
-    sources: Sequence[EmbeddedShard], targets: Sequence[EmbeddedShard], own: Rows, other: Rows
+    sources: Sequence[EmbeddedShard],
+    targets: Sequence[EmbeddedShard],
+    own: IntArray,
+    other: IntArray,
 ) -> NDArray[np.float32]:
     """Return the cosine of each pair of positions in the vectors of both: float32 (P,)."""
     vectors = SideVectors(sources), SideVectors(targets)

@@ -7,13 +7,14 @@ then are the beads scored, by the margins of the neighbours that were found.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from encoder.words import WordEncoder
 from miner.arrays import Direction, Pairs
@@ -22,7 +23,7 @@ from miner.monotone.blocks import Blocks, merged_blocks, text_blocks
 from miner.score_ranges import Sorted, sort_pairs
 from miner.storage.artefacts import Draft, content_key, produce
 from miner.storage.layout import BEADS, MERGES, ROWS, SIDES, SOURCE, TARGET
-from miner.storage.merges import merges_schema
+from miner.storage.merges import MERGE_FIELDS
 from pipelines.context import RunContext
 from pipelines.references import (
     AlignedDocuments,
@@ -32,15 +33,21 @@ from pipelines.references import (
     ShardNeighbours,
     SideVectors,
     check_whole,
-    whole_side,
+    whole_sides,
 )
-from pipelines.stages.documents import one_to_one
+from pipelines.stages.reading.documents import one_to_one
 from pipelines.stages.select import write_sorted
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 READ_ROWS = 32_768
+
+# Aligned beads: rows of both sides and the cosine of their sums.
+BEAD_FIELDS = pa.schema(
+    {
+        "source_rows": pa.list_(pa.int64()),
+        "target_rows": pa.list_(pa.int64()),
+        "cosine": pa.float32(),
+    }
+)
 
 
 class Sentences(NamedTuple):
@@ -54,21 +61,13 @@ class Sentences(NamedTuple):
     texts: list[str]
 
 
-def beads_schema() -> pa.Schema:
-    """Return the Arrow schema of aligned beads: rows of both sides and the cosine of their sums."""
-    rows = pa.list_(pa.int64())
-    return pa.schema({"source_rows": rows, "target_rows": rows, "cosine": pa.float32()})
-
-
 def cut_documents(run: RunContext, shards: Sequence[ShardNeighbours]) -> list[DocumentBatch]:
     """Cut the list of document pairs into as many batches as there are source shards.
 
     Raises:
         ValueError: a document is in several pairs.
     """
-    sources, targets = (
-        whole_side(shards, side, lambda found: found.embedded.shard) for side in SIDES
-    )
+    sources, targets = whole_sides(shards).values()
     count = min(len(sources), len(one_to_one(run)))
     return [
         DocumentBatch(index=index, of=count, shards=[*sources, *targets]) for index in range(count)
@@ -78,7 +77,7 @@ def cut_documents(run: RunContext, shards: Sequence[ShardNeighbours]) -> list[Do
 def align_documents(run: RunContext, batch: DocumentBatch) -> AlignedDocuments:
     """Align the documents of a batch; seals ``beads/NNNNN``, what both sides have a part in."""
     sides = {
-        side: [found.embedded for found in batch.shards if found.embedded.shard.side == side]
+        side: [found.embedded for found in batch.shards if found.shard.side == side]
         for side in SIDES
     }
     pairs = one_to_one(run)
@@ -86,7 +85,7 @@ def align_documents(run: RunContext, batch: DocumentBatch) -> AlignedDocuments:
     mine = pairs[start:stop]
     key = content_key(
         "align documents",
-        sentences=[found.embedded.shard.digest for found in batch.shards],
+        sentences=[found.shard.digest for found in batch.shards],
         rows=[found.embedded.vectors.files[ROWS] for found in batch.shards],
         pairs=mine,
         maker=[_maker(run, side, found) for side, found in sides.items()],
@@ -100,7 +99,7 @@ def align_documents(run: RunContext, batch: DocumentBatch) -> AlignedDocuments:
         there = [pair for pair in mine if pair[0] in documents[0] and pair[1] in documents[1]]
         total = sum(len(documents[0][own].rows) for own, _ in there)
         part = f"{batch.index + 1}/{batch.of}" if batch.of > 1 else ""
-        found = [beads_schema().empty_table()]
+        found = [BEAD_FIELDS.empty_table()]
         with run.monitor.stage("align documents", total, "sentences", part) as meter:
             for names in there:
                 both = [of_side[name] for of_side, name in zip(documents, names, strict=True)]
@@ -171,7 +170,7 @@ def _blocks(run: RunContext, shards: Sequence[EmbeddedShard], document: Sentence
 
 
 def _beads(documents: Sequence[Sentences], blocks: Sequence[Blocks]) -> pa.Table:
-    """Align a document and its translation: a table of ``beads_schema`` without the gaps."""
+    """Align a document and its translation: a table of ``BEAD_FIELDS`` without the gaps."""
     from miner.monotone.align import align  # loads Numba
 
     beads = [bead for bead in align(*blocks).beads() if all(bead)]
@@ -186,7 +185,7 @@ def _beads(documents: Sequence[Sentences], blocks: Sequence[Blocks]) -> pa.Table
         [document.rows[list(bead[place])] for bead in beads]
         for place, document in enumerate(documents)
     ]
-    return pa.table([*rows, np.array(cosines, dtype=np.float32)], schema=beads_schema())
+    return pa.table([*rows, np.array(cosines, dtype=np.float32)], schema=BEAD_FIELDS)
 
 
 def select_beads(run: RunContext, parts: Sequence[AlignedDocuments]) -> ChosenPairs:
@@ -209,24 +208,21 @@ def select_beads(run: RunContext, parts: Sequence[AlignedDocuments]) -> ChosenPa
         margin=options.margin,
         threshold=repr(options.margin_threshold),
     )
-
-    def write(draft: Draft) -> Mapping[str, Any]:
-        with draft.scratch() as scratch:
-            return _select(run, parts, scratch, draft)
-
-    pairs = produce(run.folder.pairs, key=key, write=write)
+    pairs = produce(run.folder.pairs, key=key, write=partial(_select, run, parts))
     return ChosenPairs(pairs=pairs, shards=shards, merges=pairs)
 
 
-def _select(
-    run: RunContext, parts: Sequence[AlignedDocuments], scratch: Path, draft: Draft
-) -> Mapping[str, Any]:
+def _select(run: RunContext, parts: Sequence[AlignedDocuments], draft: Draft) -> Mapping[str, Any]:
     options = run.options
     scope = options.scopes[-1]
     means = {side: _Means(parts[0].batch.shards, side, scope) for side in SIDES}
     files: list[Sorted] = []
     beads = 0
-    with draft.file(MERGES) as path, pq.ParquetWriter(path, merges_schema()) as merges:
+    with (
+        draft.scratch() as scratch,
+        draft.file(MERGES) as path,
+        pq.ParquetWriter(path, MERGE_FIELDS) as merges,
+    ):
         for part in parts:
             table = pq.read_table(part.beads.file(BEADS))
             scored = _scored(table, means, options.margin)
@@ -234,7 +230,7 @@ def _select(
             for side in SIDES:
                 merges.write_table(_merges(table, side))
             beads += len(table)
-    pairs = write_sorted(draft, files, options, threshold=options.margin_threshold)
+        pairs = write_sorted(draft, files, options, threshold=options.margin_threshold)
     return {"candidates": beads, "pairs": pairs}
 
 
@@ -260,7 +256,7 @@ class _Means:
     """The mean cosine of each row's neighbourhood, of a whole side."""
 
     def __init__(self, shards: Sequence[ShardNeighbours], side: str, scope: str) -> None:
-        found = [shard for shard in shards if shard.embedded.shard.side == side]
+        found = [shard for shard in shards if shard.shard.side == side]
         self._rows = np.concatenate([shard.embedded.row_ids() for shard in found])
         self._means = np.concatenate([shard.load(scope).means() for shard in found])
 
@@ -276,7 +272,7 @@ class _Means:
 
 
 def _merges(table: pa.Table, side: str) -> pa.Table:
-    """Return what sentences of a side are merged: by the first row, of ``merges_schema``."""
+    """Return what sentences of a side are merged: by the first row, of ``MERGE_FIELDS``."""
     rows = table[f"{side}_rows"].filter(pc.greater(pc.list_value_length(table[f"{side}_rows"]), 1))
     columns = [pa.array([side] * len(rows), pa.string()), pc.list_element(rows, 0), rows]
-    return pa.table(columns, schema=merges_schema())
+    return pa.table(columns, schema=MERGE_FIELDS)

@@ -1,16 +1,16 @@
 """The stage of ``--near-duplicates``: of the pairs, those that are no near-copy of a better one."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from miner.near_copies import HASHES, HELD_BYTES, SIMILARITY, near_copies, signatures
 from miner.storage.artefacts import Draft, content_key, produce
@@ -33,40 +33,41 @@ def drop_near_copies(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     key = content_key(
         "near copies",
         pairs=sorted(chosen.pairs.files.items()),
-        sentences=[found.embedded.shard.digest for found in chosen.shards],
+        sentences=[found.shard.digest for found in chosen.shards],
         similarity=SIMILARITY,
     )
-
-    def write(draft: Draft) -> Mapping[str, Any]:
-        with draft.scratch() as scratch:
-            return _write(run, chosen, scratch, draft)
-
-    return replace(chosen, pairs=produce(run.folder.distinct, key=key, write=write))
+    pairs = produce(run.folder.distinct, key=key, write=partial(_write, run, chosen))
+    return replace(chosen, pairs=pairs)
 
 
-def _write(run: RunContext, chosen: ChosenPairs, scratch: Path, draft: Draft) -> Mapping[str, Any]:
-    path = scratch / "signatures"
-    with pair_meter(run, chosen, PAIRS, "near copies") as meter, path.open("wb") as file:
-        for table in completed_pairs(run, chosen, PAIRS):
-            texts = [table[f"{side}_text"].to_pylist() for side in SIDES]
-            file.write(signatures(*texts).data)
-            meter.advance(len(table))
-    empty = not path.stat().st_size
-    found = (
-        np.empty((0, HASHES), np.uint32)
-        if empty
-        else np.memmap(path, dtype=np.uint32, mode="r").reshape(-1, HASHES)
-    )
-    copies = near_copies(found, held=max(MIN_HELD, spare_bytes(run.options) // HELD_BYTES))
+def _write(run: RunContext, chosen: ChosenPairs, draft: Draft) -> Mapping[str, Any]:
+    with draft.scratch() as scratch:
+        found = _signatures(run, chosen, scratch / "signatures")
+        copies = near_copies(found, held=max(MIN_HELD, spare_bytes(run.options) // HELD_BYTES))
     start = 0
-    with pq.ParquetFile(chosen.pairs.file(PAIRS)) as pairs, draft.file(PAIRS) as kept:
-        with pq.ParquetWriter(kept, pairs.schema_arrow) as writer:
-            for batch in pairs.iter_batches():
-                writer.write_batch(batch.filter(pa.array(~copies[start : start + len(batch)])))
-                start += len(batch)
+    with (
+        pq.ParquetFile(chosen.pairs.file(PAIRS)) as pairs,
+        draft.file(PAIRS) as path,
+        pq.ParquetWriter(path, pairs.schema_arrow) as kept,
+    ):
+        for batch in pairs.iter_batches():
+            kept.write_batch(batch.filter(pa.array(~copies[start : start + len(batch)])))
+            start += len(batch)
     if REJECTED in chosen.pairs.files:
         with draft.file(REJECTED) as beside:
             shutil.copyfile(chosen.pairs.file(REJECTED), beside)
     left_out = int(copies.sum())
     facts = chosen.pairs.facts
     return {**facts, "pairs": facts["pairs"] - left_out, "near_copies": left_out}
+
+
+def _signatures(run: RunContext, chosen: ChosenPairs, path: Path) -> NDArray[np.uint32]:
+    """Write the signatures of the pairs, uint32 (P, HASHES), and map them into memory."""
+    with pair_meter(run, chosen, PAIRS, "near copies") as meter, path.open("wb") as file:
+        for table in completed_pairs(run, chosen, PAIRS):
+            texts = [table[f"{side}_text"].to_pylist() for side in SIDES]
+            file.write(signatures(*texts).data)
+            meter.advance(len(table))
+    if not path.stat().st_size:
+        return np.empty((0, HASHES), np.uint32)
+    return np.memmap(path, dtype=np.uint32, mode="r").reshape(-1, HASHES)

@@ -7,12 +7,13 @@ several shards: sums are exact, and documents are numbered by their first senten
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from miner.document_pairing import DocumentPairs, pair_sides
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
@@ -23,11 +24,8 @@ from miner.storage.layout import (
     SIDES,
 )
 from pipelines.context import RunContext
-from pipelines.references import EmbeddedShard, SideVectors, whole_side
-from pipelines.stages.documents import rows_by_document
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from pipelines.references import EmbeddedShard, SideVectors, whole_sides
+from pipelines.stages.reading.documents import rows_by_document
 
 
 def sum_documents(run: RunContext, embedded: EmbeddedShard) -> EmbeddedShard:
@@ -61,7 +59,7 @@ def pair_documents(run: RunContext, shards: Sequence[EmbeddedShard]) -> Sequence
     Raises:
         ValueError: no document has a translation, or a paired one has a name that no list can hold.
     """
-    sides = {side: whole_side(shards, side, lambda embedded: embedded.shard) for side in SIDES}
+    sides = whole_sides(shards)
     sums = {side: [_sums(run, embedded) for embedded in found] for side, found in sides.items()}
     key = content_key(
         "pair documents",

@@ -1,9 +1,7 @@
 """The select stage: all neighbours to the chosen pairs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -19,20 +17,18 @@ from miner.score_ranges import (
     sort_pairs,
 )
 from miner.storage.artefacts import Draft, content_key, produce
-from miner.storage.layout import PAIRS, ROWS, SIDES
+from miner.storage.layout import PAIRS, ROWS
 from miner.storage.pair_numbers import numbers_schema, table_of
 from pipelines.context import RunContext
 from pipelines.options import MiningOptions
-from pipelines.references import ChosenPairs, ShardNeighbours, whole_side
+from pipelines.references import ChosenPairs, ShardNeighbours, whole_sides
 from pipelines.resources.memory import spare_bytes
 
 
 def select_pairs(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPairs:
     """Score all candidates and choose among them; seals ``pairs``."""
     options = run.options
-    sources, targets = (
-        whole_side(shards, side, lambda found: found.embedded.shard) for side in SIDES
-    )
+    sources, targets = whole_sides(shards).values()
     key = content_key(
         "select",
         neighbours=[found.content for found in (*sources, *targets)],
@@ -41,12 +37,7 @@ def select_pairs(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPa
         retrieval=options.retrieval,
         threshold=repr(options.margin_threshold),
     )
-
-    def write(draft: Draft) -> Mapping[str, Any]:
-        with draft.scratch() as scratch:
-            return _select(run, sources, targets, scratch, draft)
-
-    pairs = produce(run.folder.pairs, key=key, write=write)
+    pairs = produce(run.folder.pairs, key=key, write=partial(_select, run, sources, targets))
     return ChosenPairs(pairs=pairs, shards=[*sources, *targets])
 
 
@@ -78,7 +69,6 @@ def _select(
     run: RunContext,
     sources: Sequence[ShardNeighbours],
     targets: Sequence[ShardNeighbours],
-    scratch: Path,
     draft: Draft,
 ) -> Mapping[str, Any]:
     options = run.options
@@ -86,6 +76,7 @@ def _select(
     candidates = pairs = 0
     with (
         run.monitor.stage("select", None, "candidates") as meter,
+        draft.scratch() as scratch,
         draft.file(PAIRS) as path,
         pq.ParquetWriter(path, numbers_schema()) as writer,
     ):

@@ -1,7 +1,5 @@
 """The share stage: the encoded corpora of a run, as both sides of each pair that is mined."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from miner import threads
-from miner.knn.core.claims import Claims
+from miner.knn.core.passes import Claims
 from miner.threads import ahead, in_threads, on_one_thread, thread_count
 
 

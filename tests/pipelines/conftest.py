@@ -54,7 +54,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Work:
         return really_search(source, target, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(BagEncoder, "encode", encode)
-    monkeypatch.setattr("pipelines.stages.search.search_unit_rows", search)
+    monkeypatch.setattr("pipelines.stages.searching.search.search_unit_rows", search)
     return work
 
 

@@ -41,7 +41,7 @@ def test_a_folder_and_a_pipe(world: World, run: list[str], refused: Refused) -> 
     error = refused([run[0], str(world.path("empty")), *run[2:]])
     assert "empty: no file of a corpus in this folder; put its files there" in error
     os.mkfifo(world.path("pipe"))
-    error = refused([run[0], str(world.path("pipe")), *run[2:]])
+    error = refused([*run, "--scope", "document", "--document-pairs", str(world.path("pipe"))])
     assert "pipe: is read more than once, so a pipe will not do" in error
 
 
@@ -84,7 +84,8 @@ def test_options(
 
 
 @pytest.mark.parametrize(
-    "options", [["--margin", "none"], ["--retrieval", "all"], ["-k", "x"], ["--no-such-option"], []]
+    "options",
+    [["--margin", "none"], ["--retrieval", "all"], ["-k", "x"], ["--no-such-option"], ["-o"]],
 )
 def test_the_parser_refuses_with_the_same_status(
     options: list[str], capsys: pytest.CaptureFixture[str]

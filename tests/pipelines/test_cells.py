@@ -14,8 +14,8 @@ from pipelines.cli.mine import mine_corpus
 from pipelines.context import RunContext
 from pipelines.job import job_of
 from pipelines.run.mining import mine_corpus as run
-from pipelines.stages import cells as joining
-from pipelines.stages import search as searching
+from pipelines.stages.searching import cells as joining
+from pipelines.stages.searching import search as searching
 from pipelines.stages.summary import write_summary
 from tests.pipelines.conftest import Refused
 from tests.pipelines.worlds import World, make_world, one_line, search_eagerly, select_eagerly

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from miner.extras import EXTRAS
+from miner.knn.core.vnni_blocks import AVAILABLE
 from pipelines.cli.mine import mine_corpus
 
 # The extra that each command needs, and its arguments; corpora are a.txt and b.txt.
@@ -22,10 +23,14 @@ CASES = {
     "laser": ("pipelines.cli.mine:mine_corpus", [*MINE, "--encoder", "laser:laser2.pt"]),
     "st": ("pipelines.cli.mine:embed_corpus", ["a.txt", "-o", "a.npy", "--encoder", "st:LaBSE"]),
     "torch": ("pipelines.cli.train:train_encoder", ["data", "-o", "encoder"]),
-    "torch, int8": ("pipelines.cli.mine:mine_corpus", [*MINE, "--search-precision", "int8"]),
+    "torch, bfloat16": (
+        "pipelines.cli.mine:mine_corpus",
+        [*MINE, "--search-precision", "bfloat16"],
+    ),
 }
 SAMPLE = Path(str(files("eval"))) / "assets" / "sample" / "de-en"
 BASE = [*(str(SAMPLE / f"de-en.training.{language}") for language in ("de", "en")), "--align"]
+INT8 = [*BASE, "-q", "-o", "int8.jsonl", "--search-precision", "int8"]
 CODE = """
 import contextlib, importlib, io, json, sys
 modules, cases = json.loads(sys.argv[1])
@@ -48,6 +53,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, s
         (folder / name).write_text("".join(f"{name} {row}\n" for row in range(9)), "utf-8")
     root = Path(__file__).parents[2]
     cases = {"base": ("pipelines.cli.mine:mine_corpus", [*BASE, "-q", "-o", "base.jsonl"]), **CASES}
+    cases["int8"] = ("pipelines.cli.mine:mine_corpus", INT8)
     command = [sys.executable, "-c", CODE, json.dumps([list(EXTRAS), cases])]
     done = subprocess.run(
         command,
@@ -57,9 +63,12 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, s
         env=os.environ | {"PYTHONPATH": str(root)},
     )
     assert done.returncode == 0, done.stderr
-    assert sorted(path.name for path in folder.iterdir()) == ["a.txt", "b.txt", "base.jsonl"]
+    written = ["base.jsonl", *(["int8.jsonl"] if AVAILABLE else [])]
+    assert sorted(path.name for path in folder.iterdir()) == ["a.txt", "b.txt", *written]
     found: dict[str, tuple[int, str]] = json.loads(done.stdout)
     found["mined"] = (0, (folder / "base.jsonl").read_text(encoding="utf-8"))
+    if AVAILABLE:
+        assert (folder / "int8.jsonl").read_text(encoding="utf-8") == found["mined"][1]
     return found
 
 
@@ -69,6 +78,14 @@ def test_the_base_mines_what_everything_does(
     assert tuple(outcomes["base"]) == (0, "")
     assert mine_corpus([*BASE, "-q", "-o", str(tmp_path / "all.jsonl")]) == 0
     assert (tmp_path / "all.jsonl").read_text(encoding="utf-8") == outcomes["mined"][1]
+
+
+def test_int8_needs_torch_only_where_it_cannot_be_compiled(
+    outcomes: dict[str, tuple[int, str]],
+) -> None:
+    status, err = outcomes["int8"]
+    assert status == (0 if AVAILABLE else 2)
+    assert AVAILABLE or "pip install 'bitext-adit[torch]'" in err
 
 
 @pytest.mark.parametrize("case", CASES)

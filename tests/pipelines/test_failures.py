@@ -118,7 +118,7 @@ def test_a_run_that_was_interrupted_goes_on(
     assert capsys.readouterr().err == f"mine-corpus: error: {expected}"
     assert out.read_bytes() == OLD
     monkeypatch.setattr(
-        "pipelines.stages.search.search_unit_rows", lambda *_, **__: pytest.fail("again")
+        "pipelines.stages.searching.search.search_unit_rows", lambda *_, **__: pytest.fail("again")
     )
     assert mine_corpus([*run, "-q"]) == 0
     assert out.read_bytes() != OLD
@@ -130,7 +130,7 @@ def test_a_defect_keeps_the_place_where_it_happened(
     def defective(*_: object, **__: object) -> None:
         raise KeyError("a defect")
 
-    monkeypatch.setattr("pipelines.stages.search.search_unit_rows", defective)
+    monkeypatch.setattr("pipelines.stages.searching.search.search_unit_rows", defective)
     before = snapshot(world.folder)
     with pytest.raises(KeyError, match=r"^'a defect'$") as caught:
         mine_corpus([*run, "-q"])

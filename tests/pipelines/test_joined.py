@@ -151,7 +151,7 @@ def test_best_stays_what_it_was_in_a_work_folder(
 ) -> None:
     first = run("best")
     assert "\nencoder: 0.5*mini+1.0*use\n" in capsys.readouterr().err
-    monkeypatch.setattr("pipelines.stages.language.best_encoder", lambda: "mini")
+    monkeypatch.setattr("pipelines.stages.reading.language.best_encoder", lambda: "mini")
     assert run("best") == first == run("mini+use", work="named")
     summary = json.loads((tmp_path / "work" / "run.json").read_text(encoding="utf-8"))
     assert summary["options"]["encoder"] == "0.5*mini+1.0*use"

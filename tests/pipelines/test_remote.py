@@ -89,7 +89,7 @@ def test_the_whole_graph_gives_the_same_bytes(
 
     with monkeypatch.context() as patch:
         patch.setattr(BagEncoder, "encode", refuse)
-        patch.setattr("pipelines.stages.search.search_unit_rows", refuse)
+        patch.setattr("pipelines.stages.searching.search.search_unit_rows", refuse)
         assert mine_corpus(run) == 0
     assert output(s3) == local.output
 

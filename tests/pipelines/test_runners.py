@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from pipelines.cli.mine import mine_corpus
-from pipelines.references import Shard, whole_side
-from pipelines.stages.read import read_side
+from pipelines.references import EmbeddedShard, whole_side
+from pipelines.stages.reading.read import read_side
 from tests.pipelines.worlds import World, make_world, one_line, write_lines
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -154,14 +154,11 @@ def test_a_runner_that_loses_or_repeats_elements_is_found_out(
     tmp_path: Path, handed_on: list[int]
 ) -> None:
     world = make_world(tmp_path)
-    shards = read_side(world.run("x.tsv", tmp_path / "work", shards=3), "source")
-
-    def itself(shard: Shard) -> Shard:
-        return shard
-
-    assert whole_side(shards[::-1], "source", itself) == shards
+    read = read_side(world.run("x.tsv", tmp_path / "work", shards=3), "source")
+    shards = [EmbeddedShard(shard=shard, vectors=shard.corpus) for shard in read]
+    assert whole_side(shards[::-1], "source") == shards
     with pytest.raises(ValueError, match="where there should be one to each; use another runner"):
-        whole_side([shards[index] for index in handed_on], "source", itself)
+        whole_side([shards[index] for index in handed_on], "source")
 
 
 def test_accelerators_are_for_the_workers_that_encode(world: World) -> None:

@@ -10,7 +10,7 @@ import pytest
 from pipelines.cli import mine as cli
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.run.mining import mine_corpus
-from pipelines.stages.read import read_side
+from pipelines.stages.reading.read import read_side
 from tests.pipelines.worlds import World, make_world, select_eagerly, write_lines
 
 

@@ -23,7 +23,7 @@ PATIENCE_SECONDS = 120
 # Stops in the middle of a stage, says so, and waits for what comes.
 WAITING = """
 import sys, time
-import pipelines.stages.export, pipelines.stages.search
+import pipelines.stages.export, pipelines.stages.searching.search
 from pipelines.cli.mine import mine_corpus
 
 def wait(*_, **__):
@@ -32,7 +32,7 @@ def wait(*_, **__):
 
 where = sys.argv.pop(1)
 if where == "search":
-    pipelines.stages.search._search = wait
+    pipelines.stages.searching.search._search = wait
 else:
     really_write = pipelines.stages.export.write_pairs
     def write_pairs(path, batches, **options):

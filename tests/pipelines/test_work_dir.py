@@ -76,7 +76,7 @@ def test_a_second_run_makes_nothing_again(
         raise AssertionError("there was no need")
 
     monkeypatch.setattr("encoder.bag.encoder.BagEncoder.encode", refuse)
-    monkeypatch.setattr("pipelines.stages.search.search_unit_rows", refuse)
+    monkeypatch.setattr("pipelines.stages.searching.search.search_unit_rows", refuse)
     assert mine_corpus(run) == 0
     assert out.read_bytes() == first
     assert made_again(before, work_dir) == set()

@@ -19,10 +19,10 @@ from pipelines.job import job_of
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.references import ChosenPairs, ShardNeighbours
 from pipelines.stages.encode import embed_shard
-from pipelines.stages.index import fill_index, prepare_sides, train_side
-from pipelines.stages.merge import find_neighbours
-from pipelines.stages.read import read_side
-from pipelines.stages.search import cut_tiles, search_tile
+from pipelines.stages.reading.read import read_side
+from pipelines.stages.searching.index import fill_index, prepare_sides, train_side
+from pipelines.stages.searching.merge import find_neighbours
+from pipelines.stages.searching.search import cut_tiles, search_tile
 from pipelines.stages.select import select_pairs
 
 DIM = 16

@@ -1,18 +1,9 @@
 """The exact search of sides whose similarities fit a table: no candidates, no compiled loops."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from miner.arrays import Neighbours
+from miner.arrays import Matrix, Neighbours
 from miner.threads import blocks
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Matrix = NDArray[np.float32]
 
 # Similarities up to which a table is soonest searched: past it, loading Numba (half a second) pays.
 MAX_SIMILARITIES = 1 << 22

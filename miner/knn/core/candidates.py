@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from miner.arrays import NO_NEIGHBOUR, taken
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Rows = slice | NDArray[np.int64]
+from miner.arrays import NO_NEIGHBOUR, Rows, taken
 
 
-@dataclass(frozen=True, kw_only=True)
-class Candidates:
+class Candidates(NamedTuple):
     """Of N rows the C columns with the largest bounds, best first.
 
     ``bounds`` is float32 (N, C), -inf where fewer were seen; ``ids`` int32 (N, C), -1 there.

@@ -13,19 +13,15 @@ so each row brings a scale and a bias from which an upper bound on every cosine 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from miner.arrays import taken
+from miner.arrays import Matrix, Rows, taken
 from miner.choices import check_choice
 from miner.knn.core.products import INT8_LARGEST, INT8_MAX_DIMENSIONS, int8_is_exact, numbers_of
 from miner.threads import blocks, in_threads
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Matrix = NDArray[np.float32]
 
 Precision = Literal["float32", "bfloat16", "int8"]
 PRECISIONS: tuple[Precision, ...] = ("int8", "bfloat16", "float32")
@@ -58,7 +54,12 @@ class Codes:
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def part(self, rows: slice | NDArray[np.int64]) -> Codes:
+    @property
+    def terms(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """What a bound is made of beside the product: ``scale`` and ``bias``."""
+        return self.scale, self.bias
+
+    def part(self, rows: Rows) -> Codes:
         """Return some of the rows: a view of a slice, a copy of what positions name."""
         return Codes(
             ids=taken(self.ids, rows),
@@ -82,7 +83,7 @@ def encode_both(
     Raises:
         ValueError: an unknown precision, more dimensions than int8 products can sum, or int8 where
             its products are wrong.
-        ModuleNotFoundError: torch, which all but float32 needs, is not installed.
+        ModuleNotFoundError: torch is not installed, and the products need it.
     """
     check_choice("precision", precision, PRECISIONS)
     dim = source.shape[1]

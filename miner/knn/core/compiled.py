@@ -4,24 +4,13 @@ All release the interpreter's lock. They are compiled when first called (a few s
 Numba's cache on disk.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import types
 from numba.extending import overload
 
 from miner.compiling import compiled
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from miner.arrays import Neighbours
-    from miner.knn.core.candidates import Candidates
-    from miner.knn.core.codes import Codes
-
-    Matrix = NDArray[np.float32]
 
 BLOCK = 32
 
@@ -101,7 +90,16 @@ def longer(numbers: Any) -> Any:
 
 
 @_compile
-def _hits(tile: Any, slack: Any, row_codes: Any, column_codes: Any) -> Any:
+def hits(tile: Any, slack: Any, row_codes: Any, column_codes: Any) -> Any:
+    """Return the products of a tile (R, C) whose bounds exceed their row's or column's floor.
+
+    Of each side ``scale``, ``bias`` and ``floor`` are given, float32 (R,) or (C,); floors may be
+    lower than they are by the time that hits are taken. Reads the tile once, in vector
+    instructions, and again only the blocks that have a hit.
+
+    Returns:
+        Places, int32 (H,), a row's number times C plus a column's, and bounds, float32 (H,).
+    """
     (scale, bias, floor), (column_scale, column_bias, column_floor) = row_codes, column_codes
     rows, columns = tile.shape
     places, bounds = np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.float32)
@@ -126,18 +124,18 @@ def _hits(tile: Any, slack: Any, row_codes: Any, column_codes: Any) -> Any:
 
 
 @_compile
-def _take(
-    hits: Any,
-    row_candidates: Any,
-    column_candidates: Any,
-    row_ids: Any,
-    column_ids: Any,
-    repeated: Any,
+def take(
+    found: Any, row_ids: Any, column_ids: Any, forward: Any, backward: Any, repeated: Any
 ) -> None:
-    (places, found), (bounds, ids, floor) = hits, row_candidates
-    column_bounds, column_lists, column_floor = column_candidates
+    """Take a tile's hits into the candidates of its R rows and of its C columns.
+
+    All is given for the tile's own rows and columns. ``repeated`` says that other tiles may hold
+    the same pairs. Of M columns in random order about C ln(M / C) are taken for each row.
+    """
+    (places, found_bounds), (bounds, ids, floor) = found, forward
+    column_bounds, column_lists, column_floor = backward
     columns = np.uint32(len(column_ids))
-    for place, bound in zip(places, found):  # noqa: B905  # Numba knows no strict
+    for place, bound in zip(places, found_bounds):  # noqa: B905  # Numba knows no strict
         row, column = divmod(np.uint32(place), columns)
         number, other = column_ids[column], row_ids[row]
         if bound > floor[row] and not (repeated and _holds(ids[row], number)):
@@ -149,7 +147,12 @@ def _take(
 
 
 @_compile
-def _largest(tile: Any, scale: Any, places: Any) -> None:
+def largest(tile: Any, scale: Any, places: Any) -> None:
+    """Fill ``places`` (R, P) with the columns of the largest ``tile * scale`` of each row.
+
+    The tile (R, C) holds integers, ``scale`` is (C,); products are rounded to float32 once. Largest
+    first, of equals the lowest column first. Reads the tile once.
+    """
     rows, columns = tile.shape
     values = np.empty(places.shape[1], dtype=np.float32)
     for row in range(rows):
@@ -172,7 +175,8 @@ def _largest(tile: Any, scale: Any, places: Any) -> None:
 
 
 @_compile
-def _add_rows(rows: Any, groups: Any, sums: Any) -> None:
+def add_rows(rows: Any, groups: Any, sums: Any) -> None:
+    """Add each row (N, D) to the sum (G, D) of its group (N,), one after the other."""
     for row in range(len(rows)):
         total = sums[groups[row]]
         for place in range(len(total)):
@@ -209,9 +213,14 @@ def _place(ids: Any, cosines: Any, found: Any, number: Any, cosine: Any) -> Any:
 
 
 @_compile
-def _verify(
-    queries: Any, base: Any, found_candidates: Any, ids: Any, cosines: Any, incomplete: Any
-) -> None:
+def verify(queries: Any, base: Any, found_candidates: Any, ids: Any, cosines: Any) -> Any:
+    """Fill neighbours, ``ids`` and ``cosines`` (N, K), from candidates: by exact cosines.
+
+    Candidates come best bound first, so a row is done when the next bound is below its K-th cosine.
+    Returns which rows (N,) may have better neighbours than their candidates. Fetches one vector of
+    ``base`` for each candidate looked at: memory bounds it.
+    """
+    incomplete = np.zeros(len(queries), dtype=np.bool_)
     bounds, candidates, floor = found_candidates
     for row in range(len(queries)):
         found = 0
@@ -222,10 +231,11 @@ def _verify(
             cosine = _cosine(queries[row], base[number])
             found = _place(ids[row], cosines[row], found, number, cosine)
         incomplete[row] = floor[row] >= cosines[row, -1]
+    return incomplete
 
 
 @_compile
-def _fallback_search(
+def fallback_search(
     tile: Any,
     slack: Any,
     queries: Any,
@@ -237,6 +247,11 @@ def _fallback_search(
     ids: Any,
     cosines: Any,
 ) -> None:
+    """Take a tile (R, C) of products into lists of neighbours, ``ids`` and ``cosines`` (R, K).
+
+    ``queries`` and ``base`` are whole sides. Of the codes of both, scales and biases are given. The
+    exact cosine of a pair is computed wherever its bound reaches the row's K-th one.
+    """
     (scale, bias), (column_scale, column_bias) = row_codes, column_codes
     rows, columns = tile.shape
     for row in range(rows):
@@ -248,109 +263,3 @@ def _fallback_search(
                 cosine = _cosine(queries[row_ids[row]], base[column_ids[column]])
                 _place(ids[row], cosines[row], ids.shape[1], column_ids[column], cosine)
                 last = cosines[row, -1]
-
-
-class Hits(NamedTuple):
-    """Products of a tile (R, C) whose bounds exceed a floor.
-
-    ``places`` are int32 (H,), a row's number times C plus a column's; ``bounds`` float32 (H,).
-    """
-
-    places: NDArray[np.int32]
-    bounds: NDArray[np.float32]
-
-
-def hits(
-    tile: NDArray[Any],
-    rows: Codes,
-    columns: Codes,
-    row_floor: NDArray[np.float32],
-    column_floor: NDArray[np.float32],
-) -> Hits:
-    """Return the products of a tile (R, C) whose bounds exceed their row's or column's floor.
-
-    Floors, (R,) and (C,), may be lower than they are by the time that hits are taken. Reads the
-    tile once, in vector instructions, and again only the blocks that have a hit.
-    """
-    row_codes, column_codes = (rows.scale, rows.bias, row_floor), (columns.scale, columns.bias)
-    return Hits(*_hits(tile, rows.slack, row_codes, (*column_codes, column_floor)))
-
-
-def take(
-    found: Hits,
-    row_ids: NDArray[np.int32],
-    column_ids: NDArray[np.int32],
-    forward: Candidates,
-    backward: Candidates,
-    *,
-    repeated: bool,
-) -> None:
-    """Take a tile's hits into the candidates of its R rows and of its C columns.
-
-    All is given for the tile's own rows and columns. ``repeated`` says that other tiles may hold
-    the same pairs. Of M columns in random order about C ln(M / C) are taken for each row.
-    """
-    _take(
-        tuple(found),
-        (forward.bounds, forward.ids, forward.floor),
-        (backward.bounds, backward.ids, backward.floor),
-        row_ids,
-        column_ids,
-        repeated,
-    )
-
-
-def largest(tile: NDArray[Any], scale: NDArray[np.float32], places: NDArray[np.int64]) -> None:
-    """Fill ``places`` (R, P) with the columns of the largest ``tile * scale`` of each row.
-
-    The tile (R, C) holds integers, ``scale`` is (C,); products are rounded to float32 once. Largest
-    first, of equals the lowest column first. Reads the tile once.
-    """
-    _largest(tile, scale, places)
-
-
-def add_rows(rows: Matrix, groups: NDArray[np.int64], sums: Matrix) -> None:
-    """Add each row (N, D) to the sum (G, D) of its group (N,), one after the other."""
-    _add_rows(rows, groups, sums)
-
-
-def verify(
-    queries: Matrix, base: Matrix, candidates: Candidates, neighbours: Neighbours
-) -> NDArray[np.bool_]:
-    """Fill ``neighbours`` (N, K) from candidates: by exact cosines, ties by id.
-
-    Candidates come best bound first, so a row is done when the next bound is below its K-th cosine.
-    Returns which rows (N,) may have better neighbours than their candidates. Fetches one vector of
-    ``base`` for each candidate looked at: memory bounds it.
-    """
-    incomplete = np.zeros(len(queries), dtype=np.bool_)
-    found = candidates.bounds, candidates.ids, candidates.floor
-    _verify(queries, base, found, neighbours.ids, neighbours.cosines, incomplete)
-    return incomplete
-
-
-def fallback_search(
-    tile: NDArray[Any],
-    rows: Codes,
-    columns: Codes,
-    queries: Matrix,
-    base: Matrix,
-    neighbours: Neighbours,
-) -> None:
-    """Take a tile (R, C) of products into lists of neighbours (R, K).
-
-    ``queries`` and ``base`` are whole sides. The exact cosine of a pair is computed wherever its
-    bound reaches the row's K-th one.
-    """
-    _fallback_search(
-        tile,
-        rows.slack,
-        queries,
-        (rows.scale, rows.bias),
-        rows.ids,
-        base,
-        (columns.scale, columns.bias),
-        columns.ids,
-        neighbours.ids,
-        neighbours.cosines,
-    )

@@ -4,33 +4,27 @@ A tile is a set of rows and a set of columns whose products are computed togethe
 turn for an exact search, those that share a cell for a cell join.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from miner.arrays import Neighbours
+from miner.arrays import Matrix, Neighbours, Rows
 from miner.knn.core.candidates import Candidates
-from miner.knn.core.claims import Claims
 from miner.knn.core.codes import Codes
 from miner.knn.core.products import compiled_int8, product
 from miner.threads import blocks, in_threads
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from miner.knn.core.compiled import Hits
-
-    Matrix = NDArray[np.float32]
-    Rows = slice | NDArray[np.int64]
+# Places and bounds, see ``miner.knn.core.compiled.hits``.
+Hits: TypeAlias = tuple[NDArray[np.int32], NDArray[np.float32]]
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +43,36 @@ class Tile:
 
     rows: Rows
     columns: Rows
+
+
+class Claims:
+    """Lets one thread at a time change a row of tables that threads share.
+
+    All rows are claimed at once or none, so threads cannot wait for each other in a circle.
+    """
+
+    def __init__(self, *tables: int) -> None:
+        """Of tables with so many rows."""
+        self._claimed = [np.zeros(rows, dtype=np.bool_) for rows in tables]
+        self._freed = threading.Condition()
+
+    @contextmanager
+    def on(self, *rows: Rows) -> Iterator[None]:
+        """Hold some rows of each table, by slice or by position; waits until none is held."""
+        parts = list(zip(self._claimed, rows, strict=True))
+        with self._freed:
+            self._freed.wait_for(lambda: not any(table[part].any() for table, part in parts))
+            self._mark(parts, claimed=True)
+        try:
+            yield
+        finally:
+            with self._freed:
+                self._mark(parts, claimed=False)
+                self._freed.notify_all()
+
+    def _mark(self, parts: list[tuple[NDArray[np.bool_], Rows]], *, claimed: bool) -> None:
+        for table, part in parts:
+            table[part] = claimed
 
 
 @cache
@@ -85,7 +109,7 @@ def generate_candidates(
         found = find_hits(x, y, forward.floor[tile.rows], backward.floor[tile.columns])
         with claims.on(tile.rows, tile.columns):
             above, beside = forward.part(tile.rows), backward.part(tile.columns)
-            loops().take(found, x.ids, y.ids, above, beside, repeated=repeated)
+            loops().take(found, x.ids, y.ids, above, beside, repeated)
             forward.put(tile.rows, above)
             backward.put(tile.columns, beside)
         with counting:
@@ -114,19 +138,25 @@ def first_floors(rows: Codes, columns: Codes, *, kept: int) -> NDArray[np.float3
             unwanted = Candidates.none(len(part), 1)
             unwanted.floor[:] = LARGE
             hits = find_hits(some, part, found.floor, unwanted.floor)
-            loops().take(hits, some.ids, part.ids, found, unwanted, repeated=False)
+            loops().take(hits, some.ids, part.ids, found, unwanted, False)
         floors[block] = np.nextafter(found.floor, np.float32(-np.inf))
 
     in_threads(seed, blocks(len(rows), TILE_ROWS))
     return floors
 
 
-def find_hits(rows: Codes, columns: Codes, *floors: NDArray[np.float32]) -> Hits:
+def find_hits(
+    rows: Codes,
+    columns: Codes,
+    row_floor: NDArray[np.float32],
+    column_floor: NDArray[np.float32],
+) -> Hits:
     """Return the products that exceed a floor, which may have risen by the time they are taken."""
+    codes = (*rows.terms, row_floor), (*columns.terms, column_floor)
     if rows.numbers.dtype == np.int8 and (vnni := compiled_int8()):
-        found: Hits = vnni.hits(rows, columns, *floors)
+        found: Hits = vnni.hits(rows.numbers, columns.numbers, *codes)
     else:
-        found = loops().hits(product(rows.numbers, columns.numbers), rows, columns, *floors)
+        found = loops().hits(product(rows.numbers, columns.numbers), rows.slack, *codes)
     return found
 
 
@@ -145,7 +175,8 @@ def verify(
     def verify_block(block: slice) -> None:
         own = codes.ids[block]
         found = Neighbours.none(len(own), k)
-        incomplete[own] = loops().verify(rows[own], base, candidates.part(block), found)
+        lists = candidates.part(block), found.ids, found.cosines
+        incomplete[own] = loops().verify(rows[own], base, *lists)
         neighbours.ids[own], neighbours.cosines[own] = found.ids, found.cosines
 
     if k:
@@ -173,7 +204,10 @@ def fallback_search(
         products = product(x.numbers, y.numbers)
         with claims.on(tile.rows):
             found = neighbours.part(x.ids)
-            loops().fallback_search(products, x, y, left, right, found)
+            loops().fallback_search(
+                *(products, x.slack, left, x.terms, x.ids, right, y.terms, y.ids),
+                *(found.ids, found.cosines),
+            )
             neighbours.ids[x.ids], neighbours.cosines[x.ids] = found.ids, found.cosines
 
     in_threads(search, tiles)

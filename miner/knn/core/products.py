@@ -5,18 +5,14 @@ torch where that is installed, as bfloat16 is: up to eight times as fast as floa
 seconds to load. Results are the same without it. bfloat16 numbers are held as their bits, uint16.
 """
 
-from __future__ import annotations
-
 import sys
 from functools import cache
 from importlib.util import find_spec
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 # Operations from which on torch pays for being loaded: some seconds of float32 products.
 TORCH_FROM = 1 << 38

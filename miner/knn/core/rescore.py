@@ -7,17 +7,13 @@ so are all partial sums of them; those stay below 2 and so fit into a float64's 
 exact, whatever its order, and results do not change with tiles, shards, threads or processors.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from miner.arrays import NO_NEIGHBOUR, Neighbours
 from miner.threads import in_threads
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 BLOCK_BYTES = 1 << 21  # float64 vectors at a time; larger blocks fall out of the cache
 UNIT_BITS = 26  # rounding to 2**-26 moves a cosine by about 6e-9, rounding it to float32 by 2e-8

@@ -3,14 +3,10 @@
 A build that lacks a call raises AttributeError or RuntimeError, and is searched in float32.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 
 def int8_product(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:

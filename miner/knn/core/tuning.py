@@ -12,10 +12,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from miner.arrays import Matrix
 from miner.knn.core.codes import PRECISIONS, Precision, encode_both
 from miner.knn.core.products import (
     INT8_MAX_DIMENSIONS,
@@ -25,11 +27,6 @@ from miner.knn.core.products import (
     product,
 )
 from miner.threads import blocks, in_threads, on_one_thread
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Matrix = NDArray[np.float32]
 
 logger = logging.getLogger(__name__)
 

@@ -6,14 +6,13 @@ in its cache on disk. Axes: ``R`` rows and ``C`` columns of a tile, ``D`` dimens
 of COLUMNS columns.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from miner.compiling import compiled
-from miner.knn.core.compiled import FASTMATH, Hits, longer
+from miner.knn.core.compiled import FASTMATH, longer
 from miner.knn.core.vnni_blocks import (
     COLUMNS,
     DEPTH,
@@ -24,11 +23,6 @@ from miner.knn.core.vnni_blocks import (
     multiply_block,
     raise_and_turn,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from miner.knn.core.codes import Codes
 
 ERROR = np.float32(2.0**-20)  # relative, of some operations in float32
 
@@ -157,24 +151,17 @@ def product(left: NDArray[np.int8], right: NDArray[np.int8]) -> NDArray[np.int32
 
 
 def hits(
-    rows: Codes,
-    columns: Codes,
-    row_floor: NDArray[np.float32],
-    column_floor: NDArray[np.float32],
-) -> Hits:
+    rows: NDArray[np.int8], columns: NDArray[np.int8], row_codes: Any, column_codes: Any
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Return what ``miner.knn.core.compiled.hits`` does, of int8 codes without their product.
 
     Costs little more than the product: of the rest, one comparison of a vector of them.
     """
-    return Hits(
-        *_hits(
-            _by_fours(rows.numbers),
-            _by_fours(columns.numbers).view(np.int32),
-            len(columns),
-            (rows.scale, rows.bias, row_floor),
-            (columns.scale, columns.bias, column_floor),
-        )
+    panels = _by_fours(columns).view(np.int32)
+    found: tuple[NDArray[np.int32], NDArray[np.float32]] = _hits(
+        _by_fours(rows), panels, len(columns), row_codes, column_codes
     )
+    return found
 
 
 def _by_fours(codes: NDArray[np.int8]) -> NDArray[np.int8]:

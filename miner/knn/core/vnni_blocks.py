@@ -11,8 +11,6 @@ start at -128 times the sum of the row's codes. Integers sum exactly, in any ord
 and ``C`` columns of a tile, ``D`` dimensions, ``P`` panels of COLUMNS columns.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from typing import Any

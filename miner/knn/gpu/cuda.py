@@ -4,14 +4,13 @@
 ``D`` dimensions.
 """
 
-from __future__ import annotations
-
 import itertools
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
+from functools import partial
 
 import torch
 
@@ -92,19 +91,10 @@ def generate_on_devices(
     assert max(len(source), len(target)) <= keys.MAX_ROWS
     assert kept > 0
     stop = threading.Event()
-    tell = _one_at_a_time(progress)
-
-    def search_share(device: torch.device, share: range) -> tuple[torch.Tensor, torch.Tensor]:
-        with _failures_of(device):
-            if device.type == "cuda":
-                torch.cuda.set_device(device)  # of this thread: Triton launches there
-            return search(
-                source, target, share=share, kept=kept, device=device, progress=tell, stop=stop
-            )
-
+    both = partial(search, source, target, kept=kept, progress=_one_at_a_time(progress), stop=stop)
     with ThreadPoolExecutor(len(devices)) as pool:
         searches = [
-            pool.submit(search_share, device, share)
+            pool.submit(_search_share, both, device, share)
             for device, share in zip(devices, _shares(len(source), len(devices)), strict=True)
         ]
         try:
@@ -116,11 +106,19 @@ def generate_on_devices(
     with _failures_of(devices[0]):
         forward = torch.cat([share.cpu() for share, _ in found])
         shares = [share.to(devices[0]) for _, share in found]
-        backward = keys.best(shares, min(kept, len(source)))
-        return (
-            keys.device_candidates(forward, of=len(target)),
-            keys.device_candidates(backward.cpu(), of=len(source)),
-        )
+        backward = keys.best(shares, min(kept, len(source))).cpu()
+        one = keys.device_candidates(forward, of=len(target))
+        return one, keys.device_candidates(backward, of=len(source))
+
+
+def _search_share(
+    both: Callable[..., tuple[torch.Tensor, torch.Tensor]], device: torch.device, share: range
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Search a device's share of the sources."""
+    with _failures_of(device):
+        if device.type == "cuda":
+            torch.cuda.set_device(device)  # of this thread: Triton launches there
+        return both(share=share, device=device)
 
 
 def _shares(rows: int, count: int) -> list[range]:

@@ -12,8 +12,8 @@ from miner.knn.faiss_index import reason_of
 
 if TYPE_CHECKING:
     import faiss
-    import numpy as np
-    from numpy.typing import NDArray
+
+    from miner.arrays import Matrix
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ assert (index.search(np.eye(16, dtype=np.float32), 1)[1][:, 0] == np.arange(16))
 TRIAL_SECONDS = 120  # the first use of a GPU may compile
 
 
-def on_gpus(index: faiss.Index, query: NDArray[np.float32], *, count: int) -> faiss.Index:
+def on_gpus(index: faiss.Index, query: Matrix, *, count: int) -> faiss.Index:
     """The index copied to all GPUs, in float16 where its kind allows, or else the index itself.
 
     ``query`` (1, D) is searched for ``count`` neighbours, as not every index can be on a GPU and

@@ -7,18 +7,13 @@ both, and a selection that does not depend on the order in which candidates were
 Axes: ``N`` rows, ``C`` candidates of each.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from miner.arrays import NO_NEIGHBOUR
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 MAX_ROWS = 2**31 - 1  # of one side: positions are int32
 _MAGNITUDE = 2**31 - 1  # all bits but the sign

@@ -1,7 +1,5 @@
 """The list of document pairs that ``mine-corpus --scope document`` searches."""
 
-from __future__ import annotations
-
 from miner.storage.corpus.lines import decode_lines, line_batches
 from miner.storage.corpus.records import CorpusError
 from miner.storage.places import AnyPath

@@ -1,12 +1,9 @@
 """A corpus of one file or many: a folder's files are read one after the other, as if joined."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
-from miner.storage.corpus.measure import CorpusSize, measure_corpus
 from miner.storage.corpus.reader import open_corpus
 from miner.storage.corpus.records import CorpusError, Records, Rejection
 from miner.storage.places import Place
@@ -35,7 +32,7 @@ def describe_folder(folder: Place) -> str:
     """Return a line that names what of a folder is read, and what is left out."""
     taken, left_out = folder_files(folder)
     names = [entry.name + ("/" if entry.is_dir() else "") for entry in left_out]
-    line = f"{folder}: reads {named([entry.name for entry in taken])}"
+    line = f"{folder}: reads {named([entry.name for entry in taken])} as sentences"
     return line + (f"; leaves out {named(names)}" if names else "")
 
 
@@ -120,22 +117,3 @@ def place_of(row: int, files: Sequence[str], starts: Sequence[int]) -> tuple[str
     """Return the file that holds a row of the corpus, and its line there, from 1."""
     number = bisect_right(starts, row) - 1
     return files[number], row - starts[number] + 1
-
-
-def measure_files(files: Sequence[Place], *, input_format: str = "auto") -> CorpusSize:
-    """The size of all files together; one of several that cannot be read counts as one record.
-
-    Raises:
-        CorpusError: the only file cannot be read.
-    """
-    rows = text = 0
-    for file in files:
-        try:
-            size = measure_corpus(file, input_format=input_format)
-        except CorpusError:
-            if len(files) == 1:
-                raise
-            size = CorpusSize(rows=1, text=0)
-        rows += size.rows
-        text += size.text
-    return CorpusSize(rows=rows, text=text)

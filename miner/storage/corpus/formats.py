@@ -9,8 +9,6 @@ documents  raw documents, whose sentences are the records: ``miner.storage.docum
 =========  =========================================================================
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

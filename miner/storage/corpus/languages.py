@@ -1,7 +1,5 @@
 """Corpora of many languages: a folder with one for each, or a corpus that names its languages."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter
@@ -15,9 +13,10 @@ from miner.storage.artefacts import Draft
 from miner.storage.corpus.filesets import ABOUT, named
 from miner.storage.corpus.formats import FORMAT_BY_SUFFIX, json_object
 from miner.storage.corpus.lines import decode_lines, line_batches
+from miner.storage.corpus.parquet import parquet_file
 from miner.storage.corpus.records import BATCH_ROWS, CorpusError
 from miner.storage.places import Place
-from miner.storage.streams import open_binary, split_compression
+from miner.storage.streams import split_compression
 
 LANGUAGE = "language"  # the column
 _CODE = re.compile(r"([a-z]{2,3})([-_]([A-Z][a-z]{3}|[A-Z]{2}))?")
@@ -151,22 +150,11 @@ def _records(corpus: Place, input_format: str) -> Iterator[Mapping[str, object]]
     suffix = split_compression(corpus)[0]
     chosen = FORMAT_BY_SUFFIX.get(suffix) if input_format == "auto" else input_format
     if chosen == "parquet":
-        yield from _parquet_records(corpus)
+        with parquet_file(corpus) as file:
+            wanted = [name for name in ("id", "doc", "text", LANGUAGE) if name in file.schema.names]
+            for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=wanted):
+                yield from batch.to_pylist()
         return
     for joined in line_batches(corpus):
         lines, _ = decode_lines(joined)
         yield from map(json_object, lines)
-
-
-def _parquet_records(corpus: Place) -> Iterator[Mapping[str, object]]:
-    import pyarrow.parquet as pq
-
-    with open_binary(corpus) as raw:
-        try:
-            file = pq.ParquetFile(raw)
-            wanted = [name for name in ("id", "doc", "text", LANGUAGE) if name in file.schema.names]
-            for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=wanted):
-                yield from batch.to_pylist()
-        except (OSError, ValueError) as error:  # Arrow's own errors are of these two kinds.
-            cause = str(error).partition("\n")[0]
-            raise CorpusError(f"{corpus}: is not a whole Parquet file ({cause})") from error

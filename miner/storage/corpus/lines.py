@@ -4,20 +4,15 @@ A line ends at ``b"\n"`` and nowhere else. Python's text mode and ``str.splitlin
 ``\r``, U+0085, U+2028 and others, which shifts every row number after it against other tools'.
 """
 
-from __future__ import annotations
-
 import codecs
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from miner.storage.corpus.records import BATCH_ROWS, CorpusError, Rejection
 from miner.storage.places import AnyPath
 from miner.storage.streams import read_chunks
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 # A longer line is rejected before it is decoded, and its rest is skipped, not held. It leaves room
 # for MAX_CHARACTERS as JSON escapes (12 bytes each at most) and an id, a document and more.

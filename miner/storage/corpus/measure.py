@@ -1,12 +1,12 @@
 """How large a corpus is, without reading its sentences."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from miner.storage.corpus.formats import FORMAT_BY_SUFFIX
 from miner.storage.corpus.reader import open_corpus
-from miner.storage.places import AnyPath
+from miner.storage.corpus.records import CorpusError
+from miner.storage.places import Place
 from miner.storage.streams import open_binary, read_chunks, split_compression
 
 
@@ -18,12 +18,29 @@ class CorpusSize:
     text: int
 
 
-def measure_corpus(path: AnyPath, *, input_format: str = "auto") -> CorpusSize:
-    """Count a corpus's records and bytes: a pass over its bytes, or a look at Parquet's footer.
+def measure_files(files: Sequence[Place], *, input_format: str = "auto") -> CorpusSize:
+    """Count the records and bytes of all files together, in a pass over their bytes.
+
+    Of Parquet only the footer is read. One of several that cannot be read counts as one record.
 
     Raises:
-        CorpusError, ValueError: as ``open_corpus``.
+        CorpusError: the only file cannot be read.
+        ValueError: there is no such format.
     """
+    rows = text = 0
+    for file in files:
+        try:
+            size = _measure(file, input_format)
+        except CorpusError:
+            if len(files) == 1:
+                raise
+            size = CorpusSize(rows=1, text=0)
+        rows += size.rows
+        text += size.text
+    return CorpusSize(rows=rows, text=text)
+
+
+def _measure(path: Place, input_format: str) -> CorpusSize:
     next(open_corpus(path, input_format=input_format))  # says what is wrong with its beginning
     suffix, _ = split_compression(path)
     chosen = FORMAT_BY_SUFFIX.get(suffix) if input_format == "auto" else input_format
@@ -39,7 +56,7 @@ def measure_corpus(path: AnyPath, *, input_format: str = "auto") -> CorpusSize:
     return CorpusSize(rows=lines + (last != b"\n"), text=text)
 
 
-def _measure_documents(path: AnyPath) -> CorpusSize:
+def _measure_documents(path: Place) -> CorpusSize:
     rows = text = 0
     for records in open_corpus(path, input_format="documents"):
         rows += len(records)
@@ -47,7 +64,7 @@ def _measure_documents(path: AnyPath) -> CorpusSize:
     return CorpusSize(rows=rows, text=text)
 
 
-def _measure_parquet(path: AnyPath) -> CorpusSize:
+def _measure_parquet(path: Place) -> CorpusSize:
     import pyarrow.parquet as pq
 
     with open_binary(path) as raw:

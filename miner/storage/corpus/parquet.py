@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from miner.storage.corpus.records import (
@@ -18,6 +19,7 @@ from miner.storage.streams import open_binary
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 
 def read_parquet(path: AnyPath, first_row: int) -> Iterator[Records]:
@@ -28,24 +30,32 @@ def read_parquet(path: AnyPath, first_row: int) -> Iterator[Records]:
     Raises:
         CorpusError: the file cannot be read, is no Parquet file, or lacks such columns.
     """
+    with parquet_file(path, "; write it again, or name its format with --input-format") as file:
+        columns = _columns(path, file.schema_arrow)
+        for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=columns):
+            if len(batch):
+                yield _records(batch, first_row)
+            first_row += len(batch)
+
+
+@contextmanager
+def parquet_file(path: AnyPath, remedy: str = "") -> Iterator[pq.ParquetFile]:
+    """Open a Parquet file, and report what fails while it is read.
+
+    Raises:
+        CorpusError: the file cannot be read, or is no Parquet file; the line ends in ``remedy``.
+        PlaceError: its file system cannot be reached.
+    """
     import pyarrow.parquet as pq
 
     with open_binary(path) as raw:
         try:
-            file = pq.ParquetFile(raw)
-            columns = _columns(path, file.schema_arrow)
-            for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=columns):
-                if len(batch):
-                    yield _records(batch, first_row)
-                first_row += len(batch)
+            yield pq.ParquetFile(raw)
         except (CorpusError, PlaceError):
             raise
         except (OSError, ValueError) as error:  # Arrow's own errors are of these two kinds.
             cause = str(error).partition("\n")[0]
-            raise CorpusError(
-                f"{path}: is not a whole Parquet file ({cause}); "
-                "write it again, or name its format with --input-format"
-            ) from error
+            raise CorpusError(f"{path}: is not a whole Parquet file ({cause}){remedy}") from error
 
 
 def _columns(path: AnyPath, schema: pa.Schema) -> list[str]:

@@ -1,7 +1,5 @@
 """Reading corpora: plain lines, BUCC, TSV, JSON lines and Parquet, compressed or not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from itertools import chain
@@ -10,26 +8,12 @@ from miner.storage.corpus.formats import FORMAT_BY_SUFFIX, INPUT_FORMATS, line_p
 from miner.storage.corpus.lines import decode_lines, line_batches
 from miner.storage.corpus.parquet import read_parquet
 from miner.storage.corpus.records import (
-    BATCH_ROWS,
-    MAX_CHARACTERS,
     CorpusError,
     Records,
-    Rejection,
     checked_records,
 )
 from miner.storage.places import AnyPath
-from miner.storage.streams import COMPRESSIONS, split_compression
-
-__all__ = [
-    "BATCH_ROWS",
-    "COMPRESSIONS",
-    "INPUT_FORMATS",
-    "MAX_CHARACTERS",
-    "CorpusError",
-    "Records",
-    "Rejection",
-    "open_corpus",
-]
+from miner.storage.streams import split_compression
 
 
 def open_corpus(

@@ -1,7 +1,5 @@
 """What reading a corpus gives: batches of records, each with its row, good or rejected."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum

@@ -4,21 +4,17 @@ Memory holds one block of them, whatever the corpus; the disk holds 24 bytes for
 for each repeated one, in unnamed files that are gone when the process is.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from miner.storage.corpus.records import Records
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 # Two of Python's hashes of 64 bits (SipHash), which are keyed anew in each process that does not
 # ask for others: among 10**10 sentences, the odds that any two differing ones collide are 10**-19.

@@ -1,22 +1,23 @@
 """Documents read as a corpus: their sentences are its records, and so are the broken documents."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from miner.storage.corpus.records import CorpusError, Records, Rejection, checked_records
 from miner.storage.documents.formats import FORMATS, reader_of
 from miner.storage.documents.records import Broken, Document, read_found
-from miner.storage.documents.split import BATCH_ROWS, sentence_rows
+from miner.storage.documents.sentences import BATCH_ROWS, sentence_rows
 from miner.storage.places import AnyPath
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 # A sentence, or a broken document: its file's number, id, document, text and why it is left out.
 Row = tuple[int, str, str, str, str | None]
+
+# Of ``sentence_tables``.
+SENTENCE_TABLE = pa.schema(
+    {"file": pa.int32(), **dict.fromkeys(("id", "doc", "text", "why"), pa.string())}
+)
 
 _REJECTIONS = {
     Broken.EMPTY: Rejection.BLANK,
@@ -62,14 +63,6 @@ def sentence_tables(documents: Iterable[tuple[int, Document]]) -> Iterator[pa.Ta
         yield _table(rows)
 
 
-def sentence_table_schema() -> pa.Schema:
-    """Return the Arrow schema of ``sentence_tables``."""
-    import pyarrow as pa
-
-    names = {name: pa.string() for name in ("id", "doc", "text", "why")}
-    return pa.schema({"file": pa.int32(), **names})
-
-
 def table_records(table: pa.Table | pa.RecordBatch, first_row: int) -> Records:
     """Return the records of a table of ``sentence_tables``; the first is row ``first_row``."""
     ids, docs, texts, reasons = (table[name].to_pylist() for name in ("id", "doc", "text", "why"))
@@ -85,7 +78,5 @@ def table_records(table: pa.Table | pa.RecordBatch, first_row: int) -> Records:
 
 
 def _table(rows: Sequence[Row]) -> pa.Table:
-    import pyarrow as pa
-
     columns = [list(column) for column in zip(*rows, strict=True)]
-    return pa.table(columns, schema=sentence_table_schema())
+    return pa.table(columns, schema=SENTENCE_TABLE)

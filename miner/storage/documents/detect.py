@@ -1,7 +1,5 @@
 """Whether files hold documents, rather than a sentence a line, by what is in them."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 

@@ -13,8 +13,6 @@ wiki      .xml: the articles of a MediaWiki dump
 All but Parquet may be compressed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from importlib import import_module
 

@@ -1,7 +1,5 @@
 """Web pages: the text of a page without menus, by trafilatura."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import trafilatura

@@ -1,7 +1,5 @@
 """JSON lines with whole documents: ``text``, and what names them; Wikipedia's Cirrus dumps."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Markdown without its marks: code, links and emphasis."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import replace

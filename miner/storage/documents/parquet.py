@@ -1,19 +1,15 @@
 """Parquet with whole documents in ``text``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.types as pt
+
+from miner.storage.corpus.parquet import parquet_file
 from miner.storage.corpus.records import CorpusError
 from miner.storage.documents.jsonl import NAMES
 from miner.storage.documents.records import Broken, Document, decoded
 from miner.storage.places import AnyPath
-from miner.storage.remote import PlaceError
-from miner.storage.streams import open_binary
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 READ_ROWS = 256
 
@@ -24,33 +20,21 @@ def read(path: AnyPath, name: str) -> Iterator[Document]:
     Raises:
         CorpusError: it is no Parquet file, or has not one column ``text``.
     """
-    import pyarrow.parquet as pq
-
-    with open_binary(path) as raw:
-        try:
-            file = pq.ParquetFile(raw)
-            names = file.schema_arrow.names
-            if names.count("text") != 1:
-                raise CorpusError(f"{path}: has {names.count('text')} columns 'text'; make it one")
-            columns = [column for column in (*NAMES, "text") if names.count(column) == 1]
-            number = 0
-            for batch in file.iter_batches(batch_size=READ_ROWS, columns=columns):
-                values = {column: _values(batch.column(column)) for column in columns}
-                for record in zip(*values.values(), strict=True):
-                    number += 1
-                    yield _document(dict(zip(columns, record, strict=True)), f"{name}:{number}")
-        except (CorpusError, PlaceError):
-            raise
-        except (OSError, ValueError) as error:  # Arrow's own errors are of these two kinds
-            cause = str(error).partition("\n")[0]
-            raise CorpusError(f"{path}: is not a whole Parquet file ({cause})") from error
+    with parquet_file(path) as file:
+        names = file.schema_arrow.names
+        if names.count("text") != 1:
+            raise CorpusError(f"{path}: has {names.count('text')} columns 'text'; make it one")
+        columns = [column for column in (*NAMES, "text") if names.count(column) == 1]
+        number = 0
+        for batch in file.iter_batches(batch_size=READ_ROWS, columns=columns):
+            values = {column: _values(batch.column(column)) for column in columns}
+            for record in zip(*values.values(), strict=True):
+                number += 1
+                yield _document(dict(zip(columns, record, strict=True)), f"{name}:{number}")
 
 
 def _values(column: pa.Array) -> list[object]:
     """Return its values, strings as bytes: neither Parquet nor Arrow checks that they are UTF-8."""
-    import pyarrow as pa
-    import pyarrow.types as pt
-
     if pt.is_dictionary(column.type):
         column = column.dictionary_decode()
     is_text = str(column.type) in {"string", "large_string", "string_view"}

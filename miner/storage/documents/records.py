@@ -1,7 +1,5 @@
 """What reading documents gives: one after the other, whole or with the reason why not."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A document's text to its sentences: paragraphs, wrapped lines, and what is cleaned away."""
 
-from __future__ import annotations
-
 import re
 import statistics
 import unicodedata
@@ -10,6 +8,9 @@ from dataclasses import dataclass
 
 from miner.storage.documents.records import Document
 from miner.storage.documents.splitting import sentence_spans
+
+BATCH_ROWS = 8192  # of tables of sentences
+PLACE = "#char="  # between a sentence's document and where it is there, in its id
 
 _PARAGRAPH = re.compile(r"\S.*?(?=\n[^\S\n]*\n|\Z)", re.DOTALL)
 _LINE = re.compile(r"\S[^\n]*")
@@ -49,6 +50,19 @@ def document_sentences(document: Document, language: str | None = None) -> Itera
             sentence = cleaned(text[first + start : first + end])
             if sentence:
                 yield Sentence(text=sentence, start=first + start, end=first + end)
+
+
+def sentence_rows(
+    document: Document, language: str | None = None
+) -> Iterator[tuple[str, str, str]]:
+    """Yield id, document and text of each sentence.
+
+    The id is the document's name and where the sentence is in its text, in characters:
+    ``guide.txt#char=120,188`` (RFC 5147).
+    """
+    for sentence in document_sentences(document, language):
+        place = f"{document.name}{PLACE}{sentence.start},{sentence.end}"
+        yield place, document.name, sentence.text
 
 
 def paragraph_spans(text: str) -> Iterator[tuple[int, int]]:

@@ -1,11 +1,10 @@
 """Files of documents to a corpus of sentences, one file after the other, in bounded memory."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from miner.languages import language_of
 from miner.storage.corpus.filesets import ABOUT, folder_files, named
@@ -13,17 +12,14 @@ from miner.storage.corpus.formats import DOCUMENT_SUFFIXES
 from miner.storage.corpus.records import CorpusError
 from miner.storage.documents.formats import FORMATS, reader_of
 from miner.storage.documents.records import Broken, Document, Found, read_found
-from miner.storage.documents.sentences import document_sentences
+from miner.storage.documents.sentences import BATCH_ROWS, sentence_rows
 from miner.storage.places import Place
 from miner.storage.remote import RemotePath
 from miner.storage.streams import split_compression
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-BATCH_ROWS = 8192
 SHOWN_LANGUAGES = 3
-PLACE = "#char="  # between a sentence's document and where it is there, in its id
+# Of the sentences that ``adit split`` writes.
+SPLIT_FIELDS = pa.schema(dict.fromkeys(("id", "doc", "text", "language"), pa.string()))
 
 NamedPlace = tuple[str, Place]
 """A file and its name in the corpus."""
@@ -67,7 +63,8 @@ def is_documents(path: Place, input_format: str) -> bool:
 
 def describe_documents(folder: Place) -> str:
     """Return a line that says which files of a folder are read."""
-    return f"{folder}: reads {named([name for name, _ in document_files(folder)])}"
+    files = named([name for name, _ in document_files(folder)])
+    return f"{folder}: reads {files} as documents, which are split into sentences"
 
 
 def document_files(path: Place) -> list[NamedPlace]:
@@ -136,7 +133,7 @@ def read_documents(files: Sequence[NamedPlace]) -> Iterator[Document]:
 def split_documents(
     documents: Iterator[Document], counts: SplitCounts, *, language: str | None = None
 ) -> Iterator[pa.Table]:
-    """Yield the sentences in tables of ``split_schema``, and count.
+    """Yield the sentences in tables of ``SPLIT_FIELDS``, and count.
 
     ``language`` (ISO 639-1) decides how they are split; each sentence's own is identified.
     """
@@ -154,30 +151,8 @@ def split_documents(
         yield _table(rows, counts)
 
 
-def sentence_rows(
-    document: Document, language: str | None = None
-) -> Iterator[tuple[str, str, str]]:
-    """Yield id, document and text of each sentence.
-
-    The id is the document's name and where the sentence is in its text, in characters:
-    ``guide.txt#char=120,188`` (RFC 5147).
-    """
-    for sentence in document_sentences(document, language):
-        place = f"{document.name}{PLACE}{sentence.start},{sentence.end}"
-        yield place, document.name, sentence.text
-
-
-def split_schema() -> pa.Schema:
-    """The Arrow schema of sentences: id, doc, text, language."""
-    import pyarrow as pa
-
-    return pa.schema({name: pa.string() for name in ("id", "doc", "text", "language")})
-
-
 def _table(rows: Sequence[tuple[str, str, str]], counts: SplitCounts) -> pa.Table:
-    import pyarrow as pa
-
     columns = [list(column) for column in zip(*rows, strict=True)]
     languages = [language_of(text) for text in columns[-1]]
     counts.languages.update(languages)
-    return pa.table([*columns, languages], schema=split_schema())
+    return pa.table([*columns, languages], schema=SPLIT_FIELDS)

@@ -5,8 +5,6 @@ these rules do (docs/results-documents.md): most know one script, or take what l
 quotation marks, which often are not a pair, for one sentence.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 
@@ -92,11 +90,6 @@ def sentence_spans(text: str, language: str | None = None) -> Iterator[tuple[int
             yield from _stripped(text, start, end)
             start = end
     yield from _stripped(text, start, len(text))
-
-
-def split_sentences(text: str, language: str | None = None) -> list[str]:
-    """Return the sentences of a paragraph; see ``sentence_spans``."""
-    return [text[start:end] for start, end in sentence_spans(text, language)]
 
 
 def _stripped(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

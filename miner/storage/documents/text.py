@@ -1,7 +1,5 @@
 """Plain text: a file is a document."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from miner.storage.documents.records import MAX_BYTES, Document, decoded

@@ -1,7 +1,5 @@
 """Web archives: the pages of WARC files, and the texts of WET files."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 from typing import Any

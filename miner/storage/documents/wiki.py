@@ -1,7 +1,5 @@
 """XML dumps of MediaWiki: the articles, without markup."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 

@@ -1,14 +1,10 @@
 """Columns of stored vectors, each range with a weight: what a pair takes of several encoders'."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 
 class Columns(NamedTuple):

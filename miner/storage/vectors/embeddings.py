@@ -3,24 +3,20 @@
 Axes: ``N`` rows, one a line of the corpus, ``D`` dimensions.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from pathlib import PurePath
 from tokenize import TokenError
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from miner.storage.atomic import atomic_file
 from miner.storage.places import AnyPath
 from miner.storage.remote import PlaceError, RemotePath
 from miner.storage.streams import COMPRESSIONS
 from miner.storage.vectors.remote import RemoteVectors
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 NOT_FINITE = "not finite"
 ZERO_VECTOR = "zero vector"

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from miner.storage.remote import RemotePath
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 # Rows are read in one piece if at most so many times as many lie between the first and the last.
 SPARSE = 4

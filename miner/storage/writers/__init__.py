@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple, Protocol, cast
@@ -20,7 +20,10 @@ from miner.storage.remote import RemotePath
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Batches = Iterable["pa.Table | pa.RecordBatch"]
+    from miner.storage.writers.batches import Tables
+
+TEXT_ROWS = 8192  # pairs made into Python objects at a time: about 10 MB
+ROW_GROUP_ROWS = 65_536  # of Parquet
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,11 +38,11 @@ class Writer(Protocol):
     """What a module of a format defines."""
 
     def write(
-        self, files: Sequence[IO[bytes]], batches: Batches, schema: pa.Schema, origin: Origin
-    ) -> int:
-        """Write the pairs in the order they come to the files of an output; return how many.
+        self, files: Sequence[IO[bytes]], tables: Tables, schema: pa.Schema, origin: Origin
+    ) -> None:
+        """Write the pairs in the order they come to the files of an output.
 
-        The bytes do not depend on how the pairs are cut into batches.
+        They come in tables of ``Format.rows`` rows; the last may be shorter.
         """
         ...
 
@@ -54,6 +57,12 @@ class Format(NamedTuple):
     compresses: bool = False
     names_languages: bool = False
     files: tuple[str, ...] = ()
+    is_grouped: bool = False
+
+    @property
+    def rows(self) -> int:
+        """How many pairs are written at a time."""
+        return ROW_GROUP_ROWS if self.is_grouped else TEXT_ROWS
 
     def load(self) -> Writer:
         """Import the module."""
@@ -64,9 +73,9 @@ LINES = "%"
 FORMATS = {
     ".tsv": Format("tsv", compresses=True),
     ".jsonl": Format("jsonl", compresses=True),
-    ".parquet": Format("parquet"),
+    ".parquet": Format("parquet", is_grouped=True),
     ".tmx": Format("tmx", compresses=True, names_languages=True),
-    ".dataset": Format("dataset", files=("pairs.parquet", "README.md")),
+    ".dataset": Format("dataset", files=("pairs.parquet", "README.md"), is_grouped=True),
     LINES: Format("lines", compresses=True),
 }
 COMPRESSIONS = (".gz", ".zst")

@@ -1,17 +1,13 @@
 """What the formats share: pairs in tables of a size, and texts that fit into a line."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+import pyarrow as pa
 
-    from miner.storage.writers import Batches
-
-TEXT_ROWS = 8192  # Pairs made into Python objects at a time: about 10 MB.
+Batches: TypeAlias = Iterable[pa.Table | pa.RecordBatch]
+Tables: TypeAlias = Iterator[pa.Table]
 
 # What some reader or other takes for the end of a line or of a cell.
 _BREAKS = re.compile("[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
@@ -22,10 +18,8 @@ def on_a_line(text: str) -> str:
     return _BREAKS.sub(" ", text)
 
 
-def regrouped(batches: Batches, schema: pa.Schema, rows: int) -> Iterator[pa.Table]:
+def regrouped(batches: Batches, schema: pa.Schema, rows: int) -> Tables:
     """Yield the pairs in tables of ``rows`` rows (the last may be shorter), of a schema."""
-    import pyarrow as pa
-
     held: list[pa.Table] = []
     held_rows = 0
     for batch in batches:

@@ -1,17 +1,13 @@
 """A folder that Hugging Face's ``datasets`` loads: Parquet, and a card that says what it is."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import IO, TYPE_CHECKING
+from typing import IO
+
+import pyarrow as pa
 
 from miner.commandline import product_version
-from miner.storage.writers import parquet
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from miner.storage.writers import Batches, Origin
+from miner.storage.writers import Origin, parquet
+from miner.storage.writers.batches import Tables
 
 _SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B")
 _COLUMNS = {
@@ -23,11 +19,17 @@ _COLUMNS = {
 }
 
 
-def write(files: Sequence[IO[bytes]], batches: Batches, schema: pa.Schema, origin: Origin) -> int:
+def write(files: Sequence[IO[bytes]], tables: Tables, schema: pa.Schema, origin: Origin) -> None:
     """Write the pairs to the first file, and the card to the second."""
-    written = parquet.write(files[:1], batches, schema, origin)
-    files[1].write(_card(written, schema.names, origin).encode())
-    return written
+    sizes = []
+
+    def counted() -> Tables:
+        for table in tables:
+            sizes.append(len(table))
+            yield table
+
+    parquet.write(files[:1], counted(), schema, origin)
+    files[1].write(_card(sum(sizes), schema.names, origin).encode())
 
 
 def _card(pairs: int, columns: Sequence[str], origin: Origin) -> str:

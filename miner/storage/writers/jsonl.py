@@ -4,41 +4,32 @@ Numbers that are not finite are null, as JSON has no other word for them; U+0085
 which some readers take for the end of a line, are escaped.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
-from miner.storage.writers import batches as parts
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from miner.storage.writers import Batches, Origin
+from miner.storage.writers import Origin
+from miner.storage.writers.batches import Tables
 
 _ESCAPES = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 _BREAK = re.compile("[\x85\u2028\u2029]")
 
 
-def write(files: Sequence[IO[bytes]], batches: Batches, schema: pa.Schema, origin: Origin) -> int:
+def write(files: Sequence[IO[bytes]], tables: Tables, schema: pa.Schema, origin: Origin) -> None:
     """Write a line for each pair."""
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
-    written = 0
-    for table in parts.regrouped(batches, schema, parts.TEXT_ROWS):
+    for table in tables:
         lines = [encode(pair) + "\n" for pair in _finite(table).to_pylist()]
         files[0].write(_BREAK.sub(_escaped, "".join(lines)).encode())
-        written += len(lines)
-    return written
 
 
 def _finite(table: pa.Table) -> pa.Table:
     """The table with nulls for NaN and the infinities."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.types as pt
-
     for position, field in enumerate(table.schema):
         if pt.is_floating(field.type):
             column = table[field.name]

@@ -3,25 +3,18 @@
 A text has a space for each character that some reader would take for the end of a line.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
-from miner.storage.writers import batches as parts
+import pyarrow as pa
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from miner.storage.writers import Batches, Origin
+from miner.storage.writers import Origin
+from miner.storage.writers.batches import Tables, on_a_line
 
 
-def write(files: Sequence[IO[bytes]], batches: Batches, schema: pa.Schema, origin: Origin) -> int:
+def write(files: Sequence[IO[bytes]], tables: Tables, schema: pa.Schema, origin: Origin) -> None:
     """Write the sources to the first file, and the targets to the second."""
-    written = 0
-    for table in parts.regrouped(batches, schema, parts.TEXT_ROWS):
+    for table in tables:
         for file, name in zip(files, ("source_text", "target_text"), strict=True):
-            lines = (f"{parts.on_a_line(text)}\n" for text in table[name].to_pylist())
+            lines = (f"{on_a_line(text)}\n" for text in table[name].to_pylist())
             file.write("".join(lines).encode())
-        written += len(table)
-    return written

@@ -4,37 +4,30 @@ A unit has the score and what else is known of the pair as properties, each sent
 document. A space stands for each character that XML has no way to write (most control characters).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 from xml.sax.saxutils import escape, quoteattr
 
+import pyarrow as pa
+
 from miner.commandline import product_version
-from miner.storage.writers import batches as parts
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from miner.storage.writers import Batches, Origin
+from miner.storage.writers import Origin
+from miner.storage.writers.batches import Tables
 
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _OF_A_UNIT = (*("score", "probability", "margin", "cosine", "rank", "direction", "reason"),)
 
 
-def write(files: Sequence[IO[bytes]], batches: Batches, schema: pa.Schema, origin: Origin) -> int:
+def write(files: Sequence[IO[bytes]], tables: Tables, schema: pa.Schema, origin: Origin) -> None:
     """Write a translation unit for each pair."""
     source, target = (str(language) for language in origin.languages)
     files[0].write(_header(source, origin.encoder).encode())
-    written = 0
-    for table in parts.regrouped(batches, schema, parts.TEXT_ROWS):
+    for table in tables:
         for pair in table.to_pylist():
             unit = "".join(_unit(pair, source=source, target=target))
             files[0].write(unit.encode())
-        written += len(table)
     files[0].write(b"</body>\n</tmx>\n")
-    return written
 
 
 def _header(language: str, encoder: str) -> str:

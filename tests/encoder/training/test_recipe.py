@@ -242,9 +242,8 @@ def test_bad_places_are_refused_at_once(
             f"{empty}: no parallel text there; files are named XX-YY.tsv.xz, XX-YY.parquet, or "
             "XX-YY.XX beside XX-YY.YY",
         ),
-        (data, tmp_path / "a" / "b", f"{tmp_path}/a/b: there is no folder {tmp_path}/a; create it"),
-        (data, file, f"{file}: is a file; a folder is written here"),
-        (data, file / "b", f"{file}/b: there is no folder {file}; create it"),
+        (data, file, f"{file}: is a file; the encoder needs a folder"),
+        (data, file / "b", f"{file}: is a file; the encoder needs a folder"),
     ):
         assert run(folder, "-o", output) == 2
         assert last_line(capsys) == line

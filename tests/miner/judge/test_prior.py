@@ -1,6 +1,7 @@
 """Probabilities: what is estimated of scores drawn from known distributions."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -14,7 +15,9 @@ from miner.judge.prior import (
     LEAST_MEAN,
     LIKELY,
     PROBABILITY,
+    REACH,
     SCORES,
+    TAIL,
     USUAL_KNOWN,
     USUAL_RIGHT,
     USUAL_WRONG,
@@ -84,6 +87,16 @@ def test_what_is_right_is_found(right: int, wrong: int, peaks: tuple[Peak, Peak]
     odds = peaks[1].log_densities() - peaks[0].log_densities() + math.log(right / wrong)
     between = np.interp(scores, SCORES, 1 / (1 + np.exp(-odds)))
     assert np.abs(found.of_scores(scores) - between).mean() < 0.02
+
+
+def test_groups_do_not_change_places() -> None:
+    """Of right pairs that score unlike each other, the lesser ones are not taken for wrong ones."""
+    scores = np.concatenate([drawn(RIGHT._replace(rise=0.3), 1900), drawn(WRONG, 60, seed=2)])
+    found = Probabilities.estimated(USUAL, [scores])
+    assert found.share == pytest.approx(1900 / 1960, abs=0.03)
+    assert (found.of_scores(scores[:1900]) >= LIKELY).mean() > 0.95
+    low = np.full(100, -14.0)
+    assert (Probabilities.estimated(USUAL, [low]).of_scores(low) < LIKELY).all()
 
 
 def test_all_right_and_all_wrong() -> None:
@@ -159,19 +172,26 @@ def test_the_estimate_is_the_slow_one() -> None:
         before.append(
             [(score, weight * d / sum(dense)) for score, d in zip(SCORES, dense, strict=True)]
         )
-    wrong, right, share, alike = *USUAL, 0.1, ALIKE
+    right, share, alike = RIGHT, 0.1, ALIKE
+
+    def density(score: float) -> float:
+        return slow_density(WRONG, score)
+
     for _ in range(60):
         groups: tuple[list, list] = list(before[0]), list(before[1])
         sums = [0.0, 0.0]
         for score, _, known in pairs:
             odds = alike / (1 - alike) if known else share / (1 - share)
-            odds *= slow_density(right, score) / slow_density(wrong, score)
+            odds *= slow_density(right, score) / density(score)
             groups[1].append((score, odds / (1 + odds)))
             groups[0].append((score, 1 / (1 + odds)))
             sums[known] += odds / (1 + odds)
         share = (sums[0] + 0.5) / (460 + 1)
         alike = (sums[1] + ALIKE * USUAL_KNOWN) / (50 + USUAL_KNOWN)
-        wrong, right = (slow_peak(group) for group in groups)
+        wrong, right = (
+            slow_peak(group, usual.place) for group, usual in zip(groups, USUAL, strict=True)
+        )
+        density = slow_wrong(groups[0], wrong)
     found = Probabilities.estimated(
         USUAL,
         [np.array([one[0] for one in pairs[:460]])],
@@ -179,7 +199,7 @@ def test_the_estimate_is_the_slow_one() -> None:
     )
     assert found.share == pytest.approx((share - ALIKE) / (1 - ALIKE), abs=2 * ESTIMATE)
     for score in (-4.0, -1.0, 0.0, 1.0, 4.0):
-        odds = share / (1 - share) * slow_density(right, score) / slow_density(wrong, score)
+        odds = share / (1 - share) * slow_density(right, score) / density(score)
         expected = odds / (1 + odds) * (share - ALIKE) / (1 - ALIKE) / share
         (chance,) = found.of_scores(np.array([score]))
         assert chance == pytest.approx(expected, abs=0.005)
@@ -192,10 +212,25 @@ def slow_density(peak: Peak, score: float) -> float:
     return side / (1 / peak.rise + 1 / peak.fall)
 
 
-def slow_peak(group: list[tuple[float, float]]) -> Peak:
+def slow_wrong(group: list[tuple[float, float]], peak: Peak) -> Callable[[float], float]:
+    """Return the density of wrong pairs: above a start, as many as there are, by their mean."""
+    start = peak.place + TAIL
+    pairs = sum(weight for score, weight in group if score > start)
+    excess = sum(weight * (score - start) for score, weight in group if score > start) / pairs
+    share = pairs / sum(weight for _, weight in group)
+    return lambda score: (
+        slow_density(peak, score)
+        if score <= start
+        else share / excess * math.exp(-(score - start) / excess)
+    )
+
+
+def slow_peak(group: list[tuple[float, float]], near: float) -> Peak:
     scores, weights = np.array(group).T
     best, found = -math.inf, None
     for place in np.unique(scores):
+        if abs(place - near) > REACH:
+            continue
         below, above = (
             max((weights * np.maximum(side, 0)).sum() / weights.sum(), LEAST_MEAN)
             for side in (place - scores, scores - place)

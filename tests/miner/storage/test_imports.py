@@ -1,7 +1,7 @@
 import subprocess
 import sys
 
-MODULES = ["atomic", "corpus.reader", "corpus.sentences", "pairs", "vectors.embeddings"]
+MODULES = ["atomic", "corpus.reader", "corpus.filesets", "pairs", "vectors.embeddings"]
 
 
 def test_heavy_libraries_wait_for_their_first_use():

@@ -10,9 +10,9 @@ import pytest
 from pyarrow import parquet
 
 from encoder import load_encoder
-from pipelines.bootstrap_options import BootstrapOptions, RoundOptions
 from pipelines.cli.bootstrap import bootstrap_command
 from pipelines.cli.train import train_encoder
+from pipelines.making_options import BootstrapOptions, RoundOptions
 from pipelines.progress import Monitor
 from pipelines.run import bootstrap as rounds
 from pipelines.run.bootstrap import _keep, _recipe

@@ -52,7 +52,7 @@ def test_status_of_a_finished_run(
 def test_status_of_a_run_in_the_middle(
     world: World, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pipelines.stages import search as searching
+    from pipelines.stages.searching import search as searching
 
     work_dir, done = world.path("work"), 0
     really_search = searching._search

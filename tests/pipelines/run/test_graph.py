@@ -175,7 +175,7 @@ def test_no_name_that_an_engine_shows_holds_a_secret(world: World) -> None:
 
 
 def test_a_reference_does_not_name_the_other_shards(world: World) -> None:
-    from pipelines.stages.read import read_side
+    from pipelines.stages.reading.read import read_side
 
     shards = read_side(world.run("out.tsv", world.path("work"), rows_per_shard=1), "target")
     assert len(shards) == 50

@@ -62,8 +62,9 @@ def assert_best(candidates, bounds):
 
 
 def take(tile, rows, columns, forward, backward, *, repeated=False):
-    found = compiled.hits(tile, rows, columns, forward.floor, backward.floor)
-    compiled.take(found, rows.ids, columns.ids, forward, backward, repeated=repeated)
+    floors = (*rows.terms, forward.floor), (*columns.terms, backward.floor)
+    found = compiled.hits(tile, rows.slack, *floors)
+    compiled.take(found, rows.ids, columns.ids, forward, backward, repeated)
 
 
 @settings(max_examples=60)
@@ -156,13 +157,18 @@ def test_verify_ranks_candidates_by_exact_cosines(sides, k, more, given_, seed):
         ids=np.full((len(queries), k), -1, dtype=np.int64),
         cosines=np.full((len(queries), k), -np.inf, dtype=np.float32),
     )
-    incomplete = compiled.verify(queries, base, candidates, found)
+    incomplete = compiled.verify(queries, base, candidates, found.ids, found.cosines)
     for row, ids in enumerate(candidates.ids):
         near = sorted(ids[ids >= 0].tolist(), key=lambda y: (-table[row, y], y))[:k]
         missing = k - len(near)
         assert found.ids[row].tolist() == near + [-1] * missing
         assert found.cosines[row].tolist() == [*table[row, near].tolist(), *[-np.inf] * missing]
         assert incomplete[row] == (candidates.bounds[row, -1] >= found.cosines[row, -1])
+
+
+def complete(tile, left, right, x, y, found):
+    codes = (x, left.terms, left.ids), (y, right.terms, right.ids)
+    compiled.fallback_search(tile, left.slack, *codes[0], *codes[1], found.ids, found.cosines)
 
 
 @settings(max_examples=60)
@@ -189,7 +195,7 @@ def test_the_fallback_search_completes_any_neighbours(sides, k, width, precision
     for columns in random.permutation(cuts(len(right), width)):
         part = right.part(columns)
         tile = product(left.numbers, part.numbers)
-        compiled.fallback_search(tile, left, part, *sides, found)
+        complete(tile, left, part, *sides, found)
     ids, cosines = oracle.nearest(table, k)
     np.testing.assert_array_equal(found.ids, ids)
     np.testing.assert_array_equal(found.cosines, cosines)
@@ -209,7 +215,7 @@ def fallback_search(tile, *, scale, base, ids, found):
     )
     x, y = np.array([[1, 0]], dtype=np.float32), np.zeros((max(ids) + 1, 2), dtype=np.float32)
     y[ids, 0] = base
-    compiled.fallback_search(tile, left, right, x, y, found)
+    complete(tile, left, right, x, y, found)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

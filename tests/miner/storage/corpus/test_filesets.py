@@ -33,6 +33,7 @@ def test_many_files_are_not_all_named(tmp_path: Path) -> None:
     line = describe_folder(tmp_path)
     assert (
         line == f"{tmp_path}: reads 1,200 (0000.txt, 0001.txt, 0002.txt, 0003.txt, 0004.txt, ...)"
+        " as sentences"
     )
 
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from miner.storage import streams
 from miner.storage.corpus import lines, records
-from miner.storage.corpus.reader import CorpusError, Rejection, open_corpus
+from miner.storage.corpus.reader import open_corpus
+from miner.storage.corpus.records import CorpusError, Rejection
 from tests.miner.storage.oracle import read_lines
 
 

@@ -1,22 +1,18 @@
-import dataclasses
 import tempfile
 from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
 
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from miner.storage.corpus.records import Rejection, checked_records
 from miner.storage.corpus.repeats import find_repeats
 from miner.storage.corpus.sentences import (
+    DUPLICATE_FIELDS,
+    SENTENCE_FIELDS,
     CorpusCounts,
-    duplicates_schema,
-    duplicates_table,
-    sentences_schema,
-    sentences_table,
     unique_sentences,
 )
 
@@ -32,9 +28,20 @@ def batches_of(texts, size=3):
         yield checked_records(start, ids, ["doc"] * len(part), part, {}, raw_of(part))
 
 
-def columns(sentences, names):
-    parts = ([getattr(batch, name) for name in names] for batch in sentences)
-    return [row for part in parts for row in zip(*part, strict=True)]
+def rows(tables, *names):
+    return [tuple(row[name] for name in names) for table in tables for row in table.to_pylist()]
+
+
+def kept_of(sentences):
+    return rows([batch.kept for batch in sentences], "row", "id", "text")
+
+
+def repeated_of(sentences):
+    return rows([batch.duplicates for batch in sentences], "row", "id", "first_row")
+
+
+def rejected_of(sentences):
+    return rows([batch.rejected for batch in sentences], "row", "why")
 
 
 def unique(batches, *, keep_duplicates=False):
@@ -46,42 +53,38 @@ def unique(batches, *, keep_duplicates=False):
             return list(unique_sentences(batches, repeats))
 
 
-KEPT = ("rows", "ids", "texts")
-REPEATED = ("duplicate_rows", "duplicate_ids", "duplicate_first_rows")
-
-
 def test_first_occurrence_is_kept_across_batches():
     found = unique(batches_of(["a", "b", "a", "", "b", "A", "a ", "a"]))
-    assert columns(found, KEPT) == [
+    assert kept_of(found) == [
         (0, "id0", "a"),
         (1, "id1", "b"),
         (5, "id5", "A"),
         (6, "id6", "a "),
     ]
-    assert columns(found, REPEATED) == [(2, "id2", 0), (4, "id4", 1), (7, "id7", 0)]
-    assert [batch.rejected for batch in found] == [{}, {3: Rejection.BLANK}, {}]
-    assert [batch.read for batch in found] == [3, 3, 2]
+    assert repeated_of(found) == [(2, "id2", 0), (4, "id4", 1), (7, "id7", 0)]
+    assert [rejected_of([batch]) for batch in found] == [[], [(3, "blank")], []]
+    assert [sum(map(len, batch)) for batch in found] == [3, 3, 2]
 
 
 def test_only_exactly_equal_texts_are_duplicates():
     texts = ["é", "e\u0301", "E\u0301", " é", "é\r", "é\u200b"]
     (found,) = unique(batches_of(texts, size=10))
-    assert found.texts == texts
+    assert found.kept["text"].to_pylist() == texts
 
 
 def test_keep_duplicates():
     found = unique(batches_of(["a", "a", " ", "a"]), keep_duplicates=True)
-    assert columns(found, ("rows", "texts")) == [(0, "a"), (1, "a"), (3, "a")]
-    assert columns(found, REPEATED) == []
-    assert sum(batch.read for batch in found) == 4
+    assert [(row, text) for row, _, text in kept_of(found)] == [(0, "a"), (1, "a"), (3, "a")]
+    assert repeated_of(found) == []
+    assert sum(len(table) for batch in found for table in batch) == 4
 
 
 def test_a_rejected_text_is_no_first_occurrence():
     records = checked_records(
         0, ["", ""], ["", ""], ["a", "a"], {0: Rejection.MALFORMED}, raw_of("{}")
     )
-    (found,) = unique([records])
-    assert (found.rows, found.duplicate_rows) == ([1], [])
+    found = unique([records])
+    assert (kept_of(found), repeated_of(found)) == ([(1, "2", "a")], [])
 
 
 @given(
@@ -102,49 +105,36 @@ def test_every_record_is_accounted_for(texts, size, keep_duplicates):
         else:
             first_rows.setdefault(text, row)
             kept.append((row, f"id{row}", text))
-    assert columns(found, KEPT) == kept
-    assert columns(found, REPEATED) == repeated
-    assert {row: why for batch in found for row, why in batch.rejected.items()} == rejected
+    assert kept_of(found) == kept
+    assert repeated_of(found) == repeated
+    assert dict(rejected_of(found)) == rejected
 
-    counts = sum((CorpusCounts.of(batch) for batch in found), CorpusCounts())
-    assert counts.read == len(texts) == counts.kept + counts.duplicates + len(rejected)
-    assert (counts.kept, counts.duplicates) == (len(kept), len(repeated))
-    assert counts.rejected == Counter(rejected.values())
+    counts = CorpusCounts()
+    for batch in found:
+        counts.add(batch)
+    facts = counts.facts()
+    assert facts["read"] == len(texts) == counts.kept + counts.duplicates + len(rejected)
+    assert (counts.kept, facts["duplicates"]) == (len(kept), len(repeated))
+    assert facts["rejected"] == Counter(rejected.values())
     first = {}
     for row, reason in rejected.items():
         first.setdefault(reason, row)
-    assert counts.first_rejected == first
-
-
-def test_counts_must_add_up():
-    with pytest.raises(AssertionError):
-        CorpusCounts(read=3, kept=1, duplicates=1)
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        CorpusCounts().read = 1
-
-
-def test_counts_add_in_any_order():
-    left = CorpusCounts(read=2, kept=1, rejected={"NUL": 1}, first_rejected={"NUL": 9})
-    right = CorpusCounts(
-        read=3, rejected={"NUL": 2, "blank": 1}, first_rejected={"NUL": 4, "blank": 5}
-    )
-    assert left + right == right + left
-    assert (left + right).rejected == {"NUL": 3, "blank": 1}
-    assert (left + right).first_rejected == {"NUL": 4, "blank": 5}
+    assert facts["first_rejected"] == first
+    assert [*facts["rejected"]] == [why for why in Rejection if why in rejected.values()]
 
 
 def test_tables():
     (found,) = unique(batches_of(["a", "a", "b\u2028"]))
-    assert sentences_table(found).schema == sentences_schema()
-    assert sentences_table(found).to_pylist() == [
+    assert found.kept.schema == SENTENCE_FIELDS
+    assert found.kept.to_pylist() == [
         {"row": 0, "id": "id0", "doc": "doc", "text": "a"},
         {"row": 2, "id": "id2", "doc": "doc", "text": "b\u2028"},
     ]
-    assert duplicates_table(found).to_pylist() == [{"row": 1, "id": "id1", "first_row": 0}]
+    assert found.duplicates.to_pylist() == [{"row": 1, "id": "id1", "first_row": 0}]
 
 
 def test_empty_tables_keep_their_schema():
     (found,) = unique(batches_of([" "]))
-    assert sentences_table(found) == sentences_schema().empty_table()
-    assert duplicates_table(found) == duplicates_schema().empty_table()
-    assert pa.types.is_int64(duplicates_schema().field("first_row").type)
+    assert found.kept == SENTENCE_FIELDS.empty_table()
+    assert found.duplicates == DUPLICATE_FIELDS.empty_table()
+    assert pa.types.is_int64(DUPLICATE_FIELDS.field("first_row").type)

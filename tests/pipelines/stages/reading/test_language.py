@@ -11,7 +11,7 @@ import pytest
 from pipelines.context import RunContext
 from pipelines.job import job_of
 from pipelines.options import CorpusOptions, MiningOptions
-from pipelines.stages.language import decide_languages, describe_language, language_warnings
+from pipelines.stages.reading.language import decide_languages, describe_language, language_warnings
 from tests.pipelines.worlds import World, write_lines
 
 SWEDISH = "Den gamla mannen gick långsamt hem genom skogen i regnet."

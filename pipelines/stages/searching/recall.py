@@ -1,7 +1,5 @@
 """The recall of an approximate search: measured on a few rows that are searched exactly, too."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sentences that were left out, for people to look at: ``rejected/SIDE.parquet``."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 
@@ -15,7 +13,7 @@ from pipelines.context import RunContext
 from pipelines.options import MiningOptions
 from pipelines.references import EmbeddedShard
 from pipelines.stages.encode import dropped
-from pipelines.stages.read import placed_schema, with_places
+from pipelines.stages.reading.read import PLACED, with_places
 
 READ_ROWS = 32_768
 
@@ -30,7 +28,7 @@ def collect_rejected(run: RunContext, side: str, shards: Sequence[EmbeddedShard]
     path.parent.mkdir(parents=True, exist_ok=True)
     with (
         atomic_file(path) as temporary,
-        pq.ParquetWriter(temporary, placed_schema()) as writer,
+        pq.ParquetWriter(temporary, PLACED) as writer,
         pq.ParquetFile(corpus.file(REJECTED)) as read,
     ):
         for batch in read.iter_batches():
@@ -43,7 +41,7 @@ def collect_rejected(run: RunContext, side: str, shards: Sequence[EmbeddedShard]
 
 
 def _dropped_texts(embedded: EmbeddedShard) -> Iterator[pa.Table]:
-    """Yield a shard's sentences without a vector as tables of ``rejected_schema``."""
+    """Yield a shard's sentences without a vector as tables of ``REJECTED_FIELDS``."""
     if not embedded.vectors.facts["dropped"]:
         return
     lost = pq.read_table(embedded.vectors.file(DROPPED))

@@ -6,8 +6,6 @@ result depends on them, so a work folder remembers them: the groups of a side to
 was added stay as they were, and what is new makes new ones.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise

@@ -18,9 +18,9 @@ from pipelines.cli.mine import mine_corpus
 from pipelines.context import RunContext
 from pipelines.job import job_of
 from pipelines.options import CorpusOptions, MiningOptions
-from pipelines.stages import split
-from pipelines.stages.read import read_side
-from pipelines.stages.split import split_side
+from pipelines.stages.reading import split
+from pipelines.stages.reading.read import read_side
+from pipelines.stages.reading.split import split_side
 from tests.pipelines.worlds import read_jsonl
 
 DOCUMENTS = 23

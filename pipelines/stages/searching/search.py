@@ -1,12 +1,11 @@
 """The search stage: tiles of source by target shards to sealed lists of both sides' neighbours."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from miner.arrays import NO_NEIGHBOUR, Neighbours
 from miner.knn.cells import join_cells
@@ -14,7 +13,7 @@ from miner.knn.documents import search_documents
 from miner.knn.exact import search_unit_rows
 from miner.knn.method import CellSpec, IndexSpec, PairedDocuments
 from miner.storage.artefacts import Artefact, Draft, content_key, produce, write_array
-from miner.storage.layout import CELLS, DOCUMENT, SIDES
+from miner.storage.layout import CELLS, DOCUMENT
 from pipelines.context import RunContext
 from pipelines.references import (
     EmbeddedShard,
@@ -25,24 +24,18 @@ from pipelines.references import (
     load_list,
     save_list,
     tile_list,
-    whole_side,
+    whole_sides,
 )
-from pipelines.stages.cells import load_cells
-from pipelines.stages.documents import document_pairs, paired_rows
-from pipelines.stages.merge import merged
-from pipelines.stages.recall import is_measured
-from pipelines.stages.shard_groups import group_shards
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from pipelines.stages.reading.documents import document_pairs, paired_rows
+from pipelines.stages.searching.cells import load_cells
+from pipelines.stages.searching.merge import merged
+from pipelines.stages.searching.recall import is_measured
+from pipelines.stages.searching.shard_groups import group_shards
 
 
 def cut_tiles(run: RunContext, shards: Sequence[SearchableShard]) -> list[SearchTile]:
     """Cut the search into tiles: every source group by every target group, in each scope."""
-    sides = {
-        side: whole_side(shards, side, lambda searchable: searchable.embedded.shard)
-        for side in SIDES
-    }
+    sides = whole_sides(shards)
     cut = group_shards(run, {side: len(found) for side, found in sides.items()})
     groups = [
         [[found[index] for index in group] for group in cut[side]] for side, found in sides.items()
@@ -81,8 +74,8 @@ def search_tile(run: RunContext, tile: SearchTile) -> list[TileNeighbours] | lis
     return [
         TileNeighbours(
             embedded=searchable.embedded,
-            others=range(first := others[0].embedded.shard.index, first + len(others)),
-            of=others[0].embedded.shard.corpus.facts["shards"],
+            others=range(first := others[0].shard.index, first + len(others)),
+            of=others[0].shard.corpus.facts["shards"],
             measured=[other.embedded for other in others]
             if is_measured(searchable.embedded)
             else [],
@@ -126,7 +119,7 @@ def _cells(searchable: SearchableShard) -> Artefact:
 def _documents_key(run: RunContext, tile: SearchTile) -> Mapping[str, object]:
     if not isinstance(tile.method, PairedDocuments):
         return {}
-    shards = [searchable.embedded.shard for searchable in (*tile.sources, *tile.targets)]
+    shards = [searchable.shard for searchable in (*tile.sources, *tile.targets)]
     return {
         "sentences": [shard.digest for shard in shards],
         "documents": document_pairs(run).digest,

@@ -1,7 +1,5 @@
 """The merge stage: the neighbours of each shard, from all tiles that it was in."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -22,8 +20,8 @@ from pipelines.references import (
     tile_list,
     whole_side,
 )
-from pipelines.stages.index_search import look_up, lookup_key
-from pipelines.stages.recall import is_measured, measure_recall
+from pipelines.stages.searching.index_search import look_up, lookup_key
+from pipelines.stages.searching.recall import is_measured, measure_recall
 
 
 def find_neighbours(run: RunContext, parts: Sequence[FoundPart]) -> ShardNeighbours:
@@ -35,22 +33,21 @@ def find_neighbours(run: RunContext, parts: Sequence[FoundPart]) -> ShardNeighbo
 
 
 def _neighbours(run: RunContext, parts: Sequence[FoundPart], scope: str) -> Artefact:
-    embedded = parts[0].embedded
-    side = embedded.shard.side
+    embedded, side = parts[0].embedded, parts[0].shard.side
     in_tiles = [part for part in parts if isinstance(part, TileNeighbours) and part.scope == scope]
-    lookups = [part for part in parts if isinstance(part, IndexLookup) and scope == CORPUS]
-    if lookups:
-        lookups = whole_side(lookups, _other(side), lambda part: part.other.embedded.shard)
+    indexed = [part.other for part in parts if isinstance(part, IndexLookup) and scope == CORPUS]
+    if indexed:
+        indexed = whole_side(indexed, _other(side))
     else:
         in_tiles = sorted(in_tiles, key=lambda part: part.others.start)
         found = [index for part in in_tiles for index in part.others]
         check_whole(found, in_tiles[0].of if in_tiles else 1, _other(side))
-    key = lookup_key(run, lookups) if lookups else _merge_key(run, in_tiles)
+    key = lookup_key(run, embedded, indexed) if indexed else _merge_key(run, in_tiles)
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        found = look_up(run, lookups) if lookups else _merge(run, in_tiles)
+        found = look_up(run, embedded, indexed) if indexed else _merge(run, in_tiles)
         save_list(draft.array, side, found)
-        others = [part.other.embedded for part in lookups]
+        others = [other.embedded for other in indexed]
         for part in in_tiles:
             others += part.measured if part.tile.facts["approximate"] else []
         if not others or not is_measured(embedded):

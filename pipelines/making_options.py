@@ -1,12 +1,40 @@
-"""The options of ``adit bootstrap``."""
+"""The options of ``adit map`` and ``adit bootstrap``, which make encoders from text."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from encoder.monolingual.options import WordOptions
 from encoder.training.options import INFINITE, Checked, option
 from miner.storage.places import Place
+
+STARTS = ("identical", "similarity", "adversarial", "adversarial-alone")
+IDENTICAL, SIMILARITY, ADVERSARIAL, ALONE = STARTS
+VEC = ".vec"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextOptions:
+    """Text of two languages, and the folder that an encoder is written to."""
+
+    source: Place
+    target: Place
+    languages: tuple[str, str]
+    output: Path
+    input_format: str = "auto"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapOptions(TextOptions):
+    """Two languages to be brought into one space.
+
+    ``source`` and ``target`` are corpora, or files of vectors (``VEC``). ``start`` is one
+    of ``STARTS`` or a file of words and their translations.
+    """
+
+    start: str = IDENTICAL
+    refinements: int = 5
+    vec: Path | None = None
+    words: WordOptions = field(default_factory=WordOptions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,17 +65,12 @@ class RoundOptions(Checked):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BootstrapOptions:
+class BootstrapOptions(TextOptions):
     """Corpora to mine with ``encoder``, and with what is trained on the pairs, again and again.
 
     ``known`` is a file of pairs that are known, such as ``known.xx-yy.tsv.xz``, for every training.
     """
 
-    source: Place
-    target: Place
-    languages: tuple[str, str]
-    output: Path
     encoder: str
     known: Path | None = None
-    input_format: str = "auto"
     each: RoundOptions

@@ -12,14 +12,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from miner.arrays import Neighbours
 from miner.knn import faiss_index
 from pipelines.cli.mine import mine_corpus
 from pipelines.references import SideVectors
 from pipelines.run.mining import mine_corpus as run
-from pipelines.stages import index
-from pipelines.stages import index_search as lookup
 from pipelines.stages.encode import embed_shard
-from pipelines.stages.read import read_side
+from pipelines.stages.reading.read import read_side
+from pipelines.stages.searching import index
+from pipelines.stages.searching import index_search as lookup
 from tests.pipelines.worlds import World, make_world, one_line, read_pairs, search_eagerly
 
 ROWS = 400
@@ -257,7 +258,7 @@ def test_a_query_for_which_nothing_is_proposed(world: World, tmp_path: Path) -> 
     shards = [embed_shard(context, shard) for shard in read_side(context, "target")]
     base = SideVectors(shards)
     queries = shards[0].unit_vectors()[:3]
-    proposed = lookup._nothing(3, 8)
+    proposed = Neighbours.none(3, 8)
     assert (lookup._rescore(queries, base, proposed, k=2).ids == -1).all()
     proposed.ids[1, 2:4] = 7, 1
     found = lookup._rescore(queries, base, proposed, k=2)

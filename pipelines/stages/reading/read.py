@@ -1,12 +1,11 @@
 """The read stage: a corpus to shards of unique sentences, with every record accounted for."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -17,16 +16,13 @@ import pyarrow.parquet as pq
 
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from miner.storage.corpus.filesets import CorpusReader, corpus_files, place_of
-from miner.storage.corpus.reader import CorpusError
+from miner.storage.corpus.records import CorpusError
 from miner.storage.corpus.repeats import Repeats, find_repeats
 from miner.storage.corpus.sentences import (
+    DUPLICATE_FIELDS,
+    REJECTED_FIELDS,
+    SENTENCE_FIELDS,
     CorpusCounts,
-    duplicates_schema,
-    duplicates_table,
-    rejected_schema,
-    rejected_table,
-    sentences_schema,
-    sentences_table,
     unique_sentences,
 )
 from miner.storage.documents.sentences import repeat_key
@@ -38,9 +34,12 @@ from miner.storage.streams import split_compression
 from pipelines.context import RunContext
 from pipelines.progress import counted
 from pipelines.references import Shard
-from pipelines.stages.cut import HASH_BYTES, remember_cut, shard_sizes
-from pipelines.stages.documents import check_documents
-from pipelines.stages.split import SplitCorpus, digest_of, split_side
+from pipelines.stages.reading.cut import HASH_BYTES, remember_cut, shard_sizes
+from pipelines.stages.reading.documents import check_documents
+from pipelines.stages.reading.split import SplitCorpus, digest_of, split_side
+
+# What was rejected: file, line in it from 1, row, why, text.
+PLACED = pa.schema([("file", pa.string()), ("line", pa.int64()), *REJECTED_FIELDS])
 
 
 def read_side(run: RunContext, side: str) -> list[Shard]:
@@ -63,10 +62,7 @@ def read_side(run: RunContext, side: str) -> list[Shard]:
         rows_per_shard=options.rows_per_shard,
         shards=options.shards,
     )
-
-    def write(draft: Draft) -> Mapping[str, Any]:
-        return _write_side(run, side, source, lines, draft)
-
+    write = partial(_write_side, run, side, source, lines)
     artefact = produce(run.folder.sentences(side), key=key, write=write)
     remember_cut(run, side, source.files, digests, artefact.facts["shards"])
     shards = [
@@ -131,8 +127,8 @@ def _write_side(
     with (
         draft.file(DUPLICATES) as duplicates_path,
         draft.file(REJECTED) as rejected_path,
-        pq.ParquetWriter(duplicates_path, duplicates_schema()) as duplicates,
-        pq.ParquetWriter(rejected_path, placed_schema()) as rejected,
+        pq.ParquetWriter(duplicates_path, DUPLICATE_FIELDS) as duplicates,
+        pq.ParquetWriter(rejected_path, PLACED) as rejected,
         run.monitor.stage("read", lines, "lines") as meter,
         draft.scratch() as scratch,
         _repeats(run, reader, scratch) as repeats,
@@ -144,31 +140,24 @@ def _write_side(
             return sum(len(records) - len(records.rejected) for records in reader)
 
         def kept_tables() -> Iterator[pa.Table]:
-            nonlocal counts
             for sentences in unique_sentences(reader, repeats):
-                duplicates.write_table(duplicates_table(sentences))
-                if sentences.rejected:
-                    left_out = rejected_table(sentences)
-                    rejected.write_table(with_places(left_out, names, reader.starts))
-                counts += CorpusCounts.of(sentences)
-                meter.advance(sentences.read)
-                yield sentences_table(sentences)
+                duplicates.write_table(sentences.duplicates)
+                if len(sentences.rejected):
+                    rejected.write_table(with_places(sentences.rejected, names, reader.starts))
+                counts.add(sentences)
+                meter.advance(sum(map(len, sentences)))
+                yield sentences.kept
 
         sizes = shard_sizes(run, side, reader.files, count_kept)
         shards = _write_shards(kept_tables(), sizes, draft)
+    facts = counts.facts()
     if not counts.kept:
-        why = ", ".join(f"{count} {reason}" for reason, count in counts.rejected.items())
-        read = counted(counts.read, "sentences")
+        why = ", ".join(f"{count} {reason}" for reason, count in facts["rejected"].items())
+        read = counted(facts["read"], "sentences")
         raise CorpusError(f"{run.options.side(side).path}: none of {read} can be mined ({why})")
     with draft.file(INPUTS) as path:
         path.write_text(json.dumps([names, reader.starts]), encoding="utf-8")
-    return {
-        "read": counts.read,
-        "duplicates": counts.duplicates,
-        "rejected": dict(counts.rejected),
-        "first_rejected": dict(counts.first_rejected),
-        "shards": shards,
-    }
+    return {**facts, "shards": shards}
 
 
 def _repeats(
@@ -189,7 +178,7 @@ def _write_shards(tables: Iterable[pa.Table], sizes: Iterator[int], draft: Draft
         with (
             draft.file(shard_file(index)) as path,
             # Ids and texts differ; to look for repeated ones takes a third of the time.
-            pq.ParquetWriter(path, sentences_schema(), use_dictionary=["doc"]) as shard,
+            pq.ParquetWriter(path, SENTENCE_FIELDS, use_dictionary=["doc"]) as shard,
         ):
             for _, piece in pieces:
                 shard.write_table(piece)
@@ -210,13 +199,8 @@ def _cut(tables: Iterable[pa.Table], sizes: Iterator[int]) -> Iterator[tuple[int
             table = table.slice(len(piece))
 
 
-def placed_schema() -> pa.Schema:
-    """Return the Arrow schema of what was rejected: file, line in it from 1, row, why, text."""
-    return pa.schema([("file", pa.string()), ("line", pa.int64()), *rejected_schema()])
-
-
 def with_places(rejected: pa.Table, files: Sequence[str], starts: Sequence[int]) -> pa.Table:
-    """Return a table of ``rejected_schema`` with the places of its rows: of ``placed_schema``."""
+    """Return a table of what was rejected with the places of its rows: of ``PLACED``."""
     places = [place_of(row, files, starts) for row in rejected["row"].to_pylist()]
     names, lines = ([place[part] for place in places] for part in (0, 1))
-    return pa.table([names, lines, *rejected.columns], schema=placed_schema())
+    return pa.table([names, lines, *rejected.columns], schema=PLACED)

@@ -4,30 +4,26 @@ A large file is a group, small ones are put together. Of each group parts are se
 done, so that a run which was killed goes on after the last of them.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from miner.storage.artefacts import Artefact, Draft, content_key, find, open_artefact, produce
 from miner.storage.corpus.records import BATCH_ROWS, Records
-from miner.storage.documents.corpus import sentence_table_schema, sentence_tables, table_records
+from miner.storage.documents.corpus import SENTENCE_TABLE, sentence_tables, table_records
 from miner.storage.documents.records import Document, Found, read_found
 from miner.storage.documents.split import document_files, find_documents, is_documents
 from miner.storage.layout import SENTENCES
 from miner.storage.places import Place, file_state
 from pipelines.context import RunContext
-from pipelines.stages.cut import digest_of_beginning
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from pipelines.stages.reading.cut import digest_of_beginning
 
 GROUP_BYTES = 64 << 20
 GROUP_FILES = 4096
@@ -177,7 +173,7 @@ def _part(folder: Place, key: str, found: Iterator[tuple[int, Found]]) -> Artefa
 
         with (
             draft.file(SENTENCES) as path,
-            pq.ParquetWriter(path, sentence_table_schema(), compression="zstd") as writer,
+            pq.ParquetWriter(path, SENTENCE_TABLE, compression="zstd") as writer,
         ):
             for table in sentence_tables(each()):
                 writer.write_table(table)

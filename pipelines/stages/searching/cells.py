@@ -1,11 +1,10 @@
 """The cells of a cell join: trained once for a run, and found once for each shard's vectors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from miner.knn.cells import nearest_cells, train_cells
 from miner.knn.method import POINTS, CellSpec, default_cells
@@ -13,9 +12,6 @@ from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from miner.storage.layout import CELLS, CENTROIDS, SIDES
 from pipelines.context import RunContext
 from pipelines.references import EmbeddedShard, SideVectors
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def trained_cells(run: RunContext, spec: CellSpec, shards: Sequence[EmbeddedShard]) -> Artefact:

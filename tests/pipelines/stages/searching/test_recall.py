@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from miner.arrays import Neighbours
 from miner.storage.layout import SOURCE, TARGET
 from pipelines.references import EmbeddedShard
-from pipelines.stages import recall
 from pipelines.stages.encode import embed_shard
-from pipelines.stages.read import read_side
-from pipelines.stages.recall import measure_recall
+from pipelines.stages.reading.read import read_side
+from pipelines.stages.searching import recall
+from pipelines.stages.searching.recall import measure_recall
 from tests.miner import oracle
 from tests.pipelines.worlds import World, make_world
 

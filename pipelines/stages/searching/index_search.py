@@ -5,14 +5,11 @@ by their own products, which are comparable as the indexes share what was traine
 rescored, at the end: indexes with compressed codes would else find more in more shards.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from miner.arrays import NO_NEIGHBOUR, Neighbours
+from miner.arrays import NO_NEIGHBOUR, Matrix, Neighbours
 from miner.knn.core.rescore import merge, rescore
 from miner.knn.faiss_index import CANDIDATES_PER_NEIGHBOUR, search_index, set_breadth
 from miner.knn.gpu.faiss_gpu import on_gpus
@@ -22,46 +19,36 @@ from miner.storage.layout import FILLED
 from miner.storage.vectors.indexes import map_index
 from pipelines.context import RunContext
 from pipelines.progress import Meter
-from pipelines.references import IndexLookup, SearchableShard, SideVectors
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Matrix = NDArray[np.float32]
+from pipelines.references import EmbeddedShard, SearchableShard, SideVectors
 
 QUERIES = 1 << 14  # searched at a time; between them progress is reported
 RESCORED = 1 << 12  # queries whose candidates' vectors are in memory: at most 100 MB at 384 dims
 
 
-def lookup_key(run: RunContext, lookups: Sequence[IndexLookup]) -> str:
+def lookup_key(run: RunContext, embedded: EmbeddedShard, others: Sequence[SearchableShard]) -> str:
     """Return the key of what ``look_up`` finds."""
-    first, others = lookups[0], _in_order(lookups)
     return content_key(
         "look up",
-        queries=first.embedded.content,
+        queries=embedded.content,
         others=[[*other.embedded.content, _digest(other)] for other in others],
-        search=_spec(first.other).search,
+        search=_spec(others[0]).search,
         k=run.options.k,
     )
 
 
-def look_up(run: RunContext, lookups: Sequence[IndexLookup]) -> Neighbours:
+def look_up(
+    run: RunContext, embedded: EmbeddedShard, others: Sequence[SearchableShard]
+) -> Neighbours:
     """Find the neighbours of one shard's rows in the whole other side; ids are rows of it."""
-    others = _in_order(lookups)
-    queries = lookups[0].embedded.unit_vectors()
+    queries = embedded.unit_vectors()
     base = SideVectors([other.embedded for other in others])
-    part = lookups[0].embedded.shard.name
-    with run.monitor.stage("search", len(queries) * len(base), "similarities", part) as meter:
+    total = len(queries) * len(base)
+    with run.monitor.stage("search", total, "similarities", embedded.shard.name) as meter:
         candidates = _candidates(queries, others, base, k=run.options.k, meter=meter)
         found = _rescore(queries, base, candidates, k=min(run.options.k, len(base)))
     rows = np.concatenate([other.embedded.row_ids() for other in others])
     ids = np.where(found.ids == NO_NEIGHBOUR, NO_NEIGHBOUR, rows[found.ids])
     return Neighbours(ids=ids, cosines=found.cosines)
-
-
-def _in_order(lookups: Sequence[IndexLookup]) -> list[SearchableShard]:
-    others = [lookup.other for lookup in lookups]
-    return sorted(others, key=lambda other: other.embedded.shard.index)
 
 
 def _spec(other: SearchableShard) -> IndexSpec:
@@ -84,7 +71,7 @@ def _candidates(
 ) -> Neighbours:
     """Return the best candidates by the indexes' own products; ids are positions in ``base``."""
     count = min(k * CANDIDATES_PER_NEIGHBOUR, len(base))
-    best = _nothing(len(queries), count)
+    best = Neighbours.none(len(queries), count)
     for other, start, stop in zip(others, base.starts, base.starts[1:], strict=False):
         if len(queries) and start < stop:
             found = _search(queries, other, count=min(count, stop - start), meter=meter)
@@ -99,7 +86,7 @@ def _search(queries: Matrix, other: SearchableShard, *, count: int, meter: Meter
     index = map_index(other.index.file(FILLED))
     set_breadth(index, _spec(other))
     index = on_gpus(index, queries[:1], count=count)
-    found = _nothing(len(queries), count)
+    found = Neighbours.none(len(queries), count)
     for start in range(0, len(queries), QUERIES):
         block = slice(start, start + QUERIES)
         part = search_index(index, queries[block], count=count)
@@ -110,7 +97,7 @@ def _search(queries: Matrix, other: SearchableShard, *, count: int, meter: Meter
 
 def _rescore(queries: Matrix, base: SideVectors, candidates: Neighbours, *, k: int) -> Neighbours:
     """Return the exact best of the candidates; reads the candidates' vectors from disk."""
-    found = _nothing(len(queries), k)
+    found = Neighbours.none(len(queries), k)
     for start in range(0, len(queries), RESCORED):
         block = slice(start, start + RESCORED)
         ids = candidates.ids[block]
@@ -122,11 +109,3 @@ def _rescore(queries: Matrix, base: SideVectors, candidates: Neighbours, *, k: i
         found.ids[block] = np.where(part.ids == NO_NEIGHBOUR, NO_NEIGHBOUR, positions[part.ids])
         found.cosines[block] = part.cosines
     return found
-
-
-def _nothing(rows: int, count: int) -> Neighbours:
-
-    return Neighbours(
-        ids=np.full((rows, count), NO_NEIGHBOUR),
-        cosines=np.full((rows, count), -np.inf, dtype=np.float32),
-    )

@@ -1,29 +1,22 @@
 """The rows that ``--scope document`` compares: those of the documents that are paired."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from miner.arrays import IntArray
 from miner.storage.artefacts import open_artefact
 from miner.storage.corpus.document_pairs import read_document_pairs
 from miner.storage.layout import DOCUMENT_PAIRS, SOURCE
 from miner.storage.places import Place, file_state
 from pipelines.context import RunContext
 from pipelines.references import EmbeddedShard, Shard
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Positions = NDArray[np.int64]
 
 READ_ROWS = 32_768
 
@@ -109,7 +102,7 @@ def _any_document(shards: Sequence[Shard], is_wanted: Callable[[pa.Array], pa.Ar
 
 def paired_rows(
     run: RunContext, source: EmbeddedShard, target: EmbeddedShard
-) -> list[tuple[Positions, Positions]]:
+) -> list[tuple[IntArray, IntArray]]:
     """Return the positions of their vectors for each pair of documents that both shards have."""
     own, others = rows_by_document(source), rows_by_document(target)
     targets = document_pairs(run).targets
@@ -121,7 +114,7 @@ def paired_rows(
     ]
 
 
-def rows_by_document(embedded: EmbeddedShard) -> dict[str, Positions]:
+def rows_by_document(embedded: EmbeddedShard) -> dict[str, IntArray]:
     """Return the positions of each document's vectors, by the first of them."""
     docs = embedded.docs().dictionary_encode()
     indices = docs.indices.to_numpy()

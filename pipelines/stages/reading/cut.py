@@ -4,8 +4,6 @@ No result depends on the cut, so it may remember: the shards of a corpus to whic
 added at its end stay as they were, with all that was made of them, and what is new makes new ones.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence

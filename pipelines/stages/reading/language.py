@@ -4,8 +4,6 @@ A side's language decides how it is encoded. It is seen once, before anything el
 remembered, so that shards, workers and later runs on a corpus that has grown agree on it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

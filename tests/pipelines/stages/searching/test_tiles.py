@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.references import check_whole
-from pipelines.stages.shard_groups import MAX_GROUPS, group_sizes
+from pipelines.stages.searching.shard_groups import MAX_GROUPS, group_sizes
 from tests.pipelines.worlds import World, make_world
 
 
@@ -55,7 +55,7 @@ def test_groups_change_no_byte_and_bound_the_lists(
 ) -> None:
     whole = tied.mine("whole.jsonl", "--index", index, "--shards", str(shards))
     expected = whole.read_bytes()
-    monkeypatch.setattr("pipelines.stages.shard_groups.MAX_GROUPS", 2)
+    monkeypatch.setattr("pipelines.stages.searching.shard_groups.MAX_GROUPS", 2)
     name = f"groups-{index[:5]}"
     options = ("--index", index, "--shards", "5", "--work-dir", str(tied.path(name)))
     assert tied.mine("groups.jsonl", *options).read_bytes() == expected
@@ -83,12 +83,12 @@ def test_documents_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     options = ["--scope", "document", "--document-pairs", str(world.path("pairs.tsv"))]
     options += ["--margin-scope", "corpus", "--input-format", "tsv"]
     expected = world.mine("whole.jsonl", *options).read_bytes()
-    monkeypatch.setattr("pipelines.stages.shard_groups.MAX_GROUPS", 2)
+    monkeypatch.setattr("pipelines.stages.searching.shard_groups.MAX_GROUPS", 2)
     assert world.mine("groups.jsonl", *options, "--shards", "5").read_bytes() == expected
 
 
 def test_recall_is_measured_on_some_shards(tied: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipelines.stages.recall.MAX_SHARDS", 2)
+    monkeypatch.setattr("pipelines.stages.searching.recall.MAX_SHARDS", 2)
     work_dir = tied.path("measured")
     options = ("--index", "cells8:probes=3", "--shards", "5", "--work-dir", str(work_dir))
     tied.mine("measured.jsonl", *options)

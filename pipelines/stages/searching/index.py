@@ -23,7 +23,7 @@ from miner.knn.faiss_index import (
 )
 from miner.knn.method import CellSpec, CorpusMethod, Exact, IndexSpec, auto_method
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
-from miner.storage.layout import CORPUS, FILLED, SIDES, SOURCE, TARGET, TRAINED
+from miner.storage.layout import CORPUS, FILLED, SOURCE, TARGET, TRAINED
 from miner.storage.vectors.indexes import load_index, save_index
 from pipelines.context import RunContext
 from pipelines.options import MiningOptions
@@ -33,11 +33,11 @@ from pipelines.references import (
     SearchableShard,
     SideVectors,
     UnindexedShard,
-    whole_side,
+    whole_sides,
 )
-from pipelines.stages.cells import assigned_cells, trained_cells
 from pipelines.stages.encode import dropped
-from pipelines.stages.rejected import check_rejected, collect_rejected
+from pipelines.stages.reading.rejected import check_rejected, collect_rejected
+from pipelines.stages.searching.cells import assigned_cells, trained_cells
 
 if TYPE_CHECKING:
     import faiss
@@ -53,7 +53,7 @@ def prepare_sides(run: RunContext, shards: Sequence[EmbeddedShard]) -> list[Embe
             other dimensions.
     """
     options = run.options
-    sides = {name: whole_side(shards, name, lambda embedded: embedded.shard) for name in SIDES}
+    sides = whole_sides(shards)
     check_rejected(
         options, [collect_rejected(run, name, embedded) for name, embedded in sides.items()]
     )

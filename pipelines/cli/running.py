@@ -1,0 +1,79 @@
+"""What the commands that run something for a while have in common: logging, and work folders."""
+
+import argparse
+import logging
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
+
+from miner.storage.places import Place
+from miner.storage.remote import RemotePath
+from pipelines import progress
+from pipelines.cli.pipes import shown_output
+from pipelines.options import CorpusOptions, MiningOptions
+from pipelines.resources.memory import parse_size
+
+logger = logging.getLogger(__name__)
+
+
+def set_up_logging(args: argparse.Namespace) -> progress.Monitor:
+    """Set up our own log lines, the libraries' only where asked for, and a monitor of progress."""
+    level = logging.ERROR if args.quiet else logging.DEBUG if args.verbose else logging.INFO
+    progress.log_to_stderr(level)
+    # Beam logs each failure with its whole traceback; the stage's own error is one line.
+    others = logging.WARNING if args.verbose else logging.CRITICAL
+    logging.getLogger("apache_beam").setLevel(others)
+    logging.getLogger().setLevel(others)
+    threading.excepthook = _log_thread
+    bars = sys.stderr.isatty() and not args.quiet
+    return progress.Monitor(progress.Bar if bars else progress.LogLines)
+
+
+def _log_thread(ended: threading.ExceptHookArgs) -> None:
+    """Log at debug level how Beam's threads fail with the workers they serve."""
+    logger.debug("a thread of the runner failed", exc_info=ended.exc_value)
+
+
+def mining_options(
+    args: argparse.Namespace, work_dir: Place, source: CorpusOptions, target: CorpusOptions
+) -> MiningOptions:
+    """Return the options of the arguments, which have the names of the fields."""
+    given = {**vars(args), "work_dir": work_dir, "beam_options": tuple(args.beam_options)}
+    given |= {"source": source, "target": target, "filters": tuple(args.filters)}
+    given["memory"] = None if args.memory is None else parse_size(args.memory)
+    names = [field.name for field in fields(MiningOptions)]
+    return MiningOptions(**{name: given[name] for name in names if name in given})
+
+
+@contextmanager
+def work_dir_of(args: argparse.Namespace) -> Iterator[Place]:
+    """Make the work folder of a run: the one given, else a temporary one beside the output.
+
+    Raises:
+        ValueError: workers elsewhere could not reach it.
+    """
+    if args.work_dir is not None:
+        yield args.work_dir
+        return
+    is_remote = isinstance(args.output, RemotePath)
+    if is_remote and args.runner is not None:
+        raise ValueError(
+            f"{args.output}: workers elsewhere need a --work-dir that all of them reach, such as "
+            f"{args.output.parent / 'work'}"
+        )
+    place = None if is_remote else args.output.parent
+    if place is not None:
+        place.mkdir(parents=True, exist_ok=True)  # of an output that is a folder
+    with tempfile.TemporaryDirectory(prefix=f".{args.output.name}-", dir=place) as folder:
+        yield Path(folder)
+
+
+def after_interrupt(args: argparse.Namespace, state: str) -> str:
+    """Return what an interrupt has left: the state of the output, and how to go on."""
+    if args.work_dir is None:
+        return f"; {shown_output(args)} {state} (with --work-dir a second call could go on)"
+    return f"; {shown_output(args)} {state}; the same command goes on from {args.work_dir}"

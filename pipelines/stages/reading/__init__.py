@@ -1,0 +1,1 @@
+"""The stages that read corpora: their languages, documents, cut into shards, and rejects."""

@@ -1,0 +1,1 @@
+"""The stages that search: indexes, tiles, and neighbours from all of them."""
