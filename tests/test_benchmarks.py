@@ -179,8 +179,9 @@ def test_packages_with_text_in_languages_that_lack_it() -> None:
     ]
 
 
-def test_probes(tmp_path: Path) -> None:
+def test_probes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of everyday sentences that the encoders do not learn from; every second one is changed."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
     (tmp_path / "train").mkdir()
     sentences = [f"They went to the old place {number} by train." for number in range(50)]
     for name, some, corpus in (
