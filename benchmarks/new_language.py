@@ -42,6 +42,7 @@ import random
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -50,23 +51,39 @@ from pyarrow import parquet
 from encoder import Encoder, load_encoder
 from encoder.monolingual.options import MAX_WORDS
 from encoder.monolingual.vec import WordVectors, read_vec
-from encoder.training.data import hold_out
-from encoder.training.nway import join_targets, sentences_by_language
+from encoder.training.data import hold_out, join_targets, sentences_by_language
 from encoder.training.options import Recipe, training_options
 from encoder.training.reading import TSV, ParallelText, find_parallel_text, read_parallel_text
 from encoder.training.recipe import train_encoder
 from eval.metrics.bootstrap import interval, mean_samples
 from eval.metrics.word_translation import translation_ranks
 from miner.mapping.adversarial import adversarial_start
+from miner.mapping.orthogonal import Mapping as WordMapping
 from miner.mapping.orthogonal import comparable_rows, identical_words, procrustes, refine
-from miner.mapping.similarity import similarity_start
+from miner.mapping.similarity import learn_by_itself, similarity_start
 
 ROUNDS = 5
 BATCH = 96  # rows of N-way text: Schwenk & Douze 2017, section 4
 SEED = 1
 KNOWN = 300  # pairs
 TESTED = 1500  # words
-STARTS = {"similarity": similarity_start, "adversarial": adversarial_start}
+
+
+def adversarial(source: np.ndarray, target: np.ndarray, *, seed: int) -> WordMapping:
+    judge = partial(learn_by_itself, source, target, seed=seed)
+    return adversarial_start(source, target, seed=seed, judge=judge)
+
+
+def adversarial_alone(source: np.ndarray, target: np.ndarray, *, seed: int) -> WordMapping:
+    judge = partial(refine, source, target, rounds=0)
+    return adversarial_start(source, target, seed=seed, judge=judge)
+
+
+STARTS = {
+    "similarity": similarity_start,
+    "adversarial": adversarial,
+    "adversarial-alone": adversarial_alone,
+}
 
 
 def read_pairs(path: Path) -> list[tuple[str, str]]:

@@ -1,10 +1,11 @@
 """Train small encoders by architecture and by task, and compare them on the same sets.
 
-    python benchmarks/tasks.py {architectures,mixture,probing} DATA OUT
+    python benchmarks/tasks.py {alignment,architectures,mixture,probing} DATA OUT
 
 ``architectures``: sentence encoders trained on inference, and the same untrained, by classifiers on
 their vectors. ``mixture``: a bag that learns translations alone, and with three tasks beside.
-``probing``: what a bag, a BiLSTM and a transformer know of the order of words.
+``probing``: what a bag, a BiLSTM and a transformer know of the order of words. ``alignment``:
+inference learned in English, and languages added by the alignment loss.
 
 DATA has the folders train (parallel text), tasks and eval. What was trained in OUT is not again.
 """
@@ -13,14 +14,18 @@ from __future__ import annotations
 
 import argparse
 import csv
+import json
 import lzma
+import shutil
 import sys
 from collections.abc import Sequence
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 
 from probing_sets import bigram_shift, odd_man_out
 
+from encoder import BUNDLED, folder_of
+from encoder.checkpoint import read_config
 from pipelines.cli.main import adit
 
 # Conneau et al. 2017, table 1: their seven, and a bag.
@@ -28,7 +33,8 @@ ARCHITECTURES = (
     *("lstm-last", "gru-last", "bigru-last", "bilstm-mean", "attention", "hierarchical", "bilstm"),
     "bag",
 )
-SMALL = ("--dim", "256", "--pairs", "de-en", "--vocabulary-size", "8000", "--held-out", "200")
+SMALL = ("--dim", "256", "--vocabulary-size", "8000", "--held-out", "200")
+GERMAN = ("--pairs", "de-en")
 PROBED = {
     "bag": ("--steps", "600", "--learning-rate", "0.004"),
     "bilstm": ("--steps", "1200", "--dim", "512", "--learning-rate", "0.004"),
@@ -41,6 +47,29 @@ TRANSLATION = (
     *("--precision", "bfloat16", "--exclude", "msdocs,gnome-docs"),
 )
 SPLIT = (*7 * ["tr"], "va", "te", "te")
+# Corpora of XNLI's kind rather than of software, and the pairs of each language.
+SPOKEN, MANY = {"tatoeba", "multi30k", "tico19", "quran"}, 50_000
+ALIGNMENTS = {"de": ("0", "0.1", "0.25", "0.5"), "fr": ("0", "0.25"), "es": ("0", "0.25")}
+BILSTM = ("--architecture", "bilstm", "--dropout", "0")
+# English words first, as they have vectors in the paper; then inference.
+FIRST = (
+    *("--objective", "distillation", "--teacher", BUNDLED, "--batch-size", "256"),
+    *("--steps", "1500", "--learning-rate", "0.004", *BILSTM),
+)
+INFERSENT = (
+    *("--objective", "nli", "--steps", "600", "--learning-rate", "0.001", *BILSTM),
+    *("--evaluate-every", "100"),
+)
+ALIGNED = {
+    "bilstm": (
+        *("--objective", "alignment", "--batch-size", "256", "--steps", "600"),
+        *("--learning-rate", "0.004", *BILSTM),
+    ),
+    "bag": (
+        *("--objective", "alignment", "--batch-size", "512", "--steps", "500"),
+        *("--ngram-rows", "131072"),
+    ),
+}
 UNTRAINED = ("--steps", "1", "--learning-rate", "0")
 
 
@@ -52,9 +81,10 @@ def command(*arguments: str | Path) -> None:
         raise SystemExit(f"adit {words[0]} failed")
 
 
-def train(text: Path, out: Path, *options: str) -> Path:
+def train(text: Path, out: Path, *options: str, pairs: Sequence[str] = GERMAN) -> Path:
     if not (out / "config.json").exists():
-        command("train", text, "-o", out, *SMALL, "--evaluate-every", "100000", "-q", *options)
+        small = (*SMALL, *pairs, "--evaluate-every", "100000", "-q")
+        command("train", text, "-o", out, *small, *options)
     return out
 
 
@@ -193,17 +223,75 @@ def probing(data: Path, out: Path) -> None:
     command("evaluate", "compare", *found, "--data", sets)
 
 
+def spoken(data: Path, folder: Path, language: str) -> Path:
+    """Write pairs of a language with English that are not of software's documentation."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with lzma.open(data / f"train/{language}-en.tsv.xz", "rt", encoding="utf-8") as file:
+        kept = (line for line in file if line.rstrip("\n").rpartition("\t")[2] in SPOKEN)
+        text = "".join(islice(kept, MANY))
+    (folder / f"{language}-en.tsv.xz").write_bytes(lzma.compress(text.encode(), preset=1))
+    return folder
+
+
+def of_english(folders: Sequence[Path], folder: Path) -> Path:
+    """Write the English sentences of pairs, each as a pair with itself."""
+    folder.mkdir(exist_ok=True)
+    found: dict[str, None] = {}
+    for path in (path for each in folders for path in each.iterdir()):
+        with lzma.open(path, "rt", encoding="utf-8") as file:
+            found.update((line.split("\t")[1], None) for line in file)
+    text = "".join(f"{one}\t{one}\tenglish\n" for one in found)
+    (folder / "en-en.tsv.xz").write_bytes(lzma.compress(text.encode(), preset=1))
+    return folder
+
+
+def alone(out: Path) -> Path:
+    """Copy the bundled encoder, without a word on which languages it has."""
+    for name in ("weights.safetensors", "tokenizer.model"):
+        out.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(folder_of(BUNDLED) / name, out / name)
+    config = read_config(folder_of(BUNDLED))
+    config.pop("languages")
+    (out / "config.json").write_text(json.dumps(config))
+    return out
+
+
+def alignment(data: Path, out: Path) -> None:
+    """Add languages to an encoder of English by the alignment loss: X-BiLSTM and X-CBOW."""
+    pairs = inference(data, out / "pairs")
+    texts = {language: spoken(data, out / language, language) for language in ALIGNMENTS}
+    first = train(of_english([*texts.values()], out / "en"), out / "first", *FIRST, pairs=())
+    bilstm = train(pairs, out / "bilstm", *INFERSENT, "--start", str(first), pairs=())
+    bag = alone(out / "bag")
+    classifiers = {"bilstm": ("--head", bilstm), "bag": ("--train", pairs / "pairs.tsv")}
+    for language, weights in ALIGNMENTS.items():
+        for weight, (name, classifier) in product(weights, classifiers.items()):
+            both = out / f"{name}-{weight}"
+            shutil.copytree(bilstm if name == "bilstm" else bag, both, dirs_exist_ok=True)
+            options = ("--teacher", str(both), "--negatives", weight, *ALIGNED[name])
+            train(texts[language], both / f"more-{language}", *options, pairs=())
+            languages = ("--lang", "en", language)
+            command(
+                "evaluate", "nli", data / "eval/xnli", *classifier, *languages, "--encoder", both
+            )
+    command(*("evaluate", "nli", data / "eval/xnli", "--train", pairs / "pairs.tsv"))
+
+
+TASKS = {
+    **{"alignment": alignment, "architectures": architectures},
+    **{"mixture": mixture, "probing": probing},
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("what", choices=("architectures", "mixture", "probing"))
+    parser.add_argument("what", choices=tuple(TASKS))
     parser.add_argument("data", type=Path)
     parser.add_argument("out", type=Path)
     args = parser.parse_args()
     out = args.out / args.what
     out.mkdir(parents=True, exist_ok=True)
-    {"architectures": architectures, "mixture": mixture, "probing": probing}[args.what](
-        args.data, out
-    )
+    TASKS[args.what](args.data, out)
 
 
 if __name__ == "__main__":

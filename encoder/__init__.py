@@ -117,7 +117,11 @@ def load_encoder(
         from encoder.use.encoder import load_use
 
         return load_use(precision=precision)
-    return _load_folder(spec, precision)
+    from encoder.checkpoint import load_folder
+
+    if not (folder := folder_of(spec)).is_dir():
+        raise ValueError(f"encoder {spec!r} is unknown; there are {ENCODERS}")
+    return load_folder(folder, name=folder.resolve().name, precision=precision)
 
 
 def _refuse_tokens(spec: str, vocabulary: Path | None, pretokenized: bool) -> None:
@@ -150,26 +154,3 @@ def is_bag(spec: str) -> bool:
     folder = folder_of(spec)
     is_folder = spec != USE and (folder / CONFIG).is_file()
     return is_folder and read_config(folder)["format"] in SCHEMES
-
-
-def _load_folder(spec: str, precision: Precision) -> Encoder:
-    from encoder.checkpoint import APART_FORMAT, NETWORK_FORMAT, load_bag_encoder, read_config
-
-    folder = folder_of(spec)
-    if not folder.is_dir():
-        raise ValueError(f"encoder {spec!r} is unknown; there are {ENCODERS}")
-    name = folder.resolve().name
-    kind = read_config(folder)["format"]
-    if kind == APART_FORMAT:
-        from encoder.apart import load_apart_encoder
-
-        return load_apart_encoder(folder, name=name, precision=precision)
-    if kind == NETWORK_FORMAT:
-        from encoder.trained import load_network_encoder
-
-        return load_network_encoder(folder, name=name, precision=precision)
-    if precision not in ("float32", "auto"):
-        raise ValueError(
-            f"encoder {spec!r} has no network to run in {precision}; leave out the precision"
-        )
-    return load_bag_encoder(folder, name=name)

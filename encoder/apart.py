@@ -10,12 +10,12 @@ from encoder.checkpoint import APART_FORMAT, WEIGHTS, read_folder, write_folder
 from encoder.network import NetworkEncoder
 from encoder.precision import ready
 from encoder.sample import SAMPLE
-from encoder.trained import EndingTokenizer, Trainable, build_network
+from encoder.trained import EndingTokenizer, Trainable, saved_network
 
 if TYPE_CHECKING:
     import numpy as np
-    import torch
     from numpy.typing import NDArray
+    from torch import Tensor
 
     from encoder import Encoder, Precision
 
@@ -108,12 +108,12 @@ def load_apart_encoder(folder: Path, *, name: str, precision: Precision) -> Apar
     config, pieces, weights = read_folder(folder)
     tokenizer = EndingTokenizer(pieces)
     try:
-        tensors = load(weights)
+        own: dict[str, dict[str, Tensor]] = {language: {} for language in config["apart"]}
+        for full, tensor in load(weights).items():
+            language, _, part = full.partition(BETWEEN)
+            own.setdefault(language, {})[part] = tensor
         networks = {
-            language: _network(
-                tensors, language, config.get("architecture", "unnamed"), len(pieces)
-            )
-            for language in config["apart"]
+            language: saved_network(config, each, len(pieces)) for language, each in own.items()
         }
         sample = tokenizer.encode(SAMPLE)
         chosen = {language: ready(one, precision, sample) for language, one in networks.items()}
@@ -127,17 +127,3 @@ def load_apart_encoder(folder: Path, *, name: str, precision: Precision) -> Apar
         for language, one in chosen.items()
     }
     return ApartEncoder(name=full_name, encoders=encoders)
-
-
-def _network(
-    tensors: Mapping[str, torch.Tensor], language: str, architecture: str, pieces: int
-) -> Trainable:
-    own = {
-        name.partition(BETWEEN)[2]: tensor
-        for name, tensor in tensors.items()
-        if name.partition(BETWEEN)[0] == language
-    }
-    network = build_network(architecture, own)
-    if network.vocabulary != pieces + 1:
-        raise ValueError(f"has {network.vocabulary} vectors for {pieces} pieces and an end")
-    return network

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import copy
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from encoder.coverage import individual
 
 if TYPE_CHECKING:
     from typing import Self
@@ -12,20 +16,37 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from encoder import Encoder
+
 
 # To float32, of each sentence of ``encoder.sample``, for another precision to be taken.
 MIN_COSINE = 0.9995
 
 
 class BaseEncoder(ABC):
-    """An ``encoder.Encoder`` of the vectors that ``_embed`` makes, the same for all languages."""
+    """An ``encoder.Encoder`` of the vectors that ``_embed`` makes, the same for all languages.
+
+    But for those that were added to it, which have an encoder of their own in its space.
+    """
 
     name: str
     dim: int
+    _added: Mapping[str, Callable[[], Any]] = {}
+
+    def extended(self, languages: Collection[str], load: Callable[[], Encoder]) -> Self:
+        """Return this encoder with another one in its space, for languages of its own.
+
+        ``load`` gives that one, and is called when the first of these languages is asked for. What
+        is encoded in other languages, or in none that is known, stays as it is.
+        """
+        both = copy(self)
+        both._added = {**self._added, **dict.fromkeys(map(individual, languages), cache(load))}
+        return both
 
     def for_language(self, language: str | None) -> Self:
-        """Return itself."""
-        return self
+        """Return the encoder for a language (ISO 639): itself, unless it was added."""
+        load = self._added.get(individual(language or ""))
+        return self if load is None else load()
 
     def for_languages(self, languages: Sequence[str | None]) -> Self:
         """Return itself."""

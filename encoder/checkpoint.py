@@ -14,6 +14,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,10 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from encoder import MORE
+from encoder import MORE, Encoder, Precision
 from encoder.bag.encoder import BagEncoder
 from encoder.bag.features import SCHEME
+from encoder.base import BaseEncoder
 from encoder.rows import PackedTable, pack
 from encoder.tokenizer import Tokenizer
 
@@ -93,12 +95,56 @@ def replace_files(folder: Path, contents: Mapping[str, bytes]) -> None:
             os.replace(Path(draft) / name, folder / name)
 
 
+def load_folder(folder: Path, *, name: str, precision: Precision) -> Encoder:
+    """Load an encoder, and add to it what was trained for that, in its folders ``more*``.
+
+    Each of these is read when one of its languages is first asked for. Languages that the encoder
+    has itself, which may be in it for their relatives' sake, stay its own.
+
+    Raises:
+        ValueError: a file is missing, damaged, or of another format, or there is no such precision.
+    """
+    whole = alone = _load_alone(folder, name, precision)
+    own = read_config(folder).get("languages", {})
+
+    def load_added(place: Path, *, named: bool) -> Encoder:
+        added = _load_alone(place, f"{name}/{place.name}", alone.precision)
+        if not named:
+            return added
+        assert isinstance(added, BagEncoder) and isinstance(whole, BagEncoder)
+        return added.with_names(whole)
+
+    for path in sorted(folder.glob(f"{MORE}*/{CONFIG}")):
+        facts = _facts(path.parent, alone)
+        assert isinstance(whole, BaseEncoder)
+        trained = {pair.partition("-")[0] for pair in facts["pairs"]}
+        load = partial(load_added, path.parent, named=facts.get("names", False))
+        whole = whole.extended(trained - own.keys(), load)
+    return whole
+
+
+def _load_alone(folder: Path, name: str, precision: Precision) -> Encoder:
+    kind = read_config(folder)["format"]
+    if kind == APART_FORMAT:
+        from encoder.apart import load_apart_encoder
+
+        return load_apart_encoder(folder, name=name, precision=precision)
+    if kind == NETWORK_FORMAT:
+        from encoder.trained import load_network_encoder
+
+        return load_network_encoder(folder, name=name, precision=precision)
+    if precision not in ("float32", "auto"):
+        raise ValueError(
+            f"encoder {folder}: has no network to run in {precision}; leave out the precision"
+        )
+    return load_bag_encoder(folder, name=name)
+
+
 def load_bag_encoder(folder: Path, *, name: str) -> BagEncoder:
     """Load an encoder that ``save_encoder`` wrote.
 
     Its name becomes ``name@`` and the first digits of a hash of its files, so that vectors of
-    different trainings are never taken for one another. What was trained to be added to it is read
-    when one of its languages is first asked for.
+    different trainings are never taken for one another.
 
     Raises:
         ValueError: a file is missing, damaged, or of another format.
@@ -108,32 +154,17 @@ def load_bag_encoder(folder: Path, *, name: str) -> BagEncoder:
     shape = (config["vocabulary"] + ngram_rows, config["dim"])
     table = _read_table(folder, weights, shape=shape)
     full_name = f"{name}@{config['sha256'][:12]}"
-    encoder = BagEncoder(
+    return BagEncoder(
         name=full_name,
         tokenizer=tokenizer,
         table=table,
         ngram_rows=ngram_rows,
         scheme=SCHEMES[config["format"]],
     )
-    more = folder / MORE
-    if not (more / CONFIG).is_file():
-        return encoder
-    facts = _facts(more, encoder)
-    trained = [pair.partition("-")[0] for pair in facts["pairs"]]
-    added = [language for language in trained if language not in config.get("languages", {})]
-
-    def load_more() -> BagEncoder:
-        loaded = load_bag_encoder(more, name=f"{name}/{MORE}")
-        return loaded.with_names(whole) if facts.get("names") else loaded
-
-    whole = encoder.extended(added, load_more)
-    return whole
 
 
-def _facts(folder: Path, encoder: BagEncoder) -> dict[str, Any]:
+def _facts(folder: Path, encoder: Encoder) -> dict[str, Any]:
     """Return what is known of the training of what was trained to add to an encoder.
-
-    Languages that the encoder has itself are in it for their relatives' sake.
 
     Raises:
         ValueError: it was trained to be added to another one.
@@ -149,8 +180,8 @@ def _facts(folder: Path, encoder: BagEncoder) -> dict[str, Any]:
 
 
 def digest(name: str | None) -> str:
-    """Return the digits of an encoder's name that identify its weights."""
-    return (name or "").rpartition("@")[2]
+    """Return the digits of an encoder's name that identify its weights, in any precision."""
+    return (name or "").rpartition("@")[2].partition("-")[0]
 
 
 def read_folder(folder: Path) -> tuple[dict[str, Any], Tokenizer, bytes]:

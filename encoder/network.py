@@ -69,7 +69,7 @@ class NetworkEncoder(BaseEncoder):
         """Return the same network with the preprocessing of ``language``, which its name has."""
         tokenizer = self._tokenizer.for_language(language) if language else self._tokenizer
         if tokenizer is self._tokenizer:
-            return self
+            return super().for_language(language)
         name = f"{self.name.partition('/')[0]}/{language}"
         return NetworkEncoder(name=name, tokenizer=tokenizer, network=self._network)
 

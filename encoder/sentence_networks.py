@@ -13,7 +13,7 @@ from functools import partial
 from typing import ClassVar
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
@@ -40,7 +40,7 @@ class SentenceNetwork(nn.Module):
         self.embed_tokens = nn.Embedding(vocabulary, WIDTH)
         nn.init.normal_(self.embed_tokens.weight, std=0.1)
 
-    def forward(self, ids: torch.Tensor, lengths: torch.Tensor | None = None) -> torch.Tensor:
+    def forward(self, ids: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Embed sentences as (B, D), of one length; or of ``lengths`` (B,), and padded to T."""
         if lengths is None:
             lengths = torch.full((len(ids),), ids.shape[1], device=ids.device)
@@ -48,7 +48,7 @@ class SentenceNetwork(nn.Module):
         x = functional.dropout(self.embed_tokens(ids), self.dropout, self.training)
         return self.embed(x, there)
 
-    def embed(self, x: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
+    def embed(self, x: Tensor, there: Tensor) -> Tensor:
         """Map vectors (B, T, W) of tokens to (B, D); ``there`` (B, T) is false after an end."""
         raise NotImplementedError
 
@@ -70,7 +70,7 @@ class Recurrent(SentenceNetwork):
             self.contexts = nn.Linear(self.dim, CONTEXTS, bias=False)
             self.dim *= CONTEXTS
 
-    def embed(self, x: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
+    def embed(self, x: Tensor, there: Tensor) -> Tensor:
         """Pool the last layer's outputs, or take its last states, at the two ends of a sentence."""
         lengths = there.sum(dim=1).cpu()
         packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
@@ -83,7 +83,7 @@ class Recurrent(SentenceNetwork):
             return self._attend(states, there)
         return POOLS[self._pool](states, there)
 
-    def _attend(self, states: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
+    def _attend(self, states: Tensor, there: Tensor) -> Tensor:
         """Weigh states by softmax(tanh(W h + b) . u) for each context vector u, side by side."""
         scores = self.contexts(torch.tanh(self.project(states)))  # (B, T, contexts)
         weights = scores.masked_fill(~there.unsqueeze(2), -torch.inf).softmax(dim=1)
@@ -101,7 +101,7 @@ class Hierarchical(SentenceNetwork):
         )
         self.dim = hidden * layers
 
-    def embed(self, x: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
+    def embed(self, x: Tensor, there: Tensor) -> Tensor:
         """Take the maximum over all positions of each layer."""
         parts = []
         for layer in self.layers:
@@ -124,7 +124,7 @@ class Gated(SentenceNetwork):
         )
         self.dim = hidden
 
-    def embed(self, x: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
+    def embed(self, x: Tensor, there: Tensor) -> Tensor:
         """Take the maximum over all positions of the last layer."""
         x = self.project(x + sinusoids(x.shape[1], WIDTH).to(x.device, x.dtype))
         for layer in self.layers:
@@ -132,9 +132,9 @@ class Gated(SentenceNetwork):
         return POOLS["maxpool"](x, there)
 
 
-def _convolved(layer: nn.Module, x: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
+def _convolved(layer: nn.Module, x: Tensor, there: Tensor) -> Tensor:
     """Convolve (B, T, H) over T; positions after an end are zero, as those before a beginning."""
-    found: torch.Tensor = layer(x.masked_fill(~there.unsqueeze(2), 0).transpose(1, 2))
+    found: Tensor = layer(x.masked_fill(~there.unsqueeze(2), 0).transpose(1, 2))
     return found.transpose(1, 2)
 
 
@@ -147,7 +147,7 @@ class Kind:
         self.make = make
         self.times = times
 
-    def new(self, vocabulary: int, dim: int, **more: int) -> dict[str, torch.Tensor]:
+    def new(self, vocabulary: int, dim: int, **more: int) -> dict[str, Tensor]:
         """Draw weights for a network.
 
         Raises:
@@ -157,7 +157,7 @@ class Kind:
             raise ValueError(f"dim {dim}: expected a multiple of {self.times}")
         return dict(self.make(vocabulary, dim // self.times, **more).state_dict())
 
-    def build(self, tensors: Mapping[str, torch.Tensor], *, dropout: float) -> SentenceNetwork:
+    def build(self, tensors: Mapping[str, Tensor], *, dropout: float) -> SentenceNetwork:
         """Build the network of these weights; its sizes are theirs.
 
         Raises:

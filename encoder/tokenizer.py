@@ -82,8 +82,13 @@ class Tokenizer:
         return self._processor.get_score([*range(len(self))])
 
 
-def train_tokenizer(sentences: Iterable[str], *, vocabulary_size: int) -> bytes:
-    """Train a joint unigram vocabulary (Kudo 2018) and return the serialised model.
+def train_tokenizer(
+    sentences: Iterable[str], *, vocabulary_size: int, model_type: str = "unigram"
+) -> bytes:
+    """Train a joint vocabulary and return the serialised model.
+
+    It is a unigram model's (Kudo 2018), or one of byte pair encoding (``bpe``, Sennrich et al.
+    2016).
 
     Case folding keeps one row for the spellings of a word at the start and in the middle of a
     sentence; coverage 0.9999 keeps the rarer Chinese and Japanese characters.
@@ -98,7 +103,7 @@ def train_tokenizer(sentences: Iterable[str], *, vocabulary_size: int) -> bytes:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(sentences),
             model_writer=model,
-            model_type="unigram",
+            model_type=model_type,
             vocab_size=vocabulary_size,
             character_coverage=0.9999,
             normalization_rule_name="nmt_nfkc_cf",

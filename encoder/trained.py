@@ -24,7 +24,7 @@ from encoder.sentence_networks import KINDS, SentenceNetwork
 from encoder.tokenizer import Tokenizer, Tokens
 
 if TYPE_CHECKING:
-    import torch
+    from torch import Tensor
 
 Trainable = BiLSTM | Transformer | SentenceNetwork
 
@@ -38,7 +38,7 @@ SETTINGS = {
 
 
 def build_network(
-    architecture: str, tensors: Mapping[str, torch.Tensor], *, dropout: float = 0.0
+    architecture: str, tensors: Mapping[str, Tensor], *, dropout: float = 0.0
 ) -> Trainable:
     """Build the network of these weights, the last of whose tokens ends each sentence.
 
@@ -52,6 +52,23 @@ def build_network(
     if architecture in KINDS:
         return KINDS[architecture].build(tensors, dropout=dropout)
     raise ValueError(f"is of an architecture {architecture!r} that is not known")
+
+
+def saved_network(
+    config: Mapping[str, Any], tensors: Mapping[str, Tensor], pieces: int
+) -> Trainable:
+    """Build the network of a saved encoder.
+
+    Raises:
+        ValueError: the tensors are not those of its architecture, or of so many pieces.
+    """
+    network = build_network(config.get("architecture", "unnamed"), tensors)
+    if network.vocabulary != pieces + 1:
+        raise ValueError(
+            f"has {network.vocabulary} vectors for {pieces} pieces and an end; weights and "
+            "tokeniser are not from the same training"
+        )
+    return network
 
 
 class EndingTokenizer:
@@ -79,7 +96,7 @@ class TrainedNetwork(NetworkEncoder):
         self.tokenizer_model = tokenizer.model
         self._ready = network
 
-    def weights(self) -> Mapping[str, torch.Tensor]:
+    def weights(self) -> Mapping[str, Tensor]:
         """Return all tensors, by name, in the precision that the encoder was loaded in."""
         return self._ready.weights()
 
@@ -117,14 +134,9 @@ def load_network_encoder(folder: Path, *, name: str, precision: Precision) -> Tr
 
     config, pieces, weights = read_folder(folder)
     try:
-        network = build_network(config.get("architecture", "unnamed"), load(weights))
+        network = saved_network(config, load(weights), len(pieces))
         chosen = ready(network, precision, EndingTokenizer(pieces).encode(SAMPLE))
     except (SafetensorError, ValueError) as error:
         raise ValueError(f"encoder {folder}: {WEIGHTS} {error}") from error
-    if network.vocabulary != len(pieces) + 1:
-        raise ValueError(
-            f"encoder {folder}: {network.vocabulary} vectors for {len(pieces)} pieces and an end; "
-            "weights and tokeniser are not from the same training"
-        )
     full_name = f"{name}@{config['sha256'][:12]}-{chosen.precision}"
     return TrainedNetwork(name=full_name, tokenizer=pieces, network=chosen)

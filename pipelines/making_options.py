@@ -7,7 +7,8 @@ from encoder.monolingual.options import WordOptions
 from encoder.training.options import INFINITE, Checked, option
 from miner.storage.places import Place
 
-STARTS = IDENTICAL, SIMILARITY, ADVERSARIAL = "identical", "similarity", "adversarial"
+STARTS = ("identical", "similarity", "adversarial", "adversarial-alone")
+IDENTICAL, SIMILARITY, ADVERSARIAL, ALONE = STARTS
 VEC = ".vec"
 
 
@@ -26,8 +27,8 @@ class TextOptions:
 class MapOptions(TextOptions):
     """Two languages to be brought into one space.
 
-    ``source`` and ``target`` are corpora, or files of vectors (``VEC``). ``start`` is
-    ``IDENTICAL``, ``SIMILARITY``, ``ADVERSARIAL`` or a file of words and their translations.
+    ``source`` and ``target`` are corpora, or files of vectors (``VEC``). ``start`` is one
+    of ``STARTS`` or a file of words and their translations.
     """
 
     start: str = IDENTICAL

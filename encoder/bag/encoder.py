@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
-from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +20,6 @@ from encoder import Precision
 from encoder.bag.features import SCHEME, Features
 from encoder.bag.names import names
 from encoder.base import BaseEncoder, listed
-from encoder.coverage import individual
 from encoder.rows import PackedTable, normalize_rows, sum_rows
 from encoder.tokenizer import Tokenizer, Tokens
 from encoder.words import Words, joined
@@ -65,18 +63,7 @@ class BagEncoder(BaseEncoder):
         self._table = table
         self._known: KnownWords | None = None
         self._lock = threading.Lock()  # around what is known, which each call adds to
-        self._added: Mapping[str, Callable[[], BagEncoder]] = {}
         self.namer: BagEncoder | None = None
-
-    def extended(self, languages: Collection[str], load: Callable[[], BagEncoder]) -> BagEncoder:
-        """Return this encoder with another one in its space, for languages of its own.
-
-        ``load`` gives that one, and is called when the first of these languages is asked for. What
-        is encoded in other languages, or in none that is known, stays as it is.
-        """
-        both = copy(self)
-        both._added = dict.fromkeys(map(individual, languages), cache(load))
-        return both
 
     def with_names(self, other: BagEncoder) -> BagEncoder:
         """Return this encoder with the names that another one in its space has.
@@ -87,11 +74,6 @@ class BagEncoder(BaseEncoder):
         both = copy(self)
         both.namer = other
         return both
-
-    def for_language(self, language: str | None) -> BagEncoder:
-        """Return the encoder for a language (ISO 639): itself, unless it was added."""
-        load = self._added.get(individual(language or ""))
-        return self if load is None else load()
 
     def _embed(self, sentences: Sequence[str], *, normalize: bool) -> NDArray[np.float32]:
         vectors = np.empty((len(sentences), self.dim), dtype=np.float32)

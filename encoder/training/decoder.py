@@ -5,18 +5,14 @@ Artetxe & Schwenk 2019, section 3.1. It is needed in training only.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
-from encoder.training.architectures.bilstm import WIDTH
+from encoder.tokenizer import Tokens
 from encoder.training.architectures.network import pad
-
-if TYPE_CHECKING:
-    from encoder.tokenizer import Tokens
+from encoder.training.options import WORD_DIM, TrainingOptions
 
 LANGUAGE_WIDTH = 32
 
@@ -25,22 +21,24 @@ class Decoder(nn.Module):
     """Predicts each token of a sentence from those before it, its language and a vector."""
 
     def __init__(
-        self, *, vocabulary: int, dim: int, languages: int, hidden: int, dropout: float
+        self, options: TrainingOptions, *, vocabulary: int, dim: int, languages: int, hidden: int
     ) -> None:
-        """For ``vocabulary`` tokens and the end, and sentence vectors of ``dim`` dimensions."""
+        """For ``vocabulary`` tokens and the end, and sentence vectors of ``dim`` dimensions.
+
+        Tokens have vectors as wide as those of the encoder, if it has LASER's architecture.
+        """
         super().__init__()
         self._end = vocabulary
-        self._dropout = dropout
-        self.embed_tokens = nn.Embedding(vocabulary + 1, WIDTH)
+        self._dropout = options.dropout
+        width = getattr(options.architecture, "word_dim", WORD_DIM)
+        self.embed_tokens = nn.Embedding(vocabulary + 1, width)
         nn.init.normal_(self.embed_tokens.weight, std=0.1)
         self.embed_language = nn.Embedding(languages, LANGUAGE_WIDTH)
         self.start = nn.Linear(dim, 2 * hidden)  # the first hidden and cell states
-        self.lstm = nn.LSTM(WIDTH + dim + LANGUAGE_WIDTH, hidden)
+        self.lstm = nn.LSTM(width + dim + LANGUAGE_WIDTH, hidden)
         self.output = nn.Linear(hidden, vocabulary + 1)
 
-    def forward(
-        self, vectors: torch.Tensor, tokens: Tokens, language: int
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    def forward(self, vectors: Tensor, tokens: Tokens, language: int) -> tuple[Tensor, Tensor]:
         """Return logits (N, V + 1) of the N tokens of all sentences, with ends; and these, (N,).
 
         The vector (B, D) and the language stand beside the token before at every step.
@@ -70,11 +68,11 @@ class Decoder(nn.Module):
         return self.output(outputs), right.data
 
 
-def _packed(ids: torch.Tensor, lengths: torch.Tensor) -> PackedSequence:
+def _packed(ids: Tensor, lengths: Tensor) -> PackedSequence:
     return pack_padded_sequence(ids, lengths, batch_first=True, enforce_sorted=False)
 
 
-def _sentence_of(packed: PackedSequence) -> torch.Tensor:
+def _sentence_of(packed: PackedSequence) -> Tensor:
     """Return the sentence that each packed token is of, (N,)."""
     order = packed.sorted_indices
     assert order is not None

@@ -7,19 +7,17 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from encoder import Encoder
 from encoder.checkpoint import replace_files
+from encoder.training.architectures.model import Save
 from encoder.training.curves import draw_curves
+from encoder.training.loop import Training
+from encoder.training.measures import Measure
 from encoder.training.state import State, save_state
-
-if TYPE_CHECKING:
-    from encoder import Encoder
-    from encoder.training.architectures.model import Save
-    from encoder.training.loop import Training
-    from encoder.training.measures import Measure
 
 PROGRESS = "training"  # the folder, in the encoder's, that a training goes on from
 STATE, LOG, CURVES = "state.safetensors", "log.jsonl", "curves.svg"

@@ -6,14 +6,16 @@ import logging
 import math
 from collections.abc import Callable, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from numpy.typing import NDArray
+from torch import Tensor, nn
 
 from encoder import torch_private
 from encoder.training import parallel
+from encoder.training.architectures.model import Model
 from encoder.training.data import (
     LONGEST,
     TokenPairs,
@@ -21,14 +23,9 @@ from encoder.training.data import (
     count_tokens,
     sample_batches,
 )
+from encoder.training.options import TrainingOptions
 from encoder.training.rowadam import RowAdam
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder.training.architectures.model import Model
-    from encoder.training.options import TrainingOptions
-    from encoder.training.tasks.task import Task
+from encoder.training.tasks.task import Task
 
 LOWEST_RATE = 1e-5  # below which a schedule of plain gradients ends
 
@@ -82,6 +79,8 @@ class Training:
             loss.backward()
             total += loss.item()
         parallel.average_gradients(self._modules.parameters())
+        if options.objective.clip:
+            nn.utils.clip_grad_norm_(self._modules.parameters(), options.objective.clip)
         for optimizer in self._optimizers:
             for group in optimizer.param_groups:
                 group["lr"] = self.rate
@@ -111,7 +110,7 @@ class Training:
     def _bfloat16(self) -> bool:
         return self._options.precision == "bfloat16"
 
-    def tensors(self) -> dict[str, torch.Tensor]:
+    def tensors(self) -> dict[str, Tensor]:
         """Return all that the next steps depend on, but their numbers."""
         found = {name: tensor.detach() for name, tensor in self._modules.state_dict().items()}
         for number, optimizer in enumerate(self._optimizers):
@@ -120,7 +119,7 @@ class Training:
                     found[f"optimizer.{number}.{index}.{name}"] = torch.as_tensor(value)
         return found
 
-    def restore(self, tensors: Mapping[str, torch.Tensor], step: int) -> None:
+    def restore(self, tensors: Mapping[str, Tensor], step: int) -> None:
         """Go on from what ``tensors`` gave after ``step`` steps.
 
         Raises:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from encoder import Encoder
 from encoder.training import options
-
-if TYPE_CHECKING:
-    from encoder import Encoder
-    from encoder.training.reading import ParallelText
+from encoder.training.reading import ParallelText
 
 
 @dataclass(frozen=True, kw_only=True)

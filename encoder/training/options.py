@@ -22,6 +22,7 @@ MEASURES = (HELD_OUT_ERROR, PERPLEXITY, ACCURACY, "tatoeba_error", "bucc_f1")
 
 INFINITE = math.inf
 
+WORD_DIM = 320  # of LASER's subwords (Artetxe & Schwenk 2019, section 3.1)
 INFERENCE_LABELS = ("entailment", "neutral", "contradiction")
 # Tasks beside the objective, see ``tasks.beside``, and what their folders hold.
 BESIDE = {
@@ -103,6 +104,7 @@ class BiLSTMOptions(ArchitectureOptions):
     dim: int = same(ArchitectureOptions, "dim", 1024)
     learning_rate: float = same(ArchitectureOptions, "learning_rate", 1e-3)
     layers: int = option(1, "layers", within=(1, 5))
+    word_dim: int = option(WORD_DIM, "dimensions of subwords' vectors", within=(1, INFINITE))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,6 +175,7 @@ class ObjectiveOptions(Checked):
     figure: ClassVar[str] = ""
     schedule: ClassVar[str] = "adam"
     best_by: ClassVar[str] = HELD_OUT_ERROR
+    clip: float = 0.0
 
     batch_size: int = option(
         1024,
@@ -230,6 +233,11 @@ class PathsOptions(ObjectiveOptions):
 
     batch_size: int = same(ObjectiveOptions, "batch_size", 96)
     whitening: float = 0.0
+    clip: float = option(
+        0.0,
+        "length that longer gradients are cut to, in the paper 2; 0: none",
+        within=(0, INFINITE),
+    )
     targets: tuple[str, ...] = same(TranslationOptions, "targets", ("en",))
     decoder_dim: int = same(TranslationOptions, "decoder_dim", 512)
     sources: tuple[str, ...] = option(
@@ -266,7 +274,7 @@ class PathsOptions(ObjectiveOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class AdditionOptions(ObjectiveOptions):
-    """Of ``encoder.training.tasks.addition``; the space is that of the teacher, unwhitened."""
+    """Of ``encoder.training.tasks.taught``; the space is that of the teacher, unwhitened."""
 
     name = "addition"
     summary = "ranking by a teacher's vectors of the target languages, which it keeps"
@@ -277,6 +285,21 @@ class AdditionOptions(ObjectiveOptions):
     whitening: float = 0.0
     margin: float = same(RankingOptions, "margin", 0.2)
     scale: float = same(RankingOptions, "scale", 20.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlignmentOptions(ObjectiveOptions):
+    """Of ``encoder.training.tasks.taught``, likewise."""
+
+    name = "alignment"
+    summary = "each source near a teacher's vector of its target, which it keeps"
+    teacher = True
+    one_sided = True
+
+    whitening: float = 0.0
+    negatives: float = option(
+        0.25, "how much distances to wrong translations count against that", within=(0, 0.5)
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -330,6 +353,7 @@ OBJECTIVES: dict[str, type[ObjectiveOptions]] = {
         TranslationOptions,
         _named(ObjectiveOptions, "distillation", "match a teacher", teacher=True),
         AdditionOptions,
+        AlignmentOptions,
         _named(
             LanguageModelOptions,
             "mlm",
@@ -485,6 +509,14 @@ class Recipe(Checked):
     pair_weights: Mapping[str, float] = field(default_factory=dict)
     tasks: Mapping[str, TaskBeside] = field(default_factory=dict)
     vocabulary_size: int = option(48_000, "subwords", within=(1, INFINITE))
+    vocabulary_model: str = option(
+        "unigram", "what subwords are found by", choices=("unigram", "bpe")
+    )
+    vocabulary_exponent: float = option(
+        0.0,
+        "power of its size with which a language pair's sentences are drawn to find them",
+        within=(0, 1),
+    )
     evaluate_every: int = option(
         5_000, "steps between evaluations, at which OUT is written", within=(1, INFINITE)
     )

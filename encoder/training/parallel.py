@@ -11,14 +11,12 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
-from torch import distributed
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
+from torch import Tensor, distributed
 
 T = TypeVar("T")
 
@@ -84,7 +82,7 @@ def total(value: float) -> float:
     return summed.item()
 
 
-def gather(rows: torch.Tensor) -> torch.Tensor:
+def gather(rows: Tensor) -> Tensor:
     """Return the rows (B / P, ...) of all P processes in their order: (B, ...), differentiable.
 
     All processes must compute the same loss from what they have gathered.
@@ -94,13 +92,13 @@ def gather(rows: torch.Tensor) -> torch.Tensor:
 
 class _Gather(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, rows: torch.Tensor) -> torch.Tensor:  # noqa: ANN401
+    def forward(ctx: Any, rows: Tensor) -> Tensor:  # noqa: ANN401
         parts = [torch.empty_like(rows) for _ in range(processes())]
         distributed.all_gather(parts, rows.contiguous())
         return torch.cat(parts)
 
     @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:  # noqa: ANN401
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:  # noqa: ANN401
         # The gradient of the same loss reaches a process's weights by its own rows only, and is
         # then divided by the number of processes in ``average_gradients``.
         return gradient.chunk(processes())[rank()] * processes()

@@ -133,26 +133,19 @@ def _read(path: Path) -> Iterable[tuple[str, str, str]]:
 
 def _read_tsv(path: Path) -> Iterable[tuple[str, str, str]]:
     """Read source, TAB, target, TAB, corpus."""
-    try:
-        with lzma.open(path, "rt", encoding="utf-8", newline="\n") as lines:
-            for number, line in enumerate(lines, start=1):
-                columns = line.rstrip("\n").split("\t")
-                if len(columns) != 3:
-                    raise ValueError(
-                        f"{path}:{number}: {len(columns)} columns; "
-                        "expected source, target and corpus"
-                    )
-                yield columns[0], columns[1], columns[2]
-    except (lzma.LZMAError, EOFError, UnicodeDecodeError) as error:
-        raise ValueError(
-            f"{path}: not UTF-8 text compressed with xz, or cut short ({error})"
-        ) from error
+    for number, line in enumerate(read_lines(path), start=1):
+        columns = line.split("\t")
+        if len(columns) != 3:
+            raise ValueError(
+                f"{path}:{number}: {len(columns)} columns; expected source, target and corpus"
+            )
+        yield columns[0], columns[1], columns[2]
 
 
 def _read_moses(path: Path) -> Iterable[tuple[str, str, str]]:
     corpus, name, _ = _parts(path)
     other = path.with_suffix("." + name.partition("-")[2])
-    sides = [_lines(path), _lines(other)]
+    sides = [read_lines(path), read_lines(other)]
     if len(sides[0]) != len(sides[1]):
         raise ValueError(
             f"{path}: has {len(sides[0]):,} lines, and {other.name} {len(sides[1]):,}; "
@@ -161,13 +154,23 @@ def _read_moses(path: Path) -> Iterable[tuple[str, str, str]]:
     return ((source, target, corpus) for source, target in zip(*sides, strict=True))
 
 
-def _lines(path: Path) -> list[str]:
+def read_lines(path: Path) -> list[str]:
+    """Read the lines of a file that may be compressed (``.xz``).
+
+    Raises:
+        ValueError: it is missing, or no such text.
+    """
     if not path.is_file():
-        raise ValueError(f"{path}: is missing, the other side of a Moses pair")
+        raise ValueError(f"{path}: is missing")
     try:
-        return path.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: not UTF-8 text ({error})") from error
+        content = path.read_bytes()
+        if path.suffix == ".xz":
+            content = lzma.decompress(content)
+        *lines, last = content.decode("utf-8-sig").split("\n")
+        return [line.removesuffix("\r") for line in (*lines, *filter(None, [last]))]
+    except (lzma.LZMAError, UnicodeDecodeError) as error:
+        kind = "UTF-8 text compressed with xz" if path.suffix == ".xz" else "UTF-8 text"
+        raise ValueError(f"{path}: not {kind}, or cut short ({error})") from error
 
 
 def _read_parquet(path: Path) -> Iterable[tuple[str, str, str]]:

@@ -7,7 +7,6 @@ Labelled pairs are ``.tsv``: ``LABEL TAB premise TAB hypothesis``, or columns ``
 
 from __future__ import annotations
 
-import lzma
 import re
 from collections.abc import Sequence
 from itertools import pairwise
@@ -20,11 +19,14 @@ from encoder.training.reading import (
     TSV,
     ParallelText,
     find_parallel_text,
+    read_lines,
     read_parallel_text,
 )
 
 _OF_LANGUAGE = re.compile(r"(?:.*\.)?([a-z]{2,3})\.txt(?:\.xz)?")
-_HEADER = ("gold_label", "sentence1", "sentence2")
+# In the files of SNLI and MultiNLI, and of MultiNLI for XNLI, which spells one label otherwise.
+_HEADERS = (("gold_label", "sentence1", "sentence2"), ("label", "premise", "hypo"))
+_SPELT = {"contradictory": "contradiction"}
 
 
 def read_successors(name: str, files: Sequence[Path]) -> ParallelText:
@@ -35,7 +37,7 @@ def read_successors(name: str, files: Sequence[Path]) -> ParallelText:
     """
     pairs: dict[str, str] = {}  # templates answer much, so that an answer stands once
     for path in files:
-        lines = _lines(path)
+        lines = read_lines(path)
         for before, after in pairwise(lines):
             if before.strip() and after.strip() and before != after:
                 pairs.setdefault(after, before)
@@ -83,7 +85,7 @@ def read_sentences(name: str, files: Sequence[Path]) -> ParallelText:
     Raises:
         ValueError: there is no text, or a file is damaged.
     """
-    found = dict.fromkeys(line for path in files for line in _lines(path) if line.strip())
+    found = dict.fromkeys(line for path in files for line in read_lines(path) if line.strip())
     if not found:
         raise ValueError(f"{files[0].parent}: there are no sentences")
     return ParallelText(name=name, source=[*found], target=[*found], corpus=[name] * len(found))
@@ -95,16 +97,8 @@ def read_labelled(name: str, files: Sequence[Path]) -> ParallelText:
     Raises:
         ValueError: a label is missing, or a line is malformed.
     """
-    rows: list[tuple[str, str, str]] = []
-    for path in files:
-        lines = [line.split("\t") for line in _lines(path)]
-        header = bool(lines) and set(_HEADER) <= set(lines[0])
-        columns = [lines[0].index(column) for column in _HEADER] if header else [0, 1, 2]
-        for number, line in enumerate(lines[header:], start=1 + header):
-            rows.append(_row(path, number, line, columns))
-    labels, first, second = (
-        (list(column) for column in zip(*rows, strict=True)) if rows else [[]] * 3
-    )
+    rows = [row for path in files for row in read_inference(path)]
+    labels, first, second = ([row[column] for row in rows] for column in range(3))
     if set(labels) != set(INFERENCE_LABELS):
         raise ValueError(
             f"{files[0].parent}: pairs have the labels {sorted(set(labels))}; all three are needed"
@@ -112,18 +106,41 @@ def read_labelled(name: str, files: Sequence[Path]) -> ParallelText:
     return ParallelText(name=name, source=first, target=second, corpus=labels)
 
 
-def _row(
-    path: Path, number: int, line: Sequence[str], columns: Sequence[int]
-) -> tuple[str, str, str]:
-    if len(line) <= max(columns):
-        raise ValueError(
-            f"{path}:{number}: {len(line)} columns; expected a label and two sentences"
-        )
-    label, first, second = (line[column] for column in columns)
-    if label not in INFERENCE_LABELS:
-        expected = ", ".join(INFERENCE_LABELS)
-        raise ValueError(f"{path}:{number}: label {label[:40]!r}; expected {expected}")
-    return label, first, second
+def read_inference(path: Path) -> list[tuple[str, str, str]]:
+    """Read label, premise and hypothesis: columns that a header names, or else the first three.
+
+    Raises:
+        ValueError: a line has too few columns or another label.
+    """
+    rows = [line.split("\t") for line in read_lines(path)]
+    for names in _HEADERS:
+        if rows and set(names) <= set(rows[0]):
+            columns = [rows[0].index(name) for name in names]
+            return labelled(path, columns, list(enumerate(rows[1:], start=2)))
+    return labelled(path, range(3), list(enumerate(rows, start=1)))
+
+
+def labelled(
+    path: Path, columns: Sequence[int], rows: Sequence[tuple[int, Sequence[str]]]
+) -> list[tuple[str, str, str]]:
+    """Return label, premise and hypothesis of numbered lines; see ``read_inference``.
+
+    Pairs without a label that their judges agreed on (``-``) are left out.
+    """
+    kept = []
+    for number, row in rows:
+        if len(row) <= max(columns):
+            raise ValueError(
+                f"{path}:{number}: {len(row)} columns; expected a label and two sentences"
+            )
+        label, first, second = (row[column] for column in columns)
+        label = _SPELT.get(label, label)
+        if label not in (*INFERENCE_LABELS, "-"):
+            expected = ", ".join(INFERENCE_LABELS)
+            raise ValueError(f"{path}:{number}: label {label[:40]!r}; expected {expected}")
+        if label != "-":
+            kept.append((label, first, second))
+    return kept
 
 
 def files_of(folder: Path, suffix: str) -> tuple[Path, ...]:
@@ -140,13 +157,3 @@ def files_of(folder: Path, suffix: str) -> tuple[Path, ...]:
     if not found:
         raise ValueError(f"{folder}: no {suffix} or {suffix}.xz file")
     return tuple(found)
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        content = path.read_bytes()
-        if path.suffix == ".xz":
-            content = lzma.decompress(content)
-        return [line.removesuffix("\r") for line in content.decode().removesuffix("\n").split("\n")]
-    except (lzma.LZMAError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: not UTF-8 text, or cut short ({error})") from error

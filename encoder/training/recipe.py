@@ -8,31 +8,28 @@ import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
+from encoder import Encoder
 from encoder.bag.encoder import BagEncoder
 from encoder.bag.features import Features
 from encoder.tokenizer import Tokenizer, train_tokenizer
 from encoder.trained import TrainedNetwork
 from encoder.training import parallel
+from encoder.training.architectures.model import Save
 from encoder.training.data import TokenPairs, hold_out, pair_weights, tokenize_pairs
 from encoder.training.evaluation import PROGRESS, STATE, Keeper
 from encoder.training.loop import Training, check_shares, train
 from encoder.training.measures import OWN, Measure, held_out_error
+from encoder.training.options import Recipe
 from encoder.training.reading import ParallelText
 from encoder.training.reading_tasks import read_text
 from encoder.training.state import State, load_state
 from encoder.training.tasks import TASKS, Setting, make_tasks, read_beside
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder import Encoder
-    from encoder.training.architectures.model import Save
-    from encoder.training.options import Recipe
 
 logger = logging.getLogger(__name__)
 
@@ -186,8 +183,11 @@ def _state(
     if isinstance(start, BagEncoder | TrainedNetwork):
         return State(identity=identity, tokenizer_model=start.tokenizer_model)
     model = train_tokenizer(
-        sample_sentences(recipe, texts, VOCABULARY_SENTENCES // len(texts)),
+        sample_sentences(
+            recipe, texts, VOCABULARY_SENTENCES // len(texts), exponent=recipe.vocabulary_exponent
+        ),
         vocabulary_size=recipe.vocabulary_size,
+        model_type=recipe.vocabulary_model,
     )
     return State(identity=identity, tokenizer_model=model)
 
@@ -249,17 +249,23 @@ def _warn_of_unknown(recipe: Recipe, texts: Sequence[ParallelText]) -> None:
         logger.warning("no pair is of corpus %s; corpora are %s", name, ", ".join(sorted(known)))
 
 
-def sample_sentences(recipe: Recipe, texts: list[ParallelText], most: int) -> Iterator[str]:
+def sample_sentences(
+    recipe: Recipe, texts: list[ParallelText], most: int, *, exponent: float = 0.0
+) -> Iterator[str]:
     """Draw ``most`` source sentences of each language pair, if it has them, and a third of targets.
+
+    These are drawn in proportion to the pairs' sizes to the power of ``exponent``, ``most`` being
+    the mean (Conneau & Lample 2019, section 3.1).
 
     Targets are the same language in nearly every pair, hence fewer, and none where they are not
     embedded; what is down-weighted in training is so here.
     """
     one_sided = recipe.options.objective.one_sided
     generator = np.random.default_rng(recipe.options.seed)
-    for text in texts:
-        weight = pair_weights(text, recipe.corpus_weights).astype(np.float64)
-        count = min(most, int(weight.sum()))
+    weights = [pair_weights(text, recipe.corpus_weights).astype(np.float64) for text in texts]
+    parts = np.array([weight.sum() for weight in weights]) ** exponent
+    for text, weight, part in zip(texts, weights, parts, strict=True):
+        count = int(min(most * len(texts) * part / parts.sum(), weight.sum()))
         shown = 0 if one_sided else count // 3
         for sentences, share in ((text.source, count), (text.target, shown)):
             rows: NDArray[np.int64] = generator.choice(

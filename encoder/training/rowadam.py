@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from encoder.torch_private import sparse_parts
 from miner.compiling import compiled
@@ -34,7 +35,7 @@ class RowAdam(torch.optim.Optimizer):
                 if table.grad is not None:
                     self._update(table, group)
 
-    def _update(self, table: torch.Tensor, group: dict[str, Any]) -> None:
+    def _update(self, table: Tensor, group: dict[str, Any]) -> None:
         state = self.state[table]
         if not state:
             state["step"] = 0
@@ -57,7 +58,7 @@ class RowAdam(torch.optim.Optimizer):
         )
 
 
-def _coalesced(gradient: torch.Tensor) -> torch.Tensor:
+def _coalesced(gradient: Tensor) -> Tensor:
     """Return a sparse gradient with each row once.
 
     Autograd forgets that the gradient of one batch is such, and to sort it again would take a tenth

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from encoder.checkpoint import replace_files
 
@@ -28,7 +29,7 @@ class State:
 
     identity: dict[str, Any]
     tokenizer_model: bytes
-    tensors: dict[str, torch.Tensor] = field(default_factory=dict)
+    tensors: dict[str, Tensor] = field(default_factory=dict)
     step: int = 0
     seconds: float = 0.0
     history: list[dict[str, Any]] = field(default_factory=list)

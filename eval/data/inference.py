@@ -11,25 +11,18 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from encoder.training.reading_tasks import labelled, read_inference
 from eval.data.labelled import Examples
 from eval.data.textfiles import read_lines
 
-LABELS = ("entailment", "neutral", "contradiction")
-_SPELT = {"contradictory": "contradiction"}  # MultiNLI as XNLI distributes it
-# Names of the columns, in the files of XNLI, of SNLI and MultiNLI, and of MultiNLI for XNLI.
-_COLUMNS = (("gold_label", "sentence1", "sentence2"), ("label", "premise", "hypo"))
 
-
-def read_inference(path: Path) -> Examples:
-    """Read pairs: ``LABEL TAB premise TAB hypothesis``, or columns that a header names.
-
-    Pairs without a label that their judges agreed on (``-``) are left out.
+def read_pairs(path: Path) -> Examples:
+    """Read labelled pairs, see ``encoder.training.reading_tasks.read_inference``.
 
     Raises:
         ValueError: a line has too few columns or another label, or there is no pair.
     """
-    columns, first, rows = _table(path)
-    return _examples(path, columns, list(enumerate(rows, start=first)))
+    return _examples(path, read_inference(path))
 
 
 def load_xnli(directory: Path) -> tuple[str, dict[str, Examples]]:
@@ -66,14 +59,14 @@ def _part(directory: Path, part: str) -> dict[str, Examples]:
     if not directory.is_dir():
         raise ValueError(f"{directory}: not a directory")
     matches = ((path, layout.fullmatch(path.name)) for path in sorted(directory.iterdir()))
-    return {match[1]: read_inference(path) for path, match in matches if match}
+    return {match[1]: read_pairs(path) for path, match in matches if match}
 
 
 def _all_languages(path: Path) -> dict[str, Examples]:
     header, *rows = [line.split("\t") for line in read_lines(path)]
     try:
         language = header.index("language")
-        label, first, second = (header.index(name) for name in _COLUMNS[0])
+        columns = [header.index(name) for name in ("gold_label", "sentence1", "sentence2")]
     except ValueError as error:
         raise ValueError(f"{path}: the header lacks a column ({error})") from error
     by_language: dict[str, list[tuple[int, Sequence[str]]]] = {}
@@ -81,42 +74,16 @@ def _all_languages(path: Path) -> dict[str, Examples]:
         if len(row) < len(header):
             raise ValueError(f"{path} line {number}: {len(row)} columns; expected {len(header)}")
         by_language.setdefault(row[language], []).append((number, row))
-    columns = label, first, second
-    return {name: _examples(path, columns, each) for name, each in by_language.items()}
+    return {
+        name: _examples(path, labelled(path, columns, each)) for name, each in by_language.items()
+    }
 
 
-def _table(path: Path) -> tuple[tuple[int, int, int], int, list[list[str]]]:
-    """Return the columns of label, premise and hypothesis, the first line, and the rows."""
-    rows = [line.split("\t") for line in read_lines(path)]
-    for names in _COLUMNS:
-        if rows and set(names) <= set(rows[0]):
-            label, first, second = (rows[0].index(name) for name in names)
-            return (label, first, second), 2, rows[1:]
-    return (0, 1, 2), 1, rows
-
-
-def _examples(
-    path: Path, columns: tuple[int, int, int], rows: Sequence[tuple[int, Sequence[str]]]
-) -> Examples:
-    kept = []
-    for number, row in rows:
-        if len(row) <= max(columns):
-            raise ValueError(
-                f"{path} line {number}: {len(row)} columns; expected a label and two sentences"
-            )
-        label, first, second = (row[column] for column in columns)
-        label = _SPELT.get(label, label)
-        if label == "-":
-            continue
-        if label not in LABELS:
-            raise ValueError(
-                f"{path} line {number}: label {label[:40]!r}; expected {', '.join(LABELS)}"
-            )
-        kept.append((label, first, second))
-    if not kept:
+def _examples(path: Path, rows: Sequence[tuple[str, str, str]]) -> Examples:
+    if not rows:
         raise ValueError(f"{path}: no pairs")
-    labels, first_side, second_side = zip(*kept, strict=True)
-    return Examples(labels=labels, sides=(first_side, second_side), files=[path])
+    labels, *sides = zip(*rows, strict=True)
+    return Examples(labels=labels, sides=(sides[0], sides[1]), files=[path])
 
 
 def _check(directory: Path, found: Mapping[str, Examples]) -> None:

@@ -10,14 +10,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from eval.metrics.word_translation import mean_of_nearest
+
 Matrix = NDArray[np.float32]
+
 
 DEPTHS = (1, 5, 10)
 BLOCK_ROWS = 1024
 
 
 def translation_ranks(
-    source: Matrix, target: Matrix, *, others: int | None, seed: int = 0
+    source: Matrix, target: Matrix, *, others: int | None, seed: int = 0, csls: bool = False
 ) -> NDArray[np.int64]:
     """Rank each source's translation among it and other targets: int64 (N,), from 1.
 
@@ -27,10 +30,11 @@ def translation_ranks(
 
     Args:
         source: float32 (N, D), unit or zero rows.
-        target: float32 (N, D), unit or zero rows.
+        target: float32 (N + M, D), unit or zero rows, of which the last translate none.
         others: how many other targets are drawn, without replacement, for each source; None takes
             them all.
         seed: of the draws; each source's own draw depends on it and on its row alone.
+        csls: near is what CSLS says, not cosine; a target's neighbourhood is among the sources.
 
     Raises:
         ValueError: there are not that many others.
@@ -39,9 +43,10 @@ def translation_ranks(
         raise ValueError(
             f"{others} other sentences cannot be drawn of {len(target) - 1}; ask for fewer or all"
         )
+    back = mean_of_nearest(target, source) / 2 if csls else np.float32(0)
     ranks = np.empty(len(source), dtype=np.int64)
     for start in range(0, len(source), BLOCK_ROWS):
-        cosines = source[start : start + BLOCK_ROWS] @ target.T
+        cosines = source[start : start + BLOCK_ROWS] @ target.T - back
         cosines[:, ~target.any(axis=1)] = -np.inf
         for row, near in enumerate(cosines, start):
             drawn = _others(row, len(target), others, seed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from eval.output import Record, Show, encoder_names, signed
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
 
 Matrix = NDArray[np.float32]
+Encode = Callable[[Encoder, Sequence[str], str], Matrix]  # sentences of a language
 
 
 def sign(
@@ -38,20 +39,30 @@ def sign(
 
 
 def encoded_sides(
-    encoder: Encoder, data: AlignedTexts, english: str, more: Sequence[str] = ()
+    encoder: Encoder,
+    data: AlignedTexts,
+    english: str,
+    more: Mapping[str, Sequence[str]] | None = None,
+    encode: Encode = lambda own, sentences, language: own.encode(sentences),
 ) -> Iterator[tuple[str, Matrix, Matrix]]:
     """Yield each other language, its sentences' vectors and those of English: float32 (N, D).
 
-    Of a joined encoder, the parts that serve both languages make them.
+    Of a joined encoder, the parts that serve both languages make them. ``more`` are further
+    sentences, by language.
     """
+
+    def embed(own: Encoder, language: str) -> Matrix:
+        sentences = [*data.texts[language], *(more or {}).get(language, ())]
+        return encode(own, sentences, language)
+
     of_english: dict[str, Matrix] = {}
     for language in data.languages:
         if language == english:
             continue
         own, other = own_encoders(encoder, (language, english))
         if other.name not in of_english:
-            of_english[other.name] = other.encode([*data.texts[english], *more])
-        yield language, own.encode(data.texts[language]), of_english[other.name]
+            of_english[other.name] = embed(other, english)
+        yield language, embed(own, language), of_english[other.name]
 
 
 def add_aligned_data(parser: argparse.ArgumentParser) -> None:

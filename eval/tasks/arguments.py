@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from eval.data.bucc import bucc_pairs
@@ -64,6 +64,28 @@ def languages_of_sides(args: argparse.Namespace) -> tuple[str, str] | None:
 def chosen_languages(args: argparse.Namespace, known: Sequence[str]) -> list[str]:
     """Return the languages that ``add_languages`` was asked for, of those known."""
     return list(known if args.lang == [ALL] else dict.fromkeys(args.lang or LANGUAGES))
+
+
+def add_files_of_languages(parser: argparse.ArgumentParser, option: str, text: str) -> None:
+    """Add an option that takes files and the languages that they are in."""
+    add_list(parser, option, "XX=FILE", text, type=_language_and_file, default=[])
+
+
+def _language_and_file(text: str) -> tuple[str, Path]:
+    language, equals, path = text.partition("=")
+    if not (language and equals and path):
+        raise argparse.ArgumentTypeError(f"expected XX=FILE, not {text!r}")
+    return language, Path(path)
+
+
+def by_language(
+    files: Sequence[tuple[str, Path]], read: Callable[[Path], list[str]]
+) -> dict[str, list[str]]:
+    """Return what ``read`` finds in the files of each language, in their order."""
+    found: dict[str, list[str]] = {}
+    for language, path in files:
+        found.setdefault(language, []).extend(read(path))
+    return found
 
 
 def positive(text: str) -> int:

@@ -35,6 +35,7 @@ CLASSIFIERS: dict[str, Classifier] = {
     "mlp": Mlp(
         shapes=[Shape(hidden=[10], activation="tanh", dropout=rate) for rate in (0.0, 0.1, 0.2)]
     ),
+    "mlp-512": Mlp(shapes=[Shape(hidden=[512, 512], activation="tanh")]),
 }
 
 
@@ -45,7 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "te or, where there is none, va; what is not learned is chosen on va of the language "
         "trained on, or by 10-fold cross-validation where va is tested."
     )
-    add_directory(parser, holds="xxx_Yyyy.tsv, SIB-200's folders or MLDoc's files")
+    reviews = "xx.train.tsv and xx.test.tsv of reviews, STARS TAB text, positive above 3 stars"
+    add_directory(parser, holds=f"xxx_Yyyy.tsv, SIB-200's folders, MLDoc's files, or {reviews}")
     add = parser.add_argument
     add("--train-lang", metavar="XX", help="learn from it (default: English)")
     add_list(parser, "--lang", "XX", "test in these languages (default: all)")
@@ -53,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--classifier",
         choices=CLASSIFIERS,
         default="logistic",
-        help="logistic, or mlp of one hidden layer of 10 (default: logistic)",
+        help="logistic, mlp of a hidden layer of 10, mlp-512 of two of 512 (default: logistic)",
     )
     add(
         "--few-shot",

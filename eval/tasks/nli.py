@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from encoder import Encoder
 from encoder.inference import HEAD, load_head
-from eval.data.inference import LABELS, load_development, load_xnli, read_inference
+from encoder.training.options import INFERENCE_LABELS as LABELS
+from eval.data.inference import load_development, load_xnli, read_pairs
 from eval.data.labelled import Examples, joined
 from eval.data.published import published, publishers
 from eval.data.textfiles import fingerprint
@@ -95,7 +96,7 @@ def prepare(args: argparse.Namespace, keep: dict[tuple[str, str], float] | None 
     tested = {name: tested[name] for name in args.lang or tested}
     if (args.head is None) != bool(args.train):
         raise ValueError("--train FILE or --head ENCODER: give one of them, to classify by")
-    train = joined({str(path): read_inference(path) for path in args.train})
+    train = joined({str(path): read_pairs(path) for path in args.train})
     dev = load_development(args.directory, args.train_lang) if part == "test" else None
     head = args.head and load_head(args.head)
     same = len(train) == MULTINLI and part == "test"

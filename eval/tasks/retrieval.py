@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
-from encoder import load_encoder
+import numpy as np
+from numpy.typing import NDArray
+
+from encoder import Encoder, load_encoder
+from encoder.rows import normalize_rows, sum_rows
+from encoder.tokenizer import Tokens
+from encoder.words import WordEncoder
+from eval.data.textfiles import fingerprint, read_lines
 from eval.metrics.bootstrap import mean_samples
 from eval.metrics.retrieval import DEPTHS, translation_ranks
 from eval.output import Record, Rows, Show, Table
 from eval.tasks.aligned import add_aligned_data, encoded_sides, load_texts, sign
-from eval.tasks.arguments import ALL, positive
+from eval.tasks.arguments import ALL, add_files_of_languages, by_language, positive
 
+Matrix = NDArray[np.float32]
 TABLE = Table("pair", ["sentences", *(f"P@{depth}" for depth in DEPTHS), "95% of P@1"])
 
 
@@ -25,23 +34,68 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="K",
         help="number of other sentences drawn for each, or all (default: 999)",
     )
+    more = "more sentences of a language that are searched among, translations of none"
+    add_files_of_languages(parser, "--more", more)
+    idf = "vectors are means of words weighted by how few of these sentences have them"
+    add_files_of_languages(parser, "--idf", idf)
+    parser.add_argument("--csls", action="store_true", help="search by CSLS, not by cosine")
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:
     """Retrieve from each language into English and back."""
     data, english = load_texts(args)
     encoder = load_encoder(args.encoder)
+    beside = {"more": by_language(args.more, read_lines), "idf": by_language(args.idf, read_lines)}
+    more, counted = beside.values()
+    languages = {*data.languages}
+    if not languages >= more.keys() or counted.keys() not in (set(), languages):
+        raise ValueError(
+            f"--more takes files of {', '.join(sorted(languages))}, and --idf one of each of them"
+        )
+
+    def embed(own: Encoder, sentences: Sequence[str], language: str) -> Matrix:
+        if not counted:
+            return own.encode(sentences)
+        return idf_weighted(own, sentences, counted[language])
+
     rows = Rows(TABLE, show)
-    for language, vectors, of_english in encoded_sides(encoder, data, english):
+    for language, vectors, of_english in encoded_sides(encoder, data, english, more, embed):
         for source, target, pair in (
             (vectors, of_english, f"{language}-{english}"),
             (of_english, vectors, f"{english}-{language}"),
         ):
-            ranks = translation_ranks(source, target, others=args.others)
+            queries = source[: len(data.texts[language])]
+            ranks = translation_ranks(queries, target, others=args.others, csls=args.csls)
             shares = {f"P@{depth}": float((ranks <= depth).mean()) for depth in DEPTHS}
             rows.add(pair, len(ranks), {**shares, "interval": mean_samples(ranks == 1)})
     mean = rows.mean()
     others = ALL if args.others is None else args.others
     record = {"pairs": rows.records, "mean": mean}
-    fields = {"others": others, "similarity": "cosine"}
+    fields = {"others": others, "similarity": "csls" if args.csls else "cosine"}
+    for name, texts in beside.items():
+        files = [path for _, path in getattr(args, name)]
+        fields |= {name: f"{sum(map(len, texts.values()))}-{fingerprint(*files)}"} if files else {}
     return sign(show, "retrieval", record, encoder, data, **fields)
+
+
+def idf_weighted(own: Encoder, sentences: Sequence[str], counted: Sequence[str]) -> Matrix:
+    """Return the means of sentences' words, at unit length: float32 (S, D).
+
+    A word weighs the logarithm of how many of the sentences ``counted``, N, there are to each that
+    has it, at most N (Conneau et al. 2018, section 3.3).
+
+    Raises:
+        ValueError: the encoder has no vectors of words.
+    """
+    if not isinstance(own, WordEncoder):
+        raise ValueError(f"encoder {own.name} has no vectors of words for --idf to weigh")
+    words = own.words([*counted, *sentences])
+    tokens = Tokens(ids=words.ids, offsets=words.offsets)
+    shown = tokens.take(np.arange(len(counted)))
+    seen = np.unique(shown.owners * len(words.vectors) + shown.ids) % len(words.vectors)
+    often = np.bincount(seen, minlength=len(words.vectors))
+    idf = np.log(len(counted) / np.maximum(often, 1)).astype(np.float32)
+    asked = tokens.take(np.arange(len(counted), len(tokens)))
+    rows = sum_rows(words.vectors * idf[:, None], asked)
+    normalize_rows(rows)
+    return rows

@@ -16,7 +16,7 @@ from eval.data.words import Dictionary, ScoredWords, read_vocabulary, read_words
 from eval.encoding import own_encoders
 from eval.metrics.sts import moments, pearson
 from eval.metrics.word_translation import NEIGHBOURS, translation_ranks
-from eval.tasks.arguments import add_list, add_sides, languages_of_sides
+from eval.tasks.arguments import add_files_of_languages, add_sides, by_language, languages_of_sides
 from eval.tasks.suite import (
     Figure,
     Suite,
@@ -49,16 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="xx-yy.*, a word and its translation a line (MUSE), or two words and a score "
         "(SemEval-2017, SimLex-999, WordSim-353); or a folder of such files",
     )
-    text = "more words of a language, one a line, or a .vec file"
-    add_list(parser, "--vocabulary", "XX=FILE", text, type=_vocabulary, default=[])
+    words = "more words of a language, one a line, or a .vec file"
+    add_files_of_languages(parser, "--vocabulary", words)
     add_sides(parser, default="what the file's name begins with")
-
-
-def _vocabulary(text: str) -> tuple[str, Path]:
-    language, equals, path = text.partition("=")
-    if not (language and equals and path):
-        raise argparse.ArgumentTypeError(f"expected XX=FILE, not {text!r}")
-    return language, Path(path)
 
 
 def prepare(args: argparse.Namespace) -> Suite:
@@ -69,9 +62,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     """
     paths = [path for given in args.files for path in _files(given)]
     files = [read_words(path, languages_of_sides(args)) for path in paths]
-    given: dict[str, list[str]] = {}
-    for language, path in args.vocabulary:
-        given.setdefault(language, []).extend(read_vocabulary(path))
+    given = by_language(args.vocabulary, read_vocabulary)
     vocabularies = _vocabularies([one for one in files if isinstance(one, Dictionary)], given)
 
     def measure(encoder: Encoder) -> Iterator[Figure]:

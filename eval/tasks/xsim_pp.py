@@ -40,8 +40,8 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     kinds = np.array([-1] * len(sentences) + [KINDS.index(copy.kind) for copy in copies])
     owners = np.array([*range(len(sentences)), *(copy.row for copy in copies)])
     rows = Rows(TABLE, show)
-    texts = [copy.text for copy in copies]
-    for language, vectors, candidates in encoded_sides(encoder, data, english, texts):
+    more = {english: [copy.text for copy in copies]}
+    for language, vectors, candidates in encoded_sides(encoder, data, english, more):
         found = best_by_margin(*nearest(vectors, candidates), margin="ratio")
         own = (found >= 0) & (owners[found] == np.arange(len(sentences)))
         missed = ~own | (kinds[found] >= 0)

@@ -5,9 +5,9 @@ sections 3.1 and 3.2, batches of 32, the rate of 0.1 and input dropout are the s
 two cores and small corpora: 512 units a layer in place of 2,048, the 6,000 most frequent words in
 place of 50,000, labels smoothed by 0.1 in place of 0.2, and a rate that neither decays by 0.95 nor
 is halved. Five steps of the discriminator for one of the map are those of MUSE's program. Vectors
-are about as long as those of fastText: of unit length, it learns little. What is judged is the map
-that self-learning comes to (``miner.mapping.similarity``): one may be near enough, and gone soon
-after.
+are about as long as those of fastText: of unit length, it learns little. What is judged may be the
+map that self-learning comes to (``miner.mapping.similarity``): one may be near enough, and gone
+soon after.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,6 @@ from torch.nn import functional
 
 from miner.arrays import Matrix
 from miner.mapping.orthogonal import Mapping, procrustes
-from miner.mapping.similarity import learn_by_itself
 
 FREQUENT = 6_000  # words of each side that are drawn
 LENGTH = 4.0  # of their vectors
@@ -38,14 +37,16 @@ def adversarial_start(
     target: Matrix,
     *,
     seed: int,
+    judge: Callable[[Matrix], Mapping],
     judged: Callable[[int, float], None] = lambda updates, value: None,
 ) -> Mapping:
-    """Return the best map that self-learning comes to, by its criterion.
+    """Return the best map that ``judge`` makes of any on the way, by its criterion.
 
     Args:
         source: unit rows, float32 (N, D), most frequent first.
         target: unit rows, float32 (M, D).
         seed: of the discriminator, and of the words that it sees.
+        judge: makes a map of an orthogonal matrix, the same or one that it leads to.
         judged: called with the updates so far, and the criterion.
     """
     generator = np.random.default_rng(seed)
@@ -61,10 +62,10 @@ def adversarial_start(
                 _update(matrix, discriminator, steps, sides, generator)
             found = matrix.detach().numpy()
             orthogonal = procrustes(np.eye(len(found), dtype=np.float32), found)
-            learnt = learn_by_itself(source, target, orthogonal, seed=seed)
-            judged(check * UPDATES, learnt.criterion)
-            if best is None or learnt.criterion > best.criterion:
-                best = learnt
+            made = judge(orthogonal)
+            judged(check * UPDATES, made.criterion)
+            if best is None or made.criterion > best.criterion:
+                best = made
     assert best is not None
     return best
 

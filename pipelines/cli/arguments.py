@@ -204,7 +204,7 @@ def add_input_formats(group: argparse._ArgumentGroup | argparse.ArgumentParser) 
         group.add_argument(
             f"--{side}-format",
             choices=INPUT_FORMATS,
-            help=f"the same of {corpus} alone (default: as --input-format)",
+            help=f"format of {corpus} alone (default: as --input-format)",
         )
 
 

@@ -9,7 +9,7 @@ from miner.commandline import add_common_options, command
 from pipelines.cli.arguments import add_text_languages, add_texts, given_texts
 from pipelines.cli.running import set_up_logging
 from pipelines.cli.train import add_fields, given_fields
-from pipelines.making_options import ADVERSARIAL, IDENTICAL, SIMILARITY, MapOptions
+from pipelines.making_options import ADVERSARIAL, ALONE, IDENTICAL, SIMILARITY, MapOptions
 
 
 def map_parser(prog: str) -> argparse.ArgumentParser:
@@ -35,7 +35,8 @@ def map_parser(prog: str) -> argparse.ArgumentParser:
         metavar="HOW",
         help=f"{IDENTICAL}: by the words that both languages have; {SIMILARITY}: by nothing but "
         f"which words are alike in each of them (may fail); {ADVERSARIAL}: by a network that "
-        "learns to recognise mapped words, until it cannot (minutes; may fail; needs torch); or a "
+        "learns to recognise mapped words, until it cannot, and self-learning (minutes; may fail; "
+        f"needs torch); {ALONE}: by the network's map as it is, as in the paper of that; or a "
         f"file, a word and its translation a line (default: {IDENTICAL})",
     )
     add(

@@ -4,6 +4,7 @@ import hashlib
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -25,18 +26,26 @@ from miner.mapping.orthogonal import (
     procrustes,
     refine,
 )
-from miner.mapping.similarity import similarity_start
+from miner.mapping.similarity import learn_by_itself, similarity_start
 from miner.storage.atomic import check_folder
 from miner.storage.corpus.filesets import CorpusReader, corpus_files
 from miner.storage.places import Place
 from miner.threads import in_threads
-from pipelines.making_options import ADVERSARIAL, IDENTICAL, SIMILARITY, STARTS, VEC, MapOptions
+from pipelines.making_options import (
+    ADVERSARIAL,
+    ALONE,
+    IDENTICAL,
+    SIMILARITY,
+    STARTS,
+    VEC,
+    MapOptions,
+)
 from pipelines.progress import Monitor
 
 logger = logging.getLogger(__name__)
 
 PROGRESS = "training"  # the folder, in the encoder's, that learning goes on from
-OTHERS = f"give a file, {IDENTICAL}, {SIMILARITY} or {ADVERSARIAL}"
+OTHERS = f"give a file or one of {', '.join(STARTS)}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,16 +117,18 @@ def map_words(source: WordVectors, target: WordVectors, options: MapOptions) -> 
 
 def _start(source: WordVectors, target: WordVectors, options: MapOptions) -> tuple[Matrix, int]:
     """Return the map to refine, and of how many pairs it is made."""
+    sides, seed = (source.vectors, target.vectors), options.words.seed
     if options.start == SIMILARITY:
-        begun = similarity_start(source.vectors, target.vectors, seed=options.words.seed)
-        return begun.matrix, 0
-    if options.start == ADVERSARIAL:
+        return similarity_start(*sides, seed=seed).matrix, 0
+    if options.start in (ADVERSARIAL, ALONE):
         from miner.mapping.adversarial import adversarial_start
 
         begun = adversarial_start(
-            source.vectors,
-            target.vectors,
-            seed=options.words.seed,
+            *sides,
+            seed=seed,
+            judge=partial(learn_by_itself, *sides, seed=seed)
+            if options.start == ADVERSARIAL
+            else partial(refine, *sides, rounds=0),
             judged=lambda updates, value: logger.info(
                 "after %d updates: criterion %.4f", updates, value
             ),

@@ -172,9 +172,9 @@ def fail_after(
     monkeypatch.setattr(owner, name, failing)
 
 
-def test_the_parent_must_exist(tmp_path: Path, tokenizer: Tokenizer) -> None:
-    with pytest.raises(FileNotFoundError):
-        save_to(tmp_path / "no" / "enc", tokenizer)
+def test_folders_above_are_made(tmp_path: Path, tokenizer: Tokenizer) -> None:
+    save_to(tmp_path / "new" / "enc", tokenizer)
+    assert (tmp_path / "new" / "enc" / CONFIG).is_file()
 
 
 @pytest.mark.parametrize("name", [CONFIG, TOKENIZER, WEIGHTS])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from encoder.tokenizer import SPACE, Tokenizer, Tokens, train_tokenizer
 from tests.encoder.conftest import VOCABULARY
+from tests.encoder.training.language import made_up_pairs
 
 
 def tokens_of(lists: list[list[int]]) -> Tokens:
@@ -92,3 +93,15 @@ def test_pieces_say_what_they_stand_for(tokenizer: Tokenizer) -> None:
         assert spelt.replace(SPACE, " ").strip() == text
     unknown = tokenizer.encode(["漢"]).ids
     assert pieces[unknown[-1]] == ""
+
+
+@pytest.mark.parametrize("model_type", ["unigram", "bpe"])
+def test_a_vocabulary_of_either_kind(model_type: str) -> None:
+    sentences = [sentence for pair in made_up_pairs(800, seed=7) for sentence in pair]
+    model = train_tokenizer(sentences, vocabulary_size=VOCABULARY, model_type=model_type)
+    tokenizer = Tokenizer(model)
+    scores = tokenizer.scores()[-VOCABULARY // 2 :]
+    assert all(score == round(score) for score in scores) == (model_type == "bpe")
+    pieces = tokenizer.pieces()
+    text = "".join(pieces[number] for number in tokenizer.encode(["abde abde"]).ids)
+    assert text.replace(SPACE, " ").split() == ["abde", "abde"]

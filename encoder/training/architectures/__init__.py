@@ -1,27 +1,78 @@
-"""Architectures in training, by their options; one file each."""
+"""Architectures in training, by their options: the bag, and new networks with random weights."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import torch
+from torch import nn
+from torch.nn import functional
 
+from encoder.bag.features import Features
+from encoder.laser.transformer import Layer
+from encoder.sentence_networks import KINDS
+from encoder.trained import HEADS
 from encoder.training.architectures.bag import new_bag
-from encoder.training.architectures.bilstm import new_bilstm
-from encoder.training.architectures.sentence_networks import new_sentence_network
-from encoder.training.architectures.transformer import new_transformer
+from encoder.training.architectures.model import Model
+from encoder.training.architectures.network import Network, named
 from encoder.training.options import (
     ArchitectureOptions,
     BagOptions,
     BiLSTMOptions,
+    RecurrentOptions,
     TrainingOptions,
     TransformerOptions,
 )
 
-if TYPE_CHECKING:
-    from encoder.bag.features import Features
-    from encoder.training.architectures.model import Model
+
+def new_bilstm(options: TrainingOptions, features: Features) -> Network:
+    """Make LASER's network, see ``encoder.laser.bilstm``.
+
+    Raises:
+        ValueError: it cannot have as many dimensions.
+    """
+    kind = options.architecture
+    assert isinstance(kind, BiLSTMOptions)
+    if kind.dim % 2:
+        raise ValueError(f"dim {kind.dim}: expected an even number, half for each direction")
+    lstm = nn.LSTM(kind.word_dim, kind.dim // 2, num_layers=kind.layers, bidirectional=True)
+    embeddings = nn.Embedding(features.pieces + 1, kind.word_dim)
+    nn.init.normal_(embeddings.weight, std=0.1)
+    return Network(kind.name, named({"embed_tokens": embeddings, "lstm": lstm}), options, features)
+
+
+def new_transformer(options: TrainingOptions, features: Features) -> Network:
+    """Make a transformer, see ``encoder.trained``.
+
+    Raises:
+        ValueError: it cannot have as many dimensions.
+    """
+    kind = options.architecture
+    assert isinstance(kind, TransformerOptions)
+    dim = kind.dim
+    if dim % HEADS:
+        raise ValueError(f"dim {dim}: expected a multiple of {HEADS}, the number of heads")
+    embeddings = nn.Embedding(features.pieces + 1, dim)
+    nn.init.normal_(embeddings.weight, std=dim**-0.5)
+    layers = {
+        f"layers.{number}": Layer(dim, 4 * dim, HEADS, before=True, activation=functional.relu)
+        for number in range(kind.layers)
+    }
+    parts = {"embed_tokens": embeddings, **layers, "layer_norm": nn.LayerNorm(dim)}
+    return Network(kind.name, named(parts), options, features)
+
+
+def new_sentence_network(options: TrainingOptions, features: Features) -> Network:
+    """Make one of ``encoder.sentence_networks``.
+
+    Raises:
+        ValueError: it cannot have as many dimensions.
+    """
+    kind = options.architecture
+    layers = {"layers": kind.layers} if isinstance(kind, RecurrentOptions) else {}
+    tensors = KINDS[kind.name].new(features.pieces + 1, kind.dim, **layers)
+    return Network(kind.name, tensors, options, features)
+
 
 MODELS: dict[type[ArchitectureOptions], Callable[[TrainingOptions, Features], Model]] = {
     BagOptions: new_bag,

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
+from encoder import Encoder
 from encoder.apart import ApartEncoder, save_apart
+from encoder.tokenizer import Tokenizer, Tokens
 from encoder.training.architectures.model import Model, Save
 from encoder.training.architectures.network import Network
-
-if TYPE_CHECKING:
-    import torch
-
-    from encoder import Encoder
-    from encoder.tokenizer import Tokenizer, Tokens
 
 
 class Apart(Model):
@@ -33,7 +29,7 @@ class Apart(Model):
         assert isinstance(network, Network)
         return network
 
-    def forward(self, tokens: Tokens) -> torch.Tensor:
+    def forward(self, tokens: Tokens) -> Tensor:
         """Not to be called: which network embeds depends on the language."""
         raise AssertionError("embed with the network of a language")
 

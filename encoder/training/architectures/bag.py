@@ -6,24 +6,24 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from numpy.typing import NDArray
+from torch import Tensor, nn
 from torch.nn import functional
 
+from encoder import Encoder
 from encoder.bag.encoder import BagEncoder
-from encoder.bag.features import SCHEME
+from encoder.bag.features import SCHEME, Features
 from encoder.checkpoint import save_encoder
+from encoder.tokenizer import Tokenizer, Tokens
 from encoder.training.architectures.model import Model, Save
 from encoder.training.options import BagOptions, TrainingOptions
-from encoder.training.whitening import partly_whitened
 
-if TYPE_CHECKING:
-    from encoder import Encoder
-    from encoder.bag.features import Features
-    from encoder.tokenizer import Tokenizer, Tokens
+Matrix = NDArray[np.float32]
+
 
 NGRAMS_AT_FIRST = 0.3  # length of n-grams' vectors beside those of pieces, as a word has many
 
@@ -49,7 +49,7 @@ class Bag(Model):
         self.dim = dim
         self._features = features
 
-    def forward(self, tokens: Tokens) -> torch.Tensor:
+    def forward(self, tokens: Tokens) -> Tensor:
         """Sum the rows of each sentence's words: (S, D)."""
         sentences, words = self._features.split(tokens)
         return bag_sums(bag_sums(self.table, words, sparse=True), sentences, sparse=False)
@@ -96,11 +96,11 @@ class Bag(Model):
         return encoder(table=table), save
 
 
-def bag_sums(table: torch.Tensor, tokens: Tokens, *, sparse: bool) -> torch.Tensor:
+def bag_sums(table: Tensor, tokens: Tokens, *, sparse: bool) -> Tensor:
     """Sum rows of float32 (V, D), with a sparse gradient if asked for."""
     device = table.device
     ids, offsets = (torch.from_numpy(a.astype(np.int32)) for a in (tokens.ids, tokens.offsets))
-    sums: torch.Tensor = _Sums.apply(table, ids.to(device), offsets.to(device), sparse)
+    sums: Tensor = _Sums.apply(table, ids.to(device), offsets.to(device), sparse)
     return sums
 
 
@@ -114,17 +114,17 @@ class _Sums(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,  # noqa: ANN401
-        table: torch.Tensor,
-        ids: torch.Tensor,
-        offsets: torch.Tensor,
+        table: Tensor,
+        ids: Tensor,
+        offsets: Tensor,
         sparse: bool,
-    ) -> torch.Tensor:
+    ) -> Tensor:
         ctx.save_for_backward(ids, offsets)
         ctx.rows, ctx.sparse = len(table), sparse
         return _sums(table, ids, offsets)
 
     @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None, None]:  # noqa: ANN401
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:  # noqa: ANN401
         ids, offsets = ctx.saved_tensors
         owners = torch.repeat_interleave(offsets.diff())
         rows, order = torch.sort(ids, stable=True)
@@ -141,5 +141,28 @@ class _Sums(torch.autograd.Function):
         return found, None, None, None
 
 
-def _sums(table: torch.Tensor, ids: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
+def _sums(table: Tensor, ids: Tensor, offsets: Tensor) -> Tensor:
     return functional.embedding_bag(ids, table, offsets, mode="sum", include_last_offset=True)
+
+
+def partly_whitened(table: Matrix, vectors: Matrix, *, power: float) -> Matrix:
+    """Multiply ``table`` by the covariance of ``vectors`` to the power of ``-power / 2``.
+
+    Sentence vectors spread most along what is common to a kind of text, which says little of
+    whether two sentences translate each other: these directions come to count for less. Full
+    whitening (power 1; Su et al. 2021, "Whitening Sentence Representations") makes all directions
+    vary alike; power 0 changes nothing.
+
+    Args:
+        table: subword vectors, float32 (V, D).
+        vectors: sentence vectors that the table gives, float32 (S, D).
+        power: from 0 to 1.
+
+    Returns:
+        The new table, float32 (V, D).
+    """
+    covariance = np.cov(vectors, rowvar=False, dtype=np.float64)
+    variances, directions = np.linalg.eigh(covariance)
+    variances = np.maximum(variances, variances[-1] * 1e-6)  # few sentences leave some at zero
+    scales = (variances / variances.mean()) ** (-power / 2)
+    return np.asarray(table @ ((directions * scales) @ directions.T), dtype=np.float32)

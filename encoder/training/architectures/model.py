@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import torch
-from torch import nn
+import numpy as np
+from torch import Tensor, nn
 
+from encoder import Encoder
+from encoder.tokenizer import Tokenizer, Tokens
 from encoder.training.data import drop_tokens
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from encoder import Encoder
-    from encoder.tokenizer import Tokenizer, Tokens
 
 Save = Callable[[Path, Mapping[str, Any]], None]  # with the folder and metadata of the training
 
@@ -25,7 +21,7 @@ class Model(nn.Module):
 
     dim: int
 
-    def forward(self, tokens: Tokens) -> torch.Tensor:
+    def forward(self, tokens: Tokens) -> Tensor:
         """Embed the sentences."""
         raise NotImplementedError
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from numpy.typing import NDArray
+from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from encoder import Encoder
+from encoder.bag.features import Features
 from encoder.network import NetworkEncoder
 from encoder.precision import Ready
+from encoder.tokenizer import Tokenizer, Tokens
 from encoder.trained import (
     EndingTokenizer,
     Trainable,
@@ -23,14 +27,7 @@ from encoder.trained import (
 from encoder.training.architectures.model import Model, Save
 from encoder.training.architectures.spelling import SpelledEmbedding
 from encoder.training.data import LONGEST
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder import Encoder
-    from encoder.bag.features import Features
-    from encoder.tokenizer import Tokenizer, Tokens
-    from encoder.training.options import TrainingOptions
+from encoder.training.options import TrainingOptions
 
 # A network embeds a batch in up to so many groups of like lengths, each padded by itself, if they
 # have as many sentences.
@@ -44,7 +41,7 @@ class Network(Model):
     def __init__(
         self,
         architecture: str,
-        tensors: Mapping[str, torch.Tensor],
+        tensors: Mapping[str, Tensor],
         options: TrainingOptions,
         features: Features,
     ) -> None:
@@ -58,7 +55,7 @@ class Network(Model):
             self.network.embed_tokens = SpelledEmbedding(tensors[EMBEDDINGS], features)
         self._at_once = options.at_once
 
-    def forward(self, tokens: Tokens) -> torch.Tensor:
+    def forward(self, tokens: Tokens) -> Tensor:
         """Embed the sentences, each with the token that ends it: (S, D).
 
         Of more than ``at_once`` sentences no activations are kept: a group's are computed once
@@ -89,7 +86,7 @@ class Network(Model):
             )
         self.network.load_state_dict(given)
 
-    def _embed(self, tokens: Tokens) -> torch.Tensor:
+    def _embed(self, tokens: Tokens) -> Tensor:
         device = self.network.embed_tokens.weight.device
         ids, lengths = pad(tokens, end=self.network.vocabulary - 1)
         return self.network(ids.to(device), lengths.to(device))
@@ -128,7 +125,7 @@ def like_lengths(lengths: NDArray[np.int64], least: int = 1) -> list[NDArray[np.
     return np.array_split(order, max(least, min(GROUPS, len(order) // SMALLEST)))
 
 
-def pad(tokens: Tokens, *, end: int) -> tuple[torch.Tensor, torch.Tensor]:
+def pad(tokens: Tokens, *, end: int) -> tuple[Tensor, Tensor]:
     """Return ids int64 (S, T) and lengths (S,): each sentence is ended, then padded, by ``end``."""
     lengths = np.minimum(np.diff(tokens.offsets), LONGEST)
     ids = np.full((len(tokens), int(lengths.max(initial=0)) + 1), end, dtype=np.int64)
@@ -138,7 +135,7 @@ def pad(tokens: Tokens, *, end: int) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.from_numpy(ids), torch.from_numpy(lengths + 1)
 
 
-def named(parts: dict[str, nn.Module]) -> dict[str, torch.Tensor]:
+def named(parts: dict[str, nn.Module]) -> dict[str, Tensor]:
     """Return all weights of parts by name."""
     return {
         f"{part}.{name}": tensor

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional
 
+from encoder.bag.features import Features
 from encoder.tokenizer import Tokens
-
-if TYPE_CHECKING:
-    from encoder.bag.features import Features
 
 
 class SpelledEmbedding(nn.Embedding):
@@ -23,7 +19,7 @@ class SpelledEmbedding(nn.Embedding):
     ``folded`` gives the table that an ordinary network has.
     """
 
-    def __init__(self, weight: torch.Tensor, features: Features) -> None:
+    def __init__(self, weight: Tensor, features: Features) -> None:
         """Take the pieces' own vectors, float32 (V + 1, D)."""
         rows, dim = weight.shape
         super().__init__(rows, dim, _weight=weight.clone())
@@ -38,17 +34,17 @@ class SpelledEmbedding(nn.Embedding):
             ids=found.ids[ngram] - features.pieces, offsets=np.append(before, before[-1])
         )
 
-    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+    def forward(self, ids: Tensor) -> Tensor:
         """Embed pieces: int64 (...) to float (..., D)."""
         different, places = torch.unique(ids, return_inverse=True)
         return self._embed(different)[places]
 
-    def folded(self) -> torch.Tensor:
+    def folded(self) -> Tensor:
         """Return the vectors of all pieces and of the end: (V + 1, D)."""
         with torch.no_grad():
             return self._embed(torch.arange(len(self.weight), device=self.weight.device))
 
-    def _embed(self, pieces: torch.Tensor) -> torch.Tensor:
+    def _embed(self, pieces: Tensor) -> Tensor:
         spelling = self._spelling.take(pieces.cpu().numpy())
         ids, offsets = (
             torch.from_numpy(part).long().to(pieces.device)
@@ -57,5 +53,5 @@ class SpelledEmbedding(nn.Embedding):
         sums = functional.embedding_bag(
             ids, self.ngrams, offsets, mode="sum", include_last_offset=True
         )
-        found: torch.Tensor = (self.weight[pieces] + torch.tanh(self.mixed(sums))) / 2
+        found: Tensor = (self.weight[pieces] + torch.tanh(self.mixed(sums))) / 2
         return found

@@ -13,16 +13,19 @@ from encoder.training.reading_tasks import (
     read_sentences,
     read_successors,
 )
-from encoder.training.tasks.addition import Addition
-from encoder.training.tasks.beside import Inference, QuickThought, ResponsePrediction
-from encoder.training.tasks.distillation import Distillation
+from encoder.training.tasks.beside import (
+    Autoencoding,
+    Inference,
+    QuickThought,
+    ResponsePrediction,
+    SkipThought,
+)
 from encoder.training.tasks.language import Causal, Masked, TranslatedMasked
-from encoder.training.tasks.mixture import Mixture
 from encoder.training.tasks.paths import Paths
 from encoder.training.tasks.ranking import Ranking
-from encoder.training.tasks.task import Setting, Task
+from encoder.training.tasks.task import Mixture, Setting, Task
+from encoder.training.tasks.taught import Addition, Alignment, Distillation
 from encoder.training.tasks.translation import Translation
-from encoder.training.tasks.writing import Autoencoding, SkipThought
 
 __all__ = ["TASKS", "Setting", "Task", "make_task", "make_tasks", "read_beside"]
 
@@ -31,6 +34,7 @@ TASKS: dict[str, type[Task]] = {
     "translation": Translation,
     "distillation": Distillation,
     "addition": Addition,
+    "alignment": Alignment,
     "mlm": Masked,
     "tlm": TranslatedMasked,
     "clm": Causal,

@@ -1,7 +1,8 @@
 """Tasks beside the objective, with heads of their own: what one language alone can teach.
 
 Chidambaram et al. 2019, section 2.2, with its heads. There, vectors are multiplied as they are;
-here their cosines are, times a scale, as in translation ranking, for bags are long.
+here their cosines are, times a scale, as in translation ranking, for bags are long. Others write
+sentences with LASER's decoder.
 """
 
 from __future__ import annotations
@@ -10,26 +11,24 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from numpy.typing import NDArray
+from torch import Tensor, nn
 from torch.nn import functional
 
 from encoder.inference import save_head
+from encoder.tokenizer import Tokens
 from encoder.training import parallel
-from encoder.training.data import join
+from encoder.training.architectures.model import Model
+from encoder.training.data import TokenPairs, join
+from encoder.training.decoder import Decoder
 from encoder.training.options import ACCURACY, INFERENCE_LABELS, RankingOptions
+from encoder.training.reading import ParallelText
 from encoder.training.tasks.task import Rows, Setting, Task, held_out_batches
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder.tokenizer import Tokens
-    from encoder.training.architectures.model import Model
-    from encoder.training.data import TokenPairs
-    from encoder.training.reading import ParallelText
+from encoder.training.tasks.translation import shared_mean
 
 NARROW, WIDTH = 320, 512  # of heads
 CLASSES = len(INFERENCE_LABELS)
@@ -42,9 +41,7 @@ class ResponsePrediction(Task):
         super().__init__()
         self.head = _head(setting.dim, setting.dim)
 
-    def loss(
-        self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]
-    ) -> torch.Tensor:
+    def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Rank the answers of the batch."""
         inputs, answers = functional.normalize(model(join(sides))).chunk(2)
         return in_batch(inputs, self.head(answers))
@@ -61,9 +58,7 @@ class QuickThought(Task):
         names = ("input", "successor", "predecessor")
         self.heads = nn.ModuleDict({name: _head(setting.dim, WIDTH) for name in names})
 
-    def loss(
-        self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]
-    ) -> torch.Tensor:
+    def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return the sum of the losses of the two neighbours."""
         first, second = functional.normalize(model(join(sides))).chunk(2)
         given, successor, predecessor = self.heads.values()
@@ -111,20 +106,18 @@ class Inference(Task):
         drops = sum(later < before for before, later in pairwise(figures))
         return float(0.99 ** len(history) / 5**drops)
 
-    def loss(
-        self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]
-    ) -> torch.Tensor:
+    def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Classify (u, v, |u - v|, u * v)."""
         logits = self.logits(model, sides)
         gold = torch.from_numpy(self._labels[rows]).to(logits.device)
         return functional.cross_entropy(logits.float(), gold)
 
-    def logits(self, model: Model, sides: list[Tokens]) -> torch.Tensor:
+    def logits(self, model: Model, sides: list[Tokens]) -> Tensor:
         """Return logits (B, 3), in the order of ``INFERENCE_LABELS``."""
         vectors = model(join(sides))
         # Of unit length the products of numbers would be tiny beside the numbers.
         u, v = (functional.normalize(vectors) * math.sqrt(vectors.shape[1])).chunk(2)
-        found: torch.Tensor = self.head(torch.cat([u, v, (u - v).abs(), u * v], dim=1))
+        found: Tensor = self.head(torch.cat([u, v, (u - v).abs(), u * v], dim=1))
         return found
 
 
@@ -137,8 +130,49 @@ def _head(dim: int, width: int) -> nn.Sequential:
     return nn.Sequential(nn.Linear(dim, NARROW), nn.Tanh(), nn.Linear(NARROW, width), nn.Tanh())
 
 
-def in_batch(inputs: torch.Tensor, answers: torch.Tensor) -> torch.Tensor:
+def in_batch(inputs: Tensor, answers: Tensor) -> Tensor:
     """Return the mean -log softmax of each input's own answer (B, D) among all of the batch."""
     rows, columns = (parallel.gather(functional.normalize(side)) for side in (inputs, answers))
     logits = (RankingOptions.scale * rows @ columns.T).float()
     return functional.cross_entropy(logits, torch.arange(len(rows), device=logits.device))
+
+
+class Autoencoding(Task):
+    """A sentence is written again from its vector."""
+
+    def __init__(self, text: ParallelText, setting: Setting) -> None:
+        super().__init__()
+        self.decoder = _decoder(setting, kinds=1)
+
+    def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
+        """Return the mean cross entropy of the sentences' tokens."""
+        vectors = functional.normalize(model(sides[0]))
+        return shared_mean(*self.decoder(vectors, pairs.source.take(rows), 0))
+
+
+class SkipThought(Task):
+    """The sentences after and before one are written from its vector.
+
+    Kiros et al. 2015, "Skip-Thought Vectors", whose two decoders are one here that knows which.
+    """
+
+    def __init__(self, text: ParallelText, setting: Setting) -> None:
+        super().__init__()
+        self.decoder = _decoder(setting, kinds=2)
+
+    def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
+        """Return the sum of the mean cross entropies of what follows and what went before."""
+        first, second = functional.normalize(model(join(sides))).chunk(2)
+        after = self.decoder(first, pairs.target.take(rows), 0)
+        before = self.decoder(second, pairs.source.take(rows), 1)
+        return shared_mean(*after) + shared_mean(*before)
+
+
+def _decoder(setting: Setting, *, kinds: int) -> Decoder:
+    return Decoder(
+        setting.options,
+        vocabulary=setting.vocabulary,
+        dim=setting.dim,
+        languages=kinds,
+        hidden=WIDTH,
+    )

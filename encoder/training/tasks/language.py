@@ -10,29 +10,26 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from encoder.laser.transformer import Transformer, within
+from encoder.tokenizer import Tokens
+from encoder.training.architectures.model import Model
 from encoder.training.architectures.network import Network, like_lengths, pad
-from encoder.training.data import join
+from encoder.training.data import TokenPairs, join
 from encoder.training.options import TransformerOptions
 from encoder.training.tasks.task import Rows, Setting, Task, held_out_batches
 from encoder.training.tasks.translation import perplexity, shared_mean
-
-if TYPE_CHECKING:
-    from encoder.tokenizer import Tokens
-    from encoder.training.architectures.model import Model
-    from encoder.training.data import TokenPairs
 
 SHARE = 0.15  # of the tokens are asked for
 HIDDEN, WRONG = 0.8, 0.1  # shares of these that are hidden, and that another one stands for
 MASK = 0  # the piece of what SentencePiece does not know stands for what is hidden
 
-Asked = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+Asked = tuple[Tensor, Tensor, Tensor]
 
 
 class LanguageModel(Task):
@@ -61,9 +58,7 @@ class LanguageModel(Task):
         """Make the task; text of one language has nothing on its second side."""
         return cls(setting, sides=1 + all(text.is_parallel for text in setting.texts))
 
-    def loss(
-        self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]
-    ) -> torch.Tensor:
+    def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return the mean cross entropy of the tokens asked for."""
         return shared_mean(*self._guess(model, sides))
 
@@ -75,7 +70,7 @@ class LanguageModel(Task):
 
     def _guess(
         self, model: Model, sides: list[Tokens], generator: torch.Generator | None = None
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    ) -> tuple[Tensor, Tensor]:
         """Return logits (N, V + 1) of the tokens asked for, and these (N,)."""
         assert isinstance(model, Network)
         network = model.network
@@ -96,9 +91,7 @@ class LanguageModel(Task):
             right.append(tokens)
         return torch.cat(states) @ weight.T + self.bias, torch.cat(right).to(weight.device)
 
-    def _batches(
-        self, sides: Sequence[Tokens]
-    ) -> Iterator[list[tuple[torch.Tensor, torch.Tensor]]]:
+    def _batches(self, sides: Sequence[Tokens]) -> Iterator[list[tuple[Tensor, Tensor]]]:
         """Yield ids (B, T) and lengths (B,) of sentences of like lengths, for each side."""
         for sentences in self._texts(sides):
             lengths = np.sum([np.diff(side.offsets) for side in sentences], axis=0)
@@ -110,14 +103,14 @@ class LanguageModel(Task):
         return [[join(sides)]]
 
     @abstractmethod
-    def _ask(self, ids: torch.Tensor, generator: torch.Generator | None) -> Asked:
+    def _ask(self, ids: Tensor, generator: torch.Generator | None) -> Asked:
         """Return what is seen (B, T), where something is asked (B, T), and the answers (N,)."""
 
 
 class Masked(LanguageModel):
     """MLM: tokens that are hidden are guessed from all others of their sentence."""
 
-    def _ask(self, ids: torch.Tensor, generator: torch.Generator | None) -> Asked:
+    def _ask(self, ids: Tensor, generator: torch.Generator | None) -> Asked:
         shown, asked = masked(ids, end=self._end, generator=generator)
         return shown, asked, ids[asked]
 
@@ -134,7 +127,7 @@ class Causal(LanguageModel):
 
     causal = True
 
-    def _ask(self, ids: torch.Tensor, generator: torch.Generator | None) -> Asked:
+    def _ask(self, ids: Tensor, generator: torch.Generator | None) -> Asked:
         asked = torch.zeros_like(ids, dtype=torch.bool)
         asked[:, :-1] = ids[:, :-1] != self._end
         if not asked.any():  # sentences without tokens
@@ -143,8 +136,8 @@ class Causal(LanguageModel):
 
 
 def masked(
-    ids: torch.Tensor, *, end: int, generator: torch.Generator | None = None
-) -> tuple[torch.Tensor, torch.Tensor]:
+    ids: Tensor, *, end: int, generator: torch.Generator | None = None
+) -> tuple[Tensor, Tensor]:
     """Ask for tokens at random, and hide them, put wrong ones in their place or leave them.
 
     Args:

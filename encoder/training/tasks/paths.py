@@ -10,28 +10,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
+from encoder.bag.features import Features
+from encoder.tokenizer import Tokens
 from encoder.training.architectures import make_model
 from encoder.training.architectures.apart import Apart
+from encoder.training.architectures.model import Model
 from encoder.training.architectures.network import Network
+from encoder.training.data import TokenPairs, all_pairs, join_targets, sentences_by_language
 from encoder.training.decoder import Decoder
-from encoder.training.nway import all_pairs, join_targets, sentences_by_language
-from encoder.training.options import PathsOptions
+from encoder.training.options import PathsOptions, TrainingOptions
+from encoder.training.reading import ParallelText
 from encoder.training.tasks.task import Rows, Setting, Task, held_out_batches
 from encoder.training.tasks.translation import perplexity, shared_mean
-
-if TYPE_CHECKING:
-    from encoder.bag.features import Features
-    from encoder.tokenizer import Tokens
-    from encoder.training.architectures.model import Model
-    from encoder.training.data import TokenPairs
-    from encoder.training.options import TrainingOptions
-    from encoder.training.reading import ParallelText
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,30 +80,26 @@ def encoded(paths: Sequence[Path]) -> list[str]:
 class Paths(Task):
     """Writes the targets of each path from the mean of its sources' vectors."""
 
-    def __init__(self, setting: Setting, paths: Sequence[Path]) -> None:
+    def __init__(self, setting: Setting) -> None:
+        """Make the decoders."""
         super().__init__()
         options = setting.options
         assert isinstance(options.objective, PathsOptions)
-        self._paths = {path.name: path for path in paths}
+        self._paths = {path.name: path for path in _paths(options, setting.texts)}
         self._tokens: dict[str, Tokens] = {}
         hidden = options.objective.decoder_dim
         self.decoders = nn.ModuleDict(
             {
                 language: Decoder(
+                    options,
                     vocabulary=setting.vocabulary,
                     dim=setting.dim,
                     languages=1,
                     hidden=hidden,
-                    dropout=options.dropout,
                 )
                 for language in options.objective.targets
             }
         )
-
-    @classmethod
-    def begin(cls, setting: Setting) -> Paths:
-        """Make the task and its decoders."""
-        return cls(setting, _paths(setting.options, setting.texts))
 
     @classmethod
     def text(cls, read: Sequence[ParallelText]) -> Sequence[ParallelText]:
@@ -155,9 +146,7 @@ class Paths(Task):
             for path in self._paths.values()
         ]
 
-    def loss(
-        self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]
-    ) -> torch.Tensor:
+    def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return the sum over the path's targets of the mean cross entropies of their tokens."""
         path = self._paths[pairs.name]
         written = self._write(model, path, self._tokens, rows)
@@ -175,7 +164,7 @@ class Paths(Task):
 
     def _write(
         self, model: Model, path: Path, sentences: Mapping[str, Tokens], rows: Rows
-    ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    ) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield logits and tokens of each target, from the mean of the sources' vectors (B, D)."""
         assert isinstance(model, Apart)
         vectors = [model.of(name)(sentences[name].take(rows)) for name in path.sources]

@@ -3,42 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 from torch.nn import functional
 
+from encoder.tokenizer import Tokens
 from encoder.training import parallel
-from encoder.training.data import join
-from encoder.training.negatives import mine_negatives
+from encoder.training.architectures.model import Model
+from encoder.training.data import TokenPairs, join
 from encoder.training.options import RankingOptions
 from encoder.training.tasks.task import Rows, Setting, Task
 
-if TYPE_CHECKING:
-    from encoder.tokenizer import Tokens
-    from encoder.training.architectures.model import Model
-    from encoder.training.data import TokenPairs
-    from encoder.training.options import TrainingOptions
+BLOCK = 8192  # pairs among which each one's negatives are looked for
+CHUNK = 1024  # sentences that are embedded at once
 
 
 class Ranking(Task):
     """Translation ranking; from the first evaluation on also against hard negatives, if asked."""
 
-    def __init__(self, options: TrainingOptions) -> None:
+    def __init__(self, setting: Setting) -> None:
         super().__init__()
-        assert isinstance(options.objective, RankingOptions)
-        self._options = options.objective
-        self._seed = options.seed
+        assert isinstance(setting.options.objective, RankingOptions)
+        self._options, self._seed = setting.options.objective, setting.options.seed
         self._negatives: dict[str, Rows] = {}
 
-    @classmethod
-    def begin(cls, setting: Setting) -> Ranking:
-        """Make the task."""
-        return cls(setting.options)
-
-    def loss(
-        self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]
-    ) -> torch.Tensor:
+    def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Rank against the batch of all processes, see ``translation_ranking``."""
         hard = self._negatives.get(pairs.name)
         if hard is not None:
@@ -64,13 +56,13 @@ class Ranking(Task):
 
 
 def translation_ranking(
-    source: torch.Tensor,
-    target: torch.Tensor,
+    source: Tensor,
+    target: Tensor,
     *,
     scale: float,
     margin: float,
-    negatives: torch.Tensor | None = None,
-) -> torch.Tensor:
+    negatives: Tensor | None = None,
+) -> Tensor:
     """Return the loss of in-batch translation ranking in both directions with an additive margin.
 
     Row ``i`` of ``target`` translates row ``i`` of ``source``; the other B - 1 rows are its
@@ -100,3 +92,46 @@ def translation_ranking(
         rows = rows + (hard - scale).exp().sum(dim=1)
     normalisers = (rows.log() + columns.log()) / 2 + scale
     return (normalisers - logits.diagonal()).mean()
+
+
+def mine_negatives(model: Model, pairs: TokenPairs, *, count: int, seed: int) -> NDArray[np.int64]:
+    """Return rows of the ``count`` targets most like each pair's own: int64 (P, count).
+
+    "Semantically similar to the correct translation" (Chidambaram et al. 2019, section 2.2), as
+    the model stands, among ``BLOCK`` pairs drawn at random. Targets of an equal sentence on either
+    side may be right and are left out; where too few are left, the nearest of them stand in.
+    """
+    vectors = _embed(model, pairs.target)
+    equal = [torch.from_numpy(_numbers(side)) for side in (pairs.source, pairs.target)]
+    order = np.random.default_rng(seed).permutation(len(pairs.weight))
+    found = np.empty((len(order), count), dtype=np.int64)
+    for rows in np.array_split(order, -(-len(order) // BLOCK)):
+        there = torch.from_numpy(rows)
+        cosines = vectors[there] @ vectors[there].T
+        for numbers in equal:
+            same = numbers[there, None] == numbers[None, there]
+            cosines[same.to(cosines.device)] = -torch.inf
+        nearest = cosines.topk(min(count, len(rows)), dim=1).indices.cpu().numpy()
+        found[rows] = rows[nearest[:, np.arange(count) % nearest.shape[1]]]
+    return found
+
+
+def _embed(model: Model, tokens: Tokens) -> Tensor:
+    """Return unit vectors (S, D), without dropout."""
+    model.eval()
+    order = np.argsort(np.diff(tokens.offsets), kind="stable")
+    vectors: list[Tensor] = []
+    with torch.inference_mode():
+        for start in range(0, len(order), CHUNK):
+            chunk = model(tokens.take(order[start : start + CHUNK]))
+            vectors.append(functional.normalize(chunk.float()))
+        return torch.cat(vectors)[torch.from_numpy(np.argsort(order))]
+
+
+def _numbers(tokens: Tokens) -> NDArray[np.int64]:
+    """Return equal numbers for equal sentences: int64 (S,)."""
+    numbers: dict[bytes, int] = {}
+    ids = np.split(tokens.ids, tokens.offsets[1:-1])
+    return np.array(
+        [numbers.setdefault(one.tobytes(), len(numbers)) for one in ids], dtype=np.int64
+    )

@@ -5,23 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
+from encoder import Encoder
+from encoder.bag.features import Features
+from encoder.tokenizer import Tokens
 from encoder.training.architectures import make_model
-
-if TYPE_CHECKING:
-    from encoder import Encoder
-    from encoder.bag.features import Features
-    from encoder.tokenizer import Tokens
-    from encoder.training.architectures.model import Model
-    from encoder.training.data import TokenPairs
-    from encoder.training.options import TrainingOptions
-    from encoder.training.reading import ParallelText
+from encoder.training.architectures.model import Model
+from encoder.training.data import TokenPairs
+from encoder.training.options import TrainingOptions
+from encoder.training.reading import ParallelText
 
 Rows = NDArray[np.int64]
 
@@ -57,17 +54,15 @@ class Task(nn.Module):
     """An objective and what belongs to it; a module, for it may have weights of its own."""
 
     @classmethod
-    def begin(cls, setting: Setting) -> Task:
-        """Make the task.
+    def begin(cls, setting: Setting) -> Self:
+        """Make the task as the objective.
 
         Raises:
             ValueError: it cannot be done in this setting.
         """
-        raise NotImplementedError
+        return cls(setting)
 
-    def loss(
-        self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]
-    ) -> torch.Tensor:
+    def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return the loss of the pairs at ``rows``, with the sentences of ``sides`` to embed.
 
         In several processes these are a process's share of the batch, and the mean of their losses
@@ -119,3 +114,46 @@ class Task(nn.Module):
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
         """Return further measurements of a model on held-out pairs."""
         return {}
+
+
+class Mixture(Task):
+    """The objective's task and those beside it, which the names of their text tell apart."""
+
+    def __init__(self, objective: str, main: Task, beside: Mapping[str, Task]) -> None:
+        super().__init__()
+        self.main = main
+        self.beside = nn.ModuleDict(beside)
+        self._objective = objective
+        self._losses: dict[str, list[float]] = {name: [] for name in (objective, *beside)}
+
+    def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
+        """Return the loss of the task that the pairs are of."""
+        beside = pairs.name in self.beside
+        task = self.beside[pairs.name] if beside else self.main
+        assert isinstance(task, Task)
+        loss = task.loss(model, pairs, rows, sides)
+        self._losses[pairs.name if beside else self._objective].append(loss.item())
+        return loss
+
+    def prepare(self, model: Model, pairs: Sequence[TokenPairs]) -> None:
+        """Prepare the objective's task with its own pairs."""
+        self.main.prepare(model, [one for one in pairs if one.name not in self.beside])
+
+    def keep(self, folder: Path) -> None:
+        """Keep what each task keeps."""
+        for task in (self.main, *self.beside.values()):
+            assert isinstance(task, Task)
+            task.keep(folder)
+
+    def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
+        """Return the mean loss of each task that had a batch since the last evaluation."""
+        found = {
+            f"{name} loss": float(np.mean(each)) for name, each in self._losses.items() if each
+        }
+        for each in self._losses.values():
+            each.clear()
+        return {**self.main.figures(model, held_out), **found}
+
+    def whole(self, encoder: Encoder) -> Encoder:
+        """Return what the objective makes of the encoder."""
+        return self.main.whole(encoder)

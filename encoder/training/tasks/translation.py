@@ -4,61 +4,48 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import torch
+from torch import Tensor
 from torch.nn import functional
 
+from encoder.tokenizer import Tokens
 from encoder.training import parallel
-from encoder.training.data import join
+from encoder.training.architectures.model import Model
+from encoder.training.data import TokenPairs, join
 from encoder.training.decoder import Decoder
 from encoder.training.options import PERPLEXITY, TranslationOptions
 from encoder.training.tasks.task import Rows, Setting, Task, held_out_batches
-
-if TYPE_CHECKING:
-    from encoder.tokenizer import Tokens
-    from encoder.training.architectures.model import Model
-    from encoder.training.data import TokenPairs
-    from encoder.training.options import TrainingOptions
 
 
 class Translation(Task):
     """LASER's objective: each sentence is translated into one or two target languages."""
 
-    def __init__(
-        self, options: TrainingOptions, *, vocabulary: int, dim: int, names: Sequence[str]
-    ) -> None:
-        """For sentence vectors of ``dim`` dimensions and the language pairs ``names``.
+    def __init__(self, setting: Setting) -> None:
+        """Make the decoder.
 
         Raises:
             ValueError: neither side of a language pair is a target.
         """
         super().__init__()
+        options = setting.options
         assert isinstance(options.objective, TranslationOptions)
         self._targets = options.objective.targets
-        for name in names:
-            if not self._directions(name):
+        for text in setting.texts:
+            if not self._directions(text.name):
                 raise ValueError(
-                    f"{name}: neither side is one of the target languages "
+                    f"{text.name}: neither side is one of the target languages "
                     f"{', '.join(self._targets)}; leave it out, or name other targets"
                 )
         self.decoder = Decoder(
-            vocabulary=vocabulary,
-            dim=dim,
+            options,
+            vocabulary=setting.vocabulary,
+            dim=setting.dim,
             languages=len(self._targets),
             hidden=options.objective.decoder_dim,
-            dropout=options.dropout,
         )
 
-    @classmethod
-    def begin(cls, setting: Setting) -> Translation:
-        """Make the task and its decoder."""
-        names = [text.name for text in setting.texts]
-        return cls(setting.options, vocabulary=setting.vocabulary, dim=setting.dim, names=names)
-
-    def loss(
-        self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]
-    ) -> torch.Tensor:
+    def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return the mean of ``sequence_translation`` over the directions."""
         predicted = self._predict(model, pairs, rows, sides)
         return torch.stack([shared_mean(logits, tokens) for logits, tokens in predicted]).mean()
@@ -73,7 +60,7 @@ class Translation(Task):
 
     def _predict(
         self, model: Model, pairs: TokenPairs, rows: Rows, sides: Sequence[Tokens]
-    ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    ) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield logits and tokens of each direction; what is not translated is not embedded."""
         directions = self._directions(pairs.name)
         read = sorted(1 - side for side, _ in directions)
@@ -94,7 +81,7 @@ class Translation(Task):
 
 
 @torch.inference_mode()
-def perplexity(predicted: Iterable[tuple[torch.Tensor, torch.Tensor]]) -> dict[str, float]:
+def perplexity(predicted: Iterable[tuple[Tensor, Tensor]]) -> dict[str, float]:
     """Return the perplexity of all tokens, by its name."""
     total, count = 0.0, 0
     for logits, tokens in predicted:
@@ -103,13 +90,13 @@ def perplexity(predicted: Iterable[tuple[torch.Tensor, torch.Tensor]]) -> dict[s
     return {PERPLEXITY: math.exp(total / count)}
 
 
-def shared_mean(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+def shared_mean(logits: Tensor, tokens: Tensor) -> Tensor:
     """Return a process's part of ``sequence_translation``, which all processes' mean is."""
     mean = parallel.total(len(tokens)) / parallel.processes()
     return sequence_translation(logits, tokens) * (len(tokens) / mean)
 
 
-def sequence_translation(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+def sequence_translation(logits: Tensor, tokens: Tensor) -> Tensor:
     """Return the mean cross entropy of translated tokens, in nats: the perplexity's logarithm.
 
     What LASER is trained by (Artetxe & Schwenk 2019, section 3.2).

@@ -2,8 +2,13 @@
 
 import lzma
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+
+from encoder.training.options import TrainingOptions
+from encoder.training.reading import ParallelText
+from encoder.training.tasks import Setting
 
 WORDS = 150
 
@@ -53,3 +58,11 @@ class Alike:
 
     def for_language(self, language: str | None) -> "Alike":
         return self
+
+
+def setting_of(options: TrainingOptions, *names: str, vocabulary: int = 10, **more: Any) -> Setting:
+    """What a task begins with, with a sentence for each of the language pairs ``names``."""
+    texts = [ParallelText(name=one, source=["a"], target=["b"], corpus=["c"]) for one in names]
+    dim = more.pop("dim", options.architecture.dim)
+    given = {"texts": texts, "teacher": None, **more}
+    return Setting(options=options, vocabulary=vocabulary, dim=dim, **given)

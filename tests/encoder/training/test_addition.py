@@ -209,7 +209,7 @@ def test_languages_and_their_errors(both: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--dim", "16"), "vectors have 32 dimensions and those to be added 16; give --dim 32"),
+        (("--dim", "16"), "vectors have 32 dimensions and what is trained 16; give --dim 32"),
         (("--architecture", "bilstm"), "languages are added by a bag to a bag"),
         (("--whitening", "0.1"), "whitening is no option of architecture bag with objective"),
     ],

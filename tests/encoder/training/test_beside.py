@@ -24,8 +24,14 @@ from encoder.training.reading_tasks import (
     read_successors,
 )
 from encoder.training.tasks import Setting, Task
-from encoder.training.tasks.beside import Inference, QuickThought, ResponsePrediction, in_batch
-from encoder.training.tasks.writing import Autoencoding, SkipThought
+from encoder.training.tasks.beside import (
+    Autoencoding,
+    Inference,
+    QuickThought,
+    ResponsePrediction,
+    SkipThought,
+    in_batch,
+)
 from pipelines.cli.train import train_encoder
 from tests.encoder.bag.test_features import one_word_each
 from tests.encoder.test_tokenizer import tokens_of

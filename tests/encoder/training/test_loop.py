@@ -17,6 +17,7 @@ from encoder.training.options import TrainingOptions, training_options
 from encoder.training.tasks.ranking import Ranking
 from tests.encoder.bag.test_features import one_word_each
 from tests.encoder.test_tokenizer import lists_of, tokens_of
+from tests.encoder.training.language import setting_of
 from tests.encoder.training.test_objectives import plain
 
 
@@ -107,7 +108,9 @@ GIVEN = {"dim": 16, "steps": 60, "batch_size": 16, "learning_rate": 0.05, "warmu
 
 def begun(options: TrainingOptions) -> Training:
     torch.manual_seed(options.seed)
-    return Training(Bag(one_word_each(45), options.architecture.dim), Ranking(options), options)
+    return Training(
+        Bag(one_word_each(45), options.architecture.dim), Ranking(setting_of(options)), options
+    )
 
 
 def trained(**changes: object) -> tuple[np.ndarray, list[float]]:
@@ -243,7 +246,9 @@ def test_what_is_restored_goes_on_as_if_undisturbed(step: int) -> None:
         train(first, pairs, options, on_step=stop)
     saved = {name: tensor.clone() for name, tensor in first.tensors().items()}
     torch.manual_seed(99)
-    second = Training(Bag(one_word_each(45), options.architecture.dim), Ranking(options), options)
+    second = Training(
+        Bag(one_word_each(45), options.architecture.dim), Ranking(setting_of(options)), options
+    )
     second.restore(saved, step)
     train(second, pairs, options, on_step=lambda loss: None)
     assert second.model.table.detach().numpy().tobytes() == whole.tobytes()
@@ -252,7 +257,9 @@ def test_what_is_restored_goes_on_as_if_undisturbed(step: int) -> None:
 def test_another_models_state_is_refused() -> None:
     options = training_options(**GIVEN)
     training = begun(options)
-    other = Training(Bag(one_word_each(44), options.architecture.dim), Ranking(options), options)
+    other = Training(
+        Bag(one_word_each(44), options.architecture.dim), Ranking(setting_of(options)), options
+    )
     for tensors in (other.tensors(), {}):
         with pytest.raises(ValueError, match=r"^the state is that of another model$"):
             training.restore(tensors, 1)

@@ -23,14 +23,14 @@ from encoder.training.options import (
 )
 from encoder.training.reading import ParallelText, find_parallel_text
 from encoder.training.recipe import train_encoder
-from encoder.training.tasks import Setting, Task
-from encoder.training.tasks.distillation import Distillation
+from encoder.training.tasks import Task
 from encoder.training.tasks.paths import Paths
 from encoder.training.tasks.ranking import Ranking
+from encoder.training.tasks.taught import Distillation
 from encoder.training.tasks.translation import Translation
 from pipelines.cli.train import train_encoder as command
 from tests.encoder.bag.test_features import one_word_each
-from tests.encoder.training.language import made_up_pairs, write_pairs
+from tests.encoder.training.language import made_up_pairs, setting_of, write_pairs
 from tests.encoder.training.test_tasks import token_pairs
 
 TOGETHER = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
@@ -71,6 +71,8 @@ TEXT = ParallelText(name="xx-yy", source=["a"] * 210, target=["bc"] * 210, corpu
 class Teacher:
     """Some vectors."""
 
+    dim = 16
+
     def encode(self, sentences: list[str]) -> object:
         generator = torch.Generator().manual_seed(len(sentences[0]))
         return torch.nn.functional.normalize(
@@ -80,14 +82,12 @@ class Teacher:
 
 def task_of(options: TrainingOptions) -> Task:
     if isinstance(options.objective, TranslationOptions):
-        return Translation(options, vocabulary=10, dim=16, names=["xx-yy"])
+        return Translation(setting_of(options, "xx-yy"))
     if options.objective.name == "distillation":
-        return Distillation(Teacher(), [TEXT])
+        return Distillation(setting_of(options, texts=[TEXT], teacher=Teacher()))
     if isinstance(options.objective, PathsOptions):
-        return Paths.begin(
-            Setting(options=options, vocabulary=10, dim=16, texts=[TEXT], teacher=None)
-        )
-    return Ranking(options)
+        return Paths(setting_of(options, texts=[TEXT]))
+    return Ranking(setting_of(options))
 
 
 def trained(options: TrainingOptions) -> tuple[dict[str, torch.Tensor], list[float]]:

@@ -12,10 +12,9 @@ from torch.nn import functional
 
 from encoder import load_encoder
 from encoder.checkpoint import CONFIG, WEIGHTS
-from encoder.training.data import TokenPairs
+from encoder.training.data import TokenPairs, all_pairs, join_targets
 from encoder.training.evaluation import LOG, PROGRESS, STATE
 from encoder.training.loop import Training
-from encoder.training.nway import all_pairs, join_targets
 from encoder.training.options import training_options
 from encoder.training.reading import ParallelText
 from encoder.training.tasks import Setting, make_task
@@ -159,6 +158,18 @@ def test_a_step_changes_the_networks_of_its_path_alone() -> None:
     assert {name for name in changed if name.startswith("task")} == {
         f"task.decoders.{name}" for name in ("es", "fr", "en")
     }
+
+
+def test_long_gradients_are_cut_to_the_length_given() -> None:
+    """Adam's first moments are a tenth of the gradients of the first step."""
+    lengths = {}
+    for clip in (0.0, 0.01, 1e9):
+        training, streams = begun(clip=clip)
+        training.advance([(streams["de"], np.arange(10))])
+        moments = [one for name, one in training.tensors().items() if name.endswith(".exp_avg")]
+        lengths[clip] = 10 * float(torch.cat([one.ravel() for one in moments]).norm())
+    assert lengths[0.01] == pytest.approx(0.01, rel=1e-3)
+    assert lengths[0.0] == lengths[1e9] > 0.1
 
 
 @pytest.fixture(scope="module")

@@ -84,7 +84,7 @@ def test_a_moses_pair_is_two_files_line_by_line(tmp_path: Path) -> None:
     path = write_moses(tmp_path, "a\r\n\u2028b\n\nc", "A\tA\nB\n\nC\n")
     assert read_parallel_text([path], exclude=NONE) == ParallelText(
         name="de-en",
-        source=["a\r", "\u2028b", "", "c"],
+        source=["a", "\u2028b", "", "c"],
         target=["A\tA", "B", "", "C"],
         corpus=["News"] * 4,
     )

@@ -17,7 +17,7 @@ from encoder.checkpoint import CONFIG, TOKENIZER, WEIGHTS
 from encoder.training.measures import retrieval_error
 from encoder.training.options import Recipe, training_options
 from encoder.training.reading import ParallelText
-from encoder.training.recipe import train_encoder
+from encoder.training.recipe import sample_sentences, train_encoder
 from pipelines.cli.train import train_encoder as command
 from tests.encoder.training.language import Alike, made_up_pairs, write_pairs
 
@@ -295,3 +295,24 @@ def test_text_that_does_not_do_is_refused_before_training(
 def test_a_recipe_checks_its_weights(weight: float) -> None:
     with pytest.raises(ValueError, match=f"^weight {weight} of corpus c: expected 0 to 1$"):
         Recipe(files={}, corpus_weights={"c": weight})
+
+
+@pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0])
+def test_sentences_of_the_vocabulary_are_drawn_by_a_power_of_their_number(exponent: float) -> None:
+    sizes = 900, 100
+    texts = [
+        ParallelText(
+            name=f"{name}-en",
+            source=[f"{name} {n}" for n in range(size)],
+            target=["en"] * size,
+            corpus=["c"] * size,
+        )
+        for name, size in zip(("aa", "bb"), sizes, strict=True)
+    ]
+    recipe = Recipe(files={})
+    drawn = [*sample_sentences(recipe, texts, 60, exponent=exponent)]
+    parts = [size**exponent for size in sizes]
+    for text, part in zip(texts, parts, strict=True):
+        count = sum(one.startswith(text.name[:2]) for one in drawn)
+        assert count == min(int(120 * part / sum(parts)), len(text))
+    assert drawn.count("en") == sum(int(120 * part / sum(parts)) // 3 for part in parts)

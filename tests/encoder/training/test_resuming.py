@@ -26,7 +26,7 @@ from encoder.training.recipe import train_encoder
 from encoder.training.state import State, load_state, save_state
 from encoder.training.tasks.ranking import Ranking
 from tests.encoder.bag.test_features import one_word_each
-from tests.encoder.training.language import Alike, made_up_pairs, write_pairs
+from tests.encoder.training.language import Alike, made_up_pairs, setting_of, write_pairs
 
 STEPS, EVERY = 80, 20
 SMALL = {"dim": 32, "steps": STEPS, "batch_size": 64, "learning_rate": 0.03, "ngram_rows": 200}
@@ -123,7 +123,7 @@ def test_without_matplotlib_there_are_no_curves(
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     options = training_options(dim=2)
-    training = Training(Bag(one_word_each(4), 2), Ranking(options), options)
+    training = Training(Bag(one_word_each(4), 2), Ranking(setting_of(options)), options)
     measure = held_out_error([ParallelText(name="x", source=["a"], target=["A"], corpus=["c"])])
     keeper = Keeper(
         tmp_path,
@@ -213,7 +213,7 @@ def test_a_failed_write_keeps_the_state(tmp_path: Path, monkeypatch: pytest.Monk
 def test_the_best_encoder_is_kept_beside_the_last_state(tmp_path: Path) -> None:
     """Errors of 1/2, 0, 1/2, 0: the second and, of equal ones, the later is saved."""
     options = training_options(dim=2)
-    training = Training(Bag(one_word_each(4), 2), Ranking(options), options)
+    training = Training(Bag(one_word_each(4), 2), Ranking(setting_of(options)), options)
     saved: list[int] = []
 
     class Fixed(Alike):

@@ -17,15 +17,14 @@ from encoder.training.data import TokenPairs
 from encoder.training.decoder import Decoder
 from encoder.training.evaluation import LOG, PROGRESS
 from encoder.training.loop import Training, train
-from encoder.training.negatives import mine_negatives
 from encoder.training.options import training_options
-from encoder.training.tasks.distillation import distillation
-from encoder.training.tasks.ranking import Ranking, translation_ranking
+from encoder.training.tasks.ranking import Ranking, mine_negatives, translation_ranking
+from encoder.training.tasks.taught import distillation
 from encoder.training.tasks.translation import Translation, sequence_translation
 from pipelines.cli.train import train_encoder
 from tests.encoder.bag.test_features import one_word_each
 from tests.encoder.test_tokenizer import lists_of, tokens_of
-from tests.encoder.training.language import made_up_pairs, made_up_triples, write_pairs
+from tests.encoder.training.language import made_up_pairs, made_up_triples, setting_of, write_pairs
 from tests.encoder.training.test_objectives import unit_rows
 
 PAIRS = 1200
@@ -146,7 +145,9 @@ def test_activations_that_are_computed_twice_give_the_same_gradients(
             architecture=architecture, dim=16, layers=2, dropout=0.5, at_once=at_once
         )
         network = make_model(options, one_word_each(10)).train()
-        loss = Ranking(options).loss(network, pairs, np.arange(20), [pairs.source, pairs.target])
+        loss = Ranking(setting_of(options)).loss(
+            network, pairs, np.arange(20), [pairs.source, pairs.target]
+        )
         loss.backward()
         losses.append(loss.item())
         gradients.append({name: one.grad for name, one in network.named_parameters()})
@@ -195,7 +196,9 @@ def test_dimensions_that_an_architecture_cannot_have(architecture: str, dim: int
 
 def test_the_decoder_is_an_lstm_fed_one_token_at_a_time() -> None:
     torch.manual_seed(0)
-    decoder = Decoder(vocabulary=10, dim=6, languages=2, hidden=8, dropout=0.0)
+    options = training_options("bilstm", word_dim=5, dropout=0.0)
+    decoder = Decoder(options, vocabulary=10, dim=6, languages=2, hidden=8)
+    assert decoder.embed_tokens.weight.shape == (11, 5)
     vectors = torch.randn(len(LISTS), 6)
     logits, right = decoder(vectors, tokens_of(LISTS), 1)
     expected, tokens = [], []
@@ -280,7 +283,7 @@ def test_ranking_mines_when_it_is_prepared() -> None:
     options = training_options(hard_negatives=2, dim=4)
     pairs = numbered(list(range(8)), list(range(8)))
     torch.manual_seed(0)
-    model, task = Bag(one_word_each(8), 4), Ranking(options)
+    model, task = Bag(one_word_each(8), 4), Ranking(setting_of(options))
     rows = np.arange(5)
     sides = [pairs.source.take(rows), pairs.target.take(rows)]
     before = task.loss(model, pairs, rows, sides).item()
@@ -306,7 +309,7 @@ def test_a_network_and_its_decoder_go_on_as_if_undisturbed(architecture: str) ->
 
     def begun() -> Training:
         model = make_model(options, one_word_each(8))
-        task = Translation(options, vocabulary=8, dim=16, names=["xx-yy"])
+        task = Translation(setting_of(options, "xx-yy", vocabulary=8, dim=16))
         return Training(model, task, options)
 
     torch.manual_seed(0)
@@ -336,7 +339,7 @@ def test_only_what_is_translated_is_embedded(targets: tuple[str, ...]) -> None:
     )
     pairs, rows = numbered(list(range(8)), list(range(7, -1, -1))), np.arange(5)
     model = make_model(options, one_word_each(8))
-    task = Translation(options, vocabulary=8, dim=16, names=["xx-yy"])
+    task = Translation(setting_of(options, "xx-yy", vocabulary=8, dim=16))
     sides = {"xx": pairs.source.take(rows), "yy": pairs.target.take(rows)}
     expected = []
     for language, target in enumerate(targets):
@@ -352,6 +355,4 @@ def test_only_what_is_translated_is_embedded(targets: tuple[str, ...]) -> None:
 
 def test_a_language_pair_without_a_target_language() -> None:
     with pytest.raises(ValueError, match=r"^de-fr: neither side is one of the target languages en"):
-        Translation(
-            training_options(objective="translation"), vocabulary=5, dim=4, names=["de-en", "de-fr"]
-        )
+        Translation(setting_of(training_options(objective="translation"), "de-en", "de-fr"))

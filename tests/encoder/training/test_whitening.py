@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from encoder.training.whitening import partly_whitened
+from encoder.training.architectures.bag import partly_whitened
 
 
 @pytest.fixture

@@ -47,6 +47,25 @@ def test_zero_rows_come_last() -> None:
     assert translation_ranks(source, target, others=None).tolist() == [2, 3, 3]
 
 
+@pytest.mark.parametrize("csls", [False, True])
+def test_ranks_among_targets_that_translate_none(*, csls: bool) -> None:
+    """CSLS by its definition: twice the cosine less the means of both sides' ten nearest."""
+    random = np.random.default_rng(4)
+    source, target = (unit(random.standard_normal((rows, 4))) for rows in (30, 80))
+    cosines = source @ target.T
+    scores = cosines
+    if csls:
+        means = (np.sort(cosines, axis=axis) for axis in (1, 0))
+        of_sources, of_targets = next(means)[:, -10:], next(means)[-10:]
+        scores = 2 * cosines - of_sources.mean(1)[:, None] - of_targets.mean(0)
+    expected = [1 + int((row > row[number]).sum()) for number, row in enumerate(scores)]
+    assert translation_ranks(source, target, others=None, csls=csls).tolist() == expected
+
+
+def unit(rows: np.ndarray) -> np.ndarray:
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
 def test_more_than_there_are() -> None:
     sides = np.ones((2, 3, 2), dtype=np.float32)
     with pytest.raises(ValueError, match="3 other sentences cannot be drawn of 2; ask for fewer"):

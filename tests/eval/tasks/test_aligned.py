@@ -6,9 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from encoder.tokenizer import Tokens
+from encoder.words import Words
 from eval.cli.encoder import eval_encoder
 from eval.data.hard_negatives import KINDS, hard_negatives
+from eval.tasks.retrieval import idf_weighted
 from miner.commandline import product_version
 from tests.eval.conftest import NumberEncoder
 from tests.eval.metrics.test_similarity import slow_best
@@ -156,6 +161,54 @@ def test_retrieval(folder: Path, capsys: Captured) -> None:
     assert "|others:all|" in told["signature"]
     assert run("retrieval", folder, "--lang", "de") == 2
     assert "999 other sentences cannot be drawn of 15" in capsys.readouterr().err
+
+
+def test_retrieval_among_more_sentences(folder: Path, capsys: Captured) -> None:
+    more = {"de": ["Satz 3", "Satz 99"], "en": ["of 5", "97", "98"]}
+    options = []
+    for name, lines in more.items():
+        (folder / f"more.{name}").write_text("".join(f"{line}\n" for line in lines))
+        options += ["--more", f"{name}={folder / f'more.{name}'}"]
+    command = ["retrieval", folder, "--lang", "de", "--others", "all", *options]
+    told = record(capsys, *command)
+    sides = {"de": GERMAN + more["de"], "en": ENGLISH + more["en"]}
+    for source, target in (("de", "en"), ("en", "de")):
+        cosines = vectors(sides[source][:COUNT]) @ vectors(sides[target]).T
+        places = [(row > row[number]).sum() for number, row in enumerate(cosines)]
+        assert told["pairs"][f"{source}-{target}"]["P@1"] == pytest.approx(
+            sum(place == 0 for place in places) / COUNT
+        )
+    assert "|more:5-" in told["signature"]
+    for wrong in (("--more", f"fr={folder / 'more.de'}"), ("--idf", f"de={folder / 'more.de'}")):
+        assert run(*command, *wrong) == 2
+        assert "--more takes files of de, en, and --idf one of each" in capsys.readouterr().err
+
+
+@given(st.integers(0, 999))
+def test_means_of_words_by_idf(seed: int) -> None:
+    """Against each sentence's sum by the definition of idf."""
+    random = np.random.default_rng(seed)
+    table = np.eye(6, dtype=np.float32)
+    texts = [[*random.integers(6, size=random.integers(5))] for _ in range(9)]
+
+    class OfWords(NumberEncoder):
+        def words(self, sentences: list[str]) -> Words:
+            lists = [[int(word) for word in sentence.split()] for sentence in sentences]
+            tokens = Tokens.of(lists)
+            return Words(vectors=table, weights=np.ones(6), ids=tokens.ids, offsets=tokens.offsets)
+
+    sentences = [" ".join(map(str, words)) for words in texts]
+    found = idf_weighted(OfWords(), sentences[:4], sentences[4:])
+    for words, row in zip(texts[:4], found, strict=True):
+        often = [sum(word in other for other in texts[4:]) for word in range(6)]
+        total = sum((np.log(5 / max(1, often[word])) * table[word] for word in words), np.zeros(6))
+        length = np.linalg.norm(total)
+        np.testing.assert_allclose(row, total / length if length else total, atol=1e-5)
+
+
+def test_words_are_needed_to_be_weighed() -> None:
+    with pytest.raises(ValueError, match="has no vectors of words"):
+        idf_weighted(NumberEncoder(), ["a"], ["b"])
 
 
 def test_sts(folder: Path, capsys: Captured) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from eval.cli.encoder import eval_encoder
+from eval.data.topics import load_topics
 from eval.metrics.eigen import spectral_difference, spectrum
 from eval.tasks.probe import naive_bayes
 from eval.tasks.suite import ranks
@@ -271,7 +272,7 @@ def test_malformed_inference(tmp_path: Path, capsys: Captured) -> None:
     write(tmp_path / "dev.en.tsv", inference(6))
     write(tmp_path / "train.tsv", [*inference(6), ("maybe", "a", "b")])
     told = refused(capsys, "nli", tmp_path, "--train", tmp_path / "train.tsv")
-    assert "train.tsv line 7: label 'maybe'; expected entailment, neutral, contradiction" in told
+    assert "train.tsv:7: label 'maybe'; expected entailment, neutral, contradiction" in told
     write(tmp_path / "train.tsv", inference(6))
     write(tmp_path / "dev.de.tsv", inference(5))
     told = refused(capsys, "nli", tmp_path, "--train", tmp_path / "train.tsv")
@@ -305,6 +306,22 @@ def test_classify_in_three_layouts(tmp_path: Path, capsys: Captured) -> None:
     write(tmp_path / "dev" / "eng_Latn.tsv", [(part, 7, f"t{x}", s) for part, x, s in kept])
     told = record(capsys, "classify", tmp_path / "dev")
     assert "|part:va|" in told["signature"] and told["figures"]["eng_Latn"]["units"] == 24
+
+
+def test_reviews_are_positive_by_more_than_three_stars(tmp_path: Path, capsys: Captured) -> None:
+    """A world of numbers, of which the sixty-fifth word of a review says nothing any more."""
+    rows = labelled(96)
+    for language, names in (("en", ("train", "test")), ("de", ("train", "test"))):
+        for name in names:
+            stars = [(5 if x else 1, f"{s} " + "x " * 64 + "7") for x, s in rows]
+            write(tmp_path / f"{language}.{name}.tsv", [*stars, (3, "neither 1"), (4, rows[0][1])])
+    found = load_topics(tmp_path)
+    assert found["en"].labels.count("positive") == 2 * (sum(x for x, _ in rows) + 1)
+    assert len(found["en"]) == 2 * 97 and "7" not in found["en"].sides[0][0].split()[-1:]
+    told = record(capsys, "classify", tmp_path, "--classifier", "mlp-512", "--lang", "de")
+    assert told["figures"]["de"]["value"] > 0.9
+    write(tmp_path / "en.train.tsv", [("many", "a")])
+    assert "a score is no number" in refused(capsys, "classify", tmp_path)
 
 
 def test_word_translation(tmp_path: Path, capsys: Captured) -> None:

@@ -69,7 +69,7 @@ def test_top_and_filters_come_after_it(command: list[str], tmp_path: Path) -> No
     outputs = []
     for more in ([], ["--filters", "numbers"], ["--top", "7"]):
         out = tmp_path / "out.jsonl"
-        assert mine_corpus([*command, "-q", "--fdr", "0.1", *more, "-o", str(out)]) == 0
+        assert mine_corpus([*command, "-q", "--fdr", "0.3", *more, "-o", str(out)]) == 0
         outputs.append([tuple(pair["source_id"]) for pair in read_jsonl(out)])
     whole, filtered, top = outputs
     rejected = read_jsonl(tmp_path / "out.rejected.jsonl")
