@@ -1,7 +1,5 @@
 """Encoders of the sentence-transformers library, an optional extra."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ They are compiled when first called (some seconds) and kept in Numba's cache on 
 the interpreter's lock.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

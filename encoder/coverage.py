@@ -1,7 +1,5 @@
 """Which languages an encoder covers, and how well."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -31,8 +31,8 @@ Matrix = NDArray[np.float32]
 
 MEANS = "means.safetensors"  # float32 (D,) by language, and of all languages together
 ALL = "all"
-# Where none is given (docs/results-joined.md). Half of a bag's weight is worth more than all of
-# it: its cosines vary more.
+# Where none is given: with the judge, half of a bag's weight finds more than all of it; by margin
+# alone it is the other way round (docs/results-joined.md).
 WEIGHTS = {BUNDLED: 0.5}
 
 

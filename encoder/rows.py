@@ -5,8 +5,6 @@ of 8 they have the bits of torch's ``embedding_bag`` and ``normalize`` on x86 pr
 Axes: ``V`` rows of a table, ``S`` sums, ``D`` dimensions.
 """
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Uses torch's private names, here alone; versions may lack one, and then do without."""
 
-from __future__ import annotations
-
 import torch
 
 

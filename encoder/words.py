@@ -1,7 +1,5 @@
 """Vectors of the words of sentences, for comparing two sentences word by word."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable

@@ -1,7 +1,5 @@
 """The encoders of a task's sentences: each side's language decides, and nothing else does."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 

@@ -1,7 +1,5 @@
 """Score a file of pairs against gold, and extract those above a threshold."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

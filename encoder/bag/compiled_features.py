@@ -1,7 +1,5 @@
 """The rows of words, compiled by Numba; ``encoder.bag.features`` has the same in NumPy."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tables of texts between spaces and of the pieces they are cut into, compiled by Numba."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

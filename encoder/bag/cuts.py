@@ -5,8 +5,6 @@ tokeniser adds scores up from the sentence's beginning, in float32, and of two w
 that score nearly the same ("aa a" and "a aa" do), what stands before it may decide.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -7,8 +7,6 @@ section 3.2, of romanised words here); in scripts without spaces, a word's chara
 and pairs of them do.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ without this: the tokeniser's normaliser has no rule with a space in it, no piec
 and a sentence in which rounding might cut a word otherwise than alone is left to the tokeniser.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

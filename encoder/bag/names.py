@@ -5,8 +5,6 @@ better what a language's names stand for than one that was trained on little tex
 than half of a sentence's words have capitals, as in headlines, these tell nothing.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from functools import cache

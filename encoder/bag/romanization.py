@@ -10,8 +10,6 @@ Abjads leave vowels out, Indic scripts have them implied, and languages differ i
 they tell apart. ``sounded`` keeps what is left in all of them: the classes of consonants.
 """
 
-from __future__ import annotations
-
 import re
 import string
 import unicodedata

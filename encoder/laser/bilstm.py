@@ -4,8 +4,6 @@ Artetxe & Schwenk 2019, "Massively Multilingual Sentence Embeddings for Zero-Sho
 Transfer and Beyond", section 3. Axes: ``B`` sentences of one length, ``T`` tokens, ``D`` outputs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import torch

@@ -5,8 +5,6 @@ section 3.2; the filter and the file formats are fastBPE's (``.fcodes``: two par
 line, in order of merging; ``.fvocab``: a token and a count a line).
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path

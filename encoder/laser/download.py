@@ -5,8 +5,6 @@ Their publisher gives no checksums. So the SHA-256 of what was first fetched is 
 checksums from elsewhere can be put there first.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import urllib.error

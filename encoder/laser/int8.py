@@ -7,8 +7,6 @@ its batch. Axes: ``B`` sentences of ``T`` tokens, ``H`` hidden units, ``G = 4 H`
 order (input, forget, cell, output), ``K`` inputs of a layer.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch

@@ -1,7 +1,5 @@
 """Which of LASER's published encoders is for a language, and of which files it consists."""
 
-from __future__ import annotations
-
 import json
 from importlib.resources import files
 

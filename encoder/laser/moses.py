@@ -4,8 +4,6 @@ sacremoses' own character classes, and which languages a rule is for, differ fro
 places; they are set right here. tests/golden/moses has the scripts' output for twelve languages.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import regex

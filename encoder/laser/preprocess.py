@@ -1,7 +1,5 @@
 """LASER's changes to a line of text before it is split into subwords."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from encoder.laser.moses import (

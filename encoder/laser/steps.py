@@ -4,8 +4,6 @@ They are written so that LLVM turns them into vector instructions: each loop is 
 and in a function of its own, and tanh is a quotient of polynomials.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ that LASER's and fairseq's files use are read as plain mappings, and any other c
 the file is refused by its name.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import warnings

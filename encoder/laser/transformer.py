@@ -5,8 +5,6 @@ Low-Resource Languages". Axes: ``B`` sentences of one length, ``T`` tokens, ``D`
 ``H`` heads.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext

@@ -1,7 +1,5 @@
 """The vocabulary of a LASER checkpoint: subword tokens to ids."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The inner loop of skip-gram, compiled by Numba; ``encoder.monolingual.skipgram`` says what of."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

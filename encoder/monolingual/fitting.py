@@ -5,8 +5,6 @@ vector have one, too; here at the length that says how much a word counts. Axes:
 rows of the table, ``D`` dimensions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The options of words learnt from the text of a language; no library is loaded for them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from encoder.training.options import INFINITE, Checked, option

@@ -1,7 +1,5 @@
 """A language's words, from its text or from given vectors, and the bags that are made of two."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 from collections.abc import Callable, Mapping, Sequence

@@ -4,8 +4,6 @@ The first line has the number of words and of dimensions; each other one a word 
 between spaces, the most frequent word first.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The words of a text, and the features that each of them is the sum of."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

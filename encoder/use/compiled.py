@@ -6,8 +6,6 @@ on what is beside it. Axes: ``T`` tokens of S sentences laid end to end, ``E`` n
 ``offsets[s + 1]``.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

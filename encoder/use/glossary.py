@@ -8,8 +8,6 @@ translations. They belong to no language. Axes: ``W`` words, ``K`` English ones,
 the bundled encoder's vectors.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -7,8 +7,6 @@ As in ``miner.knn.core.vnni_blocks``, a block of products stays in the processor
 ``R`` rows, ``D`` dimensions, ``N`` columns, ``P`` panels of COLUMNS columns.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 What is heavy (numpy, pyarrow) is imported when there is work to do, so ``--help`` is quick.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import sys

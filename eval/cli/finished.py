@@ -1,7 +1,5 @@
 """The work of the command lines of ``eval.cli.runs`` once they are parsed."""
 
-from __future__ import annotations
-
 import argparse
 
 from eval.data.sentences import read_gold

@@ -1,7 +1,5 @@
 """Run ``adit train-judge``, which trains the judge of pairs (``eval.judge``)."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 ``eval.cli.finished``, which does the work, is imported after parsing, so ``--help`` is quick.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ Three layouts: ``xx.txt``; NTREX-128's own, ``newstest2019-ref.xxx.txt`` (and ``
 original); FLORES's, ``xxx_Yyyy.dev`` or ``.devtest``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

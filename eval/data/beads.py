@@ -4,8 +4,6 @@ A third part, the cost, may follow: ``[0]:[0, 1]:0.4137``. An empty list says th
 aligned with the other one.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path

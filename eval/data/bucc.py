@@ -4,8 +4,6 @@
 ``xxID TAB enID`` lines.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

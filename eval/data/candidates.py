@@ -5,8 +5,6 @@ of which ``score``, ``source_id``, ``target_id`` and, where present, ``source_du
 ``target_duplicates`` (lists of ids with the same text) are used.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

@@ -6,8 +6,6 @@ number, another name or the opposite meaning shows more than one among unrelated
 rules here are our own, so figures are not comparable with published ones.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

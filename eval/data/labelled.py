@@ -1,7 +1,5 @@
 """Sentences, or pairs of them, with labels: what classifiers on frozen vectors are trained on."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Codes of languages: ISO 639-3, which Tatoeba's files are named by, and ISO 639-1."""
 
-from __future__ import annotations
-
 import re
 from importlib.resources import files
 

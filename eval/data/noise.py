@@ -3,8 +3,6 @@
 As Bicleaner's and OpusFilter's rules have it (Sánchez-Cartagena et al. 2018; Aulamo et al. 2020).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 

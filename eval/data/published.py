@@ -1,7 +1,5 @@
 """Figures that others have published for the same sets: ``assets/published.tsv`` says whose."""
 
-from __future__ import annotations
-
 from functools import cache
 from importlib.resources import files
 

@@ -1,7 +1,5 @@
 """Read pairs of sentences that people have scored by how alike they are."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

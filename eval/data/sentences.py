@@ -1,7 +1,5 @@
 """Sentences with ids, and the gold that joins them: the files of the BUCC task."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

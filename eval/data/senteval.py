@@ -4,8 +4,6 @@ SentEval (facebookresearch/SentEval, ``data/downstream``) has a folder for each 
 layout is ``MR.tsv`` and the like: ``[tr|va|te TAB] LABEL TAB sentence [TAB sentence]``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple

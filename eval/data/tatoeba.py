@@ -1,7 +1,5 @@
 """Load Tatoeba: line i of ``tatoeba.xxx-eng.xxx`` translates line i of ``tatoeba.xxx-eng.eng``."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

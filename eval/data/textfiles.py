@@ -1,7 +1,5 @@
 """Text files: UTF-8, split at LF only, so that line numbers agree with other programs'."""
 
-from __future__ import annotations
-
 import hashlib
 import lzma
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Words: bilingual dictionaries and lists of pairs that people have scored, as published."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ of gold. Precision counts all beads that were found, those with an empty side to
 the beads of gold that have both sides.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 

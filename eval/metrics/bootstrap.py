@@ -6,8 +6,6 @@ Pearson's r of moments. So a unit is a row of numbers, and a resample a sum of r
 Axes: ``U`` units, ``C`` numbers of each, ``R`` resamples.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

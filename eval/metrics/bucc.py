@@ -14,8 +14,6 @@ Three rules differ from the scripts in circulation, because those make a figure 
 Axes: ``P`` candidates, ``U`` distinct scores.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Collection, Sequence

@@ -3,8 +3,6 @@
 Chidambaram et al. 2019, equation 3, after Søgaard et al. 2018. Axes: ``N`` sentences, ``D`` dim.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -5,8 +5,6 @@ part in nothing; equal scores can be parted by the search for a threshold, thoug
 extraction that follows; the comparison is ``score >= threshold``.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ cross entropy of the rows kept, plus penalty / 2 times the squared weights, the 
 L-BFGS (Nocedal 1980). Axes: ``P`` problems, ``N`` rows, ``D`` dim, ``C`` classes.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 

@@ -6,8 +6,6 @@ Using Distilled Sentence Representations for Low-Resource Languages", section 4)
 Axes: ``N`` sources, ``M`` targets, ``D`` dim, ``K`` neighbours.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -5,8 +5,6 @@ Pearson's r between scores of people and the angular similarity of the vectors, 
 Axes: ``P`` pairs, ``D`` dim, ``R`` resamples.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -4,8 +4,6 @@ Conneau et al. 2018, "Word Translation Without Parallel Data", section 2.3. Axes
 ``S`` source words, ``T`` target words, ``D`` dim.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 import numpy as np

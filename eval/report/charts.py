@@ -1,7 +1,5 @@
 """Charts, which the page's template draws in a field of 640 x 260; colours are the page's."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

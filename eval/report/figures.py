@@ -3,8 +3,6 @@
 Axes: ``P`` pairs, ``B`` bins, ``U`` points of a curve.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """The section of a report about known pairs."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The first things to know of a run: how many pairs, how good, of which documents."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

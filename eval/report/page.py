@@ -1,7 +1,5 @@
 """The report of a mining run: one page of HTML that needs nothing else, to be read in a browser."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

@@ -1,7 +1,5 @@
 """The contents of the sections of a run's report; the page's template lays them out."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

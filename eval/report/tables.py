@@ -1,7 +1,5 @@
 """Tables of a run's report, which the page's template lays out."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

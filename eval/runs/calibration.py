@@ -1,7 +1,5 @@
 """Thresholds without gold for a finished run, by how likely its pairs are right."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Why a pair was mined or not: both neighbour lists, the margin, and what stood in the way."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any

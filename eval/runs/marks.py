@@ -1,7 +1,5 @@
 """Pairs that a person has judged: gold, or the marks that the page of ``adit report`` exports."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

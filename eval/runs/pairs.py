@@ -1,7 +1,5 @@
 """Pairs of a finished run, written again with what was found out about them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 

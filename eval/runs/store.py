@@ -1,7 +1,5 @@
 """A finished mining run, read from the folder that a run with ``--work-dir`` left."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Monotone alignment of documents and their translations: P, R and F1 against gold."""
 
-from __future__ import annotations
-
 import argparse
 import re
 from collections.abc import Sequence

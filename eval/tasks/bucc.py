@@ -1,7 +1,5 @@
 """Mine language pairs with gold: the F1 at a threshold chosen on another split."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

@@ -4,8 +4,6 @@ The bootstrap draws the same units for all encoders, so the difference of two is
 (Koehn 2004, "Statistical Significance Tests for Machine Translation Evaluation").
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from itertools import combinations

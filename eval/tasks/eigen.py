@@ -1,7 +1,5 @@
 """Eigen-similarity of languages with English: the smaller, the more alike the two spaces are."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator
 from dataclasses import replace

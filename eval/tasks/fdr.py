@@ -1,7 +1,5 @@
 """Do probabilities mean what they say? Measured where there is gold."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass

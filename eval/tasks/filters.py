@@ -1,7 +1,5 @@
 """The effect of filters and of the judge on F1, with thresholds chosen on another split."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

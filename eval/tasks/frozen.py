@@ -1,7 +1,5 @@
 """Shared by tasks with a classifier on frozen vectors: its option, vectors, right or wrong."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Mine splits of data in the BUCC layout with an encoder, and judge the pairs by gold."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Collection, Sequence

@@ -1,7 +1,5 @@
 """The shares that each filter and the judge remove of parallel text, and of noise made of it."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Probing tasks: what of a sentence's form can be read off its vector (Conneau et al. 2018)."""
 
-from __future__ import annotations
-
 import argparse
 import logging
 from collections import Counter, defaultdict

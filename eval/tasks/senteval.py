@@ -1,7 +1,5 @@
 """SentEval's transfer tasks: classifiers and regressions on frozen vectors of English sentences."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

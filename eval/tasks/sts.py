@@ -1,7 +1,5 @@
 """Semantic textual similarity: Pearson's r between people's scores and the vectors'."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ A suite is prepared once, data read and checked, and can then be measured of any
 ``adit evaluate compare`` measures the same of several.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

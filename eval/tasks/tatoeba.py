@@ -1,7 +1,5 @@
 """Similarity search by cosine between sentences and their English translations: error rates."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

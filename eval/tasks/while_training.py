@@ -1,7 +1,5 @@
 """Measures that ``train-encoder`` takes of an encoder on the way, on data with known answers."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Collection, Mapping
 from pathlib import Path

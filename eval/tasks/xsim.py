@@ -1,7 +1,5 @@
 """xSIM: margin search among aligned texts, into English or between every two languages."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator
 from dataclasses import replace
