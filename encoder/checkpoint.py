@@ -135,7 +135,7 @@ def _load_alone(folder: Path, name: str, precision: Precision) -> Encoder:
         return load_network_encoder(folder, name=name, precision=precision)
     if precision not in ("float32", "auto"):
         raise ValueError(
-            f"encoder {folder}: has no network to run in {precision}; leave out the precision"
+            f"encoder {name!r} has no network to run in {precision}; leave out the precision"
         )
     return load_bag_encoder(folder, name=name)
 

@@ -35,7 +35,7 @@ NOT_RUN = {
     "needs a GPU": r"benchmarks/gpu\.py",
     "measures on data that the repository does not hold": (
         r"benchmarks/|evaluate |eval-encoder |train-encoder |train-judge|embed-corpus "
-        r"|\b(DATA|DIR|PAIRS)\b|nli-cad|mini-copy|m\.a\.npy|text/es\.txt|halves/|corpora/es\.txt"
+        r"|\b(DATA|DIR|PAIRS|TEXT)\b|nli-cad|mini-copy|m\.a\.npy|text/es\.txt|halves/|corpora/es\.txt"
     ),
     "trains for minutes, and finds nothing in less": r"adit bootstrap |--encoder second",
     "is a check that CI runs itself": r"make |bash \.ci/run",

@@ -59,6 +59,8 @@ TWO = {
     "--vocabulary": ("en=a", "de=b"),
     "--corpus-weight": ("a=1", "b=0.5"),
     "--pair-weight": ("a-en=1", "b-en=2"),
+    "--more": ("en=a", "de=b"),
+    "--idf": ("en=a", "de=b"),
     "--task": ("quick-thought=a", "quick-thought=b"),
 }
 
