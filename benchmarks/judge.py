@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 import numpy as np
 
 from encoder import load_encoder
+from eval.cli.judge import add_sources, sources_of
 from eval.data.bucc import bucc_pairs
 from eval.judge.mined import Mined, mine_texts
-from eval.judge.training import ENCODERS, Sources, comparable_world, gather, train_judge
+from eval.judge.training import ENCODERS, comparable_world, gather, train_judge
 from eval.judge.worlds import World
 from miner.judge.model import Judge
 from miner.judge.prior import LIKELY, count_kept
@@ -30,20 +30,9 @@ WANTED = (0.05, 0.1)
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("parallel", type=Path)
-    parser.add_argument("--pairs", required=True)
-    parser.add_argument("--among", type=Path, required=True)
-    parser.add_argument("--bucc", type=Path, required=True)
-    parser.add_argument("--exclude", default="")
+    add_sources(parser)
     args = parser.parse_args()
-    sources = Sources(
-        parallel=args.parallel,
-        pairs=args.pairs.split(","),
-        among=args.among,
-        bucc=args.bucc,
-        exclude=frozenset(args.exclude.split(",")),
-    )
-    examples = list(gather(sources))
+    examples = list(gather(sources_of(args)))
     rows: dict[str, list[list[float]]] = {spec: [] for spec in ENCODERS}
     for pair in bucc_pairs(args.bucc):
         world = comparable_world(args.bucc, pair, "training")

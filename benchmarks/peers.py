@@ -33,11 +33,12 @@ from sklearn.preprocessing import StandardScaler
 
 from encoder import load_encoder
 from encoder.words import word_encoders
+from eval.cli.judge import add_sources, sources_of
 from eval.data.aligned import load_aligned
 from eval.data.bucc import bucc_pairs, bucc_splits
 from eval.data.noise import noises
 from eval.judge.mined import mine_texts
-from eval.judge.training import Sources, comparable_world, gather, train_judge
+from eval.judge.training import comparable_world, gather, train_judge
 from miner.judge.features import FEATURES, Usual, features, read_texts
 
 SHOWN = ("misaligned", "truncated")
@@ -139,21 +140,10 @@ def noise_figures(
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("parallel", type=Path)
-    parser.add_argument("--pairs", required=True)
-    parser.add_argument("--among", type=Path, required=True)
-    parser.add_argument("--bucc", type=Path, required=True)
+    add_sources(parser)
     parser.add_argument("--ntrex", type=Path, required=True)
-    parser.add_argument("--exclude", default="")
     args = parser.parse_args()
-    sources = Sources(
-        parallel=args.parallel,
-        pairs=args.pairs.split(","),
-        among=args.among,
-        bucc=args.bucc,
-        exclude=frozenset(args.exclude.split(",")),
-    )
-    examples, worlds = list(gather(sources)), list(scored_worlds(args.bucc))
+    examples, worlds = list(gather(sources_of(args))), list(scored_worlds(args.bucc))
     rows: dict[str, list[tuple[float, float]]] = {name: [] for name in NAMES}
     noise: dict[str, list[list[float]]] = {}
     for world in (one for one in worlds if one.split == "training"):

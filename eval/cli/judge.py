@@ -3,9 +3,13 @@
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from miner.commandline import add_version, names, run_command
 from miner.extras import require
+
+if TYPE_CHECKING:
+    from eval.judge.training import Sources
 
 
 def train_judge(argv: Sequence[str] | None, prog: str) -> int:
@@ -14,19 +18,12 @@ def train_judge(argv: Sequence[str] | None, prog: str) -> int:
 
     def run() -> int:
         require("sklearn")
-        from eval.judge.training import ENCODERS, Sources, gather
+        from eval.judge.training import ENCODERS, gather
         from eval.judge.training import train_judge as train
         from eval.output import print_line
 
-        sources = Sources(
-            parallel=args.parallel,
-            pairs=args.pairs,
-            among=args.among,
-            bucc=args.bucc,
-            exclude=frozenset(args.exclude),
-        )
         examples = []
-        for one in gather(sources):
+        for one in gather(sources_of(args)):
             examples.append(one)
             print_line(f"{one.world}: {len(one.right):,} pairs, {int(one.right.sum()):,} right")
         facts = {
@@ -47,6 +44,16 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         description="Train the judge that says how likely a mined pair is right, on corpora made "
         "of parallel text and on comparable corpora with gold.",
     )
+    add_sources(parser)
+    parser.add_argument(
+        *("-o", "--output"), type=Path, required=True, metavar="FILE", help="the model"
+    )
+    add_version(parser)
+    return parser
+
+
+def add_sources(parser: argparse.ArgumentParser) -> None:
+    """Add what ``sources_of`` takes."""
     add = parser.add_argument
     add("parallel", type=Path, metavar="DIR", help="parallel text that no encoder was trained on")
     add(
@@ -67,6 +74,16 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         metavar="NAMES",
         help="corpora to leave out",
     )
-    add(*("-o", "--output"), type=Path, required=True, metavar="FILE", help="the model")
-    add_version(parser)
-    return parser
+
+
+def sources_of(args: argparse.Namespace) -> "Sources":
+    """Return where examples come from, as the options say."""
+    from eval.judge.training import Sources
+
+    return Sources(
+        parallel=args.parallel,
+        pairs=args.pairs,
+        among=args.among,
+        bucc=args.bucc,
+        exclude=frozenset(args.exclude),
+    )

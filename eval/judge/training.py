@@ -203,7 +203,8 @@ def train_judge(all_examples: Sequence[Examples]) -> Judge:
     )
     share = float(np.average(right, weights=weights))
     offset = -float(np.log(share / (1 - share)))
-    peaks = _usual_peaks(all_examples, trees, seen, weights[: len(seen)], offset)
+    each = seen, right[: len(seen)], weights[: len(seen)]
+    peaks = _usual_peaks(all_examples, trees, each, offset)
     trees.fit(np.concatenate([seen, bare]), right, sample_weight=weights)
     return judge_of(trees, offset=offset, peaks=peaks)
 
@@ -211,11 +212,12 @@ def train_judge(all_examples: Sequence[Examples]) -> Judge:
 def _usual_peaks(
     all_examples: Sequence[Examples],
     trees: HistGradientBoostingClassifier,
-    seen: NDArray[np.float32],
-    weights: NDArray[np.float64],
+    each: tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.float64]],
     offset: float,
 ) -> NDArray[np.float64]:
     """Return where wrong and right pairs score, each world alike: place, rise and fall, (2, 3).
+
+    ``each`` are the features, labels and weights of all examples' pairs, one after the other.
 
     Each language's pairs are scored by trees that have not learned from it; where there is only
     one, each world's.
@@ -226,20 +228,19 @@ def _usual_peaks(
     if len(set(names)) == 1:
         names = [(one.world, "") for one in all_examples]
     numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
-    right = np.concatenate([one.right for one in all_examples])
+    seen, right, weights = each
+    sizes = [len(one.right) for one in all_examples]
     scores = offset + cross_val_predict(
         trees,
         seen,
         right,
-        groups=np.repeat(
-            [numbers[name] for name in names], [len(one.right) for one in all_examples]
-        ),
+        groups=np.repeat([numbers[name] for name in names], sizes),
         cv=GroupKFold(min(FOLDS, len(numbers))),
         method="decision_function",
         params={"sample_weight": weights},
     )
     counts = np.zeros((2, len(SCORES)))
-    starts = np.cumsum([len(one.right) for one in all_examples])[:-1]
+    starts = np.cumsum(sizes)[:-1]
     for own, labels in zip(np.split(scores, starts), np.split(right, starts), strict=True):
         for kind in (False, True):
             if (labels == kind).any():

@@ -13,6 +13,7 @@ from eval.metrics.bucc import IdPair
 from eval.runs.calibration import Estimates
 from eval.runs.gold import Gold
 from eval.runs.store import Run
+from miner.judge.prior import PROBABILITY, logistic
 from miner.storage.places import Place
 
 RIGHT, WRONG = "right", "wrong"
@@ -20,7 +21,6 @@ MIN_MARKS = 30  # below, the 95 % interval of a share is more than 35 points wid
 Z = 1.959964  # of a 95 % interval
 # How much the slope and the shift of log odds are held at 1 and 0; the second by margin alone.
 HELD, HELD_ALONE = (4.0, 1.0), (0.04, 0.01)
-LEAST = 2.0**-20  # and most: probabilities are rounded to it
 STEPS = 50
 
 
@@ -93,10 +93,10 @@ def by_marks(run: Run, judged: Judged) -> Estimates:
     if run.probabilities is None:
         odds, held = (scores - scores.mean()) / (scores.std() or 1.0), HELD_ALONE
     else:
-        chances = np.clip(run.probabilities, LEAST, 1 - LEAST)
+        chances = np.clip(run.probabilities, PROBABILITY, 1 - PROBABILITY)
         odds, held = np.log(chances / (1 - chances)), HELD
     slope, shift = _corrected(odds[judged.places], judged.right, held)
-    likely = 1 / (1 + np.exp(-(slope * odds + shift)))
+    likely = logistic(slope * odds + shift)
     rates = Estimates(scores=scores, probabilities=likely).rates
 
     def interval(fdr: float) -> Interval | None:
@@ -116,7 +116,7 @@ def _corrected(
     """
     slope, shift = 1.0, 0.0
     for _ in range(STEPS):
-        likely = 1 / (1 + np.exp(-(slope * odds + shift)))
+        likely = logistic(slope * odds + shift)
         rest, spread = right - likely, likely * (1 - likely)
         uphill = [rest @ odds - held[0] * (slope - 1), rest.sum() - held[1] * shift]
         mixed = spread @ odds

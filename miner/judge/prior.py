@@ -163,12 +163,13 @@ class Probabilities:
 
     def of_scores(self, scores: FloatArray) -> FloatArray:
         """Return how likely each of P pairs is right, from 0 to 1."""
-        chances = self.most * _logistic(self.slope * scores + self.shift)
+        chances = self.most * logistic(self.slope * scores + self.shift)
         rounded: FloatArray = np.rint(chances / PROBABILITY) * PROBABILITY
         return rounded
 
 
-def _logistic(odds: FloatArray) -> FloatArray:
+def logistic(odds: FloatArray) -> FloatArray:
+    """Return the probabilities of log odds."""
     chances: FloatArray = 1 / (1 + np.exp(-np.clip(odds, -700, 700)))
     return chances
 
@@ -191,8 +192,8 @@ def _mixture(
     right, share, alike = usual[1], 0.1, ALIKE
     for _ in range(_STEPS):
         apart = above - below
-        looking = counts * _logistic(apart + math.log(share / (1 - share)))
-        known_looking = known * _logistic(apart + math.log(alike / (1 - alike)))
+        looking = counts * logistic(apart + math.log(share / (1 - share)))
+        known_looking = known * logistic(apart + math.log(alike / (1 - alike)))
         last = right.place, share
         share = float(looking.sum() + 0.5) / float(counts.sum() + 1)
         alike = float(known_looking.sum() + ALIKE * USUAL_KNOWN) / float(known.sum() + USUAL_KNOWN)
