@@ -10,7 +10,14 @@ from miner.storage.corpus.records import CorpusError
 from miner.storage.places import AnyPath
 from miner.storage.remote import PlaceError, RemotePath
 
-COMPRESSIONS = (".gz", ".xz", ".zst", ".bz2")
+# By suffix: the first bytes of what is compressed so, and the compression's name.
+COMPRESSIONS = {
+    ".gz": (b"\x1f\x8b", "gzip"),
+    ".xz": (b"\xfd7zXZ\0", "xz"),
+    ".zst": (b"\x28\xb5\x2f\xfd", "zstd"),
+    ".bz2": (b"BZh", "bzip2"),
+}
+PARQUET_MAGIC = b"PAR1"
 
 CHUNK_BYTES = 4 << 20
 

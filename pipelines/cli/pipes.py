@@ -10,19 +10,15 @@ from pathlib import Path
 from typing import IO, TypeAlias
 
 from miner.storage.places import Place
+from miner.storage.streams import COMPRESSIONS, PARQUET_MAGIC
 from miner.storage.writers import Origin, Output
 
 Work: TypeAlias = Callable[[argparse.Namespace], int]
 
 STANDARD = Path("-")
 # What a saved pipe is called after its name, by its first bytes.
-SUFFIXES = {
-    b"\x1f\x8b": ".gz",
-    b"\xfd7zXZ\0": ".xz",
-    b"\x28\xb5\x2f\xfd": ".zst",
-    b"BZh": ".bz2",
-    b"PAR1": ".parquet",
-}
+SUFFIXES = {magic: suffix for suffix, (magic, _) in COMPRESSIONS.items()}
+SUFFIXES[PARQUET_MAGIC] = ".parquet"
 
 
 def through_pipes(*inputs: str, ending: str | None = None) -> Callable[[Work], Work]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from miner.storage.corpus.records import BATCH_ROWS, CorpusError, Rejection
 from miner.storage.places import AnyPath
-from miner.storage.streams import read_chunks
+from miner.storage.streams import COMPRESSIONS, PARQUET_MAGIC, read_chunks
 
 # A longer line is rejected before it is decoded, and its rest is skipped, not held. It leaves room
 # for MAX_CHARACTERS as JSON escapes (12 bytes each at most) and an id, a document and more.
@@ -30,12 +30,12 @@ _OTHER_ENCODINGS = {
     codecs.BOM_UTF16_BE: "UTF-16",
 }
 _OTHER_FILES = {
-    b"\x1f\x8b": "is compressed by gzip; rename it to end in .gz",
-    b"\xfd7zXZ\0": "is compressed by xz; rename it to end in .xz",
-    b"\x28\xb5\x2f\xfd": "is compressed by zstd; rename it to end in .zst",
-    b"BZh": "is compressed by bzip2; rename it to end in .bz2",
+    **{
+        magic: f"is compressed by {name}; rename it to end in {suffix}"
+        for suffix, (magic, name) in COMPRESSIONS.items()
+    },
     b"PK\x03\x04": "is a zip archive; unpack it",
-    b"PAR1": "is a Parquet file; read it with --input-format parquet",
+    PARQUET_MAGIC: "is a Parquet file; read it with --input-format parquet",
 }
 
 
