@@ -46,8 +46,13 @@ sys.exit(mine_corpus(sys.argv[1:]))
 
 
 def start(code: str, *arguments: str, **options: int) -> subprocess.Popen[str]:
+    """Start Python as a terminal does: tests may be a background job, which ignores Ctrl-C."""
     return subprocess.Popen(
-        [sys.executable, "-c", code, *arguments], cwd=ROOT, encoding="utf-8", **options
+        [sys.executable, "-c", code, *arguments],
+        cwd=ROOT,
+        encoding="utf-8",
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        **options,
     )
 
 
