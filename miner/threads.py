@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -21,10 +22,26 @@ Result = TypeVar("Result")
 _OF_A_THREAD = "omp_set_num_threads", "MKL_Set_Num_Threads_Local"
 
 
+THREADS = "OMP_NUM_THREADS"
+# In a worker process: the number of threads of all workers of its machine together.
+ALL_THREADS = "ADIT_ALL_THREADS"
+_variable = [THREADS]  # that counts now
+
+
 def thread_count() -> int:
     """Return the number of threads to work in: OMP_NUM_THREADS, or a thread for each core."""
-    given = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    given = os.environ.get(_variable[-1], "").partition(",")[0].strip()
     return int(given) if given.isdigit() and int(given) > 0 else usable_cores()
+
+
+@contextmanager
+def all_threads() -> Iterator[None]:
+    """Work in the threads of all workers, which have nothing to do meanwhile."""
+    _variable.append(ALL_THREADS if ALL_THREADS in os.environ else THREADS)
+    try:
+        yield
+    finally:
+        _variable.pop()
 
 
 def usable_cores() -> int:
@@ -37,6 +54,11 @@ def usable_cores() -> int:
 def blocks(rows: int, size: int) -> list[slice]:
     """Return slices of at most ``size`` rows that make up all."""
     return [slice(start, min(start + size, rows)) for start in range(0, rows, size)]
+
+
+def even_blocks(rows: int, size: int) -> list[slice]:
+    """Return the fewest slices of at most ``size`` rows that make up all, none much smaller."""
+    return blocks(rows, -(-rows // -(-rows // size))) if rows else []
 
 
 def in_threads(

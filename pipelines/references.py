@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from miner.arrays import Neighbours
+from miner.arrays import Neighbours, taken
 from miner.knn.core.rescore import unit_rows
 from miner.knn.method import CorpusMethod, Method, PairedDocuments
-from miner.storage.artefacts import Artefact
+from miner.storage.artefacts import Artefact, Draft
 from miner.storage.layout import (
     CORPUS,
     DOCUMENT,
@@ -26,6 +26,7 @@ from miner.storage.layout import (
     VECTORS,
     list_files,
     list_name,
+    places_file,
     shard_file,
     shard_name,
 )
@@ -134,7 +135,7 @@ class EmbeddedShard:
 
         The file is mapped anew each time, for what was read of a mapping stays in memory.
         """
-        unit_rows(take_columns(self._stored()[rows], self.columns), out=out)
+        unit_rows(take_columns(taken(self._stored(), rows), self.columns), out=out)
 
     def _stored(self) -> NDArray[np.floating]:
         """Map their vectors into memory as they are on disk."""
@@ -163,13 +164,25 @@ class SideVectors:
     def take(self, positions: NDArray[np.int64]) -> NDArray[np.float32]:
         """Read the vectors at ascending positions (P,) from disk: unit rows (P, D)."""
         units = np.empty((len(positions), self.dim), dtype=np.float32)
+        for embedded, start, part in self._parts(positions):
+            embedded.read_units(positions[part] - start, out=units[part])
+        return units
+
+    def row_ids(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the rows of the corpus at ascending positions (P,)."""
+        rows = np.empty_like(positions)
+        for embedded, start, part in self._parts(positions):
+            rows[part] = embedded.row_ids()[positions[part] - start]
+        return rows
+
+    def _parts(self, positions: NDArray[np.int64]) -> Iterator[tuple[EmbeddedShard, int, slice]]:
+        """Yield the shards that ascending positions lie in: where each begins, and which do."""
         bounds = np.searchsorted(positions, self.starts)
         for embedded, start, first, last in zip(
             self._shards, self.starts, bounds, bounds[1:], strict=False
         ):
             if first < last:
-                embedded.read_units(positions[first:last] - start, out=units[first:last])
-        return units
+                yield embedded, start, slice(first, last)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,13 +233,15 @@ class SearchableShard(OfShard):
 class SearchTile:
     """A group of source shards and one of target shards, to be searched against each other.
 
-    ``part`` says which tile of how many, such as ``2/6``; empty for a single one.
+    In a cell join both groups are whole sides, and the tile is of the ``cells`` alone. ``part``
+    says which tile of how many, such as ``2/6``; empty for a single one.
     """
 
     sources: Sequence[SearchableShard]
     targets: Sequence[SearchableShard]
     method: Method
-    part: str
+    part: str = ""
+    cells: range | None = None
 
     @property
     def scope(self) -> str:
@@ -241,22 +256,53 @@ class SearchTile:
     @property
     def name(self) -> str:
         """A name that no other tile has."""
-        return f"{self.scope} {self.first}"
+        return f"{self.scope} {self.first} {self.cells or ''}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecallSample:
+    """Some rows of a side, to be searched exactly in all shards of the other side."""
+
+    shards: Sequence[EmbeddedShard]
+    others: Sequence[EmbeddedShard]
+
+    @property
+    def name(self) -> str:
+        """A name that no other sample or tile has."""
+        return f"recall of {self.shards[0].shard.side}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class TileNeighbours(OfShard):
     """A shard's neighbours from one tile: its files ``SIDE.INDEX.ids.npy`` and ``...cosines.npy``.
 
-    They are in the shards ``others`` of the ``of`` that the other side has. ``measured`` are those
-    that the recall of an approximate search is measured against; empty where it is not.
+    They are in the shards ``others`` of the ``of`` that the other side has.
     """
 
     others: range
     of: int
-    measured: Sequence[EmbeddedShard]
     scope: str
     tile: Artefact
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellNeighbours(OfShard):
+    """A shard's neighbours from some ``cells`` of the ``of`` that there are: a part of the tile's.
+
+    The files ``SIDE.places.npy``, int32 (P,), say which rows of a shard they are of; those of the
+    shard begin at ``starts[SIDE][INDEX]``, a fact.
+    """
+
+    cells: range
+    of: int
+    tile: Artefact
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledNeighbours(OfShard):
+    """The exact neighbours of some of a shard's rows: a part of the side's, as of a tile's."""
+
+    sample: Artefact
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,7 +312,7 @@ class IndexLookup(OfShard):
     other: SearchableShard
 
 
-FoundPart: TypeAlias = TileNeighbours | IndexLookup
+FoundPart: TypeAlias = TileNeighbours | CellNeighbours | IndexLookup | SampledNeighbours
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -351,6 +397,30 @@ def load_list(file: Callable[[str], Path], name: str) -> Neighbours:
     return Neighbours(ids=ids, cosines=cosines)
 
 
+def save_part(
+    draft: Draft,
+    side: str,
+    vectors: SideVectors,
+    positions: NDArray[np.int64],
+    neighbours: Neighbours,
+) -> list[int]:
+    """Save neighbours of the rows at ascending positions; return where each shard's begin."""
+    starts = np.searchsorted(positions, vectors.starts)
+    shards = np.repeat(vectors.starts[:-1], np.diff(starts))
+    draft.array(places_file(side), (positions - shards).astype(np.int32))
+    save_list(draft.array, side, neighbours)
+    return [int(start) for start in starts]
+
+
+def load_part(saved: Artefact, shard: Shard) -> tuple[NDArray[np.int32], Neighbours]:
+    """Load what ``save_part`` saved of a shard: the places of its rows, and their neighbours."""
+    names = places_file(shard.side), *list_files(shard.side)
+    files = (np.load(saved.file(name), mmap_mode="r") for name in names)
+    start, stop = saved.facts["starts"][shard.side][shard.index : shard.index + 2]
+    places, ids, cosines = (np.array(file[start:stop]) for file in files)
+    return places, Neighbours(ids=ids, cosines=cosines)
+
+
 def whole_side(references: Iterable[Reference], side: str) -> list[Reference]:
     """Return the references to a side's shards, one to each, in the order of these.
 
@@ -362,7 +432,7 @@ def whole_side(references: Iterable[Reference], side: str) -> list[Reference]:
         key=lambda reference: reference.shard.index,
     )
     expected = found[0].shard.corpus.facts["shards"] if found else 1
-    check_whole([reference.shard.index for reference in found], expected, side)
+    check_whole([reference.shard.index for reference in found], expected, f"{side} shards")
     return found
 
 
@@ -371,14 +441,14 @@ def whole_sides(references: Iterable[Reference]) -> dict[str, list[Reference]]:
     return {side: whole_side(references, side) for side in SIDES}
 
 
-def check_whole(found: Sequence[int], expected: int, side: str) -> None:
-    """Check that the ascending indices are those of all shards of a side, each once.
+def check_whole(found: Sequence[int], expected: int, what: str) -> None:
+    """Check that the ascending indices are those of all shards of a side, or cells, each once.
 
     Raises:
         ValueError: they are not; the runner has repeated or lost some.
     """
     if list(found) != list(range(expected)):
         raise ValueError(
-            f"--runner: it has handed on {len(found)} references to the {expected} {side} shards, "
+            f"--runner: it has handed on {len(found)} references to the {expected} {what}, "
             "where there should be one to each; use another runner"
         )

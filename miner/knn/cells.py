@@ -4,38 +4,47 @@ Cells are Voronoi cells of k-means centroids, the same for both sides. Each row 
 nearest cells, and a pair is compared if it shares one. That is an inverted file written as a join:
 both directions at once, one product for each pair and cell. With C even cells it costs p * p / C
 of the exact search. What is found is the k best of all that share a cell with a row, so parts of a
-side, searched with the same centroids, merge to what the whole finds.
+side, searched with the same centroids, merge to what the whole finds, and so do parts of the cells.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from miner.arrays import Matrix, Neighbours
-from miner.knn.core import passes
 from miner.knn.core.candidates import Candidates
 from miner.knn.core.codes import Codes, Precision, encode_both, round_to_int8
-from miner.knn.core.passes import Tile, fallback_search, generate_candidates, loops, verify
-from miner.knn.core.products import product, type_of_integers
+from miner.knn.core.passes import (
+    Tile,
+    best_columns,
+    fallback_search,
+    generate_candidates,
+    growing_blocks,
+    loops,
+    verify,
+)
+from miner.knn.core.products import type_of_integers
 from miner.knn.core.rescore import check_search, unit_rows
-from miner.knn.core.tuning import choose
+from miner.knn.core.tuning import PART_TRIAL_ROWS, choose
 from miner.knn.method import ROUNDS
-from miner.threads import blocks, in_threads
+from miner.threads import blocks, even_blocks, in_threads
 
 # A cell with this many times the mean load is split; even cells are the cheapest for their number.
 CROWDED = 2.0
-# Rows and columns of a tile: most cells are one, so that what they share is fetched once. While
-# there are no candidates yet, all of its products are hits, 8 bytes each.
+# Rows and columns of a tile: many cells are one, so that what they share is fetched once.
 TILE = 2048
+# Cells whose order is decided together, see ``_near_together``.
+BRANCHES = 8
 
 
 def train_cells(sample: Matrix, count: int) -> Matrix:
     """Return about ``count`` centroids (C, D) of a sample of both sides (S, D), all unit rows.
+
+    Near centroids come close together.
 
     Raises:
         ValueError: fewer rows than cells.
@@ -52,7 +61,16 @@ def train_cells(sample: Matrix, count: int) -> Matrix:
     for cell in np.flatnonzero(crowded):
         members = np.flatnonzero(nearest == cell)
         seeds.append(sample[members[_evenly(len(members), parts[cell])]])
-    return _k_means(sample, np.concatenate(seeds))
+    return _near_together(_k_means(sample, np.concatenate(seeds)))
+
+
+def _near_together(centroids: Matrix) -> Matrix:
+    """Return the centroids by their own cells, which are ordered in the same way: as in a tree."""
+    if len(centroids) <= BRANCHES:
+        return centroids
+    parents = centroids[_evenly(len(centroids), len(centroids) // BRANCHES)]
+    nearest = nearest_cells(centroids, _near_together(_k_means(centroids, parents)), probes=1)
+    return centroids[np.argsort(nearest[:, 0], kind="stable")]
 
 
 def _evenly(rows: int, count: int) -> NDArray[np.int64]:
@@ -79,17 +97,61 @@ def nearest_cells(rows: Matrix, centroids: Matrix, *, probes: int) -> NDArray[np
     rounding, by the centroid's step, is of one product. Costs N * C products.
     """
     integers = type_of_integers(rows.shape[1], 2 * len(rows) * centroids.size)
-    numbers, steps = round_to_int8(centroids)
-    codes, scale = numbers.astype(integers), steps[:, 0]
+    columns = _codes(centroids, integers)
     cells = np.empty((len(rows), min(probes, len(centroids))), dtype=np.int64)
 
     def assign(block: slice) -> None:
-        own, _ = round_to_int8(rows[block])
-        loops().largest(product(own.astype(integers), codes), scale, cells[block])
+        # A row's own step changes nothing in the order of its products.
+        own = replace(_codes(rows[block], integers), scale=np.ones(len(rows[block]), np.float32))
+        cells[block] = best_columns(own, columns, kept=cells.shape[1]).ids
 
-    size = max(1, passes.TILE_ROWS * passes.TILE_COLUMNS // len(centroids))
-    in_threads(assign, blocks(len(rows), size))
+    in_threads(assign, blocks(len(rows), TILE))
     return cells
+
+
+def _codes(rows: Matrix, integers: type[np.generic]) -> Codes:
+    """Return rows in int8 steps, so that bounds are products rounded once."""
+    numbers, steps = round_to_int8(rows)
+    return Codes(
+        ids=np.arange(len(rows), dtype=np.int32),
+        numbers=numbers.astype(integers),
+        scale=steps[:, 0],
+        bias=np.zeros(len(rows), dtype=np.float32),
+        slack=np.float32(0),
+    )
+
+
+def cut_cells(
+    source_cells: NDArray[np.integer], target_cells: NDArray[np.integer], *, count: int, most: int
+) -> list[range]:
+    """Cut all ``count`` cells into ranges in which at most ``most`` rows of both sides lie.
+
+    Takes the cells of each row, (N, p) and (M, p). A range of one cell may have more.
+    """
+    cells, before = [], []
+    for side in (source_cells, target_cells):
+        ascending = np.sort(side, axis=1)
+        first = np.full((len(side), 1), -1, dtype=ascending.dtype)
+        cells.append(ascending.ravel())
+        before.append(np.concatenate([first, ascending[:, :-1]], axis=1).ravel())
+    order = np.argsort(np.concatenate(cells), kind="stable")
+    by_cell, row_before = (np.concatenate(parts)[order] for parts in (cells, before))
+    ranges = []
+    start = 0
+    while start < count:
+        place = np.searchsorted(by_cell, start)
+        new = row_before[place:] < start  # the row's first cell of the range
+        rows = np.bincount(by_cell[place:][new] - start, minlength=count - start).cumsum()
+        stop = start + max(1, int(np.searchsorted(rows, most, side="right")))
+        ranges.append(range(start, stop))
+        start = stop
+    return ranges
+
+
+def rows_in_cells(cells: NDArray[np.integer], part: range) -> NDArray[np.int64]:
+    """Return the rows, ascending, of whose cells, (N, p), one is of the part."""
+    rows: NDArray[np.int64] = loops().rows_in(cells, part.start, part.stop)
+    return rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,9 +163,11 @@ class _Cells:
 
     @classmethod
     def of(cls, cells: NDArray[np.integer], count: int) -> _Cells:
+        """Of the cells (N, p) of each row, less than ``count``; there may be others."""
         order = np.argsort(cells, axis=None, kind="stable")
-        loads = np.bincount(cells.ravel(), minlength=count)
-        return cls(rows=order // cells.shape[1], start=np.concatenate([[0], np.cumsum(loads)]))
+        loads = np.bincount(cells.ravel(), minlength=count)[:count]
+        start = np.concatenate([[0], np.cumsum(loads)])
+        return cls(rows=order[: start[-1]] // cells.shape[1], start=start)
 
     def members(self, cell: int) -> NDArray[np.int64]:
         return self.rows[self.start[cell] : self.start[cell + 1]]
@@ -126,13 +190,18 @@ class _Order:
     cells: _Cells
 
     @classmethod
-    def of(cls, cells: NDArray[np.integer], count: int) -> _Order:
-        rows = np.argsort(cells[:, 0], kind="stable")
+    def of(cls, cells: NDArray[np.integer], part: range) -> _Order:
+        """Of the cells (N, p) of each row, nearest first; those outside the part do not count."""
+        count = len(part)
+        inside = (cells >= part.start) & (cells < part.stop)
+        own = np.where(inside, cells - part.start, count).astype(np.min_scalar_type(count))
+        nearest = own[np.arange(len(own)), inside.argmax(axis=1)]
+        rows = np.argsort(nearest, kind="stable")
         return cls(
             rows=rows,
             place=np.argsort(rows),
-            nearest=_Cells.of(cells[rows, :1], count),
-            cells=_Cells.of(cells[rows], count),
+            nearest=_Cells.of(nearest[rows, None], count),
+            cells=_Cells.of(own[rows], count),
         )
 
 
@@ -142,7 +211,7 @@ def join_cells(
     source_cells: NDArray[np.integer],
     target_cells: NDArray[np.integer],
     *,
-    count: int,
+    part: range,
     k: int,
     precision: Precision | None = None,
     progress: Callable[[int], None] = lambda products: None,
@@ -154,7 +223,7 @@ def join_cells(
         target: rows as ``unit_rows`` makes them, float32 (M, D).
         source_cells: the cells of each source row, nearest first, (N, p), from ``nearest_cells``.
         target_cells: those of each target row, (M, p).
-        count: how many cells there are.
+        part: the cells that are joined; others do not count.
         k: neighbours of each row; clipped to the size of the other side.
         precision: of the product; the fastest here unless given.
         progress: called with the similarities that a step stands for; they sum to about N * M.
@@ -167,61 +236,83 @@ def join_cells(
         ValueError: k below 1, rows of different dimensions, or an unknown precision.
     """
     check_search(source, target, k=k)
-    orders = [_Order.of(cells, count) for cells in (source_cells, target_cells)]
-    # Each row's very nearest cell first: it has most of its neighbours, and what comes after meets
-    # high floors. Those pairs are computed twice, 1 / p**2 of all.
-    passes_of_cells = [[order.nearest for order in orders], [order.cells for order in orders]]
-    pairs = sum(int(rows.loads() @ columns.loads()) for rows, columns in passes_of_cells)
+    tuned = choose(source, target, k=k, precision=precision, trial_rows=PART_TRIAL_ROWS)
+    codes = encode_both(source, target, tuned.precision)
+    orders = [_Order.of(cells, part) for cells in (source_cells, target_cells)]
+    left, right = (
+        _Side(
+            rows=rows,
+            codes=own.part(order.rows),
+            order=order,
+            candidates=Candidates.none(len(rows), min(tuned.kept, len(others))),
+            k=min(k, len(others)),
+        )
+        for rows, others, own, order in zip(
+            (source, target), (target, source), codes, orders, strict=True
+        )
+    )
+    # Each row's very nearest cell first: it has most of its neighbours. What comes after must be
+    # nearer than those. Their pairs are computed twice, 1 / p**2 of all.
+    nearest, cells = (
+        (left.order.nearest, right.order.nearest),
+        (left.order.cells, right.order.cells),
+    )
+    pairs = sum(int(rows.loads() @ columns.loads()) for rows, columns in (nearest, cells))
     share = len(source) * len(target) / max(1, pairs)
-    tuned = choose(source, target, k=k, precision=precision)
-    left, right = _sorted(encode_both(source, target, tuned.precision), orders)
-    forward, backward = generate_candidates(
-        *(left, right, chain(*(_tiles(*cells) for cells in passes_of_cells))),
-        kept=tuned.kept,
-        repeated=True,
-        progress=lambda products: progress(round(products * share)),
-    )
-    sources, targets = (source, left, orders[0]), (target, right, orders[1])
-    return (
-        _complete(sources, targets, forward, k=min(k, len(target))),
-        _complete(targets, sources, backward, k=min(k, len(source))),
-    )
+
+    def generate(tiles: Iterable[Tile]) -> None:
+        generate_candidates(
+            *(left.codes, right.codes, tiles, (left.candidates, right.candidates)),
+            repeated=True,
+            progress=lambda products: progress(round(products * share)),
+        )
+
+    generate(_tiles(*nearest, cut=lambda rows: growing_blocks(rows, TILE)))
+    left.raise_floors(right)
+    right.raise_floors(left)
+    generate(_tiles(*cells))
+    return left.complete(right), right.complete(left)
 
 
-def _sorted(codes: Sequence[Codes], orders: Sequence[_Order]) -> list[Codes]:
-    """Return both sides' codes in their orders."""
-    found = list(codes)
+@dataclass(frozen=True, kw_only=True)
+class _Side:
+    """One side of a join: its ``codes`` and their ``candidates`` are in its ``order``."""
 
-    def sort(side: int) -> None:
-        found[side] = codes[side].part(orders[side].rows)
+    rows: Matrix
+    codes: Codes
+    order: _Order
+    candidates: Candidates
+    k: int
 
-    in_threads(sort, range(2))
-    return found
+    def raise_floors(self, base: _Side) -> None:
+        """Ask of further candidates to be as near as the k-th so far."""
+        found, _ = verify((self.rows, self.codes), base.rows, self.candidates, k=self.k)
+        if self.k:
+            self.candidates.raise_floor(found.cosines[self.codes.ids, -1])
+
+    def complete(self, base: _Side) -> Neighbours:
+        """Rescore the candidates; search again, in their cells, for rows that may miss some."""
+        queries = self.rows, self.codes
+        neighbours, incomplete = verify(queries, base.rows, self.candidates, k=self.k)
+        tiles = _tiles(self.order.cells, base.order.cells, only=self.order.place[incomplete])
+        fallback_search(queries, (base.rows, base.codes), neighbours, tiles)
+        return neighbours
 
 
-def _complete(
-    queries: tuple[Matrix, Codes, _Order],
-    base: tuple[Matrix, Codes, _Order],
-    candidates: Candidates,
+def _tiles(
+    left: _Cells,
+    right: _Cells,
     *,
-    k: int,
-) -> Neighbours:
-    """Rescore the candidates; search again, in their cells, for rows that may miss some."""
-    (rows, codes, order), (others, other_codes, other_order) = queries, base
-    neighbours, incomplete = verify((rows, codes), others, candidates, k=k)
-    tiles = _tiles(order.cells, other_order.cells, only=order.place[incomplete])
-    fallback_search((rows, codes), (others, other_codes), neighbours, tiles)
-    return neighbours
-
-
-def _tiles(left: _Cells, right: _Cells, *, only: NDArray[np.int64] | None = None) -> Iterator[Tile]:
-    """Yield the rows (``only`` some of them) and columns of each cell."""
+    cut: Callable[[int], list[slice]] = lambda rows: even_blocks(rows, TILE),
+    only: NDArray[np.int64] | None = None,
+) -> Iterator[Tile]:
+    """Yield the rows (``only`` some of them) and columns of each cell, both in blocks."""
     wanted = np.full(int(left.rows.max(initial=-1)) + 1, only is None)
     if only is not None:
         wanted[only] = True
     for cell in range(len(left.start) - 1):
         rows, columns = left.members(cell), right.members(cell)
         rows = rows[wanted[rows]]
-        for top in blocks(len(rows), TILE):
-            for side in blocks(len(columns), TILE):
+        for top in cut(len(rows)):
+            for side in cut(len(columns)):
                 yield Tile(rows=rows[top], columns=columns[side])

@@ -7,7 +7,7 @@ al. 2021, "WikiMatrix: Mining 135M Parallel Sentences in 1620 Language Pairs fro
 from collections.abc import Callable, Iterable
 
 from miner.arrays import IntArray, Matrix, Neighbours
-from miner.knn.core.rescore import check_search, merge
+from miner.knn.core.rescore import check_search, merge_some
 from miner.knn.exact import search_unit_rows
 
 
@@ -41,14 +41,11 @@ def search_documents(
     backward = Neighbours.none(len(target), min(k, len(source)))
     for rows, columns in documents:
         ahead, back = search_unit_rows(source[rows], target[columns], k=k)
-        _enter(forward, rows, columns, ahead)
-        _enter(backward, columns, rows, back)
+        for neighbours, own, others, found in (
+            (forward, rows, columns, ahead),
+            (backward, columns, rows, back),
+        ):
+            named = Neighbours(ids=others[found.ids], cosines=found.cosines)
+            merge_some(neighbours, own, named)
         progress(len(rows) * len(columns))
     return forward, backward
-
-
-def _enter(neighbours: Neighbours, queries: IntArray, others: IntArray, found: Neighbours) -> None:
-    """Keep the best of what the queries' neighbours were and what was found in other rows."""
-    named = Neighbours(ids=others[found.ids], cosines=found.cosines)
-    kept = merge([neighbours.part(queries), named], k=neighbours.ids.shape[1])
-    neighbours.ids[queries], neighbours.cosines[queries] = kept.ids, kept.cosines

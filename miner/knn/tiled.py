@@ -19,10 +19,17 @@ from miner.arrays import Matrix, Neighbours
 from miner.knn.core import passes
 from miner.knn.core.candidates import Candidates
 from miner.knn.core.codes import Codes, Precision, encode_both
-from miner.knn.core.passes import Tile, fallback_search, generate_candidates, verify
+from miner.knn.core.passes import (
+    Tile,
+    best_columns,
+    fallback_search,
+    generate_candidates,
+    seeded,
+    verify,
+)
 from miner.knn.core.products import torch_pays
-from miner.knn.core.tuning import choose
-from miner.threads import blocks
+from miner.knn.core.tuning import PART_TRIAL_ROWS, choose
+from miner.threads import blocks, in_threads
 
 if TYPE_CHECKING:
     import torch
@@ -61,13 +68,34 @@ def search_tiles(
             logger.warning("%s; searching on the processor instead", error)
     tuned = choose(source, target, k=k, precision=precision)
     left, right = encode_both(source, target, tuned.precision)
-    forward, backward = generate_candidates(
-        *(left, right, _tiles(len(left), len(right))),
-        kept=tuned.kept,
-        repeated=False,
-        progress=progress,
+    forward, backward = seeded(left, right, kept=tuned.kept)
+    tiles = _tiles(len(left), len(right))
+    generate_candidates(
+        *(left, right, tiles, (forward, backward)), repeated=False, progress=progress
     )
     return _complete_both((source, left), (target, right), forward, backward, k)
+
+
+def search_one_way(
+    queries: Matrix,
+    base: Matrix,
+    *,
+    k: int,
+    progress: Callable[[int], None] = lambda products: None,
+) -> Neighbours:
+    """Return the k nearest base rows (M, D) of each query (Q, D), as ``search_tiles`` does."""
+    tuned = choose(queries, base, k=k, precision=None, trial_rows=PART_TRIAL_ROWS)
+    left, right = encode_both(queries, base, tuned.precision)
+    candidates = Candidates.none(len(left), min(tuned.kept, len(right)))
+
+    def search(block: slice) -> None:
+        found = best_columns(left.part(block), right, kept=candidates.ids.shape[1])
+        for whole, part in zip(candidates, found, strict=True):
+            whole[block] = part
+        progress(len(found.ids) * len(base))
+
+    in_threads(search, blocks(len(left), passes.TILE_ROWS))
+    return _complete((queries, left), (base, right), candidates, k=min(k, len(base)))
 
 
 @cache

@@ -9,6 +9,8 @@
     indexes/SIDE/trained/       trained.faiss
     indexes/SIDE/NNNNN/         index.faiss, or cells.npy
     tiles/NNNNN-NNNNN/          SIDE.NNNNN.ids.npy and .cosines.npy of each shard in the tile
+    tiles/cells-NNNNNN/         SIDE.places.npy, SIDE.ids.npy, SIDE.cosines.npy (a cell join)
+    tiles/recall-SIDE/          the same, of a sample of the side
     beads/NNNNN/                beads.parquet (--alignment monotone)
     neighbours/SIDE/NNNNN/      SIDE.ids.npy and SIDE.cosines.npy
     pairs/ judged/ kept/ filtered/ distinct/   pairs.parquet; rejected.parquet, where filters are
@@ -21,8 +23,9 @@
     best-encoder.txt            what --encoder best is
 
 Folders of artefacts hold a ``seal.json``, too (``miner.storage.artefacts``). ``NNNNN`` is the index
-of a shard; a tile is named after the first shards of both its groups. What was found in paired
-documents lies in ``tiles/NNNNN-NNNNN-documents`` and ``neighbours/SIDE/NNNNN-documents``.
+of a shard; a tile is named after the first shards of both its groups, or its first cell. What was
+found in paired documents lies in ``tiles/NNNNN-NNNNN-documents`` and
+``neighbours/SIDE/NNNNN-documents``.
 
 A run of many languages has ``sentences/`` and ``embeddings/`` by language instead of by side, and a
 folder ``mined/XX-YY/`` with all the rest for each pair of them. ``languages/XX.jsonl`` are the
@@ -75,6 +78,11 @@ def list_name(side: str, index: int) -> str:
 def list_files(name: str) -> tuple[str, str]:
     """Return the files of a list of neighbours: ids and cosines."""
     return f"{name}.ids.npy", f"{name}.cosines.npy"
+
+
+def places_file(side: str) -> str:
+    """Return the file that says which rows of a shard a list of some has."""
+    return f"{side}.places.npy"
 
 
 class WorkFolder:
@@ -143,6 +151,14 @@ class WorkFolder:
     def tile(self, source: int, target: int, scope: str) -> Place:
         """Return the place of a tile whose groups begin with these shards."""
         return self.root / "tiles" / f"{source:05d}-{target:05d}{_suffix(scope)}"
+
+    def cell_tile(self, cell: int) -> Place:
+        """Return the place of a tile of a cell join whose cells begin with this one."""
+        return self.root / "tiles" / f"cells-{cell:06d}"
+
+    def recall(self, side: str) -> Place:
+        """Return the place of the exact neighbours of a sample of a side."""
+        return self.root / "tiles" / f"recall-{side}"
 
     def neighbours(self, shard: str, scope: str) -> Place:
         """Return the place of a shard's neighbours."""

@@ -44,7 +44,7 @@ from apache_beam.transforms.environments import Environment, SubprocessSDKEnviro
 
 from encoder.joined import absolute_spec
 from miner.storage import cache
-from miner.threads import usable_cores
+from miner.threads import ALL_THREADS, THREADS, thread_count, usable_cores
 from pipelines.context import RunContext
 from pipelines.job import WHOLE, Job, Of
 from pipelines.options import CorpusOptions, MiningOptions
@@ -59,7 +59,6 @@ ENDING_SECONDS = 10.0  # that workers which were interrupted get
 MESSAGE_LENGTH = 300  # of what an engine says
 CANCELLING_SECONDS = 60.0  # that an engine gets to cancel a job
 ENDED_ON_FLINK = ("FINISHED", "FAILED", "CANCELED")
-THREADS = "OMP_NUM_THREADS"
 
 
 class EngineError(OSError):
@@ -261,7 +260,8 @@ def _workers_here(options: MiningOptions, own: Path) -> Environment | None:
     threads = os.environ.get(THREADS, str(max(1, usable_cores() // options.workers)))
     level = logging.getLogger("pipelines").getEffectiveLevel()
     command = [
-        *("env", f"{THREADS}={threads}", f"{cache.FOLDER}={own}"),
+        *("env", f"{THREADS}={threads}", f"{ALL_THREADS}={thread_count()}"),
+        f"{cache.FOLDER}={own}",
         *(sys.executable, "-m", "pipelines.run.worker", str(level), str(_running(own))),
     ]
     # A terminal's interrupt is for this process, which ends its workers.

@@ -20,6 +20,7 @@ from miner.score_ranges import Sorted, merge_in_ranges, sort_pairs
 from miner.storage.artefacts import Draft, content_key, produce
 from miner.storage.layout import LEFT_OUT, PAIRS, SIDES
 from miner.storage.pair_numbers import numbers_schema, pairs_of, table_of
+from miner.threads import all_threads
 from pipelines.context import RunContext
 from pipelines.options import MARGIN, WORDS
 from pipelines.references import ChosenPairs
@@ -86,7 +87,7 @@ def judge_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        with draft.scratch() as scratch:
+        with draft.scratch() as scratch, all_threads():
             return _judge(run, chosen, scratch, draft)
 
     return replace(chosen, pairs=produce(run.folder.judged, key=key, write=write))

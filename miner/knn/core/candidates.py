@@ -14,7 +14,8 @@ class Candidates(NamedTuple):
     """Of N rows the C columns with the largest bounds, best first.
 
     ``bounds`` is float32 (N, C), -inf where fewer were seen; ``ids`` int32 (N, C), -1 there.
-    ``floor``, float32 (N,), is the last bound of each row: no column left out has a larger one.
+    ``floor``, float32 (N,), is the last bound of each row, or higher: no column left out has a
+    larger one.
     """
 
     bounds: NDArray[np.float32]
@@ -37,6 +38,11 @@ class Candidates(NamedTuple):
             ids=taken(self.ids, rows),
             floor=taken(self.floor, rows),
         )
+
+    def raise_floor(self, cosines: NDArray[np.float32]) -> None:
+        """Raise the floors to just below the rows' cosines (N,): what lies lower is not wanted."""
+        below = np.nextafter(cosines, np.float32(-np.inf))
+        np.maximum(self.floor, below, out=self.floor)
 
     def put(self, rows: Rows, part: Candidates) -> None:
         """Put back what ``part`` has become, where that is a copy."""

@@ -147,31 +147,17 @@ def take(
 
 
 @_compile
-def largest(tile: Any, scale: Any, places: Any) -> None:
-    """Fill ``places`` (R, P) with the columns of the largest ``tile * scale`` of each row.
-
-    The tile (R, C) holds integers, ``scale`` is (C,); products are rounded to float32 once. Largest
-    first, of equals the lowest column first. Reads the tile once.
-    """
-    rows, columns = tile.shape
-    values = np.empty(places.shape[1], dtype=np.float32)
-    for row in range(rows):
-        values[:] = -np.inf
-        floor = values[-1]
-        for start in range(0, columns, BLOCK):
-            stop = min(start + BLOCK, columns)
-            products, scales = tile[row, start:stop], scale[start:stop]
-            hits = np.int32(0)
-            for place in range(len(products)):
-                value = np.float32(products[place]) * scales[place]
-                hits |= np.int32(1) if value > floor else np.int32(0)
-            if hits == 0:
-                continue
-            for place in range(len(products)):
-                value = np.float32(products[place]) * scales[place]
-                if value > floor:
-                    _insert(values, places[row], value, start + place)
-                    floor = values[-1]
+def rows_in(cells: Any, start: Any, stop: Any) -> Any:
+    """Return the rows (R,), ascending, of which a cell (N, P) is in the range."""
+    rows = np.empty(len(cells), dtype=np.int64)
+    found = 0
+    for row in range(len(cells)):
+        for cell in cells[row]:
+            if start <= cell < stop:
+                rows[found] = row
+                found += 1
+                break
+    return rows[:found].copy()
 
 
 @_compile
@@ -210,6 +196,22 @@ def _place(ids: Any, cosines: Any, found: Any, number: Any, cosine: Any) -> Any:
         place -= 1
     ids[place], cosines[place] = number, cosine
     return min(found + 1, len(ids))
+
+
+@_compile
+def merge(ids: Any, cosines: Any, rows: Any, other_ids: Any, other_cosines: Any) -> None:
+    """Take other lists of neighbours (P, L), of some ``rows`` (P,), into those of all (N, K).
+
+    In both, -1 stands behind the neighbours; one that both hold is taken once.
+    """
+    for place in range(len(rows)):
+        row = rows[place]
+        for rank in range(other_ids.shape[1]):
+            number, cosine = other_ids[place, rank], other_cosines[place, rank]
+            if number < 0 or cosine < cosines[row, -1]:
+                break
+            if not _holds(ids[row], number):
+                _place(ids[row], cosines[row], ids.shape[1], number, cosine)
 
 
 @_compile

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
 from types import ModuleType
 from typing import TypeAlias
 
@@ -30,11 +29,13 @@ logger = logging.getLogger(__name__)
 
 # The products of a tile, 4 MiB of them, are still in the cache when they are looked at.
 TILE_ROWS, TILE_COLUMNS = 512, 2048
-# How many columns give a row its first floor, step by step: few of a later step exceed the floor of
-# those before. With fewer than SEEDED_FROM columns it would cost more than it saves.
-SEED_STEPS = 64, 128, 256, 512
+# Columns that are looked at first, and how fast further ones grow in number: while there are no
+# candidates yet, all products are hits.
+FIRST, GROWTH = 64, 4
+# How many columns give a row its first floor. With fewer than SEEDED_FROM columns it would cost
+# more than it saves.
+SEEDS, SEEDED_FROM = 512, 16 * 512
 LARGE = 2.0**99  # than any bound
-SEEDS, SEEDED_FROM = SEED_STEPS[-1], 16 * SEED_STEPS[-1]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,20 +88,16 @@ def generate_candidates(
     left: Codes,
     right: Codes,
     tiles: Iterable[Tile],
+    candidates: tuple[Candidates, Candidates],
     *,
-    kept: int,
     repeated: bool,
     progress: Callable[[int], None],
-) -> tuple[Candidates, Candidates]:
-    """Return the ``kept`` candidates of each row of both codes, each tile's products computed once.
+) -> None:
+    """Take the candidates of each row of both codes, each tile's products computed once.
 
     Tiles hold all pairs once or, ``repeated``, some pairs and those perhaps several times.
     """
-    forward = Candidates.none(len(left), min(kept, len(right)))
-    backward = Candidates.none(len(right), min(kept, len(left)))
-    if not repeated:
-        forward.floor[:] = first_floors(left, right, kept=forward.bounds.shape[1])
-        backward.floor[:] = first_floors(right, left, kept=backward.bounds.shape[1])
+    forward, backward = candidates
     claims = Claims(len(left), len(right))
     counting = threading.Lock()
 
@@ -116,6 +113,16 @@ def generate_candidates(
             progress(len(x) * len(y))
 
     in_threads(take, tiles)
+
+
+def seeded(left: Codes, right: Codes, *, kept: int) -> tuple[Candidates, Candidates]:
+    """Return room for ``kept`` candidates of each row of both codes, above their first floors."""
+    lists = []
+    for rows, columns in ((left, right), (right, left)):
+        candidates = Candidates.none(len(rows), min(kept, len(columns)))
+        candidates.floor[:] = first_floors(rows, columns, kept=candidates.bounds.shape[1])
+        lists.append(candidates)
+    forward, backward = lists
     return forward, backward
 
 
@@ -129,20 +136,34 @@ def first_floors(rows: Codes, columns: Codes, *, kept: int) -> NDArray[np.float3
     if len(columns) < SEEDED_FROM or kept > SEEDS:
         return floors
     sample = columns.part(np.arange(SEEDS) * len(columns) // SEEDS)
-    parts = [sample.part(slice(start, stop)) for start, stop in pairwise((0, *SEED_STEPS))]
 
     def seed(block: slice) -> None:
-        some = rows.part(block)
-        found = Candidates.none(len(some), kept)
-        for part in parts:
-            unwanted = Candidates.none(len(part), 1)
-            unwanted.floor[:] = LARGE
-            hits = find_hits(some, part, found.floor, unwanted.floor)
-            loops().take(hits, some.ids, part.ids, found, unwanted, False)
+        found = best_columns(rows.part(block), sample, kept=kept)
         floors[block] = np.nextafter(found.floor, np.float32(-np.inf))
 
     in_threads(seed, blocks(len(rows), TILE_ROWS))
     return floors
+
+
+def best_columns(rows: Codes, columns: Codes, *, kept: int) -> Candidates:
+    """Return the ``kept`` columns of each row with the largest bounds, of equals the first."""
+    found = Candidates.none(len(rows), kept)
+    for block in growing_blocks(len(columns), TILE_COLUMNS):
+        part = columns.part(block)
+        unwanted = Candidates.none(len(part), 1)
+        unwanted.floor[:] = LARGE
+        hits = find_hits(rows, part, found.floor, unwanted.floor)
+        loops().take(hits, rows.ids, part.ids, found, unwanted, False)
+    return found
+
+
+def growing_blocks(rows: int, size: int) -> list[slice]:
+    """Return slices that make up all rows, small ones first: those that come after meet floors."""
+    found, start, length = [], 0, min(FIRST, size)
+    while start < rows:
+        found.append(slice(start, min(start + length, rows)))
+        start, length = start + length, min(GROWTH * length, size)
+    return found
 
 
 def find_hits(

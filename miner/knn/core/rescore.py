@@ -7,12 +7,14 @@ so are all partial sums of them; those stay below 2 and so fit into a float64's 
 exact, whatever its order, and results do not change with tiles, shards, threads or processors.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from miner.arrays import NO_NEIGHBOUR, Neighbours
+from miner.knn.core.passes import loops
 from miner.threads import in_threads
 
 BLOCK_BYTES = 1 << 21  # float64 vectors at a time; larger blocks fall out of the cache
@@ -31,8 +33,9 @@ def unit_rows(
 
     def fill(start: int) -> None:
         block = np.array(vectors[start : start + size], dtype=np.float64, order="C")
-        _, exponents = np.frexp(np.abs(block).max(axis=1, keepdims=True, initial=0))
-        np.ldexp(block, -exponents, out=block)  # a float64's square may overflow, or vanish
+        if vectors.dtype.itemsize > 4:  # whose squares may overflow, or vanish
+            _, exponents = np.frexp(np.abs(block).max(axis=1, keepdims=True, initial=0))
+            np.ldexp(block, -exponents, out=block)
         block *= 2.0**UNIT_BITS / np.sqrt(np.einsum("nd,nd->n", block, block))[:, None]
         np.rint(block, out=block)
         np.multiply(block, 2.0**-UNIT_BITS, out=units[start : start + size], casting="same_kind")
@@ -117,12 +120,16 @@ def best(neighbours: Neighbours, *, k: int) -> Neighbours:
     )
 
 
-def merge(parts: list[Neighbours], *, k: int) -> Neighbours:
-    """The best ``k`` over neighbours of the same rows found in disjoint parts of the other side."""
-    return best(
-        Neighbours(
-            ids=np.concatenate([part.ids for part in parts], axis=1),
-            cosines=np.concatenate([part.cosines for part in parts], axis=1),
-        ),
-        k=k,
-    )
+def merge(parts: Sequence[Neighbours], *, k: int) -> Neighbours:
+    """Return the best ``k`` of several lists of the same rows; what several hold comes once."""
+    found = Neighbours.none(len(parts[0]), min(k, sum(part.ids.shape[1] for part in parts)))
+    for part in parts:
+        merge_some(found, np.arange(len(part)), part)
+    return found
+
+
+def merge_some(neighbours: Neighbours, rows: NDArray[np.integer], others: Neighbours) -> None:
+    """Take other neighbours of some of the rows, (P,), into the lists of all, in place."""
+    if neighbours.ids.shape[1]:
+        lists = neighbours.ids, neighbours.cosines
+        loops().merge(*lists, rows, others.ids, others.cosines)

@@ -37,6 +37,7 @@ REPEATS = 5
 # Rows of each side whose neighbours are looked at; the most candidates that are kept of a row; and
 # the share of rows for which they shall do. The others are searched again.
 TRIAL_ROWS = 128
+PART_TRIAL_ROWS = 32  # of a search that is one of many parts
 TRIAL_COLUMNS = 8192
 MAX_KEPT = 64
 SHARE = 0.98
@@ -97,16 +98,24 @@ def _rates(operations: float) -> dict[Precision, float]:
     return product_rates() if low_precision_pays(operations) else {"float32": 1.0}
 
 
-def choose(source: Matrix, target: Matrix, *, k: int, precision: Precision | None) -> Tuning:
+def choose(
+    source: Matrix,
+    target: Matrix,
+    *,
+    k: int,
+    precision: Precision | None,
+    trial_rows: int = TRIAL_ROWS,
+) -> Tuning:
     """Return the precision (unless given) and the candidates a row with the shortest search.
 
     A few rows of each side are searched in float32. A precision whose rounding could hide more of
-    the others' rows than are kept leaves those rows to a second search. Costs TRIAL_ROWS (N + M)
-    products.
+    the others' rows than are kept leaves those rows to a second search. Costs ``trial_rows``
+    (N + M) products.
     """
     if len(source) == 0 or len(target) == 0:
         return Tuning(precision=precision or "float32", kept=k)
-    samples = [_Sample.of(source, target, k), _Sample.of(target, source, k)]
+    sides = (source, target), (target, source)
+    samples = [_Sample.of(side, other, k, trial_rows) for side, other in sides]
     rates = _rates(2 * len(source) * len(target) * source.shape[1])
     chosen, least = Tuning(precision="float32", kept=k + SPARE), np.inf
     for candidate in (precision,) if precision else rates:
@@ -134,8 +143,8 @@ class _Sample:
     gaps: NDArray[np.float32]
 
     @classmethod
-    def of(cls, side: Matrix, other: Matrix, k: int) -> _Sample:
-        rows = side[:: max(1, -(-len(side) // TRIAL_ROWS))]
+    def of(cls, side: Matrix, other: Matrix, k: int, count: int) -> _Sample:
+        rows = side[:: max(1, -(-len(side) // count))]
         cosines, ids = _nearest(rows, other, max(MAX_KEPT, k) + 1)
         last = min(k, len(other)) - 1
         return cls(rows=rows, last=other[ids[:, last]], gaps=cosines[:, last, None] - cosines)

@@ -10,6 +10,7 @@ from miner.knn.cells import nearest_cells, train_cells
 from miner.knn.method import POINTS, CellSpec, default_cells
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from miner.storage.layout import CELLS, CENTROIDS, SIDES
+from miner.threads import all_threads
 from pipelines.context import RunContext
 from pipelines.references import EmbeddedShard, SideVectors
 
@@ -24,11 +25,12 @@ def trained_cells(run: RunContext, spec: CellSpec, shards: Sequence[EmbeddedShar
     """
     sides = [SideVectors([shard for shard in shards if shard.shard.side == side]) for side in SIDES]
     count = spec.count or default_cells(max(len(side) for side in sides))
-    key = content_key("cells", vectors=[shard.content for shard in shards], count=count)
+    key = content_key("ordered cells", vectors=[shard.content for shard in shards], count=count)
 
     def write(draft: Draft) -> Mapping[str, Any]:
         sample = _sample(sides, POINTS * count)
-        with run.monitor.stage("train", len(sample), "sentences", "cells") as meter:
+        meters = run.monitor.stage("train", len(sample), "sentences", "cells")
+        with meters as meter, all_threads():
             centroids = train_cells(sample, count)
             meter.advance(len(sample))
         draft.array(CENTROIDS, centroids)

@@ -1,27 +1,29 @@
 """The merge stage: the neighbours of each shard, from all tiles that it was in."""
 
-import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from miner.arrays import Neighbours
-from miner.knn.core.rescore import merge
+from miner.knn.core.rescore import merge, merge_some
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from miner.storage.layout import CORPUS, SOURCE, TARGET, list_files
 from pipelines.context import RunContext
 from pipelines.references import (
+    CellNeighbours,
     FoundPart,
     IndexLookup,
+    SampledNeighbours,
     ShardNeighbours,
     TileNeighbours,
     check_whole,
     load_list,
+    load_part,
     save_list,
     tile_list,
     whole_side,
 )
 from pipelines.stages.searching.index_search import look_up, lookup_key
-from pipelines.stages.searching.recall import is_measured, measure_recall
+from pipelines.stages.searching.recall import measure_recall
 
 
 def find_neighbours(run: RunContext, parts: Sequence[FoundPart]) -> ShardNeighbours:
@@ -34,48 +36,55 @@ def find_neighbours(run: RunContext, parts: Sequence[FoundPart]) -> ShardNeighbo
 
 def _neighbours(run: RunContext, parts: Sequence[FoundPart], scope: str) -> Artefact:
     embedded, side = parts[0].embedded, parts[0].shard.side
-    in_tiles = [part for part in parts if isinstance(part, TileNeighbours) and part.scope == scope]
-    indexed = [part.other for part in parts if isinstance(part, IndexLookup) and scope == CORPUS]
+    other = TARGET if side == SOURCE else SOURCE
+    in_tiles = sorted(
+        (part for part in parts if isinstance(part, TileNeighbours) and part.scope == scope),
+        key=lambda part: part.others.start,
+    )
+    in_cells, indexed, sampled = [], [], []
+    if scope == CORPUS:
+        in_cells = sorted(
+            (part for part in parts if isinstance(part, CellNeighbours)),
+            key=lambda part: part.cells.start,
+        )
+        indexed = [part.other for part in parts if isinstance(part, IndexLookup)]
+        sampled = [part for part in parts if isinstance(part, SampledNeighbours)]
     if indexed:
-        indexed = whole_side(indexed, _other(side))
+        indexed = whole_side(indexed, other)
+    elif in_cells:
+        check_whole([cell for part in in_cells for cell in part.cells], in_cells[0].of, "cells")
     else:
-        in_tiles = sorted(in_tiles, key=lambda part: part.others.start)
         found = [index for part in in_tiles for index in part.others]
-        check_whole(found, in_tiles[0].of if in_tiles else 1, _other(side))
-    key = lookup_key(run, embedded, indexed) if indexed else _merge_key(run, in_tiles)
+        check_whole(found, in_tiles[0].of if in_tiles else 1, f"{other} shards")
+    key = content_key(
+        "merge",
+        lookup=lookup_key(run, embedded, indexed) if indexed else None,
+        tiles=[
+            [part.tile.files[name] for name in list_files(tile_list(embedded))] for part in in_tiles
+        ],
+        cells=[sorted(part.tile.files.items()) for part in in_cells],
+        sample=[sorted(part.sample.files.items()) for part in sampled],
+        k=run.options.k,
+    )
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        found = look_up(run, embedded, indexed) if indexed else _merge(run, in_tiles)
+        if indexed:
+            found = look_up(run, embedded, indexed)
+        elif in_cells:
+            found = _of_cells(in_cells, k=run.options.k)
+        else:
+            name = tile_list(embedded)
+            found = merge([load_list(part.tile.file, name) for part in in_tiles], k=run.options.k)
         save_list(draft.array, side, found)
-        others = [other.embedded for other in indexed]
-        for part in in_tiles:
-            others += part.measured if part.tile.facts["approximate"] else []
-        if not others or not is_measured(embedded):
-            return {}
-        return measure_recall(embedded, others, found, k=run.options.k)
+        return measure_recall(sampled[0], found) if sampled else {}
 
     folder = run.folder.neighbours(embedded.shard.name, scope)
     return produce(folder, key=key, write=write)
 
 
-def _other(side: str) -> str:
-    return TARGET if side == SOURCE else SOURCE
-
-
-def _merge_key(run: RunContext, in_tiles: Sequence[TileNeighbours]) -> str:
-    parts = sorted(
-        [part.tile.files[name] for name in list_files(tile_list(part.embedded))]
-        for part in in_tiles
-    )
-    approximate = any(part.tile.facts["approximate"] for part in in_tiles)
-    return content_key("merge", parts=parts, k=run.options.k, approximate=approximate)
-
-
-def _merge(run: RunContext, in_tiles: Sequence[TileNeighbours]) -> Neighbours:
-    lists = (load_list(part.tile.file, tile_list(part.embedded)) for part in in_tiles)
-    return merged(lists, k=run.options.k)
-
-
-def merged(lists: Iterable[Neighbours], *, k: int) -> Neighbours:
-    """Return the k best of several lists of the same rows; two are in memory at a time."""
-    return functools.reduce(lambda one, two: merge([one, two], k=k), lists)
+def _of_cells(parts: Sequence[CellNeighbours], *, k: int) -> Neighbours:
+    """Return the k best of lists of some of a shard's rows each."""
+    found = Neighbours.none(len(parts[0].embedded), k)
+    for part in parts:
+        merge_some(found, *load_part(part.tile, part.shard))
+    return found

@@ -1,43 +1,77 @@
-"""The recall of an approximate search: measured on a few rows that are searched exactly, too."""
+"""The recall of an approximate search: measured on some rows that are searched exactly, too."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from miner.arrays import Neighbours
 from miner.knn.core.rescore import merge
-from miner.knn.exact import search_unit_rows
-from pipelines.references import EmbeddedShard
+from miner.knn.tiled import search_one_way
+from miner.storage.artefacts import Draft, content_key, produce
+from pipelines.context import RunContext
+from pipelines.references import (
+    EmbeddedShard,
+    RecallSample,
+    SampledNeighbours,
+    SideVectors,
+    load_part,
+    save_part,
+)
 
-SAMPLE = 256  # rows of a shard: their exact search costs 256 M products, and reads all of M
-MAX_SHARDS = 16  # of a side that are measured
+# Rows of a side, evenly spread; each is compared with the whole other side. A prime: strides of a
+# power of two would meet the very rows that cells are made of, whose neighbours are found.
+SAMPLE = 1021
 
 
-def is_measured(embedded: EmbeddedShard) -> bool:
-    """Return whether recall is measured on rows of this shard: every one, or each n-th."""
-    shard = embedded.shard
-    stride = -(-shard.corpus.facts["shards"] // MAX_SHARDS)
-    return shard.index % stride == 0
+def recall_samples(sides: Sequence[Sequence[EmbeddedShard]]) -> list[RecallSample]:
+    """Return the samples of both sides."""
+    source, target = sides
+    return [
+        RecallSample(shards=source, others=target),
+        RecallSample(shards=target, others=source),
+    ]
 
 
-def measure_recall(
-    embedded: EmbeddedShard, others: Sequence[EmbeddedShard], found: Neighbours, *, k: int
-) -> Mapping[str, int]:
-    """Count the true neighbours of some rows of a shard, and those of them that were found.
+def search_sample(run: RunContext, sample: RecallSample) -> list[SampledNeighbours]:
+    """Search some rows of a side in the whole other side, exactly; seals ``tiles/recall-SIDE``.
+
+    Neither the rows nor what is found depends on shards: their ids are positions in the side.
+    """
+    side = sample.shards[0].shard.side
+    key = content_key(
+        "recall",
+        vectors=[embedded.content for embedded in sample.shards],
+        others=[embedded.content for embedded in sample.others],
+        k=run.options.k,
+    )
+
+    def write(draft: Draft) -> Mapping[str, Any]:
+        own, base = SideVectors(sample.shards), SideVectors(sample.others)
+        count = min(SAMPLE, len(own))
+        positions = np.arange(count) * len(own) // max(1, count)
+        rows = own.take(positions)
+        exact = Neighbours.none(count, 0)
+        with run.monitor.stage("recall", count * len(base), "similarities", side) as meter:
+            for other, start in zip(sample.others, base.starts, strict=False):
+                near = search_one_way(
+                    rows, other.unit_vectors(), k=run.options.k, progress=meter.advance
+                )
+                near.ids[:] += start
+                exact = merge([exact, near], k=run.options.k)
+        return {"starts": {side: save_part(draft, side, own, positions, exact)}}
+
+    artefact = produce(run.folder.recall(side), key=key, write=write)
+    return [SampledNeighbours(embedded=embedded, sample=artefact) for embedded in sample.shards]
+
+
+def measure_recall(sampled: SampledNeighbours, found: Neighbours) -> Mapping[str, int]:
+    """Count the true neighbours of a shard's sampled rows, and those of them that were found.
 
     A found neighbour counts if it is as near as the last true one: which of equally near ones is
     taken makes no difference to a margin.
     """
-    rows = embedded.unit_vectors()
-    places = np.arange(min(SAMPLE, len(rows))) * len(rows) // max(1, min(SAMPLE, len(rows)))
-    exact = Neighbours.none(len(places), 0)
-    start = 0
-    for other in others:
-        base = other.unit_vectors()
-        near, _ = search_unit_rows(rows[places], base, k=k)
-        near.ids[:] += start
-        start += len(base)
-        exact = merge([exact, near], k=k)
+    places, exact = load_part(sampled.sample, sampled.shard)
     wanted = exact.cosines.size
     kept = (found.cosines[places] >= exact.cosines[:, -1:]).sum() if wanted else 0
     return {"recall_wanted": wanted, "recall_found": int(kept)}

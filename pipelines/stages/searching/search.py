@@ -2,66 +2,110 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from miner.arrays import NO_NEIGHBOUR, Neighbours
-from miner.knn.cells import join_cells
+from miner.knn.cells import cut_cells, join_cells, rows_in_cells
+from miner.knn.core.rescore import merge, merge_some
 from miner.knn.documents import search_documents
 from miner.knn.exact import search_unit_rows
-from miner.knn.method import CellSpec, IndexSpec, PairedDocuments
+from miner.knn.method import CellSpec, IndexSpec, Method, PairedDocuments
 from miner.storage.artefacts import Artefact, Draft, content_key, produce, write_array
-from miner.storage.layout import CELLS, DOCUMENT
+from miner.storage.layout import CELLS, DOCUMENT, SOURCE, TARGET
+from miner.threads import blocks
 from pipelines.context import RunContext
 from pipelines.references import (
+    CellNeighbours,
     EmbeddedShard,
+    FoundPart,
     IndexLookup,
+    RecallSample,
     SearchableShard,
     SearchTile,
+    SideVectors,
     TileNeighbours,
     load_list,
     save_list,
+    save_part,
     tile_list,
     whole_sides,
 )
 from pipelines.stages.reading.documents import document_pairs, paired_rows
 from pipelines.stages.searching.cells import load_cells
-from pipelines.stages.searching.merge import merged
-from pipelines.stages.searching.recall import is_measured
+from pipelines.stages.searching.recall import recall_samples, search_sample
 from pipelines.stages.searching.shard_groups import group_shards
 
+CUT_BY = 1 << 18  # rows of the larger side, evenly spread, whose cells decide where cells are cut
 
-def cut_tiles(run: RunContext, shards: Sequence[SearchableShard]) -> list[SearchTile]:
-    """Cut the search into tiles: every source group by every target group, in each scope."""
+
+def cut_tiles(
+    run: RunContext, shards: Sequence[SearchableShard]
+) -> list[SearchTile | RecallSample]:
+    """Cut the search into tiles, and take samples that the recall of an approximate one shows on.
+
+    An exact search has tiles of every source group by every target group, in each scope; a cell
+    join tiles of cells, which have all rows of both sides that lie in them.
+    """
     sides = whole_sides(shards)
+    tiles: list[SearchTile] = []
+    for scope in run.options.scopes:
+        method = PairedDocuments() if scope == DOCUMENT else shards[0].method
+        if isinstance(method, CellSpec):
+            tiles += _cell_tiles(run, sides, method)
+        else:
+            tiles += _group_tiles(run, sides, method)
+    if len(tiles) > 1:
+        parts = (f"{number}/{len(tiles)}" for number in range(1, len(tiles) + 1))
+        tiles = [replace(tile, part=part) for tile, part in zip(tiles, parts, strict=True)]
+    if not any(isinstance(tile.method, CellSpec | IndexSpec) for tile in tiles):
+        return [*tiles]
+    embedded = [[searchable.embedded for searchable in side] for side in sides.values()]
+    return [*recall_samples(embedded), *tiles]
+
+
+def _group_tiles(
+    run: RunContext, sides: Mapping[str, Sequence[SearchableShard]], method: Method
+) -> list[SearchTile]:
     cut = group_shards(run, {side: len(found) for side, found in sides.items()})
     groups = [
         [[found[index] for index in group] for group in cut[side]] for side, found in sides.items()
     ]
-    tiles = [
-        (PairedDocuments() if scope == DOCUMENT else shards[0].method, sources, targets)
-        for scope in run.options.scopes
+    return [
+        SearchTile(sources=sources, targets=targets, method=method)
         for sources, targets in itertools.product(*groups)
     ]
+
+
+def _cell_tiles(
+    run: RunContext, sides: Mapping[str, Sequence[SearchableShard]], method: CellSpec
+) -> list[SearchTile]:
+    """Cut the cells into ranges of about as many rows as two shards have."""
+    rows = [sum(len(searchable.embedded) for searchable in side) for side in sides.values()]
+    stride = -(-max(rows) // CUT_BY)
+    cells = (
+        np.concatenate([load_cells(_cells(searchable))[::stride] for searchable in side])
+        for side in sides.values()
+    )
+    count = _cells(sides[SOURCE][0]).facts["cells"]
+    most = max(1, 2 * run.options.rows_per_shard // stride)
     return [
-        SearchTile(
-            sources=sources,
-            targets=targets,
-            method=method,
-            part=f"{number}/{len(tiles)}" if len(tiles) > 1 else "",
-        )
-        for number, (method, sources, targets) in enumerate(tiles, start=1)
+        SearchTile(sources=sides[SOURCE], targets=sides[TARGET], method=method, cells=part)
+        for part in cut_cells(*cells, count=count, most=most)
     ]
 
 
-def search_tile(run: RunContext, tile: SearchTile) -> list[TileNeighbours] | list[IndexLookup]:
+def search_tile(run: RunContext, tile: SearchTile | RecallSample) -> Sequence[FoundPart]:
     """Search both directions of one tile, exactly or by cell join; ids are rows of the corpora.
 
     Indexes have nothing to do at once. What is to be looked up in them is handed on, to be done
     for all tiles of a row or column together.
     """
+    if isinstance(tile, RecallSample):
+        return search_sample(run, tile)
     both = (tile.sources, tile.targets), (tile.targets, tile.sources)
     if isinstance(tile.method, IndexSpec):
         return [
@@ -71,14 +115,18 @@ def search_tile(run: RunContext, tile: SearchTile) -> list[TileNeighbours] | lis
             for other in others
         ]
     artefact = _searched(run, tile)
+    if tile.cells is not None:
+        count = _cells(tile.sources[0]).facts["cells"]
+        return [
+            CellNeighbours(embedded=searchable.embedded, cells=tile.cells, of=count, tile=artefact)
+            for own, _ in both
+            for searchable in own
+        ]
     return [
         TileNeighbours(
             embedded=searchable.embedded,
             others=range(first := others[0].shard.index, first + len(others)),
             of=others[0].shard.corpus.facts["shards"],
-            measured=[other.embedded for other in others]
-            if is_measured(searchable.embedded)
-            else [],
             scope=tile.scope,
             tile=artefact,
         )
@@ -94,13 +142,13 @@ def _searched(run: RunContext, tile: SearchTile) -> Artefact:
         targets=[_content(tile, searchable) for searchable in tile.targets],
         k=run.options.k,
         **_documents_key(run, tile),
+        **({"cells": [tile.cells.start, tile.cells.stop]} if tile.cells else {}),
     )
-
-    def write(draft: Draft) -> Mapping[str, Any]:
-        _search_groups(run, tile, draft)
-        return {"approximate": isinstance(tile.method, CellSpec)}
-
-    return produce(run.folder.tile(*tile.first, tile.scope), key=key, write=write)
+    if tile.cells is not None:
+        folder, search = run.folder.cell_tile(tile.cells.start), _join_cells
+    else:
+        folder, search = run.folder.tile(*tile.first, tile.scope), _search_groups
+    return produce(folder, key=key, write=lambda draft: search(run, tile, draft))
 
 
 def _content(tile: SearchTile, searchable: SearchableShard) -> list[object]:
@@ -126,7 +174,60 @@ def _documents_key(run: RunContext, tile: SearchTile) -> Mapping[str, object]:
     }
 
 
-def _search_groups(run: RunContext, tile: SearchTile, draft: Draft) -> None:
+def _join_cells(run: RunContext, tile: SearchTile, draft: Draft) -> Mapping[str, Any]:
+    """Join the cells of a tile, and write the neighbours of all rows that lie in them.
+
+    Where a single cell has more rows than two shards, it is done in blocks of rows.
+    """
+    assert tile.cells is not None
+    sides = [_rows_in(tile.cells, side) for side in (tile.sources, tile.targets)]
+    (source, own, cells), (target, other, other_cells) = sides
+    k, most = run.options.k, 2 * run.options.rows_per_shard
+    size = most // 2 if len(own) + len(other) > most else most
+    forward, backward = Neighbours.none(len(own), k), Neighbours.none(len(other), k)
+    total = len(own) * len(other)
+    with run.monitor.stage("search", total, "similarities", tile.part) as meter:
+        for rows in blocks(len(own), size):
+            units = source.take(own[rows])
+            for columns in blocks(len(other), size):
+                found, back = join_cells(
+                    *(units, target.take(other[columns]), cells[rows], other_cells[columns]),
+                    part=tile.cells,
+                    k=k,
+                    precision=run.options.product_precision,
+                    progress=meter.advance,
+                )
+                merge_some(forward.part(rows), *_renumbered(found, columns))
+                merge_some(backward.part(columns), *_renumbered(back, rows))
+    numbers = source.row_ids(own), target.row_ids(other)
+    starts = {
+        SOURCE: save_part(draft, SOURCE, source, own, _named(forward, numbers[1])),
+        TARGET: save_part(draft, TARGET, target, other, _named(backward, numbers[0])),
+    }
+    return {"starts": starts}
+
+
+def _rows_in(
+    part: range, side: Sequence[SearchableShard]
+) -> tuple[SideVectors, NDArray[np.int64], NDArray[np.int32]]:
+    """Return a side, the positions in it of the rows that lie in the cells, and their cells."""
+    vectors = SideVectors([searchable.embedded for searchable in side])
+    positions, found = [], []
+    for searchable, start in zip(side, vectors.starts, strict=False):
+        cells = load_cells(_cells(searchable))
+        inside = rows_in_cells(cells, part)
+        positions.append(inside + start)
+        found.append(cells[inside])
+    return vectors, np.concatenate(positions), np.concatenate(found)
+
+
+def _renumbered(found: Neighbours, others: slice) -> tuple[NDArray[np.int64], Neighbours]:
+    """Return all rows, and their neighbours by position in the whole of which these are others."""
+    ids = np.where(found.ids == NO_NEIGHBOUR, NO_NEIGHBOUR, found.ids + others.start)
+    return np.arange(len(found)), Neighbours(ids=ids, cosines=found.cosines)
+
+
+def _search_groups(run: RunContext, tile: SearchTile, draft: Draft) -> Mapping[str, Any]:
     """Search shard by shard, and write the neighbours of each shard in all of the other group.
 
     Two shards are in memory at a time; the lists of targets wait on disk for further sources.
@@ -141,15 +242,16 @@ def _search_groups(run: RunContext, tile: SearchTile, draft: Draft) -> None:
             forward: list[Neighbours] = []
             for target in tile.targets:
                 found, backward = _search(run, tile, source, target)
-                forward = [merged([*forward, _with_rows(found, target.embedded)], k=k)]
-                parts = [_with_rows(backward, source.embedded)]
+                forward = [merge([*forward, _named(found, target.embedded.row_ids())], k=k)]
+                parts = [_named(backward, source.embedded.row_ids())]
                 if source is not tile.sources[0]:
                     parts.insert(0, load_list(scratch.joinpath, tile_list(target.embedded)))
-                save_list(wait, tile_list(target.embedded), merged(parts, k=k))
+                save_list(wait, tile_list(target.embedded), merge(parts, k=k))
             save_list(draft.array, tile_list(source.embedded), forward[0])
         for target in tile.targets:
             name = tile_list(target.embedded)
             save_list(draft.array, name, load_list(scratch.joinpath, name))
+    return {}
 
 
 def _search(
@@ -162,16 +264,6 @@ def _search(
     vectors = source.embedded.unit_vectors(), target.embedded.unit_vectors()
     total = len(vectors[0]) * len(vectors[1])
     with run.monitor.stage("search", total, "similarities", tile.part) as meter:
-        if isinstance(tile.method, CellSpec):
-            nearest = load_cells(_cells(source)), load_cells(_cells(target))
-            return join_cells(
-                *vectors,
-                *nearest,
-                count=_cells(source).facts["cells"],
-                k=options.k,
-                precision=options.product_precision,
-                progress=meter.advance,
-            )
         return search_unit_rows(
             *vectors, k=options.k, precision=options.product_precision, progress=meter.advance
         )
@@ -193,7 +285,7 @@ def _search_documents(
         )
 
 
-def _with_rows(neighbours: Neighbours, other: EmbeddedShard) -> Neighbours:
-    """Replace the neighbours' positions in the other shard by rows of its corpus."""
-    rows = np.append(other.row_ids(), NO_NEIGHBOUR)  # so that -1 stays -1
+def _named(neighbours: Neighbours, rows: NDArray[np.int64]) -> Neighbours:
+    """Replace the neighbours' positions by what stands there in ``rows`` of the other corpus."""
+    rows = np.append(rows, NO_NEIGHBOUR)  # so that -1 stays -1
     return Neighbours(ids=rows[neighbours.ids], cosines=neighbours.cosines)

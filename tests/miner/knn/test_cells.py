@@ -36,7 +36,7 @@ def set_tiles(patch, tile, verified):
 def join(sides, centroids, *, k, probes, **options):
     """Put both sides into their nearest cells, and join them."""
     own = [nearest_cells(rows, centroids, probes=probes) for rows in sides]
-    return join_cells(*sides, *own, count=len(centroids), k=k, **options)
+    return join_cells(*sides, *own, part=range(len(centroids)), k=k, **options)
 
 
 def search(sides, centroids, *, k, probes, precision="float32", kept=0, workers=1):
@@ -235,11 +235,11 @@ def test_progress_sums_to_the_similarities_of_a_full_search(monkeypatch, probes)
 def test_errors_of_a_search():
     x, cells = random_units(3, 4), np.zeros((3, 1), dtype=np.int64)
     with pytest.raises(ValueError, match="k is 0"):
-        join_cells(x, x, cells, cells, count=1, k=0)
+        join_cells(x, x, cells, cells, part=range(1), k=0)
     with pytest.raises(ValueError, match="4 dimensions, target vectors 3"):
-        join_cells(x, x[:, :3], cells, cells, count=1, k=1)
+        join_cells(x, x[:, :3], cells, cells, part=range(1), k=1)
     with pytest.raises(ValueError, match="int4"):
-        join_cells(x, x, cells, cells, count=1, k=1, precision="int4")
+        join_cells(x, x, cells, cells, part=range(1), k=1, precision="int4")
 
 
 @settings(max_examples=20)
@@ -358,14 +358,15 @@ def test_more_cells_than_rows_are_refused(count):
 
 @pytest.mark.parametrize(
     ("rows", "count"),
-    [(0, 1), (1, 2), (3, 4), (100, 16), (10**4, 256), (10**6, 2048), (4 * 10**6, 4096)],
+    [(0, 1), (1, 1), (3, 2), (100, 32), (10**4, 256), (10**6, 4096), (4 * 10**6, 8192)],
 )
 def test_default_cells(rows, count):
     assert default_cells(rows) == count
 
 
 @given(rows=st.integers(1, 10**12))
-def test_default_cells_are_a_power_of_two_near_two_roots(rows):
+def test_default_cells_are_a_power_of_two_near_roots(rows):
     count = default_cells(rows)
     assert count & (count - 1) == 0
-    assert 0.7 < count / (2 * rows**0.5) < 1.42
+    assert count <= rows
+    assert rows < 16 or 0.7 < count / (3.5 * rows**0.5) < 1.42

@@ -353,9 +353,10 @@ def test_first_floors_are_below_all_candidates(precision):
     sides = crowd(700, 16, 0.5, 1), crowd(9000, 16, 0.5, 2)
     left, right = encode_both(*sides, precision)
     floors = passes.first_floors(left, right, kept=11)
-    forward, _ = passes.generate_candidates(
-        *(left, right, tiled._tiles(len(left), len(right))),
-        kept=11,
+    forward, backward = passes.seeded(left, right, kept=11)
+    np.testing.assert_array_equal(forward.floor, floors)
+    passes.generate_candidates(
+        *(left, right, tiled._tiles(len(left), len(right)), (forward, backward)),
         repeated=False,
         progress=lambda products: None,
     )

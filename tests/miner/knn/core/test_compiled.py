@@ -108,24 +108,6 @@ def test_take_of_bounds_that_rise_or_fall(order):
     assert (backward.ids == 0).all()
 
 
-@settings(max_examples=60)
-@given(
-    shape=st.tuples(st.integers(0, 40), SIDES),
-    places=st.integers(1, 9),
-    dtype=st.sampled_from([np.int32, np.float32, np.float64]),
-    spread=st.sampled_from([1, 7, 10**6]),
-    seed=st.integers(0, 2**32 - 1),
-)
-def test_largest_of_each_row(shape, places, dtype, spread, seed):
-    random = np.random.default_rng(seed)
-    tile = random.integers(-spread, spread + 1, shape)
-    scale = random.choice([0.25, 1, 0.3], shape[1]).astype(np.float32)
-    found = np.empty((shape[0], min(places, shape[1])), dtype=np.int64)
-    compiled.largest(tile.astype(dtype), scale, found)
-    values = tile.astype(np.float32) * scale
-    np.testing.assert_array_equal(found, oracle.nearest(values, places)[0])
-
-
 def candidates_of(table, random, *, given, kept):
     """Candidates for some neighbours of each row: bounds above cosines, -1 for none."""
     rows, columns = table.shape
