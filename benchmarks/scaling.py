@@ -1,176 +1,236 @@
-"""The cost of growth: time, memory and disk of whole runs as corpora grow, beside what is planned.
+"""The cost of growth: whole runs on 10^4 to 10^7 lines of real text, beside what is planned.
 
-    python benchmarks/scaling.py --rows 14 15 16 17 18 --svg scaling.svg
+    python benchmarks/scaling.py DATA FOLDER --rows 10000 100000 1000000 --svg scaling.svg
+    python benchmarks/scaling.py DATA FOLDER --rows 10000000 --methods cells --kills 10
 
-mines clustered vectors, 2^14 to 2^18 a side, by each method in a process of its own, and prints a
-table: seconds of the search, the most that the process held and the size of its work folder, each
-beside the estimate of the model of `--plan` and as a multiple of it. A run whose search the model
-expects to take longer than `--limit` seconds is left out. Processor seconds of the whole run stand
-beside: other programs change them less.
+makes, once, FOLDER/ROWS.{xx,en,gold}: German, French and Spanish lines and English ones, each two
+sentences of DATA/{de,fr,es}-en.tsv.xz (source, TAB, target, TAB, corpus) joined, a third with their
+translation on the other side. Each sentence occurs in many lines, so that the nearest neighbours of
+a line without translation are half right. Then `adit mine` mines them by each method, and a table
+says what that took, beside what `--plan` expected: seconds, the largest process, the most that all
+processes held that is not of files, the work folder, and what was written; the neighbours that were
+found, and F1 at the best threshold. A run whose plan is longer than `--limit` minutes is left out.
+With `--kills`, a run is first ended so often by SIGKILL, at random moments, and started again.
 """
 
-from __future__ import annotations
-
 import argparse
+import json
+import lzma
 import os
 import platform
+import random
 import re
+import shutil
+import signal
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 import numpy as np
 
-from miner.knn.cost_model import Machine, Problem, cells_cost, exact_cost, index_cost
-from miner.knn.machine_trial import measure_machine
-from miner.knn.method import default_cells
-from miner.storage.layout import SOURCE, TARGET
-from miner.threads import thread_count
-from pipelines.context import RunContext
-from pipelines.job import job_of
-from pipelines.options import CorpusOptions, MiningOptions
-from pipelines.resources.estimate import disk_bytes
-from pipelines.resources.fitting import fit_run, measure_side
-from worlds import PLANTED
+LANGUAGES = "de", "fr", "es"
+PLANTED = 3  # every third line has its translation on the other side
+BLOCK = 1 << 18
+SECONDS = 0.2  # between two looks at memory and disk
 
-BLOCK = 1 << 14
-K = 4
-METHODS = "exact", "cells", "IVF"
-STAGES = re.compile(r"\b(?:train|fill|index|cells|search|find|merge) ([\d.]+) s")
-UNITS = {"s": 1.0, "GiB": 2.0**30}
+
+def read_pairs(data: Path) -> tuple[list[list[str]], np.ndarray]:
+    """Return the sentences of both sides, all languages in turn, and where each language begins."""
+    sides: list[list[str]] = [[], []]
+    starts = [0]
+    for language in LANGUAGES:
+        with lzma.open(
+            data / f"{language}-en.tsv.xz", "rt", encoding="utf-8", newline="\n"
+        ) as lines:
+            pairs = {tuple(line.split("\t")[:2]) for line in lines}
+        for side, texts in zip(sides, zip(*sorted(pairs), strict=True), strict=True):
+            side += texts
+        starts.append(len(sides[0]))
+    return sides, np.array(starts)
+
+
+def make_lines(data: Path, folder: Path, rows: int) -> None:
+    """Write both sides and the gold pairs, as line numbers from 0, unless they are there."""
+    gold = folder / f"{rows}.gold"
+    if gold.exists():
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    sides, starts = read_pairs(data)
+    generator = np.random.default_rng(0)
+    planted = rows // PLANTED
+    total = 2 * rows - planted
+    language = generator.integers(len(LANGUAGES), size=total)
+    low, high = starts[language], starts[language + 1]
+    parts = [generator.integers(low, high) for _ in range(2)]
+    alone = np.arange(planted, total)
+    # The planted pairs and those of one side alone, each side in an order of its own.
+    chosen = [
+        generator.permutation(np.concatenate([np.arange(planted), half]))
+        for half in (alone[: rows - planted], alone[rows - planted :])
+    ]
+    for suffix, texts, pairs in zip(("xx", "en"), sides, chosen, strict=True):
+        with open(folder / f"{rows}.{suffix}", "w", encoding="utf-8", newline="\n") as file:
+            for start in range(0, rows, BLOCK):
+                block = pairs[start : start + BLOCK]
+                firsts, seconds = (part[block].tolist() for part in parts)
+                file.writelines(
+                    f"{texts[first]} {texts[second]}\n"
+                    for first, second in zip(firsts, seconds, strict=True)
+                )
+    places = [np.argsort(pairs)[:planted] for pairs in chosen]  # of planted pair 0, 1, ...
+    np.savetxt(gold, np.stack(places, axis=1), fmt="%d", delimiter="\t")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """Seconds of the search, bytes held at most, and bytes of the work folder."""
+    """What a run takes: seconds; GiB of its largest process, of all of them, of its work folder."""
 
     seconds: float
-    memory: float
+    largest: float
+    held: float
     disk: float
+    written: float
 
 
-def write_side(folder: Path, name: str, rows: int, dim: int) -> None:
-    """Vectors, a hundred to a centre, every third near the other side's; and a line for each."""
-    shared = np.random.default_rng(rows)
-    centres = shared.standard_normal((max(1, rows // 100), dim), dtype=np.float32)
-    own = np.random.default_rng([rows, ord(name)])
-    vectors = np.lib.format.open_memmap(
-        folder / f"{name}.npy", mode="w+", dtype=np.float16, shape=(rows, dim)
-    )
-    for start in range(0, rows, BLOCK):
-        count = min(BLOCK, rows - start)
-        near = centres[own.integers(len(centres), size=count)]
-        block = near + 0.7 * own.standard_normal((count, dim), dtype=np.float32)
-        places = np.arange(-start % PLANTED, count, PLANTED)
-        common = np.random.default_rng([rows, start])
-        block[places] = common.standard_normal((len(places), dim), dtype=np.float32)
-        block[places] += 0.4 * own.standard_normal((len(places), dim), dtype=np.float32)
-        vectors[start : start + count] = block / np.linalg.norm(block, axis=1, keepdims=True)
-    lines = (
-        f"line {row} of side {name}, as long as a sentence of the news is\n" for row in range(rows)
-    )
-    (folder / f"{name}.txt").write_text("".join(lines), encoding="utf-8")
+UNITS = {"bytes": 2.0**-30, "KiB": 2.0**-20, "MiB": 2.0**-10, "GiB": 1.0, "TiB": 1024.0}
+TIMES = {"s": 1, "min": 60, "h": 3600, "days": 86400}
+COMMAND = "import sys; from pipelines.cli.main import adit; sys.exit(adit(sys.argv[1:]))"
 
 
-def options_of(folder: Path, index: str) -> MiningOptions:
-    sides = [
-        CorpusOptions(path=folder / f"{name}.txt", embeddings=folder / f"{name}.npy")
-        for name in "ab"
-    ]
-    return MiningOptions(
-        source=sides[0],
-        target=sides[1],
-        output=folder / "o.tsv",
-        work_dir=folder / "work",
-        index=index,
-        score="margin",
-    )
+def planned(arguments: Sequence[str]) -> Figures:
+    """Read what ``--plan`` says."""
+    command = [sys.executable, "-c", COMMAND, *arguments, "--plan"]
+    told = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+    def size(pattern: str) -> float:
+        found = re.search(pattern + r" about ([\d.,]+) (\w+)", told)
+        assert found, told
+        return float(found[1].replace(",", "")) * UNITS[found[2]]
+
+    duration = re.search(r"time: about ([\d.,]+) (\w+) in all", told)
+    assert duration, told
+    seconds = float(duration[1].replace(",", "")) * TIMES[duration[2]]
+    memory, disk = size("memory: at most"), size("disk: at most")
+    return Figures(seconds=seconds, largest=memory, held=0.0, disk=disk, written=0.0)
 
 
-def planned(options: MiningOptions, machine: Machine, rows: int, dim: int) -> Figures:
-    run = RunContext(job_of(options))
-    sizes = {side: measure_side(run, side) for side in (SOURCE, TARGET)}
-    fit = fit_run(run, sizes)
-    problem = Problem(sources=rows, targets=rows, dim=dim, k=K)
-    if options.index == "exact":
-        cost = exact_cost(problem, machine)
-    elif options.index == "cells":
-        cost = cells_cost(problem, machine)
-    else:
-        cost = index_cost(problem, machine, default_cells(rows))
-    return Figures(seconds=cost.seconds, memory=fit.peak, disk=disk_bytes(fit.options, sizes)[0])
+class Watched:
+    """A run in processes of its own, which is looked at while it goes on."""
 
+    def __init__(self, arguments: Sequence[str], work_dir: Path) -> None:
+        command = [sys.executable, "-c", COMMAND, *arguments]
+        self._work_dir = work_dir
+        self._start = time.perf_counter()
+        self._process = subprocess.Popen(command, start_new_session=True)
+        self._largest = self._held = 0.0
+        self._written: dict[str, int] = {}
 
-def measured(options: MiningOptions) -> tuple[Figures, float]:
-    """Figures of a run in a process of its own, and its processor seconds."""
-    source, target = options.source, options.target
-    command: Sequence[str | Path | None] = [
-        Path(sys.executable).with_name("mine-corpus"),
-        *(source.path, target.path),
-        *("--src-embeddings", source.embeddings, "--tgt-embeddings", target.embeddings),
-        *("--index", options.index, "--score", options.score, "-k", str(K)),
-        *("--work-dir", options.work_dir, "-o", options.output),
-    ]
-    process = subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    report = process.stderr.read()
-    _, status, used = os.wait4(process.pid, 0)
-    if status:
-        raise SystemExit(report)
-    times = report[report.rindex("\ntime: ") :]
-    disk = sum(path.stat().st_size for path in Path(options.work_dir).rglob("*") if path.is_file())
-    figures = Figures(
-        seconds=sum(map(float, STAGES.findall(times))), memory=used.ru_maxrss * 1024, disk=disk
-    )
-    return figures, used.ru_utime + used.ru_stime
+    def wait(self, seconds: float = float("inf")) -> bool:
+        """Look on for so long; return whether the run has ended."""
+        stop = time.perf_counter() + seconds
+        while time.perf_counter() < stop:
+            self._look()
+            if self._process.poll() is not None:
+                return True
+            time.sleep(SECONDS)
+        return False
 
+    def kill(self) -> None:
+        """End all of its processes by SIGKILL."""
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
 
-def cases(args: argparse.Namespace) -> Iterator[tuple[str, int, Figures, Figures]]:
-    measure_machine(dim=args.dim, k=K)  # compiles
-    machine = measure_machine(dim=args.dim, k=K)
-    for rows in (1 << power for power in args.rows):
-        for method in METHODS:
-            with tempfile.TemporaryDirectory(dir=args.folder) as name:
-                folder = Path(name)
-                index = f"IVF{default_cells(rows)},Flat" if method == "IVF" else method
-                options = options_of(folder, index)
-                for side in "ab":
-                    write_side(folder, side, rows, args.dim)
-                plan = planned(options, machine, rows, args.dim)
-                if plan.seconds > args.limit:
+    def figures(self) -> Figures:
+        """Return what it took."""
+        assert self._process.returncode == 0
+        seconds = time.perf_counter() - self._start
+        sizes = (path.stat().st_size for path in self._work_dir.rglob("*") if path.is_file())
+        numbers = (self._largest, self._held, sum(sizes), sum(self._written.values()))
+        largest, held, disk, written = (number / 2**30 for number in numbers)
+        return Figures(seconds=seconds, largest=largest, held=held, disk=disk, written=written)
+
+    def _look(self) -> None:
+        """Read what the processes of its session hold, and have written."""
+        held = 0.0
+        for folder in Path("/proc").iterdir():
+            try:
+                if not folder.name.isdigit() or os.getsid(int(folder.name)) != self._process.pid:
                     continue
-                found, processor = measured(options)
-                print(row_of(method, rows, found, plan, processor), flush=True)
-                yield method, rows, found, plan
+                status = dict(
+                    line.split(":", 1) for line in (folder / "status").read_text().splitlines()
+                )
+                held += 1024 * int(status["RssAnon"].split()[0])
+                self._largest = max(self._largest, 1024 * int(status["VmHWM"].split()[0]))
+                written = re.search(r"write_bytes: (\d+)", (folder / "io").read_text())
+                self._written[folder.name] = int(written[1]) if written else 0
+            except (OSError, KeyError):  # it has just ended
+                continue
+        self._held = max(self._held, held)
 
 
-def row_of(method: str, rows: int, found: Figures, plan: Figures, processor: float) -> str:
-    cells = [method, f"{rows:,}"]
-    for name, unit in (("seconds", "s"), ("memory", "GiB"), ("disk", "GiB")):
-        one, other = (getattr(figures, name) / UNITS[unit] for figures in (found, plan))
-        cells += [f"{one:.2f} {unit}", f"{other:.2f} {unit}", f"{one / other:.2f}"]
-    return f"| {' | '.join(cells)} | {processor:.1f} s |"
+def best_f1(folder: Path, rows: int, output: Path) -> float:
+    """Return the F1 of the pairs at the best threshold."""
+    sides = [
+        (folder / f"{rows}.{suffix}").read_text(encoding="utf-8").split("\n")
+        for suffix in ("xx", "en")
+    ]
+    places = np.loadtxt(folder / f"{rows}.gold", dtype=np.int64, delimiter="\t")
+    gold = {(sides[0][source], sides[1][target]) for source, target in places.tolist()}
+    with output.open(encoding="utf-8", newline="\n") as lines:
+        right = [tuple(line.rstrip("\n").split("\t")[1:]) in gold for line in lines]
+    f1 = 2 * np.cumsum(right) / (np.arange(1, len(right) + 1) + len(gold))
+    return float(f1.max(initial=0.0))
 
 
-def draw(found: Sequence[tuple[str, int, Figures, Figures]], path: Path) -> None:
-    """Points for what was measured, lines for what was planned."""
+def run(folder: Path, rows: int, method: str, args: argparse.Namespace) -> tuple[Figures, Figures]:
+    """Mine one size by one method, and print a line of the table."""
+    work_dir, output = folder / f"{rows}.{method}.work", folder / f"{rows}.{method}.tsv"
+    arguments = ["mine", f"{folder}/{rows}.xx", f"{folder}/{rows}.en", "-o", str(output), "-q"]
+    arguments += ["--index", method, "--workers", str(args.workers)]
+    plan = planned(arguments)
+    if plan.seconds > 60 * args.limit:
+        return plan, plan
+    arguments += ["--work-dir", str(work_dir)]
+    moments = random.Random(0)
+    for number in range(args.kills):
+        watched = Watched(arguments, work_dir)
+        if watched.wait(moments.uniform(0, 2 * plan.seconds / args.kills)):
+            break
+        watched.kill()
+        print(f"killed {number + 1} times", file=sys.stderr)
+    watched = Watched(arguments, work_dir)
+    watched.wait()
+    found = watched.figures()
+    summary = json.loads((work_dir / "run.json").read_text(encoding="utf-8"))
+    recall = [summary[side].get("recall", 1.0) for side in ("source", "target")]
+    cells = [method, f"{rows:,}", f"{found.seconds:.1f} s", f"{plan.seconds:.0f} s"]
+    cells += [f"{found.seconds / plan.seconds:.2f}", f"{found.largest:.2f}", f"{plan.largest:.2f}"]
+    cells += [f"{found.held:.2f}", f"{found.disk:.2f}", f"{plan.disk:.2f}", f"{found.written:.2f}"]
+    cells += [f"{min(recall):.3f}", f"{100 * best_f1(folder, rows, output):.1f}"]
+    print(f"| {' | '.join(cells)} |", flush=True)
+    if not args.keep:
+        shutil.rmtree(work_dir)
+        output.unlink()
+    return found, plan
+
+
+def draw(points: Sequence[tuple[str, int, Figures, Figures]], path: Path) -> None:
+    """Draw points for what was measured, lines for what was planned."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(12, 4), layout="constrained")
-    names = {"seconds": "search, s", "memory": "memory, GiB", "disk": "work folder, GiB"}
-    for axes, (name, title) in zip(figure.subplots(1, 3), names.items(), strict=True):
-        scale = 1.0 if name == "seconds" else UNITS["GiB"]
-        for number, method in enumerate(METHODS):
-            own = [case for case in found if case[0] == method]
-            rows = [case[1] for case in own]
-            for place, style in ((2, "o"), (3, "-")):
-                values = [getattr(case[place], name) / scale for case in own]
-                axes.plot(rows, values, style, color=f"C{number}", label=method * (place == 2))
-        axes.set(title=title, xlabel="rows a side", xscale="log", yscale="log")
-        axes.set_xscale("log", base=2)
+    titles = {0: "seconds", 1: "largest process, GiB", 3: "work folder, GiB"}
+    for axes, (place, title) in zip(figure.subplots(1, len(titles)), titles.items(), strict=True):
+        for number, method in enumerate(dict.fromkeys(point[0] for point in points)):
+            own = [point for point in points if point[0] == method]
+            rows = [point[1] for point in own]
+            for kind, style in ((2, "o"), (3, "-")):
+                values = [astuple(point[kind])[place] for point in own]
+                axes.plot(rows, values, style, color=f"C{number}", label=method * (kind == 2))
+        axes.set(title=title, xlabel="lines a side", xscale="log", yscale="log")
         axes.spines[["top", "right"]].set_visible(False)
     figure.axes[0].legend(frameon=False)
     figure.savefig(path, metadata={"Date": None})
@@ -178,23 +238,27 @@ def draw(found: Sequence[tuple[str, int, Figures, Figures]], path: Path) -> None
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument(
-        "--rows", type=int, nargs="+", default=[14, 15, 16, 17, 18], help="powers of 2"
-    )
-    parser.add_argument("--dim", type=int, default=256)
-    parser.add_argument(
-        "--limit", type=float, default=120.0, help="seconds of a search, by the model"
-    )
-    parser.add_argument("--folder", type=Path, help="for vectors and work folders")
+    parser.add_argument("data", type=Path)
+    parser.add_argument("folder", type=Path, help="for lines, and for work folders while they last")
+    parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--methods", nargs="+", default=["exact", "cells"])
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--limit", type=float, default=30.0, help="minutes of a plan")
+    parser.add_argument("--kills", type=int, default=0)
+    parser.add_argument("--keep", action="store_true", help="keep work folders and outputs")
     parser.add_argument("--svg", type=Path, help="draws time, memory and disk")
     args = parser.parse_args()
-    print(f"{thread_count()} threads, {args.dim} dimensions, {platform.machine()}\n")
-    heads = [f"{name} | planned | ratio" for name in ("search", "memory", "work folder")]
-    print(f"| method | rows a side | {' | '.join(heads)} | processor |")
-    print("| --- " * 12 + "|")
-    found = list(cases(args))
+    print(f"{args.workers} workers, {platform.machine()}; memory and disk in GiB\n")
+    print("| method | lines a side | time | planned | ratio | largest process | planned ", end="")
+    print("| all held | work folder | planned | written | recall | best F1 |")
+    print("| --- " * 13 + "|")
+    points = []
+    for rows in args.rows:
+        make_lines(args.data, args.folder, rows)
+        for method in args.methods:
+            points.append((method, rows, *run(args.folder, rows, method, args)))
     if args.svg:
-        draw(found, args.svg)
+        draw(points, args.svg)
     return 0
 
 

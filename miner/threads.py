@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -25,23 +25,33 @@ _OF_A_THREAD = "omp_set_num_threads", "MKL_Set_Num_Threads_Local"
 THREADS = "OMP_NUM_THREADS"
 # In a worker process: the number of threads of all workers of its machine together.
 ALL_THREADS = "ADIT_ALL_THREADS"
-_variable = [THREADS]  # that counts now
+_counts: list[int] = []  # of ``using_threads``, the last one counts
 
 
 def thread_count() -> int:
     """Return the number of threads to work in: OMP_NUM_THREADS, or a thread for each core."""
-    given = os.environ.get(_variable[-1], "").partition(",")[0].strip()
-    return int(given) if given.isdigit() and int(given) > 0 else usable_cores()
+    return _counts[-1] if _counts else _given(THREADS) or usable_cores()
+
+
+def _given(variable: str) -> int:
+    """Return the number that the environment has for the threads, 0 if none."""
+    given = os.environ.get(variable, "").partition(",")[0].strip()
+    return int(given) if given.isdigit() else 0
 
 
 @contextmanager
-def all_threads() -> Iterator[None]:
-    """Work in the threads of all workers, which have nothing to do meanwhile."""
-    _variable.append(ALL_THREADS if ALL_THREADS in os.environ else THREADS)
+def using_threads(count: int) -> Iterator[None]:
+    """Work in so many threads."""
+    _counts.append(count)
     try:
         yield
     finally:
-        _variable.pop()
+        _counts.pop()
+
+
+def all_threads() -> AbstractContextManager[None]:
+    """Work in the threads of all workers, while one alone has something to do."""
+    return using_threads(_given(ALL_THREADS) or thread_count())
 
 
 def usable_cores() -> int:

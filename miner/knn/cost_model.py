@@ -14,8 +14,12 @@ from miner.knn.core.codes import Precision
 from miner.knn.core.passes import SEEDED_FROM, SEEDS
 from miner.knn.method import POINTS, PROBES, ROUNDS, default_cells
 
-# The cell join's cells are uneven: it compares so many times the pairs of even ones.
+# The cell join's cells are uneven: it compares so many times the pairs of even ones. A row lies in
+# so many of its parts; in each, a candidate that is kept in the end has been so many hits before.
 UNEVEN = 1.5
+PARTS = 3.5
+TAKEN = 4
+SAMPLED = 1021  # rows a side whose neighbours are all searched for, to measure recall
 # FAISS: k-means on at most so many rows a cell, so many times, and the share of cells that is read:
 # row by row, so that an operation takes so many times as long as one of a product (7.1 and 8.8 for
 # 32,768 rows of 256 and 16,384 of 1024 dimensions, one thread of an AMD EPYC, 2026-11-22).
@@ -110,21 +114,23 @@ def _candidates(problem: Problem, machine: Machine, precision: Precision) -> flo
 
 
 def cells_cost(problem: Problem, machine: Machine) -> Cost:
-    """Estimate the cell join, an approximate search of both directions at once."""
+    """Estimate the cell join, an approximate search of both directions at once.
+
+    It is done in parts, of which each row is in several; its recall is measured by a sample.
+    """
     cells = default_cells(max(problem.sources, problem.targets))
     share = min(1.0, UNEVEN * PROBES**2 / cells)
     precision = _soonest(problem, machine)
-    assigning = problem.rows * cells
-    training = 2 * 2.0 * POINTS * cells * cells * problem.dim * ROUNDS  # once more after the split
-    similarities = share * problem.similarities + assigning
-    operations = 2.0 * similarities * problem.dim + training
+    similarities = share * problem.similarities + problem.rows * (cells + SAMPLED)
+    training = 2.0 * (2 * ROUNDS + 1) * POINTS * cells * cells * problem.dim
+    row = machine.kept[precision] * (TAKEN * machine.insertion + 2 * machine.fetch)
     seconds = (
         similarities * _similarity(problem, machine, precision)
-        + 2 * _candidates(problem, machine, precision)  # of rows, and of the cells of each
+        + problem.rows * (PARTS * (row + machine.preparation) + 2 * machine.preparation)
         + training / machine.products[precision]
-        + 2 * problem.rows * machine.preparation
     )
     name = f"cells, {PROBES} of {cells:,} a row"
+    operations = 2.0 * similarities * problem.dim + training
     return Cost(method=name, operations=operations, seconds=seconds / machine.threads)
 
 

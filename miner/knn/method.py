@@ -105,9 +105,9 @@ def auto_method(sources: int, targets: int) -> CorpusMethod:
 def default_cells(rows: int) -> int:
     """Return how many cells suit a larger side of so many rows: a power of two.
 
-    It is near p sqrt(rows) / 2, and no more than there are rows. Assignment costs C (N + M) products and the join, whose cells are
-    uneven, 1.5 p * p * N * M / C: equal at 0.9 p sqrt(rows). Training, 7 * POINTS * C * C products,
-    has one process to itself.
+    It is near p sqrt(rows) / 2, and no more than there are rows. Assignment costs C (N + M)
+    products and the join, whose cells are uneven, 1.5 p * p * N * M / C: equal at 0.9 p sqrt(rows).
+    Training, 7 * POINTS * C * C products, has all workers wait.
     """
     even = round(math.log2(max(1.0, PROBES / 2 * math.sqrt(rows))))
     return 1 << max(0, min(even, rows.bit_length() - 1))

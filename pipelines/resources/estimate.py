@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from encoder import BEST
 from miner.knn.cost_model import (
+    PARTS,
     Cost,
     Machine,
     Problem,
@@ -30,6 +31,7 @@ from pipelines.resources.fitting import (
     measure_side,
 )
 from pipelines.resources.memory import show_size
+from pipelines.resources.trial import SHARED, StageTime, try_stages
 from pipelines.stages.judge import decide_score
 from pipelines.stages.reading.language import best_of_run, decide_languages
 from pipelines.stages.searching.shard_groups import group_sizes
@@ -67,19 +69,19 @@ def plan_run(options: MiningOptions) -> str:
     problem = Problem(
         sources=sizes[SOURCE].rows, targets=sizes[TARGET].rows, dim=dims.pop(), k=options.k
     )
-    start = time.perf_counter()
     machine = measure_machine(dim=problem.dim, k=options.k)
-    seconds = time.perf_counter() - start
     method = options.method or auto_method(problem.sources, problem.targets)
+    costs = _costs(options, problem, machine, method)
+    stages = try_stages(run, sizes)
     lines = [
         *(_describe_side(options, side, size) for side, size in sizes.items()),
         _describe_method(options, method),
         _describe_memory(fit, sizes),
         _describe_disk(fit.options, sizes),
         "",
-        *_table(_costs(options, problem, machine, method), method, problem),
+        *_table(costs, method),
         "",
-        _describe_times(machine, seconds, start_up),
+        _describe_times(options, machine, start_up, stages, _chosen(costs, method), problem),
     ]
     return "\n".join(lines)
 
@@ -100,15 +102,13 @@ def _describe_method(options: MiningOptions, method: CorpusMethod) -> str:
 
 def _describe_memory(fit: Fit, sizes: Mapping[str, SideSize]) -> str:
     rows = fit.options.rows_per_shard
-    tiles = [-(-size.rows // rows) for size in sizes.values()]
     stage = max(fit.stages, key=fit.stages.__getitem__)
     bound = fit.options.memory
     limit = f"of the {show_size(bound)} allowed" if bound else "without a bound (--memory)"
     return (
         f"memory: at most about {show_size(fit.peak)} {limit}: {show_size(fit.libraries)} for "
-        f"libraries, and {show_size(fit.stages[stage])} for the largest stage, {stage}; "
-        f"{tiles[0]} x {tiles[1]} {'tile' if tiles == [1, 1] else 'tiles'} of up to "
-        f"{rows:,} lines a side"
+        f"libraries, and {show_size(fit.stages[stage])} for the largest stage, {stage}, of up to "
+        f"{rows:,} lines a side at a time"
     )
 
 
@@ -125,21 +125,26 @@ def disk_bytes(options: MiningOptions, sizes: Mapping[str, SideSize]) -> tuple[i
 
     FAISS's indexes are taken for flat ones, of float32.
     """
+    method = options.method or auto_method(*(size.rows for size in sizes.values()))
     groups = {
         side: len(group_sizes(-(-size.rows // options.rows_per_shard)))
         for side, size in sizes.items()
     }
-    others = {SOURCE: groups[TARGET], TARGET: groups[SOURCE]}
-    work = 0
+    parts: dict[str, float] = {SOURCE: groups[TARGET], TARGET: groups[SOURCE]}
+    if isinstance(method, CellSpec):
+        parts = {SOURCE: PARTS, TARGET: PARTS}
+    work = 0.0
     for side, size in sizes.items():
         sentences = size.text + 24 * size.rows
         vectors = size.rows * (8 + size.dim * size.width)
-        lists = size.rows * options.k * 12 * (others[side] + 1)  # of each tile, and merged
+        lists = size.rows * options.k * 12 * (parts[side] + 1.0)  # of each tile, and merged
+        if isinstance(method, CellSpec):
+            lists += size.rows * 4 * (PARTS + method.probes)
         index = size.rows * (4 * size.dim + 8) if isinstance(options.method, IndexSpec) else 0
         work += sentences + vectors + lists + index
     pairs = _pairs(options, sizes)
     text = sum(size.text / max(1, size.rows) for size in sizes.values())
-    return work + PAIR_BYTES * pairs, round((text + 24) * pairs)
+    return round(work) + PAIR_BYTES * pairs, round((text + 24) * pairs)
 
 
 def _pairs(options: MiningOptions, sizes: Mapping[str, SideSize]) -> int:
@@ -160,12 +165,17 @@ def _costs(
     ]
 
 
-def _table(costs: Sequence[Cost], method: CorpusMethod, problem: Problem) -> list[str]:
-    rows = [("method", "operations", "time", "finds")]
+def _chosen(costs: Sequence[Cost], method: CorpusMethod) -> Cost | None:
+    """Return the cost of the method, None if it is not estimated."""
     kind = "cells" if isinstance(method, CellSpec) else str(method)
+    return next((cost for cost in costs if cost.method.startswith(kind)), None)
+
+
+def _table(costs: Sequence[Cost], method: CorpusMethod) -> list[str]:
+    rows = [("search", "operations", "time", "finds")]
     for cost in costs:
         finds = "every neighbour" if cost.method == "exact" else "most"
-        chosen = " <- chosen" if cost.method.startswith(kind) else ""
+        chosen = " <- chosen" if cost is _chosen(costs, method) else ""
         rows.append(
             (cost.method, f"{cost.operations:.1e}", show_time(cost.seconds), finds + chosen)
         )
@@ -178,13 +188,29 @@ def _table(costs: Sequence[Cost], method: CorpusMethod, problem: Problem) -> lis
     ]
 
 
-def _describe_times(machine: Machine, seconds: float, start_up: float) -> str:
-    threads = counted(machine.threads, "threads")
+def _describe_times(
+    options: MiningOptions,
+    machine: Machine,
+    start_up: float,
+    stages: Mapping[str, StageTime],
+    search: Cost | None,
+    problem: Problem,
+) -> str:
+    """Say what the whole run takes: of the stages, those that all workers share in side by side."""
+    lines = problem.rows / 2
+    times = {"start": start_up}
+    for stage, time_of in stages.items():
+        times[stage] = time_of.of(lines) / (options.workers if stage in SHARED else 1)
+    if search:
+        times["search"] = search.seconds
+    shown = ", ".join(
+        f"{stage} {show_time(seconds)}" for stage, seconds in times.items() if seconds >= 0.1
+    )
+    whole = f"about {show_time(sum(times.values()))} in all" if search else "but for the search"
     return (
-        f"Times are of the search alone and estimates, for {threads}, from a trial of "
-        f"{seconds:.1f} s on this machine; that of exact came within a factor of 1.5 in checks at "
-        "16,384 rows a side and more. Lines that the run will leave out (repeated, blank) are "
-        f"counted here, too. Start-up takes about {start_up:.1f} s more."
+        f"time: {whole}: {shown}; by {counted(options.workers, 'workers')} and "
+        f"{counted(machine.threads, 'threads')} of this machine, from a trial run of the first "
+        "lines. Lines that the run will leave out (repeated, blank) are counted here, too."
     )
 
 

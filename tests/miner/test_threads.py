@@ -11,7 +11,16 @@ import torch
 
 from miner import threads
 from miner.knn.core.passes import Claims
-from miner.threads import ahead, in_threads, on_one_thread, thread_count
+from miner.threads import (
+    ahead,
+    all_threads,
+    blocks,
+    even_blocks,
+    in_threads,
+    on_one_thread,
+    thread_count,
+    using_threads,
+)
 
 
 @pytest.fixture(params=[1, 2, 5])
@@ -227,3 +236,28 @@ def test_an_error_frees_what_was_claimed():
         raise ValueError("no")
     with claims.on(slice(2)):
         pass
+
+
+def test_threads_of_all_workers(monkeypatch):
+    """While one alone has something to do, and only where there are workers."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    monkeypatch.delenv("ADIT_ALL_THREADS", raising=False)
+    with all_threads():
+        assert thread_count() == 2
+    monkeypatch.setenv("ADIT_ALL_THREADS", "7")
+    with all_threads():
+        assert thread_count() == 7
+        with using_threads(3):
+            assert thread_count() == 3
+        assert thread_count() == 7
+    assert thread_count() == 2
+
+
+@pytest.mark.parametrize(("rows", "size"), [(0, 4), (1, 4), (4, 4), (5, 4), (9, 4), (4100, 2048)])
+def test_even_blocks(rows, size):
+    found = even_blocks(rows, size)
+    lengths = [block.stop - block.start for block in found]
+    assert [row for block in found for row in range(block.start, block.stop)] == list(range(rows))
+    assert len(found) == len(blocks(rows, size))
+    assert max(lengths, default=0) <= size
+    assert max(lengths, default=0) - min(lengths, default=0) < max(1, len(found))

@@ -113,8 +113,8 @@ def _seen_languages(run: RunContext, side: str, *, remember: bool) -> dict[str, 
     return shares
 
 
-def beginning(path: Place, input_format: str) -> list[str]:
-    """Return the first sentences that a sample can be taken of; none if they cannot be read."""
+def beginning(path: Place, input_format: str, *, count: int = SAMPLED) -> list[str]:
+    """Return the first sentences, at least ``count`` or all; none if they cannot be read."""
     texts: list[str] = []
     try:
         files = (
@@ -125,7 +125,7 @@ def beginning(path: Place, input_format: str) -> list[str]:
         for records in CorpusReader(files, input_format=input_format):
             kept = (text for row, text in enumerate(records.texts) if row not in records.rejected)
             texts.extend(kept)
-            if len(texts) >= SAMPLED:
+            if len(texts) >= count:
                 break
     except (ValueError, OSError):
         return []  # the stage that reads it says what is wrong

@@ -1,7 +1,7 @@
 """The search stage: tiles of source by target shards to sealed lists of both sides' neighbours."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -55,7 +55,7 @@ def cut_tiles(
     for scope in run.options.scopes:
         method = PairedDocuments() if scope == DOCUMENT else shards[0].method
         if isinstance(method, CellSpec):
-            tiles += _cell_tiles(run, sides, method)
+            tiles += _cell_tiles(sides, method)
         else:
             tiles += _group_tiles(run, sides, method)
     if len(tiles) > 1:
@@ -81,7 +81,7 @@ def _group_tiles(
 
 
 def _cell_tiles(
-    run: RunContext, sides: Mapping[str, Sequence[SearchableShard]], method: CellSpec
+    sides: Mapping[str, Sequence[SearchableShard]], method: CellSpec
 ) -> list[SearchTile]:
     """Cut the cells into ranges of about as many rows as two shards have."""
     rows = [sum(len(searchable.embedded) for searchable in side) for side in sides.values()]
@@ -91,11 +91,16 @@ def _cell_tiles(
         for side in sides.values()
     )
     count = _cells(sides[SOURCE][0]).facts["cells"]
-    most = max(1, 2 * run.options.rows_per_shard // stride)
+    most = _rows_of_two_shards((*sides[SOURCE], *sides[TARGET])) // stride
     return [
         SearchTile(sources=sides[SOURCE], targets=sides[TARGET], method=method, cells=part)
-        for part in cut_cells(*cells, count=count, most=most)
+        for part in cut_cells(*cells, count=count, most=max(1, most))
     ]
+
+
+def _rows_of_two_shards(shards: Iterable[SearchableShard]) -> int:
+    """Return how many rows may be searched at a time: those of the largest shard, twice."""
+    return 2 * max(searchable.shard.rows for searchable in shards)
 
 
 def search_tile(run: RunContext, tile: SearchTile | RecallSample) -> Sequence[FoundPart]:
@@ -182,7 +187,7 @@ def _join_cells(run: RunContext, tile: SearchTile, draft: Draft) -> Mapping[str,
     assert tile.cells is not None
     sides = [_rows_in(tile.cells, side) for side in (tile.sources, tile.targets)]
     (source, own, cells), (target, other, other_cells) = sides
-    k, most = run.options.k, 2 * run.options.rows_per_shard
+    k, most = run.options.k, _rows_of_two_shards((*tile.sources, *tile.targets))
     size = most // 2 if len(own) + len(other) > most else most
     forward, backward = Neighbours.none(len(own), k), Neighbours.none(len(other), k)
     total = len(own) * len(other)

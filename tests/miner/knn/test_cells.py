@@ -12,13 +12,15 @@ from miner import threads
 from miner.arrays import Neighbours
 from miner.knn import cells
 from miner.knn.cells import (
+    cut_cells,
     join_cells,
     nearest_cells,
+    rows_in_cells,
     train_cells,
 )
 from miner.knn.core import compiled, passes, products
 from miner.knn.core.codes import PRECISIONS
-from miner.knn.core.rescore import merge, unit_rows
+from miner.knn.core.rescore import merge, merge_some, unit_rows
 from miner.knn.core.tuning import Tuning
 from miner.knn.exact import search_unit_rows
 from miner.knn.method import default_cells
@@ -220,6 +222,74 @@ def test_parts_of_a_side_merge_to_what_the_whole_finds(join, k, probes, cuts, ke
         cosines=np.concatenate([part.cosines for part in backward]),
     )
     assert_alike((merge(forward, k=k), together), whole)
+
+
+@settings(max_examples=30)
+@given(
+    join=joins(),
+    k=st.integers(1, 6),
+    probes=st.integers(1, 4),
+    most=st.integers(1, 30),
+    kept=st.sampled_from([0, 4]),
+)
+def test_parts_of_the_cells_merge_to_what_the_whole_finds(join, k, probes, most, kept):
+    sides, centroids = join
+    whole = search(sides, centroids, k=k, probes=probes, kept=kept)
+    own = [nearest_cells(rows, centroids, probes=probes) for rows in sides]
+    found = [Neighbours.none(len(one.ids), one.ids.shape[1]) for one in whole]
+    for part in cut_cells(*own, count=len(centroids), most=most):
+        rows = [rows_in_cells(side, part) for side in own]
+        taken = [side[own_rows] for side, own_rows in zip(sides, rows, strict=True)]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(
+                cells, "choose", lambda *_, **__: Tuning(precision="float32", kept=max(k, kept))
+            )
+            lists = join_cells(
+                *taken,
+                *(side[own_rows] for side, own_rows in zip(own, rows, strict=True)),
+                part=part,
+                k=k,
+            )
+        for all_of, one, queries, others in zip(found, lists, rows, rows[::-1], strict=True):
+            ids = np.append(others, -1)[one.ids]
+            merge_some(all_of, queries, Neighbours(ids=ids, cosines=one.cosines))
+    assert_alike(found, whole)
+
+
+@given(
+    loads=st.lists(st.lists(st.integers(0, 9), min_size=3, max_size=3), max_size=40),
+    most=st.integers(1, 20),
+)
+def test_cells_are_cut_by_the_rows_that_lie_in_them(loads, most):
+    """All ranges make up the cells; with one cell more, each but the last would have too many."""
+    rows = np.array(loads, dtype=np.int32).reshape(-1, 3)
+    ranges = cut_cells(rows[::2], rows[1::2], count=10, most=most)
+    assert [cell for part in ranges for cell in part] == list(range(10))
+
+    def inside(start, stop):
+        return len(rows_in_cells(rows, range(start, stop)))
+
+    for part in ranges:
+        assert inside(part.start, part.stop) <= most or len(part) == 1
+        assert part.stop == 10 or inside(part.start, part.stop + 1) > most
+
+
+def test_rows_in_cells():
+    rows = np.array([[0, 5], [3, 1], [4, 4], [9, 3], [2, 0]], dtype=np.int32)
+    assert rows_in_cells(rows, range(3, 5)).tolist() == [1, 2, 3]
+    assert rows_in_cells(rows, range(6, 9)).tolist() == []
+    assert rows_in_cells(rows[:0], range(6, 9)).tolist() == []
+
+
+def test_near_cells_have_near_numbers():
+    """Rows about 16 centres: those of one centre have cells one after the other."""
+    random = np.random.default_rng(5)
+    centres = unit_rows(random.standard_normal((16, 24)))
+    kinds = np.arange(4000) % 16
+    sample = unit_rows(centres[kinds] + 0.05 * random.standard_normal((4000, 24)))
+    trained = train_cells(sample, 128)
+    kind_of = np.argmax(trained @ centres.T, axis=1)
+    assert np.count_nonzero(np.diff(kind_of)) < 40  # 15 at best, about 120 in any order
 
 
 @pytest.mark.parametrize("probes", [1, 2, 6, 99])

@@ -365,3 +365,24 @@ def test_first_floors_are_below_all_candidates(precision):
     some = (sides[0] @ sides[1].T > floors[:, None]).mean()
     assert some < 3 * 11 / passes.SEEDS
     assert np.isneginf(passes.first_floors(right, left, kept=11)).all()
+
+
+@settings(max_examples=40)
+@given(
+    sides=two_sides(max_rows=24),
+    k=st.integers(1, 6),
+    tiles=TILES,
+    precision=st.sampled_from(PRECISIONS),
+    kept=st.sampled_from([0, 1, 4]),
+)
+def test_one_way_it_finds_the_same(sides, k, tiles, precision, kept):
+    counts = []
+    with pytest.MonkeyPatch.context() as patch:
+        set_tiles(patch, *tiles)
+        tuned = Tuning(precision=precision, kept=k + kept)
+        patch.setattr(tiled, "choose", lambda *_, **__: tuned)
+        found = tiled.search_one_way(*sides, k=k, progress=counts.append)
+    expected, _ = search_unit_rows(*sides, k=k)
+    np.testing.assert_array_equal(found.ids, expected.ids)
+    np.testing.assert_array_equal(found.cosines, expected.cosines)
+    assert sum(counts) == len(sides[0]) * len(sides[1])

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from miner.arrays import Neighbours
 from miner.knn.core import rescore as module
-from miner.knn.core.rescore import best, merge, rescore, unit_rows
+from miner.knn.core.rescore import best, merge, merge_some, rescore, unit_rows
 from miner.knn.exact import search_unit_rows
 from tests.miner import oracle
 from tests.miner.strategies import hard_vectors, two_sides
@@ -117,3 +117,33 @@ def test_rescoring_nothing(rows, columns, count):
     unit = np.eye(3, dtype=np.float32)
     candidates = np.zeros((rows, count), dtype=np.int64)
     assert rescore(unit[:rows], unit[:columns], candidates, k=count).ids.shape == (rows, count)
+
+
+@settings(max_examples=50)
+@given(
+    rows=st.integers(1, 6),
+    k=st.integers(1, 5),
+    width=st.integers(0, 6),
+    parts=st.integers(1, 4),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_lists_of_some_rows_merge_to_the_best_of_all(rows, k, width, parts, seed):
+    """The same neighbour may be in several lists; each list has its best first, -1 at its end."""
+    random = np.random.default_rng(seed)
+    cosines = random.choice([0.1, 0.2, 0.3, 0.4], size=(rows, 20)).astype(np.float32)
+    merged, seen = Neighbours.none(rows, k), [set() for _ in range(rows)]
+    for _ in range(parts):
+        some = np.flatnonzero(random.random(rows) < 0.7)
+        lists = Neighbours.none(len(some), width)
+        for place, row in enumerate(some):
+            ids = random.permutation(20)[: random.integers(0, width + 1)]
+            ids = ids[np.lexsort((ids, -cosines[row, ids]))]
+            seen[row] |= set(ids.tolist())
+            lists.ids[place, : len(ids)] = ids
+            lists.cosines[place, : len(ids)] = cosines[row, ids]
+        merge_some(merged, some, lists)
+    for row, ids in enumerate(seen):
+        best_ids = sorted(ids, key=lambda one: (-cosines[row, one], one))[:k]
+        padding = [-1] * (k - len(best_ids))
+        assert merged.ids[row].tolist() == best_ids + padding
+        assert merged.cosines[row, : len(best_ids)].tolist() == cosines[row, best_ids].tolist()

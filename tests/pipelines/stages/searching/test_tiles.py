@@ -48,7 +48,7 @@ def tied(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 @pytest.mark.parametrize(
     ("index", "shards"),
-    [("exact", 1), ("cells8:probes=3", 1), ("IVF4,Flat", 5)],  # IVF goes by shards among ties
+    [("exact", 1), ("IVF4,Flat", 5)],  # IVF goes by shards among ties
 )
 def test_groups_change_no_byte_and_bound_the_lists(
     tied: World, index: str, shards: int, monkeypatch: pytest.MonkeyPatch
@@ -87,18 +87,32 @@ def test_documents_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert world.mine("groups.jsonl", *options, "--shards", "5").read_bytes() == expected
 
 
-def test_recall_is_measured_on_some_shards(tied: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipelines.stages.searching.recall.MAX_SHARDS", 2)
+def test_tiles_of_cells_change_no_byte(tied: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tiles have all cells, each once, and no lists of shards; large cells are done in blocks."""
+    expected = tied.mine("whole.jsonl", "--index", "cells8:probes=3").read_bytes()
+    work = tied.path("cells")
+    options = ("--index", "cells8:probes=3", "--shards", "9", "--work-dir", str(work))
+    assert tied.mine("cells.jsonl", *options).read_bytes() == expected
+    seals = sorted(work.glob("tiles/cells-*/seal.json"))
+    assert len(seals) > 3
+    assert not [*work.glob("tiles/*/*.00000.*")]
+    rows = [json.loads(seal.read_bytes())["facts"]["starts"] for seal in seals]
+    assert max(starts["target"][-1] for starts in rows) > 2 * 110 / 9  # more than fit at once
+
+
+def test_recall_is_measured_on_all_shards(tied: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipelines.stages.searching.recall.SAMPLE", 7)
     work_dir = tied.path("measured")
     options = ("--index", "cells8:probes=3", "--shards", "5", "--work-dir", str(work_dir))
     tied.mine("measured.jsonl", *options)
     seals = sorted(work_dir.glob("neighbours/source/*/seal.json"))
     facts = [json.loads(seal.read_bytes())["facts"] for seal in seals]
-    assert [index for index, fact in enumerate(facts) if "recall_wanted" in fact] == [0, 3]
+    assert [fact["recall_wanted"] for fact in facts] == [8, 4, 8, 4, 4]  # of rows 0, 12, 25, ...
+    assert all(0 < fact["recall_found"] <= fact["recall_wanted"] for fact in facts)
 
 
 @pytest.mark.parametrize("found", [[0, 1], [0, 1, 1, 2], [0, 2, 3], []])
 def test_lists_that_a_runner_lost_or_repeated_are_found_out(found: list[int]) -> None:
-    check_whole([0, 1, 2], 3, "source")
-    with pytest.raises(ValueError, match="where there should be one to each; use another runner"):
-        check_whole(found, 3, "source")
+    check_whole([0, 1, 2], 3, "source shards")
+    with pytest.raises(ValueError, match="3 source shards, where there should be one to each; "):
+        check_whole(found, 3, "source shards")
