@@ -24,10 +24,9 @@ from miner.knn.core.passes import (
     fallback_search,
     generate_candidates,
     growing_blocks,
-    loops,
     verify,
 )
-from miner.knn.core.products import type_of_integers
+from miner.knn.core.products import loops, type_of_integers
 from miner.knn.core.rescore import check_search, unit_rows
 from miner.knn.core.tuning import PART_TRIAL_ROWS, choose
 from miner.knn.method import ROUNDS

@@ -8,8 +8,8 @@ import numpy as np
 from miner.arrays import Matrix, Neighbours
 from miner.knn.core.candidates import Candidates
 from miner.knn.core.codes import Codes, Precision, encode_both
-from miner.knn.core.passes import TILE_COLUMNS, TILE_ROWS, find_hits, loops
-from miner.knn.core.products import INT8_MAX_DIMENSIONS, numbers_of, product
+from miner.knn.core.passes import TILE_COLUMNS, TILE_ROWS, find_hits
+from miner.knn.core.products import INT8_MAX_DIMENSIONS, loops, numbers_of, product
 from miner.knn.core.rescore import unit_rows
 from miner.knn.core.tuning import choose, product_rates
 from miner.knn.cost_model import SPARE, Machine
@@ -93,6 +93,8 @@ def _passing(left: Codes, right: Codes, kept: int) -> tuple[float, float]:
     some = _best_but(bounds, WANTED, axis=1), _best_but(bounds, WANTED, axis=0)
     found = find_hits(left, right, *some)
 
+    sides = [(np.arange(len(codes)), codes.ids) for codes in (left, right)]
+
     def take() -> float:
         lists = []
         for floor in some:
@@ -100,7 +102,7 @@ def _passing(left: Codes, right: Codes, kept: int) -> tuple[float, float]:
             candidates.bounds[:], candidates.floor[:] = floor[:, None], floor
             lists.append(candidates)
         start = time.perf_counter()
-        loops().take(found, left.ids, right.ids, *lists, False)
+        loops().take(found, *sides, *lists, False)
         return time.perf_counter() - start
 
     taking = min(take() for _ in range(1 + REPEATS)) / (WANTED * (len(left) + len(right)))

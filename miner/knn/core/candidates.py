@@ -43,9 +43,3 @@ class Candidates(NamedTuple):
         """Raise the floors to just below the rows' cosines (N,): what lies lower is not wanted."""
         below = np.nextafter(cosines, np.float32(-np.inf))
         np.maximum(self.floor, below, out=self.floor)
-
-    def put(self, rows: Rows, part: Candidates) -> None:
-        """Put back what ``part`` has become, where that is a copy."""
-        if not isinstance(rows, slice):
-            self.bounds[rows], self.ids[rows] = part.bounds, part.ids
-            self.floor[rows] = part.floor

@@ -20,7 +20,13 @@ from numpy.typing import NDArray
 
 from miner.arrays import Matrix, Rows, taken
 from miner.choices import check_choice
-from miner.knn.core.products import INT8_LARGEST, INT8_MAX_DIMENSIONS, int8_is_exact, numbers_of
+from miner.knn.core.products import (
+    INT8_LARGEST,
+    INT8_MAX_DIMENSIONS,
+    int8_is_exact,
+    loops,
+    numbers_of,
+)
 from miner.threads import blocks, in_threads
 
 Precision = Literal["float32", "bfloat16", "int8"]
@@ -166,20 +172,18 @@ class _Side:
         self.longest = float(self._lengths.max()) + UNIT
 
     def _encode(self, block: slice) -> None:
-        centred = self._rows[block] - self.mean
+        lengths, errors = self._lengths[block], np.empty(len(self._lengths[block]), np.float32)
         if self._precision == "int8":
-            rounded, scale = round_to_int8(centred)
-            self._scale[block] = scale[:, 0]
-            self._numbers[block] = rounded
-            rounded *= scale
+            codes = self._numbers[block], self._scale[block], lengths, errors
+            loops().round_centred(self._rows[block], self.mean, np.float32(INT8_LARGEST), codes)
         else:
+            centred = self._rows[block] - self.mean
             self._numbers[block] = round_to_bfloat16(centred)
-            rounded = numbers_of(self._numbers[block])
-        lengths = np.sqrt(np.einsum("nd,nd->n", centred, centred))
-        self._lengths[block] = lengths
-        centred -= rounded
-        error = np.sqrt(np.einsum("nd,nd->n", centred, centred)).astype(np.float64)
+            np.sqrt(np.einsum("nd,nd->n", centred, centred), out=lengths)
+            centred -= numbers_of(self._numbers[block])
+            np.sqrt(np.einsum("nd,nd->n", centred, centred), out=errors)
         # To the measured error come the roundings of the difference and of scale times code.
+        error = errors.astype(np.float64)
         self.error[block] = error + UNIT * (2 * lengths + error)
 
     def dot(self, mean: Matrix) -> NDArray[np.float64]:

@@ -13,6 +13,9 @@ from numba.extending import overload
 from miner.compiling import compiled
 
 BLOCK = 32
+LANES = 8
+TINY = np.finfo(np.float32).tiny
+HALF = np.float32(2.0**112)  # the bits of float16's exponent, read as float32's, lack so much
 
 # Reordered sums and fused products change no result: bounds have room for their rounding, and
 # cosines are exact in float64 in any order (see miner.knn.core.rescore).
@@ -125,25 +128,84 @@ def hits(tile: Any, slack: Any, row_codes: Any, column_codes: Any) -> Any:
 
 @_compile
 def take(
-    found: Any, row_ids: Any, column_ids: Any, forward: Any, backward: Any, repeated: Any
+    found: Any, of_rows: Any, of_columns: Any, forward: Any, backward: Any, repeated: Any
 ) -> None:
     """Take a tile's hits into the candidates of its R rows and of its C columns.
 
-    All is given for the tile's own rows and columns. ``repeated`` says that other tiles may hold
-    the same pairs. Of M columns in random order about C ln(M / C) are taken for each row.
+    Of both are given their places among all candidates, and their ids, (R,) or (C,). ``repeated``
+    says that other tiles may hold the same pairs. Of M columns in random order about C ln(M / C)
+    are taken for each row.
     """
     (places, found_bounds), (bounds, ids, floor) = found, forward
+    (row_places, row_ids), (column_places, column_ids) = of_rows, of_columns
     column_bounds, column_lists, column_floor = backward
     columns = np.uint32(len(column_ids))
     for place, bound in zip(places, found_bounds):  # noqa: B905  # Numba knows no strict
-        row, column = divmod(np.uint32(place), columns)
-        number, other = column_ids[column], row_ids[row]
+        own, beside = divmod(np.uint32(place), columns)
+        number, other = column_ids[beside], row_ids[own]
+        row, column = row_places[own], column_places[beside]
         if bound > floor[row] and not (repeated and _holds(ids[row], number)):
             _insert(bounds[row], ids[row], bound, number)
             floor[row] = max(floor[row], bounds[row, -1])
         if bound > column_floor[column] and not (repeated and _holds(column_lists[column], other)):
             _insert(column_bounds[column], column_lists[column], bound, other)
             column_floor[column] = max(column_floor[column], column_bounds[column, -1])
+
+
+@_compile
+def round_centred(rows: Any, mean: Any, largest: Any, codes: Any) -> None:
+    """Fill ``codes`` of rows (N, D) less their ``mean`` (D,), in steps of 1/``largest``.
+
+    These are numbers, int8 (N, D), and float32 (N,): steps, lengths of centred rows, and those of
+    what the numbers leave out.
+    """
+    numbers, steps, lengths, errors = codes
+    centred = np.empty(rows.shape[1], dtype=np.float32)
+    for row in range(len(rows)):
+        highest, length, error = TINY, np.float32(0), np.float32(0)
+        for place in range(len(centred)):
+            value = rows[row, place] - mean[place]
+            centred[place] = value
+            highest = max(highest, abs(value))
+            length += value * value
+        step = max(highest / largest, TINY)
+        for place in range(len(centred)):
+            rounded = np.rint(centred[place] / step)
+            numbers[row, place] = np.int8(rounded)
+            left = centred[place] - rounded * step
+            error += left * left
+        steps[row], lengths[row], errors[row] = step, np.sqrt(length), np.sqrt(error)
+
+
+@compiled()  # in this order: a length has the same bits everywhere
+def unit_rows(halves: Any, factor: Any, out: Any) -> None:
+    """Fill ``out`` (N, D) with the rows of float16, given as uint16, at length 1.
+
+    Their numbers are rounded to multiples of one over ``factor``. Lengths are summed in LANES
+    (``miner.knn.core.rescore.square_lengths``).
+    """
+    sign, rest = np.uint32(0x8000), np.uint32(0x7FFF)
+    lanes, row = np.empty(LANES), np.empty(halves.shape[1], dtype=np.float32)
+    bits = row.view(np.uint32)
+    for number in range(len(halves)):
+        for place in range(len(row)):
+            half = np.uint32(halves[number, place])
+            bits[place] = (half & rest) << np.uint32(13) | (half & sign) << np.uint32(16)
+        lanes[:] = 0
+        whole = len(row) - len(row) % LANES
+        for start in range(0, whole, LANES):
+            for lane in range(LANES):
+                value = np.float64(row[start + lane] * HALF)
+                lanes[lane] += value * value
+        for place in range(whole, len(row)):
+            value = np.float64(row[place] * HALF)
+            lanes[place - whole] += value * value
+        low = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
+        high = (lanes[4] + lanes[5]) + (lanes[6] + lanes[7])
+        scale = factor / np.sqrt(low + high)
+        for place in range(len(row)):
+            value = np.rint(np.float64(row[place] * HALF) * scale)
+            out[number, place] = np.float32(value / factor)
 
 
 @_compile

@@ -9,8 +9,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
-from types import ModuleType
 from typing import TypeAlias
 
 import numpy as np
@@ -19,7 +17,7 @@ from numpy.typing import NDArray
 from miner.arrays import Matrix, Neighbours, Rows
 from miner.knn.core.candidates import Candidates
 from miner.knn.core.codes import Codes
-from miner.knn.core.products import compiled_int8, product
+from miner.knn.core.products import compiled_int8, loops, product
 from miner.threads import blocks, in_threads
 
 # Places and bounds, see ``miner.knn.core.compiled.hits``.
@@ -76,14 +74,6 @@ class Claims:
             table[part] = claimed
 
 
-@cache
-def loops() -> ModuleType:
-    """Return the compiled loops, which are loaded when first used: Numba takes half a second."""
-    from miner.knn.core import compiled
-
-    return compiled
-
-
 def generate_candidates(
     left: Codes,
     right: Codes,
@@ -104,15 +94,17 @@ def generate_candidates(
     def take(tile: Tile) -> None:
         x, y = left.part(tile.rows), right.part(tile.columns)
         found = find_hits(x, y, forward.floor[tile.rows], backward.floor[tile.columns])
+        rows, columns = _places(tile.rows), _places(tile.columns)
         with claims.on(tile.rows, tile.columns):
-            above, beside = forward.part(tile.rows), backward.part(tile.columns)
-            loops().take(found, x.ids, y.ids, above, beside, repeated)
-            forward.put(tile.rows, above)
-            backward.put(tile.columns, beside)
+            loops().take(found, (rows, x.ids), (columns, y.ids), forward, backward, repeated)
         with counting:
             progress(len(x) * len(y))
 
     in_threads(take, tiles)
+
+
+def _places(rows: Rows) -> NDArray[np.int64]:
+    return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
 
 
 def seeded(left: Codes, right: Codes, *, kept: int) -> tuple[Candidates, Candidates]:
@@ -147,13 +139,14 @@ def first_floors(rows: Codes, columns: Codes, *, kept: int) -> NDArray[np.float3
 
 def best_columns(rows: Codes, columns: Codes, *, kept: int) -> Candidates:
     """Return the ``kept`` columns of each row with the largest bounds, of equals the first."""
-    found = Candidates.none(len(rows), kept)
+    found, own = Candidates.none(len(rows), kept), (np.arange(len(rows)), rows.ids)
     for block in growing_blocks(len(columns), TILE_COLUMNS):
         part = columns.part(block)
         unwanted = Candidates.none(len(part), 1)
         unwanted.floor[:] = LARGE
         hits = find_hits(rows, part, found.floor, unwanted.floor)
-        loops().take(hits, rows.ids, part.ids, found, unwanted, False)
+        beside = np.arange(len(part)), part.ids
+        loops().take(hits, own, beside, found, unwanted, False)
     return found
 
 

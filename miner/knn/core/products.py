@@ -36,6 +36,14 @@ def product(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
 
 
 @cache
+def loops() -> ModuleType:
+    """Return the compiled loops, which are loaded when first used: Numba takes half a second."""
+    from miner.knn.core import compiled
+
+    return compiled
+
+
+@cache
 def compiled_int8() -> ModuleType | None:
     """Return the module that compiles int8 products, or None where another way is faster."""
     from miner.knn.core import vnni, vnni_blocks  # loads Numba

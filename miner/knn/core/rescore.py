@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from miner.arrays import NO_NEIGHBOUR, Neighbours
-from miner.knn.core.passes import loops
-from miner.threads import in_threads
+from miner.knn.core.products import loops
+from miner.threads import blocks, in_threads
 
+COMPILED_FROM = 1 << 21  # numbers, from which on compiled loops pay for being loaded
+BLOCK_ROWS = 1 << 12
 BLOCK_BYTES = 1 << 21  # float64 vectors at a time; larger blocks fall out of the cache
 UNIT_BITS = 26  # rounding to 2**-26 moves a cosine by about 6e-9, rounding it to float32 by 2e-8
 
@@ -29,6 +31,14 @@ def unit_rows(
     They are in ``out`` if that is given. Rows must be finite and not zero.
     """
     units = np.empty(vectors.shape, dtype=np.float32) if out is None else out
+    if vectors.dtype == np.float16 and vectors.size >= COMPILED_FROM:
+        in_threads(
+            lambda block: loops().unit_rows(
+                np.ascontiguousarray(vectors[block]).view(np.uint16), 2.0**UNIT_BITS, units[block]
+            ),
+            blocks(len(vectors), BLOCK_ROWS),
+        )
+        return units
     size = max(1, BLOCK_BYTES // (8 * max(1, vectors.shape[1])))
 
     def fill(start: int) -> None:
@@ -36,12 +46,22 @@ def unit_rows(
         if vectors.dtype.itemsize > 4:  # whose squares may overflow, or vanish
             _, exponents = np.frexp(np.abs(block).max(axis=1, keepdims=True, initial=0))
             np.ldexp(block, -exponents, out=block)
-        block *= 2.0**UNIT_BITS / np.sqrt(np.einsum("nd,nd->n", block, block))[:, None]
+        block *= 2.0**UNIT_BITS / np.sqrt(square_lengths(block))[:, None]
         np.rint(block, out=block)
         np.multiply(block, 2.0**-UNIT_BITS, out=units[start : start + size], casting="same_kind")
 
     in_threads(fill, range(0, len(vectors), size))
     return units
+
+
+def square_lengths(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the sum of each row's squares, (N, D): in lanes of eight, then the lanes by pairs."""
+    squares = np.zeros((len(rows), -(-rows.shape[1] // 8), 8))
+    np.multiply(rows, rows, out=squares.reshape(len(rows), -1)[:, : rows.shape[1]])
+    lanes: NDArray[np.float64] = squares.sum(axis=1)
+    while lanes.shape[1] > 1:
+        lanes = lanes[:, ::2] + lanes[:, 1::2]
+    return lanes[:, 0]
 
 
 def checked_vectors(vectors: ArrayLike, side: str) -> NDArray[Any]:

@@ -64,7 +64,8 @@ def assert_best(candidates, bounds):
 def take(tile, rows, columns, forward, backward, *, repeated=False):
     floors = (*rows.terms, forward.floor), (*columns.terms, backward.floor)
     found = compiled.hits(tile, rows.slack, *floors)
-    compiled.take(found, rows.ids, columns.ids, forward, backward, repeated)
+    sides = [(np.arange(len(codes)), codes.ids) for codes in (rows, columns)]
+    compiled.take(found, *sides, forward, backward, repeated)
 
 
 @settings(max_examples=60)
