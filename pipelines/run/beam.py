@@ -4,8 +4,6 @@ Only Create, ParDo, GroupByKey and Reshuffle are used, in one line without side 
 outputs: every runner has them.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,17 +1,15 @@
 """The judge stage: the chosen pairs scored by their words and all else that is known of them."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 
-from miner.arrays import Direction, JudgedPairs, Pairs
+from miner.arrays import Direction, FloatArray, JudgedPairs, Pairs
 from miner.judge.features import Near, Usual, features, read_texts, spacing_of
 from miner.judge.left_out import likely_places
 from miner.judge.model import load_judge
@@ -26,11 +24,6 @@ from pipelines.references import ChosenPairs
 from pipelines.stages.export import completed_pairs, pair_meter
 from pipelines.stages.left_out import left_out_scores
 from pipelines.stages.select import range_pairs
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
 
 logger = logging.getLogger(__name__)
 

@@ -1,7 +1,5 @@
 """The keep stage: of the judged pairs, those that are likely enough to be right."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace
