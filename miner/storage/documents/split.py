@@ -9,10 +9,10 @@ import pyarrow as pa
 from miner.languages import language_of
 from miner.storage.corpus.filesets import ABOUT, folder_files, named
 from miner.storage.corpus.formats import DOCUMENT_SUFFIXES
-from miner.storage.corpus.records import CorpusError
+from miner.storage.corpus.records import CorpusError, Rejection
+from miner.storage.documents.corpus import sentence_tables
 from miner.storage.documents.formats import FORMATS, reader_of
-from miner.storage.documents.records import Broken, Document, Found, read_found
-from miner.storage.documents.sentences import BATCH_ROWS, sentence_rows
+from miner.storage.documents.records import Document, Found, read_found
 from miner.storage.places import Place
 from miner.storage.remote import RemotePath
 from miner.storage.streams import split_compression
@@ -34,7 +34,7 @@ class SplitCounts:
 
     documents: int = 0
     languages: Counter[str] = field(default_factory=Counter)
-    broken: Counter[Broken] = field(default_factory=Counter)
+    broken: Counter[Rejection] = field(default_factory=Counter)
 
     def describe(self) -> str:
         """Return a line for people."""
@@ -121,7 +121,7 @@ def find_documents(
         except CorpusError:
             if is_only_file:
                 raise
-            yield number, Document(name=name, broken=Broken.UNREADABLE)
+            yield number, Document(name=name, broken=Rejection.UNREADABLE)
 
 
 def read_documents(files: Sequence[NamedPlace]) -> Iterator[Document]:
@@ -137,22 +137,17 @@ def split_documents(
 
     ``language`` (ISO 639-1) decides how they are split; each sentence's own is identified.
     """
-    rows: list[tuple[str, str, str]] = []
-    for document in documents:
-        counts.documents += 1
-        if document.broken:
-            counts.broken[document.broken] += 1
-            continue
-        rows += sentence_rows(document, language)
-        if len(rows) >= BATCH_ROWS:
-            yield _table(rows, counts)
-            rows = []
-    if rows:
-        yield _table(rows, counts)
 
+    def whole() -> Iterator[tuple[int, Document]]:
+        for document in documents:
+            counts.documents += 1
+            if document.broken:
+                counts.broken[document.broken] += 1
+            else:
+                yield 0, document
 
-def _table(rows: Sequence[tuple[str, str, str]], counts: SplitCounts) -> pa.Table:
-    columns = [list(column) for column in zip(*rows, strict=True)]
-    languages = [language_of(text) for text in columns[-1]]
-    counts.languages.update(languages)
-    return pa.table([*columns, languages], schema=SPLIT_FIELDS)
+    for table in sentence_tables(whole(), language):
+        languages = [language_of(text) for text in table["text"].to_pylist()]
+        counts.languages.update(languages)
+        columns = [*table.select(SPLIT_FIELDS.names[:-1]).columns, languages]
+        yield pa.table(columns, schema=SPLIT_FIELDS)

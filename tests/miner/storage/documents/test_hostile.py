@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from miner.storage.corpus.records import CorpusError
-from miner.storage.documents.records import Broken
+from miner.storage.corpus.records import CorpusError, Rejection
 from tests.miner.storage.documents.test_documents import ARTICLE, WIKI, page, split
 
 PAGE = page("<p>It rains today in the mountains.</p>").encode()
@@ -138,7 +137,11 @@ def test_bombs(tmp_path: Path) -> None:
     _, counts = split(tmp_path)
     assert tracemalloc.get_traced_memory()[1] < 80 << 20
     tracemalloc.stop()
-    assert counts.broken == {Broken.TOO_LONG: 2, Broken.UNDECODABLE: 1, Broken.UNREADABLE: 1}
+    assert counts.broken == {
+        Rejection.TOO_LONG: 2,
+        Rejection.UNDECODABLE: 1,
+        Rejection.UNREADABLE: 1,
+    }
 
 
 @pytest.mark.parametrize(
@@ -173,7 +176,7 @@ def test_archives_with_wrong_records(
     except CorpusError as error:
         assert str(error).isprintable()
         assert len(str(error)) < 400
-        assert counts.broken[Broken.UNREADABLE] == 1
+        assert counts.broken[Rejection.UNREADABLE] == 1
     assert capsys.readouterr().err == ""
 
 
@@ -220,7 +223,7 @@ def test_a_compressed_page_that_is_a_bomb(tmp_path: Path) -> None:
     (tmp_path / "a.warc").write_bytes(warc(bomb) + warc())
     rows, counts = split(tmp_path)
     assert [row["text"] for row in rows] == ["It rains today in the mountains."]
-    assert counts.broken == {Broken.TOO_LONG: 1}
+    assert counts.broken == {Rejection.TOO_LONG: 1}
 
 
 def test_files_that_entities_name_are_not_read(tmp_path: Path) -> None:
@@ -255,4 +258,4 @@ def test_long_articles_are_parsed_by_section() -> None:
     long = section * (wiki.BLOCK // len(section) * 3)
     parts = wiki.article("T", section).text
     assert wiki.article("T", long).text.split() == parts.split() * long.count("Heading")
-    assert wiki.article("T", "x" * (wiki.MAX_CHARACTERS + 1)).broken == Broken.TOO_LONG
+    assert wiki.article("T", "x" * (wiki.MAX_CHARACTERS + 1)).broken == Rejection.TOO_LONG
