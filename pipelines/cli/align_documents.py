@@ -128,12 +128,10 @@ def _texts(side: Mapping[str, Sentences]) -> list[str]:
 
 def _read(path: Place, input_format: str, *, by_document: bool) -> dict[str, Sentences]:
     """The sentences by document, or all as one named ""; empty texts where a line holds none."""
-    from miner.storage.corpus.filesets import CorpusReader, corpus_files
+    from miner.storage.documents.split import open_side
 
     documents: dict[str, Sentences] = {}
-    for records in CorpusReader(
-        corpus_files(path, input_format=input_format), input_format=input_format
-    ):
+    for records in open_side(path, input_format):
         for position, own in enumerate(records.ids()):
             document = documents.setdefault(
                 records.docs[position] if by_document else "", Sentences([], [])

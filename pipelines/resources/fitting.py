@@ -20,10 +20,9 @@ from miner.knn.cost_model import Problem, rows_per_shard, tile_bytes
 from miner.knn.exact import search_unit_rows
 from miner.knn.method import IndexSpec
 from miner.score_ranges import MIN_RANGE, RANGE_BYTES
-from miner.storage.corpus.filesets import corpus_files
 from miner.storage.corpus.measure import measure_files
 from miner.storage.corpus.repeats import BLOCK, BLOCK_BYTES
-from miner.storage.documents.split import document_files, is_documents
+from miner.storage.documents.split import open_side
 from miner.storage.layout import SIDES, SOURCE, TARGET
 from miner.storage.vectors.embeddings import open_embeddings, peek_dim
 from pipelines.context import RunContext
@@ -90,12 +89,8 @@ def measure_side(run: RunContext, side: str) -> SideSize:
         ValueError: the corpus or its embeddings cannot be used.
     """
     corpus = run.options.side(side)
-    if is_documents(corpus.path, corpus.input_format):
-        documents = [path for _, path in document_files(corpus.path)]
-        size = measure_files(documents, input_format="documents")
-    else:
-        files = corpus_files(corpus.path, input_format=corpus.input_format)
-        size = measure_files(files, input_format=corpus.input_format)
+    reader = open_side(corpus.path, corpus.input_format)
+    size = measure_files(reader.files, input_format=reader.input_format)
     if corpus.embeddings is None:
         dim, width = run.encoder().dim, ENCODED_BYTES
     else:

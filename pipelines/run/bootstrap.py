@@ -20,7 +20,7 @@ from encoder.training.options import Recipe, training_options
 from encoder.training.reading import PAIR
 from encoder.training.recipe import train_encoder
 from miner.storage.atomic import atomic_file, check_folder
-from miner.storage.corpus.filesets import corpus_files
+from miner.storage.documents.split import open_side
 from miner.storage.places import Place
 from pipelines.making_options import BootstrapOptions
 from pipelines.options import CorpusOptions, MiningOptions
@@ -85,7 +85,7 @@ def _begin(options: BootstrapOptions, folder: Path) -> None:
         "corpora": [
             _digest(file)
             for place in (options.source, options.target)
-            for file in corpus_files(place, input_format=options.input_format)
+            for file in open_side(place, options.input_format).files
         ],
         "known": None if options.known is None else _digest(options.known),
     }

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from miner.languages import language_of
-from miner.storage.corpus.filesets import ABOUT, folder_files, named
+from miner.storage.corpus.filesets import ABOUT, CorpusReader, corpus_files, folder_files, named
 from miner.storage.corpus.formats import DOCUMENT_SUFFIXES
 from miner.storage.corpus.records import CorpusError, Rejection
 from miner.storage.documents.corpus import sentence_tables
@@ -84,6 +84,18 @@ def document_files(path: Place) -> list[NamedPlace]:
         known = " ".join(FORMATS)
         raise CorpusError(f"{path}: no documents; give files that end in one of {known}")
     return files
+
+
+def open_side(path: Place, input_format: str) -> CorpusReader:
+    """Return what reads a corpus: files of sentences, or the documents at a place and below it.
+
+    Raises:
+        CorpusError: there is no file.
+    """
+    if is_documents(path, input_format):
+        files = [file for _, file in document_files(path)]
+        return CorpusReader(files, input_format="documents")
+    return CorpusReader(corpus_files(path, input_format=input_format), input_format=input_format)
 
 
 def _below(folder: Place, prefix: str, above: frozenset[str] = frozenset()) -> Iterator[NamedPlace]:
