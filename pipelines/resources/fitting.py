@@ -25,6 +25,7 @@ from miner.storage.corpus.repeats import BLOCK, BLOCK_BYTES
 from miner.storage.documents.split import open_side
 from miner.storage.layout import SIDES, SOURCE, TARGET
 from miner.storage.vectors.embeddings import open_embeddings, peek_dim
+from miner.threads import thread_count
 from pipelines.context import RunContext
 from pipelines.options import MARGIN, CorpusOptions, MiningOptions
 from pipelines.resources.memory import (
@@ -160,14 +161,10 @@ def fit_run(run: RunContext, sizes: Mapping[str, SideSize]) -> Fit:
 def _rows_per_shard(options: MiningOptions, dim: int, room: int, least: int) -> int:
     most = options.rows_per_shard
     least = min(least, most)
-    rows = rows_per_shard(room, dim=dim, k=options.k, threads=_threads(), least=least, most=most)
+    rows = rows_per_shard(
+        room, dim=dim, k=options.k, threads=thread_count(), least=least, most=most
+    )
     return rows or least
-
-
-def _threads() -> int:
-    from miner.threads import thread_count
-
-    return thread_count()
 
 
 def _stages(options: MiningOptions, sizes: Mapping[str, SideSize]) -> dict[str, int]:
@@ -181,7 +178,7 @@ def _stages(options: MiningOptions, sizes: Mapping[str, SideSize]) -> dict[str, 
     return {
         "read": batch + (0 if options.keeps_repeats else BLOCK_BYTES * min(BLOCK, longer)),
         "encode": BATCH_BYTES + 16 * max(shard.values()),
-        "search": tile_bytes(tile, threads=_threads()),
+        "search": tile_bytes(tile, threads=thread_count()),
         "merge": 80 * options.k * max(shard.values()),
         "select": (CHOSEN_BYTES + CHOSEN_LIST_BYTES * options.k) * max(shard.values())
         + RANGE_BYTES * MIN_RANGE
