@@ -67,11 +67,10 @@ def find_corpora(
 
 
 def _parted(corpus: Place, work_dir: Place, input_format: str) -> dict[str, Place]:
-    known = {"name": corpus.name, "corpus": digest_of(corpus), "input_format": input_format}
+    digest = digest_of(corpus)
+    key = content_key("languages", name=corpus.name, corpus=digest, input_format=input_format)
     write = partial(split_languages, corpus, input_format=input_format)
-    artefact = produce(
-        WorkFolder(work_dir).languages, key=content_key("languages", **known), write=write
-    )
+    artefact = produce(WorkFolder(work_dir).languages, key=key, write=write)
     counts = dict(artefact.facts)
     if lost := counts.pop("", 0):
         logger.warning("%s: %s without a language are left out", corpus, counted(lost, "records"))
