@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo docs test clusters check lint types pytest coverage format dist clean
+.PHONY: help install demo docs test clusters check lint types pytest coverage format dist image clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,14 +58,17 @@ types: $(INSTALLED)
 # CI gives -rs alone: all tests, and the reason of each that is skipped.
 PYTEST_FLAGS ?= -m "not slow"
 
+# Each process begins with half of the tests, in order: what a module's tests share is made once.
+IN_PROCESSES := --numprocesses auto --dist worksteal
+
 # Each of pytest's processes computes on one thread: together they fill the cores.
 pytest coverage: export OMP_NUM_THREADS = 1
 
 pytest: $(INSTALLED)
-	@$(BIN)/python -m pytest --numprocesses auto --quiet $(PYTEST_FLAGS)
+	@$(BIN)/python -m pytest $(IN_PROCESSES) --quiet $(PYTEST_FLAGS)
 
 coverage: $(INSTALLED) ## Tests with line coverage
-	@$(BIN)/python -m pytest --numprocesses auto --quiet $(PYTEST_FLAGS) --cov --cov-report=term
+	@$(BIN)/python -m pytest $(IN_PROCESSES) --quiet $(PYTEST_FLAGS) --cov --cov-report=term
 
 clusters: export OMP_NUM_THREADS = 1
 clusters: $(INSTALLED) ## Start Flink, Spark and Prism here, run the graph on them, end them
@@ -80,6 +83,16 @@ dist: $(INSTALLED) ## Build the wheel and the sdist into dist/
 	@rm -rf build dist && mkdir build
 	@$(BIN)/python -m build --outdir dist >build/log 2>&1 || { cat build/log; exit 1; }
 	@ls dist
+
+# The container engine that answers, and what its build is called with besides.
+ENGINE ?= $(shell for engine in docker podman; do \
+	$$engine info >/dev/null 2>&1 && echo $$engine && break; done)
+IMAGE ?= adit-worker
+IMAGE_FLAGS ?=
+
+image: ## Build the image of a cluster's workers, adit-worker, with Docker or podman
+	$(if $(ENGINE),,$(error no container engine answers: start Docker, or install podman))
+	$(ENGINE) build -f docker/worker.Dockerfile -t $(IMAGE) $(IMAGE_FLAGS) .
 
 clean: ## Remove everything that these targets make, .venv apart
 	@rm -rf build dist demo *.egg-info .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache \
