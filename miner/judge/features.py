@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from miner.arrays import NO_NEIGHBOUR, FloatArray, Neighbours, Pairs
 from miner.filters import shared_and_unmatched_numbers
 from miner.margin import MIN_RATIO_DENOMINATOR
-from miner.threads import blocks, in_threads
+from miner.threads import ahead, blocks, in_threads
 
 TEXTS = 8192  # pairs at a time: the vectors of their words take about 50 MB
 THREAD_PAIRS = 1024
@@ -98,12 +98,17 @@ def read_texts(
 
     ``progress`` is called with the number of pairs done since the last call.
     """
+    pieces = [
+        (source[start : start + TEXTS], target[start : start + TEXTS])
+        for start in range(0, max(1, len(source)), TEXTS)
+    ]
+
+    def make(texts: tuple[Sequence[str], ...]) -> list[Words]:
+        return [own.words(part) for own, part in zip(makers, texts, strict=True)]
+
     parts = []
-    for start in range(0, max(1, len(source)), TEXTS):
-        texts = source[start : start + TEXTS], target[start : start + TEXTS]
-        words, weights = match_words(
-            *(own.words(part) for own, part in zip(makers, texts, strict=True))
-        )
+    for texts, made in zip(pieces, ahead(make, pieces), strict=True):
+        words, weights = match_words(*made)
         marks = np.stack([_marks_in(part) for part in texts], axis=1)
         numbers = np.stack(shared_and_unmatched_numbers(*texts), axis=1)
         parts.append((words, weights, marks, numbers))

@@ -206,11 +206,12 @@ def _describe_times(
     shown = ", ".join(
         f"{stage} {show_time(seconds)}" for stage, seconds in times.items() if seconds >= 0.1
     )
-    whole = f"about {show_time(sum(times.values()))} in all" if search else "but for the search"
+    whole = "in all" if search else "without the search, which is not estimated"
+    by = f"{counted(options.workers, 'workers')} and {counted(machine.threads, 'threads')}"
     return (
-        f"time: {whole}: {shown}; by {counted(options.workers, 'workers')} and "
-        f"{counted(machine.threads, 'threads')} of this machine, from a trial run of the first "
-        "lines. Lines that the run will leave out (repeated, blank) are counted here, too."
+        f"time: about {show_time(sum(times.values()))} {whole} ({shown}); by {by} of this machine, "
+        "from a trial run of the first lines. Lines that the run will leave out (repeated, blank) "
+        "are counted here, too."
     )
 
 
