@@ -61,7 +61,7 @@ def join(
     x: np.ndarray, y: np.ndarray, centroids: np.ndarray, probes: int
 ) -> tuple[Neighbours, Neighbours]:
     cells = [nearest_cells(side, centroids, probes=probes) for side in (x, y)]
-    return join_cells(x, y, cells[0], cells[1], count=len(centroids), k=K)
+    return join_cells(x, y, cells[0], cells[1], part=range(len(centroids)), k=K)
 
 
 def sample(rows: int) -> slice:

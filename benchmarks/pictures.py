@@ -23,7 +23,8 @@ SIZE = {"width": 1100, "height": 1250}
 def main() -> None:
     """Write the pictures to the documents' folder, or to another one."""
     folder = Path(sys.argv[1]) if sys.argv[1:] else ASSETS
-    draw_cells((ROOT / "docs" / "performance.md").read_text(encoding="utf-8"), folder / "cells.svg")
+    growth = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    draw_growth(growth, folder / "growth.svg")
     scores = (ROOT / "docs" / "scores.md").read_text(encoding="utf-8")
     draw_reliability(scores, folder / "reliability.svg")
     take_report(folder / "report.png")
@@ -65,21 +66,24 @@ def plots() -> Any:
     return pyplot
 
 
-def draw_cells(page: str, path: Path) -> None:
-    """Draw the seconds of exact search and cell join over the rows, from the table of a page."""
-    found = re.findall(r"^\| ([\d,]+) \| ([\d.]+) s \| ([\d.]+) s \|", page, flags=re.MULTILINE)
-    rows = [int(count.replace(",", "")) for count, _, _ in found]
-    figure, axes = plots().subplots(figsize=(6, 3.2), layout="constrained")
-    for name, column in (("exact", 1), ("cells", 2)):
-        seconds = [float(line[column]) for line in found]
-        axes.loglog(rows, seconds, marker="o", label=name, base=10)
-        axes.annotate(f"{name}, {seconds[-1]:g} s", (rows[-1], seconds[-1]), xytext=(6, 0),
-                      textcoords="offset points", va="center")  # fmt: skip
-    axes.set_xticks(rows, [f"{count:,}" for count in rows], minor=False)
-    axes.set_xticks([], minor=True)
-    axes.set_xlim(rows[0] * 0.8, rows[-1] * 2.2)
-    axes.set(xlabel="sentences a side", ylabel="seconds")
-    axes.spines[["top", "right"]].set_visible(False)
+def draw_growth(page: str, path: Path) -> None:
+    """Draw what runs take over the lines: points measured, curves planned; from a page's table."""
+    lines = [
+        [float(re.sub(r"[^\d.]", "", cell)) for cell in cells[1:]] + [cells[0]]
+        for cells in (line.strip("| ").split(" | ") for line in page.splitlines())
+        if cells[0] in ("exact", "cells") and len(cells) == 13
+    ]
+    figure, every = plots().subplots(1, 3, figsize=(10, 3), layout="constrained")
+    titles = {"seconds": (1, 2), "largest process, GiB": (4, 5), "work folder, GiB": (7, 8)}
+    for axes, (title, (measured, planned)) in zip(every, titles.items(), strict=True):
+        for number, method in enumerate(("exact", "cells")):
+            own = [line for line in lines if line[-1] == method]
+            rows = [line[0] for line in own]
+            axes.loglog(rows, [line[measured] for line in own], f"C{number}o", label=method)
+            axes.loglog(rows, [line[planned] for line in own], f"C{number}", label="planned")
+        axes.set(title=title, xlabel="lines a side")
+        axes.spines[["top", "right"]].set_visible(False)
+    every[0].legend(frameon=False)
     figure.savefig(path, metadata={"Date": None})
 
 

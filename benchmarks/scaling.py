@@ -1,6 +1,6 @@
 """The cost of growth: whole runs on 10^4 to 10^7 lines of real text, beside what is planned.
 
-    python benchmarks/scaling.py DATA FOLDER --rows 10000 100000 1000000 --svg scaling.svg
+    python benchmarks/scaling.py DATA FOLDER --rows 10000 100000 1000000
     python benchmarks/scaling.py DATA FOLDER --rows 10000000 --methods cells --kills 10
 
 makes, once, FOLDER/ROWS.{xx,en,gold}: German, French and Spanish lines and English ones, each two
@@ -26,7 +26,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -185,14 +185,14 @@ def best_f1(folder: Path, rows: int, output: Path) -> float:
     return float(f1.max(initial=0.0))
 
 
-def run(folder: Path, rows: int, method: str, args: argparse.Namespace) -> tuple[Figures, Figures]:
+def run(folder: Path, rows: int, method: str, args: argparse.Namespace) -> None:
     """Mine one size by one method, and print a line of the table."""
     work_dir, output = folder / f"{rows}.{method}.work", folder / f"{rows}.{method}.tsv"
     arguments = ["mine", f"{folder}/{rows}.xx", f"{folder}/{rows}.en", "-o", str(output), "-q"]
     arguments += ["--index", method, "--workers", str(args.workers)]
     plan = planned(arguments)
     if plan.seconds > 60 * args.limit:
-        return plan, plan
+        return
     arguments += ["--work-dir", str(work_dir)]
     moments = random.Random(0)
     for number in range(args.kills):
@@ -214,26 +214,6 @@ def run(folder: Path, rows: int, method: str, args: argparse.Namespace) -> tuple
     if not args.keep:
         shutil.rmtree(work_dir)
         output.unlink()
-    return found, plan
-
-
-def draw(points: Sequence[tuple[str, int, Figures, Figures]], path: Path) -> None:
-    """Draw points for what was measured, lines for what was planned."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(12, 4), layout="constrained")
-    titles = {0: "seconds", 1: "largest process, GiB", 3: "work folder, GiB"}
-    for axes, (place, title) in zip(figure.subplots(1, len(titles)), titles.items(), strict=True):
-        for number, method in enumerate(dict.fromkeys(point[0] for point in points)):
-            own = [point for point in points if point[0] == method]
-            rows = [point[1] for point in own]
-            for kind, style in ((2, "o"), (3, "-")):
-                values = [astuple(point[kind])[place] for point in own]
-                axes.plot(rows, values, style, color=f"C{number}", label=method * (kind == 2))
-        axes.set(title=title, xlabel="lines a side", xscale="log", yscale="log")
-        axes.spines[["top", "right"]].set_visible(False)
-    figure.axes[0].legend(frameon=False)
-    figure.savefig(path, metadata={"Date": None})
 
 
 def main() -> int:
@@ -246,19 +226,15 @@ def main() -> int:
     parser.add_argument("--limit", type=float, default=30.0, help="minutes of a plan")
     parser.add_argument("--kills", type=int, default=0)
     parser.add_argument("--keep", action="store_true", help="keep work folders and outputs")
-    parser.add_argument("--svg", type=Path, help="draws time, memory and disk")
     args = parser.parse_args()
     print(f"{args.workers} workers, {platform.machine()}; memory and disk in GiB\n")
     print("| method | lines a side | time | planned | ratio | largest process | planned ", end="")
     print("| all held | work folder | planned | written | recall | best F1 |")
     print("| --- " * 13 + "|")
-    points = []
     for rows in args.rows:
         make_lines(args.data, args.folder, rows)
         for method in args.methods:
-            points.append((method, rows, *run(args.folder, rows, method, args)))
-    if args.svg:
-        draw(points, args.svg)
+            run(args.folder, rows, method, args)
     return 0
 
 
