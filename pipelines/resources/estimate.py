@@ -6,14 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from encoder import BEST
-from miner.knn.cost_model import (
-    Cost,
-    Machine,
-    Problem,
-    cells_cost,
-    exact_cost,
-    index_cost,
-)
+from miner.knn.cost_model import Cost, Machine, Problem, cells_cost, exact_cost, index_cost
 from miner.knn.machine_trial import measure_machine
 from miner.knn.method import CellSpec, CorpusMethod, IndexSpec, auto_method, default_cells
 from miner.storage.layout import DOCUMENT, SIDES, SOURCE, TARGET
