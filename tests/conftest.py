@@ -29,8 +29,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
     They are gone at the end; where TMPDIR is set, they lie there, and those of failed tests stay.
     """
-    is_open = "TMPDIR" not in os.environ and MEMORY.is_dir() and os.access(MEMORY, os.W_OK)
-    if is_open and shutil.disk_usage(MEMORY).free >= ROOM:
+    if "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK):
+        return
+    state = os.statvfs(MEMORY)
+    if state.f_bavail * state.f_frsize >= ROOM and not state.f_flag & os.ST_NOEXEC:
         folder = tempfile.mkdtemp(prefix="adit-tests-", dir=MEMORY)
         os.environ["TMPDIR"] = tempfile.tempdir = folder  # of xdist's processes, too
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
