@@ -3,8 +3,6 @@
 A signature, sacrebleu's habit, is what must be equal for two figures to be comparable.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import sys
@@ -159,7 +157,7 @@ def score_record(score: BuccScore | LaserScore) -> Record:
     }
 
 
-def template(name: str) -> Template:
+def template(name: str) -> "Template":
     """Return a template of ``assets``; what it is filled with is escaped, unless it is Markup."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 

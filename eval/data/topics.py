@@ -6,8 +6,6 @@ MLDoc's, ``english.train.1000``, ``english.dev`` and ``english.test`` (``LABEL T
 reviews, ``xx.train.tsv`` and ``xx.test.tsv`` (``STARS TAB text``).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

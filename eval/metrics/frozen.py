@@ -5,8 +5,6 @@ mean square of those that are trained on, so that penalties mean the same to eve
 Axes: ``N`` rows, ``D`` dim, ``C`` classes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -34,7 +32,7 @@ class Part:
     rows: Floats
     targets: Floats
 
-    def take(self, chosen: NDArray[np.bool_]) -> Part:
+    def take(self, chosen: NDArray[np.bool_]) -> "Part":
         """Return some of the rows."""
         return Part(self.rows[chosen], self.targets[chosen])
 

@@ -1,7 +1,5 @@
 """Shared by tasks on aligned texts: options, the texts, the encoder, most of a signature."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 

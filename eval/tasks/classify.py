@@ -1,7 +1,5 @@
 """Zero-shot classification: topics learned from one language, tested in others; few-shot curves."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

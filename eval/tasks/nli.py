@@ -1,7 +1,5 @@
 """Zero-shot inference: a classifier learns from pairs of one language and is tested in others."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Translation retrieval among aligned texts: P@1, P@5 and P@10."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Words: their translations by cosine and CSLS, and how alike people find them."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

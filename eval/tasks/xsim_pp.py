@@ -1,7 +1,5 @@
 """xSIM++: margin search among English sentences and falsified copies of them."""
 
-from __future__ import annotations
-
 import argparse
 
 import numpy as np
