@@ -20,7 +20,6 @@ from eval.data.senteval import (
     load_sts_benchmark,
     load_sts_year,
     load_transfer,
-    scores_of,
 )
 from eval.encoding import learner, own_encoders
 from eval.metrics.frozen import (
@@ -172,7 +171,7 @@ def _graded(
     first = next(iter(sets))
     regression = replace(classifier, score=grade_correlation)
     stream = NAMES.index("SICK" if name.startswith("SICK") else name)
-    scores = {language: scores_of(examples) - lowest + 1 for language, examples in sets.items()}
+    scores = {language: examples.scores() - lowest + 1 for language, examples in sets.items()}
     targets = {language: grade_targets(each, 5 - lowest + 1) for language, each in scores.items()}
     for language, test in _tested(encoder, sets, targets, regression, both=False):
         examples = sets[language]
@@ -204,7 +203,7 @@ def _by_cosine(encoder: Encoder, year: str, sets: Mapping[str, Examples]) -> Ite
         (own,) = own_encoders(encoder, ["en"])
         first, second = (own.encode(side) for side in examples.sides)
         cosines = np.einsum("nd,nd->n", first, second, dtype=np.float64)
-        figures.append(correlation_figure(f"{year} {name}", cosines, scores_of(examples)))
+        figures.append(correlation_figure(f"{year} {name}", cosines, examples.scores()))
     yield from (replace(figure, in_mean=False) for figure in figures)
     yield from _means(year, figures)
 

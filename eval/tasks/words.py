@@ -56,12 +56,17 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load the files.
 
     Raises:
-        ValueError: one is malformed.
+        ValueError: one is malformed, or words are given of a language of no dictionary.
     """
     paths = [path for given in args.files for path in _files(given)]
     files = [read_words(path, languages_of_sides(args)) for path in paths]
     given = by_language(args.vocabulary, read_vocabulary)
     vocabularies = _vocabularies([one for one in files if isinstance(one, Dictionary)], given)
+    if unknown := sorted(given.keys() - vocabularies.keys()):
+        raise ValueError(
+            f"--vocabulary {unknown[0]}: no dictionary of that language is among the files; those "
+            f"of {', '.join(vocabularies) or 'none'} are"
+        )
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
         vectors: dict[tuple[str, str], NDArray[np.float32]] = {}
