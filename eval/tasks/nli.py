@@ -30,6 +30,7 @@ from eval.output import Record, Show, Table
 from eval.tasks.arguments import add_directory, add_list
 from eval.tasks.frozen import scaled_features
 from eval.tasks.suite import Figure, Suite, fields_of, mean_figure, run_suite
+from miner.extras import require
 
 MULTINLI = 392_702
 REMARK = (
@@ -88,6 +89,7 @@ def prepare(args: argparse.Namespace, keep: dict[tuple[str, str], float] | None 
     Raises:
         ValueError: data is missing or malformed, or there is no such language.
     """
+    require("sklearn")
     part, tested = load_xnli(args.directory)
     if unknown := sorted(set(args.lang or ()) - tested.keys()):
         raise ValueError(f"{args.directory}: no {unknown[0]!r}; there are {', '.join(tested)}")

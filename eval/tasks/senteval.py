@@ -50,6 +50,7 @@ from eval.tasks.suite import (
     mean_figure,
     ranks,
 )
+from miner.extras import require
 
 NAMES = (*SINGLE, "MRPC", "SICK", "STSB", *STS_YEARS)
 REMARK = (
@@ -77,6 +78,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     Raises:
         ValueError: there is none, one asked for is missing, or one is malformed.
     """
+    require("sklearn")
     wanted = args.set or NAMES
     found = {name: _load(args.directories, name) for name in NAMES if name in wanted}
     sets = {name: each for name, each in found.items() if each}

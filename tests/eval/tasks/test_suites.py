@@ -203,7 +203,7 @@ def test_naive_bayes() -> None:
         [f"w{label + word}" for word in random.integers(5, size=6)] for label in labels.tolist()
     ]
     train = random.random(60) < 0.5
-    found = naive_bayes(texts, labels, train)
+    found = naive_bayes([" ".join(each) for each in texts], labels, train, 1)
     assert found.tolist() == slow_bayes(texts, labels.tolist(), train.tolist())
     assert (found == labels).mean() > 0.5
 
