@@ -102,7 +102,7 @@ def prepare(args: argparse.Namespace, curves: dict[str, Record] | None = None) -
             test = _part(own, examples, _tested(examples), classes, scale)
             others = published("classify", name, size=int(examples.part(TRAIN).sum()))
             right = mean_figure(name, _right(predict(test.rows), test))
-            yield replace(right, published=others)
+            yield replace(right, beside=others)
             if few is not None and name != first:
                 theirs = _part(own, examples, TRAIN, classes, scale)
                 few[name] = _curve(classifier, source, theirs, test)
@@ -118,7 +118,7 @@ def prepare(args: argparse.Namespace, curves: dict[str, Record] | None = None) -
             classifier=classifier.name,
         ),
         measure=measure,
-        published=publishers("classify"),
+        after=publishers("classify"),
         remark=REMARK,
         unit="tested",
     )

@@ -110,7 +110,7 @@ def prepare(args: argparse.Namespace, keep: dict[tuple[str, str], float] | None 
         correct = _judge(learner(encoder, args.train_lang, learn), tested)
         for name in tested:
             others = published("nli", name, size=len(tested[name]) if same else 0)
-            yield replace(mean_figure(name, correct(name, name)), published=others)
+            yield replace(mean_figure(name, correct(name, name)), beside=others)
         if keep is not None:
             for one in tested:
                 for other in tested:
@@ -129,7 +129,7 @@ def prepare(args: argparse.Namespace, keep: dict[tuple[str, str], float] | None 
             classifier=fingerprint(args.head / HEAD) if head else args.classifier,
         ),
         measure=measure,
-        published=publishers("nli"),
+        after=publishers("nli"),
         remark=REMARK,
         unit="pairs",
     )

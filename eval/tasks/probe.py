@@ -76,7 +76,7 @@ def prepare(args: argparse.Namespace) -> Suite:
             found = judged(encoder, examples, chosen, language=args.lang)
             others = {**baselines[name], **published("probe", name, size=len(found))}
             right = mean_figure(name, found == tested(examples), stream=stream)
-            yield replace(right, published=others)
+            yield replace(right, beside=others)
 
     return Suite(
         task="probe",
@@ -88,7 +88,7 @@ def prepare(args: argparse.Namespace) -> Suite:
             classifier=classifier.name,
         ),
         measure=measure,
-        published=(*BASELINES, *publishers("probe")),
+        after=(*BASELINES, *publishers("probe")),
         remark=REMARK,
         unit="tested",
     )

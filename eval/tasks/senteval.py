@@ -105,7 +105,7 @@ def prepare(args: argparse.Namespace) -> Suite:
         label="set",
         fields=fields_of(list(files), sets=",".join(sets), classifier=classifier.name),
         measure=measure,
-        published=publishers("senteval"),
+        after=publishers("senteval"),
         remark=REMARK,
         unit="tested",
     )
@@ -135,11 +135,11 @@ def _classified(
     found, gold = judged(encoder, examples, classifier), tested(examples)
     stream = NAMES.index(name)
     right = mean_figure(name, found == gold, stream=stream)
-    yield replace(right, published=published("senteval", name, size=len(examples)))
+    yield replace(right, beside=published("senteval", name, size=len(examples)))
     if name == "MRPC":
         label = f"{name} F1"
         f1 = f1_figure(label, found == 1, gold == 1, stream=stream)
-        yield replace(f1, published=published("senteval", label, size=len(examples)), in_mean=False)
+        yield replace(f1, beside=published("senteval", label, size=len(examples)), in_mean=False)
 
 
 def _sick(
@@ -193,7 +193,7 @@ def _of_language(
         figure,
         name=name if language == first else f"{name} {language}",
         stream=NAMES.index("SICK" if name.startswith("SICK") else name),
-        published=published("senteval", name, size=len(examples)) if language == first else {},
+        beside=published("senteval", name, size=len(examples)) if language == first else {},
         in_mean=language == first,
     )
 

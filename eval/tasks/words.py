@@ -92,7 +92,7 @@ def prepare(args: argparse.Namespace) -> Suite:
             k=NEIGHBOURS,
         ),
         measure=measure,
-        published=publishers("words"),
+        after=publishers("words"),
         remark=REMARK,
         unit="words",
         width=30,
@@ -143,7 +143,7 @@ def _translation(
             main = method == "CSLS" and depth == 1
             figure = mean_figure(f"{name} {method} P@{depth}", reached <= depth, stream=stream)
             others = published("words", name, size=size) if main else {"MUSE": None}
-            yield replace(figure, published=others, in_mean=main)
+            yield replace(figure, beside=others, in_mean=main)
     kept = one.translations(doubtful=False)
     if len(kept) < len(words):
         there = np.array([word in kept for word in words])
