@@ -58,14 +58,17 @@ types: $(INSTALLED)
 # CI gives -rs alone: all tests, and the reason of each that is skipped.
 PYTEST_FLAGS ?= -m "not slow"
 
+# Each process begins with half of the tests, in order: what a module's tests share is made once.
+IN_PROCESSES := --numprocesses auto --dist worksteal
+
 # Each of pytest's processes computes on one thread: together they fill the cores.
 pytest coverage: export OMP_NUM_THREADS = 1
 
 pytest: $(INSTALLED)
-	@$(BIN)/python -m pytest --numprocesses auto --quiet $(PYTEST_FLAGS)
+	@$(BIN)/python -m pytest $(IN_PROCESSES) --quiet $(PYTEST_FLAGS)
 
 coverage: $(INSTALLED) ## Tests with line coverage
-	@$(BIN)/python -m pytest --numprocesses auto --quiet $(PYTEST_FLAGS) --cov --cov-report=term
+	@$(BIN)/python -m pytest $(IN_PROCESSES) --quiet $(PYTEST_FLAGS) --cov --cov-report=term
 
 clusters: export OMP_NUM_THREADS = 1
 clusters: $(INSTALLED) ## Start Flink, Spark and Prism here, run the graph on them, end them

@@ -5,8 +5,6 @@ too, or a file that the site carries along, its link is changed to lead there. A
 ``<!-- help: NAME -->`` becomes the help of ``adit NAME``.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

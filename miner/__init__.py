@@ -3,17 +3,17 @@
 The public names load on first use, so that importing this package costs nothing.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from miner.arrays import Neighbours, Pairs
-    from miner.knn.exact import search_both
-    from miner.margin import margin_scores
-    from miner.mining import mine
-    from miner.selection import candidate_pairs, select
+    from miner.arrays import Neighbours as Neighbours
+    from miner.arrays import Pairs as Pairs
+    from miner.knn.exact import search_both as search_both
+    from miner.margin import margin_scores as margin_scores
+    from miner.mining import mine as mine
+    from miner.selection import candidate_pairs as candidate_pairs
+    from miner.selection import select as select
 
 _HOMES = {
     "Neighbours": "miner.arrays",
@@ -25,15 +25,7 @@ _HOMES = {
     "select": "miner.selection",
 }
 
-__all__ = [
-    "Neighbours",
-    "Pairs",
-    "candidate_pairs",
-    "margin_scores",
-    "mine",
-    "search_both",
-    "select",
-]
+__all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> object:

@@ -3,8 +3,6 @@
 Axes: ``N`` query rows, ``K`` neighbours of each, ``P`` pairs.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import Any, Self, TypeAlias
@@ -52,12 +50,12 @@ class Neighbours:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def part(self, rows: slice | NDArray[np.integer[Any]]) -> Neighbours:
+    def part(self, rows: slice | NDArray[np.integer[Any]]) -> "Neighbours":
         """Return those of some rows: a view of a slice, a copy of what positions name."""
         return Neighbours(ids=taken(self.ids, rows), cosines=taken(self.cosines, rows))
 
     @classmethod
-    def none(cls, rows: int, k: int) -> Neighbours:
+    def none(cls, rows: int, k: int) -> "Neighbours":
         """Room for k neighbours of each row."""
         return cls(
             ids=np.full((rows, k), NO_NEIGHBOUR, dtype=np.int64),

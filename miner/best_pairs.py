@@ -5,8 +5,6 @@ of each list alone. These are found from the lists, some rows at a time. Axes: `
 ``M`` target rows, ``K`` neighbours, ``Q`` rows of a part, ``P`` pairs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 
@@ -44,6 +42,37 @@ class BestPairs:
     pairs: Pairs
     side: Direction
     candidates: int
+
+
+class _Lookup:
+    """What the rows in a part's lists say of it: their ``mean``, and our rank in their lists.
+
+    The lists are sorted once, so that each part of the other side costs only what it has of them.
+    """
+
+    def __init__(self, part: Part) -> None:
+        self.part = part
+        found = part.lists.ids
+        self._order = np.argsort(found, axis=None, kind="stable")
+        self._sorted = found.reshape(-1)[self._order]
+        self.mean, self.rank_there = np.zeros(found.shape), np.zeros(found.shape, dtype=np.int32)
+
+    def enter(self, other: Part) -> None:
+        """Look up those found that are in ``other``."""
+        if not len(other.ids):
+            return
+        width = self.part.lists.ids.shape[1]
+        size = max(1, BLOCK_NUMBERS // max(1, other.lists.ids.shape[1]))
+        first = int(np.searchsorted(self._sorted, other.ids[0]))
+        last = int(np.searchsorted(self._sorted, other.ids[-1], side="right"))
+        for start in range(first, last, size):
+            block = slice(start, min(start + size, last))
+            row, place = np.divmod(self._order[block], width)
+            at = np.searchsorted(other.ids, self._sorted[block])
+            listed = other.lists.ids[at] == self.part.ids[row, None]
+            self.mean[row, place] = other.means[at]
+            rank = np.where(listed.any(axis=1), listed.argmax(axis=1) + 1, 0)
+            self.rank_there[row, place] = rank
 
 
 def best_pairs(
@@ -89,37 +118,6 @@ def _best(lookup: _Lookup, side: Direction, margin: str) -> BestPairs:
     )
     shared = int((rank_there > 0).sum()) if side is Direction.FORWARD else 0
     return BestPairs(pairs=pairs, side=side, candidates=int(there.sum()) - shared)
-
-
-class _Lookup:
-    """What the rows in a part's lists say of it: their ``mean``, and our rank in their lists.
-
-    The lists are sorted once, so that each part of the other side costs only what it has of them.
-    """
-
-    def __init__(self, part: Part) -> None:
-        self.part = part
-        found = part.lists.ids
-        self._order = np.argsort(found, axis=None, kind="stable")
-        self._sorted = found.reshape(-1)[self._order]
-        self.mean, self.rank_there = np.zeros(found.shape), np.zeros(found.shape, dtype=np.int32)
-
-    def enter(self, other: Part) -> None:
-        """Look up those found that are in ``other``."""
-        if not len(other.ids):
-            return
-        width = self.part.lists.ids.shape[1]
-        size = max(1, BLOCK_NUMBERS // max(1, other.lists.ids.shape[1]))
-        first = int(np.searchsorted(self._sorted, other.ids[0]))
-        last = int(np.searchsorted(self._sorted, other.ids[-1], side="right"))
-        for start in range(first, last, size):
-            block = slice(start, min(start + size, last))
-            row, place = np.divmod(self._order[block], width)
-            at = np.searchsorted(other.ids, self._sorted[block])
-            listed = other.lists.ids[at] == self.part.ids[row, None]
-            self.mean[row, place] = other.means[at]
-            rank = np.where(listed.any(axis=1), listed.argmax(axis=1) + 1, 0)
-            self.rank_there[row, place] = rank
 
 
 def joined(ours: Pairs, theirs: Pairs) -> tuple[Pairs, NDArray[np.int8]]:

@@ -42,12 +42,8 @@ def run_command(main: Callable[[], int], program: str) -> int:
         return BROKEN_PIPE
     except KeyboardInterrupt as error:
         return _fail(program, f"interrupted{error}")
-    except MemoryError as error:
-        return _fail(program, f"out of memory: {error}" if str(error) else "out of memory")
-    except OSError as error:
-        return _fail(program, _describe(error))
-    except ValueError as error:
-        return _fail(program, str(error))
+    except (MemoryError, OSError, ValueError) as error:
+        return _fail(program, error_line(error))
     except ModuleNotFoundError as error:
         remedy = how_to_install(error)
         if remedy is None:
@@ -119,11 +115,13 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
     add_version(parser)
 
 
-def _describe(error: OSError) -> str:
-    """``FILE: No such file or directory`` rather than ``[Errno 2] ...`` where both are known."""
-    if error.filename is None or error.strerror is None:
-        return str(error)
-    return f"{os.fsdecode(error.filename)}: {error.strerror}"
+def error_line(error: Exception) -> str:
+    """Return what a user is shown of an error: no ``[Errno 2]``, but the file and what it has."""
+    if isinstance(error, MemoryError):
+        return f"out of memory: {error}".removesuffix(": ")
+    if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
+        return f"{os.fsdecode(error.filename)}: {error.strerror}"
+    return str(error)
 
 
 def _fail(program: str, message: str) -> int:

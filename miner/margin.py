@@ -18,28 +18,12 @@ from miner.choices import check_choice
 # or, below zero, turn the order round. Such a neighbourhood counts as barely similar instead.
 MIN_RATIO_DENOMINATOR = 1e-6
 
-
-def _ratio(a: FloatArray, b: FloatArray) -> FloatArray:
-    return a / np.maximum(b, MIN_RATIO_DENOMINATOR)
-
-
-def _distance(a: FloatArray, b: FloatArray) -> FloatArray:
-    return a - b
-
-
-def _absolute(a: FloatArray, b: FloatArray) -> FloatArray:
-    return a
-
-
-def _csls(a: FloatArray, b: FloatArray) -> FloatArray:
-    return 2 * (a - b)  # 2 cos - r(x) - r(y), where b = (r(x) + r(y)) / 2
-
-
+# Of a and b as above. As b is (r(x) + r(y)) / 2, CSLS is 2 cos - r(x) - r(y).
 MARGINS: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
-    "ratio": _ratio,
-    "distance": _distance,
-    "absolute": _absolute,
-    "csls": _csls,
+    "ratio": lambda a, b: a / np.maximum(b, MIN_RATIO_DENOMINATOR),
+    "distance": lambda a, b: a - b,
+    "absolute": lambda a, b: a,
+    "csls": lambda a, b: 2 * (a - b),
 }
 
 

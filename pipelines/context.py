@@ -31,20 +31,18 @@ class RunContext:
 
     def of(self, part: str) -> RunContext:
         """Return another part of the same run."""
-        context = RunContext(self.job, self.monitor.of(part), part=part)
-        context._encoders = self._encoders
-        return context
+        return self._with(self.job, self.monitor.of(part), part)
 
     def fixed(self, **changes: object) -> RunContext:
         """Return the whole run with some options decided, and the encoder that was loaded."""
-        context = RunContext(self.job.fixed(**changes), self.monitor)
-        context._encoders = self._encoders
-        return context
+        return self._with(self.job.fixed(**changes), self.monitor)
 
     def decided(self, parts: Mapping[str, MiningOptions]) -> RunContext:
         """Return the whole run with other options for some of its parts."""
-        job = replace(self.job, parts={**self.job.parts, **parts})
-        context = RunContext(job, self.monitor)
+        return self._with(replace(self.job, parts={**self.job.parts, **parts}), self.monitor)
+
+    def _with(self, job: Job, monitor: Monitor, part: str = WHOLE) -> RunContext:
+        context = RunContext(job, monitor, part=part)
         context._encoders = self._encoders
         return context
 

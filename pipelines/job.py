@@ -1,7 +1,5 @@
 """What a run mines: two corpora, or pairs of many, each of which is read and encoded once."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -41,7 +39,7 @@ class Job:
         """The options of the whole run."""
         return self.parts[WHOLE]
 
-    def fixed(self, **changes: object) -> Job:
+    def fixed(self, **changes: object) -> "Job":
         """Return the same job with some options of all its parts decided."""
         parts = {name: replace(part, **changes) for name, part in self.parts.items()}  # type: ignore[arg-type]
         return replace(self, parts=parts)

@@ -1,7 +1,6 @@
 """Runs of many languages: each is read and encoded once, and mined with others."""
 
 import logging
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,7 +18,7 @@ from miner.storage.places import Place
 from pipelines.job import WHOLE, Job, Of
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.progress import counted
-from pipelines.stages.reading.cut import digest_of_beginning
+from pipelines.stages.reading.cut import digest_of
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +67,7 @@ def find_corpora(
 
 
 def _parted(corpus: Place, work_dir: Place, input_format: str) -> dict[str, Place]:
-    digest = digest_of_beginning(corpus, sys.maxsize)
+    digest = digest_of(corpus)
     key = content_key("languages", name=corpus.name, corpus=digest, input_format=input_format)
     write = partial(split_languages, corpus, input_format=input_format)
     artefact = produce(WorkFolder(work_dir).languages, key=key, write=write)

@@ -1,7 +1,5 @@
 """The progress of a run: bars on a terminal, log lines elsewhere, seconds of each stage."""
 
-from __future__ import annotations
-
 import copy
 import logging
 import os
@@ -124,7 +122,7 @@ class Monitor:
         self._meter = meter
         self._begun = time.perf_counter()
 
-    def of(self, part: str) -> Monitor:
+    def of(self, part: str) -> "Monitor":
         """Return a monitor for a part of the run, which it names; its seconds count here, too."""
         monitor = copy.copy(self)
         monitor._part = part

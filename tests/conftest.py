@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import logging
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,14 @@ LEVELS = {
     name: logging.getLogger(name).level
     for name in (None, "apache_beam", "encoder", "miner", "pipelines", "werkzeug")
 }
+
+
+@pytest.fixture(scope="session", autouse=True)
+def unflushed() -> Iterator[None]:
+    """No test cuts the power: none waits for the disk, which takes a third of a small run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
 
 
 @pytest.fixture(autouse=True)

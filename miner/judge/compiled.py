@@ -4,8 +4,6 @@ Products of words are summed exactly, in any order; all other sums are in the or
 that a pair's features are the same bits beside any other pairs and on every processor.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,26 +3,18 @@
 Axes: ``P`` pairs, ``F`` features. A feature that is not known of a pair is NaN.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from miner.arrays import NO_NEIGHBOUR
+from miner.arrays import NO_NEIGHBOUR, FloatArray, Neighbours, Pairs
 from miner.filters import shared_and_unmatched_numbers
 from miner.margin import MIN_RATIO_DENOMINATOR
 from miner.threads import blocks, in_threads
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from miner.arrays import Neighbours, Pairs
-
-    FloatArray = NDArray[np.float64]
 
 TEXTS = 8192  # pairs at a time: the vectors of their words take about 50 MB
 THREAD_PAIRS = 1024
@@ -161,7 +153,7 @@ class Near(NamedTuple):
     target_mean: FloatArray
 
     @classmethod
-    def of(cls, pairs: Pairs) -> Near:
+    def of(cls, pairs: Pairs) -> "Near":
         """Return what is known of mined pairs."""
         return cls(pairs.cosine, pairs.source_mean, pairs.target_mean)
 
@@ -179,7 +171,7 @@ class Usual:
     spacing: float
 
     @classmethod
-    def of(cls, texts: Texts, spacing: float = math.nan) -> Usual:
+    def of(cls, texts: Texts, spacing: float = math.nan) -> "Usual":
         """Return what is usual of the first pairs, which should be the best ones."""
         first = slice(USUAL_PAIRS)
         return cls(

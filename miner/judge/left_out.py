@@ -8,21 +8,14 @@ scores say how wrong pairs score in this run (``miner.judge.prior``).
 Axes: ``Q`` sentences of such pairs, ``K`` neighbours of each.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from miner.arrays import NO_NEIGHBOUR, Neighbours
+from miner.arrays import NO_NEIGHBOUR, FloatArray, Neighbours
 from miner.judge.prior import LIKELY
 from miner.margin import margin_scores
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
 
 MAX_PAIRS = 1000  # more would cost time and say little more
 

@@ -6,27 +6,21 @@ a right pair than in a wrong one. Leaves are whole numbers of 1 / ``LEAF``, so t
 Axes: ``P`` pairs, ``F`` features, ``T`` trees, ``V`` nodes of all trees.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from miner.arrays import FloatArray
 from miner.judge.features import FEATURES
 from miner.judge.prior import Peak
 from miner.threads import blocks, in_threads
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
 
 BUNDLED = Path(__file__).parents[1] / "assets" / "judge.safetensors"
 LEAF = 1 << 16

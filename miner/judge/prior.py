@@ -16,19 +16,14 @@ All here is about the pairs that a run has chosen: of each sentence, its best ca
 pairs; ``B`` bins of scores, ascending.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
+from miner.arrays import FloatArray
 
 LIKELY = 0.5  # the probability from which a pair is more likely right than wrong
 BINS, MOST = 16, 16  # of a unit of the score; the greatest score, and the least below 0
@@ -138,7 +133,7 @@ class Probabilities:
         usual: tuple[Peak, Peak],
         blocks: Iterable[FloatArray],
         known: FloatArray | None = None,
-    ) -> Probabilities:
+    ) -> Self:
         """Estimate from scores.
 
         Args:

@@ -3,8 +3,6 @@
 Axes: ``A`` sizes of blocks, ``N`` sentences, ``D`` dimensions.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -55,7 +53,7 @@ class Blocks:
         """How many blocks of all sizes there are."""
         return sum(max(0, len(self) - size) for size in range(self.sizes))
 
-    def halved(self) -> Blocks:
+    def halved(self) -> "Blocks":
         """The document with every two sentences as one, in blocks of size 1.
 
         A vector is the sum of both sentences' unit vectors, at unit length.

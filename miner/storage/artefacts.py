@@ -157,16 +157,42 @@ def _naming(folder: Place) -> Iterator[None]:
 
 
 def write_array(path: Path, values: NDArray[Any]) -> None:
-    """Write an ``.npy`` file.
+    """Write an ``.npy`` file, in row-major order."""
+    with npy_rows(path) as append:
+        append(values)
 
-    Not by ``numpy.save``, whose error on a full disk has lost the reason.
+
+@contextmanager
+def npy_rows(path: Path) -> Iterator[Callable[[NDArray[Any]], None]]:
+    """Write an ``.npy`` file of rows that come in blocks (n, ...), by the function it yields.
+
+    At least one block must come; memory holds one at a time. Not by ``numpy.save``, whose error on
+    a full disk has lost the reason.
     """
     import numpy as np
 
-    header = np.lib.format.header_data_from_array_1_0(values)
+    rows, start = 0, 0
+    header: dict[str, Any] = {}
     with path.open("wb") as stream:
-        np.lib.format.write_array_header_1_0(stream, header)
-        stream.write(np.ascontiguousarray(values).data)
+
+        def write_header() -> None:
+            stream.seek(0)
+            np.lib.format.write_array_header_1_0(stream, {**header, "fortran_order": False})
+
+        def append(block: NDArray[Any]) -> None:
+            nonlocal rows, header, start
+            rows += len(block)
+            shape = (rows, *block.shape[1:])
+            descr = np.lib.format.dtype_to_descr(block.dtype)
+            first, header = not header, {"descr": descr, "shape": shape}
+            if first:
+                write_header()
+                start = stream.tell()
+            stream.write(np.ascontiguousarray(block).data)
+
+        yield append
+        write_header()  # NumPy leaves room in it for any number of rows
+        assert stream.tell() == start
 
 
 def open_artefact(folder: Place) -> Artefact:
@@ -212,34 +238,9 @@ class Draft:
 
     @contextmanager
     def rows(self, name: str) -> Iterator[Callable[[NDArray[Any]], None]]:
-        """Write an ``.npy`` file of rows that come in blocks (n, D), by the function it yields.
-
-        At least one block must come; memory holds one at a time.
-        """
-        import numpy as np
-
-        with self.file(name) as path, path.open("wb") as stream:
-            rows, start = 0, 0
-            header: dict[str, Any] = {}
-
-            def write_header() -> None:
-                stream.seek(0)
-                np.lib.format.write_array_header_1_0(stream, {**header, "fortran_order": False})
-
-            def append(block: NDArray[Any]) -> None:
-                nonlocal rows, header, start
-                rows += len(block)
-                shape = (rows, *block.shape[1:])
-                descr = np.lib.format.dtype_to_descr(block.dtype)
-                first, header = not header, {"descr": descr, "shape": shape}
-                if first:
-                    write_header()
-                    start = stream.tell()
-                stream.write(np.ascontiguousarray(block).data)
-
+        """Write rows that come in blocks as an ``.npy`` file, see ``npy_rows``."""
+        with self.file(name) as path, npy_rows(path) as append:
             yield append
-            write_header()  # NumPy leaves room in it for any number of rows
-            assert stream.tell() == start
 
 
 def _read_seal(path: Place) -> dict[str, Any] | None:

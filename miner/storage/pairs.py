@@ -8,7 +8,7 @@ from gzip import GzipFile
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
-from miner.storage.atomic import OutputError, atomic_file, check_folder, check_writable
+from miner.storage.atomic import atomic_file, check_folder, check_writable
 from miner.storage.places import AnyPath
 from miner.storage.writers import Origin, Output
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from miner.storage.writers.batches import Batches
 
 JUDGED = ("probability", "margin")  # what stands after the score of judged pairs
-
-__all__ = ["Origin", "Output", "OutputError", "check_output", "pairs_schema", "write_pairs"]
 
 
 def pairs_schema(*, judged: bool = False, merged: bool = False, reasons: bool = False) -> pa.Schema:

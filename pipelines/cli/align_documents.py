@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,12 +13,13 @@ from encoder import load_encoder
 from miner.commandline import add_version, command
 from miner.languages import seen_language
 from miner.storage.places import place
-from pipelines.cli.arguments import add_encoder, add_input_formats, add_languages, formats_of
+from pipelines.cli.arguments import add_encoder, add_input_formats, add_languages
 from pipelines.cli.pipes import STANDARD, through_pipes
+from pipelines.cli.running import sides_of
 
 if TYPE_CHECKING:
     from miner.monotone.align import Alignment
-    from miner.storage.places import Place
+    from pipelines.options import CorpusOptions
 
 
 class Sentences(NamedTuple):
@@ -72,10 +73,7 @@ def align_documents(args: argparse.Namespace) -> int:
         check_writable(args.output)
     paired = args.document_pairs is not None
     pairs = read_document_pairs(args.document_pairs) if paired else [("", "")]
-    sides = tuple(
-        _read(path, input_format, by_document=paired)
-        for path, input_format in zip((args.source, args.target), formats_of(args), strict=True)
-    )
+    sides = [_read(side, by_document=paired) for side in sides_of(args)]
     lines = _alignments(sides, pairs, args, is_json)
     if args.output is None:
         sys.stdout.writelines(lines)
@@ -97,7 +95,7 @@ def _alignments(
     from miner.monotone.blocks import text_blocks
 
     languages = [
-        given or seen_language(_texts(side))
+        given or seen_language([text for one in side.values() for text in one.texts if text])
         for given, side in zip((args.src_lang, args.tgt_lang), sides, strict=True)
     ]
     encoder = load_encoder(args.encoder).for_languages(languages)
@@ -122,18 +120,12 @@ def _alignments(
         )
 
 
-def _texts(side: Mapping[str, Sentences]) -> list[str]:
-    return [text for document in side.values() for text in document.texts if text]
-
-
-def _read(path: Place, input_format: str, *, by_document: bool) -> dict[str, Sentences]:
+def _read(side: CorpusOptions, *, by_document: bool) -> dict[str, Sentences]:
     """The sentences by document, or all as one named ""; empty texts where a line holds none."""
-    from miner.storage.corpus.filesets import CorpusReader, corpus_files
+    from miner.storage.documents.split import open_side
 
     documents: dict[str, Sentences] = {}
-    for records in CorpusReader(
-        corpus_files(path, input_format=input_format), input_format=input_format
-    ):
+    for records in open_side(side.path, side.input_format):
         for position, own in enumerate(records.ids()):
             document = documents.setdefault(
                 records.docs[position] if by_document else "", Sentences([], [])

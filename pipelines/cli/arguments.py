@@ -208,11 +208,6 @@ def add_input_formats(group: argparse._ArgumentGroup | argparse.ArgumentParser) 
         )
 
 
-def formats_of(args: argparse.Namespace) -> tuple[str, str]:
-    """Return the formats of both corpora."""
-    return args.src_format or args.input_format, args.tgt_format or args.input_format
-
-
 def add_encoder(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
     """Add the encoder."""
     default = MiningOptions.encoder

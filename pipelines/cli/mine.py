@@ -7,19 +7,22 @@ import argparse
 import logging
 import re
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 from miner.choices import LINES
 from miner.commandline import command, run_command
-from miner.storage.places import Place
-from pipelines.cli.arguments import embed_parser, formats_of, mine_parser, rate_parser
+from pipelines.cli.arguments import embed_parser, mine_parser, rate_parser
 from pipelines.cli.documents import decide_documents
 from pipelines.cli.main import MINING_COMMANDS, run
 from pipelines.cli.pipes import STANDARD, shown_output, through_pipes
-from pipelines.cli.running import after_interrupt, mining_options, set_up_logging, work_dir_of
-from pipelines.options import CorpusOptions
+from pipelines.cli.running import (
+    after_interrupt,
+    mining_options,
+    set_up_logging,
+    sides_of,
+    work_dir_of,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -82,6 +85,8 @@ def _mine(args: argparse.Namespace) -> int:
     monitor = set_up_logging(args)  # its clock counts what is loaded now, too
     from miner.storage.corpus.filesets import describe_folder
     from miner.storage.documents.split import describe_documents, is_documents
+    from miner.storage.pairs import check_output
+    from miner.storage.writers import Origin
     from pipelines.resources.memory import peak_bytes
     from pipelines.run.mining import mine_corpus as run
     from pipelines.stages.summary import describe, next_steps, read_summary
@@ -91,20 +96,23 @@ def _mine(args: argparse.Namespace) -> int:
     if args.plan:
         from pipelines.resources.estimate import plan_run
 
-        options = mining_options(args, _planned_work_dir(args), *_sides(args))
+        work_dir = args.work_dir or args.output.parent / f".{args.output.name}-"
+        options = mining_options(args, work_dir, *sides_of(args))
         sys.stdout.write(plan_run(options) + "\n")
         return 0
-    for corpus, input_format in zip((args.source, args.target), formats_of(args), strict=True):
-        if corpus.is_dir():
-            is_split = is_documents(corpus, input_format)
-            logger.info((describe_documents if is_split else describe_folder)(corpus))
-    with _work_dir(args) as work_dir:
-        options = mining_options(args, work_dir, *_sides(args))
+    sides = sides_of(args)
+    for side in sides:
+        if side.path.is_dir():
+            is_split = is_documents(side.path, side.input_format)
+            logger.info((describe_documents if is_split else describe_folder)(side.path))
+    if args.work_dir is None:  # a temporary folder is made beside the output
+        check_output(args.output, Origin(languages=(args.src_lang, args.tgt_lang)))
+    with work_dir_of(args) as work_dir:
+        options = mining_options(args, work_dir, *sides)
         try:
             run(options, monitor)
         except KeyboardInterrupt as interrupt:
-            left = after_interrupt(args, "was not written")
-            raise KeyboardInterrupt(f"{interrupt}{left}") from None
+            raise after_interrupt(interrupt, args, "was not written") from None
         if options.only_packaged:
             sys.stderr.write("the job is packaged; run it on its engine, such as by flink run\n")
             return 0
@@ -114,36 +122,6 @@ def _mine(args: argparse.Namespace) -> int:
         sys.stderr.write(describe(summary, monitor.seconds, peak) + "\n")
         sys.stderr.write(next_steps(summary, args.work_dir) + "\n")
     return 0
-
-
-@contextmanager
-def _work_dir(args: argparse.Namespace) -> Iterator[Place]:
-    from miner.storage.pairs import Origin, check_output
-
-    if args.work_dir is None:  # a temporary folder is made beside the output
-        check_output(args.output, Origin(languages=(args.src_lang, args.tgt_lang)))
-    with work_dir_of(args) as work_dir:
-        yield work_dir
-
-
-def _planned_work_dir(args: argparse.Namespace) -> Place:
-    return args.work_dir or args.output.parent / f".{args.output.name}-"
-
-
-def _sides(args: argparse.Namespace) -> list[CorpusOptions]:
-    given = vars(args)
-    return [
-        CorpusOptions(
-            path=given[side],
-            language=given[f"{short}_lang"],
-            input_format=input_format,
-            embeddings=given[f"{short}_embeddings"],
-            dim=args.dim,
-        )
-        for side, short, input_format in zip(
-            ("source", "target"), ("src", "tgt"), formats_of(args), strict=True
-        )
-    ]
 
 
 @command(embed_parser, "embed-corpus")

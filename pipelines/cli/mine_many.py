@@ -59,8 +59,8 @@ def mine_languages(args: argparse.Namespace) -> int:
             check_multiway(job)
         try:
             run_job(job, monitor)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(after_interrupt(args, "is not complete")) from None
+        except KeyboardInterrupt as interrupt:
+            raise after_interrupt(interrupt, args, "is not complete") from None
         summaries = read_summaries(job)
         write_table(many.output / "summary.tsv", summaries)
         if args.multiway:

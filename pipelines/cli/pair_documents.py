@@ -1,22 +1,19 @@
 """Run ``adit pair``: which documents of two corpora are translations of each other."""
 
 import argparse
-import tempfile
-from pathlib import Path
 
 from miner.commandline import add_version, command
 from miner.storage.layout import DOCUMENT, DOCUMENT_PAIRS, WorkFolder
 from miner.storage.places import place
-from miner.storage.remote import RemotePath
 from pipelines.cli.arguments import (
     add_encoder,
     add_input_formats,
     add_languages,
     add_output,
-    formats_of,
 )
 from pipelines.cli.pipes import through_pipes
-from pipelines.options import CorpusOptions, MiningOptions, check_files
+from pipelines.cli.running import mining_options, sides_of, work_dir_of
+from pipelines.options import MiningOptions, check_files
 
 
 def pair_parser(prog: str) -> argparse.ArgumentParser:
@@ -37,12 +34,14 @@ def pair_parser(prog: str) -> argparse.ArgumentParser:
     add_input_formats(parser)
     add(
         "--threshold",
+        dest="document_threshold",
         type=float,
         default=MiningOptions.document_threshold,
         metavar="T",
         help=f"leave out pairs that score below T (default: {MiningOptions.document_threshold})",
     )
     add_version(parser)
+    parser.set_defaults(work_dir=None, runner=None, scope=DOCUMENT)
     return parser
 
 
@@ -57,24 +56,10 @@ def pair_documents_command(args: argparse.Namespace) -> int:
     from pipelines.run.steps import PAIRING
 
     check_writable(args.output)
-    corpora, languages = (args.source, args.target), (args.src_lang, args.tgt_lang)
-    source, target = (
-        CorpusOptions(path=path, language=language, input_format=input_format)
-        for path, language, input_format in zip(corpora, languages, formats_of(args), strict=True)
-    )
+    source, target = sides_of(args)
     check_files([side.path for side in (source, target) if not side.path.is_dir()], args.output)
-    is_remote = isinstance(args.output, RemotePath)
-    beside = None if is_remote else args.output.parent
-    with tempfile.TemporaryDirectory(prefix=f".{args.output.name}-", dir=beside) as folder:
-        options = MiningOptions(
-            source=source,
-            target=target,
-            output=args.output,
-            work_dir=Path(folder),
-            encoder=args.encoder,
-            scope=DOCUMENT,
-            document_threshold=args.threshold,
-        )
+    with work_dir_of(args) as work_dir:
+        options = mining_options(args, work_dir, source, target)
         run_steps(job_of(options), PAIRING)
         found = open_artefact(WorkFolder(options.work_dir).document_pairs).file(DOCUMENT_PAIRS)
         with atomic_file(args.output) as temporary:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 
+from miner.storage.layout import SIDES
 from miner.storage.places import Place
 from miner.storage.remote import RemotePath
 from pipelines import progress
@@ -42,11 +43,26 @@ def mining_options(
     args: argparse.Namespace, work_dir: Place, source: CorpusOptions, target: CorpusOptions
 ) -> MiningOptions:
     """Return the options of the arguments, which have the names of the fields."""
-    given = {**vars(args), "work_dir": work_dir, "beam_options": tuple(args.beam_options)}
-    given |= {"source": source, "target": target, "filters": tuple(args.filters)}
-    given["memory"] = None if args.memory is None else parse_size(args.memory)
+    given = {**vars(args), "work_dir": work_dir, "source": source, "target": target}
+    given |= {name: tuple(given.get(name, ())) for name in ("beam_options", "filters")}
+    given["memory"] = parse_size(args.memory) if given.get("memory") is not None else None
     names = [field.name for field in fields(MiningOptions)]
     return MiningOptions(**{name: given[name] for name in names if name in given})
+
+
+def sides_of(args: argparse.Namespace) -> list[CorpusOptions]:
+    """Return both corpora of the arguments, with what these say of them."""
+    given = vars(args)
+    return [
+        CorpusOptions(
+            path=given[side],
+            language=given[f"{short}_lang"],
+            input_format=given[f"{short}_format"] or args.input_format,
+            embeddings=given.get(f"{short}_embeddings"),
+            dim=given.get("dim"),
+        )
+        for side, short in zip(SIDES, ("src", "tgt"), strict=True)
+    ]
 
 
 @contextmanager
@@ -72,8 +88,11 @@ def work_dir_of(args: argparse.Namespace) -> Iterator[Place]:
         yield Path(folder)
 
 
-def after_interrupt(args: argparse.Namespace, state: str) -> str:
-    """Return what an interrupt has left: the state of the output, and how to go on."""
+def after_interrupt(
+    interrupt: KeyboardInterrupt, args: argparse.Namespace, state: str
+) -> KeyboardInterrupt:
+    """Return the interrupt with what it has left: the state of the output, and how to go on."""
+    left = f"{interrupt}; {shown_output(args)} {state}"
     if args.work_dir is None:
-        return f"; {shown_output(args)} {state} (with --work-dir a second call could go on)"
-    return f"; {shown_output(args)} {state}; the same command goes on from {args.work_dir}"
+        return KeyboardInterrupt(f"{left} (with --work-dir a second call could go on)")
+    return KeyboardInterrupt(f"{left}; the same command goes on from {args.work_dir}")

@@ -20,12 +20,12 @@ from miner.knn.cost_model import Problem, rows_per_shard, tile_bytes
 from miner.knn.exact import search_unit_rows
 from miner.knn.method import IndexSpec
 from miner.score_ranges import MIN_RANGE, RANGE_BYTES
-from miner.storage.corpus.filesets import corpus_files
 from miner.storage.corpus.measure import measure_files
 from miner.storage.corpus.repeats import BLOCK, BLOCK_BYTES
-from miner.storage.documents.split import document_files, is_documents
+from miner.storage.documents.split import open_side
 from miner.storage.layout import SIDES, SOURCE, TARGET
 from miner.storage.vectors.embeddings import open_embeddings, peek_dim
+from miner.threads import thread_count
 from pipelines.context import RunContext
 from pipelines.options import MARGIN, CorpusOptions, MiningOptions
 from pipelines.resources.memory import (
@@ -90,12 +90,8 @@ def measure_side(run: RunContext, side: str) -> SideSize:
         ValueError: the corpus or its embeddings cannot be used.
     """
     corpus = run.options.side(side)
-    if is_documents(corpus.path, corpus.input_format):
-        documents = [path for _, path in document_files(corpus.path)]
-        size = measure_files(documents, input_format="documents")
-    else:
-        files = corpus_files(corpus.path, input_format=corpus.input_format)
-        size = measure_files(files, input_format=corpus.input_format)
+    reader = open_side(corpus.path, corpus.input_format)
+    size = measure_files(reader.files, input_format=reader.input_format)
     if corpus.embeddings is None:
         dim, width = run.encoder().dim, ENCODED_BYTES
     else:
@@ -165,14 +161,10 @@ def fit_run(run: RunContext, sizes: Mapping[str, SideSize]) -> Fit:
 def _rows_per_shard(options: MiningOptions, dim: int, room: int, least: int) -> int:
     most = options.rows_per_shard
     least = min(least, most)
-    rows = rows_per_shard(room, dim=dim, k=options.k, threads=_threads(), least=least, most=most)
+    rows = rows_per_shard(
+        room, dim=dim, k=options.k, threads=thread_count(), least=least, most=most
+    )
     return rows or least
-
-
-def _threads() -> int:
-    from miner.threads import thread_count
-
-    return thread_count()
 
 
 def _stages(options: MiningOptions, sizes: Mapping[str, SideSize]) -> dict[str, int]:
@@ -186,7 +178,7 @@ def _stages(options: MiningOptions, sizes: Mapping[str, SideSize]) -> dict[str, 
     return {
         "read": batch + (0 if options.keeps_repeats else BLOCK_BYTES * min(BLOCK, longer)),
         "encode": BATCH_BYTES + 16 * max(shard.values()),
-        "search": tile_bytes(tile, threads=_threads()),
+        "search": tile_bytes(tile, threads=thread_count()),
         "merge": 80 * options.k * max(shard.values()),
         "select": (CHOSEN_BYTES + CHOSEN_LIST_BYTES * options.k) * max(shard.values())
         + RANGE_BYTES * MIN_RANGE

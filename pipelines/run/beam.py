@@ -4,8 +4,6 @@ Only Create, ParDo, GroupByKey and Reshuffle are used, in one line without side 
 outputs: every runner has them.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os
@@ -60,6 +58,7 @@ MESSAGE_LENGTH = 300  # of what an engine says
 CANCELLING_SECONDS = 60.0  # that an engine gets to cancel a job
 ENDED_ON_FLINK = ("FINISHED", "FAILED", "CANCELED")
 THREADS = "OMP_NUM_THREADS"
+RUNNING = "running"  # the file that workers on this machine go on with as long as it exists
 
 
 class EngineError(OSError):
@@ -80,7 +79,7 @@ def submit(run: RunContext, steps: Sequence[Step], own: Path) -> None:
     if options.workers == 1:
         result = _run_on_engine(pipeline, beam_options)
     else:
-        result = _run_with_workers(pipeline, _running(own))
+        result = _run_with_workers(pipeline, own / RUNNING)
     _note_workers(run.monitor, result)
 
 
@@ -246,11 +245,6 @@ def _hint(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _running(own: Path) -> Path:
-    """Return the file that the worker processes on this machine go on with as long as it exists."""
-    return own / "running"
-
-
 def _workers_here(options: MiningOptions, own: Path) -> Environment | None:
     """Return what starts worker processes on this machine; None for the runner's own process.
 
@@ -262,7 +256,7 @@ def _workers_here(options: MiningOptions, own: Path) -> Environment | None:
     level = logging.getLogger("pipelines").getEffectiveLevel()
     command = [
         *("env", f"{THREADS}={threads}", f"{cache.FOLDER}={own}"),
-        *(sys.executable, "-m", "pipelines.run.worker", str(level), str(_running(own))),
+        *(sys.executable, "-m", "pipelines.run.worker", str(level), str(own / RUNNING)),
     ]
     # A terminal's interrupt is for this process, which ends its workers.
     shell = f"trap '' INT; exec {shlex.join(command)}"

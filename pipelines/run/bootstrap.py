@@ -4,7 +4,6 @@ A round is a folder, ``OUT/rounds/N``: the work folder of its run, the pairs tha
 encoder that is trained on them, and last of all its figures, which seal it.
 """
 
-import hashlib
 import json
 import logging
 import math
@@ -20,12 +19,12 @@ from encoder.training.options import Recipe, training_options
 from encoder.training.reading import PAIR
 from encoder.training.recipe import train_encoder
 from miner.storage.atomic import atomic_file, check_folder
-from miner.storage.corpus.filesets import corpus_files
-from miner.storage.places import Place
+from miner.storage.documents.split import open_side
 from pipelines.making_options import BootstrapOptions
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.progress import Monitor
 from pipelines.run.mining import mine_corpus
+from pipelines.stages.reading.cut import digest_of
 
 logger = logging.getLogger(__name__)
 
@@ -83,11 +82,11 @@ def _begin(options: BootstrapOptions, folder: Path) -> None:
         "languages": list(options.languages),
         "encoder": load_encoder(options.encoder, precision="auto").name,
         "corpora": [
-            _digest(file)
+            digest_of(file)[:12]
             for place in (options.source, options.target)
-            for file in corpus_files(place, input_format=options.input_format)
+            for file in open_side(place, options.input_format).files
         ],
-        "known": None if options.known is None else _digest(options.known),
+        "known": None if options.known is None else digest_of(options.known)[:12],
     }
     path = folder / "options.json"
     if not path.exists():
@@ -109,14 +108,6 @@ def _check_known(options: BootstrapOptions, known: Path) -> None:
         raise ValueError(
             f"{known}: its name has no {name}, the languages; name it such as known.{name}.tsv.xz"
         )
-
-
-def _digest(file: Place) -> str:
-    digest = hashlib.sha256()
-    with file.open("rb") as stream:
-        while block := stream.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()[:12]
 
 
 def _write(path: Path, values: Mapping[str, Any]) -> None:

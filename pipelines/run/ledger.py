@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from miner.commandline import error_line
 from miner.storage.atomic import atomic_file
 from miner.storage.layout import WorkFolder
 from miner.storage.places import Place, remove_tree, tree_files
@@ -83,10 +84,9 @@ class Ledger:
         if not isinstance(error, Exception):
             return
         is_users = isinstance(error, (ValueError, OSError, MemoryError))
+        line = error_line(error) if is_users else f"{type(error).__name__}: {error}"
         with suppress(OSError):  # a full disk may be what has ended it
-            self._add(
-                {"stage": stage, "failed": _line(error), "user": is_users, "since": time.time()}
-            )
+            self._add({"stage": stage, "failed": line, "user": is_users, "since": time.time()})
 
     def _add(self, note: Mapping[str, Any]) -> None:
         line = json.dumps(note) + "\n"
@@ -152,13 +152,11 @@ def read_workers(folder: WorkFolder) -> list[WorkerState]:
             last[name] = max(last.get(name, note), note, key=lambda note: float(note["since"]))
             done[name] = done.get(name, 0) + 1
     return [
-        WorkerState(name=name, done=done[name], stage=note["stage"], at=_end(note))
+        WorkerState(
+            name=name, done=done[name], stage=note["stage"], at=note["since"] + note["seconds"]
+        )
         for name, note in sorted(last.items())
     ]
-
-
-def _end(note: Mapping[str, Any]) -> float:
-    return float(note["since"] + note["seconds"])
 
 
 def first_failure(folder: WorkFolder) -> Failure | None:
@@ -177,13 +175,3 @@ def _notes(folder: Place) -> Iterator[dict[str, Any]]:
         for line in path.read_text(encoding="utf-8").split("\n"):
             with suppress(ValueError):  # a line that is being written, or the end of the file
                 yield json.loads(line)
-
-
-def _line(error: Exception) -> str:
-    if isinstance(error, MemoryError):
-        return f"out of memory: {error}"
-    if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
-        return f"{os.fsdecode(error.filename)}: {error.strerror}"
-    if isinstance(error, (ValueError, OSError)):
-        return str(error)
-    return f"{type(error).__name__}: {error}"

@@ -28,7 +28,7 @@ from miner.mapping.orthogonal import (
 )
 from miner.mapping.similarity import learn_by_itself, similarity_start
 from miner.storage.atomic import check_folder
-from miner.storage.corpus.filesets import CorpusReader, corpus_files
+from miner.storage.documents.split import open_side
 from miner.storage.places import Place
 from miner.threads import in_threads
 from pipelines.making_options import (
@@ -243,11 +243,8 @@ def _learnt(
 def _sentences(place: Place, input_format: str) -> list[str]:
     """Return the different usable sentences of a corpus, in their order."""
     texts: dict[str, None] = {}
-    files = corpus_files(place, input_format=input_format)
-    for records in CorpusReader(files, input_format=input_format):
-        texts.update(
-            (text, None) for row, text in enumerate(records.texts) if row not in records.rejected
-        )
+    for records in open_side(place, input_format):
+        texts |= dict.fromkeys(records.kept_texts())
     if not texts:
         raise ValueError(f"{place}: has no text")
     return list(texts)

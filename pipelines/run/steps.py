@@ -19,11 +19,7 @@ from miner.storage.documents.split import is_documents
 from pipelines.context import RunContext
 from pipelines.job import Job
 from pipelines.options import MiningOptions
-from pipelines.references import (
-    EmbeddedShard,
-    FoundPart,
-    Shard,
-)
+from pipelines.references import EmbeddedShard, Shard
 from pipelines.stages.encode import embed_shard
 from pipelines.stages.export import export_pairs
 from pipelines.stages.filter import filter_pairs
@@ -34,12 +30,7 @@ from pipelines.stages.monotone import align_documents, cut_documents, select_bea
 from pipelines.stages.near_copies import drop_near_copies
 from pipelines.stages.pair import pair_documents, sum_documents
 from pipelines.stages.reading.read import read_side
-from pipelines.stages.reading.split import (
-    DocumentFiles,
-    group_files,
-    join_side,
-    split_group,
-)
+from pipelines.stages.reading.split import group_files, join_side, split_group
 from pipelines.stages.searching.index import fill_index, prepare_sides, train_side
 from pipelines.stages.searching.merge import find_neighbours
 from pipelines.stages.searching.search import cut_tiles, search_tile
@@ -97,14 +88,6 @@ class Spread:
 Step: TypeAlias = Each | Gather | Spread
 
 
-def _part(part: FoundPart) -> str:
-    return part.shard.name
-
-
-def _side(files: DocumentFiles) -> str:
-    return files.side
-
-
 def _account_of_reading(shards: Sequence[Shard]) -> Mapping[str, int]:
     facts = shards[0].corpus.facts
     kept = {name: facts[name] for name in ("read", "unique", "duplicates")}
@@ -120,7 +103,7 @@ SPLITTING: tuple[Step, ...] = (
     Each(stage=group_files, many=True),
     Spread(name="spread files"),
     Each(stage=split_group),
-    Gather(name="all files", key=_side, each_corpus=True),
+    Gather(name="all files", key=lambda files: files.side, each_corpus=True),
     Each(stage=join_side),
 )
 
@@ -151,7 +134,7 @@ SEARCHING: tuple[Step, ...] = (
     Each(stage=cut_tiles, many=True),
     Spread(name="spread tiles"),
     Each(stage=search_tile, many=True),
-    Gather(name="by shard", key=_part, as_many_as=fill_index),
+    Gather(name="by shard", key=lambda part: part.shard.name, as_many_as=fill_index),
     Each(stage=find_neighbours),
     Gather(name="all neighbours"),
 )

@@ -2,8 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache, partial
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from miner.storage.artefacts import Draft, content_key, file_digest, produce
+from miner.storage.artefacts import Draft, content_key, produce
 from miner.storage.layout import DROPPED, ROWS, VECTORS
 from miner.storage.places import Place, file_state, remove_tree
 from miner.storage.remote import RemotePath
@@ -20,6 +19,7 @@ from pipelines.context import RunContext
 from pipelines.options import CorpusOptions
 from pipelines.references import BLOCK_NUMBERS, EmbeddedShard, Shard
 from pipelines.stages.encode_batches import ENCODE_ROWS, Block, encoded_blocks
+from pipelines.stages.reading.cut import digest_of
 
 FAILED = "encoder failed"
 
@@ -60,14 +60,7 @@ def _maker(run: RunContext, shard: Shard) -> object:
 
 def _content(path: Place) -> object:
     """Return what identifies precomputed embeddings: remote ones are not read for that."""
-    state = file_state(path)
-    return [str(path), *state] if isinstance(path, RemotePath) else _digest_once(path, *state)
-
-
-@cache
-def _digest_once(path: Path, *state: int) -> str:
-    """Return the digest of a file in this state; all its shards ask for it, and it may be large."""
-    return file_digest(path)
+    return [str(path), *file_state(path)] if isinstance(path, RemotePath) else digest_of(path)
 
 
 def _blocks(run: RunContext, shard: Shard, batches: Place) -> Iterator[Block]:

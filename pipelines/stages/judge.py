@@ -1,17 +1,15 @@
 """The judge stage: the chosen pairs scored by their words and all else that is known of them."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 
-from miner.arrays import Direction, JudgedPairs, Pairs
+from miner.arrays import Direction, FloatArray, JudgedPairs, Pairs
 from miner.judge.features import Near, Usual, features, read_texts, spacing_of
 from miner.judge.left_out import likely_places
 from miner.judge.model import load_judge
@@ -26,11 +24,6 @@ from pipelines.references import ChosenPairs
 from pipelines.stages.export import completed_pairs, pair_meter
 from pipelines.stages.left_out import left_out_scores
 from pipelines.stages.select import range_pairs
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
 
 logger = logging.getLogger(__name__)
 
@@ -76,11 +69,7 @@ def judge_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
         pairs=chosen.pairs.files[PAIRS],
         **chosen.merges_key,
         sentences=[found.embedded.shard.digest for found in chosen.shards],
-        neighbours=[
-            sorted(one.files.items())
-            for found in chosen.shards
-            for one in found.neighbours.values()
-        ],
+        neighbours=[lists for found in chosen.shards for lists in found.content],
         maker=run.words_name,
         judge=load_judge().name,
     )
@@ -95,7 +84,7 @@ def judge_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
 def _judge(run: RunContext, chosen: ChosenPairs, scratch: Path, draft: Draft) -> Mapping[str, Any]:
     """Score the pairs block by block, then write them in the order of their scores."""
     files: list[Sorted] = []
-    usual = None
+    usual, scope = None, run.options.scopes[-1]
     with pair_meter(run, chosen, PAIRS, "judge") as meter:
         for table in completed_pairs(run, chosen, PAIRS):
             pairs = pairs_of(table)
@@ -104,7 +93,9 @@ def _judge(run: RunContext, chosen: ChosenPairs, scratch: Path, draft: Draft) ->
                 *(table[f"{side}_text"].to_pylist() for side in SIDES),
                 progress=meter.advance,
             )
-            usual = usual or Usual.of(texts, _spacing(run, chosen))
+            usual = usual or Usual.of(
+                texts, spacing_of(found.load(scope) for found in chosen.shards)
+            )
             near = None if chosen.merges else Near.of(pairs)  # merged sentences are in no list
             scores = load_judge().scores(features(texts, near, usual))
             path = scratch / f"{len(files):05d}.npy"
@@ -118,11 +109,6 @@ def _judge(run: RunContext, chosen: ChosenPairs, scratch: Path, draft: Draft) ->
             writer.write_table(table_of(judged))
     about = {"judge": load_judge().name, "words": run.words_name, "usual": usual and asdict(usual)}
     return {**chosen.pairs.facts, **about, "probabilities": asdict(found)}
-
-
-def _spacing(run: RunContext, chosen: ChosenPairs) -> float:
-    scope = run.options.scopes[-1]
-    return spacing_of(found.load(scope) for found in chosen.shards)
 
 
 def _probabilities(

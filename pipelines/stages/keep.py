@@ -1,10 +1,9 @@
 """The keep stage: of the judged pairs, those that are likely enough to be right."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,10 +28,7 @@ def keep_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     if not options.by_words:
         return chosen
     key = content_key("keep", pairs=chosen.pairs.files[PAIRS], rule=repr(_rule(options)))
-
-    def write(draft: Draft) -> Mapping[str, Any]:
-        return _keep(chosen.pairs, options, draft)
-
+    write = partial(_keep, chosen.pairs, options)
     return replace(chosen, pairs=produce(run.folder.kept, key=key, write=write))
 
 

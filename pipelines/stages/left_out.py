@@ -1,14 +1,11 @@
 """What would be mined for sentences of likely pairs if their translations were not there."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow.parquet as pq
 
-from miner.arrays import Neighbours
+from miner.arrays import FloatArray, IntArray, Mask, Neighbours
 from miner.judge.features import Near, Usual, features, read_texts
 from miner.judge.left_out import best_left
 from miner.judge.model import load_judge
@@ -17,15 +14,9 @@ from pipelines.context import RunContext
 from pipelines.references import ChosenPairs, ShardNeighbours
 from pipelines.stages.export import texts_of
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Rows = NDArray[np.int64]
-    FloatArray = NDArray[np.float64]
-
 
 def left_out_scores(
-    run: RunContext, chosen: ChosenPairs, likely: Mapping[str, Rows], usual: Usual
+    run: RunContext, chosen: ChosenPairs, likely: Mapping[str, IntArray], usual: Usual
 ) -> FloatArray:
     """Return the judge's scores of what is mined without each other (``miner.judge.left_out``).
 
@@ -53,7 +44,7 @@ def left_out_scores(
     return np.concatenate(parts)
 
 
-def _texts(chosen: ChosenPairs, rows: Mapping[str, Rows]) -> list[list[str]]:
+def _texts(chosen: ChosenPairs, rows: Mapping[str, IntArray]) -> list[list[str]]:
     """Return the sentences of both sides at some rows."""
     return [
         texts_of([found.embedded.shard for found in chosen.of_side(side)], rows[side])
@@ -61,7 +52,7 @@ def _texts(chosen: ChosenPairs, rows: Mapping[str, Rows]) -> list[list[str]]:
     ]
 
 
-def lists_of(run: RunContext, shards: Sequence[ShardNeighbours], rows: Rows) -> Neighbours:
+def lists_of(run: RunContext, shards: Sequence[ShardNeighbours], rows: IntArray) -> Neighbours:
     """Return the neighbours of some rows of a side, in their order."""
     found = Neighbours.none(len(rows), run.options.k)
     for shard in shards:
@@ -72,7 +63,7 @@ def lists_of(run: RunContext, shards: Sequence[ShardNeighbours], rows: Rows) -> 
     return found
 
 
-def _means(run: RunContext, shards: Sequence[ShardNeighbours], rows: Rows) -> FloatArray:
+def _means(run: RunContext, shards: Sequence[ShardNeighbours], rows: IntArray) -> FloatArray:
     """Return what margins are measured against at some rows, in the shape of these; 0 at -1."""
     means = np.zeros(rows.shape)
     for shard in shards:
@@ -81,7 +72,7 @@ def _means(run: RunContext, shards: Sequence[ShardNeighbours], rows: Rows) -> Fl
     return means
 
 
-def _places(shard: ShardNeighbours, rows: Rows) -> tuple[NDArray[np.bool_], Rows]:
+def _places(shard: ShardNeighbours, rows: IntArray) -> tuple[Mask, IntArray]:
     """Return which of the rows are in a shard, and where."""
     own = shard.embedded.row_ids()
     places = np.minimum(np.searchsorted(own, rows), max(0, len(own) - 1))
@@ -89,7 +80,7 @@ def _places(shard: ShardNeighbours, rows: Rows) -> tuple[NDArray[np.bool_], Rows
     return wanted, places[wanted]
 
 
-def _taken(chosen: ChosenPairs, side: str, rows: Rows) -> FloatArray:
+def _taken(chosen: ChosenPairs, side: str, rows: IntArray) -> FloatArray:
     """Return the best margin of the mined pairs that some rows of a side have, -inf if none."""
     if not rows.size:
         return np.empty(rows.shape)

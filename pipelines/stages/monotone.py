@@ -4,8 +4,6 @@ Documents are aligned whole, some pairs of them in a batch each, from their sent
 then are the beads scored, by the margins of the neighbours that were found.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -188,6 +186,25 @@ def _beads(documents: Sequence[Sentences], blocks: Sequence[Blocks]) -> pa.Table
     return pa.table([*rows, np.array(cosines, dtype=np.float32)], schema=BEAD_FIELDS)
 
 
+class _Means:
+    """The mean cosine of each row's neighbourhood, of a whole side."""
+
+    def __init__(self, shards: Sequence[ShardNeighbours], side: str, scope: str) -> None:
+        found = [shard for shard in shards if shard.shard.side == side]
+        self._rows = np.concatenate([shard.embedded.row_ids() for shard in found])
+        self._means = np.concatenate([shard.load(scope).means() for shard in found])
+
+    def of(self, beads: pa.ChunkedArray) -> NDArray[np.float64]:
+        """Return the mean over each bead's rows that have a vector; NaN where none has."""
+        rows, sizes = pc.list_flatten(beads).to_numpy(), pc.list_value_length(beads).to_numpy()
+        places = np.minimum(np.searchsorted(self._rows, rows), len(self._rows) - 1)
+        known = self._rows[places] == rows
+        bead = np.repeat(np.arange(len(sizes)), sizes)
+        sums = np.bincount(bead, np.where(known, self._means[places], 0), minlength=len(sizes))
+        counts = np.bincount(bead, known, minlength=len(sizes))
+        return np.divide(sums, counts, out=np.full(len(sizes), np.nan), where=counts > 0)
+
+
 def select_beads(run: RunContext, parts: Sequence[AlignedDocuments]) -> ChosenPairs:
     """Score the aligned beads and sort them; seals ``pairs`` with what is merged in them.
 
@@ -250,25 +267,6 @@ def _scored(table: pa.Table, means: Mapping[str, _Means], margin: str) -> Pairs:
         rank=np.zeros(len(cosine), dtype=np.int32),  # in no list
         direction=np.full(len(cosine), Direction.BOTH, dtype=np.int8),
     )
-
-
-class _Means:
-    """The mean cosine of each row's neighbourhood, of a whole side."""
-
-    def __init__(self, shards: Sequence[ShardNeighbours], side: str, scope: str) -> None:
-        found = [shard for shard in shards if shard.shard.side == side]
-        self._rows = np.concatenate([shard.embedded.row_ids() for shard in found])
-        self._means = np.concatenate([shard.load(scope).means() for shard in found])
-
-    def of(self, beads: pa.ChunkedArray) -> NDArray[np.float64]:
-        """Return the mean over each bead's rows that have a vector; NaN where none has."""
-        rows, sizes = pc.list_flatten(beads).to_numpy(), pc.list_value_length(beads).to_numpy()
-        places = np.minimum(np.searchsorted(self._rows, rows), len(self._rows) - 1)
-        known = self._rows[places] == rows
-        bead = np.repeat(np.arange(len(sizes)), sizes)
-        sums = np.bincount(bead, np.where(known, self._means[places], 0), minlength=len(sizes))
-        counts = np.bincount(bead, known, minlength=len(sizes))
-        return np.divide(sums, counts, out=np.full(len(sizes), np.nan), where=counts > 0)
 
 
 def _merges(table: pa.Table, side: str) -> pa.Table:

@@ -4,8 +4,6 @@ Each shard is summed by documents; then all documents are paired at once. A docu
 several shards: sums are exact, and documents are numbered by their first sentences.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,6 +24,47 @@ from miner.storage.layout import (
 from pipelines.context import RunContext
 from pipelines.references import EmbeddedShard, SideVectors, whole_sides
 from pipelines.stages.reading.documents import rows_by_document
+
+
+class ShardedDocuments:
+    """The documents of a side, in the order of their first sentences, read where they lie."""
+
+    def __init__(self, shards: Sequence[EmbeddedShard], sums: Sequence[Artefact]) -> None:
+        self._vectors = SideVectors(shards)
+        tables = [pq.read_table(part.file(DOCUMENT_SIZES)) for part in sums]
+        names = pa.concat_tables(tables)["name"].combine_chunks().dictionary_encode()
+        self.names: Sequence[str] = names.dictionary.to_pylist()
+        place = names.indices.to_numpy()
+        self.sizes = np.bincount(
+            place, weights=pa.concat_tables(tables)["size"].to_numpy(), minlength=len(self.names)
+        ).astype(np.int64)
+        arrays = [np.load(part.file(DOCUMENT_SUMS), mmap_mode="r") for part in sums]
+        self.sums = np.zeros((len(self.names), self._vectors.dim))
+        ends = np.cumsum([len(array) for array in arrays])
+        for array, end in zip(arrays, ends, strict=True):
+            self.sums[place[end - len(array) : end]] += array  # a shard names a document once
+        self._order, self._starts = self._places(shards)
+
+    def _places(
+        self, shards: Sequence[EmbeddedShard]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Positions of all vectors by document, and where in them each document begins."""
+        known = pa.array(self.names, pa.string())
+        documents = [
+            pc.index_in(embedded.docs(), known).fill_null(-1).to_numpy() for embedded in shards
+        ]
+        order = np.argsort(np.concatenate(documents), kind="stable").astype(np.int64)
+        starts = len(order) - self.sizes.sum() + np.cumsum([0, *self.sizes.tolist()])
+        return order, starts
+
+    def sentences(self, documents: NDArray[np.int64]) -> list[NDArray[np.float32]]:
+        """Return the vectors of some documents' sentences, unit rows."""
+        spans = [slice(self._starts[place], self._starts[place + 1]) for place in documents]
+        positions = np.concatenate([self._order[span] for span in spans])
+        ascending = np.argsort(positions)
+        units = np.empty((len(positions), self._vectors.dim), dtype=np.float32)
+        units[ascending] = self._vectors.take(positions[ascending])
+        return np.split(units, np.cumsum(self.sizes[documents])[:-1])
 
 
 def sum_documents(run: RunContext, embedded: EmbeddedShard) -> EmbeddedShard:
@@ -100,44 +139,3 @@ def _lines(source: ShardedDocuments, target: ShardedDocuments, found: DocumentPa
                 )
         lines.append(f"{names[0]}\t{names[1]}\t{score:.4f}\n")
     return lines
-
-
-class ShardedDocuments:
-    """The documents of a side, in the order of their first sentences, read where they lie."""
-
-    def __init__(self, shards: Sequence[EmbeddedShard], sums: Sequence[Artefact]) -> None:
-        self._vectors = SideVectors(shards)
-        tables = [pq.read_table(part.file(DOCUMENT_SIZES)) for part in sums]
-        names = pa.concat_tables(tables)["name"].combine_chunks().dictionary_encode()
-        self.names: Sequence[str] = names.dictionary.to_pylist()
-        place = names.indices.to_numpy()
-        self.sizes = np.bincount(
-            place, weights=pa.concat_tables(tables)["size"].to_numpy(), minlength=len(self.names)
-        ).astype(np.int64)
-        arrays = [np.load(part.file(DOCUMENT_SUMS), mmap_mode="r") for part in sums]
-        self.sums = np.zeros((len(self.names), self._vectors.dim))
-        ends = np.cumsum([len(array) for array in arrays])
-        for array, end in zip(arrays, ends, strict=True):
-            self.sums[place[end - len(array) : end]] += array  # a shard names a document once
-        self._order, self._starts = self._places(shards)
-
-    def _places(
-        self, shards: Sequence[EmbeddedShard]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Positions of all vectors by document, and where in them each document begins."""
-        known = pa.array(self.names, pa.string())
-        documents = [
-            pc.index_in(embedded.docs(), known).fill_null(-1).to_numpy() for embedded in shards
-        ]
-        order = np.argsort(np.concatenate(documents), kind="stable").astype(np.int64)
-        starts = len(order) - self.sizes.sum() + np.cumsum([0, *self.sizes.tolist()])
-        return order, starts
-
-    def sentences(self, documents: NDArray[np.int64]) -> list[NDArray[np.float32]]:
-        """Return the vectors of some documents' sentences, unit rows."""
-        spans = [slice(self._starts[place], self._starts[place + 1]) for place in documents]
-        positions = np.concatenate([self._order[span] for span in spans])
-        ascending = np.argsort(positions)
-        units = np.empty((len(positions), self._vectors.dim), dtype=np.float32)
-        units[ascending] = self._vectors.take(positions[ascending])
-        return np.split(units, np.cumsum(self.sizes[documents])[:-1])

@@ -144,14 +144,19 @@ def _wanted(rule: str) -> str:
 
 def next_steps(summary: Mapping[str, Any], work_dir: Place | None) -> str:
     """Return what a run's pairs do and do not say, and the commands that say more."""
-    folder = "DIR" if work_dir is None else shlex.quote(str(work_dir))
-    keep = "repeat with --work-dir DIR, then " if work_dir is None else ""
-    look = f"next: {keep}'adit report {folder} -o report.html' to look at them"
+    look = f"next: {_report(work_dir)} to look at them"
     if summary.get("pairs") == 0:
         return f"next: {_more_pairs(summary)}"
     if summary.get("kept"):
         return look
     return f"{_meaning(summary['options'])}; margins are not probabilities\n{look}"
+
+
+def _report(work_dir: Place | None, below: str = "") -> str:
+    """Return the command that shows what is in a work folder, or was in one that is gone."""
+    if work_dir is None:
+        return f"repeat with --work-dir DIR, then 'adit report DIR{below} -o report.html'"
+    return f"'adit report {shlex.quote(str(work_dir))}{below} -o report.html'"
 
 
 def _meaning(options: Mapping[str, Any]) -> str:
@@ -234,7 +239,5 @@ def describe_many(
         lines.append("; ".join([line, *describe_estimates(summary)]))
     lines.append(describe_costs(seconds, peak_bytes))
     pair = next(iter(summaries))
-    folder = "DIR" if work_dir is None else shlex.quote(str(work_dir))
-    keep = "repeat with --work-dir DIR, then " if work_dir is None else ""
-    look = f"'adit report {folder}/{MINED}/{pair} -o report.html'"
-    return "\n".join([*lines, f"next: {keep}{look} to look at the pairs of {pair}"])
+    look = _report(work_dir, f"/{MINED}/{pair}")
+    return "\n".join([*lines, f"next: {look} to look at the pairs of {pair}"])

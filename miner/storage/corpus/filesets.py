@@ -79,7 +79,7 @@ class CorpusReader:
         self.files = files
         self.names = [file.name for file in files]
         self.starts: list[int] = []
-        self._input_format = input_format
+        self.input_format = input_format
 
     def __iter__(self) -> Iterator[Records]:
         """Batches of records, in order.
@@ -92,7 +92,7 @@ class CorpusReader:
         for file in self.files:
             self.starts.append(row)
             try:
-                for records in open_corpus(file, input_format=self._input_format, first_row=row):
+                for records in open_corpus(file, input_format=self.input_format, first_row=row):
                     yield records
                     row = records.first_row + len(records)
             except CorpusError as error:

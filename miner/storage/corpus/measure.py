@@ -1,7 +1,7 @@
 """How large a corpus is, without reading its sentences."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from miner.storage.corpus.formats import FORMAT_BY_SUFFIX
 from miner.storage.corpus.reader import open_corpus
@@ -10,8 +10,7 @@ from miner.storage.places import Place
 from miner.storage.streams import open_binary, read_chunks, split_compression
 
 
-@dataclass(frozen=True, kw_only=True)
-class CorpusSize:
+class CorpusSize(NamedTuple):
     """``rows`` are all records, those included that will be left out; ``text`` is in bytes."""
 
     rows: int
@@ -27,17 +26,15 @@ def measure_files(files: Sequence[Place], *, input_format: str = "auto") -> Corp
         CorpusError: the only file cannot be read.
         ValueError: there is no such format.
     """
-    rows = text = 0
+    sizes = []
     for file in files:
         try:
-            size = _measure(file, input_format)
+            sizes.append(_measure(file, input_format))
         except CorpusError:
             if len(files) == 1:
                 raise
-            size = CorpusSize(rows=1, text=0)
-        rows += size.rows
-        text += size.text
-    return CorpusSize(rows=rows, text=text)
+            sizes.append(CorpusSize(rows=1, text=0))
+    return CorpusSize(*map(sum, zip(*sizes, strict=True)))
 
 
 def _measure(path: Place, input_format: str) -> CorpusSize:

@@ -49,6 +49,10 @@ class Records:
         numbered = enumerate(self.own_ids, self.first_row + 1)
         return [own or str(number) for number, own in numbered]
 
+    def kept_texts(self) -> list[str]:
+        """Return the texts of those that are not rejected."""
+        return [text for row, text in enumerate(self.texts) if row not in self.rejected]
+
     def __len__(self) -> int:
         return len(self.texts)
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from miner.storage.corpus.records import CorpusError, Records, Rejection, checked_records
 from miner.storage.documents.formats import FORMATS, reader_of
-from miner.storage.documents.records import Broken, Document, read_found
+from miner.storage.documents.records import Document, read_found
 from miner.storage.documents.sentences import BATCH_ROWS, sentence_rows
 from miner.storage.places import AnyPath
 
@@ -18,14 +18,6 @@ Row = tuple[int, str, str, str, str | None]
 SENTENCE_TABLE = pa.schema(
     {"file": pa.int32(), **dict.fromkeys(("id", "doc", "text", "why"), pa.string())}
 )
-
-_REJECTIONS = {
-    Broken.EMPTY: Rejection.BLANK,
-    Broken.TOO_LONG: Rejection.TOO_LONG,
-    Broken.UNDECODABLE: Rejection.UNDECODABLE,
-    Broken.MALFORMED: Rejection.MALFORMED,
-    Broken.UNREADABLE: Rejection.UNREADABLE,
-}
 
 
 def read_sentences(path: AnyPath, first_row: int) -> Iterator[Records]:
@@ -43,7 +35,9 @@ def read_sentences(path: AnyPath, first_row: int) -> Iterator[Records]:
         first_row += len(table)
 
 
-def sentence_tables(documents: Iterable[tuple[int, Document]]) -> Iterator[pa.Table]:
+def sentence_tables(
+    documents: Iterable[tuple[int, Document]], language: str | None = None
+) -> Iterator[pa.Table]:
     """Yield the sentences of documents, which come with their files' numbers.
 
     The columns are ``file``, ``id``, ``doc``, ``text`` and ``why``: a broken document is a row
@@ -52,10 +46,9 @@ def sentence_tables(documents: Iterable[tuple[int, Document]]) -> Iterator[pa.Ta
     rows: list[Row] = []
     for file, document in documents:
         if document.broken:
-            why = _REJECTIONS[document.broken]
-            rows.append((file, document.name, document.name, "", why))
+            rows.append((file, document.name, document.name, "", document.broken))
         else:
-            rows += ((file, *row, None) for row in sentence_rows(document))
+            rows += ((file, *row, None) for row in sentence_rows(document, language))
         if len(rows) >= BATCH_ROWS:
             yield _table(rows)
             rows = []

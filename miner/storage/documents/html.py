@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import trafilatura
 
-from miner.storage.documents.records import MAX_BYTES, Broken, Document, Raw, checked
+from miner.storage.corpus.records import Rejection
+from miner.storage.documents.records import MAX_BYTES, Document, Raw, checked
 from miner.storage.documents.text import read_bytes
 from miner.storage.places import AnyPath
 
@@ -21,7 +22,7 @@ def read(path: AnyPath, name: str) -> Iterator[Raw]:
 def page(name: str, html: bytes) -> Document:
     """Return the document of a page; a paragraph a line, in the encoding that the page names."""
     if len(html) > MAX_BYTES:
-        return Document(name=name, broken=Broken.TOO_LONG)
+        return Document(name=name, broken=Rejection.TOO_LONG)
     text = trafilatura.extract(
         html, include_comments=False, include_formatting=False, favor_recall=True
     )

@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterator
 
 from miner.storage.corpus.lines import MAX_LINE_BYTES, line_batches
-from miner.storage.documents.records import Broken, Document, checked
+from miner.storage.corpus.records import Rejection
+from miner.storage.documents.records import Document, checked
 from miner.storage.places import AnyPath
 
 NAMES = ("doc", "id", "url", "title")  # the first of these that an object has names it
@@ -25,12 +26,12 @@ def read(path: AnyPath, name: str) -> Iterator[Document]:
 
 def _documents(line: bytes, place: str) -> Iterator[Document]:
     if len(line) > MAX_LINE_BYTES:
-        yield Document(name=place, broken=Broken.TOO_LONG)
+        yield Document(name=place, broken=Rejection.TOO_LONG)
         return
     try:
         record = json.loads(line)
     except UnicodeDecodeError:
-        yield Document(name=place, broken=Broken.UNDECODABLE)
+        yield Document(name=place, broken=Rejection.UNDECODABLE)
         return
     except (ValueError, RecursionError):
         record = None
@@ -38,7 +39,7 @@ def _documents(line: bytes, place: str) -> Iterator[Document]:
         return
     text = record.get("text") if isinstance(record, dict) else None
     if not isinstance(text, str):
-        yield Document(name=place, broken=Broken.MALFORMED)
+        yield Document(name=place, broken=Rejection.MALFORMED)
         return
     named = (record.get(key) for key in NAMES)
     yield checked(next((str(own) for own in named if _is_name(own)), place), text)

@@ -6,9 +6,9 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from miner.storage.corpus.parquet import parquet_file
-from miner.storage.corpus.records import CorpusError
+from miner.storage.corpus.records import CorpusError, Rejection
 from miner.storage.documents.jsonl import NAMES
-from miner.storage.documents.records import Broken, Document, decoded
+from miner.storage.documents.records import Document, decoded
 from miner.storage.places import AnyPath
 
 READ_ROWS = 256
@@ -46,7 +46,7 @@ def _document(record: dict[str, object], place: str) -> Document:
     name = next((own for own in names if own), place)
     text = record["text"]
     if not isinstance(text, bytes):
-        return Document(name=name, broken=Broken.MALFORMED)
+        return Document(name=name, broken=Rejection.MALFORMED)
     return decoded(name, text)
 
 

@@ -3,24 +3,14 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
+
+from miner.storage.corpus.records import Rejection
 
 # A longer document is counted and left out, so that memory is bounded by what one may take.
 MAX_BYTES = 8 << 20
 
-
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-
-
-class Broken(StrEnum):
-    """Why a document is left out; the value is what reports say."""
-
-    EMPTY = "without text"
-    TOO_LONG = "too long"
-    UNDECODABLE = "undecodable"
-    MALFORMED = "malformed"
-    UNREADABLE = "unreadable file"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +23,7 @@ class Document:
 
     name: str
     text: str = ""
-    broken: Broken | None = None
+    broken: Rejection | None = None
 
     def __post_init__(self) -> None:
         name = _CONTROL.sub(" ", self.name).encode(errors="backslashreplace").decode()
@@ -55,7 +45,7 @@ class Raw:
         except MemoryError:
             raise
         except Exception:  # on pages that nobody has tried, parsers raise whatever they meet
-            return Document(name=self.name, broken=Broken.MALFORMED)
+            return Document(name=self.name, broken=Rejection.MALFORMED)
 
 
 Found = Document | Raw
@@ -69,19 +59,19 @@ def read_found(found: Found) -> Document:
 def decoded(name: str, data: bytes) -> Document:
     """Return the document of bytes in UTF-8; a byte order mark is no part of it."""
     if len(data) > MAX_BYTES:
-        return Document(name=name, broken=Broken.TOO_LONG)
+        return Document(name=name, broken=Rejection.TOO_LONG)
     try:
         return checked(name, data.decode("utf-8-sig"))
     except UnicodeDecodeError:
-        return Document(name=name, broken=Broken.UNDECODABLE)
+        return Document(name=name, broken=Rejection.UNDECODABLE)
 
 
 def checked(name: str, text: str) -> Document:
     """Return the document, or why this text is none: empty, or with half characters (JSON)."""
     if not text or text.isspace():
-        return Document(name=name, broken=Broken.EMPTY)
+        return Document(name=name, broken=Rejection.BLANK)
     try:
         text.encode()
     except UnicodeEncodeError:
-        return Document(name=name, broken=Broken.UNDECODABLE)
+        return Document(name=name, broken=Rejection.UNDECODABLE)
     return Document(name=name, text=text)

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from miner.languages import language_of
-from miner.storage.corpus.filesets import ABOUT, folder_files, named
+from miner.storage.corpus.filesets import ABOUT, CorpusReader, corpus_files, folder_files, named
 from miner.storage.corpus.formats import DOCUMENT_SUFFIXES
-from miner.storage.corpus.records import CorpusError
+from miner.storage.corpus.records import CorpusError, Rejection
+from miner.storage.documents.corpus import sentence_tables
 from miner.storage.documents.formats import FORMATS, reader_of
-from miner.storage.documents.records import Broken, Document, Found, read_found
-from miner.storage.documents.sentences import BATCH_ROWS, sentence_rows
+from miner.storage.documents.records import Document, Found, read_found
 from miner.storage.places import Place
 from miner.storage.remote import RemotePath
 from miner.storage.streams import split_compression
@@ -34,7 +34,7 @@ class SplitCounts:
 
     documents: int = 0
     languages: Counter[str] = field(default_factory=Counter)
-    broken: Counter[Broken] = field(default_factory=Counter)
+    broken: Counter[Rejection] = field(default_factory=Counter)
 
     def describe(self) -> str:
         """Return a line for people."""
@@ -86,6 +86,18 @@ def document_files(path: Place) -> list[NamedPlace]:
     return files
 
 
+def open_side(path: Place, input_format: str) -> CorpusReader:
+    """Return what reads a corpus: files of sentences, or the documents at a place and below it.
+
+    Raises:
+        CorpusError: there is no file.
+    """
+    if is_documents(path, input_format):
+        files = [file for _, file in document_files(path)]
+        return CorpusReader(files, input_format="documents")
+    return CorpusReader(corpus_files(path, input_format=input_format), input_format=input_format)
+
+
 def _below(folder: Place, prefix: str, above: frozenset[str] = frozenset()) -> Iterator[NamedPlace]:
     """Yield the files below a folder; a link to a folder that it is in leads nowhere."""
     real = str(folder) if isinstance(folder, RemotePath) else str(folder.resolve())
@@ -121,7 +133,7 @@ def find_documents(
         except CorpusError:
             if is_only_file:
                 raise
-            yield number, Document(name=name, broken=Broken.UNREADABLE)
+            yield number, Document(name=name, broken=Rejection.UNREADABLE)
 
 
 def read_documents(files: Sequence[NamedPlace]) -> Iterator[Document]:
@@ -137,22 +149,17 @@ def split_documents(
 
     ``language`` (ISO 639-1) decides how they are split; each sentence's own is identified.
     """
-    rows: list[tuple[str, str, str]] = []
-    for document in documents:
-        counts.documents += 1
-        if document.broken:
-            counts.broken[document.broken] += 1
-            continue
-        rows += sentence_rows(document, language)
-        if len(rows) >= BATCH_ROWS:
-            yield _table(rows, counts)
-            rows = []
-    if rows:
-        yield _table(rows, counts)
 
+    def whole() -> Iterator[tuple[int, Document]]:
+        for document in documents:
+            counts.documents += 1
+            if document.broken:
+                counts.broken[document.broken] += 1
+            else:
+                yield 0, document
 
-def _table(rows: Sequence[tuple[str, str, str]], counts: SplitCounts) -> pa.Table:
-    columns = [list(column) for column in zip(*rows, strict=True)]
-    languages = [language_of(text) for text in columns[-1]]
-    counts.languages.update(languages)
-    return pa.table([*columns, languages], schema=SPLIT_FIELDS)
+    for table in sentence_tables(whole(), language):
+        languages = [language_of(text) for text in table["text"].to_pylist()]
+        counts.languages.update(languages)
+        columns = [*table.select(SPLIT_FIELDS.names[:-1]).columns, languages]
+        yield pa.table(columns, schema=SPLIT_FIELDS)

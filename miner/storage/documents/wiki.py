@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import mwparserfromhell
 from lxml import etree
 
-from miner.storage.corpus.records import CorpusError
-from miner.storage.documents.records import Broken, Document, Raw, checked
+from miner.storage.corpus.records import CorpusError, Rejection
+from miner.storage.documents.records import Document, Raw, checked
 from miner.storage.documents.warc import ChunkStream
 from miner.storage.places import AnyPath
 from miner.storage.streams import read_chunks
@@ -45,7 +45,7 @@ def read(path: AnyPath, name: str) -> Iterator[Raw]:
 def article(title: str, text: str) -> Document:
     """Return the document of an article."""
     if len(text) > MAX_CHARACTERS:
-        return Document(name=title, broken=Broken.TOO_LONG)
+        return Document(name=title, broken=Rejection.TOO_LONG)
     plain = "".join(mwparserfromhell.parse(block).strip_code() for block in _blocks(text))
     return checked(title, plain.replace("\n", "\n\n"))
 

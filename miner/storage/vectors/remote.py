@@ -1,8 +1,6 @@
 """Sentence vectors in a remote file, of which rows are read as they are asked for."""
 
-from __future__ import annotations
-
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +21,7 @@ class RemoteVectors:
         self._path, self._start = path, start
 
     @classmethod
-    def of_npy(cls, path: RemotePath) -> RemoteVectors:
+    def of_npy(cls, path: RemotePath) -> Self:
         """Return those of an ``.npy`` file.
 
         Raises:

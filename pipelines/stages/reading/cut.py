@@ -7,11 +7,12 @@ added at its end stay as they were, with all that was made of them, and what is 
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from itertools import chain, repeat
 from typing import Any
 
 from miner.storage.atomic import atomic_file
-from miner.storage.places import Place
+from miner.storage.places import Place, file_state
 from pipelines.context import RunContext
 
 HASH_BYTES = 1 << 20
@@ -62,6 +63,16 @@ def _cut_before(run: RunContext, side: str, files: Sequence[Place]) -> list[int]
         sizes: list[int] = cut["sizes"]
         return sizes
     return []
+
+
+def digest_of(path: Place) -> str:
+    """Return a file's SHA-256, found once in each process; "" if it cannot be read."""
+    return _digest_once(path, *file_state(path))
+
+
+@cache
+def _digest_once(path: Place, *state: int) -> str:
+    return digest_of_beginning(path, state[1])
 
 
 def digest_of_beginning(path: Place, size: int) -> str:

@@ -18,8 +18,7 @@ from encoder.joined import all_parts, covering, parse_joined, read_joined_covera
 from encoder.laser.languages import LASER2, LASER3
 from miner.languages import MIN_SHARE, SAMPLED, language_shares, main_language
 from miner.storage.atomic import atomic_file
-from miner.storage.corpus.filesets import CorpusReader, corpus_files
-from miner.storage.documents.split import document_files, is_documents
+from miner.storage.documents.split import open_side
 from miner.storage.layout import SIDES, WorkFolder
 from miner.storage.places import Place
 from pipelines.context import RunContext
@@ -117,14 +116,8 @@ def beginning(path: Place, input_format: str) -> list[str]:
     """Return the first sentences that a sample can be taken of; none if they cannot be read."""
     texts: list[str] = []
     try:
-        files = (
-            [file for _, file in document_files(path)]
-            if is_documents(path, input_format)
-            else corpus_files(path, input_format=input_format)
-        )
-        for records in CorpusReader(files, input_format=input_format):
-            kept = (text for row, text in enumerate(records.texts) if row not in records.rejected)
-            texts.extend(kept)
+        for records in open_side(path, input_format):
+            texts += records.kept_texts()
             if len(texts) >= SAMPLED:
                 break
     except (ValueError, OSError):

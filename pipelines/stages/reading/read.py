@@ -34,9 +34,9 @@ from miner.storage.streams import split_compression
 from pipelines.context import RunContext
 from pipelines.progress import counted
 from pipelines.references import Shard
-from pipelines.stages.reading.cut import HASH_BYTES, remember_cut, shard_sizes
+from pipelines.stages.reading.cut import HASH_BYTES, digest_of, remember_cut, shard_sizes
 from pipelines.stages.reading.documents import check_documents
-from pipelines.stages.reading.split import SplitCorpus, digest_of, split_side
+from pipelines.stages.reading.split import SplitCorpus, split_side
 
 # What was rejected: file, line in it from 1, row, why, text.
 PLACED = pa.schema([("file", pa.string()), ("line", pa.int64()), *REJECTED_FIELDS])

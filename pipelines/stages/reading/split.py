@@ -7,7 +7,6 @@ done, so that a run which was killed goes on after the last of them.
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import islice
 from typing import Any
 
@@ -21,9 +20,9 @@ from miner.storage.documents.corpus import SENTENCE_TABLE, sentence_tables, tabl
 from miner.storage.documents.records import Document, Found, read_found
 from miner.storage.documents.split import document_files, find_documents, is_documents
 from miner.storage.layout import SENTENCES
-from miner.storage.places import Place, file_state
+from miner.storage.places import Place
 from pipelines.context import RunContext
-from pipelines.stages.reading.cut import digest_of_beginning
+from pipelines.stages.reading.cut import digest_of
 
 GROUP_BYTES = 64 << 20
 GROUP_FILES = 4096
@@ -123,16 +122,6 @@ def split_side(run: RunContext, side: str) -> SplitCorpus:
         whole = _split(run, group)
         parts.append([whole.folder / f"{part:05d}" for part in range(whole.facts["parts"])])
     return SplitCorpus(groups, parts)
-
-
-def digest_of(path: Place) -> str:
-    """Return a file's SHA-256, found once in each process; "" if it cannot be read."""
-    return _digest_once(path, *file_state(path))
-
-
-@cache
-def _digest_once(path: Place, *state: int) -> str:
-    return digest_of_beginning(path, state[1])
 
 
 def _split(run: RunContext, group: DocumentFiles) -> Artefact:

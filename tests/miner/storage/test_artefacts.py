@@ -3,7 +3,14 @@ import json
 import numpy as np
 import pytest
 
-from miner.storage.artefacts import SEAL, ArtefactError, content_key, file_digest, produce
+from miner.storage.artefacts import (
+    SEAL,
+    ArtefactError,
+    content_key,
+    file_digest,
+    produce,
+    write_array,
+)
 
 
 class Stage:
@@ -243,3 +250,11 @@ def test_each_worker_has_scratch_of_its_own_which_goes_with_its_block(stage):
 
     produce(stage.folder, key="key", write=write)
     assert names(stage.folder) == [SEAL]
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_an_array_is_written_as_numpy_writes_rows(tmp_path, order):
+    values = np.array([[1, 2, 3], [4, 5, 6]], dtype=np.int16, order=order)
+    write_array(tmp_path / "ours.npy", values)
+    np.save(tmp_path / "theirs.npy", np.ascontiguousarray(values))
+    assert (tmp_path / "ours.npy").read_bytes() == (tmp_path / "theirs.npy").read_bytes()

@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from miner.storage import pairs, writers
-from miner.storage.pairs import Origin, OutputError, pairs_schema
+from miner.storage.atomic import OutputError
+from miner.storage.pairs import pairs_schema
+from miner.storage.writers import Origin
 
 SUFFIXES = [".tsv", ".jsonl", ".parquet", ".tmx", ".tsv.gz", ".jsonl.zst"]
 ORIGIN = Origin(languages=("de", "en"))

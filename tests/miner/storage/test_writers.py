@@ -14,8 +14,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from miner.storage.pairs import Origin, OutputError, check_output, write_pairs
-from miner.storage.writers import FORMATS, Output, tmx
+from miner.storage.atomic import OutputError
+from miner.storage.pairs import check_output, write_pairs
+from miner.storage.writers import FORMATS, Origin, Output, tmx
 from tests.miner.storage.test_pairs import ORIGIN, record, table
 
 BREAKS = "\t\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029"

@@ -49,4 +49,4 @@ def test_sentences_without_documents_are_refused(
 
 
 def test_the_threshold_is_the_functions() -> None:
-    assert pair_parser("adit pair").get_default("threshold") == THRESHOLD
+    assert pair_parser("adit pair").get_default("document_threshold") == THRESHOLD

@@ -9,9 +9,9 @@ from collections import Counter
 
 import pytest
 
-from miner.storage.corpus.records import CorpusError
+from miner.storage.corpus.records import CorpusError, Rejection
 from miner.storage.documents import records
-from miner.storage.documents.records import Broken, Document
+from miner.storage.documents.records import Document
 from miner.storage.documents.sentences import cleaned, document_sentences, is_wrapped
 from miner.storage.documents.split import (
     SplitCounts,
@@ -117,7 +117,7 @@ def test_parquet(tmp_path):
     pq.write_table(pa.table({"id": [1, 2], "text": [PROSE, None]}), path)
     rows, counts = split(path)
     assert [row["doc"] for row in rows] == ["1"] * 3
-    assert counts.broken == {Broken.MALFORMED: 1}
+    assert counts.broken == {Rejection.MALFORMED: 1}
 
 
 def test_html(tmp_path):
@@ -175,7 +175,7 @@ def test_warc(tmp_path):
     )
     rows, counts = split(path)
     assert [(row["doc"], row["text"]) for row in rows] == [("http://a/1", "It rains.")]
-    assert counts.broken == {Broken.EMPTY: 1}
+    assert counts.broken == {Rejection.BLANK: 1}
 
 
 def test_wet(tmp_path):
@@ -241,7 +241,7 @@ def test_what_is_too_long_is_counted_in_bounded_memory(tmp_path, monkeypatch):
     assert tracemalloc.get_traced_memory()[1] < 40 << 20
     tracemalloc.stop()
     assert [row["text"] for row in rows] == ["Yes."]
-    assert counts.broken == {Broken.TOO_LONG: 2}
+    assert counts.broken == {Rejection.TOO_LONG: 2}
     assert counts.documents == 3
 
 
@@ -253,7 +253,12 @@ def test_broken_documents_are_counted_and_the_others_are_read(tmp_path):
     rows, counts = split(tmp_path)
     assert "Good." in [row["text"] for row in rows]
     assert counts.broken == Counter(
-        {Broken.UNDECODABLE: 2, Broken.EMPTY: 1, Broken.MALFORMED: 2, Broken.UNREADABLE: 1}
+        {
+            Rejection.UNDECODABLE: 2,
+            Rejection.BLANK: 1,
+            Rejection.MALFORMED: 2,
+            Rejection.UNREADABLE: 1,
+        }
     )
 
 
