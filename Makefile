@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo docs test clusters check lint types pytest coverage format dist clean
+.PHONY: help install demo docs test clusters check lint types pytest coverage format dist image clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -83,6 +83,16 @@ dist: $(INSTALLED) ## Build the wheel and the sdist into dist/
 	@rm -rf build dist && mkdir build
 	@$(BIN)/python -m build --outdir dist >build/log 2>&1 || { cat build/log; exit 1; }
 	@ls dist
+
+# The container engine that answers, and what its build is called with besides.
+ENGINE ?= $(shell for engine in docker podman; do \
+	$$engine info >/dev/null 2>&1 && echo $$engine && break; done)
+IMAGE ?= adit-worker
+IMAGE_FLAGS ?=
+
+image: ## Build the image of a cluster's workers, adit-worker, with Docker or podman
+	$(if $(ENGINE),,$(error no container engine answers: start Docker, or install podman))
+	$(ENGINE) build -f docker/worker.Dockerfile -t $(IMAGE) $(IMAGE_FLAGS) .
 
 clean: ## Remove everything that these targets make, .venv apart
 	@rm -rf build dist demo *.egg-info .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache \

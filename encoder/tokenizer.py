@@ -114,6 +114,7 @@ def train_tokenizer(
     except RuntimeError as error:
         reason = str(error).rpartition("] ")[2] or "there is no text"
         raise ValueError(
-            f"no vocabulary of {vocabulary_size} subwords can be made of this text: {reason}"
+            f"no vocabulary of {vocabulary_size} subwords (--vocabulary-size) can be made of this "
+            f"text: {reason}"
         ) from error
     return model.getvalue()

@@ -67,6 +67,11 @@ def test_the_changelog_knows_the_version(pyproject: dict[str, Any]) -> None:
     assert f"\n## [{pyproject['project']['version']}]" in changelog
 
 
+def test_the_deployment_takes_the_image_of_the_version(pyproject: dict[str, Any]) -> None:
+    deployment = (ROOT / "deploy" / "flink.yaml").read_text(encoding="utf-8")
+    assert re.findall(r"adit-worker:(\S+)", deployment) == [pyproject["project"]["version"]]
+
+
 def test_the_citation_is_of_the_version_and_as_its_readers_take_it(
     pyproject: dict[str, Any],
 ) -> None:

@@ -29,7 +29,7 @@ PROGRAMS = {*SCRIPTS, "pip", "python", "make", "bash", "docker", "cp", "rm", "zc
 # The first that fits says why a command is not run.
 NOT_RUN = {
     "needs a cluster": (
-        r"s3://|hdfs://|gs://|--runner |make clusters|docker |(engines|failures)\.py"
+        r"s3://|hdfs://|gs://|--runner |make (clusters|image)|docker |(engines|failures)\.py"
     ),
     "needs the network": r"pip |st:|laser:|adit fetch|make install",
     "needs a GPU": r"benchmarks/gpu\.py",
