@@ -1,23 +1,19 @@
 """Networks that are a language's own, in one space: which one encodes is chosen by the language."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from encoder import Encoder, Precision
 from encoder.checkpoint import APART_FORMAT, WEIGHTS, read_folder, write_folder
 from encoder.network import NetworkEncoder
 from encoder.precision import ready
 from encoder.sample import SAMPLE
 from encoder.trained import EndingTokenizer, Trainable, saved_network
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-    from torch import Tensor
-
-    from encoder import Encoder, Precision
 
 BETWEEN = ":"  # a language and the name of a tensor of its network
 
@@ -48,7 +44,7 @@ class ApartEncoder:
             )
         return self._encoders[language]
 
-    def for_languages(self, languages: Sequence[str | None]) -> ApartEncoder:
+    def for_languages(self, languages: Sequence[str | None]) -> "ApartEncoder":
         """Return itself."""
         return self
 

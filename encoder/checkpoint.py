@@ -6,8 +6,6 @@ files of two trainings, are never taken for an encoder. Nothing in the folder is
 loaded.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

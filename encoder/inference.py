@@ -1,7 +1,5 @@
 """The head of inference of an encoder that learned it: two sentences' vectors to three classes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +16,7 @@ HEAD = "inference.safetensors"
 ENCODER = "encoder"  # the checksum of the encoder that the head is of
 
 
-def save_head(folder: Path, tensors: Mapping[str, torch.Tensor]) -> None:
+def save_head(folder: Path, tensors: "Mapping[str, torch.Tensor]") -> None:
     """Write a head beside the encoder that is in a folder."""
     from safetensors.torch import save
 

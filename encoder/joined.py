@@ -6,8 +6,6 @@ part (``MEANS`` in its folder), or is that of ``SAMPLE``. Spelt ``A+B``, ``0.5*A
 with a weight, ``0.5*A``, is what is left of a joined encoder.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -151,7 +149,7 @@ class Part:
     encoder: Encoder
     mean: Matrix
 
-    def for_language(self, language: str | None) -> Part:
+    def for_language(self, language: str | None) -> "Part":
         """Return the part for a language, with the mean of that."""
         encoder = self.whole.for_language(language)
         return replace(self, encoder=encoder, mean=_mean(self.spec, encoder, language))
@@ -179,11 +177,11 @@ class JoinedEncoder(BaseEncoder):
         self.dim = sum(part.encoder.dim for part in parts)
         self.precision: Precision = next(iter(_precisions(parts)), "float32")
 
-    def for_language(self, language: str | None) -> JoinedEncoder:
+    def for_language(self, language: str | None) -> "JoinedEncoder":
         """Return the encoder for a language: each part's, with the mean of that language."""
         return JoinedEncoder([part.for_language(language) for part in self.parts])
 
-    def for_languages(self, languages: Sequence[str | None]) -> JoinedEncoder:
+    def for_languages(self, languages: Sequence[str | None]) -> "JoinedEncoder":
         """Return what is left without the parts that lack one of the languages (``covering``)."""
         kept = [part for part in self.parts if covers(part.spec, languages)]
         return JoinedEncoder(kept) if kept else self
@@ -217,7 +215,7 @@ class StoredParts(JoinedEncoder):
     A part's numbers are then the same bits whatever parts are beside it.
     """
 
-    def for_language(self, language: str | None) -> StoredParts:
+    def for_language(self, language: str | None) -> "StoredParts":
         """Return the same for a language."""
         return StoredParts(super().for_language(language).parts)
 

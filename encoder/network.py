@@ -4,8 +4,6 @@ Nothing is computed for padding, and a sentence's vector does not depend on what
 it: batches hold sentences of one length only, unless the network leaves out those that have ended.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Sequence
 from typing import Protocol
@@ -34,7 +32,7 @@ class SentenceTokenizer(Protocol):
         """Tokenise sentences of the language that it was made for."""
         ...
 
-    def for_language(self, language: str | None) -> SentenceTokenizer:
+    def for_language(self, language: str | None) -> "SentenceTokenizer":
         """Return a tokeniser of the same vocabulary for another language (an ISO 639 code)."""
         ...
 
@@ -65,7 +63,7 @@ class NetworkEncoder(BaseEncoder):
         self._tokenizer = tokenizer
         self._network = network
 
-    def for_language(self, language: str | None) -> NetworkEncoder:
+    def for_language(self, language: str | None) -> "NetworkEncoder":
         """Return the same network with the preprocessing of ``language``, which its name has."""
         tokenizer = self._tokenizer.for_language(language) if language else self._tokenizer
         if tokenizer is self._tokenizer:

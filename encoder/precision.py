@@ -1,23 +1,17 @@
 """Networks made ready for a device, in float32 or in a precision that is faster there."""
 
-from __future__ import annotations
-
 import copy
 import logging
-from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
 from torch.nn import functional
 
-from encoder import torch_private
+from encoder import Precision, torch_private
 from encoder.base import MIN_COSINE
 from encoder.laser.bilstm import BiLSTM
 from encoder.network import embed_tokens
-
-if TYPE_CHECKING:
-    from encoder import Precision
-    from encoder.tokenizer import Tokens
+from encoder.tokenizer import Tokens
 
 logger = logging.getLogger(__name__)
 

@@ -6,8 +6,6 @@ comes after the end of a shorter sentence beside a longer one changes nothing.
 Axes: ``B`` sentences, ``T`` tokens, ``W`` width of a token, ``H`` hidden width, ``D`` dim.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import ClassVar

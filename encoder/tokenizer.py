@@ -4,8 +4,6 @@ Array code in this package names its axes: ``S`` sentences, ``T`` tokens in all 
 together, ``V`` vocabulary rows, ``D`` dimensions.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -31,7 +29,7 @@ class Tokens:
     offsets: NDArray[np.int64]
 
     @classmethod
-    def of(cls, sentences: Iterable[Sequence[int]]) -> Tokens:
+    def of(cls, sentences: Iterable[Sequence[int]]) -> "Tokens":
         """The ids of each sentence."""
         parts = list(sentences)
         offsets = np.zeros(len(parts) + 1, dtype=np.int64)
@@ -47,7 +45,7 @@ class Tokens:
         """The sentence of each token: int64 (T,)."""
         return np.repeat(np.arange(len(self)), np.diff(self.offsets))
 
-    def take(self, rows: NDArray[np.int64]) -> Tokens:
+    def take(self, rows: NDArray[np.int64]) -> "Tokens":
         """The sentences ``rows``, in that order."""
         starts, lengths = self.offsets[rows], np.diff(self.offsets)[rows]
         offsets = np.concatenate(([0], np.cumsum(lengths)))
@@ -116,6 +114,7 @@ def train_tokenizer(
     except RuntimeError as error:
         reason = str(error).rpartition("] ")[2] or "there is no text"
         raise ValueError(
-            f"no vocabulary of {vocabulary_size} subwords can be made of this text: {reason}"
+            f"no vocabulary of {vocabulary_size} subwords (--vocabulary-size) can be made of this "
+            f"text: {reason}"
         ) from error
     return model.getvalue()

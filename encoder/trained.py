@@ -5,13 +5,12 @@
 before the blocks. The others are those of ``encoder.sentence_networks``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from torch import Tensor
 
 from encoder import Precision
 from encoder.checkpoint import NETWORK_FORMAT, WEIGHTS, read_folder, write_folder
@@ -22,9 +21,6 @@ from encoder.precision import Ready, ready
 from encoder.sample import SAMPLE
 from encoder.sentence_networks import KINDS, SentenceNetwork
 from encoder.tokenizer import Tokenizer, Tokens
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 Trainable = BiLSTM | Transformer | SentenceNetwork
 
@@ -77,7 +73,7 @@ class EndingTokenizer:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
 
-    def for_language(self, language: str | None) -> EndingTokenizer:
+    def for_language(self, language: str | None) -> "EndingTokenizer":
         """Return itself: it does the same to all languages."""
         return self
 

@@ -3,21 +3,15 @@
 A signature, sacrebleu's habit, is what must be equal for two figures to be comparable.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from encoder import Encoder
 from encoder.joined import JoinedEncoder
-from eval.metrics.bootstrap import Interval, interval
 from eval.metrics.bucc import BuccScore
 from eval.metrics.laser_compat import LaserScore
 from miner.commandline import product_version
@@ -28,7 +22,6 @@ if TYPE_CHECKING:
 LABEL_WIDTH = 10
 MIN_WIDTH = 9
 
-Measured = float | NDArray[np.float64] | None
 Cell = float | int | str | tuple[float, float] | None
 Record = dict[str, Any]
 Show = Callable[[str], None]
@@ -59,46 +52,6 @@ class Table:
         widths = [max(MIN_WIDTH, len(column) + 2) for column in self.columns]
         shown = (f" {cell:>{width - 1}}" for cell, width in zip(cells, widths, strict=False))
         return (label.ljust(self.width) + "".join(shown)).rstrip()
-
-
-class Rows:
-    """A table shown row by row, as its figures come, and at last their mean.
-
-    Figures are by name, from 0 to 1; in the place of an interval come the resamples, (R,), that it
-    is of. ``records`` are the rows for JSON.
-    """
-
-    def __init__(self, table: Table, show: Show) -> None:
-        self.records: dict[str, Record] = {}
-        self._given: list[Mapping[str, Measured]] = []
-        self._table, self._show = table, show
-        show(table.header)
-
-    def add(self, name: str, units: int, figures: Mapping[str, Measured]) -> None:
-        """Show the figures of so many units."""
-        self._given.append(figures)
-        self.records[name] = {key: _recorded(value) for key, value in figures.items()}
-        self._show(self._table.row(name, units, *self.records[name].values()))
-
-    def mean(self) -> Record:
-        """Return the mean of each figure that all rows have; show it under several rows."""
-        columns = {name: [row[name] for row in self._given] for name in self._given[0]}
-        mean = {name: _recorded(_mean(values)) for name, values in columns.items()}
-        if len(self._given) > 1:
-            self._show(self._table.row("mean", None, *mean.values()))
-        return mean
-
-
-def _mean(values: Sequence[Measured]) -> Measured:
-    if isinstance(values[0], np.ndarray):
-        samples: NDArray[np.float64] = np.mean(values, axis=0)  # type: ignore[arg-type]
-        return samples
-    known = [value for value in values if isinstance(value, float)]
-    return sum(known) / len(known) if len(known) == len(values) else None
-
-
-def _recorded(value: Measured) -> float | Interval | None:
-    return interval(value) if isinstance(value, np.ndarray) else value
 
 
 def _shown(cell: Cell) -> str:
@@ -159,7 +112,7 @@ def score_record(score: BuccScore | LaserScore) -> Record:
     }
 
 
-def template(name: str) -> Template:
+def template(name: str) -> "Template":
     """Return a template of ``assets``; what it is filled with is escaped, unless it is Markup."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 

@@ -19,7 +19,7 @@ EXTRAS = {
     "rensa": "duplicates",
     "sacremoses": "laser",
     "sentence_transformers": "st",
-    "sklearn": "judge",
+    "sklearn": "evaluate",
     "torch": "torch",
     "trafilatura": "documents",
     "transliterate": "laser",

@@ -2,6 +2,8 @@
 
 import logging
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,10 +16,26 @@ from tests.s3 import ENVIRONMENT, S3, s3_server
 settings.register_profile("unhurried", deadline=None, print_blob=True)
 settings.load_profile("unhurried")
 
+MEMORY, ROOM = Path("/dev/shm"), 8 << 30
+
 LEVELS = {
     name: logging.getLogger(name).level
     for name in (None, "apache_beam", "encoder", "miner", "pipelines", "werkzeug")
 }
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have temporary files in memory if there is room: on a disk they take most of a run's time.
+
+    They are gone at the end; where TMPDIR is set, they lie there, and those of failed tests stay.
+    """
+    if "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK):
+        return
+    state = os.statvfs(MEMORY)
+    if state.f_bavail * state.f_frsize >= ROOM and not state.f_flag & os.ST_NOEXEC:
+        folder = tempfile.mkdtemp(prefix="adit-tests-", dir=MEMORY)
+        os.environ["TMPDIR"] = tempfile.tempdir = folder  # of xdist's processes, too
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
 
 
 @pytest.fixture(scope="session", autouse=True)

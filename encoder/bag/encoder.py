@@ -5,8 +5,6 @@ any, n-grams. No weights are stored beside the vectors: the length of a vector i
 training on sums lets it shrink for what says little.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Sequence
@@ -65,7 +63,7 @@ class BagEncoder(BaseEncoder):
         self._lock = threading.Lock()  # around what is known, which each call adds to
         self.namer: BagEncoder | None = None
 
-    def with_names(self, other: BagEncoder) -> BagEncoder:
+    def with_names(self, other: "BagEncoder") -> "BagEncoder":
         """Return this encoder with the names that another one in its space has.
 
         Names (``encoder.bag.names``) are further words of a sentence, beside its own, which are

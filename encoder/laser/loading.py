@@ -1,14 +1,13 @@
 """LASER's checkpoints as encoders: which files belong together, and whether they fit."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
+from torch import nn
 
 from encoder import Precision
 from encoder.laser.bilstm import BiLSTM
@@ -26,9 +25,6 @@ from encoder.laser.vocabulary import SPECIAL, UNK, Vocabulary, read_cvocab
 from encoder.network import NetworkEncoder, SentenceTokenizer
 from encoder.precision import ready
 from encoder.sample import SAMPLE
-
-if TYPE_CHECKING:
-    from torch import nn
 
 
 def load_laser(

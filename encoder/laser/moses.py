@@ -7,10 +7,9 @@ places; they are set right here. tests/golden/moses has the scripts' output for 
 from typing import Any
 
 import regex
-from sacremoses import MosesDetokenizer, MosesPunctNormalizer, MosesTokenizer
+from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
 _NON_PRINTING = regex.compile(r"\p{C}")
-_UNESCAPE = MosesDetokenizer().unescape_xml
 # sacremoses has the rule on quotation marks and commas for these alone; Perl, for all but two.
 _ITS_OWN_QUOTES = ("en", "de", "es", "fr")
 _NO_QUOTES = ("cs", "cz")
@@ -21,11 +20,6 @@ _GLOTTALS = ("so", "tdt")
 def remove_non_printing(line: str) -> str:
     """Do ``remove-non-printing-char.perl``: spaces for characters of the Unicode classes C*."""
     return _NON_PRINTING.sub(" ", line)
-
-
-def deescape(line: str) -> str:
-    """Do ``deescape-special-chars.perl``: turn ``&quot;`` and the like into the characters."""
-    return _UNESCAPE(line)
 
 
 class PunctuationNormalizer:

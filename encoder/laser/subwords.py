@@ -1,20 +1,17 @@
 """Text to LASER's token ids: preprocessing, then subwords, then the vocabulary."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from encoder.laser.bpe import BPE
 from encoder.laser.preprocess import normalizing, tokenizing
+from encoder.laser.vocabulary import Vocabulary
+from encoder.tokenizer import Tokens
 from miner.threads import thread_count
 
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
-
-    from encoder.laser.vocabulary import Vocabulary
-    from encoder.tokenizer import Tokens
 
 
 class WhitespaceTokenizer:
@@ -23,7 +20,7 @@ class WhitespaceTokenizer:
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
 
-    def for_language(self, language: str | None) -> WhitespaceTokenizer:
+    def for_language(self, language: str | None) -> "WhitespaceTokenizer":
         """Return itself: nothing is left to do that depends on the language."""
         return self
 
@@ -36,13 +33,16 @@ class SentencePieceTokenizer:
     """LASER2's and LASER3's: regular punctuation, lower case, pieces of a SentencePiece model."""
 
     def __init__(
-        self, vocabulary: Vocabulary, processor: SentencePieceProcessor, language: str | None = None
+        self,
+        vocabulary: Vocabulary,
+        processor: "SentencePieceProcessor",
+        language: str | None = None,
     ) -> None:
         self._vocabulary = vocabulary
         self._processor = processor
         self._normalize = normalizing(language)
 
-    def for_language(self, language: str | None) -> SentencePieceTokenizer:
+    def for_language(self, language: str | None) -> "SentencePieceTokenizer":
         """Return the same pieces after the preprocessing of ``language``."""
         return SentencePieceTokenizer(self._vocabulary, self._processor, language)
 
@@ -62,7 +62,7 @@ class BPETokenizer:
         self._bpe = bpe
         self._words = tokenizing(language)
 
-    def for_language(self, language: str | None) -> BPETokenizer:
+    def for_language(self, language: str | None) -> "BPETokenizer":
         """Return the same subwords after the preprocessing of ``language``."""
         return BPETokenizer(self._vocabulary, self._bpe, language)
 
@@ -71,7 +71,7 @@ class BPETokenizer:
         return self._vocabulary.encode(self._bpe(self._words(line)) for line in sentences)
 
 
-def read_pieces(path: Path) -> SentencePieceProcessor:
+def read_pieces(path: Path) -> "SentencePieceProcessor":
     """Read a SentencePiece model (``.spm``).
 
     Raises:

@@ -6,13 +6,11 @@ All contexts of a word are learnt before its rows change. One thread learns a la
 result is the same each time; two languages are learnt side by side.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +19,9 @@ from safetensors.numpy import save
 
 from encoder.checkpoint import replace_files
 from encoder.monolingual.options import WordOptions
+from encoder.monolingual.vocabulary import Vocabulary
 from encoder.rows import sum_rows
 from encoder.tokenizer import Tokens
-
-if TYPE_CHECKING:
-    from encoder.monolingual.vocabulary import Vocabulary
 
 Matrix = NDArray[np.float32]
 

@@ -1,7 +1,5 @@
 """Curves of a training: the loss and all that was measured over the steps, as SVG."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -44,7 +42,7 @@ def draw_curves(history: Sequence[Mapping[str, Any]], titles: Mapping[str, str])
     return image.getvalue()
 
 
-def _draw(axes: Axes, history: Sequence[Mapping[str, Any]], name: str) -> None:
+def _draw(axes: "Axes", history: Sequence[Mapping[str, Any]], name: str) -> None:
     from matplotlib import colormaps
     from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 

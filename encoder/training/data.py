@@ -1,7 +1,5 @@
 """Parallel text for training: N-way text, held-out split, tokenised store, batch sampling."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations

@@ -3,8 +3,6 @@
 Artetxe & Schwenk 2019, section 3.1. It is needed in training only.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional

@@ -1,7 +1,5 @@
 """Keeps on the way: figures of each evaluation, the best encoder, the last state."""
 
-from __future__ import annotations
-
 import json
 import logging
 import time

@@ -1,7 +1,5 @@
 """The training loop: draw batches, take the loss, update; the same for models and objectives."""
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Callable, Mapping

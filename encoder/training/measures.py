@@ -1,7 +1,5 @@
 """Measures of an encoder while it is trained."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ default is written here alone. Nothing heavy is loaded. An architecture or an ob
 of options here, its module in ``architectures`` or ``tasks``, and its line in the table there.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence

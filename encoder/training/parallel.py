@@ -5,8 +5,6 @@ that of a process's share, such that the mean over the processes is the loss of 
 One process alone is a group of one, for which nothing here does anything.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager

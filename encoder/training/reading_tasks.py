@@ -5,8 +5,6 @@ Labelled pairs are ``.tsv``: ``LABEL TAB premise TAB hypothesis``, or columns ``
 ``sentence1`` and ``sentence2`` that a header names. Both may be compressed (``.xz``).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from itertools import pairwise

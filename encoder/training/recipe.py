@@ -1,7 +1,5 @@
 """From files of parallel text to an encoder on disk."""
 
-from __future__ import annotations
-
 import logging
 import os
 import platform

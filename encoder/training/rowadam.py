@@ -1,7 +1,5 @@
 """Adam for a table of which a step touches some rows, compiled by Numba."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from typing import Any

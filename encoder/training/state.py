@@ -5,8 +5,6 @@ was measured so far and what decides the training. All that is random follows fr
 step, so generators and the order of the data need no state of their own.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Encoding with the network: what a piece is worth alone is remembered, sentences go in threads."""
 
-from __future__ import annotations
-
 import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -36,7 +34,7 @@ BATCH_TOKENS = 64  # that a thread computes at once: their rows stay in a proces
 PREPARED_AT_ONCE = 128  # pieces, for the same reason
 
 
-def load_use(*, precision: Precision) -> UseEncoder:
+def load_use(*, precision: Precision) -> "UseEncoder":
     """Load the encoder; ``auto`` is int8 where the processor has instructions for it.
 
     Raises:
@@ -55,7 +53,7 @@ def load_use(*, precision: Precision) -> UseEncoder:
     return found if precision == "int8" or cosines.min() >= MIN_COSINE else exact
 
 
-def _in_precision(precision: Precision) -> UseEncoder:
+def _in_precision(precision: Precision) -> "UseEncoder":
     weights = load_weights()
     return UseEncoder(
         name=f"{USE}@{digest()}-{precision}",
@@ -99,7 +97,7 @@ class UseEncoder(BaseEncoder):
         self._prepared = PreparedPieces(rows, network, precision)
         self._lock = threading.Lock()
 
-    def for_language(self, language: str | None) -> UseEncoder:
+    def for_language(self, language: str | None) -> "UseEncoder":
         """Return the encoder for a language: itself, unless that is read by a glossary."""
         if individual(language or "") not in added_languages():
             return self

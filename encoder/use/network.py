@@ -7,8 +7,6 @@ first one but the sum depends on the piece alone, and is computed once for each 
 all operations are left. Axes: ``R`` rows, ``P`` pieces, ``S`` sentences.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -90,13 +88,13 @@ class Pieces:
     scales: Matrix
 
     @classmethod
-    def empty(cls, precision: Precision) -> Pieces:
+    def empty(cls, precision: Precision) -> "Pieces":
         """Return room for pieces, KEPT_BYTES of it."""
         kind = np.dtype(np.int16 if precision == "int8" else np.float32)
         return cls.of(KEPT_BYTES // (PREPARED * kind.itemsize), kind)
 
     @classmethod
-    def of(cls, count: int, kind: np.dtype) -> Pieces:
+    def of(cls, count: int, kind: np.dtype) -> "Pieces":
         """Return room for some pieces."""
         return cls(
             numbers=np.empty((count, PREPARED), dtype=kind),

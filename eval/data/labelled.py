@@ -37,6 +37,20 @@ class Examples:
         numbers = {name: number for number, name in enumerate(names)}
         return names, np.array([numbers[label] for label in self.labels], dtype=np.int64)
 
+    def scores(self) -> NDArray[np.float64]:
+        """Return the labels as numbers: float64 (N,).
+
+        Raises:
+            ValueError: one is none.
+        """
+        try:
+            found = np.array([float(label) for label in self.labels])
+        except ValueError as error:
+            raise ValueError(f"{self.files[0]}: a score is no number: {error}") from error
+        if not np.isfinite(found).all():
+            raise ValueError(f"{self.files[0]}: a score is no number: nan or infinite")
+        return found
+
 
 def read_examples(path: Path, *, sides: int = 1) -> Examples:
     """Read ``[tr|va|te TAB] LABEL TAB sentence`` lines, with ``sides`` sentences each.
@@ -55,13 +69,7 @@ def read_examples(path: Path, *, sides: int = 1) -> Examples:
             )
     if not rows:
         raise ValueError(f"{path}: empty; expected {shown} lines")
-    content = list(zip(*rows, strict=True))
-    return Examples(
-        labels=content[split],
-        sides=tuple(content[split + 1 :]),
-        parts=content[0] if split else (),
-        files=[path],
-    )
+    return _examples(path, rows, split, range(split + 1, columns), 0 if split else None)
 
 
 def joined(parts: dict[str, Examples]) -> Examples:
@@ -96,6 +104,13 @@ def read_columns(
             )
     if not rows:
         raise ValueError(f"{path}: no examples")
+    return _examples(path, rows, label, sides, part)
+
+
+def _examples(
+    path: Path, rows: Sequence[list[str]], label: int, sides: Sequence[int], part: int | None
+) -> Examples:
+    """Return the examples of rows that have these columns."""
     return Examples(
         labels=[row[label] for row in rows],
         sides=tuple([row[side] for row in rows] for side in sides),

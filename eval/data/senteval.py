@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from eval.data.labelled import (
     PARTS,
     Examples,
@@ -176,15 +174,3 @@ def load_sts_year(directories: Directories, year: str) -> dict[str, Examples]:
                 files=[path],
             )
     return found
-
-
-def scores_of(examples: Examples) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Return the labels as numbers: float64 (N,).
-
-    Raises:
-        ValueError: one is none.
-    """
-    try:
-        return np.array([float(label) for label in examples.labels])
-    except ValueError as error:
-        raise ValueError(f"{examples.files[0]}: a score is no number: {error}") from error

@@ -6,14 +6,11 @@ MLDoc's, ``english.train.1000``, ``english.dev`` and ``english.test`` (``LABEL T
 reviews, ``xx.train.tsv`` and ``xx.test.tsv`` (``STARS TAB text``).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from eval.data.labelled import PARTS, Examples, joined, read_columns
-from eval.data.senteval import scores_of
 
 MLDOC = {
     "english": "en",
@@ -82,7 +79,7 @@ def _opinions(path: Path) -> Examples:
     Of each the first 64 words (Chidambaram et al. 2019, section 4.2).
     """
     rows = read_columns(path, label=0, sides=(1,))
-    stars = scores_of(rows)
+    stars = rows.scores()
     texts = [" ".join(text.split()[:FIRST_WORDS]) for text in rows.sides[0]]
     kept = [row for row, each in enumerate(stars) if each != FAIR]
     labels = ["positive" if stars[row] > FAIR else "negative" for row in kept]

@@ -1,15 +1,14 @@
 """Mine and judge two corpora in memory: what the stages of a run do, step by step, on arrays."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from encoder.words import word_encoders
+from encoder import Encoder
+from encoder.words import WordEncoder, word_encoders
 from eval.encoding import own_encoders
 from miner.arrays import JudgedPairs, Neighbours, Pairs
 from miner.judge.features import Near, Texts, Usual, features, read_texts, spacing_of
@@ -18,15 +17,6 @@ from miner.judge.model import Judge, load_judge
 from miner.judge.prior import Probabilities
 from miner.knn.exact import search_both
 from miner.selection import candidate_pairs, order_best_first, select
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder import Encoder
-    from encoder.words import WordEncoder
-
-    Vectors = NDArray[np.float32]
-    FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

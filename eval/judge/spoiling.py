@@ -1,15 +1,10 @@
 """Near-copies of translations: a sentence changed so that it no longer says what the other says."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from random import Random
 
-if TYPE_CHECKING:
-    from random import Random
-
-    Spoil = Callable[[str, Random, Sequence[str]], str]
+Spoil = Callable[[str, Random, Sequence[str]], str]
 
 _CLAUSE = re.compile(r"[,;:.!?\u3001\u3002\uff0c\uff1a\uff1b]\s*")
 _VERB = re.compile(r"\b(is|are|was|were|will|can|must|should|has|have|does|do|did)\b(?! not)")

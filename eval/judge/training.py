@@ -4,8 +4,6 @@ Two kinds of corpora: those made of parallel text that no encoder was trained on
 better in text that their encoder has seen, and comparable ones with gold in the layout of BUCC.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,8 +11,9 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from encoder import load_encoder
+from encoder import Encoder, load_encoder
 from encoder.training.reading import ParallelText, find_parallel_text, read_parallel_text
 from eval.data.bucc import bucc_pairs, bucc_splits, load_bucc
 from eval.data.sentences import text_key
@@ -25,10 +24,7 @@ from miner.judge.model import LEAF, Judge
 from miner.judge.prior import SCORES, count_scores, fit_peak
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from sklearn.ensemble import HistGradientBoostingClassifier
-
-    from encoder import Encoder
 
 ENCODERS = ("mini", "mini+use")  # to mine with
 # Shares of parallel sentences and how many others, which have no translation, are added a side.
@@ -211,7 +207,7 @@ def train_judge(all_examples: Sequence[Examples]) -> Judge:
 
 def _usual_peaks(
     all_examples: Sequence[Examples],
-    trees: HistGradientBoostingClassifier,
+    trees: "HistGradientBoostingClassifier",
     each: tuple[NDArray[np.float32], NDArray[np.bool_], NDArray[np.float64]],
     offset: float,
 ) -> NDArray[np.float64]:
@@ -249,7 +245,7 @@ def _usual_peaks(
 
 
 def judge_of(
-    trees: HistGradientBoostingClassifier, *, offset: float, peaks: NDArray[np.float64]
+    trees: "HistGradientBoostingClassifier", *, offset: float, peaks: NDArray[np.float64]
 ) -> Judge:
     """Return scikit-learn's trees as arrays, whose scores are its log odds plus an offset."""
     parts = [predictors[0].nodes for predictors in trees._predictors]

@@ -3,27 +3,40 @@
 Axes: ``N`` source sentences, ``M`` target sentences.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from encoder.training.reading import ParallelText
 from eval.data.sentences import text_key
+from eval.judge.mined import Mined
 from eval.judge.spoiling import KINDS, negation
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from encoder.training.reading import ParallelText
-    from eval.judge.mined import Mined
 
 SPOILED = 0.08  # of the sentences with a translation: that gets a near-copy in its place
 RIGHT, WRONG, UNKNOWN = 1, 0, -1
+
+
+class Known:
+    """Which sentences translate which, in a whole corpus."""
+
+    def __init__(self, *texts: ParallelText) -> None:
+        self._targets: defaultdict[str, set[str]] = defaultdict(set)
+        self._sources: defaultdict[str, set[str]] = defaultdict(set)
+        for source, target in (
+            pair for each in texts for pair in zip(each.source, each.target, strict=True)
+        ):
+            self._targets[_bare(source)].add(_bare(target))
+            self._sources[_bare(target)].add(_bare(source))
+
+    def may_translate(self, source: str, target: str) -> bool:
+        """Return whether both translate each other, or may, by a translation in common."""
+        own = self._targets.get(_bare(source), set())
+        theirs = self._sources.get(_bare(target), set())
+        return any(own & self._targets[other] for other in theirs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,25 +60,6 @@ class World:
         if (own, other) in self.gold:
             return RIGHT
         return UNKNOWN if self.known and self.known.may_translate(own, other) else WRONG
-
-
-class Known:
-    """Which sentences translate which, in a whole corpus."""
-
-    def __init__(self, *texts: ParallelText) -> None:
-        self._targets: defaultdict[str, set[str]] = defaultdict(set)
-        self._sources: defaultdict[str, set[str]] = defaultdict(set)
-        for source, target in (
-            pair for each in texts for pair in zip(each.source, each.target, strict=True)
-        ):
-            self._targets[_bare(source)].add(_bare(target))
-            self._sources[_bare(target)].add(_bare(source))
-
-    def may_translate(self, source: str, target: str) -> bool:
-        """Return whether both translate each other, or may, by a translation in common."""
-        own = self._targets.get(_bare(source), set())
-        theirs = self._sources.get(_bare(target), set())
-        return any(own & self._targets[other] for other in theirs)
 
 
 def _bare(text: str) -> str:

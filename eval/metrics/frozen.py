@@ -5,16 +5,14 @@ mean square of those that are trained on, so that penalties mean the same to eve
 Axes: ``N`` rows, ``D`` dim, ``C`` classes.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.metrics.logistic import probabilities, softmax_regressions
+from eval.metrics.logistic import probabilities, softmax_regression
 from eval.metrics.perceptron import Perceptron, Shape
 
 Floats = NDArray[np.float32]
@@ -34,7 +32,7 @@ class Part:
     rows: Floats
     targets: Floats
 
-    def take(self, chosen: NDArray[np.bool_]) -> Part:
+    def take(self, chosen: NDArray[np.bool_]) -> "Part":
         """Return some of the rows."""
         return Part(self.rows[chosen], self.targets[chosen])
 
@@ -53,37 +51,27 @@ class Logistic:
     seed: int = 1
 
     def fit(self, train: Part, dev: Part | None = None) -> Predictor:
-        """Fit; without a development part, on all rows after cross-validation in up to 10 folds."""
-        penalties = np.array(PENALTIES)
-        everything = np.ones((1, len(train.rows)), dtype=bool)
-        if dev is None:
-            scores = self._in_folds(train)
-            chosen = penalties[[int(np.argmax(scores))]]
-            (weights,) = self._regressions(train, everything, chosen)
-        else:
-            keep = np.repeat(everything, len(penalties), axis=0)
-            all_weights = self._regressions(train, keep, penalties)
-            scores = [self.score(probabilities(dev.rows, one), dev.targets) for one in all_weights]
-            weights = all_weights[int(np.argmax(scores))]
+        """Fit; without a development part, by cross-validation in up to 10 folds."""
+        scores = [
+            [self._tried(*both, one) for one in PENALTIES] for both in self._trials(train, dev)
+        ]
+        chosen = PENALTIES[int(np.mean(scores, axis=0).argmax())]
+        weights = softmax_regression(train.rows, train.targets, chosen)
         return lambda rows: probabilities(rows, weights)
 
-    def _in_folds(self, train: Part) -> list[float]:
-        """Return the mean score over the folds for each penalty; all fits are made together."""
+    def _trials(self, train: Part, dev: Part | None) -> Iterator[tuple[Part, Part]]:
+        """Yield what to fit to, and what to judge the fit by."""
+        if dev is not None:
+            yield train, dev
+            return
         count = min(FOLDS, len(train.rows))
         fold = folds(train.targets, count, seed=self.seed)
-        numbers, penalties = np.arange(count), np.array(PENALTIES)
-        keep = np.repeat(fold != numbers[:, None], len(penalties), axis=0)
-        weights = self._regressions(train, keep, np.tile(penalties, count))
-        scores = np.empty((count, len(penalties)))
-        for number, each in enumerate(np.split(weights, count)):
-            out = train.take(fold == number)
-            scores[number] = [self.score(probabilities(out.rows, w), out.targets) for w in each]
-        return [float(mean) for mean in scores.mean(axis=0)]
+        for number in range(count):
+            yield train.take(fold != number), train.take(fold == number)
 
-    def _regressions(
-        self, train: Part, keep: NDArray[np.bool_], penalties: NDArray[np.float64]
-    ) -> Floats:
-        return softmax_regressions(train.rows, train.targets, keep=keep, penalties=penalties)
+    def _tried(self, train: Part, dev: Part, penalty: float) -> float:
+        weights = softmax_regression(train.rows, train.targets, penalty)
+        return self.score(probabilities(dev.rows, weights), dev.targets)
 
 
 @dataclass(frozen=True, kw_only=True)

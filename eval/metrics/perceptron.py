@@ -4,8 +4,6 @@ Adam, batches of 64; every 4 epochs the development rows are scored, and trainin
 score has not risen 5 times; the best weights are kept. Axes: ``N`` rows, ``D`` dim, ``C`` classes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -63,7 +61,9 @@ class Perceptron:
             rows = self._forward(rows @ self.weights[layer] + self.weights[layer + 1])
         return softmax(rows @ self.weights[-2] + self.weights[-1])
 
-    def fit(self, rows: Floats, targets: Floats, *, score: Callable[[Perceptron], float]) -> float:
+    def fit(
+        self, rows: Floats, targets: Floats, *, score: "Callable[[Perceptron], float]"
+    ) -> float:
         """Train until ``score`` rises no more; keep the best weights, and return their score."""
         moments = [[np.zeros_like(one) for one in self.weights] for _ in range(2)]
         best, kept, misses, steps = -np.inf, self.weights, 0, 0

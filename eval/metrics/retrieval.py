@@ -5,8 +5,6 @@ via a Multi-task Dual-Encoder Model", section 3.4, who draw 999 other sentences 
 Axes: ``N`` sentence pairs, ``D`` dim, ``K`` other sentences drawn.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """A run held against known pairs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from eval.metrics.bucc import BuccScore, IdPair, Judgements, best_score, judge, rank
@@ -17,7 +15,7 @@ class Gold:
     best: BuccScore
 
     @classmethod
-    def of(cls, run: Run, known: frozenset[IdPair]) -> Gold:
+    def of(cls, run: Run, known: frozenset[IdPair]) -> "Gold":
         """Hold a run against known pairs."""
         judgements = judge(rank(run.candidates()), known)
         return cls(known=known, judgements=judgements, best=best_score(judgements))

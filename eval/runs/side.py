@@ -4,8 +4,6 @@ Sentences come from the row groups that hold them, arrays are mapped into memory
 with its seal (SHA-256) when it is first read, and files that nothing is read from are not.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
@@ -201,11 +199,11 @@ class Side:
         return take_columns(stored, self._columns).astype(np.float32, copy=False)
 
     @cached_property
-    def _rows(self) -> Sharded:
+    def _rows(self) -> "Sharded":
         return _sharded(self._embedded, ROWS)
 
     @cached_property
-    def _nearest(self) -> dict[str, tuple[Sharded, Sharded]]:
+    def _nearest(self) -> "dict[str, tuple[Sharded, Sharded]]":
         """Ids and cosines by scope."""
         ids, cosines = list_files(self.name)
         return {

@@ -16,7 +16,7 @@ from encoder import load_encoder
 from encoder.words import WordEncoder, word_encoders
 from eval.metrics.bucc import Candidates
 from eval.runs.side import Side
-from miner.arrays import JudgedPairs, Pairs
+from miner.arrays import Pairs
 from miner.choices import SCORES
 from miner.filters import Suspects, occurrences, usual_ratio, usual_script
 from miner.storage.artefacts import open_artefact
@@ -51,7 +51,7 @@ class PairFile:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the file."""
+        """SHA-256 of the file: equal where two runs have the same pairs."""
         return open_artefact(self._folder).files[self._name]
 
     def best(self, count: int) -> pa.Table:
@@ -146,16 +146,6 @@ class Run:
     def probabilities(self) -> NDArray[np.float64] | None:
         """The probability of each pair, float64 (P,); None where they are scored by margin."""
         return self.output.column("probability")
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the file of its pairs: equal where two runs have the same pairs."""
-        return self.output.digest
-
-    @property
-    def margins(self) -> NDArray[np.float64]:
-        """The margins of the pairs: float64 (P,)."""
-        return self.pairs.margin if isinstance(self.pairs, JudgedPairs) else self.pairs.score
 
     @cached_property
     def texts(self) -> tuple[list[str], list[str]]:

@@ -4,8 +4,6 @@ A task's module has two functions (``TaskModule``). Modules are imported when th
 for, so that ``adit evaluate --help`` is quick.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 from collections.abc import Callable
@@ -32,7 +30,7 @@ class TaskModule(Protocol):
         """
         ...
 
-    def prepare(self, args: argparse.Namespace) -> Suite:
+    def prepare(self, args: argparse.Namespace) -> "Suite":
         """Load the data, for a suite that can be measured of any encoder.
 
         Raises:

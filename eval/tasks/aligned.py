@@ -1,6 +1,4 @@
-"""Shared by tasks on aligned texts: options, the texts, the encoder, most of a signature."""
-
-from __future__ import annotations
+"""Shared by tasks on aligned texts: options, the texts, their vectors, part of a signature."""
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,32 +8,21 @@ from numpy.typing import NDArray
 
 from encoder import Encoder
 from eval.data.aligned import AlignedTexts, aligned_files, english_of, load_aligned
-from eval.data.languages import code_of
 from eval.data.textfiles import fingerprint
 from eval.encoding import own_encoders
-from eval.metrics.bootstrap import SIGNED
-from eval.output import Record, Show, encoder_names, signed
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
 
 Matrix = NDArray[np.float32]
 Encode = Callable[[Encoder, Sequence[str], str], Matrix]  # sentences of a language
 
 
-def sign(
-    show: Show, task: str, record: Record, encoder: Encoder, data: AlignedTexts, **fields: object
-) -> Record:
-    """Sign with what all tasks on aligned texts have in common, as ``signed`` does."""
-    return signed(
-        show,
-        task,
-        record,
-        languages=",".join(data.languages),
-        sentences=len(data.texts[data.languages[0]]),
-        sha256=fingerprint(*data.files.values()),
-        encoder=encoder_names(encoder, map(code_of, data.languages)),
-        **fields,
-        interval=SIGNED,
-    )
+def fields_of_texts(data: AlignedTexts) -> dict[str, object]:
+    """Return what a signature says of the texts."""
+    return {
+        "languages": ",".join(data.languages),
+        "sentences": len(data.texts[data.languages[0]]),
+        "sha256": fingerprint(*data.files.values()),
+    }
 
 
 def encoded_sides(

@@ -1,7 +1,5 @@
 """Command-line options that several tasks have."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path

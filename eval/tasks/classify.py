@@ -1,7 +1,5 @@
 """Zero-shot classification: topics learned from one language, tested in others; few-shot curves."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -27,6 +25,7 @@ from eval.metrics.perceptron import Shape
 from eval.output import Record, Show, Table
 from eval.tasks.arguments import add_directory, add_list
 from eval.tasks.suite import Figure, Suite, fields_of, mean_figure, run_suite
+from miner.extras import require
 
 SHARES = (0.0, 0.1, 0.2, 0.4, 0.8, 1.0)  # Chidambaram et al. 2019, table 6
 REMARK = "LASER: Artetxe & Schwenk 2019, where the set is MLDoc with 1,000 training documents"
@@ -80,6 +79,7 @@ def prepare(args: argparse.Namespace, curves: dict[str, Record] | None = None) -
     Raises:
         ValueError: data is missing or malformed, or there is no such language.
     """
+    require("sklearn")
     sets = _load(args)
     first = next(iter(sets))
     classes = sorted({label for one in sets.values() for label in one.labels})
@@ -102,7 +102,7 @@ def prepare(args: argparse.Namespace, curves: dict[str, Record] | None = None) -
             test = _part(own, examples, _tested(examples), classes, scale)
             others = published("classify", name, size=int(examples.part(TRAIN).sum()))
             right = mean_figure(name, _right(predict(test.rows), test))
-            yield replace(right, published=others)
+            yield replace(right, beside=others)
             if few is not None and name != first:
                 theirs = _part(own, examples, TRAIN, classes, scale)
                 few[name] = _curve(classifier, source, theirs, test)
@@ -118,7 +118,7 @@ def prepare(args: argparse.Namespace, curves: dict[str, Record] | None = None) -
             classifier=classifier.name,
         ),
         measure=measure,
-        published=publishers("classify"),
+        after=publishers("classify"),
         remark=REMARK,
         unit="tested",
     )

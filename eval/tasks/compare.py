@@ -8,27 +8,13 @@ import argparse
 from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from encoder import Encoder, load_encoder
 from eval.data.textfiles import write_text
 from eval.metrics.bootstrap import SIGNED, interval
 from eval.output import Record, Show, Table, signature, signed, template
 from eval.tasks.arguments import LANGUAGES, add_list
-from eval.tasks.suite import Figure, Suite
-
-Floats = NDArray[np.float64]
-
-
-class Measured(NamedTuple):
-    """A figure of one encoder, with its resamples (R,)."""
-
-    figure: Figure
-    samples: Floats
-
+from eval.tasks.suite import Measured, Suite
 
 # What is measured, by name: a task and its arguments, folders being those in DIR.
 SUITES = {
@@ -134,29 +120,15 @@ def _compare(
     record: Record = {}
     measured = zip(*(suite.measure(one) for one in encoders.values()), strict=True)
     for figures in measured:
-        rows.append([Measured(figure, figure.samples()) for figure in figures])
+        rows.append(list(map(Measured.of, figures)))
         record[figures[0].name] = _show_row(table, specs, pairs, rows[-1], show)
     counted = [row for row in rows if row[0].figure.in_mean]
-    means = [_mean([row[place] for row in counted]) for place in range(len(specs))]
+    means = [Measured.mean([row[place] for row in counted]) for place in range(len(specs))]
     if len(counted) > 1:
         record["mean"] = _show_row(table, specs, pairs, means, show)
     line = signature(suite.task, **suite.fields)
     show(line)
     return {"figures": record, "signature": line}, means
-
-
-def _mean(row: Sequence[Measured]) -> Measured:
-    """Return the mean of figures as one of fixed value."""
-    first = row[0].figure
-    value = np.array([[float(np.mean([one.figure.value for one in row]))]])
-    figure = Figure(
-        name="mean",
-        units=value,
-        statistic=lambda sums: sums[:, 0],
-        lower=first.lower,
-        percent=first.percent,
-    )
-    return Measured(figure, np.mean([one.samples for one in row], axis=0))
 
 
 def _show_row(
@@ -166,12 +138,9 @@ def _show_row(
     row: Sequence[Measured],
     show: Show,
 ) -> Record:
-    cells = [cell for one in row for cell in one.figure.cells(one.samples)]
+    cells = [cell for one in row for cell in one.cells()]
     record: Record = {
-        "figures": {
-            spec: {"value": one.figure.value, "interval": interval(one.samples)}
-            for spec, one in zip(specs, row, strict=True)
-        },
+        "figures": {spec: one.record() for spec, one in zip(specs, row, strict=True)},
         "lower_is_better": row[0].figure.lower,
         "differences": [],
     }

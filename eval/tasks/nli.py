@@ -1,7 +1,5 @@
 """Zero-shot inference: a classifier learns from pairs of one language and is tested in others."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -32,6 +30,7 @@ from eval.output import Record, Show, Table
 from eval.tasks.arguments import add_directory, add_list
 from eval.tasks.frozen import scaled_features
 from eval.tasks.suite import Figure, Suite, fields_of, mean_figure, run_suite
+from miner.extras import require
 
 MULTINLI = 392_702
 REMARK = (
@@ -90,6 +89,7 @@ def prepare(args: argparse.Namespace, keep: dict[tuple[str, str], float] | None 
     Raises:
         ValueError: data is missing or malformed, or there is no such language.
     """
+    require("sklearn")
     part, tested = load_xnli(args.directory)
     if unknown := sorted(set(args.lang or ()) - tested.keys()):
         raise ValueError(f"{args.directory}: no {unknown[0]!r}; there are {', '.join(tested)}")
@@ -110,7 +110,7 @@ def prepare(args: argparse.Namespace, keep: dict[tuple[str, str], float] | None 
         correct = _judge(learner(encoder, args.train_lang, learn), tested)
         for name in tested:
             others = published("nli", name, size=len(tested[name]) if same else 0)
-            yield replace(mean_figure(name, correct(name, name)), published=others)
+            yield replace(mean_figure(name, correct(name, name)), beside=others)
         if keep is not None:
             for one in tested:
                 for other in tested:
@@ -129,7 +129,7 @@ def prepare(args: argparse.Namespace, keep: dict[tuple[str, str], float] | None 
             classifier=fingerprint(args.head / HEAD) if head else args.classifier,
         ),
         measure=measure,
-        published=publishers("nli"),
+        after=publishers("nli"),
         remark=REMARK,
         unit="pairs",
     )

@@ -2,7 +2,7 @@
 
 import argparse
 import logging
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from eval.metrics.frozen import Classifier, Logistic, Part, one_hot
 from eval.tasks.arguments import add_directory, add_list
 from eval.tasks.frozen import CLASSIFIERS, add_classifier, judged, tested
 from eval.tasks.suite import Figure, Suite, fields_of, mean_figure
+from miner.extras import require
 
 logger = logging.getLogger(__name__)
 
@@ -57,6 +58,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     Raises:
         ValueError: there is none, one asked for is missing, or one is malformed.
     """
+    require("sklearn")
     wanted = args.set or FILES
     paths = {name: first_file([args.directory], f"{FILES[name]}.txt") for name in wanted}
     if missing := [FILES[name] for name in args.set or () if paths[name] is None]:
@@ -74,7 +76,7 @@ def prepare(args: argparse.Namespace) -> Suite:
             found = judged(encoder, examples, chosen, language=args.lang)
             others = {**baselines[name], **published("probe", name, size=len(found))}
             right = mean_figure(name, found == tested(examples), stream=stream)
-            yield replace(right, published=others)
+            yield replace(right, beside=others)
 
     return Suite(
         task="probe",
@@ -86,7 +88,7 @@ def prepare(args: argparse.Namespace) -> Suite:
             classifier=classifier.name,
         ),
         measure=measure,
-        published=(*BASELINES, *publishers("probe")),
+        after=(*BASELINES, *publishers("probe")),
         remark=REMARK,
         unit="tested",
     )
@@ -114,25 +116,18 @@ def _baselines(examples: Examples) -> dict[str, float | None]:
     """Return the accuracy of what knows no encoder."""
     _, labels = examples.classes()
     train, test = examples.part(TRAIN), examples.part(TEST)
-    words = [sentence.split() for sentence in examples.sides[0]]
-    majority = int(np.bincount(labels[train]).argmax())
-    grams = {size: [_grams(each, size) for each in words] for size in (1, 2)}
-    bayes = {
-        size: float((naive_bayes(each, labels, train)[test] == labels[test]).mean())
-        for size, each in grams.items()
+    sentences = examples.sides[0]
+    by_rule = {
+        "majority": np.full(len(labels), np.bincount(labels[train]).argmax()),
+        "unigrams": naive_bayes(sentences, labels, train, 1),
+        "bigrams": naive_bayes(sentences, labels, train, 2),
     }
-    return {
-        "majority": float((labels[test] == majority).mean()),
-        "length": _by_length(words, labels, examples),
-        "unigrams": bayes[1],
-        "bigrams": bayes[2],
-    }
+    found = {name: float((each == labels)[test].mean()) for name, each in by_rule.items()}
+    return {**found, "length": _by_length(sentences, labels, examples)}
 
 
-def _by_length(
-    words: Sequence[Sequence[str]], labels: NDArray[np.int64], examples: Examples
-) -> float:
-    lengths = np.array([[len(each)] for each in words], dtype=np.float32)
+def _by_length(sentences: Sequence[str], labels: NDArray[np.int64], examples: Examples) -> float:
+    lengths = np.array([[len(each.split())] for each in sentences], dtype=np.float32)
     lengths = (lengths - lengths.mean()) / max(1.0, float(lengths.std()))
     everything = Part(lengths, one_hot(labels, labels.max() + 1))
     train, dev, test = (everything.take(examples.part(part)) for part in (TRAIN, DEV, TEST))
@@ -141,35 +136,23 @@ def _by_length(
     return float((found == test.targets.argmax(axis=1)).mean())
 
 
-def _grams(words: Sequence[str], size: int) -> list[str]:
-    """Return the runs of up to ``size`` words."""
-    return [
-        " ".join(words[start : start + length])
-        for length in range(1, size + 1)
-        for start in range(len(words) - length + 1)
-    ]
-
-
 def naive_bayes(
-    texts: Sequence[Sequence[str]], labels: NDArray[np.int64], train: NDArray[np.bool_]
+    sentences: Sequence[str], labels: NDArray[np.int64], train: NDArray[np.bool_], size: int
 ) -> NDArray[np.int64]:
-    """Return the class of each text by multinomial naive Bayes with add-one smoothing: (N,).
+    """Return the class of each sentence by multinomial naive Bayes with add-one smoothing: (N,).
 
-    Features that no training text has are left out.
+    Features are the runs of up to ``size`` words; those that no training text has are left out.
     """
-    known: dict[str, int] = {}
-    for row in np.flatnonzero(train).tolist():
-        for feature in texts[row]:
-            known.setdefault(feature, len(known))
-    classes = int(labels.max()) + 1
-    counts = np.ones((len(known), classes))
-    for row in np.flatnonzero(train).tolist():
-        for feature, times in Counter(texts[row]).items():
-            counts[known[feature], labels[row]] += times
-    logs = np.log(counts / counts.sum(axis=0))
-    prior = np.log(np.bincount(labels[train], minlength=classes) + 1.0)
-    found = np.empty(len(texts), dtype=np.int64)
-    for row, text in enumerate(texts):
-        there = [known[feature] for feature in text if feature in known]
-        found[row] = int((prior + logs[there].sum(axis=0)).argmax())
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.naive_bayes import MultinomialNB
+
+    known = np.flatnonzero(train)
+    runs = CountVectorizer(
+        ngram_range=(1, size), tokenizer=str.split, token_pattern=None, lowercase=False
+    ).fit([sentences[row] for row in known.tolist()])
+    _, counts = np.unique(labels[known], return_counts=True)
+    counted, prior = runs.transform(sentences), (counts + 1) / (counts + 1).sum()
+    found: NDArray[np.int64] = (
+        MultinomialNB(class_prior=prior).fit(counted[known], labels[known]).predict(counted)
+    )
     return found

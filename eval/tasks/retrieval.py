@@ -1,26 +1,23 @@
 """Translation retrieval among aligned texts: P@1, P@5 and P@10."""
 
-from __future__ import annotations
-
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from encoder import Encoder, load_encoder
+from encoder import Encoder
 from encoder.rows import normalize_rows, sum_rows
 from encoder.tokenizer import Tokens
 from encoder.words import WordEncoder
 from eval.data.textfiles import fingerprint, read_lines
-from eval.metrics.bootstrap import mean_samples
 from eval.metrics.retrieval import DEPTHS, translation_ranks
-from eval.output import Record, Rows, Show, Table
-from eval.tasks.aligned import add_aligned_data, encoded_sides, load_texts, sign
+from eval.tasks.aligned import add_aligned_data, encoded_sides, fields_of_texts, load_texts
 from eval.tasks.arguments import ALL, add_files_of_languages, by_language, positive
+from eval.tasks.suite import Figure, Suite, mean_figure
 
 Matrix = NDArray[np.float32]
-TABLE = Table("pair", ["sentences", *(f"P@{depth}" for depth in DEPTHS), "95% of P@1"])
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,12 +38,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--csls", action="store_true", help="search by CSLS, not by cosine")
 
 
-def run(args: argparse.Namespace, show: Show) -> Record:
-    """Retrieve from each language into English and back."""
+def prepare(args: argparse.Namespace) -> Suite:
+    """Load the texts, to retrieve from each language into English and back.
+
+    Raises:
+        ValueError: data is missing or malformed, or further sentences are of other languages.
+    """
     data, english = load_texts(args)
-    encoder = load_encoder(args.encoder)
-    beside = {"more": by_language(args.more, read_lines), "idf": by_language(args.idf, read_lines)}
-    more, counted = beside.values()
+    further = {"more": by_language(args.more, read_lines), "idf": by_language(args.idf, read_lines)}
+    more, counted = further.values()
     languages = {*data.languages}
     if not languages >= more.keys() or counted.keys() not in (set(), languages):
         raise ValueError(
@@ -58,24 +58,31 @@ def run(args: argparse.Namespace, show: Show) -> Record:
             return own.encode(sentences)
         return idf_weighted(own, sentences, counted[language])
 
-    rows = Rows(TABLE, show)
-    for language, vectors, of_english in encoded_sides(encoder, data, english, more, embed):
-        for source, target, pair in (
-            (vectors, of_english, f"{language}-{english}"),
-            (of_english, vectors, f"{english}-{language}"),
-        ):
-            queries = source[: len(data.texts[language])]
-            ranks = translation_ranks(queries, target, others=args.others, csls=args.csls)
-            shares = {f"P@{depth}": float((ranks <= depth).mean()) for depth in DEPTHS}
-            rows.add(pair, len(ranks), {**shares, "interval": mean_samples(ranks == 1)})
-    mean = rows.mean()
+    def measure(encoder: Encoder) -> Iterator[Figure]:
+        for language, vectors, of_english in encoded_sides(encoder, data, english, more, embed):
+            for source, target, pair in (
+                (vectors, of_english, f"{language}-{english}"),
+                (of_english, vectors, f"{english}-{language}"),
+            ):
+                queries = source[: len(data.texts[language])]
+                ranks = translation_ranks(queries, target, others=args.others, csls=args.csls)
+                shares = {f"P@{depth}": float((ranks <= depth).mean()) for depth in DEPTHS}
+                yield replace(mean_figure(pair, ranks == 1), beside=shares)
+
     others = ALL if args.others is None else args.others
-    record = {"pairs": rows.records, "mean": mean}
     fields = {"others": others, "similarity": "csls" if args.csls else "cosine"}
-    for name, texts in beside.items():
+    for name, texts in further.items():
         files = [path for _, path in getattr(args, name)]
         fields |= {name: f"{sum(map(len, texts.values()))}-{fingerprint(*files)}"} if files else {}
-    return sign(show, "retrieval", record, encoder, data, **fields)
+    return Suite(
+        task="retrieval",
+        label="pair",
+        fields={**fields_of_texts(data), **fields},
+        measure=measure,
+        figure="P@1",
+        after=[f"P@{depth}" for depth in DEPTHS[1:]],
+        languages=data.languages,
+    )
 
 
 def idf_weighted(own: Encoder, sentences: Sequence[str], counted: Sequence[str]) -> Matrix:

@@ -20,7 +20,6 @@ from eval.data.senteval import (
     load_sts_benchmark,
     load_sts_year,
     load_transfer,
-    scores_of,
 )
 from eval.encoding import learner, own_encoders
 from eval.metrics.frozen import (
@@ -51,6 +50,7 @@ from eval.tasks.suite import (
     mean_figure,
     ranks,
 )
+from miner.extras import require
 
 NAMES = (*SINGLE, "MRPC", "SICK", "STSB", *STS_YEARS)
 REMARK = (
@@ -78,6 +78,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     Raises:
         ValueError: there is none, one asked for is missing, or one is malformed.
     """
+    require("sklearn")
     wanted = args.set or NAMES
     found = {name: _load(args.directories, name) for name in NAMES if name in wanted}
     sets = {name: each for name, each in found.items() if each}
@@ -104,7 +105,7 @@ def prepare(args: argparse.Namespace) -> Suite:
         label="set",
         fields=fields_of(list(files), sets=",".join(sets), classifier=classifier.name),
         measure=measure,
-        published=publishers("senteval"),
+        after=publishers("senteval"),
         remark=REMARK,
         unit="tested",
     )
@@ -134,11 +135,11 @@ def _classified(
     found, gold = judged(encoder, examples, classifier), tested(examples)
     stream = NAMES.index(name)
     right = mean_figure(name, found == gold, stream=stream)
-    yield replace(right, published=published("senteval", name, size=len(examples)))
+    yield replace(right, beside=published("senteval", name, size=len(examples)))
     if name == "MRPC":
         label = f"{name} F1"
         f1 = f1_figure(label, found == 1, gold == 1, stream=stream)
-        yield replace(f1, published=published("senteval", label, size=len(examples)), in_mean=False)
+        yield replace(f1, beside=published("senteval", label, size=len(examples)), in_mean=False)
 
 
 def _sick(
@@ -172,7 +173,7 @@ def _graded(
     first = next(iter(sets))
     regression = replace(classifier, score=grade_correlation)
     stream = NAMES.index("SICK" if name.startswith("SICK") else name)
-    scores = {language: scores_of(examples) - lowest + 1 for language, examples in sets.items()}
+    scores = {language: examples.scores() - lowest + 1 for language, examples in sets.items()}
     targets = {language: grade_targets(each, 5 - lowest + 1) for language, each in scores.items()}
     for language, test in _tested(encoder, sets, targets, regression, both=False):
         examples = sets[language]
@@ -192,7 +193,7 @@ def _of_language(
         figure,
         name=name if language == first else f"{name} {language}",
         stream=NAMES.index("SICK" if name.startswith("SICK") else name),
-        published=published("senteval", name, size=len(examples)) if language == first else {},
+        beside=published("senteval", name, size=len(examples)) if language == first else {},
         in_mean=language == first,
     )
 
@@ -204,7 +205,7 @@ def _by_cosine(encoder: Encoder, year: str, sets: Mapping[str, Examples]) -> Ite
         (own,) = own_encoders(encoder, ["en"])
         first, second = (own.encode(side) for side in examples.sides)
         cosines = np.einsum("nd,nd->n", first, second, dtype=np.float64)
-        figures.append(correlation_figure(f"{year} {name}", cosines, scores_of(examples)))
+        figures.append(correlation_figure(f"{year} {name}", cosines, examples.scores()))
     yield from (replace(figure, in_mean=False) for figure in figures)
     yield from _means(year, figures)
 

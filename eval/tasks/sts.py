@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from encoder import Encoder
-from eval.data.scored_pairs import read_scored_pairs
+from eval.data.labelled import read_examples
 from eval.encoding import own_encoders
 from eval.metrics.sts import angular_similarity
 from eval.tasks.arguments import add_sides, languages_of_sides
@@ -26,22 +26,27 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load the files.
 
     Raises:
-        ValueError: one is malformed, or its languages are not recognised.
+        ValueError: one is malformed, has no two different scores, with which nothing correlates, or
+            its languages are not recognised.
     """
-    texts = {path: read_scored_pairs(path) for path in dict.fromkeys(args.files)}
+    pairs = {path: read_examples(path, sides=2) for path in dict.fromkeys(args.files)}
+    scores = {path: each.scores() for path, each in pairs.items()}
+    for path, each in scores.items():
+        if (count := len(set(each.tolist()))) < 2:
+            raise ValueError(f"{path}: {count} different scores; at least 2 are needed")
     given = languages_of_sides(args)
-    languages = {path: given or _seen(path, both) for path, (_, *both) in texts.items()}
+    languages = {path: given or _seen(path, each.sides) for path, each in pairs.items()}
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
-        for stream, (path, (scores, first, second)) in enumerate(texts.items()):
-            one, other = own_encoders(encoder, languages[path])
-            similarity = angular_similarity(one.encode(first), other.encode(second))
+        for stream, (path, each) in enumerate(pairs.items()):
+            owners = zip(own_encoders(encoder, languages[path]), each.sides, strict=True)
+            similarity = angular_similarity(*(own.encode(side) for own, side in owners))
             name = f"{path} {'-'.join(languages[path])}"
-            yield correlation_figure(name, scores, similarity, stream=stream)
+            yield correlation_figure(name, scores[path], similarity, stream=stream)
 
-    pairs = ",".join("-".join(pair) for pair in languages.values())
-    fields = fields_of(list(texts), languages=pairs, similarity="angular")
-    width = max(len(str(path)) for path in texts) + 8
+    named = ",".join("-".join(pair) for pair in languages.values())
+    fields = fields_of(list(pairs), languages=named, similarity="angular")
+    width = max(len(str(path)) for path in pairs) + 8
     return Suite(
         task="sts", label="file", fields=fields, measure=measure, unit="pairs", width=width
     )

@@ -5,17 +5,19 @@ A suite is prepared once, data read and checked, and can then be measured of any
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from encoder import Encoder, load_encoder
+from eval.data.languages import code_of
 from eval.data.textfiles import fingerprint
-from eval.metrics.bootstrap import SIGNED, Interval, interval, resampled
+from eval.metrics.bootstrap import SIGNED, interval, resampled
 from eval.metrics.sts import moments, pearson
-from eval.output import LABEL_WIDTH, Cell, Record, Show, Table, signed
+from eval.output import LABEL_WIDTH, Cell, Record, Show, Table, encoder_names, signed
 
 Floats = NDArray[np.float64]
 
@@ -24,16 +26,17 @@ Floats = NDArray[np.float64]
 class Figure:
     """A figure of an encoder, a function of sums over ``units`` (U, C), see ``bootstrap``.
 
-    Figures of the same sentences have the same ``stream``. ``published`` has those of others, by
-    their names. Where ``lower`` is set, less is better. ``in_mean`` says whether it counts in the
-    mean of the suite, ``percent`` whether it is a share.
+    Figures of the same sentences have the same ``stream``. ``beside`` has what the table shows
+    beside it, such as what others have published, by column. Where ``lower`` is set, less is
+    better. ``in_mean`` says whether it counts in the mean of the suite, ``percent`` whether it is a
+    share.
     """
 
     name: str
     units: Floats
     statistic: Callable[[Floats], Floats]
     stream: int = 0
-    published: Mapping[str, float | None] = field(default_factory=dict)
+    beside: Mapping[str, float | None] = field(default_factory=dict)
     lower: bool = False
     percent: bool = True
     in_mean: bool = True
@@ -43,68 +46,91 @@ class Figure:
         """The figure."""
         return float(self.statistic(self.units.sum(axis=0)[None])[0])
 
-    def samples(self) -> Floats:
-        """Resample it: float64 (R,)."""
-        return resampled(self.units, self.statistic, stream=self.stream)
 
-    def cells(self, samples: Floats) -> tuple[Cell, Cell]:
-        """Return what a table shows of it and of its interval."""
-        return shown(self.value, interval(samples), self.percent)
+class Measured(NamedTuple):
+    """A figure of an encoder, with its resamples (R,)."""
+
+    figure: Figure
+    samples: Floats
+
+    @classmethod
+    def of(cls, figure: Figure) -> "Measured":
+        """Resample a figure."""
+        return cls(figure, resampled(figure.units, figure.statistic, stream=figure.stream))
+
+    @classmethod
+    def mean(cls, row: Sequence["Measured"]) -> "Measured":
+        """Return the mean of figures as one of fixed value; beside it, the means that all have."""
+        first = row[0].figure
+        value = np.array([[float(np.mean([one.figure.value for one in row]))]])
+        columns = {name: [one.figure.beside.get(name) for one in row] for name in first.beside}
+        beside = {
+            name: None if None in each else float(np.mean(np.array(each, dtype=np.float64)))
+            for name, each in columns.items()
+        }
+        figure = replace(
+            first, name="mean", units=value, statistic=lambda sums: sums[:, 0], beside=beside
+        )
+        return cls(figure, np.mean([one.samples for one in row], axis=0))
+
+    def cells(self) -> tuple[Cell, Cell]:
+        """Return what a table shows of it and of its interval, in per cent or as they are."""
+        value, (low, high) = self.figure.value, interval(self.samples)
+        if self.figure.percent:
+            return value, (low, high)
+        return f"{value:.4g}", f"{low:.4g}-{high:.4g}"
+
+    def record(self) -> Record:
+        """Return it for JSON."""
+        return {"value": self.figure.value, "interval": interval(self.samples)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Suite:
     """A task whose data are at hand: what it signs with, and what it measures of an encoder.
 
-    ``published`` names the columns of published figures; ``remark`` is a line about them.
+    Its table has columns for what stands ``before`` a figure and its interval, and ``after`` them,
+    by name; ``remark`` is a line about them. ``languages`` are those of the data, as they name
+    them, where that decides what of the encoder is used.
     """
 
     task: str
     label: str
     fields: Mapping[str, object]
     measure: Callable[[Encoder], Iterator[Figure]]
-    published: Sequence[str] = ()
+    before: Sequence[str] = ()
+    figure: str = "figure"
+    after: Sequence[str] = ()
     remark: str = ""
     unit: str = "sentences"
     width: int = LABEL_WIDTH
-
-
-def shown(value: float, between: Interval, percent: bool) -> tuple[Cell, Cell]:
-    """Return the cells of a figure and its interval, in per cent or as they are."""
-    if percent:
-        return value, between
-    return f"{value:.4g}", f"{between[0]:.4g}-{between[1]:.4g}"
+    languages: Sequence[str] = ()
 
 
 def run_suite(suite: Suite, spec: str, show: Show) -> Record:
     """Measure an encoder: a row for each figure as soon as it is there, then their mean."""
     encoder = load_encoder(spec)
-    table = Table(
-        suite.label, [suite.unit, "figure", "95% interval", *suite.published], suite.width
-    )
+    columns = [suite.unit, *suite.before, suite.figure, "95% interval", *suite.after]
+    table = Table(suite.label, columns, suite.width)
     show(table.header)
+
+    def shown(one: Measured, units: int | None) -> Record:
+        before, after = (map(one.figure.beside.get, names) for names in (suite.before, suite.after))
+        show(table.row(one.figure.name, units, *before, *one.cells(), *after))
+        beside = {"beside": dict(one.figure.beside)} if suite.before or suite.after else {}
+        return {**one.record(), **beside}
+
     results: dict[str, Record] = {}
-    values: list[float] = []
-    samples: list[Floats] = []
+    counted: list[Measured] = []
     for figure in suite.measure(encoder):
-        drawn = figure.samples()
-        results[figure.name] = {
-            "units": len(figure.units),
-            "value": figure.value,
-            "interval": interval(drawn),
-            **({"published": dict(figure.published)} if suite.published else {}),
-        }
-        published = [figure.published.get(name) for name in suite.published]
-        show(table.row(figure.name, str(len(figure.units)), *figure.cells(drawn), *published))
-        if figure.in_mean:
-            values.append(figure.value)
-            samples.append(drawn)
+        one, units = Measured.of(figure), len(figure.units)
+        results[figure.name] = {"units": units, **shown(one, units)}
+        counted += [one] if figure.in_mean else []
     record: Record = {"figures": results}
-    if len(values) > 1:
-        between = interval(np.mean(samples, axis=0))
-        record["mean"] = {"value": float(np.mean(values)), "interval": between}
-        show(table.row("mean", None, *shown(record["mean"]["value"], between, figure.percent)))
-    record = signed(show, suite.task, record, **suite.fields, encoder=encoder.name, interval=SIGNED)
+    if len(counted) > 1:
+        record["mean"] = shown(Measured.mean(counted), None)
+    names = encoder_names(encoder, map(code_of, suite.languages))
+    record = signed(show, suite.task, record, **suite.fields, encoder=names, interval=SIGNED)
     if suite.remark:
         show(suite.remark)
     return record

@@ -1,7 +1,5 @@
 """Words: their translations by cosine and CSLS, and how alike people find them."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -58,12 +56,17 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load the files.
 
     Raises:
-        ValueError: one is malformed.
+        ValueError: one is malformed, or words are given of a language of no dictionary.
     """
     paths = [path for given in args.files for path in _files(given)]
     files = [read_words(path, languages_of_sides(args)) for path in paths]
     given = by_language(args.vocabulary, read_vocabulary)
     vocabularies = _vocabularies([one for one in files if isinstance(one, Dictionary)], given)
+    if unknown := sorted(given.keys() - vocabularies.keys()):
+        raise ValueError(
+            f"--vocabulary {unknown[0]}: no dictionary of that language is among the files; those "
+            f"of {', '.join(vocabularies) or 'none'} are"
+        )
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
         vectors: dict[tuple[str, str], NDArray[np.float32]] = {}
@@ -89,7 +92,7 @@ def prepare(args: argparse.Namespace) -> Suite:
             k=NEIGHBOURS,
         ),
         measure=measure,
-        published=publishers("words"),
+        after=publishers("words"),
         remark=REMARK,
         unit="words",
         width=30,
@@ -140,7 +143,7 @@ def _translation(
             main = method == "CSLS" and depth == 1
             figure = mean_figure(f"{name} {method} P@{depth}", reached <= depth, stream=stream)
             others = published("words", name, size=size) if main else {"MUSE": None}
-            yield replace(figure, published=others, in_mean=main)
+            yield replace(figure, beside=others, in_mean=main)
     kept = one.translations(doubtful=False)
     if len(kept) < len(words):
         there = np.array([word in kept for word in words])

@@ -8,17 +8,17 @@ import numpy as np
 
 from encoder import Encoder, load_encoder
 from eval.data.aligned import AlignedTexts, aligned_files, english_of, load_aligned
+from eval.data.languages import code_of
 from eval.encoding import own_encoders
-from eval.metrics.bootstrap import mean_samples
+from eval.metrics.bootstrap import SIGNED
 from eval.metrics.similarity import NEIGHBOURS, best_by_margin, nearest, search_errors, wrong
-from eval.output import Record, Rows, Show, Table
-from eval.tasks.aligned import add_aligned_data, encoded_sides, load_texts, sign
+from eval.output import Record, Show, Table, encoder_names, signed
+from eval.tasks.aligned import add_aligned_data, encoded_sides, fields_of_texts, load_texts
 from eval.tasks.arguments import chosen_languages
-from eval.tasks.suite import Figure, Suite, fields_of, mean_figure
+from eval.tasks.suite import Figure, Suite, mean_figure, run_suite
 from miner.margin import MARGINS
 
 SHOWN = ("absolute", "distance", "ratio")
-TABLE = Table("language", ["sentences", *SHOWN, "95% interval"])
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, show: Show) -> Record:
     """Search into English, or between all languages."""
     if args.matrix is None:
-        return _into_english(args, show)
+        return run_suite(prepare(args), args.encoder, show)
     known = list(aligned_files(args.directory))
     languages = chosen_languages(args, known)
     if args.lang is None:
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the texts, for ``adit evaluate compare``: errors of the search into English by ratio.
+    """Load the texts for the search into English.
 
     Raises:
         ValueError: data is missing or malformed.
@@ -56,30 +56,23 @@ def prepare(args: argparse.Namespace) -> Suite:
     data, english = load_texts(args)
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
-        for language, sources, targets in encoded_sides(encoder, data, english):
-            missed = wrong(best_by_margin(*nearest(sources, targets), margin="ratio"))
-            yield replace(mean_figure(language, missed), lower=True)
-
-    fields = {"languages": ",".join(data.languages), "k": NEIGHBOURS, "margin": "ratio"}
-    files = list(data.files.values())
-    return Suite(task="xsim", label="language", fields=fields_of(files, **fields), measure=measure)
-
-
-def _into_english(args: argparse.Namespace, show: Show) -> Record:
-    data, english = load_texts(args)
-    encoder = load_encoder(args.encoder)
-    rows = Rows(TABLE, show)
-    for language, *both in encoded_sides(encoder, data, english):
-        forward, backward = nearest(*both)
-        errors = {
-            margin: wrong(best_by_margin(forward, backward, margin=margin)) for margin in SHOWN
-        }
-        rates = {margin: float(missed.mean()) for margin, missed in errors.items()}
         # The sentences are the same in all languages, so they are resampled together.
-        rows.add(language, len(forward), {**rates, "interval": mean_samples(errors["ratio"])})
-    mean = rows.mean()
-    record = {"languages": rows.records, "mean": mean}
-    return sign(show, "xsim", record, encoder, data, k=NEIGHBOURS, target=english)
+        for language, *both in encoded_sides(encoder, data, english):
+            found = nearest(*both)
+            missed = {margin: wrong(best_by_margin(*found, margin=margin)) for margin in SHOWN}
+            beside = {margin: float(each.mean()) for margin, each in missed.items()}
+            figure = mean_figure(language, missed["ratio"])
+            yield replace(figure, lower=True, beside=beside)
+
+    return Suite(
+        task="xsim",
+        label="language",
+        fields={**fields_of_texts(data), "k": NEIGHBOURS, "target": english},
+        measure=measure,
+        before=SHOWN[:2],
+        figure="ratio",
+        languages=data.languages,
+    )
 
 
 def _matrix(data: AlignedTexts, encoder: Encoder, *, margin: str, show: Show) -> Record:
@@ -116,4 +109,6 @@ def _matrix(data: AlignedTexts, encoder: Encoder, *, margin: str, show: Show) ->
         for row, source in enumerate(names)
     }
     record = {"rates": by_language, "mean": mean}
-    return sign(show, "xsim-matrix", record, encoder, data, k=NEIGHBOURS, margin=margin)
+    fields = {**fields_of_texts(data), "k": NEIGHBOURS, "margin": margin}
+    encoder_name = encoder_names(encoder, map(code_of, names))
+    return signed(show, "xsim-matrix", record, **fields, encoder=encoder_name, interval=SIGNED)

@@ -13,7 +13,7 @@ from encoder import load_encoder
 from miner.commandline import add_version, command
 from miner.languages import seen_language
 from miner.storage.places import place
-from pipelines.cli.arguments import add_encoder, add_input_formats, add_languages
+from pipelines.cli.arguments import add_corpora, add_encoder, add_input_formats, add_languages
 from pipelines.cli.pipes import STANDARD, through_pipes
 from pipelines.cli.running import sides_of
 
@@ -41,8 +41,7 @@ def align_parser(prog: str = "align-documents") -> argparse.ArgumentParser:
         "many documents, and OUT has to be such a file.",
     )
     add = parser.add_argument
-    add("source", type=place, metavar="SRC", help="document with a sentence a line, or as records")
-    add("target", type=place, metavar="TGT", help="its translation")
+    add_corpora(parser, "document with a sentence a line, or as records", "its translation")
     add("-o", "--output", type=place, metavar="OUT", help="default: standard output")
     add_encoder(parser)
     add_languages(parser)

@@ -10,15 +10,7 @@ from typing import Any
 
 from encoder import ENCODERS
 from encoder import PRECISIONS as ENCODER_PRECISIONS
-from miner.choices import (
-    ALIGNMENTS,
-    FILTERS,
-    LINES,
-    MARGINS,
-    RETRIEVALS,
-    SCORES,
-    SEARCH_PRECISIONS,
-)
+from miner.choices import ALIGNMENTS, FILTERS, LINES, MARGINS, RETRIEVALS, SCORES, SEARCH_PRECISIONS
 from miner.commandline import add_common_options, names
 from miner.storage.corpus.formats import INPUT_FORMATS
 from miner.storage.layout import SCOPES
@@ -26,6 +18,8 @@ from miner.storage.places import Place, place
 from pipelines.options import CorpusOptions, MiningOptions
 
 AUTO_PAIRS = "auto"
+# Of the options that are for one corpus: how they begin, and what the corpus is called in help.
+CORPORA = (("src", "SRC"), ("tgt", "TGT"))
 
 
 def mine_parser(prog: str, *, many: bool = False) -> argparse.ArgumentParser:
@@ -41,7 +35,7 @@ def mine_parser(prog: str, *, many: bool = False) -> argparse.ArgumentParser:
         "work folder (--work-dir) of a run.",
     )
     if not many:
-        _add_corpora(parser)
+        add_corpora(parser)
     _add_output(parser)
     _add_language_options(parser)
     _add_input_options(parser)
@@ -63,7 +57,7 @@ def rate_parser(prog: str) -> argparse.ArgumentParser:
         epilog="A pair that is there several times is written once. The options, the outputs and "
         "the work folder (--work-dir) are those of adit mine.",
     )
-    _add_corpora(parser)
+    add_corpora(parser)
     _add_output(parser)
     _add_input_options(parser)
     _add_vector_options(parser)
@@ -74,14 +68,14 @@ def rate_parser(prog: str) -> argparse.ArgumentParser:
     return parser
 
 
-def _add_corpora(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "source",
-        type=place,
-        metavar="SRC",
-        help="source corpus: a file, a folder of files, or - for standard input",
-    )
-    parser.add_argument("target", type=place, metavar="TGT", help="target corpus, likewise")
+def add_corpora(
+    parser: argparse.ArgumentParser,
+    source: str = "source corpus: a file, a folder of files, or - for standard input",
+    target: str = "target corpus, likewise",
+) -> None:
+    """Add both corpora, described so."""
+    parser.add_argument("source", type=place, metavar="SRC", help=source)
+    parser.add_argument("target", type=place, metavar="TGT", help=target)
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
@@ -152,15 +146,14 @@ def _add_input_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_languages(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
+def add_languages(
+    group: argparse._ArgumentGroup | argparse.ArgumentParser, *, required: bool = False
+) -> None:
     """Add the languages of both sides."""
-    add = group.add_argument
-    add(
-        "--src-lang",
-        metavar="XX",
-        help="language of SRC (ISO 639; default: detected from a sample)",
-    )
-    add("--tgt-lang", metavar="XX", help="language of TGT, likewise")
+    default = "" if required else "; default: detected from a sample"
+    for side, corpus in CORPORA:
+        text = f"language of {corpus} (ISO 639{default})"
+        group.add_argument(f"--{side}-lang", required=required, metavar="XX", help=text)
 
 
 def add_input_format(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
@@ -175,23 +168,16 @@ def add_input_format(group: argparse._ArgumentGroup | argparse.ArgumentParser) -
 
 def add_texts(parser: argparse.ArgumentParser, source: str, target: str) -> None:
     """Add text of two languages, described so, and the folder that is made of it."""
-    add = parser.add_argument
-    add("source", type=place, metavar="SRC", help=source)
-    add("target", type=place, metavar="TGT", help=target)
-    add("-o", "--output", type=Path, required=True, metavar="OUT", help="folder to write")
-
-
-def add_text_languages(parser: argparse.ArgumentParser) -> None:
-    """Add what is known of the text."""
-    for side, corpus in (("src", "SRC"), ("tgt", "TGT")):
-        parser.add_argument(
-            f"--{side}-lang", required=True, metavar="XX", help=f"language of {corpus} (ISO 639)"
-        )
+    add_corpora(parser, source, target)
+    parser.add_argument(
+        *("-o", "--output"), type=Path, required=True, metavar="OUT", help="folder to write"
+    )
+    add_languages(parser, required=True)
     add_input_format(parser)
 
 
 def given_texts(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the fields of ``TextOptions`` of the arguments of both functions above."""
+    """Return the fields of ``TextOptions`` of the arguments of ``add_texts``."""
     languages = args.src_lang, args.tgt_lang
     names = ("source", "target", "output", "input_format")
     return {"languages": languages, **{name: getattr(args, name) for name in names}}
@@ -200,7 +186,7 @@ def given_texts(args: argparse.Namespace) -> dict[str, Any]:
 def add_input_formats(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
     """Add the format of both corpora, and of either."""
     add_input_format(group)
-    for side, corpus in (("src", "SRC"), ("tgt", "TGT")):
+    for side, corpus in CORPORA:
         group.add_argument(
             f"--{side}-format",
             choices=INPUT_FORMATS,
@@ -227,7 +213,7 @@ def _add_vector_options(parser: argparse.ArgumentParser) -> None:
         help="precision of the encoder's products; auto is the fastest here with cosines of at "
         f"least 0.9995 to float32's (default: {MiningOptions.precision})",
     )
-    for side, corpus in (("src", "SRC"), ("tgt", "TGT")):
+    for side, corpus in CORPORA:
         group.add_argument(
             f"--{side}-embeddings",
             type=place,

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from miner.commandline import add_common_options, command
-from pipelines.cli.arguments import add_encoder, add_text_languages, add_texts, given_texts
+from pipelines.cli.arguments import add_encoder, add_texts, given_texts
 from pipelines.cli.running import set_up_logging
 from pipelines.cli.train import add_fields, given_fields
 from pipelines.making_options import BootstrapOptions, RoundOptions
@@ -22,7 +22,6 @@ def bootstrap_parser(prog: str) -> argparse.ArgumentParser:
     )
     add_texts(parser, "source corpus, as for adit mine", "target corpus, likewise")
     add_encoder(parser)
-    add_text_languages(parser)
     parser.add_argument(
         "--known",
         type=Path,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from encoder.monolingual.options import WordOptions
 from miner.commandline import add_common_options, command
-from pipelines.cli.arguments import add_text_languages, add_texts, given_texts
+from pipelines.cli.arguments import add_texts, given_texts
 from pipelines.cli.running import set_up_logging
 from pipelines.cli.train import add_fields, given_fields
 from pipelines.making_options import ADVERSARIAL, ALONE, IDENTICAL, SIMILARITY, MapOptions
@@ -28,7 +28,6 @@ def map_parser(prog: str) -> argparse.ArgumentParser:
         "text, as for adit mine, or a .vec file",
         "text of the other language, or a .vec file",
     )
-    add_text_languages(parser)
     add(
         "--start",
         default=IDENTICAL,

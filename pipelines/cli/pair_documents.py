@@ -4,8 +4,8 @@ import argparse
 
 from miner.commandline import add_version, command
 from miner.storage.layout import DOCUMENT, DOCUMENT_PAIRS, WorkFolder
-from miner.storage.places import place
 from pipelines.cli.arguments import (
+    add_corpora,
     add_encoder,
     add_input_formats,
     add_languages,
@@ -25,14 +25,13 @@ def pair_parser(prog: str) -> argparse.ArgumentParser:
         epilog="OUT is what adit mine takes as --document-pairs: a source and a target document a "
         "line and their score, best first. 'adit mine --document-pairs auto' finds the same.",
     )
-    add = parser.add_argument
-    add("source", type=place, metavar="SRC", help="raw documents, or records with doc and text")
-    add("target", type=place, metavar="TGT", help="those of the other language")
+    sides = "raw documents, or records with doc and text", "those of the other language"
+    add_corpora(parser, *sides)
     add_output(parser, "the pairs, as text", ending="text")
     add_encoder(parser)
     add_languages(parser)
     add_input_formats(parser)
-    add(
+    parser.add_argument(
         "--threshold",
         dest="document_threshold",
         type=float,

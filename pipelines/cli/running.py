@@ -14,6 +14,7 @@ from miner.storage.layout import SIDES
 from miner.storage.places import Place
 from miner.storage.remote import RemotePath
 from pipelines import progress
+from pipelines.cli.arguments import CORPORA
 from pipelines.cli.pipes import shown_output
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.resources.memory import parse_size
@@ -61,7 +62,7 @@ def sides_of(args: argparse.Namespace) -> list[CorpusOptions]:
             embeddings=given.get(f"{short}_embeddings"),
             dim=given.get("dim"),
         )
-        for side, short in zip(SIDES, ("src", "tgt"), strict=True)
+        for side, (short, _) in zip(SIDES, CORPORA, strict=True)
     ]
 
 

@@ -9,13 +9,7 @@ from miner.commandline import add_version, run_command
 from miner.storage.layout import ARTEFACTS, MINED, SOURCE, WorkFolder
 from miner.storage.places import Place, place, remove_tree, tree_files
 from pipelines.progress import counted
-from pipelines.run.ledger import (
-    StageState,
-    WorkerState,
-    first_failure,
-    read_stages,
-    read_workers,
-)
+from pipelines.run.ledger import StageState, WorkerState, first_failure, read_stages, read_workers
 from pipelines.run.locking import is_locked
 
 AT_WORK = "at work"

@@ -32,12 +32,7 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.runners.portability.flink_runner import FlinkRunner
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 from apache_beam.runners.portability.portable_runner import JobServiceHandle, PortableRunner
-from apache_beam.runners.runner import (
-    PipelineResult,
-    PipelineRunner,
-    PipelineState,
-    create_runner,
-)
+from apache_beam.runners.runner import PipelineResult, PipelineRunner, PipelineState, create_runner
 from apache_beam.transforms.environments import Environment, SubprocessSDKEnvironment
 
 from encoder.joined import absolute_spec

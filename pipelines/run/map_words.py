@@ -17,15 +17,8 @@ from encoder.monolingual.sides import Side, of_text, of_vectors, save_sides
 from encoder.monolingual.vec import WordVectors, read_vec, write_vec
 from encoder.tokenizer import Tokenizer, train_tokenizer
 from miner.arrays import Matrix
-from miner.mapping.orthogonal import (
-    Mapping as WordMapping,
-)
-from miner.mapping.orthogonal import (
-    comparable_rows,
-    identical_words,
-    procrustes,
-    refine,
-)
+from miner.mapping.orthogonal import Mapping as WordMapping
+from miner.mapping.orthogonal import comparable_rows, identical_words, procrustes, refine
 from miner.mapping.similarity import learn_by_itself, similarity_start
 from miner.storage.atomic import check_folder
 from miner.storage.documents.split import open_side

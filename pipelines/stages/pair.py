@@ -15,12 +15,7 @@ from numpy.typing import NDArray
 
 from miner.document_pairing import DocumentPairs, pair_sides
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
-from miner.storage.layout import (
-    DOCUMENT_PAIRS,
-    DOCUMENT_SIZES,
-    DOCUMENT_SUMS,
-    SIDES,
-)
+from miner.storage.layout import DOCUMENT_PAIRS, DOCUMENT_SIZES, DOCUMENT_SUMS, SIDES
 from pipelines.context import RunContext
 from pipelines.references import EmbeddedShard, SideVectors, whole_sides
 from pipelines.stages.reading.documents import rows_by_document

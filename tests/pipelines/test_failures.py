@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from miner.languages import identifier
 from pipelines.cli.mine import embed_corpus, mine_corpus
 from pipelines.options import MiningOptions
 from pipelines.run.steps import Each, Step, steps_of
@@ -20,6 +21,12 @@ from tests.pipelines.conftest import OLD, Refused
 from tests.pipelines.worlds import World, one_line, snapshot
 
 WRITTEN = ["duplicates.parquet", "vectors.npy", "seal.json", "run.json", "out.jsonl"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def loaded() -> None:
+    """Load what is unpacked into a file when it is first used: it is not what is to fail here."""
+    identifier()
 
 
 @pytest.mark.parametrize("name", WRITTEN)

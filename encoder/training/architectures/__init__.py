@@ -1,7 +1,5 @@
 """Architectures in training, by their options: the bag, and new networks with random weights."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

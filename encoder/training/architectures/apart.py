@@ -1,7 +1,5 @@
 """A network for each language, in training, see ``encoder.apart``."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

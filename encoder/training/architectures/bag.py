@@ -1,7 +1,5 @@
 """The weighted bag in training, see ``encoder.bag.encoder``."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -28,7 +26,7 @@ Matrix = NDArray[np.float32]
 NGRAMS_AT_FIRST = 0.3  # length of n-grams' vectors beside those of pieces, as a word has many
 
 
-def new_bag(options: TrainingOptions, features: Features) -> Bag:
+def new_bag(options: TrainingOptions, features: Features) -> "Bag":
     """Make a bag with random rows."""
     assert isinstance(options.architecture, BagOptions)
     return Bag(features, options.architecture.dim)

@@ -1,7 +1,5 @@
 """Encoders as they are trained: modules that map tokens to vectors, differentiably."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Networks in training: sentences of many lengths side by side."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

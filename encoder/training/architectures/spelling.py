@@ -1,7 +1,5 @@
 """Pieces known by their spelling, too, in the training of a network."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from torch import Tensor, nn

@@ -1,7 +1,5 @@
 """Training objectives, by their options; one file each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 

@@ -5,8 +5,6 @@ here their cosines are, times a scale, as in translation ranking, for bags are l
 sentences with LASER's decoder.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -79,7 +77,7 @@ class Inference(Task):
         self._by_sgd = setting.options.objective.schedule == "sgd"
 
     @classmethod
-    def begin(cls, setting: Setting) -> Inference:
+    def begin(cls, setting: Setting) -> "Inference":
         """Make the task of the whole text, as an objective."""
         task = cls(setting.texts[0], setting)
         task._held_out = _numbers(setting.held_out[0])

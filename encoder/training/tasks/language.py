@@ -6,8 +6,6 @@ encoders see them, with no vector of their language, and all tokens are masked a
 et al. 2019. Axes: ``B`` sentences, ``T`` tokens of the longest, ``N`` tokens asked for.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
@@ -54,7 +52,7 @@ class LanguageModel(Task):
         self.bias = nn.Parameter(torch.zeros(setting.vocabulary + 1))
 
     @classmethod
-    def begin(cls, setting: Setting) -> LanguageModel:
+    def begin(cls, setting: Setting) -> "LanguageModel":
         """Make the task; text of one language has nothing on its second side."""
         return cls(setting, sides=1 + all(text.is_parallel for text in setting.texts))
 

@@ -5,8 +5,6 @@ Translation", section 2. A batch takes a *path*: the mean of its M source langua
 which each of its target languages is written. Axes: ``B`` rows of N-way text, ``D`` dimensions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations

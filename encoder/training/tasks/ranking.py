@@ -1,7 +1,5 @@
 """Translation ranking: a translation is nearer than the other sentences of a batch."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

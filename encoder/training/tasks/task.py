@@ -1,7 +1,5 @@
 """From a batch to a loss: what an objective asks of the model, and keeps beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +37,7 @@ EVALUATED = 100  # pairs that are judged at once
 
 
 def held_out_batches(
-    task: Task, model: Model, held_out: Sequence[TokenPairs]
+    task: "Task", model: Model, held_out: Sequence[TokenPairs]
 ) -> Iterator[tuple[TokenPairs, Rows, list[Tokens]]]:
     """Yield held-out pairs some at a time, with task and model made ready to be judged."""
     task.eval()

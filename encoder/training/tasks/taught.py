@@ -1,7 +1,5 @@
 """Objectives that learn from a teacher: distillation, and languages added to one that stays."""
 
-from __future__ import annotations
-
 import logging
 
 import numpy as np

@@ -1,7 +1,5 @@
 """LASER's objective: each sentence is translated into one or two target languages."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -7,11 +7,7 @@ from itertools import chain
 from miner.storage.corpus.formats import FORMAT_BY_SUFFIX, INPUT_FORMATS, line_parser, sniff_format
 from miner.storage.corpus.lines import decode_lines, line_batches
 from miner.storage.corpus.parquet import read_parquet
-from miner.storage.corpus.records import (
-    CorpusError,
-    Records,
-    checked_records,
-)
+from miner.storage.corpus.records import CorpusError, Records, checked_records
 from miner.storage.places import AnyPath
 from miner.storage.streams import split_compression
 

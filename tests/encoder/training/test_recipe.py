@@ -272,7 +272,7 @@ def test_a_folder_that_may_not_be_written_is_refused_at_once(
         ("--corpus-weight other=0", "zz-yy: every pair is of a corpus of weight 0; "),
         (
             "--vocabulary-size 9000",
-            "no vocabulary of 9000 subwords can be made of this text: "
+            "no vocabulary of 9000 subwords (--vocabulary-size) can be made of this text: "
             "Vocabulary size too high (9000). Please set it to a value <= ",
         ),
     ],

@@ -194,7 +194,7 @@ def test_tatoeba(tatoeba_dir: Path, capsys: Captured) -> None:
     ]
     assert [row[48:].strip() for row in rows] == ["0.00-100.00", "0.00-0.00", "0.00-50.00"]
     assert lines[4] == (
-        "tatoeba|languages:de,fra|sentences:8|encoder:numbers|similarity:cosine|"
+        "tatoeba|languages:de,fra|sentences:8|similarity:cosine|encoder:numbers|"
         f"interval:bootstrap-1000|v:{product_version()}"
     )
 
@@ -209,9 +209,9 @@ def test_published_figures_stand_beside_the_same_task_only(
             (tatoeba_dir / f"tatoeba.{code}-eng.{suffix}").write_text(text)
     assert run_tatoeba(tatoeba_dir, "--lang", "de", "tam", "--json") == 0
     record = json.loads(capsys.readouterr().out)
-    assert record["languages"]["de"]["published"] == pytest.approx(0.0095)
-    assert record["languages"]["tam"]["published"] is None
-    assert record["mean"]["published"] is None
+    assert record["figures"]["de"]["beside"]["LASER"] == pytest.approx(0.0095)
+    assert record["figures"]["tam"]["beside"]["LASER"] is None
+    assert record["mean"]["beside"]["LASER"] is None
     assert run_tatoeba(tatoeba_dir, "--lang", "de") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].endswith("LASER")
@@ -233,10 +233,10 @@ def test_tatoeba_languages(tatoeba_dir: Path, capsys: Captured) -> None:
 def test_tatoeba_json(tatoeba_dir: Path, capsys: Captured) -> None:
     assert run_tatoeba(tatoeba_dir, "--lang", "de", "--json") == 0
     record = json.loads(capsys.readouterr().out)
-    rates = {"xx_en": 0.5, "en_xx": 0.5, "mean": 0.5}
-    known = {"interval": [0.0, 1.0], "published": None}
-    assert record["languages"] == {"de": {"sentences": 4, **rates, **known}}
-    assert record["mean"] == rates | known
+    beside = {"xx->en": 0.5, "en->xx": 0.5, "LASER": None}
+    found = {"units": 4, "value": 0.5, "interval": [0.0, 1.0], "beside": beside}
+    assert record["figures"] == {"de": found}
+    assert "mean" not in record
     assert record["signature"].startswith("tatoeba|languages:de|")
 
 

@@ -21,7 +21,7 @@ from eval.metrics.frozen import (
     pair_features,
     root_mean_square,
 )
-from eval.metrics.logistic import probabilities, softmax_regressions
+from eval.metrics.logistic import probabilities, softmax_regression
 from eval.metrics.perceptron import Perceptron, Shape
 
 
@@ -38,35 +38,14 @@ def clouds(count: int, dim: int, classes: int, *, seed: int) -> tuple[np.ndarray
 def test_regressions_are_those_of_scikit_learn(classes: int, penalty: float) -> None:
     rows, labels = clouds(500, 12, classes, seed=1)
     fresh, gold = clouds(1000, 12, classes, seed=2)
-    keep = np.ones((2, 500), dtype=bool)
-    keep[1, :200] = False
-    weights = softmax_regressions(
-        rows, one_hot(labels, classes), keep=keep, penalties=np.array([penalty, penalty])
-    )
-    for one, chosen in zip(weights, keep, strict=True):
-        # Theirs of two classes has one weight vector, the difference of ours: half the penalty.
-        strength = penalty * chosen.sum() / (2 if classes == 2 else 1)
-        other = LogisticRegression(C=1 / strength, max_iter=5000, tol=1e-8)
-        other.fit(rows[chosen], labels[chosen])
-        np.testing.assert_allclose(probabilities(fresh, one), other.predict_proba(fresh), atol=5e-3)
-        found = (probabilities(fresh, one).argmax(axis=1) == gold).mean()
-        assert abs(found - other.score(fresh, gold)) < 0.01
-        assert found > 1.5 / classes
-
-
-def test_problems_do_not_depend_on_those_beside_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows, labels = clouds(120, 5, 3, seed=1)
-    keep = np.random.default_rng(1).random((6, 120)) < 0.7
-    penalties = np.array([1e-3, 1e-2, 1e-1] * 2)
-    targets = one_hot(labels, 3)
-    together = softmax_regressions(rows, targets, keep=keep, penalties=penalties)
-    monkeypatch.setattr("eval.metrics.logistic.AT_ONCE", 1)
-    alone = softmax_regressions(rows, targets, keep=keep, penalties=penalties)
-    np.testing.assert_allclose(
-        [probabilities(rows, one) for one in together],
-        [probabilities(rows, one) for one in alone],
-        atol=5e-3,
-    )
+    one = softmax_regression(rows, one_hot(labels, classes), penalty)
+    # Theirs of two classes has one weight vector, the difference of ours: half the penalty.
+    strength = penalty * len(rows) / (2 if classes == 2 else 1)
+    other = LogisticRegression(C=1 / strength, max_iter=5000, tol=1e-8).fit(rows, labels)
+    np.testing.assert_allclose(probabilities(fresh, one), other.predict_proba(fresh), atol=5e-3)
+    found = (probabilities(fresh, one).argmax(axis=1) == gold).mean()
+    assert abs(found - other.score(fresh, gold)) < 0.01
+    assert found > 1.5 / classes
 
 
 def test_folds_have_their_share_of_each_class() -> None:
@@ -109,11 +88,10 @@ def test_nested_folds_are_a_fit_for_each(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_the_development_part_decides() -> None:
     rows, labels = clouds(60, 40, 2, seed=1)
     dev, gold = clouds(400, 40, 2, seed=2)
-    everything = np.ones((1, 60), dtype=bool)
     targets = one_hot(labels, 2)
     scores = []
     for penalty in PENALTIES:
-        (one,) = softmax_regressions(rows, targets, keep=everything, penalties=np.array([penalty]))
+        one = softmax_regression(rows, targets, penalty)
         scores.append(accuracy(probabilities(dev, one), one_hot(gold, 2)))
     predict = Logistic().fit(Part(rows, targets), Part(dev, one_hot(gold, 2)))
     assert accuracy(predict(dev), one_hot(gold, 2)) == pytest.approx(max(scores), abs=0.005)

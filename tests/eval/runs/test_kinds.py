@@ -57,7 +57,8 @@ def test_what_runs_are_asked(
     assert adit(["why", work, *ids]) == 0
     told = capsys.readouterr().out
     assert told.startswith(f"mined: pair 8 of {len(pairs)} by the {run.score_name} ")
-    assert f"margin {run.margins[7]:.4f} (" in told
+    margins = run.pairs.margin if isinstance(run.pairs, JudgedPairs) else run.pairs.score
+    assert f"margin {margins[7]:.4f} (" in told
     page = tmp_path / "page.html"
     known = tmp_path / "known"
     known.write_text("".join(f"{one['source_id']}\t{one['target_id']}\n" for one in pairs[::3]))

@@ -242,3 +242,21 @@ def test_words_without_a_language_are_refused(tmp_path: Path, capsys: Captured) 
     write(tmp_path / "nameless.txt", [("cat", "dog", 1), ("cat", "car", 2)])
     assert eval_encoder(["words", str(tmp_path)]) == 2
     assert "does not begin with the language of its words; give --lang" in capsys.readouterr().err
+
+
+def test_words_of_a_language_without_a_dictionary_are_refused(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    write(tmp_path / "de-en.txt", [("Katze", "cat"), ("Hund", "dog")])
+    write(tmp_path / "more.txt", [("gatto",)])
+    words = ["words", str(tmp_path / "de-en.txt")]
+    assert eval_encoder([*words, "--vocabulary", f"it={tmp_path / 'more.txt'}"]) == 2
+    told = capsys.readouterr().err
+    assert "--vocabulary it: no dictionary of that language" in told and told.count("\n") == 1
+    assert "those of de, en are" in told
+
+
+def test_equal_scores_correlate_with_nothing(tmp_path: Path, capsys: Captured) -> None:
+    write(tmp_path / "pairs.tsv", [(1, "a", "b"), (1, "c", "d")])
+    assert eval_encoder(["sts", str(tmp_path / "pairs.tsv")]) == 2
+    assert "1 different scores; at least 2 are needed" in capsys.readouterr().err

@@ -62,7 +62,7 @@ def test_senteval_in_both_layouts(tmp_path: Path, capsys: Captured) -> None:
     assert found["figures"]["MR"]["value"] == 1 and found["figures"]["MR"]["units"] == 80
     assert found["figures"]["TREC"] == {
         **{"units": 20, "value": 1.0, "interval": [1.0, 1.0]},
-        "published": {"InferSent": None, "GloVe": None},
+        "beside": {"InferSent": None, "GloVe": None},
     }
     assert found["signature"].startswith("senteval|sets:MR,TREC|classifier:logistic|sha256:")
     own = record(capsys, "senteval", tmp_path / "own")
@@ -203,7 +203,7 @@ def test_naive_bayes() -> None:
         [f"w{label + word}" for word in random.integers(5, size=6)] for label in labels.tolist()
     ]
     train = random.random(60) < 0.5
-    found = naive_bayes(texts, labels, train)
+    found = naive_bayes([" ".join(each) for each in texts], labels, train, 1)
     assert found.tolist() == slow_bayes(texts, labels.tolist(), train.tolist())
     assert (found == labels).mean() > 0.5
 
@@ -216,9 +216,9 @@ def test_probing(tmp_path: Path, capsys: Captured, caplog: pytest.LogCaptureFixt
     assert list(found["figures"]) == ["SentLen", "WC"]
     told = found["figures"]["SentLen"]
     gold = [row[1] for row in rows if row[0] == "te"]
-    assert told["published"]["majority"] == pytest.approx(max(Counter(gold).values()) / len(gold))
-    assert told["published"]["length"] == told["published"]["unigrams"] == 1
-    assert told["published"]["fastText"] is None
+    assert told["beside"]["majority"] == pytest.approx(max(Counter(gold).values()) / len(gold))
+    assert told["beside"]["length"] == told["beside"]["unigrams"] == 1
+    assert told["beside"]["fastText"] is None
     assert "several labels" not in caplog.text
     write(tmp_path / "word_content.txt", [*rows, *rows, ("tr", "long", rows[0][2])])
     record(capsys, "probe", tmp_path, "--set", "WC")

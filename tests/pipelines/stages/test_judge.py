@@ -119,7 +119,7 @@ def left_one_by_one(run: Run, own: Side, other: Side, place: int) -> list[float]
     best = max(left, key=lambda row: left[row] / (mean + means[row]))
     margin = left[best] / ((mean + means[best]) / 2)
     mined = run.pairs.target if other is run.target else run.pairs.source
-    if any(margin <= theirs for theirs in run.margins[mined == best]):
+    if any(margin <= theirs for theirs in run.pairs.margin[mined == best]):
         return []
     both = {own: own.text(rows[own]), other: other.text(best)}
     ends = (mean, means[best]) if own is run.source else (means[best], mean)
