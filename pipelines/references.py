@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import TypeAlias, TypeVar
@@ -286,23 +286,35 @@ class TileNeighbours(OfShard):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CellNeighbours(OfShard):
-    """A shard's neighbours from some ``cells`` of the ``of`` that there are: a part of the tile's.
+class SomeNeighbours(OfShard):
+    """Neighbours of some of a shard's rows: ``part`` of an artefact's lists.
 
-    The files ``SIDE.places.npy``, int32 (P,), say which rows of a shard they are of; those of the
-    shard begin at ``starts[SIDE][INDEX]``, a fact.
+    The files ``SIDE.places.npy``, int32 (P,), say which rows of their shards they are of.
     """
 
-    cells: range
-    of: int
-    tile: Artefact
+    part: range
+    artefact: Artefact
+
+    def load(self) -> tuple[NDArray[np.int32], Neighbours]:
+        """Load the places of the rows in the shard, and their neighbours."""
+        side, part = self.shard.side, slice(self.part.start, self.part.stop)
+        names = places_file(side), *list_files(side)
+        files = (np.load(self.artefact.file(name), mmap_mode="r") for name in names)
+        places, ids, cosines = (np.array(file[part]) for file in files)
+        return places, Neighbours(ids=ids, cosines=cosines)
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampledNeighbours(OfShard):
-    """The exact neighbours of some of a shard's rows: a part of the side's, as of a tile's."""
+class CellNeighbours(SomeNeighbours):
+    """A shard's neighbours from some ``cells`` of the ``of`` that there are."""
 
-    sample: Artefact
+    cells: range
+    of: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledNeighbours(SomeNeighbours):
+    """The exact neighbours of some of a shard's rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -397,10 +409,10 @@ def load_list(file: Callable[[str], Path], name: str) -> Neighbours:
     return Neighbours(ids=ids, cosines=cosines)
 
 
-def save_part(
+def save_some(
     draft: Draft,
-    side: str,
     vectors: SideVectors,
+    side: str,
     positions: NDArray[np.int64],
     neighbours: Neighbours,
 ) -> list[int]:
@@ -412,13 +424,18 @@ def save_part(
     return [int(start) for start in starts]
 
 
-def load_part(saved: Artefact, shard: Shard) -> tuple[NDArray[np.int32], Neighbours]:
-    """Load what ``save_part`` saved of a shard: the places of its rows, and their neighbours."""
-    names = places_file(shard.side), *list_files(shard.side)
-    files = (np.load(saved.file(name), mmap_mode="r") for name in names)
-    start, stop = saved.facts["starts"][shard.side][shard.index : shard.index + 2]
-    places, ids, cosines = (np.array(file[start:stop]) for file in files)
-    return places, Neighbours(ids=ids, cosines=cosines)
+def parts_of(
+    saved: Artefact, shards: Iterable[EmbeddedShard]
+) -> list[tuple[EmbeddedShard, range, Artefact]]:
+    """Return what ``save_some`` saved of each shard: its part, by the fact ``starts`` of its side.
+
+    References have no need of that fact, which grows with the number of shards.
+    """
+    starts, bare = saved.facts["starts"], replace(saved, facts={})
+    return [
+        (found, range(*starts[found.shard.side][found.shard.index : found.shard.index + 2]), bare)
+        for found in shards
+    ]
 
 
 def whole_side(references: Iterable[Reference], side: str) -> list[Reference]:

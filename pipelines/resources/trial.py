@@ -20,7 +20,8 @@ from pipelines.resources.fitting import SideSize
 from pipelines.run.mining import run_job
 from pipelines.stages.reading.language import beginning
 
-TRIED = 2_048, 16_384  # lines a side: the first run loads what the second has loaded
+TRIED = 2_048, 16_384  # lines a side: the first run loads what those after it find loaded
+REPEATS = 2  # of the longer run: what disturbs one seldom disturbs the other
 # The stages that all workers have a part in; the others' work is done by one.
 SHARED = ("read", "embed", "find")
 SEARCHING = ("prepare", "train", "fill", "cut", "search")  # what the model of a search is of
@@ -51,13 +52,13 @@ def try_stages(run: RunContext, sizes: Mapping[str, SideSize]) -> dict[str, Stag
     }
     short, long = (min(count, *map(len, texts.values())) for count in TRIED)
     with _unlogged(), using_threads(threads):
-        times = [
+        before, *after = (
             _seconds(run.options, {side: lines[:count] for side, lines in texts.items()}, sizes)
-            for count in (short, long)
-        ]
+            for count in (short, *[long] * REPEATS)
+        )
     stages = {}
-    for stage in times[1]:
-        first, second = (seconds.get(stage, 0.0) for seconds in times)
+    for stage in before:
+        first, second = before[stage], min(seconds[stage] for seconds in after)
         line = max(0.0, second - first) / max(1, long - short)
         stages[stage] = StageTime(line=line, once=max(0.0, first - short * line))
     return {stage: time for stage, time in stages.items() if stage not in SEARCHING}

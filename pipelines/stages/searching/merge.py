@@ -17,7 +17,6 @@ from pipelines.references import (
     TileNeighbours,
     check_whole,
     load_list,
-    load_part,
     save_list,
     tile_list,
     whole_side,
@@ -62,8 +61,8 @@ def _neighbours(run: RunContext, parts: Sequence[FoundPart], scope: str) -> Arte
         tiles=[
             [part.tile.files[name] for name in list_files(tile_list(embedded))] for part in in_tiles
         ],
-        cells=[sorted(part.tile.files.items()) for part in in_cells],
-        sample=[sorted(part.sample.files.items()) for part in sampled],
+        cells=[sorted(part.artefact.files.items()) for part in in_cells],
+        sample=[sorted(part.artefact.files.items()) for part in sampled],
         k=run.options.k,
     )
 
@@ -86,5 +85,5 @@ def _of_cells(parts: Sequence[CellNeighbours], *, k: int) -> Neighbours:
     """Return the k best of lists of some of a shard's rows each."""
     found = Neighbours.none(len(parts[0].embedded), k)
     for part in parts:
-        merge_some(found, *load_part(part.tile, part.shard))
+        merge_some(found, *part.load())
     return found

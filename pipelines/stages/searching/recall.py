@@ -15,8 +15,8 @@ from pipelines.references import (
     RecallSample,
     SampledNeighbours,
     SideVectors,
-    load_part,
-    save_part,
+    parts_of,
+    save_some,
 )
 
 # Rows of a side, evenly spread; each is compared with the whole other side. A prime: strides of a
@@ -59,10 +59,13 @@ def search_sample(run: RunContext, sample: RecallSample) -> list[SampledNeighbou
                 )
                 near.ids[:] += start
                 exact = merge([exact, near], k=run.options.k)
-        return {"starts": {side: save_part(draft, side, own, positions, exact)}}
+        return {"starts": {side: save_some(draft, own, side, positions, exact)}}
 
     artefact = produce(run.folder.recall(side), key=key, write=write)
-    return [SampledNeighbours(embedded=embedded, sample=artefact) for embedded in sample.shards]
+    return [
+        SampledNeighbours(embedded=embedded, part=part, artefact=lists)
+        for embedded, part, lists in parts_of(artefact, sample.shards)
+    ]
 
 
 def measure_recall(sampled: SampledNeighbours, found: Neighbours) -> Mapping[str, int]:
@@ -71,7 +74,7 @@ def measure_recall(sampled: SampledNeighbours, found: Neighbours) -> Mapping[str
     A found neighbour counts if it is as near as the last true one: which of equally near ones is
     taken makes no difference to a margin.
     """
-    places, exact = load_part(sampled.sample, sampled.shard)
+    places, exact = sampled.load()
     wanted = exact.cosines.size
     kept = (found.cosines[places] >= exact.cosines[:, -1:]).sum() if wanted else 0
     return {"recall_wanted": wanted, "recall_found": int(kept)}

@@ -29,8 +29,9 @@ from pipelines.references import (
     SideVectors,
     TileNeighbours,
     load_list,
+    parts_of,
     save_list,
-    save_part,
+    save_some,
     tile_list,
     whole_sides,
 )
@@ -122,10 +123,10 @@ def search_tile(run: RunContext, tile: SearchTile | RecallSample) -> Sequence[Fo
     artefact = _searched(run, tile)
     if tile.cells is not None:
         count = _cells(tile.sources[0]).facts["cells"]
+        shards = (searchable.embedded for own, _ in both for searchable in own)
         return [
-            CellNeighbours(embedded=searchable.embedded, cells=tile.cells, of=count, tile=artefact)
-            for own, _ in both
-            for searchable in own
+            CellNeighbours(embedded=own, part=part, artefact=lists, cells=tile.cells, of=count)
+            for own, part, lists in parts_of(artefact, shards)
         ]
     return [
         TileNeighbours(
@@ -206,8 +207,8 @@ def _join_cells(run: RunContext, tile: SearchTile, draft: Draft) -> Mapping[str,
                 merge_some(backward.part(columns), *_renumbered(back, rows))
     numbers = source.row_ids(own), target.row_ids(other)
     starts = {
-        SOURCE: save_part(draft, SOURCE, source, own, _named(forward, numbers[1])),
-        TARGET: save_part(draft, TARGET, target, other, _named(backward, numbers[0])),
+        SOURCE: save_some(draft, source, SOURCE, own, _named(forward, numbers[1])),
+        TARGET: save_some(draft, target, TARGET, other, _named(backward, numbers[0])),
     }
     return {"starts": starts}
 
