@@ -37,6 +37,9 @@ from pipelines.stages.reading.language import best_of_run, decide_languages
 from pipelines.stages.searching.shard_groups import group_sizes
 
 PAIR_BYTES = 64  # of the numbers of a pair
+# Seconds that Beam and its workers take more to start and to hand on, whatever the lines: runs of
+# 10,000 and 100,000 lines beside their trials (benchmarks/scaling.py, 2026-11-24).
+WORKERS_SECONDS = 6.0
 
 
 def plan_run(options: MiningOptions) -> str:
@@ -203,6 +206,8 @@ def _describe_times(
         times[stage] = time_of.of(lines) / (options.workers if stage in SHARED else 1)
     if search:
         times["search"] = search.seconds
+    if not options.runs_inside:
+        times["workers"] = WORKERS_SECONDS
     shown = ", ".join(
         f"{stage} {show_time(seconds)}" for stage, seconds in times.items() if seconds >= 0.1
     )
