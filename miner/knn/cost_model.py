@@ -16,12 +16,12 @@ from miner.knn.method import POINTS, PROBES, ROUNDS, default_cells
 
 # The cell join's cells are uneven: it compares so many times the pairs of even ones. A row lies in
 # so many of its parts; in each, a candidate that is kept in the end has been so many hits before,
-# and its row is read, coded, sorted and rescored, twice what the exact search does to it. Crowded
+# and its row is read, coded, sorted and rescored, three times what the exact search does. Crowded
 # cells are split, so that there are so many times the number asked for.
 UNEVEN = 1.5
 PARTS = 3.5
 TAKEN = 10
-PREPARED = 2
+PREPARED = 3
 SPLIT = 1.2
 SAMPLED = 1021  # rows a side whose neighbours are all searched for, to measure recall
 # FAISS: k-means on at most so many rows a cell, so many times, and the share of cells that is read:

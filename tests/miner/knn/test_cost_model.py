@@ -64,7 +64,7 @@ def test_rows_of_the_parts_of_cells():
     for machine, expected in (
         (replace(MACHINE, insertion=1.0), 3.5 * 16 * 10),
         (replace(MACHINE, fetch=1.0), 3.5 * 16 * 2),
-        (replace(MACHINE, preparation=1.0), 3.5 * 2 + 2),
+        (replace(MACHINE, preparation=1.0), 3.5 * 3 + 2),
     ):
         more = cells_cost(PROBLEM, machine).seconds - plain
         assert more == pytest.approx(rows * expected / 2)
