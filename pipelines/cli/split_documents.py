@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import IO, TYPE_CHECKING
 
-from miner.commandline import add_version, command
+from miner.commandline import command
 from miner.storage.places import place
 from pipelines.cli.arguments import add_output
 from pipelines.cli.pipes import shown_output, through_pipes
@@ -20,15 +20,13 @@ if TYPE_CHECKING:
 SUFFIXES = (".jsonl", ".parquet")
 
 
-def split_parser(prog: str) -> argparse.ArgumentParser:
-    """Return the parser of ``adit split``."""
-    parser = argparse.ArgumentParser(
-        prog=prog,
-        description="Split raw documents into sentences, as a corpus for mining.",
-        epilog="IN is a file, or a folder with files in it and below: .txt, .md, .html; JSON lines "
-        "and Parquet with whole documents in 'text', Wikipedia's Cirrus dumps among them; WARC and "
-        "WET archives; MediaWiki's XML dumps. .gz, .xz, .zst and .bz2 are decompressed. A document "
-        "that cannot be read is counted and left out.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``adit split``."""
+    parser.epilog = (
+        "IN is a file, or a folder with files in it and below: .txt, .md, .html; JSON lines and "
+        "Parquet with whole documents in 'text', Wikipedia's Cirrus dumps among them; WARC and WET "
+        "archives; MediaWiki's XML dumps. .gz, .xz, .zst and .bz2 are decompressed. A document "
+        "that cannot be read is counted and left out."
     )
     add = parser.add_argument
     add("documents", type=place, metavar="IN", help="documents: a file, or a folder")
@@ -43,14 +41,12 @@ def split_parser(prog: str) -> argparse.ArgumentParser:
         help="language (ISO 639-1): whether '1. Mai' is one sentence (default: it is)",
     )
     add("-q", "--quiet", action="store_true", help="print no counts")
-    add_version(parser)
-    return parser
 
 
-@command(split_parser, "adit split")
+@command(add_arguments, "adit split")
 @through_pipes(ending="jsonl")
 def split_documents_command(args: argparse.Namespace) -> int:
-    """Run ``adit split``; return the exit status."""
+    """Split raw documents into sentences, as a corpus for mining."""
     from miner.storage.atomic import atomic_file, check_writable
     from miner.storage.documents.split import (
         SplitCounts,
