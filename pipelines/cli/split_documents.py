@@ -1,21 +1,13 @@
 """Run ``adit split``: raw documents to a corpus of sentences."""
 
-from __future__ import annotations
-
 import argparse
-import json
 import sys
-from collections.abc import Iterator
 from pathlib import PurePath
-from typing import IO, TYPE_CHECKING
 
 from miner.commandline import command
 from miner.storage.places import place
 from pipelines.cli.arguments import add_output
 from pipelines.cli.pipes import shown_output, through_pipes
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 SUFFIXES = (".jsonl", ".parquet")
 
@@ -49,11 +41,13 @@ def split_documents_command(args: argparse.Namespace) -> int:
     """Split raw documents into sentences, as a corpus for mining."""
     from miner.storage.atomic import atomic_file, check_writable
     from miner.storage.documents.split import (
+        SPLIT_FIELDS,
         SplitCounts,
         document_files,
         read_documents,
         split_documents,
     )
+    from miner.storage.writers import FORMATS, Origin
 
     suffix = PurePath(str(args.output)).suffix
     if suffix not in SUFFIXES:
@@ -63,25 +57,9 @@ def split_documents_command(args: argparse.Namespace) -> int:
     documents = read_documents(document_files(args.documents))
     tables = split_documents(documents, counts, language=args.lang)
     with atomic_file(args.output) as temporary, open(temporary, "wb") as file:
-        (_write_parquet if suffix == ".parquet" else _write_jsonl)(file, tables)
+        FORMATS[suffix].load().write([file], tables, SPLIT_FIELDS, Origin())
         if not counts.sentences:
             raise ValueError(f"{args.documents}: no sentences ({counts.describe()})")
     if not args.quiet:
         sys.stderr.write(f"{shown_output(args)}: {counts.describe()}\n")
     return 0
-
-
-def _write_jsonl(file: IO[bytes], tables: Iterator[pa.Table]) -> None:
-    for table in tables:
-        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in table.to_pylist())
-        file.write("".join(lines).encode())
-
-
-def _write_parquet(file: IO[bytes], tables: Iterator[pa.Table]) -> None:
-    import pyarrow.parquet as pq
-
-    from miner.storage.documents.split import SPLIT_FIELDS
-
-    with pq.ParquetWriter(file, SPLIT_FIELDS, compression="zstd") as writer:
-        for table in tables:
-            writer.write_table(table)
