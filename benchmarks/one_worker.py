@@ -31,9 +31,9 @@ from miner.storage.artefacts import Draft
 from miner.storage.layout import SOURCE
 from pipelines.context import RunContext
 from pipelines.job import job_of
+from pipelines.memory import peak_bytes, show_size
 from pipelines.options import CorpusOptions, MiningOptions
-from pipelines.resources.estimate import show_time
-from pipelines.resources.memory import peak_bytes, show_size
+from pipelines.run.estimate import show_time
 from pipelines.stages.reading.read import read_side
 from pipelines.stages.select import _select
 

@@ -20,10 +20,10 @@ from miner.knn.cost_model import Problem, cells_cost, exact_cost
 from miner.knn.machine_trial import measure_machine
 from miner.knn.method import Exact, auto_method
 from miner.storage.layout import SOURCE, TARGET
+from pipelines.memory import show_size
 from pipelines.options import CorpusOptions, MiningOptions
-from pipelines.resources.estimate import disk_bytes, show_time
-from pipelines.resources.fitting import ENCODED_BYTES, SideSize
-from pipelines.resources.memory import show_size
+from pipelines.run.estimate import disk_bytes, show_time
+from pipelines.run.fitting import ENCODED_BYTES, SideSize
 
 TRIED = 20_000  # sentences that the encoder is timed on
 

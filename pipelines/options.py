@@ -59,7 +59,7 @@ class MiningOptions:
     """A whole run. Fields are those of ``mine-corpus``; see its help.
 
     ``memory`` is in bytes, None for no bound; shards have at most ``rows_per_shard`` rows, and
-    fewer where memory asks for it (``pipelines.resources.fitting``). ``workers`` are processes on
+    fewer where memory asks for it (``pipelines.run.fitting``). ``workers`` are processes on
     this machine; ``runner`` is Beam's name of another engine, which ``beam_options`` are for.
     ``score`` is one of ``SCORES``, None for words where they can be compared; ``margin_scope`` is
     that of ``scope`` if None. With ``scope`` document, ``document_pairs`` None has documents paired

@@ -21,11 +21,17 @@ MAY_IMPORT: dict[str, set[str]] = {
 COMPILED = {"miner.compiling", "miner.knn.core.vnni", "miner.knn.core.vnni_blocks"}
 ALSO = {"encoder": {"miner.threads", *COMPILED}}
 NO_PACKAGE = {"tests", "benchmarks"}
-# Of eval: each part imports from those before it only.
-EVAL_FLOORS = (
-    *({"metrics"}, {"data"}, {"output", "encoding"}, {"judge"}, {"runs", "tasks", "scoring"}),
-    *({"report"}, {"cli"}),
-)
+# Of these packages each part imports from those before it only.
+FLOORS = {
+    "eval": (
+        *({"metrics"}, {"data"}, {"output", "encoding"}, {"judge"}, {"runs", "tasks", "scoring"}),
+        *({"report"}, {"cli"}),
+    ),
+    "pipelines": (
+        *({"options", "progress", "references", "making_options"}, {"job", "memory"}),
+        *({"context"}, {"stages"}, {"many", "multiway"}, {"run"}, {"cli"}),
+    ),
+}
 HEAVY = ("torch", "apache_beam", "faiss", "numba", "pyarrow", "numpy")
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 SCRIPTS: dict[str, str] = PYPROJECT["project"]["scripts"]
@@ -99,44 +105,55 @@ def test_the_check_sees_every_kind_of_import(package: str, code: str, expected: 
     assert forbidden_imports(package, code) == expected
 
 
-def eval_floor(part: str) -> int:
-    (found,) = [place for place, parts in enumerate(EVAL_FLOORS) if part in parts]
+def floor(package: str, part: str) -> int:
+    (found,) = [place for place, parts in enumerate(FLOORS[package]) if part in parts]
     return found
 
 
-def not_below(part: str, code: str) -> list[str]:
-    """The imports from eval that are neither of the same package nor from a floor below."""
-    parts = [name.split(".") for name in imported_modules(code) if name.startswith("eval.")]
+def not_below(package: str, part: str, code: str) -> list[str]:
+    """The package's own imports that are neither of the same part nor from a floor below."""
+    own = [name.split(".") for name in imported_modules(code) if name.startswith(f"{package}.")]
     return [
         ".".join(names)
-        for names in parts
-        if names[1] != part and eval_floor(names[1]) >= eval_floor(part)
+        for names in own
+        if names[1] != part and floor(package, names[1]) >= floor(package, part)
     ]
 
 
-def test_eval_imports_from_floors_below_only() -> None:
+@pytest.mark.parametrize("package", FLOORS)
+def test_a_part_imports_from_floors_below_only(package: str) -> None:
     found = {}
-    for path in (ROOT / "eval").rglob("*.py"):
-        part = path.relative_to(ROOT / "eval").parts[0].removesuffix(".py")
+    for path in (ROOT / package).rglob("*.py"):
+        part = path.relative_to(ROOT / package).parts[0].removesuffix(".py")
         if part != "__init__":
-            found[str(path.relative_to(ROOT / "eval"))] = not_below(
-                part, path.read_text(encoding="utf-8")
-            )
+            code = path.read_text(encoding="utf-8")
+            found[str(path.relative_to(ROOT))] = not_below(package, part, code)
     assert len(found) > 30
     assert {name: imports for name, imports in found.items() if imports} == {}
 
 
 @pytest.mark.parametrize(
-    ("part", "code", "expected"),
+    ("package", "part", "code", "expected"),
     [
-        ("metrics", "from eval.data.bucc import load_bucc", ["eval.data.bucc"]),
-        ("runs", "def late():\n    from eval.tasks.bucc import run", ["eval.tasks.bucc"]),
-        ("report", "from eval.runs.store import Run\nfrom eval.report.charts import Chart", []),
-        ("data", "from eval.output import Table", ["eval.output"]),
+        ("eval", "metrics", "from eval.data.bucc import load_bucc", ["eval.data.bucc"]),
+        ("eval", "runs", "def late():\n    from eval.tasks.bucc import run", ["eval.tasks.bucc"]),
+        (
+            "eval",
+            "report",
+            "from eval.runs.store import Run\nfrom eval.report.charts import Chart",
+            [],
+        ),
+        ("eval", "data", "from eval.output import Table", ["eval.output"]),
+        (
+            *("pipelines", "stages", "from pipelines.run.mining import run_job"),
+            ["pipelines.run.mining"],
+        ),
     ],
 )
-def test_the_check_sees_imports_from_above(part: str, code: str, expected: list[str]) -> None:
-    assert not_below(part, code) == expected
+def test_the_check_sees_imports_from_above(
+    package: str, part: str, code: str, expected: list[str]
+) -> None:
+    assert not_below(package, part, code) == expected
 
 
 @pytest.mark.parametrize("package", MAY_IMPORT)

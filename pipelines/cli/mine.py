@@ -87,14 +87,14 @@ def _mine(args: argparse.Namespace) -> int:
     from miner.storage.documents.split import describe_documents, is_documents
     from miner.storage.pairs import check_output
     from miner.storage.writers import Origin
-    from pipelines.resources.memory import peak_bytes
+    from pipelines.memory import peak_bytes
     from pipelines.run.mining import mine_corpus as run
     from pipelines.stages.summary import describe, next_steps, read_summary
 
     if args.alignment != LINES:
         decide_documents(args, [args.source, args.target])
     if args.plan:
-        from pipelines.resources.estimate import plan_run
+        from pipelines.run.estimate import plan_run
 
         work_dir = args.work_dir or args.output.parent / f".{args.output.name}-"
         options = mining_options(args, work_dir, *sides_of(args))

@@ -27,8 +27,8 @@ def mine_languages(args: argparse.Namespace) -> int:
         ValueError, OSError: what cannot be read, written or done, in one line.
     """
     monitor = set_up_logging(args)
+    from pipelines.memory import peak_bytes
     from pipelines.multiway import check_multiway, multiway_output, write_multiway
-    from pipelines.resources.memory import peak_bytes
     from pipelines.run.mining import run_job
     from pipelines.stages.summary import describe_many, read_summaries, write_table
 

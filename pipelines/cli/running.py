@@ -16,8 +16,8 @@ from miner.storage.remote import RemotePath
 from pipelines import progress
 from pipelines.cli.arguments import CORPORA
 from pipelines.cli.pipes import shown_output
+from pipelines.memory import parse_size
 from pipelines.options import CorpusOptions, MiningOptions
-from pipelines.resources.memory import parse_size
 
 logger = logging.getLogger(__name__)
 

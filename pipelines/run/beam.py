@@ -40,9 +40,9 @@ from miner.storage import cache
 from miner.threads import ALL_THREADS, THREADS, thread_count, usable_cores
 from pipelines.context import RunContext
 from pipelines.job import WHOLE, Job, Of
+from pipelines.memory import peak_bytes
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.progress import Monitor
-from pipelines.resources.memory import peak_bytes
 from pipelines.run.executor import StageRunner
 from pipelines.run.steps import Each, Gather, Spread, Step
 

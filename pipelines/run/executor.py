@@ -6,8 +6,8 @@ from typing import Any
 
 from pipelines.context import RunContext
 from pipelines.job import WHOLE, Of
+from pipelines.memory import release
 from pipelines.references import element_name
-from pipelines.resources.memory import release
 from pipelines.run.ledger import Ledger
 from pipelines.run.steps import Each, Gather, Step
 

@@ -17,8 +17,8 @@ from pipelines.context import RunContext
 from pipelines.job import Job, job_of
 from pipelines.options import MiningOptions, check_options
 from pipelines.progress import Monitor
-from pipelines.resources.fitting import fit_shards, measure_side
 from pipelines.run.executor import execute
+from pipelines.run.fitting import fit_shards, measure_side
 from pipelines.run.ledger import Ledger, begin, first_failure
 from pipelines.run.locking import sole_run
 from pipelines.run.steps import Step, sources_of_elements, steps_of

@@ -18,10 +18,10 @@ from miner.storage.layout import DUPLICATES, MERGES, PAIRS, REJECTED, SIDES
 from miner.storage.merges import Merges, joined_texts, list_offsets
 from miner.storage.pairs import write_pairs
 from pipelines.context import RunContext
+from pipelines.memory import spare_bytes
 from pipelines.options import MiningOptions
 from pipelines.progress import Meter
 from pipelines.references import ChosenPairs, Shard
-from pipelines.resources.memory import spare_bytes
 
 EXPORT_ROWS = 32_768  # pairs handed on at a time; miner.filters.RATIO_PAIRS needs as many
 READ_ROWS = 32_768  # sentences read at a time

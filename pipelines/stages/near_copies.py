@@ -16,8 +16,8 @@ from miner.near_copies import HASHES, HELD_BYTES, SIMILARITY, near_copies, signa
 from miner.storage.artefacts import Draft, content_key, produce
 from miner.storage.layout import PAIRS, REJECTED, SIDES
 from pipelines.context import RunContext
+from pipelines.memory import spare_bytes
 from pipelines.references import ChosenPairs
-from pipelines.resources.memory import spare_bytes
 from pipelines.stages.export import completed_pairs, pair_meter
 
 MIN_HELD = 1 << 16

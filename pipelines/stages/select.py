@@ -20,9 +20,9 @@ from miner.storage.artefacts import Draft, content_key, produce
 from miner.storage.layout import PAIRS, ROWS
 from miner.storage.pair_numbers import numbers_schema, table_of
 from pipelines.context import RunContext
+from pipelines.memory import spare_bytes
 from pipelines.options import MiningOptions
 from pipelines.references import ChosenPairs, ShardNeighbours, whole_sides
-from pipelines.resources.memory import spare_bytes
 
 
 def select_pairs(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPairs:

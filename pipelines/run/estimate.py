@@ -20,9 +20,10 @@ from miner.knn.method import CellSpec, CorpusMethod, IndexSpec, auto_method, def
 from miner.storage.layout import DOCUMENT, SIDES, SOURCE, TARGET
 from pipelines.context import RunContext
 from pipelines.job import job_of
+from pipelines.memory import show_size
 from pipelines.options import MiningOptions, check_options
 from pipelines.progress import counted
-from pipelines.resources.fitting import (
+from pipelines.run.fitting import (
     MAX_TRIED,
     Fit,
     SideSize,
@@ -30,8 +31,7 @@ from pipelines.resources.fitting import (
     load_libraries,
     measure_side,
 )
-from pipelines.resources.memory import show_size
-from pipelines.resources.trial import SHARED, StageTime, try_stages
+from pipelines.run.trial import SHARED, StageTime, try_stages
 from pipelines.stages.judge import decide_score
 from pipelines.stages.reading.language import best_of_run, decide_languages
 from pipelines.stages.searching.shard_groups import group_sizes

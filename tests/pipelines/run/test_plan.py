@@ -8,7 +8,7 @@ import re
 import pytest
 
 from pipelines.cli.mine import mine_corpus
-from pipelines.resources.estimate import show_time
+from pipelines.run.estimate import show_time
 from tests.pipelines.conftest import Refused
 from tests.pipelines.worlds import World, snapshot
 

@@ -16,7 +16,7 @@ from pipelines.context import RunContext
 from pipelines.job import job_of
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.progress import Meter, Monitor
-from pipelines.resources.fitting import SideSize
+from pipelines.run.fitting import SideSize
 from pipelines.run.mining import run_job
 from pipelines.stages.reading.language import beginning
 

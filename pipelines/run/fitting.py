@@ -27,8 +27,7 @@ from miner.storage.layout import SIDES, SOURCE, TARGET
 from miner.storage.vectors.embeddings import open_embeddings, peek_dim
 from miner.threads import thread_count
 from pipelines.context import RunContext
-from pipelines.options import MARGIN, CorpusOptions, MiningOptions
-from pipelines.resources.memory import (
+from pipelines.memory import (
     allowed_bytes,
     peak_bytes,
     process_count,
@@ -36,6 +35,7 @@ from pipelines.resources.memory import (
     resident_bytes,
     show_size,
 )
+from pipelines.options import MARGIN, CorpusOptions, MiningOptions
 
 # A row of a shard while pairs are chosen: its number, its mean, its pair and what finding that
 # needs; and, for each of its neighbours, those of another shard's row and what is looked up there.

@@ -13,9 +13,9 @@ import pytest
 
 from pipelines.context import RunContext
 from pipelines.job import job_of
+from pipelines.memory import parse_size, show_size
 from pipelines.options import ROWS_PER_SHARD
-from pipelines.resources.fitting import KNOWN_BYTES, fit_shards, known_bytes
-from pipelines.resources.memory import parse_size, show_size
+from pipelines.run.fitting import KNOWN_BYTES, fit_shards, known_bytes
 from tests.pipelines.conftest import Refused
 from tests.pipelines.worlds import World, make_world, write_lines
 
@@ -28,7 +28,7 @@ import re, sys
 from contextlib import redirect_stderr
 from io import StringIO
 from pipelines.cli.mine import mine_corpus
-from pipelines.resources.memory import parse_size, peak_bytes
+from pipelines.memory import parse_size, peak_bytes
 kind, *arguments = sys.argv[1:]
 bound = 0
 if kind == "bounded":
@@ -86,9 +86,9 @@ def test_a_bound_that_cannot_hold_the_run(run: list[str], refused: Refused) -> N
 
 def test_shards_follow_from_memory(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     run = world.run("out.tsv", world.path("work"))
-    monkeypatch.setattr("pipelines.resources.memory.physical_bytes", lambda: 1 << 40)
+    monkeypatch.setattr("pipelines.memory.physical_bytes", lambda: 1 << 40)
     assert fit_shards(run) == ROWS_PER_SHARD
-    monkeypatch.setattr("pipelines.resources.memory.physical_bytes", lambda: 1700 << 20)
+    monkeypatch.setattr("pipelines.memory.physical_bytes", lambda: 1700 << 20)
     assert 1 << 14 < fit_shards(run) < ROWS_PER_SHARD
 
 

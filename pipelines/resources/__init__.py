@@ -1,1 +1,0 @@
-"""The memory, time and disk that a run needs, and how it is made to fit."""
