@@ -11,8 +11,8 @@ import numpy as np
 
 from encoder import Encoder
 from encoder.checkpoint import replace_files
+from encoder.training import curves
 from encoder.training.architectures.model import Save
-from encoder.training.curves import draw_curves
 from encoder.training.loop import Training
 from encoder.training.measures import Measure
 from encoder.training.state import State, save_state
@@ -97,7 +97,7 @@ class Keeper:
         files = {LOG: "".join(json.dumps(entry) + "\n" for entry in history).encode()}
         try:
             titles = {measure.name: measure.title for measure in self._measures}
-            files[CURVES] = draw_curves(history, titles)
+            files[CURVES] = curves.draw_curves(history, titles)
         except ImportError:
             if len(history) == 1:
                 logger.info("curves are drawn where matplotlib is: pip install 'bitext-adit[plot]'")
