@@ -34,6 +34,7 @@ def encoder_parser(prog: str, tasks: Collection[str] = TASKS) -> argparse.Argume
         subparser = subparsers.add_parser(name, help=task.help)
         if name in tasks:
             module = task.load()
+            subparser.description = module.__doc__
             module.add_arguments(subparser)
             add = subparser.add_argument
             if subparser.get_default("encoder") is None:

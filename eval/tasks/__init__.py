@@ -14,10 +14,13 @@ if TYPE_CHECKING:
 
 
 class TaskModule(Protocol):
-    """The functions of a task's module: ``run``, or ``prepare`` where all of it is a suite."""
+    """The functions of a task's module: ``run``, or ``prepare`` where all of it is a suite.
+
+    The module's docstring says in the task's help what it measures.
+    """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the task's own options, and say in ``parser.description`` what it measures."""
+        """Add the task's own options."""
         ...
 
     def run(self, args: argparse.Namespace, show: Callable[[str], None]) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""Monotone alignment of documents and their translations: P, R and F1 against gold."""
+"""Align documents with their translations, in order: P, R and F1 against gold.
+
+Strict: the same sentences on both sides as in gold; lax: a sentence pair in common.
+"""
 
 import argparse
 import re
@@ -61,10 +64,6 @@ def find_documents(directory: Path) -> list[Documents]:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    parser.description = (
-        "Precision, recall and F1 of the alignment of documents with their translations. Strict: "
-        "the same sentences on both sides as in gold; lax: a sentence pair in common."
-    )
     add_directory(parser, holds="NAME.xx, NAME.yy and the gold alignment NAME.xxyy")
 
 

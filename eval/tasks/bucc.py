@@ -1,4 +1,9 @@
-"""Mine language pairs with gold: the F1 at a threshold chosen on another split."""
+"""Mine two splits of each language pair: F1 on the second by a threshold from the first.
+
+The threshold is that with the best F1 on the first split. 'oracle F1' is the best any threshold
+could reach; 'F1 at .5', with scores by words, that of the pairs that are more likely right than
+wrong.
+"""
 
 import argparse
 import json
@@ -43,11 +48,6 @@ TABLE = Table(
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    parser.description = (
-        "Mine two splits of each language pair; the threshold with the best F1 on the first is "
-        "applied to the second. 'oracle F1' is the best any threshold could reach; 'F1 at .5', "
-        "with scores by words, that of the pairs that are more likely right than wrong."
-    )
     add_bucc_data(parser)
     add = parser.add_argument
     add("--tune", metavar="SPLIT", help="choose the threshold on it (default: training)")

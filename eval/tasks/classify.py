@@ -1,4 +1,8 @@
-"""Zero-shot classification: topics learned from one language, tested in others; few-shot curves."""
+"""Accuracy of a classifier of topics trained on one language and tested in others.
+
+Tested is the part te or, where there is none, va; what is not learned is chosen on va of the
+language trained on, or by 10-fold cross-validation where va is tested.
+"""
 
 import argparse
 from collections.abc import Iterator, Mapping
@@ -40,11 +44,6 @@ CLASSIFIERS: dict[str, Classifier] = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    parser.description = (
-        "Accuracy of a classifier trained on one language and tested in others. Tested is the part "
-        "te or, where there is none, va; what is not learned is chosen on va of the language "
-        "trained on, or by 10-fold cross-validation where va is tested."
-    )
     reviews = "xx.train.tsv and xx.test.tsv of reviews, STARS TAB text, positive above 3 stars"
     add_directory(parser, holds=f"xxx_Yyyy.tsv, SIB-200's folders, MLDoc's files, or {reviews}")
     add = parser.add_argument

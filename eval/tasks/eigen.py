@@ -1,4 +1,8 @@
-"""Eigen-similarity of languages with English: the smaller, the more alike the two spaces are."""
+"""Psi: how unlike the spaces of languages are to that of English, by the graphs of sentences.
+
+Squared differences of the Laplacian spectra of the graphs of aligned sentences, mean over samples;
+0 for spaces of one shape.
+"""
 
 import argparse
 from collections.abc import Iterator
@@ -22,10 +26,6 @@ REMARK = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    parser.description = (
-        "Psi: squared differences of the Laplacian spectra of the graphs of aligned sentences, "
-        "mean over samples; 0 for spaces of one shape."
-    )
     add_aligned_data(parser)
     add = parser.add_argument
     add("--samples", type=positive, default=1000, metavar="N", help="samples (default: 1000)")

@@ -1,4 +1,7 @@
-"""The effect of filters and of the judge on F1, with thresholds chosen on another split."""
+"""F1 with filters and with the judge, thresholds chosen on one split and applied to another.
+
+F1 of the margin, of the margin without what each filter rejects, and of the judge's score.
+"""
 
 import argparse
 from collections.abc import Mapping, Sequence
@@ -40,10 +43,6 @@ class Split:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    parser.description = (
-        "F1 with thresholds chosen on one split and applied to another: of the margin, of it "
-        "without what each filter rejects, and of the judge's score."
-    )
     add_bucc_data(parser)
     add = parser.add_argument
     add("--tune", default="sample", metavar="SPLIT", help="choose thresholds (default: sample)")

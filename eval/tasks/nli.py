@@ -1,4 +1,8 @@
-"""Zero-shot inference: a classifier learns from pairs of one language and is tested in others."""
+"""Accuracy on XNLI of a classifier of (u, v, |u - v|, u * v) trained on pairs of one language.
+
+What is not learned is chosen on that language's development part, or on a tenth of the training
+pairs where that part is what is tested.
+"""
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping
@@ -45,11 +49,6 @@ CLASSIFIERS: dict[str, Classifier] = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    parser.description = (
-        "Accuracy on XNLI of a classifier of (u, v, |u - v|, u * v) trained on pairs of one "
-        "language. What is not learned is chosen on that language's development part, or on a "
-        "tenth of the training pairs where that part is what is tested."
-    )
     add_directory(parser, holds="test.xx.tsv or dev.xx.tsv, or xnli.test.tsv")
     add = parser.add_argument
     text = "LABEL TAB premise TAB hypothesis, or a header with the columns of SNLI or MultiNLI"

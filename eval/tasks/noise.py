@@ -1,4 +1,9 @@
-"""The shares that each filter and the judge remove of parallel text, and of noise made of it."""
+"""Shares of parallel sentences, and of noise made of them, that filters and the judge remove.
+
+Shown is which share each filter of 'adit mine --filters' removes of both; and what the judge finds
+likelier wrong than right where half of the pairs are that noise, without neighbours, beside what it
+then loses of the clean half.
+"""
 
 import argparse
 from collections.abc import Mapping, Sequence
@@ -25,12 +30,6 @@ FOREIGN = ("es", "ru")  # a target in these is noise, but for pairs that have th
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    parser.description = (
-        "Show which share of parallel sentences each filter of 'adit mine --filters' removes, and "
-        "which share of each kind of noise that is made of them; and what the judge finds likelier "
-        "wrong than right where half of the pairs are that noise, without neighbours, beside what "
-        "it then loses of the clean half."
-    )
     add_directory(parser, holds="xx.txt for each language, with Spanish, Russian and English")
     add_languages(parser, named="languages to pair with English")
 

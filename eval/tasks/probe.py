@@ -1,4 +1,8 @@
-"""Probing tasks: what of a sentence's form can be read off its vector (Conneau et al. 2018)."""
+"""Accuracy of classifiers that read a sentence's form off its vector (Conneau et al. 2018).
+
+Sentence length, word content, tree depth, word order, tense and number are read off frozen vectors,
+beside what is found without an encoder.
+"""
 
 import argparse
 import logging
@@ -42,10 +46,6 @@ REMARK = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    parser.description = (
-        "Accuracy of classifiers that read sentence length, word content, tree depth, word order, "
-        "tense and number off frozen vectors, beside what is found without an encoder."
-    )
     add_directory(parser, holds="bigram_shift.txt and the like, split TAB label TAB sentence")
     add_list(parser, "--set", "NAME", f"of {', '.join(FILES)}", choices=FILES)
     parser.add_argument("--lang", default="en", metavar="XX", help="of the sentences (default: en)")

@@ -1,4 +1,4 @@
-"""Translation retrieval among aligned texts: P@1, P@5 and P@10."""
+"""P@1, P@5 and P@10 of each translation among it and other sentences."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,6 @@ Matrix = NDArray[np.float32]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    parser.description = "P@1, P@5 and P@10 of each translation among it and other sentences."
     add_aligned_data(parser)
     parser.add_argument(
         "--others",

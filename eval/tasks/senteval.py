@@ -1,4 +1,9 @@
-"""SentEval's transfer tasks: classifiers and regressions on frozen vectors of English sentences."""
+"""Classifiers and regressions on frozen vectors of English sentences, by SentEval's protocols.
+
+Nested 10-fold cross-validation, or the parts given. Of pairs |u - v| and u * v are used, for
+inference u and v, too. STS by cosine. Read are SentEval's folders or NAME.tsv, [tr|va|te TAB] LABEL
+TAB sentence.
+"""
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
@@ -61,12 +66,6 @@ REMARK = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    parser.description = (
-        "Classifiers on frozen vectors of English sentences by SentEval's protocols: nested "
-        "10-fold cross-validation, "
-        "or the parts given. Of pairs |u - v| and u * v are used, for inference u and v, too. STS "
-        "by cosine. Read are SentEval's folders or NAME.tsv, [tr|va|te TAB] LABEL TAB sentence."
-    )
     parser.add_argument("directories", nargs="+", type=Path, metavar="DIR", help="hold the sets")
     add_list(parser, "--set", "NAME", f"of {', '.join(NAMES)}", choices=NAMES)
     add_classifier(parser, default="logistic")

@@ -1,4 +1,4 @@
-"""Semantic textual similarity: Pearson's r between people's scores and the vectors'."""
+"""Pearson's r, in per cent, between people's scores and angular similarity."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,6 @@ from miner.languages import seen_language
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    parser.description = "Pearson's r, in per cent, between people's scores and angular similarity."
     parser.add_argument(
         "files", nargs="+", type=Path, metavar="FILE", help="SCORE TAB sentence TAB sentence lines"
     )

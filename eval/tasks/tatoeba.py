@@ -1,4 +1,4 @@
-"""Similarity search by cosine between sentences and their English translations: error rates."""
+"""Error rate of nearest-neighbour search by cosine, into English and back, beside LASER's."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -23,9 +23,6 @@ REMARK = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    parser.description = (
-        "Error rate of nearest-neighbour search by cosine, both ways, beside LASER's."
-    )
     add_directory(parser, holds="tatoeba.xxx-eng.xxx and .eng")
     add_languages(parser, named="ISO 639-3 or 639-1 codes")
 

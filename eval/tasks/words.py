@@ -1,4 +1,8 @@
-"""Words: their translations by cosine and CSLS, and how alike people find them."""
+"""P@1, P@5 and P@10 of word translation by cosine (NN) and CSLS, and similarity of two words.
+
+The latter is the correlation with how alike people find them. Target words are those of
+--vocabulary and of the dictionaries given.
+"""
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,11 +38,6 @@ REMARK = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    parser.description = (
-        "P@1, P@5 and P@10 of word translation by cosine (NN) and CSLS, and correlations with how "
-        "alike people find two words. Target words are those of --vocabulary and of the "
-        "dictionaries given."
-    )
     parser.add_argument(
         "files",
         nargs="+",

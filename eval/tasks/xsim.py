@@ -1,4 +1,4 @@
-"""xSIM: margin search among aligned texts, into English or between every two languages."""
+"""Error rate of margin-best search from each language into English, or between every two."""
 
 import argparse
 from collections.abc import Iterator
@@ -23,7 +23,6 @@ SHOWN = ("absolute", "distance", "ratio")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    parser.description = "Error rate of margin-best search from each language into English."
     add_aligned_data(parser)
     parser.add_argument(
         "--matrix",

@@ -1,4 +1,8 @@
-"""xSIM++: margin search among English sentences and falsified copies of them."""
+"""Error rate of ratio-margin search among English sentences and falsified copies of them.
+
+Copies have another number, another name or the opposite meaning; what was found instead is shown,
+too.
+"""
 
 import argparse
 from collections.abc import Iterator
@@ -17,10 +21,6 @@ OTHER = "other"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    parser.description = (
-        "Error rate of ratio-margin search among English sentences and copies of them with "
-        "another number, another name or the opposite meaning; and what was found instead."
-    )
     add_aligned_data(parser)
 
 

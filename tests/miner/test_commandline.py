@@ -1,5 +1,6 @@
 """Errors of the user's become one line and status 2; defects keep their traceback."""
 
+import argparse
 import os
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from miner.commandline import product_version, run_command
+from miner.commandline import command, product_version, run_command
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -49,6 +50,26 @@ def test_errors_of_the_users(
     assert out == ""
     assert err.startswith(f"adit: error: {line}")
     assert err.count("\n") == 1
+
+
+def test_a_command_is_described_by_its_docstring(capsys: pytest.CaptureFixture[str]) -> None:
+    def add_arguments(parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("count", type=int)
+
+    @command(add_arguments, "adit add")
+    def add(args: argparse.Namespace) -> int:
+        """Add one.
+
+        No more.
+        """
+        return int(args.count) + 1
+
+    assert add(["3"]) == 4
+    with pytest.raises(SystemExit):
+        add(["--help"], "adit sum")
+    shown = capsys.readouterr().out
+    assert shown.startswith("usage: adit sum ") and "Add one. No more." in shown
+    assert "--version" in shown
 
 
 @pytest.mark.parametrize("error", [TypeError("x"), KeyError("x"), AssertionError(), SystemExit(2)])

@@ -6,8 +6,9 @@ from itertools import pairwise
 from miner.storage.corpus.filesets import folder_files
 from miner.storage.documents.sentences import is_wrapped
 from miner.storage.documents.splitting import sentence_spans
+from miner.storage.documents.text import read_bytes
 from miner.storage.places import Place
-from miner.storage.streams import read_chunks, split_compression
+from miner.storage.streams import split_compression
 
 # A file of these is one document; a .txt may as well hold a sentence a line.
 MARKED = (".md", ".html", ".htm", ".xhtml")
@@ -32,12 +33,8 @@ def holds_documents(folder: Place) -> bool:
 
 def looks_like_a_document(path: Place) -> bool:
     """Return whether a text is wrapped, has lines of several sentences, or is a web page."""
-    data = bytearray()
     try:
-        for chunk in read_chunks(path):
-            data += chunk
-            if len(data) > SAMPLED_BYTES:
-                break
+        data = read_bytes(path, SAMPLED_BYTES)
     except ValueError:  # reported by whoever reads it
         return False
     text = data[:SAMPLED_BYTES].decode("utf-8", errors="replace").replace("\r\n", "\n")

@@ -12,11 +12,11 @@ def read(path: AnyPath, name: str) -> Iterator[Document]:
     yield decoded(name, read_bytes(path))
 
 
-def read_bytes(path: AnyPath) -> bytes:
-    """Return a file's bytes, decompressed; of one that is too long only somewhat more than that."""
+def read_bytes(path: AnyPath, most: int = MAX_BYTES) -> bytes:
+    """Return a file's bytes, decompressed; of one with more than ``most`` only somewhat more."""
     data = bytearray()
     for chunk in read_chunks(path):
         data += chunk
-        if len(data) > MAX_BYTES:
+        if len(data) > most:
             break
     return bytes(data)

@@ -158,6 +158,8 @@ def test_help_of_a_task(task: str, capsys: Captured) -> None:
     assert "%%" not in text
     assert "%(" not in text
     assert ("--encoder" in text) == (task != "compare")  # which names several by position
+    said = " ".join((TASKS[task].load().__doc__ or "").split())
+    assert task == "compare" or said in " ".join(text.split())  # which lists its suites, too
 
 
 def test_only_the_task_asked_for_is_imported(capsys: Captured) -> None:
