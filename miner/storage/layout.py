@@ -43,7 +43,7 @@ CORPUS, DOCUMENT = SCOPES = ("corpus", "document")
 ARTEFACTS = (
     *("split", "sentences", "embeddings", "documents", "indexes", "tiles", "neighbours"),
     "beads",
-    *("pairs", "judged", "kept", "filtered", "distinct"),
+    *("pairs", "usual", "scored", "judged", "kept", "filtered", "distinct"),
     "languages",
 )
 MINED = "mined"
@@ -55,7 +55,7 @@ ROWS, VECTORS, DROPPED = "rows.npy", "vectors.npy", "dropped.parquet"
 CENTROIDS, CELLS = "centroids.npy", "cells.npy"
 TRAINED, FILLED = "trained.faiss", "index.faiss"
 PAIRS = "pairs.parquet"
-LEFT_OUT = "left_out.npy"
+SCORED, LEFT_OUT = "scored.npy", "left_out.npy"
 BEADS, MERGES = "beads.parquet", "merges.parquet"
 DOCUMENT_SIZES, DOCUMENT_SUMS, DOCUMENT_PAIRS = "documents.parquet", "sums.npy", "pairs.tsv"
 
@@ -99,7 +99,8 @@ class WorkFolder:
         self.cells = root / "indexes" / "cells"  # centroids of a cell join
         self.groups = root / "tiles" / "groups.json"  # remembers how shards were put into groups
         self.pairs = root / "pairs"  # as they were chosen
-        self.judged = root / "judged"  # as the judge scores them
+        self.usual = root / "usual"  # what is usual of the best of them
+        self.judged = root / "judged"  # with scores of the judge and probabilities
         self.kept = root / "kept"  # those that are likely enough to be right
         self.filtered = root / "filtered"  # those that filters let pass, and those they reject
         self.distinct = root / "distinct"  # those that are no near-copies of better ones
@@ -167,6 +168,10 @@ class WorkFolder:
     def beads(self, index: int) -> Place:
         """Return the place of a batch of aligned documents."""
         return self.root / "beads" / f"{index:05d}"
+
+    def scored(self, index: int) -> Place:
+        """Return the place of the scores of a batch of pairs."""
+        return self.root / "scored" / f"{index:05d}"
 
     def rejected(self, side: str) -> Place:
         """Return the file of what was left out of a side."""
