@@ -17,7 +17,7 @@ from miner.filters import shared_and_unmatched_numbers
 from miner.margin import MIN_RATIO_DENOMINATOR
 from miner.threads import in_threads
 
-TEXTS = 4096  # pairs of a thread at a time: the vectors of their words take about 25 MB
+TEXTS = 8192  # pairs of a thread at a time: the vectors of their words take about 50 MB
 USUAL_PAIRS = 1000
 SPACING = 2.0**40  # parts of a cosine that spacings are summed in
 

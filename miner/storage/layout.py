@@ -13,6 +13,8 @@
     tiles/recall-SIDE/          the same, of a sample of the side
     beads/NNNNN/                beads.parquet (--alignment monotone)
     neighbours/SIDE/NNNNN/      SIDE.ids.npy and SIDE.cosines.npy
+    usual/                      what is usual of the best pairs, in its seal
+    scored/NNNNN/               scored.npy: a batch of pairs with the judge's scores
     pairs/ judged/ kept/ filtered/ distinct/   pairs.parquet; rejected.parquet, where filters are
                                 used;
                                 merges.parquet (--alignment monotone);
@@ -23,7 +25,7 @@
     best-encoder.txt            what --encoder best is
 
 Folders of artefacts hold a ``seal.json``, too (``miner.storage.artefacts``). ``NNNNN`` is the index
-of a shard; a tile is named after the first shards of both its groups, or its first cell. What was
+of a shard or batch; a tile is named after the first shards of both its groups, or its first cell. What was
 found in paired documents lies in ``tiles/NNNNN-NNNNN-documents`` and
 ``neighbours/SIDE/NNNNN-documents``.
 

@@ -37,10 +37,11 @@ def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
     rows = pq.read_metadata(chosen.pairs.file(PAIRS)).num_rows
 
     def write(draft: Draft) -> Mapping[str, Any]:
+        if not rows:
+            return {}
+        first = completed_pairs(run, chosen, PAIRS, rows=range(min(rows, USUAL_PAIRS)))
         lists = (found.load(run.options.scopes[-1]) for found in chosen.shards)
-        for table in completed_pairs(run, chosen, PAIRS, rows=range(min(rows, USUAL_PAIRS))):
-            return asdict(Usual.of(_texts(run, table), spacing_of(lists)))
-        return {}  # of no pairs
+        return asdict(Usual.of(_texts(run, pa.concat_tables(first)), spacing_of(lists)))
 
     with all_threads():
         usual = produce(run.folder.usual, key=_key(run, chosen, "usual"), write=write)
