@@ -25,8 +25,8 @@
     best-encoder.txt            what --encoder best is
 
 Folders of artefacts hold a ``seal.json``, too (``miner.storage.artefacts``). ``NNNNN`` is the index
-of a shard or batch; a tile is named after the first shards of both its groups, or its first cell. What was
-found in paired documents lies in ``tiles/NNNNN-NNNNN-documents`` and
+of a shard or batch; a tile is named after the first shards of both its groups, or its first cell.
+What was found in paired documents lies in ``tiles/NNNNN-NNNNN-documents`` and
 ``neighbours/SIDE/NNNNN-documents``.
 
 A run of many languages has ``sentences/`` and ``embeddings/`` by language instead of by side, and a
