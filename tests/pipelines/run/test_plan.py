@@ -14,7 +14,6 @@ from pipelines.run.estimate import show_time
 from tests.pipelines.conftest import Refused
 from tests.pipelines.worlds import World, snapshot
 
-
 measured = cache(estimate.measure_machine)
 
 
