@@ -59,7 +59,7 @@ class Keeper:
         means = {name: float(np.mean(list(each.values()))) for name, each in parts.items()}
         state = self.state
         state.step, state.seconds = training.step, time.monotonic() - self._start
-        state.tensors = training.tensors()
+        state.tensors = {name: one.cpu().numpy() for name, one in training.tensors().items()}
         chosen = self._best_by.name
         current = {**figures, **means}[chosen]
         best = self._best_by.best([*(entry[chosen] for entry in state.history), current])

@@ -180,7 +180,7 @@ def state(**changes: object) -> State:
 
 
 def test_a_state_is_read_as_it_was_written(tmp_path: Path) -> None:
-    tensors = {"x": torch.arange(6.0).reshape(2, 3), "optimizer.0.0.step": torch.tensor(7)}
+    tensors = {"x": np.arange(6.0).reshape(2, 3), "optimizer.0.0.step": np.array(7)}
     written = state(tensors=tensors, seconds=1.5, history=[{"step": 1, "error": 0.25}])
     save_state(tmp_path / STATE, written)
     found = load_state(tmp_path / STATE, {"a": 1, "b": (2,)})
