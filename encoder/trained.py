@@ -13,7 +13,7 @@ import numpy as np
 from torch import Tensor
 
 from encoder import Precision
-from encoder.checkpoint import NETWORK_FORMAT, WEIGHTS, read_folder, write_folder
+from encoder.checkpoint import APART_FORMAT, NETWORK_FORMAT, WEIGHTS, read_folder, write_folder
 from encoder.laser.bilstm import BiLSTM
 from encoder.laser.transformer import Transformer
 from encoder.network import NetworkEncoder
@@ -24,6 +24,8 @@ from encoder.tokenizer import Tokenizer, Tokens
 
 Trainable = BiLSTM | Transformer | SentenceNetwork
 
+ALL = ""  # what one network for all languages is called
+BETWEEN = ":"  # a language and the name of a tensor of its network
 HEADS = 8
 SETTINGS = {
     "sentemb_criterion": "mean",
@@ -97,42 +99,75 @@ class TrainedNetwork(NetworkEncoder):
         return self._ready.weights()
 
 
-def save_network(
+def save_networks(
     folder: Path,
     architecture: str,
-    network: Trainable,
+    networks: Mapping[str, Trainable],
     *,
     tokenizer_model: bytes,
     facts: Mapping[str, Any],
 ) -> None:
-    """Write a network; an encoder that was in ``folder`` is kept until this one is written."""
+    """Write a network for each language, or one for ``ALL``.
+
+    An encoder that was in ``folder`` is kept until this one is written.
+    """
     from safetensors.torch import save
 
+    first = next(iter(networks.values()))
+    kind: dict[str, Any] = {"format": NETWORK_FORMAT}
+    if ALL not in networks:
+        kind = {"format": APART_FORMAT, "apart": list(networks)}
     config = {
-        "format": NETWORK_FORMAT,
+        **kind,
         "architecture": architecture,
-        "vocabulary": network.vocabulary,
-        "dim": network.dim,
+        "vocabulary": first.vocabulary,
+        "dim": first.dim,
         "facts": facts,
     }
-    write_folder(folder, config, tokenizer_model, save(network.state_dict()))
+    tensors = {
+        f"{language}{BETWEEN}{name}".removeprefix(BETWEEN): tensor
+        for language, network in networks.items()
+        for name, tensor in network.state_dict().items()
+    }
+    write_folder(folder, config, tokenizer_model, save(tensors))
 
 
-def load_network_encoder(folder: Path, *, name: str, precision: Precision) -> TrainedNetwork:
-    """Load an encoder that ``save_network`` wrote; a hash of its files becomes part of its name.
+def load_networks(
+    folder: Path, *, name: str, precision: Precision
+) -> tuple[str, Tokenizer, dict[str, Ready]]:
+    """Load what ``save_networks`` wrote, all in one precision.
+
+    Returns:
+        The encoder's name, of which a hash of the files has become a part; the tokeniser; and the
+        networks as they were given.
 
     Raises:
-        ValueError: a file is missing, damaged, or of another format, or the network cannot run in
+        ValueError: a file is missing, damaged, or of another format, or a network cannot run in
             this precision.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load
 
     config, pieces, weights = read_folder(folder)
+    own: dict[str, dict[str, Tensor]] = {language: {} for language in config.get("apart", [ALL])}
+    sample = EndingTokenizer(pieces).encode(SAMPLE)
     try:
-        network = saved_network(config, load(weights), len(pieces))
-        chosen = ready(network, precision, EndingTokenizer(pieces).encode(SAMPLE))
+        for full, tensor in load(weights).items():
+            language, _, part = full.rpartition(BETWEEN)
+            own.setdefault(language, {})[part] = tensor
+        networks = {
+            language: saved_network(config, each, len(pieces)) for language, each in own.items()
+        }
+        chosen = {language: ready(one, precision, sample) for language, one in networks.items()}
+        if len({one.precision for one in chosen.values()}) > 1:  # what is fast suits some of them
+            chosen = {language: ready(one, "float32", sample) for language, one in networks.items()}
     except (SafetensorError, ValueError) as error:
         raise ValueError(f"encoder {folder}: {WEIGHTS} {error}") from error
-    full_name = f"{name}@{config['sha256'][:12]}-{chosen.precision}"
-    return TrainedNetwork(name=full_name, tokenizer=pieces, network=chosen)
+    kept = next(iter(chosen.values())).precision
+    return f"{name}@{config['sha256'][:12]}-{kept}", pieces, chosen
+
+
+def load_network_encoder(folder: Path, *, name: str, precision: Precision) -> TrainedNetwork:
+    """Load the encoder of one network; raises as ``load_networks``."""
+    full_name, pieces, networks = load_networks(folder, name=name, precision=precision)
+    return TrainedNetwork(name=full_name, tokenizer=pieces, network=networks[ALL])

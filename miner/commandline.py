@@ -14,6 +14,7 @@ from miner.extras import DISTRIBUTION, how_to_install
 
 Value = TypeVar("Value")
 Command: TypeAlias = Callable[..., int]  # of arguments and a name, both optional
+AddArguments: TypeAlias = Callable[[argparse.ArgumentParser], None]
 
 USER_ERROR = 2  # argparse's own status for a wrong command line
 BROKEN_PIPE = 141  # 128 + SIGPIPE: what a shell reports of any program cut short by `| head`
@@ -53,23 +54,33 @@ def run_command(main: Callable[[], int], program: str) -> int:
 
 
 def command(
-    parser_of: Callable[[str], argparse.ArgumentParser], name: str
+    add_arguments: AddArguments, name: str
 ) -> Callable[[Callable[[argparse.Namespace], int]], Command]:
     """Return what makes a command of a function of its parsed arguments.
 
-    The command takes arguments (default: those of the process) and the name in its help and errors.
+    The function's docstring is the description in the command's help. The command takes
+    arguments (default: those of the process) and the name in its help and errors.
     """
 
     def decorate(work: Callable[[argparse.Namespace], int]) -> Command:
         @wraps(work)
         def run(argv: Sequence[str] | None = None, prog: str = name) -> int:
-            parser = parser_of(prog)
-            args = parser.parse_args(argv)
-            return run_command(lambda: work(args), parser.prog)
+            args = command_parser(add_arguments, prog, work.__doc__).parse_args(argv)
+            return run_command(lambda: work(args), prog)
 
         return run
 
     return decorate
+
+
+def command_parser(
+    add_arguments: AddArguments, prog: str, description: str | None = None
+) -> argparse.ArgumentParser:
+    """Return the parser of a command, with its arguments and ``--version``."""
+    parser = argparse.ArgumentParser(prog=prog, description=description)
+    add_arguments(parser)
+    add_version(parser)
+    return parser
 
 
 def product_version() -> str:
@@ -108,11 +119,10 @@ def once(option: str, given: Iterable[tuple[str, Value]]) -> dict[str, Value]:
 
 
 def add_common_options(parser: argparse.ArgumentParser) -> None:
-    """Add ``--quiet``, ``--verbose`` and ``--version``, for commands that report progress."""
+    """Add ``--quiet`` and ``--verbose``, for commands that report progress."""
     volume = parser.add_mutually_exclusive_group()
     volume.add_argument("-q", "--quiet", action="store_true", help="print errors only")
     volume.add_argument("-v", "--verbose", action="store_true", help="print more, such as warnings")
-    add_version(parser)
 
 
 def error_line(error: Exception) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from encoder.training import curves
 from tests.s3 import ENVIRONMENT, S3, s3_server
 
 # An example may be the first to load torch, on a machine that is busy: none has a deadline.
@@ -43,6 +44,14 @@ def unflushed() -> Iterator[None]:
     """No test cuts the power: none waits for the disk, which takes a third of a small run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def undrawn() -> Iterator[None]:
+    """Trainings draw no curves but where these are tested: it takes longer than most of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(curves, "draw_curves", lambda history, titles: b"")
         yield
 
 

@@ -6,7 +6,6 @@ All contexts of a word are learnt before its rows change. One thread learns a la
 result is the same each time; two languages are learnt side by side.
 """
 
-import json
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -14,14 +13,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
-from encoder.checkpoint import replace_files
 from encoder.monolingual.options import WordOptions
 from encoder.monolingual.vocabulary import Vocabulary
 from encoder.rows import sum_rows
 from encoder.tokenizer import Tokens
+from encoder.training.state import State, load_state, save_state
 
 Matrix = NDArray[np.float32]
 
@@ -100,9 +97,8 @@ class SkipGram:
 
     def save(self, path: Path, identity: Mapping[str, Any]) -> None:
         """Write the state; what was in ``path`` is kept until it is written in full."""
-        metadata = {"identity": json.dumps(identity, sort_keys=True), "epoch": str(self.epoch)}
-        content = save({"inputs": self.inputs, "outputs": self.outputs}, metadata=metadata)
-        replace_files(path.parent, {path.name: content})
+        tensors = {"inputs": self.inputs, "outputs": self.outputs}
+        save_state(path, State(identity=identity, tensors=tensors, step=self.epoch))
 
     def restore(self, path: Path, identity: Mapping[str, Any]) -> None:
         """Go on from what ``save`` wrote.
@@ -110,23 +106,9 @@ class SkipGram:
         Raises:
             ValueError: the file is damaged, or of other text or options.
         """
-        try:
-            with safe_open(path, framework="numpy") as file:
-                metadata = file.metadata()
-                found, epoch = json.loads(metadata["identity"]), int(metadata["epoch"])
-                tensors = {name: file.get_tensor(name) for name in ("inputs", "outputs")}
-        except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
-            raise ValueError(
-                f"{path}: is no state of a training, or damaged; remove it to begin anew"
-            ) from error
-        wanted = json.loads(json.dumps(identity))
-        for name in sorted(wanted.keys() | found.keys()):
-            if found.get(name) != wanted.get(name):
-                raise ValueError(
-                    f"{path}: vectors with {name} {found.get(name)!r} were begun there, and these "
-                    f"have {wanted.get(name)!r}; name another folder, or remove it"
-                )
-        self.inputs, self.outputs, self.epoch = tensors["inputs"], tensors["outputs"], epoch
+        state = load_state(path, identity)
+        self.inputs, self.outputs = state.tensors["inputs"], state.tensors["outputs"]
+        self.epoch = state.step
 
 
 def _with_own(features: Tokens) -> Tokens:

@@ -11,8 +11,8 @@ import numpy as np
 
 from encoder import Encoder
 from encoder.checkpoint import replace_files
+from encoder.training import curves
 from encoder.training.architectures.model import Save
-from encoder.training.curves import draw_curves
 from encoder.training.loop import Training
 from encoder.training.measures import Measure
 from encoder.training.state import State, save_state
@@ -59,7 +59,7 @@ class Keeper:
         means = {name: float(np.mean(list(each.values()))) for name, each in parts.items()}
         state = self.state
         state.step, state.seconds = training.step, time.monotonic() - self._start
-        state.tensors = training.tensors()
+        state.tensors = {name: one.cpu().numpy() for name, one in training.tensors().items()}
         chosen = self._best_by.name
         current = {**figures, **means}[chosen]
         best = self._best_by.best([*(entry[chosen] for entry in state.history), current])
@@ -97,7 +97,7 @@ class Keeper:
         files = {LOG: "".join(json.dumps(entry) + "\n" for entry in history).encode()}
         try:
             titles = {measure.name: measure.title for measure in self._measures}
-            files[CURVES] = draw_curves(history, titles)
+            files[CURVES] = curves.draw_curves(history, titles)
         except ImportError:
             if len(history) == 1:
                 logger.info("curves are drawn where matplotlib is: pip install 'bitext-adit[plot]'")

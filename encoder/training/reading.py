@@ -162,15 +162,31 @@ def read_lines(path: Path) -> list[str]:
     """
     if not path.is_file():
         raise ValueError(f"{path}: is missing")
+    return lines_of(path.read_bytes(), str(path))
+
+
+def lines_of(data: bytes, name: str) -> list[str]:
+    r"""Return the lines of a UTF-8 file, without a byte order mark, line ends or a CR before them.
+
+    One whose name ends in ``.xz`` is decompressed.
+
+    Only ``\n`` ends a line: U+2028, U+0085 and their like occur inside sentences. An end of line
+    at the end of the file opens no further line.
+
+    Raises:
+        ValueError: the file is not UTF-8, or ``.xz`` and no such file or cut short.
+    """
+    if name.endswith(".xz"):
+        try:
+            data = lzma.decompress(data)
+        except lzma.LZMAError as error:
+            raise ValueError(f"{name}: not compressed with xz, or cut short ({error})") from error
     try:
-        content = path.read_bytes()
-        if path.suffix == ".xz":
-            content = lzma.decompress(content)
-        *lines, last = content.decode("utf-8-sig").split("\n")
-        return [line.removesuffix("\r") for line in (*lines, *filter(None, [last]))]
-    except (lzma.LZMAError, UnicodeDecodeError) as error:
-        kind = "UTF-8 text compressed with xz" if path.suffix == ".xz" else "UTF-8 text"
-        raise ValueError(f"{path}: not {kind}, or cut short ({error})") from error
+        *lines, last = data.decode().removeprefix("\ufeff").split("\n")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"{name} line {line}: not UTF-8 ({error.reason})") from error
+    return [line.removesuffix("\r") for line in (*lines, *filter(None, [last]))]
 
 
 def _read_parquet(path: Path) -> Iterable[tuple[str, str, str]]:

@@ -110,7 +110,8 @@ def train_encoder(
     pairs = [*task.drawn(pairs)]
     training = Training(model, task, options)
     if state.step:
-        training.restore(state.tensors, state.step)
+        tensors = {name: torch.from_numpy(one) for name, one in state.tensors.items()}
+        training.restore(tensors, state.step)
         task.prepare(model, pairs)
         logger.info("going on after step %d", state.step)
     sample = list(sample_sentences(recipe, texts, WHITENING_SENTENCES))

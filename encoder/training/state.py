@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
 
 from encoder.checkpoint import replace_files
 
@@ -25,9 +25,9 @@ class State:
     ``seconds`` is the time spent. All three are JSON values.
     """
 
-    identity: dict[str, Any]
-    tokenizer_model: bytes
-    tensors: dict[str, Tensor] = field(default_factory=dict)
+    identity: Mapping[str, Any]
+    tokenizer_model: bytes = b""
+    tensors: dict[str, NDArray[Any]] = field(default_factory=dict)
     step: int = 0
     seconds: float = 0.0
     history: list[dict[str, Any]] = field(default_factory=list)
@@ -35,9 +35,9 @@ class State:
 
 def save_state(path: Path, state: State) -> None:
     """Write the state; what was in ``path`` is kept until the new state is written in full."""
-    from safetensors.torch import save
+    from safetensors.numpy import save
 
-    tokenizer = torch.frombuffer(bytearray(state.tokenizer_model), dtype=torch.uint8)
+    tokenizer = np.frombuffer(state.tokenizer_model, dtype=np.uint8)
     told = {"step": state.step, "seconds": state.seconds, "history": state.history}
     metadata = {"identity": json.dumps(state.identity), "told": json.dumps(told)}
     content = save({**state.tensors, "tokenizer": tokenizer}, metadata=metadata)
@@ -53,21 +53,32 @@ def load_state(path: Path, identity: Mapping[str, Any]) -> State:
     from safetensors import SafetensorError, safe_open
 
     try:
-        with safe_open(path, framework="pt") as file:
+        with safe_open(path, framework="numpy") as file:
             metadata = file.metadata()
             found, told = (json.loads(metadata[name]) for name in ("identity", "told"))
             tensors = {name: file.get_tensor(name) for name in file.keys()}
-            model = tensors.pop("tokenizer").numpy().tobytes()
+            model = tensors.pop("tokenizer").tobytes()
             state = State(identity=found, tokenizer_model=model, tensors=tensors, **told)
     except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
         raise ValueError(
             f"{path}: is no state of a training, or damaged; remove it to begin anew"
         ) from error
-    wanted = json.loads(json.dumps(identity))  # as it looks after a journey through JSON
+    check_identity(path.parent, found, identity)
+    return state
+
+
+def check_identity(
+    folder: Path, found: Mapping[str, Any], wanted: Mapping[str, Any], what: str = "a training"
+) -> None:
+    """Refuse to go on in a folder where something else was begun.
+
+    Raises:
+        ValueError: ``found``, read from JSON, is not what is ``wanted``.
+    """
+    wanted = json.loads(json.dumps(wanted))  # as it looks after a journey through JSON
     for name in sorted(wanted.keys() | found.keys()):
         if found.get(name) != wanted.get(name):
             raise ValueError(
-                f"{path.parent}: a training with {name} {found.get(name)!r} was begun there, and "
+                f"{folder}: {what} with {name} {found.get(name)!r} was begun there, and "
                 f"this one has {wanted.get(name)!r}; name another folder, or remove it"
             )
-    return state

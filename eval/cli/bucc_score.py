@@ -6,29 +6,16 @@ What is heavy (numpy, pyarrow) is imported when there is work to do, so ``--help
 import argparse
 import math
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
-from miner.commandline import add_version, run_command
+from miner.commandline import command
 
 
-def bucc_score(argv: Sequence[str] | None = None, prog: str = "bucc-score") -> int:
-    """Run ``adit score``; return the exit status."""
-    parser = score_parser(prog)
-    args = parser.parse_args(argv)
-    args.source, args.target = _side(parser, args, "src"), _side(parser, args, "tgt")
-    if (args.source is None) != (args.target is None):
-        parser.error("give the sentences of both sides or of neither")
-    return run_command(lambda: _bucc_score(args), parser.prog)
-
-
-def score_parser(prog: str) -> argparse.ArgumentParser:
-    """Return the parser of ``adit score``."""
-    parser = argparse.ArgumentParser(
-        prog=prog,
-        description="Precision, recall and F1 of mined pairs against gold pairs.",
-        epilog="A pair is extracted if its score is strictly above the threshold. Pairs with equal "
-        "scores stand or fall together; a repeated sentence stands for all its ids.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``adit score``."""
+    parser.epilog = (
+        "A pair is extracted if its score is strictly above the threshold. Pairs with equal scores "
+        "stand or fall together; a repeated sentence stands for all its ids."
     )
     add = parser.add_argument
     add("pairs", type=Path, metavar="PAIRS", help="mined pairs: .tsv, .jsonl or .parquet")
@@ -55,8 +42,6 @@ def score_parser(prog: str) -> argparse.ArgumentParser:
         help="score as LASER's bucc.py does: --optimize is the default, a score equal to the "
         "threshold is extracted, repeated sentences are left out; the signature goes to stderr",
     )
-    add_version(parser)
-    return parser
 
 
 def _threshold(text: str) -> float:
@@ -69,9 +54,7 @@ def _threshold(text: str) -> float:
     return value
 
 
-def _side(
-    parser: argparse.ArgumentParser, args: argparse.Namespace, name: str
-) -> tuple[Path, Path | None] | None:
+def _side(args: argparse.Namespace, name: str) -> tuple[Path, Path | None] | None:
     """Return one side's files: (lines with ids, None), (texts, ids), or None."""
     joined, texts, ids = (getattr(args, name + part) for part in ("", "_texts", "_ids"))
     if joined is not None and texts is None and ids is None:
@@ -80,10 +63,12 @@ def _side(
         return texts, ids
     if joined is None and texts is None and ids is None:
         return None
-    parser.error(f"give either --{name}, or both --{name}-texts and --{name}-ids")
+    raise ValueError(f"give either --{name}, or both --{name}-texts and --{name}-ids")
 
 
-def _bucc_score(args: argparse.Namespace) -> int:
+@command(add_arguments, "bucc-score")
+def bucc_score(args: argparse.Namespace) -> int:
+    """Score mined pairs against gold pairs: precision, recall and F1."""
     from eval.output import print_json, print_note
     from eval.scoring import (
         OPTIMIZED,
@@ -93,14 +78,17 @@ def _bucc_score(args: argparse.Namespace) -> int:
         score_pairs_like_laser,
     )
 
+    source, target = _side(args, "src"), _side(args, "tgt")
+    if (source is None) != (target is None):
+        raise ValueError("give the sentences of both sides or of neither")
     laser = args.compat == "laser"
     optimize = args.optimize or (laser and args.threshold is None)
     given = -math.inf if args.threshold is None else args.threshold
     options = ScoringOptions(
         pairs=args.pairs,
         gold=args.gold,
-        source=args.source and SideFiles(texts=args.source[0], ids=args.source[1]),
-        target=args.target and SideFiles(texts=args.target[0], ids=args.target[1]),
+        source=source and SideFiles(texts=source[0], ids=source[1]),
+        target=target and SideFiles(texts=target[0], ids=target[1]),
         threshold=OPTIMIZED if optimize else given,
         output=args.output,
     )

@@ -1,55 +1,47 @@
 """Run ``adit train-judge``, which trains the judge of pairs (``eval.judge``)."""
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from miner.commandline import add_version, names, run_command
+from miner.commandline import command, names
 from miner.extras import require
 
 if TYPE_CHECKING:
     from eval.judge.training import Sources
 
 
-def train_judge(argv: Sequence[str] | None, prog: str) -> int:
-    """Run ``adit train-judge``; return the exit status."""
-    args = _parser(prog).parse_args(argv)
-
-    def run() -> int:
-        require("sklearn")
-        from eval.judge.training import ENCODERS, gather
-        from eval.judge.training import train_judge as train
-        from eval.output import print_line
-
-        examples = []
-        for one in gather(sources_of(args)):
-            examples.append(one)
-            print_line(f"{one.world}: {len(one.right):,} pairs, {int(one.right.sum()):,} right")
-        facts = {
-            "encoders": ENCODERS,
-            "excluded": sorted(args.exclude),
-            "pairs": sum(len(one.right) for one in examples),
-            "right": sum(int(one.right.sum()) for one in examples),
-        }
-        train(examples).save(args.output, facts)
-        return 0
-
-    return run_command(run, prog)
-
-
-def _parser(prog: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog=prog,
-        description="Train the judge that says how likely a mined pair is right, on corpora made "
-        "of parallel text and on comparable corpora with gold.",
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``adit train-judge``."""
     add_sources(parser)
     parser.add_argument(
         *("-o", "--output"), type=Path, required=True, metavar="FILE", help="the model"
     )
-    add_version(parser)
-    return parser
+
+
+@command(add_arguments, "adit train-judge")
+def train_judge(args: argparse.Namespace) -> int:
+    """Train the judge that says how likely a mined pair is right.
+
+    It learns from corpora made of parallel text and from comparable corpora with gold.
+    """
+    require("sklearn")
+    from eval.judge.training import ENCODERS, gather
+    from eval.judge.training import train_judge as train
+    from eval.output import print_line
+
+    examples = []
+    for one in gather(sources_of(args)):
+        examples.append(one)
+        print_line(f"{one.world}: {len(one.right):,} pairs, {int(one.right.sum()):,} right")
+    facts = {
+        "encoders": ENCODERS,
+        "excluded": sorted(args.exclude),
+        "pairs": sum(len(one.right) for one in examples),
+        "right": sum(int(one.right.sum()) for one in examples),
+    }
+    train(examples).save(args.output, facts)
+    return 0
 
 
 def add_sources(parser: argparse.ArgumentParser) -> None:

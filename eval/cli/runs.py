@@ -1,39 +1,65 @@
 """Run ``adit report``, ``why`` and ``calibrate``, which read a finished run.
 
-``eval.cli.finished``, which does the work, is imported after parsing, so ``--help`` is quick.
+What reads and writes is imported when there is work to do, so ``--help`` is quick.
 """
 
 import argparse
-from collections.abc import Sequence
 
-from miner.commandline import add_version, run_command
+from miner.commandline import command
 from miner.storage.places import place
 
 
-def report(argv: Sequence[str] | None, prog: str) -> int:
-    """Run ``adit report``; return the exit status."""
-    parser = _parser(prog, "Write a web page about a finished run.")
-    add = parser.add_argument
+def _add_report(parser: argparse.ArgumentParser) -> None:
+    _add_run(parser)
     _add_output(parser, "the page, such as report.html")
-    add("--gold", type=place, metavar="FILE", help="SOURCE_ID TAB TARGET_ID lines, to score pairs")
-    return _run("report", parser, argv)
+    text = "SOURCE_ID TAB TARGET_ID lines, to score pairs"
+    parser.add_argument("--gold", type=place, metavar="FILE", help=text)
 
 
-def why(argv: Sequence[str] | None, prog: str) -> int:
-    """Run ``adit why``; return the exit status."""
-    parser = _parser(prog, "Show why a pair was mined or not: neighbours, margin, rivals.")
+@command(_add_report, "adit report")
+def report(args: argparse.Namespace) -> int:
+    """Write a web page about a finished run."""
+    from eval.data.sentences import read_gold
+    from eval.data.textfiles import write_text
+    from eval.report.page import render
+    from eval.runs.gold import Gold
+    from eval.runs.store import open_run
+
+    run = open_run(args.directory)
+    page = render(run, gold=Gold.of(run, read_gold(args.gold)) if args.gold else None)
+    write_text(args.output, page)
+    return 0
+
+
+def _add_why(parser: argparse.ArgumentParser) -> None:
+    _add_run(parser)
     parser.add_argument("source_id", metavar="SRC_ID", help="id of a source sentence")
     parser.add_argument("target_id", metavar="TGT_ID", help="id of a target sentence")
-    return _run("why", parser, argv)
 
 
-def calibrate(argv: Sequence[str] | None, prog: str) -> int:
-    """Run ``adit calibrate``; return the exit status."""
-    parser = _parser(
-        prog,
-        "Show thresholds for shares of wrong pairs, by the probabilities that a run scored by "
-        "words has, or by pairs that were marked as right or wrong.",
-    )
+@command(_add_why, "adit why")
+def why(args: argparse.Namespace) -> int:
+    """Show why a pair was mined or not: neighbours, margin, rivals."""
+    from eval.output import print_line
+    from eval.runs.explain import describe, explain
+    from eval.runs.store import open_run
+
+    run = open_run(args.directory)
+    rows = []
+    for side, given in ((run.source, args.source_id), (run.target, args.target_id)):
+        (row,) = side.rows_of([given])
+        if row is None:
+            raise ValueError(
+                f"{args.directory}: no {side.name} sentence {given!r}; its ids are such as "
+                f"{side.first_id!r}"
+            )
+        rows.append(row)
+    print_line(describe(run, explain(run, *rows)))
+    return 0
+
+
+def _add_calibrate(parser: argparse.ArgumentParser) -> None:
+    _add_run(parser)
     _add_output(parser, "pairs with probabilities, .jsonl")
     parser.add_argument(
         "--known",
@@ -49,30 +75,39 @@ def calibrate(argv: Sequence[str] | None, prog: str) -> int:
         help="keep as many pairs as possible with an estimated share of at most R wrong, such as "
         "0.05 (default: all pairs)",
     )
-    return _run("calibrate", parser, argv)
 
 
-def _parser(prog: str, description: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=prog, description=description)
+@command(_add_calibrate, "adit calibrate")
+def calibrate(args: argparse.Namespace) -> int:
+    """Show thresholds for shares of wrong pairs, and write the pairs with their probabilities.
+
+    A run scored by words has probabilities; others are estimated from pairs that were marked as
+    right or wrong.
+    """
+    from eval.output import Table, print_line
+    from eval.runs.calibration import by_judge, thresholds, write_calibrated
+    from eval.runs.marks import by_marks, read_judged
+    from eval.runs.pairs import check_jsonl
+    from eval.runs.store import open_run
+
+    check_jsonl(args.output)
+    run = open_run(args.directory)
+    estimates = by_marks(run, read_judged(args.known, run)) if args.known else by_judge(run)
+    table = Table("wrong", [f"{run.score_name} above", "pairs", "right", "95% interval"])
+    print_line(table.header)
+    for wanted, threshold, kept, right, interval in thresholds(estimates):
+        print_line(table.row(f"{wanted:.0%}", f"{threshold:.4f}", kept, f"{right:.0f}", interval))
+    kept = write_calibrated(run, estimates, args.output, fdr=args.fdr)
+    print_line(f"{kept} of {len(run.pairs)} pairs written")
+    return 0
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", type=place, metavar="DIR", help="the --work-dir of the run")
-    add_version(parser)
-    return parser
 
 
 def _add_output(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument(*("-o", "--output"), type=place, required=True, metavar="FILE", help=what)
-
-
-def _run(command: str, parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> int:
-    args = parser.parse_args(argv)
-
-    def run() -> int:
-        from eval.cli import finished
-
-        status: int = getattr(finished, command)(args)
-        return status
-
-    return run_command(run, parser.prog)
 
 
 def _rate(text: str) -> float:

@@ -48,7 +48,7 @@ AGAINST = (
     *("heaviest", "second heaviest", "weight of the heaviest", "weight of unmatched"),
     *("longest unmatched", "ratio of", "difference in", "unmatched numbers"),
 )
-TREES, LEAVES, RATE, MIN_EXAMPLES, RIDGE = 150, 8, 0.08, 20, 10.0
+TREES, LEAVES, RATE, MIN_EXAMPLES, RIDGE, BINS = 150, 8, 0.08, 20, 10.0, 255
 FOLDS = 4  # of languages, to see what pairs of other languages score
 
 
@@ -194,6 +194,7 @@ def train_judge(all_examples: Sequence[Examples]) -> Judge:
         max_leaf_nodes=LEAVES,
         min_samples_leaf=MIN_EXAMPLES,
         l2_regularization=RIDGE,
+        max_bins=BINS,
         monotonic_cst=[name.startswith(FOR) - name.startswith(AGAINST) for name in FEATURES],
         random_state=1,
     )

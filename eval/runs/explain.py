@@ -137,7 +137,7 @@ def _reasons(run: Run, judged: Mapping[str, Any]) -> dict[str, float]:
     texts = [
         side.pair_texts(np.array([judged[f"{side.name}_row"]])) for side in (run.source, run.target)
     ]
-    seen = read_texts(run.word_encoders(), *texts)
+    seen = read_texts(run.word_encoders, *texts)
     usual = Usual(**run.summary["usual"])
     return load_judge().reasons(features(seen, None if merged else near, usual)[0])
 

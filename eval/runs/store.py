@@ -102,8 +102,9 @@ class Run:
         known = [self.summary[side]["language"] for side in SIDES]
         return [each["given"] or each["seen"] for each in known]
 
+    @cached_property
     def word_encoders(self) -> tuple[WordEncoder, ...]:
-        """Return what made the words of both sides.
+        """What made the words of both sides.
 
         Raises:
             ValueError: the encoder is no longer there.

@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 from encoder import load_encoder
-from miner.commandline import add_version, command
+from miner.commandline import command
 from miner.languages import seen_language
 from miner.storage.places import place
 from pipelines.cli.arguments import add_corpora, add_encoder, add_input_formats, add_languages
@@ -29,16 +29,13 @@ class Sentences(NamedTuple):
     texts: list[str]
 
 
-def align_parser(prog: str = "align-documents") -> argparse.ArgumentParser:
-    """Return the parser of ``align-documents``."""
-    parser = argparse.ArgumentParser(
-        prog=prog,
-        description="Align the sentences of a document and of its translation, in order; sentences "
-        "may be merged, split or missing.",
-        epilog="A line of OUT, such as [3, 4]:[5]:0.4137, has positions in SRC and in TGT, from 0, "
-        "and what it costs to align them: the lower, the more alike. An OUT that ends in .jsonl "
-        "has an object a line with cost, ids and texts. With --document-pairs SRC and TGT hold "
-        "many documents, and OUT has to be such a file.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``align-documents``."""
+    parser.epilog = (
+        "A line of OUT, such as [3, 4]:[5]:0.4137, has positions in SRC and in TGT, from 0, and "
+        "what it costs to align them: the lower, the more alike. An OUT that ends in .jsonl has an "
+        "object a line with cost, ids and texts. With --document-pairs SRC and TGT hold many "
+        "documents, and OUT has to be such a file."
     )
     add = parser.add_argument
     add_corpora(parser, "document with a sentence a line, or as records", "its translation")
@@ -52,14 +49,15 @@ def align_parser(prog: str = "align-documents") -> argparse.ArgumentParser:
         metavar="FILE",
         help="align these pairs of documents, as adit pair lists them (default: all of SRC is one)",
     )
-    add_version(parser)
-    return parser
 
 
-@command(align_parser, "align-documents")
+@command(add_arguments, "align-documents")
 @through_pipes("source", "target")
 def align_documents(args: argparse.Namespace) -> int:
-    """Run ``align-documents``; return the exit status."""
+    """Align the sentences of a document and of its translation, in order.
+
+    Sentences may be merged, split or missing.
+    """
     from miner.storage.atomic import atomic_file, check_writable
     from miner.storage.corpus.document_pairs import read_document_pairs
 

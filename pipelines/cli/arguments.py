@@ -11,7 +11,7 @@ from typing import Any
 from encoder import ENCODERS
 from encoder import PRECISIONS as ENCODER_PRECISIONS
 from miner.choices import ALIGNMENTS, FILTERS, LINES, MARGINS, RETRIEVALS, SCORES, SEARCH_PRECISIONS
-from miner.commandline import add_common_options, names
+from miner.commandline import add_common_options, add_version, names
 from miner.storage.corpus.formats import INPUT_FORMATS
 from miner.storage.layout import SCOPES
 from miner.storage.places import Place, place
@@ -44,6 +44,7 @@ def mine_parser(prog: str, *, many: bool = False) -> argparse.ArgumentParser:
     _add_document_options(parser)
     _add_run_options(parser)
     add_common_options(parser)
+    add_version(parser)
     return parser
 
 
@@ -64,6 +65,7 @@ def rate_parser(prog: str) -> argparse.ArgumentParser:
     _add_mining_options(parser, given=True)
     _add_run_options(parser)
     add_common_options(parser)
+    add_version(parser)
     parser.set_defaults(alignment=LINES)
     return parser
 
@@ -380,13 +382,11 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def embed_parser(prog: str) -> argparse.ArgumentParser:
-    """Return the parser of ``adit embed``."""
-    parser = argparse.ArgumentParser(
-        prog=prog,
-        description="Encode every line of a corpus; row i of the output belongs to line i.",
-        epilog="Lines that hold no sentence (blank, undecodable, too long) get the zero vector, "
-        "so that rows and lines never shift; adit mine leaves them out.",
+def add_embedding(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``adit embed``."""
+    parser.epilog = (
+        "Lines that hold no sentence (blank, undecodable, too long) get the zero vector, so that "
+        "rows and lines never shift; adit mine leaves them out."
     )
     parser.add_argument(
         "corpus", type=place, metavar="IN", help="the corpus, or - for standard input"
@@ -417,4 +417,3 @@ def embed_parser(prog: str) -> argparse.ArgumentParser:
         "float32's (default: float32; adit mine uses auto)",
     )
     add_common_options(parser)
-    return parser

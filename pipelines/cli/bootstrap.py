@@ -11,14 +11,11 @@ from pipelines.cli.train import add_fields, given_fields
 from pipelines.making_options import BootstrapOptions, RoundOptions
 
 
-def bootstrap_parser(prog: str) -> argparse.ArgumentParser:
-    """Return the parser of ``adit bootstrap``."""
-    parser = argparse.ArgumentParser(
-        prog=prog,
-        description="Mine two corpora, train an encoder on the best pairs, mine with it, and so "
-        "on, until no more held-out sentences are each other's nearest.",
-        epilog="OUT becomes the best encoder, for --encoder OUT; OUT/rounds has the pairs, the "
-        "encoder and the figures of each round. The same command goes on where it was interrupted.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``adit bootstrap``."""
+    parser.epilog = (
+        "OUT becomes the best encoder, for --encoder OUT; OUT/rounds has the pairs, the encoder "
+        "and the figures of each round. The same command goes on where it was interrupted."
     )
     add_texts(parser, "source corpus, as for adit mine", "target corpus, likewise")
     add_encoder(parser)
@@ -30,12 +27,14 @@ def bootstrap_parser(prog: str) -> argparse.ArgumentParser:
     )
     add_fields(parser.add_argument_group("rounds"), {"": RoundOptions})
     add_common_options(parser)
-    return parser
 
 
-@command(bootstrap_parser, "adit bootstrap")
+@command(add_arguments, "adit bootstrap")
 def bootstrap_command(args: argparse.Namespace) -> int:
-    """Run ``adit bootstrap``; return the exit status."""
+    """Mine two corpora, train an encoder on the best pairs, mine with it, and so on.
+
+    It ends when no more held-out sentences are each other's nearest.
+    """
     monitor = set_up_logging(args)
     from pipelines.run.bootstrap import bootstrap
 

@@ -3,14 +3,13 @@
 import argparse
 import sys
 import time
-from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
 import encoder
 from encoder.coverage import read_coverage
 from encoder.laser.languages import LASER2, LASER3
-from miner.commandline import add_version, run_command
+from miner.commandline import command
 
 BATCH, TRIAL_SECONDS = 100, 0.5
 QUALITIES = {
@@ -20,13 +19,11 @@ QUALITIES = {
 }
 
 
-def encoders(argv: Sequence[str] | None = None, prog: str = "adit encoders") -> int:
-    """Run ``adit encoders``; return the exit status."""
-    parser = argparse.ArgumentParser(
-        prog=prog,
-        description="List encoders with their languages and how well they cover these.",
-        epilog="A search error is the share of sentences whose English translation is not found: "
-        "on NTREX-128 by ratio margin, else on Tatoeba or held-out training text by cosine.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``adit encoders``."""
+    parser.epilog = (
+        "A search error is the share of sentences whose English translation is not found: on "
+        "NTREX-128 by ratio margin, else on Tatoeba or held-out training text by cosine."
     )
     parser.add_argument(
         "spec",
@@ -36,14 +33,14 @@ def encoders(argv: Sequence[str] | None = None, prog: str = "adit encoders") -> 
         help="an encoder, or several joined, as for adit mine (default: best, the best of those "
         "installed)",
     )
-    add_version(parser)
-    args = parser.parse_args(argv)
-    return run_command(lambda: _list(args.spec), parser.prog)
 
 
-def _list(spec: str) -> int:
+@command(add_arguments, "adit encoders")
+def encoders(args: argparse.Namespace) -> int:
+    """List encoders with their languages and how well they cover these."""
     from encoder.joined import parse_joined
 
+    spec = args.spec
     whole = encoder.best_encoder() if spec == encoder.BEST else spec
     names = [part.spec for part in parse_joined(whole)] or [whole]
     lines = [f"{spec}: {whole}"] if spec == encoder.BEST else []

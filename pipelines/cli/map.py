@@ -12,15 +12,12 @@ from pipelines.cli.train import add_fields, given_fields
 from pipelines.making_options import ADVERSARIAL, ALONE, IDENTICAL, SIMILARITY, MapOptions
 
 
-def map_parser(prog: str) -> argparse.ArgumentParser:
-    """Return the parser of ``adit map``."""
-    parser = argparse.ArgumentParser(
-        prog=prog,
-        description="Make an encoder from text of two languages, without translations: learn the "
-        "vectors of each language's words, and map the source's to the target's.",
-        epilog="OUT is for --encoder OUT, with --src-lang and --tgt-lang; OUT/training has the "
-        "state from which the same command goes on. docs/new-language.md says which "
-        "encoder to make of what text.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``adit map``."""
+    parser.epilog = (
+        "OUT is for --encoder OUT, with --src-lang and --tgt-lang; OUT/training has the state from "
+        "which the same command goes on. docs/new-language.md says which encoder to make of what "
+        "text."
     )
     add = parser.add_argument
     add_texts(
@@ -49,12 +46,14 @@ def map_parser(prog: str) -> argparse.ArgumentParser:
     add("--vec", type=Path, metavar="DIR", help="write the mapped vectors, too: DIR/XX.vec")
     add_fields(parser.add_argument_group("vectors of words"), {"": WordOptions})
     add_common_options(parser)
-    return parser
 
 
-@command(map_parser, "adit map")
+@command(add_arguments, "adit map")
 def map_languages_command(args: argparse.Namespace) -> int:
-    """Run ``adit map``; return the exit status."""
+    """Make an encoder from text of two languages, without translations.
+
+    Learn the vectors of each language's words, and map the source's to the target's.
+    """
     monitor = set_up_logging(args)
     if args.refinements < 0:
         raise ValueError(f"--refinements {args.refinements}: must be at least 0")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from miner.choices import LINES
 from miner.commandline import command, run_command
-from pipelines.cli.arguments import embed_parser, mine_parser, rate_parser
+from pipelines.cli.arguments import add_embedding, mine_parser, rate_parser
 from pipelines.cli.documents import decide_documents
 from pipelines.cli.main import MINING_COMMANDS, run
 from pipelines.cli.pipes import STANDARD, shown_output, through_pipes
@@ -124,10 +124,10 @@ def _mine(args: argparse.Namespace) -> int:
     return 0
 
 
-@command(embed_parser, "embed-corpus")
+@command(add_embedding, "embed-corpus")
 @through_pipes("corpus", ending="npy")
 def embed_corpus(args: argparse.Namespace) -> int:
-    """Run ``adit embed``; return the exit status."""
+    """Encode every line of a corpus; row i of the output belongs to line i."""
     from pipelines.run.embed_file import embed_file
 
     monitor = set_up_logging(args)

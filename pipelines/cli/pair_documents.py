@@ -2,7 +2,7 @@
 
 import argparse
 
-from miner.commandline import add_version, command
+from miner.commandline import command
 from miner.storage.layout import DOCUMENT, DOCUMENT_PAIRS, WorkFolder
 from pipelines.cli.arguments import (
     add_corpora,
@@ -16,14 +16,11 @@ from pipelines.cli.running import mining_options, sides_of, work_dir_of
 from pipelines.options import MiningOptions, check_files
 
 
-def pair_parser(prog: str) -> argparse.ArgumentParser:
-    """Return the parser of ``adit pair``."""
-    parser = argparse.ArgumentParser(
-        prog=prog,
-        description="Pair the documents of two corpora that are translations of each other, one to "
-        "one, by what they say and by their names.",
-        epilog="OUT is what adit mine takes as --document-pairs: a source and a target document a "
-        "line and their score, best first. 'adit mine --document-pairs auto' finds the same.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``adit pair``."""
+    parser.epilog = (
+        "OUT is what adit mine takes as --document-pairs: a source and a target document a line "
+        "and their score, best first. 'adit mine --document-pairs auto' finds the same."
     )
     sides = "raw documents, or records with doc and text", "those of the other language"
     add_corpora(parser, *sides)
@@ -39,15 +36,16 @@ def pair_parser(prog: str) -> argparse.ArgumentParser:
         metavar="T",
         help=f"leave out pairs that score below T (default: {MiningOptions.document_threshold})",
     )
-    add_version(parser)
     parser.set_defaults(work_dir=None, runner=None, scope=DOCUMENT)
-    return parser
 
 
-@command(pair_parser, "adit pair")
+@command(add_arguments, "adit pair")
 @through_pipes("source", "target", ending="tsv")
 def pair_documents_command(args: argparse.Namespace) -> int:
-    """Run ``adit pair``; return the exit status."""
+    """Pair the documents of two corpora that are translations of each other, one to one.
+
+    They are paired by what they say and by their names.
+    """
     from miner.storage.artefacts import open_artefact
     from miner.storage.atomic import atomic_file, check_writable
     from pipelines.job import job_of

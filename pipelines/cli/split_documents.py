@@ -1,34 +1,24 @@
 """Run ``adit split``: raw documents to a corpus of sentences."""
 
-from __future__ import annotations
-
 import argparse
-import json
 import sys
-from collections.abc import Iterator
 from pathlib import PurePath
-from typing import IO, TYPE_CHECKING
 
-from miner.commandline import add_version, command
+from miner.commandline import command
 from miner.storage.places import place
 from pipelines.cli.arguments import add_output
 from pipelines.cli.pipes import shown_output, through_pipes
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 SUFFIXES = (".jsonl", ".parquet")
 
 
-def split_parser(prog: str) -> argparse.ArgumentParser:
-    """Return the parser of ``adit split``."""
-    parser = argparse.ArgumentParser(
-        prog=prog,
-        description="Split raw documents into sentences, as a corpus for mining.",
-        epilog="IN is a file, or a folder with files in it and below: .txt, .md, .html; JSON lines "
-        "and Parquet with whole documents in 'text', Wikipedia's Cirrus dumps among them; WARC and "
-        "WET archives; MediaWiki's XML dumps. .gz, .xz, .zst and .bz2 are decompressed. A document "
-        "that cannot be read is counted and left out.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``adit split``."""
+    parser.epilog = (
+        "IN is a file, or a folder with files in it and below: .txt, .md, .html; JSON lines and "
+        "Parquet with whole documents in 'text', Wikipedia's Cirrus dumps among them; WARC and WET "
+        "archives; MediaWiki's XML dumps. .gz, .xz, .zst and .bz2 are decompressed. A document "
+        "that cannot be read is counted and left out."
     )
     add = parser.add_argument
     add("documents", type=place, metavar="IN", help="documents: a file, or a folder")
@@ -43,21 +33,21 @@ def split_parser(prog: str) -> argparse.ArgumentParser:
         help="language (ISO 639-1): whether '1. Mai' is one sentence (default: it is)",
     )
     add("-q", "--quiet", action="store_true", help="print no counts")
-    add_version(parser)
-    return parser
 
 
-@command(split_parser, "adit split")
+@command(add_arguments, "adit split")
 @through_pipes(ending="jsonl")
 def split_documents_command(args: argparse.Namespace) -> int:
-    """Run ``adit split``; return the exit status."""
+    """Split raw documents into sentences, as a corpus for mining."""
     from miner.storage.atomic import atomic_file, check_writable
     from miner.storage.documents.split import (
+        SPLIT_FIELDS,
         SplitCounts,
         document_files,
         read_documents,
         split_documents,
     )
+    from miner.storage.writers import FORMATS, Origin
 
     suffix = PurePath(str(args.output)).suffix
     if suffix not in SUFFIXES:
@@ -67,25 +57,9 @@ def split_documents_command(args: argparse.Namespace) -> int:
     documents = read_documents(document_files(args.documents))
     tables = split_documents(documents, counts, language=args.lang)
     with atomic_file(args.output) as temporary, open(temporary, "wb") as file:
-        (_write_parquet if suffix == ".parquet" else _write_jsonl)(file, tables)
+        FORMATS[suffix].load().write([file], tables, SPLIT_FIELDS, Origin())
         if not counts.sentences:
             raise ValueError(f"{args.documents}: no sentences ({counts.describe()})")
     if not args.quiet:
         sys.stderr.write(f"{shown_output(args)}: {counts.describe()}\n")
     return 0
-
-
-def _write_jsonl(file: IO[bytes], tables: Iterator[pa.Table]) -> None:
-    for table in tables:
-        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in table.to_pylist())
-        file.write("".join(lines).encode())
-
-
-def _write_parquet(file: IO[bytes], tables: Iterator[pa.Table]) -> None:
-    import pyarrow.parquet as pq
-
-    from miner.storage.documents.split import SPLIT_FIELDS
-
-    with pq.ParquetWriter(file, SPLIT_FIELDS, compression="zstd") as writer:
-        for table in tables:
-            writer.write_table(table)

@@ -34,13 +34,11 @@ if TYPE_CHECKING:
     from encoder.training.measures import Measure
 
 
-def train_parser(prog: str) -> argparse.ArgumentParser:
-    """Return the parser of ``adit train``."""
-    parser = argparse.ArgumentParser(
-        prog=prog,
-        description="Train a multilingual sentence encoder on parallel text.",
-        fromfile_prefix_chars="@",
-        epilog="Parallel text is XX-YY.tsv.xz (source, TAB, target, TAB, corpus), XX-YY.parquet "
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``adit train``."""
+    parser.fromfile_prefix_chars = "@"
+    parser.epilog = (
+        "Parallel text is XX-YY.tsv.xz (source, TAB, target, TAB, corpus), XX-YY.parquet "
         "(columns source, target and, if there is one, corpus; or what mine-corpus wrote) or "
         "CORPUS.XX-YY.XX beside CORPUS.XX-YY.YY, line by line; mlm and clm also take NAME.XX.txt, "
         "a sentence a line, and nli takes .tsv of label, premise and hypothesis. OUT becomes the "
@@ -48,7 +46,7 @@ def train_parser(prog: str) -> argparse.ArgumentParser:
         "curves, and the state from which the same command goes on. In N processes, or on N GPUs: "
         "torchrun --standalone --no-python --nproc-per-node N train-encoder ...; the batch is "
         "shared among them, so the "
-        "result is that of one. @FILE reads arguments from a file, one a line.",
+        "result is that of one. @FILE reads arguments from a file, one a line."
     )
     parser.add_argument("data", type=Path, metavar="DATA", help="folder of parallel text")
     parser.add_argument(
@@ -58,7 +56,6 @@ def train_parser(prog: str) -> argparse.ArgumentParser:
     _add_training_options(parser)
     _add_evaluation_options(parser)
     add_common_options(parser)
-    return parser
 
 
 def _add_data_options(parser: argparse.ArgumentParser) -> None:
@@ -240,9 +237,9 @@ def _pair_weight(text: str) -> list[tuple[str, float]]:
     return [(name, float(weight)) for name in names(pairs)]
 
 
-@command(train_parser, "train-encoder")
+@command(add_arguments, "train-encoder")
 def train_encoder(args: argparse.Namespace) -> int:
-    """Run ``adit train``; return the exit status."""
+    """Train a multilingual sentence encoder on parallel text."""
     from encoder.training import parallel
 
     with parallel.process_group():

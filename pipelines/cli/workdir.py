@@ -3,9 +3,9 @@
 import argparse
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from miner.commandline import add_version, run_command
+from miner.commandline import command
 from miner.storage.layout import ARTEFACTS, MINED, SOURCE, WorkFolder
 from miner.storage.places import Place, place, remove_tree, tree_files
 from pipelines.progress import counted
@@ -15,26 +15,15 @@ from pipelines.run.locking import is_locked
 AT_WORK = "at work"
 
 
-def status(argv: Sequence[str] | None, prog: str) -> int:
-    """Run ``adit status``; return the exit status."""
-    return _run(_status, argv, prog)
-
-
-def clean(argv: Sequence[str] | None, prog: str) -> int:
-    """Run ``adit clean``; return the exit status."""
-    return _run(_clean, argv, prog)
-
-
-def _run(command: Callable[[Place], int], argv: Sequence[str] | None, prog: str) -> int:
-    parser = argparse.ArgumentParser(prog=prog, description=command.__doc__)
+def add_work_dir(parser: argparse.ArgumentParser) -> None:
+    """Add the work folder that a command is for."""
     parser.add_argument("work_dir", type=place, metavar="DIR", help="the --work-dir of the run")
-    add_version(parser)
-    args = parser.parse_args(argv)
-    return run_command(lambda: command(args.work_dir), parser.prog)
 
 
-def _status(work_dir: Place) -> int:
+@command(add_work_dir, "adit status")
+def status(args: argparse.Namespace) -> int:
     """Show how far the run in a work folder is: stages, rates and time left."""
+    work_dir = args.work_dir
     stages = _stages(work_dir)
     folder = WorkFolder(work_dir)
     if is_locked(work_dir):
@@ -70,8 +59,10 @@ def _describe_worker(worker: WorkerState) -> str:
     return f"  worker {worker.name}: {done} done, the last of {worker.stage} {ago:,.0f} s ago"
 
 
-def _clean(work_dir: Place) -> int:
+@command(add_work_dir, "adit clean")
+def clean(args: argparse.Namespace) -> int:
     """Remove what a finished run needs no more; its summary, ledger and what it rejected stay."""
+    work_dir = args.work_dir
     stages = _stages(work_dir)
     if is_locked(work_dir):
         raise ValueError(f"{work_dir}: a run is at work there; wait until it has finished")

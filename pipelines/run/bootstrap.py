@@ -18,6 +18,7 @@ from encoder.checkpoint import CONFIG, TOKENIZER, WEIGHTS, replace_files
 from encoder.training.options import Recipe, training_options
 from encoder.training.reading import PAIR
 from encoder.training.recipe import train_encoder
+from encoder.training.state import check_identity
 from miner.storage.atomic import atomic_file, check_folder
 from miner.storage.documents.split import open_side
 from pipelines.making_options import BootstrapOptions
@@ -91,13 +92,7 @@ def _begin(options: BootstrapOptions, folder: Path) -> None:
     path = folder / "options.json"
     if not path.exists():
         _write(path, identity)
-    before = json.loads(path.read_text(encoding="utf-8"))
-    for name, value in identity.items():
-        if before.get(name) != value:
-            raise ValueError(
-                f"{folder}: rounds with {name} {before.get(name)!r} were begun there, and these "
-                f"have {value!r}; name another folder, or remove it"
-            )
+    check_identity(folder, json.loads(path.read_text(encoding="utf-8")), identity, "a bootstrap")
 
 
 def _check_known(options: BootstrapOptions, known: Path) -> None:

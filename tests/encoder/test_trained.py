@@ -13,7 +13,7 @@ from encoder import load_encoder
 from encoder.checkpoint import CONFIG, WEIGHTS
 from encoder.sentence_networks import KINDS
 from encoder.tokenizer import Tokenizer
-from encoder.trained import EndingTokenizer, save_network
+from encoder.trained import ALL, EndingTokenizer, save_networks
 from encoder.training.architectures import make_model
 from encoder.training.architectures.model import Model
 from encoder.training.options import training_options
@@ -27,7 +27,8 @@ def save(folder: Path, tokenizer: Tokenizer, architecture: str, *, pieces: int =
     torch.manual_seed(0)
     options = training_options(architecture=architecture, dim=16)
     model = make_model(options, one_word_each(pieces or len(tokenizer))).eval()
-    save_network(folder, architecture, model.network, tokenizer_model=tokenizer.model, facts={})
+    networks = {ALL: model.network}
+    save_networks(folder, architecture, networks, tokenizer_model=tokenizer.model, facts={})
     return model
 
 

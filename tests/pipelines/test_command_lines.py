@@ -7,11 +7,12 @@ import pytest
 
 from encoder.training.options import BiLSTMOptions, Recipe, TranslationOptions
 from miner import choices
+from miner.commandline import command_parser
 from miner.filters import FILTERS
 from miner.knn.core.codes import Precision
 from miner.margin import MARGINS
 from miner.selection import RETRIEVALS
-from pipelines.cli.train import _recipe, train_parser
+from pipelines.cli.train import _recipe, add_arguments
 from tests.encoder.training.language import write_pairs
 
 
@@ -25,10 +26,12 @@ def test_the_names_offered_are_those_there_are() -> None:
 def test_the_defaults_of_training_are_those_of_the_library(tmp_path: Path) -> None:
     write_pairs(tmp_path / "xx-yy.tsv.xz", [("a", "b")])
     command = [str(tmp_path), "-o", "out"]
-    recipe = _recipe(train_parser("").parse_args(command))
+    recipe = _recipe(command_parser(add_arguments, "").parse_args(command))
     assert recipe == Recipe(files={"xx-yy": (tmp_path / "xx-yy.tsv.xz",)})
     given = ["--architecture", "bilstm", "--layers", "2", "--objective", "translation"]
-    recipe = _recipe(train_parser("").parse_args([*command, *given, "--targets", "xx,yy"]))
+    recipe = _recipe(
+        command_parser(add_arguments, "").parse_args([*command, *given, "--targets", "xx,yy"])
+    )
     assert recipe.options.architecture == BiLSTMOptions(layers=2)
     assert recipe.options.objective == TranslationOptions(targets=("xx", "yy"))
 
@@ -37,4 +40,4 @@ def test_the_defaults_of_training_are_those_of_the_library(tmp_path: Path) -> No
 def test_options_of_another_kind_of_training_are_refused(given: list[str]) -> None:
     name = "layers" if len(given) == 2 else "scale"
     with pytest.raises(ValueError, match=f"^{name} is no option of architecture bag with "):
-        _recipe(train_parser("").parse_args(["data", "-o", "out", *given]))
+        _recipe(command_parser(add_arguments, "").parse_args(["data", "-o", "out", *given]))

@@ -10,8 +10,9 @@ import pytest
 from eval.cli.encoder import encoder_parser
 from eval.tasks import TASKS
 from miner.choices import FILTERS
+from miner.commandline import command_parser
 from pipelines.cli.main import COMMANDS
-from pipelines.cli.train import _recipe, train_parser
+from pipelines.cli.train import _recipe, add_arguments
 from tests.encoder.training.language import write_pairs
 
 
@@ -101,7 +102,9 @@ def test_both_values_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_what_cannot_be_meant_is_refused(tmp_path: Path, options: str, message: str) -> None:
     write_pairs(tmp_path / "xx-yy.tsv.xz", [("a", "b")])
-    args = train_parser("").parse_args([str(tmp_path), "-o", "out", *options.split()])
+    args = command_parser(add_arguments, "").parse_args(
+        [str(tmp_path), "-o", "out", *options.split()]
+    )
     with pytest.raises(ValueError, match=message):
         _recipe(args)
 
@@ -109,7 +112,9 @@ def test_what_cannot_be_meant_is_refused(tmp_path: Path, options: str, message: 
 def test_a_task_of_two_languages_has_two_streams(tmp_path: Path) -> None:
     write_pairs(tmp_path / "xx-yy.tsv.xz", [("a", "b")])
     given = ["--task", "quick-thought=one:2", "--task", "mlm=one", "--task", "quick-thought=two"]
-    tasks = _recipe(train_parser("").parse_args([str(tmp_path), "-o", "out", *given])).tasks
+    tasks = _recipe(
+        command_parser(add_arguments, "").parse_args([str(tmp_path), "-o", "out", *given])
+    ).tasks
     assert {name: (each.name, str(each.folder), each.weight) for name, each in tasks.items()} == {
         "quick-thought": ("quick-thought", "one", 2.0),
         "mlm": ("mlm", "one", 1.0),

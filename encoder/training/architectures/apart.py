@@ -7,8 +7,9 @@ from typing import Any
 from torch import Tensor, nn
 
 from encoder import Encoder
-from encoder.apart import ApartEncoder, save_apart
+from encoder.apart import ApartEncoder
 from encoder.tokenizer import Tokenizer, Tokens
+from encoder.trained import save_networks
 from encoder.training.architectures.model import Model, Save
 from encoder.training.architectures.network import Network
 
@@ -48,7 +49,7 @@ class Apart(Model):
         def save(folder: Path, metadata: Mapping[str, Any]) -> None:
             networks = {language: self.of(language).folded() for language in encoders}
             architecture = self.of(next(iter(encoders))).architecture
-            save_apart(
+            save_networks(
                 folder, architecture, networks, tokenizer_model=tokenizer.model, facts=metadata
             )
 

@@ -16,11 +16,12 @@ from encoder.network import NetworkEncoder
 from encoder.precision import Ready
 from encoder.tokenizer import Tokenizer, Tokens
 from encoder.trained import (
+    ALL,
     EndingTokenizer,
     Trainable,
     TrainedNetwork,
     build_network,
-    save_network,
+    save_networks,
 )
 from encoder.training.architectures.model import Model, Save
 from encoder.training.architectures.spelling import SpelledEmbedding
@@ -101,7 +102,9 @@ class Network(Model):
 
         def save(folder: Path, metadata: Mapping[str, Any]) -> None:
             model = tokenizer.model
-            save_network(folder, self.architecture, network, tokenizer_model=model, facts=metadata)
+            save_networks(
+                folder, self.architecture, {ALL: network}, tokenizer_model=model, facts=metadata
+            )
 
         return NetworkEncoder(name="training", tokenizer=ending, network=ready), save
 

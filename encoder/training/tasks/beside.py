@@ -22,7 +22,6 @@ from encoder.tokenizer import Tokens
 from encoder.training import parallel
 from encoder.training.architectures.model import Model
 from encoder.training.data import TokenPairs, join
-from encoder.training.decoder import Decoder
 from encoder.training.options import ACCURACY, INFERENCE_LABELS, RankingOptions
 from encoder.training.reading import ParallelText
 from encoder.training.tasks.task import Rows, Setting, Task, held_out_batches
@@ -140,7 +139,7 @@ class Autoencoding(Task):
 
     def __init__(self, text: ParallelText, setting: Setting) -> None:
         super().__init__()
-        self.decoder = _decoder(setting, kinds=1)
+        self.decoder = setting.decoder(languages=1, hidden=WIDTH)
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return the mean cross entropy of the sentences' tokens."""
@@ -156,7 +155,7 @@ class SkipThought(Task):
 
     def __init__(self, text: ParallelText, setting: Setting) -> None:
         super().__init__()
-        self.decoder = _decoder(setting, kinds=2)
+        self.decoder = setting.decoder(languages=2, hidden=WIDTH)
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return the sum of the mean cross entropies of what follows and what went before."""
@@ -164,13 +163,3 @@ class SkipThought(Task):
         after = self.decoder(first, pairs.target.take(rows), 0)
         before = self.decoder(second, pairs.source.take(rows), 1)
         return shared_mean(*after) + shared_mean(*before)
-
-
-def _decoder(setting: Setting, *, kinds: int) -> Decoder:
-    return Decoder(
-        setting.options,
-        vocabulary=setting.vocabulary,
-        dim=setting.dim,
-        languages=kinds,
-        hidden=WIDTH,
-    )

@@ -20,7 +20,6 @@ from encoder.training.architectures.apart import Apart
 from encoder.training.architectures.model import Model
 from encoder.training.architectures.network import Network
 from encoder.training.data import TokenPairs, all_pairs, join_targets, sentences_by_language
-from encoder.training.decoder import Decoder
 from encoder.training.options import PathsOptions, TrainingOptions
 from encoder.training.reading import ParallelText
 from encoder.training.tasks.task import Rows, Setting, Task, held_out_batches
@@ -88,13 +87,7 @@ class Paths(Task):
         hidden = options.objective.decoder_dim
         self.decoders = nn.ModuleDict(
             {
-                language: Decoder(
-                    options,
-                    vocabulary=setting.vocabulary,
-                    dim=setting.dim,
-                    languages=1,
-                    hidden=hidden,
-                )
+                language: setting.decoder(languages=1, hidden=hidden)
                 for language in options.objective.targets
             }
         )

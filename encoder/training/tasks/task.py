@@ -15,6 +15,7 @@ from encoder.tokenizer import Tokens
 from encoder.training.architectures import make_model
 from encoder.training.architectures.model import Model
 from encoder.training.data import TokenPairs
+from encoder.training.decoder import Decoder
 from encoder.training.options import TrainingOptions
 from encoder.training.reading import ParallelText
 
@@ -31,6 +32,11 @@ class Setting:
     texts: Sequence[ParallelText]
     held_out: Sequence[ParallelText] = ()
     teacher: Encoder | None
+
+    def decoder(self, *, languages: int, hidden: int) -> Decoder:
+        """Make a decoder of the subwords, from vectors of D dimensions."""
+        sizes = {"vocabulary": self.vocabulary, "dim": self.dim}
+        return Decoder(self.options, **sizes, languages=languages, hidden=hidden)
 
 
 EVALUATED = 100  # pairs that are judged at once

@@ -11,7 +11,6 @@ from encoder.tokenizer import Tokens
 from encoder.training import parallel
 from encoder.training.architectures.model import Model
 from encoder.training.data import TokenPairs, join
-from encoder.training.decoder import Decoder
 from encoder.training.options import PERPLEXITY, TranslationOptions
 from encoder.training.tasks.task import Rows, Setting, Task, held_out_batches
 
@@ -35,13 +34,8 @@ class Translation(Task):
                     f"{text.name}: neither side is one of the target languages "
                     f"{', '.join(self._targets)}; leave it out, or name other targets"
                 )
-        self.decoder = Decoder(
-            options,
-            vocabulary=setting.vocabulary,
-            dim=setting.dim,
-            languages=len(self._targets),
-            hidden=options.objective.decoder_dim,
-        )
+        hidden = options.objective.decoder_dim
+        self.decoder = setting.decoder(languages=len(self._targets), hidden=hidden)
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return the mean of ``sequence_translation`` over the directions."""

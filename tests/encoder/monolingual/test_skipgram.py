@@ -170,7 +170,7 @@ def test_an_interrupted_training_goes_on_byte_for_byte(
 def test_a_state_of_another_training_is_refused(tokenizer: Tokenizer, tmp_path: Path) -> None:
     place = tmp_path / "ar.safetensors"
     of_text(TEXT, tokenizer, OPTIONS, place)
-    with pytest.raises(ValueError, match=r"vectors with text .* were begun there"):
+    with pytest.raises(ValueError, match=r"a training with text .* was begun there"):
         of_text(TEXT[1:], tokenizer, OPTIONS, place)
     place.write_bytes(b"no state")
     with pytest.raises(ValueError, match="is no state of a training, or damaged"):

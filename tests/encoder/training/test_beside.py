@@ -24,6 +24,7 @@ from encoder.training.reading_tasks import (
     read_successors,
 )
 from encoder.training.tasks import Setting, Task
+from encoder.training.tasks import beside as beside_tasks
 from encoder.training.tasks.beside import (
     Autoencoding,
     Inference,
@@ -126,10 +127,11 @@ def test_the_heads_are_those_of_the_paper() -> None:
 
 
 @pytest.mark.parametrize("make", [Autoencoding, SkipThought])
-def test_sentences_are_written_from_vectors(make: type) -> None:
+def test_sentences_are_written_from_vectors(make: type, monkeypatch: pytest.MonkeyPatch) -> None:
     """From its own vector a sentence that was never seen is likelier than from another's."""
+    monkeypatch.setattr(beside_tasks, "WIDTH", 128)
     pairs = successions()
-    model, task = learned("x", pairs, make, plain(["x"] * ROWS), steps=60)
+    model, task = learned("x", pairs, make, plain(["x"] * ROWS), steps=110)
     rows = np.arange(SHOWN, ROWS)
     losses = []
     for shift in (0, 1):
@@ -269,7 +271,7 @@ def command(data: Path, output: str, *options: str) -> list[str]:
         *(str(data / "data"), "-o", str(data / output), "--vocabulary-size", "300"),
         *("--held-out", "50", "--quiet", "--dim", "16", "--batch-size", "32"),
         *given,
-        *("--evaluate-every", "20", "--steps", "60", "--learning-rate", "0.01", *options),
+        *("--evaluate-every", "10", "--steps", "30", "--learning-rate", "0.01", *options),
     ]
 
 
@@ -284,6 +286,7 @@ def command(data: Path, output: str, *options: str) -> list[str]:
 def test_a_mixture_goes_on_as_if_undisturbed(
     data: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]
 ) -> None:
+    monkeypatch.setattr(beside_tasks, "WIDTH", 64)
     tasks = beside(data, *names)
     assert train_encoder(command(data, "whole", *tasks)) == 0
     log = [json.loads(line) for line in (data / "whole" / PROGRESS / LOG).open()]
@@ -297,7 +300,7 @@ def test_a_mixture_goes_on_as_if_undisturbed(
 
     def killed(self: Training, batches: list) -> float:
         steps[0] += 1
-        if steps[0] == 31:
+        if steps[0] == 16:
             raise KeyboardInterrupt
         return advance(self, batches)
 

@@ -41,7 +41,7 @@ def test_read(tmp_path: Path) -> None:
         ("a\tb\tc\n\n", ":2: 1 columns"),
         ("", ": no sentence pairs left"),
         ("a\tb\tbad\n", ": no sentence pairs left after excluding bad, worse"),
-        (b"a\tb\tc\n\xff\tb\tc\n", ": not UTF-8 text compressed with xz, or cut short ("),
+        (b"a\tb\tc\n\xff\tb\tc\n", " line 2: not UTF-8 (invalid start byte)"),
     ],
 )
 def test_read_refuses(tmp_path: Path, text: str | bytes, reason: str) -> None:
@@ -64,7 +64,7 @@ def test_read_refuses_what_is_cut_short(tmp_path: Path, kept: int) -> None:
 def test_read_refuses_plain_text(tmp_path: Path) -> None:
     path = tmp_path / "xx-yy.tsv.xz"
     path.write_text("a\tb\tc\n" * 50)
-    with pytest.raises(ValueError, match="not UTF-8 text compressed with xz"):
+    with pytest.raises(ValueError, match="not compressed with xz, or cut short"):
         read_parallel_text([path], exclude=NONE)
 
 
@@ -187,5 +187,7 @@ def test_what_is_not_of_its_form(tmp_path: Path, make: Callable[[Path], Path], r
 def test_moses_files_that_are_not_utf_8(tmp_path: Path) -> None:
     path = write_moses(tmp_path, "a", "A")
     path.write_bytes(b"a\xff")
-    with pytest.raises(ValueError, match=r"News\.de-en\.de: not UTF-8 text"):
+    with pytest.raises(
+        ValueError, match=r"News\.de-en\.de line 1: not UTF-8 \(invalid start byte\)"
+    ):
         read_parallel_text([path], exclude=NONE)

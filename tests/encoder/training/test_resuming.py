@@ -16,6 +16,7 @@ import torch
 from safetensors.torch import load_file
 
 from encoder.checkpoint import WEIGHTS
+from encoder.training import curves
 from encoder.training.architectures.bag import Bag
 from encoder.training.evaluation import CURVES, LOG, PROGRESS, STATE, Keeper
 from encoder.training.loop import Training
@@ -28,6 +29,7 @@ from encoder.training.tasks.ranking import Ranking
 from tests.encoder.bag.test_features import one_word_each
 from tests.encoder.training.language import Alike, made_up_pairs, setting_of, write_pairs
 
+DRAW = curves.draw_curves
 STEPS, EVERY = 80, 20
 SMALL = {"dim": 32, "steps": STEPS, "batch_size": 64, "learning_rate": 0.03, "ngram_rows": 200}
 
@@ -67,7 +69,9 @@ def train_and_be_killed(data: Path, output: Path) -> None:
 @pytest.fixture(scope="module")
 def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("whole") / "enc"
-    train_encoder(recipe(data), output)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(curves, "draw_curves", DRAW)
+        train_encoder(recipe(data), output)
     return output
 
 
@@ -114,13 +118,14 @@ def test_the_log_and_the_curves(whole: Path) -> None:
     assert np.mean(list(entries[1]["parts"]["held_out_error"].values())) == pytest.approx(
         entries[1]["held_out_error"]
     )
-    curves = (whole / PROGRESS / CURVES).read_text()
-    assert curves.count("<svg") == 1 and "held-out error" in curves
+    drawn = (whole / PROGRESS / CURVES).read_text()
+    assert drawn.count("<svg") == 1 and "held-out error" in drawn
 
 
 def test_without_matplotlib_there_are_no_curves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    monkeypatch.setattr(curves, "draw_curves", DRAW)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     options = training_options(dim=2)
     training = Training(Bag(one_word_each(4), 2), Ranking(setting_of(options)), options)
@@ -175,7 +180,7 @@ def state(**changes: object) -> State:
 
 
 def test_a_state_is_read_as_it_was_written(tmp_path: Path) -> None:
-    tensors = {"x": torch.arange(6.0).reshape(2, 3), "optimizer.0.0.step": torch.tensor(7)}
+    tensors = {"x": np.arange(6.0).reshape(2, 3), "optimizer.0.0.step": np.array(7)}
     written = state(tensors=tensors, seconds=1.5, history=[{"step": 1, "error": 0.25}])
     save_state(tmp_path / STATE, written)
     found = load_state(tmp_path / STATE, {"a": 1, "b": (2,)})

@@ -189,6 +189,15 @@ def test_golden_corrected(capsys: pytest.CaptureFixture[str]) -> None:
             "pairs.tsv line 1: the source text is not among the source sentences: 'Satz 1'",
         ),
         (["pairs.jsonl", "--gold", "gold", "--output", "no/out"], "no/out: cannot be written"),
+        (["pairs.jsonl", "--src", "de"], "give the sentences of both sides or of neither"),
+        (
+            ["pairs.jsonl", "--src-texts", "de"],
+            "give either --src, or both --src-texts and --src-ids",
+        ),
+        (
+            ["pairs.jsonl", "--tgt", "en", "--tgt-ids", "e"],
+            "give either --tgt, or both --tgt-texts and --tgt-ids",
+        ),
     ],
 )
 def test_bad_input_is_one_line(
@@ -207,9 +216,6 @@ def test_bad_input_is_one_line(
         (["--threshold", "1", "--optimize"], "--optimize: not allowed with argument --threshold"),
         (["--threshold", "high"], "argument --threshold: expected a number, not 'high'"),
         (["--threshold", "nan"], "argument --threshold: expected a number, not 'nan'"),
-        (["--src", "de"], "give the sentences of both sides or of neither"),
-        (["--src-texts", "de"], "give either --src, or both --src-texts and --src-ids"),
-        (["--tgt", "en", "--tgt-ids", "e"], "give either --tgt, or both --tgt-texts and --tgt-ids"),
         (["--compat", "sacrebleu"], "invalid choice: 'sacrebleu'"),
     ],
 )

@@ -107,6 +107,7 @@ def test_trees_score_as_scikit_learn_has_them(monkeypatch: pytest.MonkeyPatch) -
         return judge_of(trees, offset=offset, peaks=peaks)
 
     monkeypatch.setattr(training, "judge_of", keep)
+    monkeypatch.setattr(training, "BINS", 32)
     parts = [made_up("sample de-en", 1, comparable=True), made_up("de-en 0", 2)]
     judge = train_judge(parts)
     (trees, offset), rows = kept[0], made_up("other", 3).features
@@ -124,9 +125,12 @@ def test_trees_score_as_scikit_learn_has_them(monkeypatch: pytest.MonkeyPatch) -
     assert judge.usual[0].place < judge.usual[1].place
 
 
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     from pipelines.cli.main import adit
 
+    monkeypatch.setattr(training, "BINS", 16)
     for name, word in (("parallel", "Haus"), ("among", "Baum")):
         pairs = [
             (f"Ein {word} mit {row} Türen steht", f"A {word} has {row} doors there")

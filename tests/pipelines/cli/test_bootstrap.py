@@ -128,7 +128,7 @@ def test_rounds_end_where_no_more_is_found(
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (("--steps", "70"), "rounds with steps 200 were begun there, and these have 70"),
+        (("--steps", "70"), "a bootstrap with steps 200 was begun there, and this one has 70"),
         (("--src-lang", "zz"), "its name has no zz-yy"),
         (("--known", "none"), "none: there is no such file"),
         (("--known", "xx"), "its name has no xx-yy"),
@@ -159,7 +159,7 @@ def test_rounds_of_other_corpora_are_refused(
     (place / "xx").write_text(text + "more\n")
     known = str(place / "known" / "known.xx-yy.tsv.xz")
     assert call(place, made, "--known", known) == 2
-    assert "rounds with corpora" in capsys.readouterr().err
+    assert "a bootstrap with corpora" in capsys.readouterr().err
     (place / "xx").write_text(text)
 
 

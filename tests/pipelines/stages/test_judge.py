@@ -124,7 +124,7 @@ def left_one_by_one(run: Run, own: Side, other: Side, place: int) -> list[float]
     both = {own: own.text(rows[own]), other: other.text(best)}
     ends = (mean, means[best]) if own is run.source else (means[best], mean)
     near = Near(np.array([left[best]]), *(np.array([end]) for end in ends))
-    texts = read_texts(run.word_encoders(), [both[run.source]], [both[run.target]])
+    texts = read_texts(run.word_encoders, [both[run.source]], [both[run.target]])
     usual = Usual(**run.summary["usual"])
     return load_judge().scores(features(texts, near, usual)).tolist()
 
