@@ -103,30 +103,34 @@ COMMAND = "import sys; from pipelines.cli.main import adit; sys.exit(adit(sys.ar
 def planned(arguments: Sequence[str]) -> Figures:
     """Read what ``--plan`` says."""
     command = [sys.executable, "-c", COMMAND, *arguments, "--plan"]
-    told = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    plan = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
 
     def size(pattern: str) -> float:
-        found = re.search(pattern + r" about ([\d.,]+) (\w+)", told)
-        assert found, told
+        found = re.search(pattern + r" about ([\d.,]+) (\w+)", plan)
+        assert found, plan
         return float(found[1].replace(",", "")) * UNITS[found[2]]
 
-    duration = re.search(r"time: about ([\d.,]+) (\w+) in all", told)
-    assert duration, told
+    duration = re.search(r"time: about ([\d.,]+) (\w+) in all", plan)
+    assert duration, plan
     seconds = float(duration[1].replace(",", "")) * TIMES[duration[2]]
     memory, disk = size("memory: at most"), size("disk: at most")
     return Figures(seconds=seconds, largest=memory, held=0.0, disk=disk, written=0.0)
 
 
 class Watched:
-    """A run in processes of its own, which is looked at while it goes on."""
+    """A run in processes of its own, which is looked at while it goes on, from its first start."""
 
     def __init__(self, arguments: Sequence[str], work_dir: Path) -> None:
-        command = [sys.executable, "-c", COMMAND, *arguments]
+        self._command = [sys.executable, "-c", COMMAND, *arguments]
         self._work_dir = work_dir
-        self._start = time.perf_counter()
-        self._process = subprocess.Popen(command, start_new_session=True)
         self._largest = self._held = 0.0
         self._written: dict[str, int] = {}
+        self._start = time.perf_counter()
+        self.start()
+
+    def start(self) -> None:
+        """Start it, or start it again."""
+        self._process = subprocess.Popen(self._command, start_new_session=True)
 
     def wait(self, seconds: float = float("inf")) -> bool:
         """Look on for so long; return whether the run has ended."""
@@ -195,13 +199,13 @@ def run(folder: Path, rows: int, method: str, args: argparse.Namespace) -> None:
         return
     arguments += ["--work-dir", str(work_dir)]
     moments = random.Random(0)
+    watched = Watched(arguments, work_dir)
     for number in range(args.kills):
-        watched = Watched(arguments, work_dir)
         if watched.wait(moments.uniform(0, 2 * plan.seconds / args.kills)):
             break
         watched.kill()
         print(f"killed {number + 1} times", file=sys.stderr)
-    watched = Watched(arguments, work_dir)
+        watched.start()
     watched.wait()
     found = watched.figures()
     summary = json.loads((work_dir / "run.json").read_text(encoding="utf-8"))

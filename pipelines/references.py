@@ -381,6 +381,29 @@ class ChosenPairs:
         return [found for found in self.shards if found.shard.side == side]
 
 
+@dataclass(frozen=True, kw_only=True)
+class PairBatch:
+    """Some of the chosen pairs, to be scored: ``rows`` of them, batch ``index`` of ``of``.
+
+    ``usual`` has what they are measured by, or nothing where there are none; None if they are not
+    to be scored.
+    """
+
+    index: int
+    of: int
+    rows: range
+    chosen: ChosenPairs
+    usual: Artefact | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoredPairs:
+    """The scores of a batch of pairs, sealed; None if they were not to be scored."""
+
+    batch: PairBatch
+    scores: Artefact | None
+
+
 def element_name(element: object) -> str:
     """Return an element's name within its stage; the order of a group does not matter."""
     if isinstance(element, list):

@@ -11,7 +11,7 @@ import numpy as np
 from miner.compiling import compiled
 
 SCALE = 2.0**26  # squared, it is half of what float64 counts without a gap
-TILE = 4  # rows that one is multiplied by at once: it is loaded once for all
+TILE = 4  # rows that two are multiplied by at once: they are loaded once for all
 STEPS = (0.15, 0.25, 0.35, 0.45, 0.55, 0.7, 0.85)  # of best cosines
 MATCHED = 0.4  # a word with a cosine of this is matched wholly: free translations are far off
 LINKED = 0.3  # the cosine from which the place of a word's match counts
@@ -33,16 +33,21 @@ def _take_whole(vectors: Any, ids: Any, rows: Any) -> None:
 
 
 @_compile_exact
-def _products(row: Any, rows: Any) -> Any:
-    """Return the products of a row with ``TILE`` others."""
+def _products(rows: Any, others: Any) -> Any:
+    """Return the products of the first of two rows with ``TILE`` others, then the second's."""
     first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
-    for place in range(len(row)):
-        number = row[place]
-        first += number * rows[0, place]
-        second += number * rows[1, place]
-        third += number * rows[2, place]
-        fourth += number * rows[3, place]
-    return first, second, third, fourth
+    fifth, sixth, seventh, eighth = 0.0, 0.0, 0.0, 0.0
+    for place in range(rows.shape[1]):
+        one, two = rows[0, place], rows[1, place]
+        first += one * others[0, place]
+        second += one * others[1, place]
+        third += one * others[2, place]
+        fourth += one * others[3, place]
+        fifth += two * others[0, place]
+        sixth += two * others[1, place]
+        seventh += two * others[2, place]
+        eighth += two * others[3, place]
+    return first, second, third, fourth, fifth, sixth, seventh, eighth
 
 
 @_compile
@@ -60,15 +65,17 @@ def _match(
     """Find for each word the other sentence's nearest, the first of equals, and its cosine."""
     best[:], other_best[:] = -1, -1
     found[:], other_found[:] = 0, 0
-    for word in range(len(best)):
+    for top in range(0, len(best), 2):
         for start in range(0, len(other_best), TILE):
-            products = _products(rows[word], others[start : start + TILE])
-            for place in range(min(TILE, len(other_best) - start)):
-                cosine, other = np.float32(products[place] / SCALE**2), start + place
-                if cosine > best[word]:
-                    best[word], found[word] = cosine, other
-                if cosine > other_best[other]:
-                    other_best[other], other_found[other] = cosine, word
+            products = _products(rows[top : top + 2], others[start : start + TILE])
+            for word in range(top, min(top + 2, len(best))):
+                for other in range(start, min(start + TILE, len(other_best))):
+                    product = products[(word - top) * TILE + other - start]
+                    cosine = np.float32(product / SCALE**2)
+                    if cosine > best[word]:
+                        best[word], found[word] = cosine, other
+                    if cosine > other_best[other]:
+                        other_best[other], other_found[other] = cosine, word
 
 
 @_compile

@@ -4,6 +4,7 @@ Axes: ``P`` pairs, ``F`` features. A feature that is not known of a pair is NaN.
 """
 
 import math
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -14,10 +15,9 @@ from numpy.typing import NDArray
 from miner.arrays import NO_NEIGHBOUR, FloatArray, Neighbours, Pairs
 from miner.filters import shared_and_unmatched_numbers
 from miner.margin import MIN_RATIO_DENOMINATOR
-from miner.threads import ahead, blocks, in_threads
+from miner.threads import in_threads
 
-TEXTS = 8192  # pairs at a time: the vectors of their words take about 50 MB
-THREAD_PAIRS = 1024
+TEXTS = 8192  # pairs of a thread at a time: the vectors of their words take about 50 MB
 USUAL_PAIRS = 1000
 SPACING = 2.0**40  # parts of a cosine that spacings are summed in
 
@@ -98,22 +98,22 @@ def read_texts(
 
     ``progress`` is called with the number of pairs done since the last call.
     """
-    pieces = [
-        (source[start : start + TEXTS], target[start : start + TEXTS])
-        for start in range(0, max(1, len(source)), TEXTS)
-    ]
+    count = max(1, -(-len(source) // TEXTS))
+    read: list[tuple[NDArray[np.floating], ...]] = [()] * count
+    reading = threading.Lock()
 
-    def make(texts: tuple[Sequence[str], ...]) -> list[Words]:
-        return [own.words(part) for own, part in zip(makers, texts, strict=True)]
-
-    parts = []
-    for texts, made in zip(pieces, ahead(make, pieces), strict=True):
-        words, weights = match_words(*made)
+    def read_piece(number: int) -> None:
+        piece = slice(number * TEXTS, (number + 1) * TEXTS)
+        texts = source[piece], target[piece]
+        words = [own.words(part) for own, part in zip(makers, texts, strict=True)]
         marks = np.stack([_marks_in(part) for part in texts], axis=1)
         numbers = np.stack(shared_and_unmatched_numbers(*texts), axis=1)
-        parts.append((words, weights, marks, numbers))
-        progress(len(texts[0]))
-    words, weights, marks, numbers = map(np.concatenate, zip(*parts, strict=True))
+        read[number] = (*match_words(*words), marks, numbers)
+        with reading:
+            progress(len(texts[0]))
+
+    in_threads(read_piece, range(count))
+    words, weights, marks, numbers = map(np.concatenate, zip(*read, strict=True))
     return Texts(words=words, weights=weights, marks=marks, numbers=numbers)
 
 
@@ -126,17 +126,9 @@ def match_words(source: Words, target: Words) -> tuple[NDArray[np.float32], Floa
     from miner.judge.compiled import SIDE, describe_words  # loads Numba
 
     pairs = len(source.offsets) - 1
-    described = np.zeros((pairs, 2, SIDE))
-    weights = np.zeros((pairs, 2))
-
-    def match(block: slice) -> None:
-        sides = [
-            (side.vectors, side.weights, side.ids, side.offsets[block.start : block.stop + 1])
-            for side in (source, target)
-        ]
-        describe_words(*sides, described[block], weights[block])
-
-    in_threads(match, blocks(pairs, THREAD_PAIRS))
+    described, weights = np.zeros((pairs, 2, SIDE)), np.zeros((pairs, 2))
+    sides = [(side.vectors, side.weights, side.ids, side.offsets) for side in (source, target)]
+    describe_words(*sides, described, weights)
     return described.astype(np.float32), weights
 
 

@@ -124,7 +124,8 @@ def _fetching(x: Matrix, y: Matrix, k: int) -> float:
 
     def verify() -> None:
         found = Neighbours.none(len(queries), k)
-        loops().verify(queries, y, candidates, found.ids, found.cosines)
+        rows, incomplete = np.arange(len(queries)), np.zeros(len(queries), dtype=np.bool_)
+        loops().verify(queries, rows, y, candidates, found.ids, found.cosines, incomplete)
 
     return _soonest(verify) / candidates.ids.size
 

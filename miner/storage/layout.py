@@ -13,6 +13,8 @@
     tiles/recall-SIDE/          the same, of a sample of the side
     beads/NNNNN/                beads.parquet (--alignment monotone)
     neighbours/SIDE/NNNNN/      SIDE.ids.npy and SIDE.cosines.npy
+    usual/                      what is usual of the best pairs, in its seal
+    scored/NNNNN/               scored.npy: a batch of pairs with the judge's scores
     pairs/ judged/ kept/ filtered/ distinct/   pairs.parquet; rejected.parquet, where filters are
                                 used;
                                 merges.parquet (--alignment monotone);
@@ -23,8 +25,8 @@
     best-encoder.txt            what --encoder best is
 
 Folders of artefacts hold a ``seal.json``, too (``miner.storage.artefacts``). ``NNNNN`` is the index
-of a shard; a tile is named after the first shards of both its groups, or its first cell. What was
-found in paired documents lies in ``tiles/NNNNN-NNNNN-documents`` and
+of a shard or batch; a tile is named after the first shards of both its groups, or its first cell.
+What was found in paired documents lies in ``tiles/NNNNN-NNNNN-documents`` and
 ``neighbours/SIDE/NNNNN-documents``.
 
 A run of many languages has ``sentences/`` and ``embeddings/`` by language instead of by side, and a
@@ -43,7 +45,7 @@ CORPUS, DOCUMENT = SCOPES = ("corpus", "document")
 ARTEFACTS = (
     *("split", "sentences", "embeddings", "documents", "indexes", "tiles", "neighbours"),
     "beads",
-    *("pairs", "judged", "kept", "filtered", "distinct"),
+    *("pairs", "usual", "scored", "judged", "kept", "filtered", "distinct"),
     "languages",
 )
 MINED = "mined"
@@ -55,7 +57,7 @@ ROWS, VECTORS, DROPPED = "rows.npy", "vectors.npy", "dropped.parquet"
 CENTROIDS, CELLS = "centroids.npy", "cells.npy"
 TRAINED, FILLED = "trained.faiss", "index.faiss"
 PAIRS = "pairs.parquet"
-LEFT_OUT = "left_out.npy"
+SCORED, LEFT_OUT = "scored.npy", "left_out.npy"
 BEADS, MERGES = "beads.parquet", "merges.parquet"
 DOCUMENT_SIZES, DOCUMENT_SUMS, DOCUMENT_PAIRS = "documents.parquet", "sums.npy", "pairs.tsv"
 
@@ -99,7 +101,8 @@ class WorkFolder:
         self.cells = root / "indexes" / "cells"  # centroids of a cell join
         self.groups = root / "tiles" / "groups.json"  # remembers how shards were put into groups
         self.pairs = root / "pairs"  # as they were chosen
-        self.judged = root / "judged"  # as the judge scores them
+        self.usual = root / "usual"  # what is usual of the best of them
+        self.judged = root / "judged"  # with scores of the judge and probabilities
         self.kept = root / "kept"  # those that are likely enough to be right
         self.filtered = root / "filtered"  # those that filters let pass, and those they reject
         self.distinct = root / "distinct"  # those that are no near-copies of better ones
@@ -167,6 +170,10 @@ class WorkFolder:
     def beads(self, index: int) -> Place:
         """Return the place of a batch of aligned documents."""
         return self.root / "beads" / f"{index:05d}"
+
+    def scored(self, index: int) -> Place:
+        """Return the place of the scores of a batch of pairs."""
+        return self.root / "scored" / f"{index:05d}"
 
     def rejected(self, side: str) -> Place:
         """Return the file of what was left out of a side."""

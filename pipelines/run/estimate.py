@@ -36,7 +36,7 @@ from pipelines.stages.judge import decide_score
 from pipelines.stages.reading.language import best_of_run, decide_languages
 from pipelines.stages.searching.shard_groups import group_sizes
 
-PAIR_BYTES = 64  # of the numbers of a pair
+PAIR_BYTES = 130  # of the numbers of a pair, and of those with its score
 # Seconds that Beam and its workers take more to start and to hand on, whatever the lines: runs of
 # 10,000 and 100,000 lines beside their trials (benchmarks/scaling.py, 2026-11-24).
 WORKERS_SECONDS = 6.0

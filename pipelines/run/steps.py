@@ -2,7 +2,7 @@
 
     corpora [-> split documents] -> read -> encode -> share [-> pair documents] -> train, fill
             indexes -> all tiles -> search -> merge -> select (or align documents, or rate
-            lines) -> judge -> keep -> filter -> drop near-copies -> summary -> export
+            lines) -> score -> judge -> keep -> filter -> drop near-copies -> summary -> export
 
 Elements are small references to sealed artefacts, never sentences or vectors, so next to nothing
 is moved. ``pipelines.run.executor`` interprets the steps in this process, ``pipelines.run.beam`` on
@@ -31,6 +31,7 @@ from pipelines.stages.near_copies import drop_near_copies
 from pipelines.stages.pair import pair_documents, sum_documents
 from pipelines.stages.reading.read import read_side
 from pipelines.stages.reading.split import group_files, join_side, split_group
+from pipelines.stages.score import cut_pairs, score_pairs
 from pipelines.stages.searching.index import fill_index, prepare_sides, train_side
 from pipelines.stages.searching.merge import find_neighbours
 from pipelines.stages.searching.search import cut_tiles, search_tile
@@ -148,6 +149,10 @@ ALIGNING: tuple[Step, ...] = (
 )
 
 ENDING: tuple[Step, ...] = (
+    Each(stage=cut_pairs, many=True),
+    Spread(name="spread pairs"),
+    Each(stage=score_pairs),
+    Gather(name="all scored pairs"),
     Each(stage=judge_pairs),
     Each(stage=keep_pairs),
     Each(stage=filter_pairs),

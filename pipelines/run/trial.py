@@ -23,7 +23,7 @@ from pipelines.stages.reading.language import beginning
 TRIED = 2_048, 16_384  # lines a side: the first run loads what those after it find loaded
 REPEATS = 2  # of the longer run: what disturbs one seldom disturbs the other
 # The stages that all workers have a part in; the others' work is done by one.
-SHARED = ("read", "embed", "find")
+SHARED = ("read", "embed", "find", "score")
 SEARCHING = ("prepare", "train", "fill", "cut", "search")  # what the model of a search is of
 
 

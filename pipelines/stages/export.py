@@ -41,7 +41,7 @@ def export_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     }
     limit = options.top or MAX_PAIRS
     with pair_meter(run, chosen, PAIRS, "export", limit=limit) as meter:
-        pairs = _counted(completed_pairs(run, chosen, PAIRS, limit=limit), meter)
+        pairs = _counted(completed_pairs(run, chosen, PAIRS, rows=range(limit)), meter)
         write_pairs(options.output, pairs, **about)
     if options.filters:
         with pair_meter(run, chosen, REJECTED, "export rejected") as meter:
@@ -65,23 +65,18 @@ def _counted(tables: Iterator[pa.Table], meter: Meter) -> Iterator[pa.Table]:
 
 
 def completed_pairs(
-    run: RunContext, chosen: ChosenPairs, name: str, *, limit: int = MAX_PAIRS
+    run: RunContext, chosen: ChosenPairs, name: str, *, rows: range = range(MAX_PAIRS)
 ) -> Iterator[pa.Table]:
-    """Yield the first ``limit`` pairs in a file of ``chosen.pairs`` with their sentences.
+    """Yield the pairs of some rows in a file of ``chosen.pairs`` with their sentences.
 
     They come in blocks of ``EXPORT_ROWS`` pairs, or what is left.
     """
     sides = {side: [found.shard for found in chosen.of_side(side)] for side in SIDES}
-    rows = _rows_of_a_pass(run.options, *sides.values())
     merges = (
         {side: Merges(chosen.merges.file(MERGES), side) for side in SIDES} if chosen.merges else {}
     )
     with pq.ParquetFile(chosen.pairs.file(name)) as pairs:
-        for whole in pairs.iter_batches(batch_size=rows):
-            batch = whole.slice(0, limit)
-            limit -= len(batch)
-            if not len(batch):
-                break
+        for batch in _numbers(pairs, rows, rows_of_a_pass(run.options, chosen)):
             sentences = {
                 side: _Merged(sides[side], merges[side].rows_of(batch[f"{side}_row"]))
                 if merges
@@ -96,8 +91,26 @@ def completed_pairs(
                 yield table
 
 
-def _rows_of_a_pass(options: MiningOptions, *sides: Sequence[Shard]) -> int:
+def _numbers(pairs: pq.ParquetFile, rows: range, size: int) -> Iterator[pa.RecordBatch]:
+    """Yield some rows of a file, ``size`` at a time or a little more."""
+    start, parts = 0, []
+    for batch in pairs.iter_batches(batch_size=EXPORT_ROWS):
+        skipped = max(0, rows.start - start)
+        part = batch.slice(skipped, max(0, rows.stop - start - skipped))
+        start += len(batch)
+        parts += [part] if len(part) else []
+        if parts and (sum(map(len, parts)) >= size or start >= rows.stop):
+            yield pa.concat_batches(parts)
+            parts = []
+        if start >= rows.stop:
+            return
+    if parts:
+        yield pa.concat_batches(parts)
+
+
+def rows_of_a_pass(options: MiningOptions, chosen: ChosenPairs) -> int:
     """Return how many pairs are completed at a time."""
+    sides = ([found.shard for found in chosen.of_side(side)] for side in SIDES)
     pair = PAIR_BYTES + sum(
         sum(shard.text_bytes() for shard in shards) / max(1, sum(shard.rows for shard in shards))
         for shards in sides

@@ -2,27 +2,25 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields, replace
-from pathlib import Path
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 
-from miner.arrays import Direction, FloatArray, JudgedPairs, Pairs
-from miner.judge.features import Near, Usual, features, read_texts, spacing_of
+from miner.arrays import Direction, FloatArray, JudgedPairs
+from miner.judge.features import Usual
 from miner.judge.left_out import likely_places
 from miner.judge.model import load_judge
 from miner.judge.prior import LIKELY, Probabilities
-from miner.score_ranges import Sorted, merge_in_ranges, sort_pairs
+from miner.score_ranges import Sorted, merge_in_ranges
 from miner.storage.artefacts import Draft, content_key, produce
-from miner.storage.layout import LEFT_OUT, PAIRS, SIDES
-from miner.storage.pair_numbers import numbers_schema, pairs_of, table_of
+from miner.storage.layout import LEFT_OUT, PAIRS, SCORED, SIDES
+from miner.storage.pair_numbers import numbers_schema, table_of
 from miner.threads import all_threads
 from pipelines.context import RunContext
 from pipelines.options import MARGIN, WORDS
-from pipelines.references import ChosenPairs
-from pipelines.stages.export import completed_pairs, pair_meter
+from pipelines.references import ChosenPairs, ScoredPairs, check_whole
 from pipelines.stages.left_out import left_out_scores
 from pipelines.stages.select import range_pairs
 
@@ -57,58 +55,46 @@ def _decided_score(run: RunContext, about: str) -> str:
     return MARGIN if why else options.score or WORDS
 
 
-def judge_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Score the chosen pairs, say how likely each is right, and sort them anew; seals ``judged``.
+def judge_pairs(run: RunContext, scored: Sequence[ScoredPairs]) -> ChosenPairs:
+    """Say how likely each of the scored pairs is right, and sort them anew; seals ``judged``.
 
-    The first block of pairs, the best by margin, says what is usual. Without ``options.by_words``
-    the pairs stay as they are.
+    Without ``options.by_words`` the pairs stay as they are.
     """
-    if not run.options.by_words:
+    scored = sorted(scored, key=lambda part: part.batch.index)
+    batch = scored[0].batch
+    check_whole([part.batch.index for part in scored], batch.of, "batches of pairs")
+    chosen, usual = batch.chosen, batch.usual
+    if usual is None:
         return chosen
-    key = content_key(
-        "judge",
-        pairs=chosen.pairs.files[PAIRS],
-        **chosen.merges_key,
-        sentences=[found.embedded.shard.digest for found in chosen.shards],
-        neighbours=[lists for found in chosen.shards for lists in found.content],
-        maker=run.words_name,
-        judge=load_judge().name,
-    )
+    parts = [part.scores for part in scored if part.scores is not None]
+    key = content_key("judge", usual=usual.facts, scores=[part.files[SCORED] for part in parts])
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        with draft.scratch() as scratch, all_threads():
-            return _judge(run, chosen, scratch, draft)
+        files = [Sorted(path=part.file(SCORED), side=Direction.BOTH) for part in parts]
+        with all_threads():
+            return _judge(run, chosen, files, usual.facts, draft)
 
     return replace(chosen, pairs=produce(run.folder.judged, key=key, write=write))
 
 
-def _judge(run: RunContext, chosen: ChosenPairs, scratch: Path, draft: Draft) -> Mapping[str, Any]:
-    """Score the pairs block by block, then write them in the order of their scores."""
-    files: list[Sorted] = []
-    usual, scope = None, run.options.scopes[-1]
-    with pair_meter(run, chosen, PAIRS, "judge") as meter:
-        for table in completed_pairs(run, chosen, PAIRS):
-            pairs = pairs_of(table)
-            texts = read_texts(
-                run.word_encoders(),
-                *(table[f"{side}_text"].to_pylist() for side in SIDES),
-                progress=meter.advance,
-            )
-            usual = usual or Usual.of(
-                texts, spacing_of(found.load(scope) for found in chosen.shards)
-            )
-            near = None if chosen.merges else Near.of(pairs)  # merged sentences are in no list
-            scores = load_judge().scores(features(texts, near, usual))
-            path = scratch / f"{len(files):05d}.npy"
-            files.append(sort_pairs(path, _judged(pairs, scores), Direction.BOTH))
-    found, left_out = _probabilities(run, chosen, files, usual) if usual else (Probabilities(), [])
-    draft.array(LEFT_OUT, np.array(left_out))
+def _judge(
+    run: RunContext,
+    chosen: ChosenPairs,
+    files: Sequence[Sorted],
+    usual: Mapping[str, float],
+    draft: Draft,
+) -> Mapping[str, Any]:
+    """Write the pairs in the order of their scores, each with its probability."""
+    found, left_out = Probabilities(), np.empty(0)
+    if usual:
+        found, left_out = _probabilities(run, chosen, files, Usual(**usual))
+    draft.array(LEFT_OUT, left_out)
     with draft.file(PAIRS) as path, pq.ParquetWriter(path, numbers_schema(judged=True)) as writer:
         for part in merge_in_ranges(files, size=range_pairs(run.options)):
             assert isinstance(part, JudgedPairs)
             judged = replace(part, probability=found.of_scores(part.score))
             writer.write_table(table_of(judged))
-    about = {"judge": load_judge().name, "words": run.words_name, "usual": usual and asdict(usual)}
+    about = {"judge": load_judge().name, "words": run.words_name, "usual": usual or None}
     return {**chosen.pairs.facts, **about, "probabilities": asdict(found)}
 
 
@@ -135,9 +121,3 @@ def _probabilities(
     left_out = left_out_scores(run, chosen, chosen_rows, usual)
     scores = (file.records()["score"] for file in files)
     return Probabilities.estimated(usual_scores, scores, left_out), left_out
-
-
-def _judged(pairs: Pairs, scores: FloatArray) -> JudgedPairs:
-    known = {field.name: getattr(pairs, field.name) for field in fields(Pairs)}
-    known |= {"score": scores, "margin": pairs.score, "probability": scores}  # not known yet
-    return JudgedPairs(**known)

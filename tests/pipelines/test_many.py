@@ -58,17 +58,18 @@ def single(folder: Path, one: str, other: str, encoder: str, *options: str) -> b
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("options", "engine"),
     [
-        ["--all"],
-        ["--all", "--shards", "3", "--align", "--filters", "short"],
-        ["--all", "--runner", "DirectRunner"],
+        (["--all"], []),
+        (["--all", "--shards", "3", "--align", "--filters", "short"], []),
+        (["--all"], ["--runner", "DirectRunner"]),
     ],
 )
 def test_the_pairs_of_single_runs(
-    folder: Path, mine: Mine, work: Work, tiny_encoder: str, options: list[str]
+    folder: Path, mine: Mine, work: Work, tiny_encoder: str, options: list[str], engine: list[str]
 ) -> None:
-    found = mine("out", *options)
+    """On an engine as of single runs without one."""
+    found = mine("out", *options, *engine)
     sizes = {language: end - start for language, (start, end) in LANGUAGES.items()}
     pairs = [(one, other) for one in sizes for other in sizes if one < other]
     similarities = sum(sizes[one] * sizes[other] for one, other in pairs)

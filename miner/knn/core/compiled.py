@@ -277,25 +277,26 @@ def merge(ids: Any, cosines: Any, rows: Any, other_ids: Any, other_cosines: Any)
 
 
 @_compile
-def verify(queries: Any, base: Any, found_candidates: Any, ids: Any, cosines: Any) -> Any:
-    """Fill neighbours, ``ids`` and ``cosines`` (N, K), from candidates: by exact cosines.
+def verify(
+    queries: Any, rows: Any, base: Any, of_rows: Any, ids: Any, cosines: Any, incomplete: Any
+) -> None:
+    """Fill neighbours of some rows, ``ids`` and ``cosines`` (N, K), from candidates.
 
-    Candidates come best bound first, so a row is done when the next bound is below its K-th cosine.
-    Returns which rows (N,) may have better neighbours than their candidates. Fetches one vector of
-    ``base`` for each candidate looked at: memory bounds it.
+    These are ``of_rows`` (P,) of the queries (N, D), in this order, best bound first: a row is done
+    when the next bound is below its K-th cosine. ``incomplete`` (N,) says which rows may have
+    better neighbours than their candidates. Fetches one vector of ``base`` for each candidate
+    looked at: memory bounds it.
     """
-    incomplete = np.zeros(len(queries), dtype=np.bool_)
-    bounds, candidates, floor = found_candidates
-    for row in range(len(queries)):
-        found = 0
+    bounds, candidates, floor = of_rows
+    for own in range(len(rows)):
+        row, found = rows[own], 0
         for place in range(candidates.shape[1]):
-            number = np.int64(candidates[row, place])
-            if number < 0 or (found == ids.shape[1] and bounds[row, place] < cosines[row, -1]):
+            number = np.int64(candidates[own, place])
+            if number < 0 or (found == ids.shape[1] and bounds[own, place] < cosines[row, -1]):
                 break
             cosine = _cosine(queries[row], base[number])
             found = _place(ids[row], cosines[row], found, number, cosine)
-        incomplete[row] = floor[row] >= cosines[row, -1]
-    return incomplete
+        incomplete[row] = floor[own] >= cosines[row, -1]
 
 
 @_compile

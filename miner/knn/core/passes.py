@@ -187,11 +187,8 @@ def verify(
     incomplete = np.zeros(len(rows), dtype=np.bool_)
 
     def verify_block(block: slice) -> None:
-        own = codes.ids[block]
-        found = Neighbours.none(len(own), k)
-        lists = candidates.part(block), found.ids, found.cosines
-        incomplete[own] = loops().verify(rows[own], base, *lists)
-        neighbours.ids[own], neighbours.cosines[own] = found.ids, found.cosines
+        lists = neighbours.ids, neighbours.cosines, incomplete
+        loops().verify(rows, codes.ids[block], base, candidates.part(block), *lists)
 
     if k:
         in_threads(verify_block, blocks(len(rows), TILE_ROWS))

@@ -7,6 +7,7 @@ so are all partial sums of them; those stay below 2 and so fit into a float64's 
 exact, whatever its order, and results do not change with tiles, shards, threads or processors.
 """
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,7 +32,8 @@ def unit_rows(
     They are in ``out`` if that is given. Rows must be finite and not zero.
     """
     units = np.empty(vectors.shape, dtype=np.float32) if out is None else out
-    if vectors.dtype == np.float16 and vectors.size >= COMPILED_FROM:
+    many = vectors.size >= COMPILED_FROM or "miner.knn.core.compiled" in sys.modules
+    if vectors.dtype == np.float16 and many:
         in_threads(
             lambda block: loops().unit_rows(
                 np.ascontiguousarray(vectors[block]).view(np.uint16), 2.0**UNIT_BITS, units[block]

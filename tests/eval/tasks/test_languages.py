@@ -18,6 +18,7 @@ from encoder import Encoder
 from encoder.apart import ApartEncoder
 from encoder.joined import MEANS, JoinedEncoder, Part
 from eval.cli.encoder import eval_encoder
+from eval.metrics import frozen as frozen_vectors
 from eval.tasks import TASKS
 from tests.eval.conftest import NumberEncoder, use_encoder, write_split
 from tests.eval.tasks.test_suites import THIRDS, inference, write
@@ -192,6 +193,8 @@ DATA: dict[str, Callable[[Path], list[str]]] = {
 def encoder(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Encoder:
+    monkeypatch.setattr(frozen_vectors, "PENALTIES", (1e-2,))  # none of the figures is looked at
+    monkeypatch.setattr(frozen_vectors, "FOLDS", 2)
     made: Encoder = request.param(tmp_path / "encoder")
     use_encoder(monkeypatch, lambda spec: made)
     return made

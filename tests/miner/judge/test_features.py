@@ -85,7 +85,7 @@ def test_features_of_words_are_their_definition(lengths, dim, seed):
         np.testing.assert_allclose(sums, [own.weights.sum(), other.weights.sum()], rtol=1e-6)
 
 
-def test_a_pair_has_the_same_bits_beside_any_others(monkeypatch):
+def test_a_pair_has_the_same_bits_beside_any_others():
     lengths = [3, 0, 7, 4, 30, 1] * 5, [2, 5, 6, 4, 28, 1] * 5
     source, target = (words_of(some, seed, 40) for seed, some in enumerate(lengths))
     whole, weights = match_words(source, target)
@@ -93,9 +93,6 @@ def test_a_pair_has_the_same_bits_beside_any_others(monkeypatch):
         alone, sums = match_words(one(source, pair), one(target, pair))
         assert alone[0].tobytes() == whole[pair].tobytes()
         assert sums[0].tobytes() == weights[pair].tobytes()
-    monkeypatch.setattr(module, "THREAD_PAIRS", 3)
-    monkeypatch.setenv("OMP_NUM_THREADS", "2")
-    assert match_words(source, target)[0].tobytes() == whole.tobytes()
 
 
 class Maker:
@@ -201,9 +198,10 @@ def test_sides_change_places():
 def test_texts_in_blocks_are_texts_at_once(monkeypatch):
     whole = read_texts([Maker(), Maker()], SOURCE, TARGET)
     monkeypatch.setattr(module, "TEXTS", 2)
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
     done = []
     parts = read_texts([Maker(), Maker()], SOURCE, TARGET, progress=done.append)
-    assert done == [2, 2, 1]
+    assert sorted(done) == [1, 2, 2]
     for name in vars(whole):
         assert np.array_equal(getattr(whole, name), getattr(parts, name))
     assert isinstance(parts, Texts)

@@ -50,7 +50,7 @@ def test_only_create_pardo_and_group_by_key(world: World) -> None:
     assert [label for label in stages if "/" not in label] == [
         *("read_side", "embed_shard", "share_corpora", "prepare_sides", "train_side", "fill_index"),
         *("cut_tiles", "search_tile", "find_neighbours"),
-        *("select_pairs", "judge_pairs", "keep_pairs", "filter_pairs"),
+        *("select_pairs", "cut_pairs", "score_pairs", "judge_pairs", "keep_pairs", "filter_pairs"),
         "drop_near_copies",
         *("write_summary", "export_pairs"),
     ]
@@ -105,6 +105,8 @@ def test_elements_are_small_however_large_the_corpus(
         "search_tile": lists,
         "find_neighbours": 7 + 9,
         "select_pairs": 1,
+        "cut_pairs": 1,
+        "score_pairs": 1,
         "judge_pairs": 1,
         "keep_pairs": 1,
         "filter_pairs": 1,

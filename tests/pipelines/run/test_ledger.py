@@ -32,6 +32,8 @@ def test_how_many_elements_each_stage_takes(world: World) -> None:
         "search_tile": "cut_tiles",
         "find_neighbours": "fill_index",
         "select_pairs": 1,
+        "cut_pairs": 1,
+        "score_pairs": "cut_pairs",
         "judge_pairs": 1,
         "keep_pairs": 1,
         "filter_pairs": 1,

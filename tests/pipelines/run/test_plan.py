@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import gzip
 import re
+from functools import cache
 
 import pytest
 
 from pipelines.cli.mine import mine_corpus
+from pipelines.run import estimate
 from pipelines.run.estimate import show_time
 from tests.pipelines.conftest import Refused
 from tests.pipelines.worlds import World, snapshot
+
+measured = cache(estimate.measure_machine)
+
+
+@pytest.fixture(autouse=True)
+def machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is measured once, which takes most of a plan's time."""
+    monkeypatch.setattr(estimate, "measure_machine", measured)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from miner.judge.model import load_judge
 from miner.judge.prior import LIKELY, Probabilities
 from miner.storage.pairs import pairs_schema
 from pipelines.cli.mine import embed_corpus, mine_corpus
-from pipelines.stages import judge
+from pipelines.stages import export, judge, score
 from tests.pipelines.conftest import SAMPLE, Refused
 from tests.pipelines.worlds import read_jsonl, snapshot
 
@@ -142,6 +142,30 @@ def test_no_result_depends_on_shards_or_workers(corpora: Corpora, tmp_path: Path
         outputs.append((out.read_bytes(), out.with_suffix(".rejected.tsv").read_bytes()))
     assert outputs[0] == outputs[1] == outputs[2]
     assert all(outputs[0])
+
+
+def test_no_result_depends_on_batches(
+    corpora: Corpora, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of pairs that are scored together, or completed in one pass over the corpora."""
+    command, plain = corpora
+    out = tmp_path / "out.tsv"
+    whole = [*command, "--all", "-o", str(out)]
+    assert mine_corpus(whole) == 0
+    expected = out.read_bytes()
+    scored = plain.parent / "work" / "scored"
+    assert len(list(scored.iterdir())) == 1
+    monkeypatch.setattr(export, "EXPORT_ROWS", 16)
+    monkeypatch.setattr(score, "EXPORT_ROWS", 16)
+    monkeypatch.setattr(export, "spare_bytes", lambda options: 0)
+    own = [str(tmp_path / "work") if str(plain.parent / "work") == part else part for part in whole]
+    assert mine_corpus(own) == 0
+    assert len(list((tmp_path / "work" / "scored").iterdir())) == -(-len(read_rows(out)) // 16)
+    assert out.read_bytes() == expected
+
+
+def read_rows(path: Path) -> list[bytes]:
+    return path.read_bytes().splitlines()
 
 
 def test_a_run_that_failed_while_it_judged_goes_on(

@@ -140,7 +140,10 @@ def test_verify_ranks_candidates_by_exact_cosines(sides, k, more, given_, seed):
         ids=np.full((len(queries), k), -1, dtype=np.int64),
         cosines=np.full((len(queries), k), -np.inf, dtype=np.float32),
     )
-    incomplete = compiled.verify(queries, base, candidates, found.ids, found.cosines)
+    random = np.random.default_rng(seed)
+    rows, incomplete = random.permutation(len(queries)), np.ones(len(queries), dtype=np.bool_)
+    lists = found.ids, found.cosines, incomplete
+    compiled.verify(queries, rows, base, candidates.part(rows), *lists)
     for row, ids in enumerate(candidates.ids):
         near = sorted(ids[ids >= 0].tolist(), key=lambda y: (-table[row, y], y))[:k]
         missing = k - len(near)
