@@ -3,6 +3,7 @@
 import argparse
 import atexit
 import gc
+import math
 import os
 import signal
 import sys
@@ -102,6 +103,14 @@ def add_version(parser: argparse.ArgumentParser) -> None:
 def names(text: str) -> tuple[str, ...]:
     """Parse names between commas, each once; such an option is repeatable by the action extend."""
     return tuple(dict.fromkeys(text.split(",")))
+
+
+def number(text: str) -> float:
+    """Parse a number; what is none is not within any limits."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def once(option: str, given: Iterable[tuple[str, Value]]) -> dict[str, Value]:

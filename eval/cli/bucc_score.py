@@ -8,7 +8,7 @@ import math
 import sys
 from pathlib import Path
 
-from miner.commandline import command
+from miner.commandline import command, number
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,13 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _threshold(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if math.isnan(value):
+    if math.isnan(number(text)):
         raise argparse.ArgumentTypeError(f"expected a number, not {text!r}")
-    return value
+    return float(text)
 
 
 def _side(args: argparse.Namespace, name: str) -> tuple[Path, Path | None] | None:

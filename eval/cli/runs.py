@@ -5,7 +5,7 @@ What reads and writes is imported when there is work to do, so ``--help`` is qui
 
 import argparse
 
-from miner.commandline import command
+from miner.commandline import command, number
 from miner.storage.places import place
 
 
@@ -111,10 +111,6 @@ def _add_output(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def _rate(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < 1:
+    if not 0 < number(text) < 1:
         raise argparse.ArgumentTypeError(f"expected a share between 0 and 1, not {text!r}")
-    return value
+    return float(text)

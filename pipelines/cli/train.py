@@ -27,7 +27,7 @@ from encoder.training.options import (
     offered,
     training_options,
 )
-from miner.commandline import add_common_options, command, names, once
+from miner.commandline import add_common_options, command, names, number, once
 from pipelines.cli.running import set_up_logging
 
 if TYPE_CHECKING:
@@ -205,17 +205,9 @@ def _shown(value: Any) -> str:  # noqa: ANN401
     return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
-def _number(text: str) -> float:
-    """Parse a number; what is none is not within any limits."""
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
-
-
 def _corpus_weight(text: str) -> tuple[str, float]:
     name, _, weight = text.partition("=")
-    if not (name and 0 <= _number(weight) <= 1):
+    if not (name and 0 <= number(weight) <= 1):
         raise argparse.ArgumentTypeError(f"expected NAME=W with W from 0 to 1, not {text!r}")
     return name, float(weight)
 
@@ -225,14 +217,14 @@ def _task(text: str) -> TaskBeside:
     folder, _, weight = place.rpartition(":")
     if not (name and equals and place):
         raise argparse.ArgumentTypeError(f"expected NAME=DIR or NAME=DIR:W, not {text!r}")
-    if not folder or math.isnan(_number(weight)):
+    if not folder or math.isnan(number(weight)):
         return TaskBeside(name=name, folder=Path(place))
     return TaskBeside(name=name, folder=Path(folder), weight=float(weight))
 
 
 def _pair_weight(text: str) -> list[tuple[str, float]]:
     pairs, _, weight = text.partition("=")
-    if not (pairs and 0 < _number(weight) < math.inf):
+    if not (pairs and 0 < number(weight) < math.inf):
         raise argparse.ArgumentTypeError(f"expected XX-YY,...=W with W above 0, not {text!r}")
     return [(name, float(weight)) for name in names(pairs)]
 
