@@ -15,6 +15,7 @@ from eval.data.sentences import Sentences, text_key
 from eval.data.textfiles import read_lines
 from eval.metrics.bucc import Candidates, Ids
 from eval.metrics.laser_compat import ScoredTexts
+from miner.storage.corpus.parquet import parquet_file
 
 REQUIRED = ("score", "source_id", "target_id")
 OPTIONAL = ("source_duplicates", "target_duplicates")
@@ -88,14 +89,7 @@ def _json_records(path: Path) -> Iterable[Mapping[str, object]]:
 
 
 def _parquet_records(path: Path) -> Iterable[Mapping[str, object]]:
-    import pyarrow
-    from pyarrow import parquet
-
-    try:
-        file = parquet.ParquetFile(path)
-    except pyarrow.ArrowInvalid as error:
-        raise ValueError(f"{path}: not a Parquet file ({error})") from error
-    with file:
+    with parquet_file(path) as file:
         columns = [name for name in REQUIRED + OPTIONAL if name in file.schema_arrow.names]
         for batch in file.iter_batches(columns=columns):
             yield from batch.to_pylist()

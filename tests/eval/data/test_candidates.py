@@ -85,7 +85,7 @@ def test_wrong_types(tmp_path: Path, record: dict[str, object], message: str) ->
     [
         ("pairs.jsonl", "[1]\n", r"pairs.jsonl line 1: expected a JSON object, not '\[1\]'"),
         ("pairs.jsonl", "{}x\n", r"pairs.jsonl line 1: not JSON \(Extra data\)"),
-        ("pairs.parquet", "nonsense", "pairs.parquet: not a Parquet file"),
+        ("pairs.parquet", "nonsense", "pairs.parquet: is not a whole Parquet file"),
         ("pairs.txt", "", "pairs.txt: unknown format; give a name in .tsv, .jsonl or"),
     ],
 )
