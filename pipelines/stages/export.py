@@ -76,7 +76,7 @@ def completed_pairs(
         {side: Merges(chosen.merges.file(MERGES), side) for side in SIDES} if chosen.merges else {}
     )
     with pq.ParquetFile(chosen.pairs.file(name)) as pairs:
-        for batch in _numbers(pairs, rows, rows_of_a_pass(run.options, chosen)):
+        for batch in _numbers(pairs, rows, _rows_of_a_pass(run.options, chosen)):
             sentences = {
                 side: _Merged(sides[side], merges[side].rows_of(batch[f"{side}_row"]))
                 if merges
@@ -108,7 +108,7 @@ def _numbers(pairs: pq.ParquetFile, rows: range, size: int) -> Iterator[pa.Recor
         yield pa.concat_batches(parts)
 
 
-def rows_of_a_pass(options: MiningOptions, chosen: ChosenPairs) -> int:
+def _rows_of_a_pass(options: MiningOptions, chosen: ChosenPairs) -> int:
     """Return how many pairs are completed at a time."""
     sides = ([found.shard for found in chosen.of_side(side)] for side in SIDES)
     pair = PAIR_BYTES + sum(

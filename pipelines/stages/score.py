@@ -21,13 +21,16 @@ from miner.storage.pair_numbers import numbers_schema, pairs_of
 from miner.threads import all_threads, even_blocks
 from pipelines.context import RunContext
 from pipelines.references import ChosenPairs, PairBatch, ScoredPairs
-from pipelines.stages.export import EXPORT_ROWS, completed_pairs, rows_of_a_pass
+from pipelines.stages.export import EXPORT_ROWS, completed_pairs
 
+# Pairs of a batch, where there are many: they take a worker half a minute. Not what memory has room
+# for at the time, or a run that goes on would cut others.
+BATCH = 1 << 19
 BATCHES = 4  # at least, if they have ``EXPORT_ROWS`` pairs or more
 
 
 def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
-    """Cut the chosen pairs into batches, each completed in one pass over both corpora.
+    """Cut the chosen pairs into batches.
 
     Seals ``usual``: what is usual of the first pairs, the best by margin. Without
     ``options.by_words`` there is one batch, which nothing is to be done to.
@@ -45,7 +48,7 @@ def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
 
     with all_threads():
         usual = produce(run.folder.usual, key=_key(run, chosen, "usual"), write=write)
-    size = min(rows_of_a_pass(run.options, chosen), max(EXPORT_ROWS, -(-rows // BATCHES)))
+    size = min(BATCH, max(EXPORT_ROWS, -(-rows // BATCHES)))
     cut = even_blocks(rows, size) or [slice(0, 0)]
     return [
         PairBatch(
