@@ -14,7 +14,7 @@ from miner.judge.left_out import likely_places
 from miner.judge.model import load_judge
 from miner.judge.prior import LIKELY, Probabilities
 from miner.score_ranges import Sorted, merge_in_ranges
-from miner.storage.artefacts import Draft, content_key, produce
+from miner.storage.artefacts import Draft, produce
 from miner.storage.layout import LEFT_OUT, PAIRS, SCORED, SIDES
 from miner.storage.pair_numbers import numbers_schema, table_of
 from miner.threads import all_threads
@@ -22,6 +22,7 @@ from pipelines.context import RunContext
 from pipelines.options import MARGIN, WORDS
 from pipelines.references import ChosenPairs, ScoredPairs, check_whole
 from pipelines.stages.left_out import left_out_scores
+from pipelines.stages.score import scores_key
 from pipelines.stages.select import range_pairs
 
 logger = logging.getLogger(__name__)
@@ -67,7 +68,7 @@ def judge_pairs(run: RunContext, scored: Sequence[ScoredPairs]) -> ChosenPairs:
     if usual is None:
         return chosen
     parts = [part.scores for part in scored if part.scores is not None]
-    key = content_key("judge", usual=usual.facts, scores=[part.files[SCORED] for part in parts])
+    key = scores_key(run, chosen, "judge", scores=[part.files[SCORED] for part in parts])
 
     def write(draft: Draft) -> Mapping[str, Any]:
         files = [Sorted(path=part.file(SCORED), side=Direction.BOTH) for part in parts]

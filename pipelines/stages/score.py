@@ -47,7 +47,7 @@ def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
         return asdict(Usual.of(_texts(run, pa.concat_tables(first)), spacing_of(lists)))
 
     with all_threads():
-        usual = produce(run.folder.usual, key=_key(run, chosen, "usual"), write=write)
+        usual = produce(run.folder.usual, key=scores_key(run, chosen, "usual"), write=write)
     size = min(BATCH, max(EXPORT_ROWS, -(-rows // BATCHES)))
     cut = even_blocks(rows, size) or [slice(0, 0)]
     return [
@@ -55,7 +55,7 @@ def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
             chosen=chosen,
             index=index,
             of=len(cut),
-            rows=range(part.start, min(part.stop, rows)),
+            rows=range(part.start, part.stop),
             usual=usual,
         )
         for index, part in enumerate(cut)
@@ -67,7 +67,7 @@ def score_pairs(run: RunContext, batch: PairBatch) -> ScoredPairs:
     if batch.usual is None:
         return ScoredPairs(batch=batch, scores=None)
     rows, usual, chosen = batch.rows, batch.usual.facts, batch.chosen
-    key = _key(run, chosen, "score", rows=[rows.start, rows.stop], usual=usual)
+    key = scores_key(run, chosen, "score", rows=[rows.start, rows.stop], usual=usual)
 
     def write(draft: Draft) -> Mapping[str, Any]:
         numbers, scores = [numbers_schema().empty_table()], [np.empty(0)]
@@ -88,7 +88,8 @@ def score_pairs(run: RunContext, batch: PairBatch) -> ScoredPairs:
     return ScoredPairs(batch=batch, scores=produce(folder, key=key, write=write))
 
 
-def _key(run: RunContext, chosen: ChosenPairs, stage: str, **more: object) -> str:
+def scores_key(run: RunContext, chosen: ChosenPairs, stage: str, **more: object) -> str:
+    """Return the key of what a stage makes of pairs, their texts and neighbours by the judge."""
     return content_key(
         stage,
         pairs=chosen.pairs.files[PAIRS],

@@ -204,6 +204,26 @@ def test_nothing_is_made_again(corpora: Corpora, tmp_path: Path) -> None:
     assert (tmp_path / "out.tsv").read_bytes() == first
 
 
+def test_another_judge_judges_anew_even_if_it_scores_alike(
+    corpora: Corpora, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For its scores may stand for other probabilities."""
+    command, plain = corpora
+    judged = [*command, "-o", str(tmp_path / "out.tsv")]
+    assert mine_corpus(judged) == 0
+    work = plain.parent / "work"
+    before = snapshot(work / "judged"), snapshot(work / "scored")
+    known = load_judge()
+    other = SimpleNamespace(name="other", scores=known.scores, usual=known.usual)
+    monkeypatch.setattr(score, "load_judge", lambda: other)
+    assert mine_corpus(judged) == 0
+    seals = [
+        json.loads(files["seal.json"])["key"] for files in (before[0], snapshot(work / "judged"))
+    ]
+    assert seals[0] != seals[1]
+    assert before[1]["00000/scored.npy"] == snapshot(work / "scored")["00000/scored.npy"]
+
+
 def test_rejected_pairs_have_what_their_score_is_made_of(corpora: Corpora, tmp_path: Path) -> None:
     command, _ = corpora
     out = tmp_path / "out.jsonl"
