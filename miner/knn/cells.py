@@ -38,6 +38,8 @@ CROWDED = 2.0
 TILE = 2048
 # Cells whose order is decided together, see ``_near_together``.
 BRANCHES = 8
+# Cells whose rows show how products are to be computed, and how many candidates to keep.
+BUSIEST = 8
 
 
 def train_cells(sample: Matrix, count: int) -> Matrix:
@@ -235,9 +237,11 @@ def join_cells(
         ValueError: k below 1, rows of different dimensions, or an unknown precision.
     """
     check_search(source, target, k=k)
-    tuned = choose(source, target, k=k, precision=precision, trial_rows=PART_TRIAL_ROWS)
-    codes = encode_both(source, target, tuned.precision)
     orders = [_Order.of(cells, part) for cells in (source_cells, target_cells)]
+    busiest = _in_busiest_cells(*orders)
+    samples = source[busiest[0]], target[busiest[1]]
+    tuned = choose(*samples, k=k, precision=precision, trial_rows=PART_TRIAL_ROWS)
+    codes = encode_both(source, target, tuned.precision)
     left, right = (
         _Side(
             rows=rows,
@@ -250,8 +254,6 @@ def join_cells(
             (source, target), (target, source), codes, orders, strict=True
         )
     )
-    # Each row's very nearest cell first: it has most of its neighbours. What comes after must be
-    # nearer than those. Their pairs are computed twice, 1 / p**2 of all.
     nearest, cells = (
         (left.order.nearest, right.order.nearest),
         (left.order.cells, right.order.cells),
@@ -259,18 +261,29 @@ def join_cells(
     pairs = sum(int(rows.loads() @ columns.loads()) for rows, columns in (nearest, cells))
     share = len(source) * len(target) / max(1, pairs)
 
-    def generate(tiles: Iterable[Tile]) -> None:
+    def generate(tiles: Iterable[Tile], of_both: tuple[Candidates, Candidates]) -> None:
         generate_candidates(
-            *(left.codes, right.codes, tiles, (left.candidates, right.candidates)),
+            *(left.codes, right.codes, tiles, of_both),
             repeated=True,
             progress=lambda products: progress(round(products * share)),
         )
 
-    generate(_tiles(*nearest, cut=lambda rows: growing_blocks(rows, TILE)))
-    left.raise_floors(right)
-    right.raise_floors(left)
-    generate(_tiles(*cells))
+    # Each row's very nearest cell first: it has most of its neighbours, and what is taken of all
+    # cells must be nearer than those. Their pairs are computed twice, 1 / p**2 of all.
+    first = left.few_candidates(), right.few_candidates()
+    generate(_tiles(*nearest, cut=lambda rows: growing_blocks(rows, TILE)), first)
+    left.raise_floors(right, first[0])
+    right.raise_floors(left, first[1])
+    generate(_tiles(*cells), (left.candidates, right.candidates))
     return left.complete(right), right.complete(left)
+
+
+def _in_busiest_cells(*sides: _Order) -> list[NDArray[np.int64]]:
+    """Return the rows of each side that lie in the few cells with the most pairs."""
+    products = np.prod([side.cells.loads() for side in sides], axis=0)
+    busiest = np.argsort(products)[-BUSIEST:]
+    members = (np.concatenate([side.cells.members(cell) for cell in busiest]) for side in sides)
+    return [side.rows[np.unique(rows)] for side, rows in zip(sides, members, strict=True)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -283,9 +296,13 @@ class _Side:
     candidates: Candidates
     k: int
 
-    def raise_floors(self, base: _Side) -> None:
-        """Ask of further candidates to be as near as the k-th so far."""
-        found, _ = verify((self.rows, self.codes), base.rows, self.candidates, k=self.k)
+    def few_candidates(self) -> Candidates:
+        """Return room for candidates of which k are near, not sure to be the nearest."""
+        return Candidates.none(len(self.rows), min(self.k + 1, self.candidates.ids.shape[1]))
+
+    def raise_floors(self, base: _Side, candidates: Candidates) -> None:
+        """Ask of the side's candidates to be as near as the k-th of these."""
+        found, _ = verify((self.rows, self.codes), base.rows, candidates, k=self.k)
         if self.k:
             self.candidates.raise_floor(found.cosines[self.codes.ids, -1])
 

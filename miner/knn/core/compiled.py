@@ -15,6 +15,7 @@ from miner.compiling import compiled
 BLOCK = 32
 LANES = 8
 TINY = np.finfo(np.float32).tiny
+TO_WHOLE = 1.5 * 2.0**52  # a float64 to which it is added has no room for fractions
 HALF = np.float32(2.0**112)  # the bits of float16's exponent, read as float32's, lack so much
 
 # Reordered sums and fused products change no result: bounds have room for their rounding, and
@@ -181,31 +182,31 @@ def round_centred(rows: Any, mean: Any, largest: Any, codes: Any) -> None:
 def unit_rows(halves: Any, factor: Any, out: Any) -> None:
     """Fill ``out`` (N, D) with the rows of float16, given as uint16, at length 1.
 
-    Their numbers are rounded to multiples of one over ``factor``. Lengths are summed in LANES
-    (``miner.knn.core.rescore.square_lengths``).
+    Their numbers are rounded to multiples of one over ``factor``, a power of two. Lengths are
+    summed in LANES (``miner.knn.core.rescore.square_lengths``). All loops compile to vector
+    instructions, as calls to round would not.
     """
     sign, rest = np.uint32(0x8000), np.uint32(0x7FFF)
-    lanes, row = np.empty(LANES), np.empty(halves.shape[1], dtype=np.float32)
-    bits = row.view(np.uint32)
+    lanes, floats = np.empty(LANES), np.empty(halves.shape[1], dtype=np.float32)
+    bits, row = floats.view(np.uint32), np.empty(halves.shape[1])
+    whole, step = len(row) - len(row) % LANES, 1 / factor
     for number in range(len(halves)):
         for place in range(len(row)):
             half = np.uint32(halves[number, place])
             bits[place] = (half & rest) << np.uint32(13) | (half & sign) << np.uint32(16)
+        for place in range(len(row)):
+            row[place] = floats[place] * HALF
         lanes[:] = 0
-        whole = len(row) - len(row) % LANES
         for start in range(0, whole, LANES):
             for lane in range(LANES):
-                value = np.float64(row[start + lane] * HALF)
-                lanes[lane] += value * value
+                lanes[lane] += row[start + lane] * row[start + lane]
         for place in range(whole, len(row)):
-            value = np.float64(row[place] * HALF)
-            lanes[place - whole] += value * value
+            lanes[place - whole] += row[place] * row[place]
         low = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
         high = (lanes[4] + lanes[5]) + (lanes[6] + lanes[7])
         scale = factor / np.sqrt(low + high)
         for place in range(len(row)):
-            value = np.rint(np.float64(row[place] * HALF) * scale)
-            out[number, place] = np.float32(value / factor)
+            out[number, place] = (row[place] * scale + TO_WHOLE - TO_WHOLE) * step
 
 
 @_compile
@@ -301,30 +302,18 @@ def verify(
 
 @_compile
 def fallback_search(
-    tile: Any,
-    slack: Any,
-    queries: Any,
-    row_codes: Any,
-    row_ids: Any,
-    base: Any,
-    column_codes: Any,
-    column_ids: Any,
-    ids: Any,
-    cosines: Any,
+    found: Any, queries: Any, row_ids: Any, base: Any, column_ids: Any, ids: Any, cosines: Any
 ) -> None:
-    """Take a tile (R, C) of products into lists of neighbours, ``ids`` and ``cosines`` (R, K).
+    """Take a tile's hits into lists of neighbours, ``ids`` and ``cosines`` (R, K), of its rows.
 
-    ``queries`` and ``base`` are whole sides. Of the codes of both, scales and biases are given. The
+    ``queries`` and ``base`` are whole sides, in which the tile's rows and columns have ids. The
     exact cosine of a pair is computed wherever its bound reaches the row's K-th one.
     """
-    (scale, bias), (column_scale, column_bias) = row_codes, column_codes
-    rows, columns = tile.shape
-    for row in range(rows):
-        last = cosines[row, -1]
-        for column in range(columns):
-            value = _as_float(tile[row, column]) * (scale[row] * column_scale[column])
-            bound = value + abs(value) * slack + (bias[row] + column_bias[column])
-            if bound >= last and not _holds(ids[row], column_ids[column]):
-                cosine = _cosine(queries[row_ids[row]], base[column_ids[column]])
-                _place(ids[row], cosines[row], ids.shape[1], column_ids[column], cosine)
-                last = cosines[row, -1]
+    columns = np.uint32(len(column_ids))
+    places, bounds = found
+    for place, bound in zip(places, bounds):  # noqa: B905  # Numba knows no strict
+        row, column = divmod(np.uint32(place), columns)
+        number = np.int64(column_ids[column])
+        if bound >= cosines[row, -1] and not _holds(ids[row], number):
+            cosine = _cosine(queries[row_ids[row]], base[number])
+            _place(ids[row], cosines[row], ids.shape[1], number, cosine)

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 TILE_ROWS, TILE_COLUMNS = 512, 2048
 # Columns that are looked at first, and how fast further ones grow in number: while there are no
 # candidates yet, all products are hits.
-FIRST, GROWTH = 64, 4
+FIRST, GROWTH = 32, 3
 # How many columns give a row its first floor. With fewer than SEEDED_FROM columns it would cost
 # more than it saves.
 SEEDS, SEEDED_FROM = 512, 16 * 512
@@ -212,13 +212,11 @@ def fallback_search(
 
     def search(tile: Tile) -> None:
         x, y = left_codes.part(tile.rows), right_codes.part(tile.columns)
-        products = product(x.numbers, y.numbers)
+        below = np.nextafter(neighbours.cosines[x.ids, -1], np.float32(-np.inf))
+        hits = find_hits(x, y, below, np.full(len(y), LARGE, dtype=np.float32))
         with claims.on(tile.rows):
             found = neighbours.part(x.ids)
-            loops().fallback_search(
-                *(products, x.slack, left, x.terms, x.ids, right, y.terms, y.ids),
-                *(found.ids, found.cosines),
-            )
+            loops().fallback_search(hits, left, x.ids, right, y.ids, found.ids, found.cosines)
             neighbours.ids[x.ids], neighbours.cosines[x.ids] = found.ids, found.cosines
 
     in_threads(search, tiles)

@@ -9,6 +9,7 @@ from miner.arrays import Neighbours
 from miner.knn.core import compiled
 from miner.knn.core.candidates import Candidates
 from miner.knn.core.codes import PRECISIONS, Codes, encode_both, round_to_bfloat16
+from miner.knn.core.passes import LARGE
 from miner.knn.core.products import numbers_of, product
 from tests.miner import oracle
 from tests.miner.strategies import two_sides
@@ -153,8 +154,10 @@ def test_verify_ranks_candidates_by_exact_cosines(sides, k, more, given_, seed):
 
 
 def complete(tile, left, right, x, y, found):
-    codes = (x, left.terms, left.ids), (y, right.terms, right.ids)
-    compiled.fallback_search(tile, left.slack, *codes[0], *codes[1], found.ids, found.cosines)
+    below = np.nextafter(found.cosines[:, -1], np.float32(-np.inf))
+    none = np.full(len(right), LARGE, dtype=np.float32)
+    hits = compiled.hits(tile, left.slack, (*left.terms, below), (*right.terms, none))
+    compiled.fallback_search(hits, x, left.ids, y, right.ids, found.ids, found.cosines)
 
 
 @settings(max_examples=60)
