@@ -46,7 +46,9 @@ $(BIN)/mkdocs: # the base and what builds the site, where `make install` has not
 test: $(INSTALLED) ## Install, then run linters, types and tests
 	@$(MAKE) --no-print-directory check
 
-check: lint types pytest ## Linters, types and tests; CI adds those marked slow
+# mypy computes in one process: tests take the other cores meanwhile.
+check: lint ## Linters, types and tests; CI adds those marked slow
+	@$(MAKE) --no-print-directory -j 2 types pytest
 
 lint: $(INSTALLED)
 	@$(BIN)/ruff check --quiet

@@ -132,9 +132,8 @@ def repeats_among(digests: NDArray[np.void]) -> NDArray[np.void]:
     alike = digests[met]
     ordered = alike[np.lexsort((alike["row"], alike["low"], alike["high"]))]
     is_first = np.ones(len(ordered), dtype=bool)
-    is_first[1:] = np.logical_or(
-        *(ordered[half][1:] != ordered[half][:-1] for half in ("high", "low"))
-    )
+    high, low = ordered["high"], ordered["low"]
+    is_first[1:] = (high[1:] != high[:-1]) | (low[1:] != low[:-1])
     first_rows = ordered["row"][is_first][np.cumsum(is_first) - 1]
     repeats = np.empty(len(ordered) - np.count_nonzero(is_first), dtype=REPEAT)
     repeats["row"], repeats["first_row"] = ordered["row"][~is_first], first_rows[~is_first]
