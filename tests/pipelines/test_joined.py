@@ -20,7 +20,7 @@ from miner.storage.vectors.columns import Columns, take_columns
 from pipelines.cli.mine import embed_corpus, mine_corpus
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.run import mining
-from tests.pipelines.worlds import one_line, read_jsonl, write_lines
+from tests.pipelines.worlds import ON_BEAM, one_line, read_jsonl, write_lines
 
 Run = Callable[..., bytes]
 
@@ -81,7 +81,7 @@ def test_a_run_mines_the_vectors_that_the_library_makes(
     assert {(pair["source_text"], pair["target_text"]) for pair in found[:20]} == set(best)
 
 
-@pytest.mark.parametrize("options", [["--shards", "3"], ["--shards", "2", "--workers", "2"]])
+@pytest.mark.parametrize("options", [["--shards", "3"], ["--shards", "2", *ON_BEAM]])
 def test_shards_and_workers_do_not_change_a_byte(run: Run, options: list[str]) -> None:
     assert run("mini+use", *options) == run("mini+use", work="whole")
 

@@ -11,7 +11,7 @@ import pytest
 from pipelines.cli.main import adit
 from pipelines.stages.summary import read_summary
 from tests.miner.test_given import slow_score
-from tests.pipelines.worlds import read_jsonl, write_lines
+from tests.pipelines.worlds import ON_BEAM, read_jsonl, write_lines
 
 COUNT, DIM = 90, 16
 
@@ -79,7 +79,8 @@ def test_the_same_bytes_whatever_the_shards_and_engines(corpus: Path) -> None:
     options = ("--score", "margin", "--threshold", "1.1")
     once = rated(corpus, "once.jsonl", *options).read_bytes()
     assert 10 < once.count(b"\n") < COUNT - 4
-    for name, more in (("shards", ["--shards", "4"]), ("workers", ["--workers", "2"])):
+    on_beam = ["--work-dir", str(corpus / "work"), *ON_BEAM]
+    for name, more in (("shards", ["--shards", "4"]), ("workers", on_beam)):
         assert rated(corpus, f"{name}.jsonl", *options, *more).read_bytes() == once
 
 

@@ -17,7 +17,7 @@ from miner.monotone.align import align
 from miner.monotone.blocks import joined, merged_blocks
 from pipelines.cli.main import adit
 from pipelines.cli.mine import mine_corpus
-from tests.pipelines.worlds import one_line, read_jsonl
+from tests.pipelines.worlds import ON_BEAM, one_line, read_jsonl
 
 DOCUMENTS, DIM, K = 6, 16, 4
 
@@ -155,7 +155,7 @@ def test_texts_and_ids_are_merged(book: Book, whole: Path) -> None:
             assert {record[f"{side}_doc"]} == {one["doc"] for one in merged}
 
 
-@pytest.mark.parametrize("options", [["--shards", "7"], ["--shards", "2", "--workers", "2"]])
+@pytest.mark.parametrize("options", [["--shards", "7"], ["--shards", "2", *ON_BEAM]])
 def test_shards_and_workers_change_no_byte(book: Book, whole: Path, options: list[str]) -> None:
     assert book.mine("cut.jsonl", *options).read_bytes() == whole.read_bytes()
 

@@ -13,7 +13,7 @@ from miner.knn.core.rescore import unit_rows
 from miner.storage.layout import WorkFolder
 from pipelines.cli.main import adit
 from pipelines.cli.mine import mine_corpus
-from tests.pipelines.worlds import one_line, read_jsonl
+from tests.pipelines.worlds import ON_BEAM, one_line, read_jsonl
 
 DOCUMENTS, DIM = 12, 16
 
@@ -80,7 +80,7 @@ def test_the_list_is_what_arrays_give(folder: Path, whole: tuple[bytes, bytes]) 
     assert summary["documents"] == {"source": 12, "target": 12, "pairs": 12, "lowest": lowest}
 
 
-@pytest.mark.parametrize("options", [["--shards", "7"], ["--shards", "2", "--workers", "2"]])
+@pytest.mark.parametrize("options", [["--shards", "7"], ["--shards", "2", *ON_BEAM]])
 def test_shards_and_workers_change_no_byte(
     folder: Path, whole: tuple[bytes, bytes], options: list[str]
 ) -> None:

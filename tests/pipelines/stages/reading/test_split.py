@@ -21,7 +21,7 @@ from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.stages.reading import split
 from pipelines.stages.reading.read import read_side
 from pipelines.stages.reading.split import split_side
-from tests.pipelines.worlds import read_jsonl
+from tests.pipelines.worlds import ON_BEAM, read_jsonl
 
 DOCUMENTS = 23
 
@@ -127,7 +127,7 @@ def test_every_record_is_accounted_for(folder: Path, tmp_path: Path) -> None:
     assert facts["rejected"] == {"malformed": 1, "undecodable": 1, "unreadable file": 1}
 
 
-@pytest.mark.parametrize("options", [["--shards", "3", "--memory", "4GB"], ["--workers", "2"]])
+@pytest.mark.parametrize("options", [["--shards", "3", "--memory", "4GB"], ON_BEAM])
 def test_the_same_bytes_for_any_shards_and_workers(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str]
 ) -> None:
@@ -136,7 +136,7 @@ def test_the_same_bytes_for_any_shards_and_workers(
     outputs = []
     for number, own in enumerate(([], options)):
         out = tmp_path / f"{number}.jsonl"
-        paths = [str(folder), str(other), "-o", str(out), "-q"]
+        paths = [str(folder), str(other), "-o", str(out), "-q", "--work-dir", f"{out}.work"]
         assert mine_corpus([*paths, "--input-format", "documents", *own]) == 0
         outputs.append(out.read_bytes())
     assert outputs[0] == outputs[1]
