@@ -10,6 +10,7 @@ import errno
 import os
 import secrets
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cache
 from io import BufferedReader, RawIOBase
@@ -27,7 +28,12 @@ READ_BYTES = 1 << 20  # a request, at least, while a file is read from its begin
 # Where an object is there as soon as all of it is, and never in part.
 _WHOLE_OBJECTS = {"s3", "gcs", "abfs"}
 # Google's client tries for a quarter of an hour, even to find out that there are no credentials.
-_DEFAULTS = {"gs": "retry_limit_seconds=60", "gcs": "retry_limit_seconds=60"}
+# Amazon's writes a small file by one request in place of three.
+_DEFAULTS = {
+    "gs": "retry_limit_seconds=60",
+    "gcs": "retry_limit_seconds=60",
+    "s3": "allow_delayed_open=true",
+}
 
 
 class PlaceError(OSError):
@@ -180,21 +186,14 @@ class RemotePath:
 
     def receive(self, local: Path) -> None:
         """Become a copy of a local file, whole or not at all."""
-        from pyarrow import fs
-
         with self._found() as (filesystem, path):
             target, folder = path, path.rpartition("/")[0]
             if filesystem.type_name not in _WHOLE_OBJECTS:
                 filesystem.create_dir(folder, recursive=True)
                 target = f"{folder}/.{secrets.token_hex(8)}"
-            # Not by a stream in Python: what an interrupt ends is closed, with half a file in it.
-            fs.copy_files(
-                str(local),
-                target,
-                source_filesystem=fs.LocalFileSystem(),
-                destination_filesystem=filesystem,
-                chunk_size=COPY_BYTES,
-            )
+            # What an interrupt ends is closed, with half a file in it; it is for the main thread.
+            with ThreadPoolExecutor(1) as alone:
+                alone.submit(_copy, local, filesystem, target).result()
             if target != path:
                 filesystem.move(target, path)
 
@@ -259,14 +258,26 @@ class _RemoteFile(RawIOBase):
         super().close()
 
 
+def _copy(local: Path, filesystem: fs.FileSystem, target: str) -> None:
+    """Copy a local file; Arrow's own ``copy_files`` ignores that the end could not be written."""
+    with local.open("rb") as file, filesystem.open_output_stream(target) as stream:
+        while block := file.read(COPY_BYTES):
+            stream.write(block)
+
+
 @cache
 def _filesystem(root: str, query: str) -> tuple[fs.FileSystem, str]:
     """Return the file system of a URI without a path, and what its paths begin with."""
-    from pyarrow import fs
-
     default = _DEFAULTS.get(root.partition("://")[0].lower(), "")
     if default.partition("=")[0] in query:
         default = ""
-    options = "&".join(filter(None, [query, default]))
+    with suppress(ValueError):  # options that are wrong, or this one is not known to this Arrow
+        return _opened(root, "&".join(filter(None, [query, default])))
+    return _opened(root, query)
+
+
+def _opened(root: str, options: str) -> tuple[fs.FileSystem, str]:
+    from pyarrow import fs
+
     found: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(f"{root}/?{options}".rstrip("?"))
     return found
