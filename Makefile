@@ -66,6 +66,9 @@ IN_PROCESSES := --numprocesses auto --dist worksteal
 # Each of pytest's processes computes on one thread: together they fill the cores.
 pytest coverage: export OMP_NUM_THREADS = 1
 
+# Without the compiled modules of the first, each process that tests start compiles them again.
+pytest coverage: export PYTHONDONTWRITEBYTECODE =
+
 pytest: $(INSTALLED)
 	@$(BIN)/python -m pytest $(IN_PROCESSES) --quiet $(PYTEST_FLAGS)
 
