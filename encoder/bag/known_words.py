@@ -18,7 +18,7 @@ from encoder.tokenizer import Tokenizer, Tokens
 
 Matrix = NDArray[np.float32]
 
-ROOM = 1 << 17  # texts between spaces that are kept, and vectors: 128 MiB of 256 dimensions
+ROOM = 1 << 18  # texts between spaces that are kept, and vectors: 256 MiB of 256 dimensions
 LONGEST = 48  # bytes: what is longer is seldom met again, or written without spaces
 MANY = 4  # words between two spaces, likewise
 

@@ -47,7 +47,7 @@ BATCH_BYTES = 128 << 20
 # The vectors of the words of as many pairs as are judged at a time (miner.judge.features.TEXTS).
 WORDS_BYTES = 128 << 20
 # What a bag keeps of the words it has met (encoder.bag.known_words).
-KNOWN_BYTES = 144 << 20
+KNOWN_BYTES = 272 << 20
 # What allocators keep, and what was measured too small.
 SLACK_BYTES = 160 << 20
 # Where nothing is measured: of the libraries, about.

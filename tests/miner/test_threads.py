@@ -206,7 +206,7 @@ def test_a_row_is_changed_by_one_thread_at_a_time(monkeypatch):
         (random.choice(20, size=3, replace=False), slice(start, start + 2))
         for start in random.integers(0, 6, size=60)
     ]
-    claims = Claims(20, 7)
+    claims = Claims(20, 7, threads=4)
 
     def add(part):
         with claims.on(*part):
@@ -225,16 +225,22 @@ def test_a_row_is_changed_by_one_thread_at_a_time(monkeypatch):
 
 
 def test_rows_of_others_are_not_waited_for():
-    claims = Claims(4)
+    claims = Claims(4, threads=2)
     with claims.on(np.array([0, 2])), claims.on(slice(3, 4)):
         pass
 
 
 def test_an_error_frees_what_was_claimed():
-    claims = Claims(2)
+    claims = Claims(2, threads=2)
     with pytest.raises(ValueError, match="no"), claims.on(slice(2)):
         raise ValueError("no")
     with claims.on(slice(2)):
+        pass
+
+
+def test_a_thread_alone_waits_for_none():
+    claims = Claims(4, threads=1)
+    with claims.on(slice(2)), claims.on(slice(2)):
         pass
 
 

@@ -18,7 +18,7 @@ from miner.arrays import Matrix, Neighbours, Rows
 from miner.knn.core.candidates import Candidates
 from miner.knn.core.codes import Codes
 from miner.knn.core.products import compiled_int8, loops, product
-from miner.threads import blocks, in_threads
+from miner.threads import blocks, in_threads, thread_count
 
 # Places and bounds, see ``miner.knn.core.compiled.hits``.
 Hits: TypeAlias = tuple[NDArray[np.int32], NDArray[np.float32]]
@@ -47,17 +47,22 @@ class Tile:
 class Claims:
     """Lets one thread at a time change a row of tables that threads share.
 
-    All rows are claimed at once or none, so threads cannot wait for each other in a circle.
+    All rows are claimed at once or none, so threads cannot wait for each other in a circle. One
+    thread alone claims nothing.
     """
 
-    def __init__(self, *tables: int) -> None:
-        """Of tables with so many rows."""
+    def __init__(self, *tables: int, threads: int) -> None:
+        """Of tables with so many rows, for so many threads."""
+        self.threads = threads
         self._claimed = [np.zeros(rows, dtype=np.bool_) for rows in tables]
         self._freed = threading.Condition()
 
     @contextmanager
     def on(self, *rows: Rows) -> Iterator[None]:
         """Hold some rows of each table, by slice or by position; waits until none is held."""
+        if self.threads == 1:
+            yield
+            return
         parts = list(zip(self._claimed, rows, strict=True))
         with self._freed:
             self._freed.wait_for(lambda: not any(table[part].any() for table, part in parts))
@@ -88,7 +93,7 @@ def generate_candidates(
     Tiles hold all pairs once or, ``repeated``, some pairs and those perhaps several times.
     """
     forward, backward = candidates
-    claims = Claims(len(left), len(right))
+    claims = Claims(len(left), len(right), threads=thread_count())
     counting = threading.Lock()
 
     def take(tile: Tile) -> None:
@@ -100,7 +105,7 @@ def generate_candidates(
         with counting:
             progress(len(x) * len(y))
 
-    in_threads(take, tiles)
+    in_threads(take, tiles, count=claims.threads)
 
 
 def _places(rows: Rows) -> NDArray[np.int64]:
@@ -208,7 +213,7 @@ def fallback_search(
     Tiles are of the codes, which may come in another order than the sides and the neighbours.
     """
     (left, left_codes), (right, right_codes) = queries, base
-    claims = Claims(len(left))
+    claims = Claims(len(left), threads=thread_count())
 
     def search(tile: Tile) -> None:
         x, y = left_codes.part(tile.rows), right_codes.part(tile.columns)
@@ -219,4 +224,4 @@ def fallback_search(
             loops().fallback_search(hits, left, x.ids, right, y.ids, found.ids, found.cosines)
             neighbours.ids[x.ids], neighbours.cosines[x.ids] = found.ids, found.cosines
 
-    in_threads(search, tiles)
+    in_threads(search, tiles, count=claims.threads)

@@ -77,6 +77,6 @@ def assigned_cells(
 
 
 def load_cells(assigned: Artefact) -> NDArray[np.int32]:
-    """Load the nearest cells of a shard's vectors."""
-    cells: NDArray[np.int32] = np.load(assigned.file(CELLS))
+    """Map the nearest cells of a shard's vectors into memory."""
+    cells: NDArray[np.int32] = np.load(assigned.file(CELLS), mmap_mode="r")
     return cells

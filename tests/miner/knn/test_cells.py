@@ -8,7 +8,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from miner import threads
 from miner.arrays import Neighbours
 from miner.knn import cells
 from miner.knn.cells import (
@@ -24,6 +23,7 @@ from miner.knn.core.rescore import merge, merge_some, unit_rows
 from miner.knn.core.tuning import Tuning
 from miner.knn.exact import search_unit_rows
 from miner.knn.method import default_cells
+from miner.threads import using_threads
 from tests.miner import oracle
 from tests.miner.strategies import hard_vectors, two_sides
 
@@ -46,8 +46,8 @@ def search(sides, centroids, *, k, probes, precision="float32", kept=0, workers=
     with pytest.MonkeyPatch.context() as patch:
         tuned = Tuning(precision=precision, kept=max(k, kept))
         patch.setattr(cells, "choose", lambda *_, **__: tuned)
-        patch.setattr(threads, "thread_count", lambda: workers)
-        return join(sides, centroids, k=k, probes=probes)
+        with using_threads(workers):
+            return join(sides, centroids, k=k, probes=probes)
 
 
 def rounded(rows):
