@@ -7,12 +7,14 @@ of each list alone. These are found from the lists, some rows at a time. Axes: `
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from miner.arrays import NO_NEIGHBOUR, Direction, Neighbours, Pairs
 from miner.margin import margin_scores
+from miner.threads import in_threads, map_in_threads
 
 BLOCK_NUMBERS = 1 << 18  # ids compared at a time: 2 MiB of them
 ROW_BYTES = 64  # of a part for each neighbour of each row, at most, while the other side is read
@@ -53,7 +55,7 @@ class _Lookup:
     def __init__(self, part: Part) -> None:
         self.part = part
         found = part.lists.ids
-        self._order = np.argsort(found, axis=None, kind="stable")
+        self._order = np.argsort(found, axis=None)
         self._sorted = found.reshape(-1)[self._order]
         self.mean, self.rank_there = np.zeros(found.shape), np.zeros(found.shape, dtype=np.int32)
 
@@ -86,10 +88,9 @@ def best_pairs(
         side: whose rows these are: FORWARD for sources, BACKWARD for targets.
         margin: one of ``miner.margin.MARGINS``.
     """
-    lookups = [_Lookup(part) for part in parts]
+    lookups = map_in_threads(_Lookup, parts)
     for other in others:
-        for lookup in lookups:
-            lookup.enter(other)
+        in_threads(partial(_Lookup.enter, other=other), lookups)
     for lookup in lookups:
         yield _best(lookup, side, margin)
 

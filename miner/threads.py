@@ -10,10 +10,10 @@ import ctypes
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from typing import TypeVar
+from typing import TypeVar, cast
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -111,6 +111,19 @@ def in_threads(
     _run([threading.Thread(target=draw, daemon=True) for _ in range(count)], stop)
     if errors:
         raise errors[0]
+
+
+def map_in_threads(
+    work: Callable[[Item], Result], items: Sequence[Item], *, count: int | None = None
+) -> list[Result]:
+    """Return what ``work`` makes of each item, as ``in_threads`` has it done."""
+    found: list[Result | None] = [None] * len(items)
+
+    def note(place: int) -> None:
+        found[place] = work(items[place])
+
+    in_threads(note, range(len(items)), count=count)
+    return cast("list[Result]", found)
 
 
 def _run(threads: list[threading.Thread], stop: threading.Event) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from miner.arrays import NO_NEIGHBOUR, FloatArray, Neighbours, Pairs
 from miner.filters import shared_and_unmatched_numbers
 from miner.margin import MIN_RATIO_DENOMINATOR
-from miner.threads import in_threads
+from miner.threads import blocks, map_in_threads
 
 TEXTS = 8192  # pairs of a thread at a time: the vectors of their words take about 50 MB
 USUAL_PAIRS = 1000
@@ -98,21 +98,19 @@ def read_texts(
 
     ``progress`` is called with the number of pairs done since the last call.
     """
-    count = max(1, -(-len(source) // TEXTS))
-    read: list[tuple[NDArray[np.floating], ...]] = [()] * count
     reading = threading.Lock()
 
-    def read_piece(number: int) -> None:
-        piece = slice(number * TEXTS, (number + 1) * TEXTS)
+    def read_piece(piece: slice) -> tuple[NDArray[np.floating], ...]:
         texts = source[piece], target[piece]
         words = [own.words(part) for own, part in zip(makers, texts, strict=True)]
         marks = np.stack([_marks_in(part) for part in texts], axis=1)
         numbers = np.stack(shared_and_unmatched_numbers(*texts), axis=1)
-        read[number] = (*match_words(*words), marks, numbers)
+        found = *match_words(*words), marks, numbers
         with reading:
             progress(len(texts[0]))
+        return found
 
-    in_threads(read_piece, range(count))
+    read = map_in_threads(read_piece, blocks(len(source), TEXTS) or [slice(0, 0)])
     words, weights, marks, numbers = map(np.concatenate, zip(*read, strict=True))
     return Texts(words=words, weights=weights, marks=marks, numbers=numbers)
 

@@ -4,9 +4,11 @@ Pairs come best first and sentences by row, so each sentence is fetched from any
 As many pairs as memory has room for are completed in one pass over both corpora.
 """
 
+import itertools
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from numpy.typing import NDArray
 from miner.storage.layout import DUPLICATES, MERGES, PAIRS, REJECTED, SIDES
 from miner.storage.merges import Merges, joined_texts, list_offsets
 from miner.storage.pairs import write_pairs
+from miner.threads import all_threads, map_in_threads
 from pipelines.context import RunContext
 from pipelines.memory import spare_bytes
 from pipelines.options import MiningOptions
@@ -40,7 +43,7 @@ def export_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
         "merged": options.is_monotone,
     }
     limit = options.top or MAX_PAIRS
-    with pair_meter(run, chosen, PAIRS, "export", limit=limit) as meter:
+    with pair_meter(run, chosen, PAIRS, "export", limit=limit) as meter, all_threads():
         pairs = _counted(completed_pairs(run, chosen, PAIRS, rows=range(limit)), meter)
         write_pairs(options.output, pairs, **about)
     if options.filters:
@@ -153,7 +156,8 @@ class _Sentences:
     def __init__(self, shards: Sequence[Shard], rows: pa.Array) -> None:
         self._wanted = rows.to_numpy()
         sorted_rows, self._places = np.unique(self._wanted, return_inverse=True)
-        pieces = [piece for shard in shards for piece in _fetch(shard, sorted_rows)]
+        fetched = map_in_threads(partial(_fetch, rows=sorted_rows), shards)
+        pieces = list(itertools.chain.from_iterable(fetched))
         self._table = _large(pa.Table.from_batches(pieces)).combine_chunks()
         self._repeated(shards[0], sorted_rows)
 
@@ -189,12 +193,14 @@ class _Sentences:
         return {name: found[name] for name in ("id", "doc", "text")} | {"duplicates": lists}
 
 
-def _fetch(shard: Shard, rows: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
-    """Yield those sentences of a shard whose rows are among ``rows`` (ascending), in order."""
+def _fetch(shard: Shard, rows: NDArray[np.int64]) -> list[pa.RecordBatch]:
+    """Return those sentences of a shard whose rows are among ``rows`` (ascending), in order."""
+    pieces = []
     for batch in shard.batches(["row", "id", "doc", "text"], READ_ROWS):
         own = batch["row"].to_numpy()
         first, last = np.searchsorted(rows, [own[0], own[-1] + 1])
-        yield batch.take(pa.array(np.searchsorted(own, rows[first:last])))
+        pieces.append(batch.take(pa.array(np.searchsorted(own, rows[first:last]))))
+    return pieces
 
 
 def _large(table: pa.Table) -> pa.Table:

@@ -19,6 +19,7 @@ from miner.score_ranges import (
 from miner.storage.artefacts import Draft, content_key, produce
 from miner.storage.layout import PAIRS, ROWS
 from miner.storage.pair_numbers import numbers_schema, table_of
+from miner.threads import ahead, all_threads
 from pipelines.context import RunContext
 from pipelines.memory import spare_bytes
 from pipelines.options import MiningOptions
@@ -75,6 +76,7 @@ def _select(
     files: list[Sorted] = []
     candidates = pairs = 0
     with (
+        all_threads(),
         run.monitor.stage("select", None, "candidates") as meter,
         draft.scratch() as scratch,
         draft.file(PAIRS) as path,
@@ -110,7 +112,7 @@ def _best_pairs(
         count = 1 + spare_bytes(options) // (2 * waiting)
         for start in range(0, len(own), count):
             parts = [_part(options, found) for found in own[start : start + count]]
-            rest = (_part(options, other) for other in others)
+            rest = ahead(partial(_part, options), others)
             yield from best_pairs(parts, rest, side=side, margin=options.margin)
 
 
