@@ -10,7 +10,9 @@ a line without translation are half right. Then `adit mine` mines them by each m
 says what that took, beside what `--plan` expected: seconds, the largest process, the most that all
 processes held that is not of files, the work folder, and what was written; the neighbours that were
 found, and F1 at the best threshold. A run whose plan is longer than `--limit` minutes is left out.
-With `--kills`, a run is first ended so often by SIGKILL, at random moments, and started again.
+With `--kills`, a run is first ended so often by SIGKILL, at random moments, and started again; how
+many units of work (a shard's vectors, a tile, a batch of pairs) that were done are done again is
+counted, beside the one that each worker is at when it is killed.
 """
 
 import argparse
@@ -34,6 +36,7 @@ import numpy as np
 LANGUAGES = "de", "fr", "es"
 PLANTED = 3  # every third line has its translation on the other side
 BLOCK = 1 << 18
+UNIT = 1.0  # seconds; what takes less is not looked at
 SECONDS = 0.2  # between two looks at memory and disk
 
 
@@ -189,6 +192,24 @@ def best_f1(folder: Path, rows: int, output: Path) -> float:
     return float(f1.max(initial=0.0))
 
 
+def units_done(work_dir: Path) -> dict[tuple[str, str], float]:
+    """Return the units that the run has done since its last start: their seconds, if above UNIT."""
+    lines = [line for path in work_dir.glob("progress/*.jsonl") for line in path.open()]
+    notes = [json.loads(line) for line in lines if line.endswith("}\n")]
+    return {
+        (note["stage"], note["element"]): note["seconds"]
+        for note in notes
+        if note.get("seconds", 0.0) > UNIT
+    }
+
+
+def done_again(done: dict[tuple[str, str], float], now: dict[tuple[str, str], float]) -> int:
+    """Add the units done now to those done before; return how many took half as long again."""
+    again = sum(now[unit] > done[unit] / 2 for unit in now.keys() & done.keys())
+    done |= {unit: max(seconds, done.get(unit, 0.0)) for unit, seconds in now.items()}
+    return again
+
+
 def run(folder: Path, rows: int, method: str, args: argparse.Namespace) -> None:
     """Mine one size by one method, and print a line of the table."""
     work_dir, output = folder / f"{rows}.{method}.work", folder / f"{rows}.{method}.tsv"
@@ -200,13 +221,18 @@ def run(folder: Path, rows: int, method: str, args: argparse.Namespace) -> None:
     arguments += ["--work-dir", str(work_dir)]
     moments = random.Random(0)
     watched = Watched(arguments, work_dir)
+    done, again = units_done(work_dir), 0
     for number in range(args.kills):
         if watched.wait(moments.uniform(0, 2 * plan.seconds / args.kills)):
             break
         watched.kill()
+        again += done_again(done, units_done(work_dir))
         print(f"killed {number + 1} times", file=sys.stderr)
         watched.start()
     watched.wait()
+    again += done_again(done, units_done(work_dir))
+    if args.kills:
+        print(f"{again} of {len(done)} units were done again", file=sys.stderr)
     found = watched.figures()
     summary = json.loads((work_dir / "run.json").read_text(encoding="utf-8"))
     recall = [summary[side].get("recall", 1.0) for side in ("source", "target")]
