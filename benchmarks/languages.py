@@ -23,9 +23,9 @@ from encoder.training.measures import retrieval_error
 from encoder.training.reading import ParallelText, find_parallel_text, read_parallel_text
 from eval.data.aligned import aligned_files
 from eval.data.languages import iso_639_1
-from eval.data.tatoeba import load_tatoeba, tatoeba_languages
 from eval.data.textfiles import read_lines
 from eval.metrics.similarity import best_by_margin, nearest, wrong
+from eval.tasks.tatoeba import load_tatoeba, tatoeba_languages
 
 SETS = ("ntrex", "tatoeba", "held-out")
 

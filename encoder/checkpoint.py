@@ -162,11 +162,7 @@ def load_bag_encoder(folder: Path, *, name: str) -> BagEncoder:
 
 
 def _facts(folder: Path, encoder: Encoder) -> dict[str, Any]:
-    """Return what is known of the training of what was trained to add to an encoder.
-
-    Raises:
-        ValueError: it was trained to be added to another one.
-    """
+    """Return what is known of the training of what was trained to add to an encoder."""
     config = read_config(folder)
     teacher = config.get("facts", {}).get("teacher")
     if digest(teacher) != digest(encoder.name) or config["dim"] != encoder.dim:

@@ -252,7 +252,6 @@ def _load(parts: Sequence[Weighted], precision: Precision) -> list[Part]:
 
 
 def _precisions(parts: Sequence[Part]) -> set[Precision]:
-    """Return the precisions of the parts that are networks."""
     return {part.whole.precision for part in parts if not is_bag(part.spec)}
 
 
@@ -265,11 +264,7 @@ def _mean(spec: str, encoder: Encoder, language: str | None) -> Matrix:
 
 @cache
 def _stored_means(path: Path) -> Mapping[str, Matrix] | None:
-    """Return the means that ship with a part, by language; None where there are none.
-
-    Raises:
-        ValueError: the file is damaged.
-    """
+    """Return the means that ship with a part, by language; None where there are none."""
     if not path.is_file():
         return None
     try:

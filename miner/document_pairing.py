@@ -171,7 +171,6 @@ def _nearest(source: Matrix, target: Matrix, count: int) -> IntArray:
 
 
 def _edges(ids: IntArray) -> IntArray:
-    """Each row with each of its neighbours, (R, 2)."""
     rows = np.repeat(np.arange(len(ids)), ids.shape[1])
     edges = np.stack([rows, ids.ravel()], axis=1)
     return edges[edges[:, 1] >= 0]

@@ -113,8 +113,7 @@ def occurrences(ids: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
 
     k-occurrence, after Radovanović, Nanopoulos & Ivanović 2010, "Hubs in Space".
     """
-    counts: NDArray[np.int64] = np.bincount(ids[ids != NO_NEIGHBOUR], minlength=rows)
-    return counts
+    return np.bincount(ids[ids != NO_NEIGHBOUR], minlength=rows)
 
 
 @lru_cache(maxsize=1 << 16)

@@ -75,8 +75,7 @@ def order_best_first(pairs: Pairs) -> IntArray:
     same, source = np.diff(pairs.target) >= 0, np.diff(pairs.source)
     if ((source > 0) | ((source == 0) & same)).all():  # they come in this order, as a rule
         return np.argsort(-pairs.score, kind="stable")
-    order: IntArray = np.lexsort((pairs.target, pairs.source, -pairs.score))
-    return order
+    return np.lexsort((pairs.target, pairs.source, -pairs.score))
 
 
 def _best_of_each(

@@ -34,7 +34,6 @@ def thread_count() -> int:
 
 
 def _given(variable: str) -> int:
-    """Return the number that the environment has for the threads, 0 if none."""
     given = os.environ.get(variable, "").partition(",")[0].strip()
     return int(given) if given.isdigit() else 0
 

@@ -246,7 +246,6 @@ def _check_search_precision(precision: str) -> None:
 
 
 def _multiplies_by_torch() -> bool:
-    """Return whether no int8 product is compiled here."""
     from miner.knn.core.products import compiled_int8  # loads Numba
 
     return compiled_int8() is None

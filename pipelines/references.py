@@ -80,8 +80,7 @@ class Shard:
 
     def row_ids(self) -> NDArray[np.int64]:
         """Return the rows of its sentences in the corpus, ascending."""
-        rows: NDArray[np.int64] = self.read(["row"])["row"].to_numpy()
-        return rows
+        return self.read(["row"])["row"].to_numpy()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,8 +100,7 @@ class EmbeddedShard:
 
     def row_ids(self) -> NDArray[np.int64]:
         """Return the rows of the sentences that have a vector, ascending."""
-        rows: NDArray[np.int64] = np.load(self.vectors.file(ROWS))
-        return rows
+        return np.load(self.vectors.file(ROWS))
 
     def docs(self) -> pa.Array:
         """Return the documents of those sentences."""
@@ -138,9 +136,7 @@ class EmbeddedShard:
         unit_rows(take_columns(taken(self._stored(), rows), self.columns), out=out)
 
     def _stored(self) -> NDArray[np.floating]:
-        """Map their vectors into memory as they are on disk."""
-        vectors: NDArray[np.floating] = np.load(self.vectors.file(VECTORS), mmap_mode="r")
-        return vectors
+        return np.load(self.vectors.file(VECTORS), mmap_mode="r")
 
 
 class SideVectors:

@@ -95,7 +95,6 @@ def spelling_table(
 
 
 def _transposed(words: Tokens, rows: int) -> Tokens:
-    """Return the words of each row."""
     order = np.argsort(words.ids, kind="stable")
     offsets = np.searchsorted(words.ids[order], np.arange(rows + 1))
     return Tokens(ids=words.owners[order].astype(np.int32), offsets=offsets)

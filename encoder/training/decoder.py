@@ -71,7 +71,6 @@ def _packed(ids: Tensor, lengths: Tensor) -> PackedSequence:
 
 
 def _sentence_of(packed: PackedSequence) -> Tensor:
-    """Return the sentence that each packed token is of, (N,)."""
     order = packed.sorted_indices
     assert order is not None
     return torch.cat([order[:size] for size in packed.batch_sizes.tolist()])

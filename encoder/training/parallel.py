@@ -67,8 +67,7 @@ def from_first(make: Callable[[], T]) -> T:
     distributed.broadcast_object_list(made)
     if isinstance(made[0], ValueError):
         raise made[0]
-    found: T = made[0]
-    return found
+    return made[0]
 
 
 def total(value: float) -> float:

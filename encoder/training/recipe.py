@@ -276,7 +276,6 @@ def sample_sentences(
 def _facts(
     recipe: Recipe, texts: list[ParallelText], identity: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the metadata of a saved encoder, beside its figures."""
     return {
         "pairs": {text.name: text.corpus_sizes() for text in texts},
         "excluded": sorted(recipe.exclude),

@@ -218,11 +218,6 @@ def load_glossary(folder: Path = FOLDER) -> Glossary:
 
 
 def _config(folder: Path) -> dict[str, Any]:
-    """Read a glossary's configuration.
-
-    Raises:
-        ValueError: it is missing or no such thing.
-    """
     try:
         config: dict[str, Any] = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
         known = config["format"] == FORMAT

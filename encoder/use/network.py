@@ -201,7 +201,6 @@ def _channels(branch: int) -> slice:
 
 
 def _beside(tensors: Mapping[str, Matrix], name: str) -> Matrix:
-    """Return the tensors of all branches side by side."""
     return np.concatenate([tensors[f"{name}{width}"] for width in WIDTHS], axis=-1)
 
 

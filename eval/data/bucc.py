@@ -92,7 +92,6 @@ def load_bucc(directory: Path, pair: str, split: str) -> BuccSplit:
 
 
 def _find_splits(directory: Path) -> dict[str, dict[str, BuccFiles]]:
-    """Return the files of each complete split of each pair, both sorted."""
     if not directory.is_dir():
         raise ValueError(f"{directory}: not a directory")
     found: dict[str, dict[str, BuccFiles]] = {}

@@ -110,7 +110,6 @@ def read_columns(
 def _examples(
     path: Path, rows: Sequence[list[str]], label: int, sides: Sequence[int], part: int | None
 ) -> Examples:
-    """Return the examples of rows that have these columns."""
     return Examples(
         labels=[row[label] for row in rows],
         sides=tuple([row[side] for row in rows] for side in sides),

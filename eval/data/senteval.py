@@ -32,7 +32,6 @@ class _Layout(NamedTuple):
 
 
 def _parts(name: str, *parts: str) -> dict[str, str]:
-    """Return the names of the files of the parts: of training, development and test."""
     return {part: name.format(kind) for part, kind in zip(PARTS, parts, strict=True) if kind}
 
 

@@ -7,15 +7,173 @@ Axes: ``N`` rows, ``D`` dim, ``C`` classes.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.metrics.logistic import probabilities, softmax_regression
-from eval.metrics.perceptron import Perceptron, Shape
-
 Floats = NDArray[np.float32]
+
+STEPS = 200
+TOLERANCE = 1e-5  # of the largest number in a gradient, whose errors are means of at most 1
+
+
+def softmax_regression(rows: Floats, targets: Floats, penalty: float) -> Floats:
+    """Fit a softmax regression: float32 (D + 1, C), the biases last.
+
+    Minimised is the mean cross entropy of the rows, plus penalty / 2 times the squared weights, the
+    bias apart, by SciPy's L-BFGS.
+
+    Args:
+        rows: float32 (N, D).
+        targets: float32 (N, C), each row a distribution over the classes.
+        penalty: of the squared weights.
+    """
+    from scipy.optimize import minimize
+
+    shape = rows.shape[1] + 1, targets.shape[1]
+
+    def objective(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        """Return the value and the gradient ((D + 1) C,)."""
+        weights = flat.reshape(shape)
+        errors = _logits(rows, weights.astype(np.float32))
+        errors -= errors.max(axis=1, keepdims=True)
+        right = np.einsum("nc,nc->n", errors, targets)
+        np.exp(errors, out=errors)
+        sums = errors.sum(axis=1, keepdims=True)
+        value = (np.log(sums[:, 0]) - right).mean(dtype=np.float64)
+        errors = (errors / sums - targets) / np.float32(len(rows))
+        gradient = np.vstack([rows.T @ errors, errors.sum(axis=0)]).astype(np.float64)
+        gradient[:-1] += penalty * weights[:-1]
+        return value + penalty / 2 * np.square(weights[:-1]).sum(), gradient.ravel()
+
+    options = {"maxiter": STEPS, "gtol": TOLERANCE, "ftol": 0.0}
+    found = minimize(
+        objective, np.zeros(shape).ravel(), jac=True, method="L-BFGS-B", options=options
+    )
+    weights: Floats = found.x.reshape(shape).astype(np.float32)
+    return weights
+
+
+def probabilities(rows: Floats, weights: Floats) -> Floats:
+    """Return the probabilities that a fit (D + 1, C) gives the classes of each row: (N, C)."""
+    return softmax(_logits(rows, weights))
+
+
+def softmax(logits: Floats) -> Floats:
+    """Normalise along the last axis."""
+    powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    found: Floats = powers / powers.sum(axis=-1, keepdims=True)
+    return found
+
+
+def _logits(rows: Floats, weights: Floats) -> Floats:
+    logits: Floats = rows @ weights[:-1] + weights[-1]
+    return logits
+
+
+BATCH, EPOCHS, PATIENCE, MAX_EPOCHS = 64, 4, 5, 200
+RATE, DECAYS, SMALL = 1e-3, (0.9, 0.999), 1e-8  # Adam's (Kingma & Ba 2015)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """Widths of the hidden layers, what follows each of them, and how much of it is left out."""
+
+    hidden: Sequence[int]
+    activation: str = "sigmoid"
+    dropout: float = 0.0
+
+
+def _sigmoid(x: Floats) -> Floats:
+    half = np.float32(0.5)
+    found: Floats = half * np.tanh(half * x) + half  # which overflows nowhere
+    return found
+
+
+# Each with its derivative, by what it has returned.
+ACTIVATIONS: dict[str, tuple[Callable[[Floats], Floats], Callable[[Floats], Floats]]] = {
+    "sigmoid": (_sigmoid, lambda y: y * (1 - y)),
+    "tanh": (np.tanh, lambda y: 1 - y * y),
+}
+
+
+class Perceptron:
+    """Hidden layers and a softmax, trained as SentEval does; weights are drawn for each seed.
+
+    By Adam, in batches of 64; every 4 epochs the development rows are scored, and training ends
+    when the score has not risen 5 times; the best weights are kept.
+    """
+
+    def __init__(self, dim: int, classes: int, shape: Shape, *, seed: int) -> None:
+        self._random = np.random.default_rng(seed)
+        self._shape = shape
+        self._forward, self._slope = ACTIVATIONS[shape.activation]
+        widths = [dim, *shape.hidden, classes]
+        self.weights: list[Floats] = []
+        for before, after in pairwise(widths):
+            limit = np.sqrt(6 / (before + after))  # Glorot & Bengio 2010
+            drawn = self._random.uniform(-limit, limit, (before, after))
+            self.weights += [drawn.astype(np.float32), np.zeros(after, dtype=np.float32)]
+
+    def probabilities(self, rows: Floats) -> Floats:
+        """Return the probabilities of the classes of each row: float32 (N, C)."""
+        for layer in range(0, len(self.weights) - 2, 2):
+            rows = self._forward(rows @ self.weights[layer] + self.weights[layer + 1])
+        return softmax(rows @ self.weights[-2] + self.weights[-1])
+
+    def fit(
+        self, rows: Floats, targets: Floats, *, score: "Callable[[Perceptron], float]"
+    ) -> float:
+        """Train until ``score`` rises no more; keep the best weights, and return their score."""
+        moments = [[np.zeros_like(one) for one in self.weights] for _ in range(2)]
+        best, kept, misses, steps = -np.inf, self.weights, 0, 0
+        for epoch in range(1, MAX_EPOCHS + 1):
+            order = self._random.permutation(len(rows))
+            for start in range(0, len(rows), BATCH):
+                some = order[start : start + BATCH]
+                steps += 1
+                self._update(self.gradients(rows[some], targets[some]), moments, steps)
+            if epoch % EPOCHS:
+                continue
+            found = score(self)
+            misses += 1
+            if found > best:
+                best, kept, misses = found, [one.copy() for one in self.weights], 0
+            if misses == PATIENCE:
+                break
+        self.weights = kept
+        return best
+
+    def gradients(self, rows: Floats, targets: Floats) -> list[Floats]:
+        """Return the gradients of the mean cross entropy by all weights, with dropout."""
+        outputs, masks = [rows], []
+        for layer in range(0, len(self.weights) - 2, 2):
+            output = self._forward(outputs[-1] @ self.weights[layer] + self.weights[layer + 1])
+            there = self._random.random(output.shape, dtype=np.float32) >= self._shape.dropout
+            masks.append(there.astype(np.float32) / np.float32(1 - self._shape.dropout))
+            outputs.append(output * masks[-1])
+        errors = softmax(outputs[-1] @ self.weights[-2] + self.weights[-1]) - targets
+        errors /= len(rows)
+        found: list[Floats] = []
+        for layer in range(len(self.weights) - 2, -1, -2):
+            before = outputs[layer // 2]
+            found = [before.T @ errors, errors.sum(axis=0), *found]
+            if layer:
+                mask = masks[layer // 2 - 1]
+                kept = np.divide(before, mask, out=np.zeros_like(before), where=mask > 0)
+                errors = (errors @ self.weights[layer].T) * mask * self._slope(kept)
+        return found
+
+    def _update(self, gradients: list[Floats], moments: list[list[Floats]], steps: int) -> None:
+        first, second = DECAYS
+        rate = RATE * np.sqrt(1 - second**steps) / (1 - first**steps)
+        for weight, gradient, mean, square in zip(self.weights, gradients, *moments, strict=True):
+            mean += (1 - first) * (gradient - mean)
+            square += (1 - second) * (gradient * gradient - square)
+            weight -= np.float32(rate) * mean / (np.sqrt(square) + SMALL)
+
+
 Predictor = Callable[[Floats], Floats]  # from rows (N, D) to probabilities (N, C)
 Score = Callable[[Floats, Floats], float]  # of probabilities and targets, both (N, C)
 

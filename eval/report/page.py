@@ -61,7 +61,6 @@ def _asset(name: str) -> Markup:
 
 
 def _columns(run: Run, gold: Gold | None, quality: Quality) -> dict[str, object]:
-    """Return what the table shows, by column; None for those that it has not."""
     shown = run.pairs.take(np.arange(min(TABLE_PAIRS, len(run.pairs))))
     sources, targets = (texts[: len(shown)] for texts in run.texts)
     docs = [documents[: len(shown)] for documents in run.docs]

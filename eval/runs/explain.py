@@ -78,7 +78,6 @@ def explain(run: Run, source: int, target: int) -> Explanation:
 
 
 def _listed(run: Run, side: Side, row: int, other: Side) -> tuple[float, list[Listed]]:
-    """Return a row's mean and its neighbours."""
     (position,) = side.positions([row])
     if position < 0:
         raise ValueError(
@@ -131,7 +130,6 @@ def _verdict(run: Run, why: Explanation) -> str:
 
 
 def _reasons(run: Run, judged: Mapping[str, Any]) -> dict[str, float]:
-    """Return how much each feature of a judged pair raised or lowered its score."""
     merged = run.options.get("alignment") == MONOTONE
     near = Near(*(np.array([judged[name]]) for name in ("cosine", "source_mean", "target_mean")))
     texts = [
@@ -143,7 +141,6 @@ def _reasons(run: Run, judged: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _exact(pairs: PairFile | None, source: int, target: int) -> dict[str, Any] | None:
-    """Return the pair of both rows, if it is in the file."""
     for pair in pairs.find(source, target).to_pylist() if pairs else ():
         if (pair["source_row"], pair["target_row"]) == (source, target):
             return dict(pair)
@@ -151,7 +148,6 @@ def _exact(pairs: PairFile | None, source: int, target: int) -> dict[str, Any] |
 
 
 def _rivals(run: Run, source: int, target: int) -> list[str]:
-    """Describe the chosen pairs that have one of the two sentences."""
     chosen = run.chosen.find(source, target).to_pylist()
     return [
         f"its {side.name} was paired with {other.id(pair[f'{other.name}_row'])!r} "

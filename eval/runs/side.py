@@ -204,7 +204,6 @@ class Side:
 
     @cached_property
     def _nearest(self) -> "dict[str, tuple[Sharded, Sharded]]":
-        """Ids and cosines by scope."""
         ids, cosines = list_files(self.name)
         return {
             scope: (_sharded(lists, ids), _sharded(lists, cosines))

@@ -104,7 +104,7 @@ class Run:
 
     @cached_property
     def word_encoders(self) -> tuple[WordEncoder, ...]:
-        """What made the words of both sides.
+        """The encoders of the words of both sides.
 
         Raises:
             ValueError: the encoder is no longer there.

@@ -123,7 +123,6 @@ def prepare(args: argparse.Namespace) -> Suite:
 
 
 def _splits(args: argparse.Namespace, pair: str) -> tuple[str, str]:
-    """Return the splits to tune and to test ``pair`` on."""
     available = bucc_splits(args.directory, pair)
     tune, test, remark = choose_splits(available, tune=args.tune, test=args.test)
     for split in (tune, test):

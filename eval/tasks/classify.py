@@ -5,16 +5,17 @@ language trained on, or by 10-fold cross-validation where va is tested.
 """
 
 import argparse
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from encoder import Encoder
-from eval.data.labelled import DEV, TEST, TRAIN, Examples
+from eval.data.labelled import DEV, PARTS, TEST, TRAIN, Examples, joined, read_columns
 from eval.data.published import published, publishers
-from eval.data.topics import load_topics
 from eval.encoding import learner
 from eval.metrics.frozen import (
     Classifier,
@@ -22,14 +23,92 @@ from eval.metrics.frozen import (
     Mlp,
     Part,
     Predictor,
+    Shape,
     one_hot,
     root_mean_square,
 )
-from eval.metrics.perceptron import Shape
 from eval.output import Record, Show, Table
 from eval.tasks.arguments import add_directory, add_list
 from eval.tasks.suite import Figure, Suite, fields_of, mean_figure, run_suite
 from miner.extras import require
+
+MLDOC = {
+    "english": "en",
+    "german": "de",
+    "spanish": "es",
+    "french": "fr",
+    "italian": "it",
+    "japanese": "ja",
+    "russian": "ru",
+    "chinese": "zh",
+}
+_FLAT = re.compile(r"(\w{3}_\w{4})\.tsv(?:\.xz)?")
+_STARS = re.compile(r"([a-z]{2,3})\.(train|test)\.tsv(?:\.xz)?")
+FAIR, FIRST_WORDS = 3, 64  # stars that say neither; what is read of a review
+_SIB_PARTS = dict(zip(PARTS, ("train", "dev", "test"), strict=True))
+MLDOC_TRAIN = ("train.1000", "train.10000", "train.5000", "train.2000")
+
+
+def load_topics(directory: Path) -> dict[str, Examples]:
+    """Load each language's sentences with topics and parts, by the names that the files have.
+
+    Read are ``xxx_Yyyy.tsv`` (``tr|va|te TAB id TAB category TAB text``); SIB-200's own
+    ``xxx_Yyyy/train.tsv``, ``dev.tsv`` and ``test.tsv`` with the header ``index_id category text``;
+    MLDoc's ``english.train.1000``, ``english.dev`` and ``english.test`` (``LABEL TAB text``); and
+    reviews, ``xx.train.tsv`` and ``xx.test.tsv`` (``STARS TAB text``).
+
+    Raises:
+        ValueError: there is none, or a file is malformed.
+    """
+    if not directory.is_dir():
+        raise ValueError(f"{directory}: not a directory")
+    found: dict[str, Examples] = {}
+    reviews: dict[str, dict[str, Examples]] = {}
+    for path in sorted(directory.iterdir()):
+        if match := _FLAT.fullmatch(path.name):
+            found[match[1]] = read_columns(path, part=0, label=2, sides=(3,))
+        elif path.is_dir() and (path / "train.tsv").is_file():
+            there = {part: path / f"{name}.tsv" for part, name in _SIB_PARTS.items()}
+            found[path.name] = _joined(there, label=1, side=2, skip=1)
+        elif match := _STARS.fullmatch(path.name):
+            reviews.setdefault(match[1], {})[match[2][:2]] = _opinions(path)
+    found |= {language: joined(parts) for language, parts in reviews.items()}
+    for name, code in MLDOC.items():
+        train = [p for p in MLDOC_TRAIN if (directory / f"{name}.{p}").is_file()]
+        if train:
+            files = zip(PARTS, (train[0], "dev", "test"), strict=True)
+            there = {part: directory / f"{name}.{file}" for part, file in files}
+            found[code] = _joined(there, label=0, side=1)
+    if not found:
+        raise ValueError(
+            f"{directory}: no topics; expected xxx_Yyyy.tsv, xxx_Yyyy/train.tsv, "
+            "english.train.1000 and the like, or xx.train.tsv"
+        )
+    return found
+
+
+def _joined(files: Mapping[str, Path], *, label: int, side: int, skip: int = 0) -> Examples:
+    there = {part: path for part, path in files.items() if path.is_file()}
+    return joined(
+        {
+            part: read_columns(path, label=label, sides=(side,), skip=skip)
+            for part, path in there.items()
+        }
+    )
+
+
+def _opinions(path: Path) -> Examples:
+    """Read reviews: more than three stars are positive, fewer negative, and three left out.
+
+    Of each the first 64 words (Chidambaram et al. 2019, section 4.2).
+    """
+    rows = read_columns(path, label=0, sides=(1,))
+    stars = rows.scores()
+    texts = [" ".join(text.split()[:FIRST_WORDS]) for text in rows.sides[0]]
+    kept = [row for row, each in enumerate(stars) if each != FAIR]
+    labels = ["positive" if stars[row] > FAIR else "negative" for row in kept]
+    return Examples(labels=labels, sides=([texts[row] for row in kept],), files=[path])
+
 
 SHARES = (0.0, 0.1, 0.2, 0.4, 0.8, 1.0)  # Chidambaram et al. 2019, table 6
 REMARK = "LASER: Artetxe & Schwenk 2019, where the set is MLDoc with 1,000 training documents"
@@ -147,7 +226,6 @@ def _load(args: argparse.Namespace) -> dict[str, Examples]:
 def _part(
     own: Encoder, examples: Examples, part: str, classes: list[str], scale: float | np.float32 = 1
 ) -> Part:
-    """Encode a part, and divide by ``scale``."""
     chosen = np.flatnonzero(examples.part(part)).tolist()
     rows = own.encode([examples.sides[0][row] for row in chosen])
     labels = np.array([classes.index(examples.labels[row]) for row in chosen])

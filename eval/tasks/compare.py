@@ -68,7 +68,6 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 
 
 def _chosen(args: argparse.Namespace) -> Sequence[str]:
-    """Return the suites asked for, or those of which all folders are there."""
     if args.suite:
         return list(dict.fromkeys(args.suite))
     there = [name for name in SUITES if all(path.exists() for path in _places(name, args.data))]
@@ -86,11 +85,6 @@ def _is_place(word: str) -> bool:
 
 
 def _prepared(name: str, data: Path, languages: Sequence[str] | None) -> Suite:
-    """Load a suite's data.
-
-    Raises:
-        ValueError: a folder is missing, or its data are malformed.
-    """
     from eval.tasks import TASKS
 
     task, *words = SUITES[name].split()
@@ -165,7 +159,6 @@ def _show_row(
 
 
 def _drawn(specs: Sequence[str], means: dict[str, list[Measured]]) -> str:
-    """Draw the means of those suites whose figures are shares, in per cent."""
     rows: dict[str, list[tuple[float, float, float]]] = {}  # value, low, high
     for name, row in means.items():
         if row[0].figure.percent:

@@ -1,6 +1,6 @@
 """Share of pairs that gold says are wrong where 'adit mine' keeps them by --fdr, or without it.
 
---fdr is 1, 5, 10 and 20%. Pairs of stories told twice that gold does not list count as wrong.
+--fdr is 1, 5, 10 and 20%. Translations that gold does not list count as wrong.
 """
 
 import argparse

@@ -68,8 +68,7 @@ def judged(
 def tested(examples: Examples) -> NDArray[np.int64]:
     """Return the classes of the units that ``judged`` judges."""
     _, labels = examples.classes()
-    chosen: NDArray[np.int64] = labels[examples.part(TEST)] if examples.parts else labels
-    return chosen
+    return labels[examples.part(TEST)] if examples.parts else labels
 
 
 def _likeliest(found: Floats) -> NDArray[np.int64]:

@@ -113,7 +113,6 @@ def _read(path: Path) -> Examples:
 
 
 def _baselines(examples: Examples) -> dict[str, float | None]:
-    """Return the accuracy of what knows no encoder."""
     _, labels = examples.classes()
     train, test = examples.part(TRAIN), examples.part(TEST)
     sentences = examples.sides[0]

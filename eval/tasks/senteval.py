@@ -240,10 +240,7 @@ def _tested(
     *,
     both: bool,
 ) -> Iterator[tuple[str, Part]]:
-    """Yield what is predicted of each language's test part, learned from the first, with targets.
-
-    All vectors are divided by the root mean square of what is learned from.
-    """
+    """Yield predictions for each language's test part, learned from the first, with targets."""
     first = next(iter(sets))
 
     def learn(own: Encoder) -> tuple[Predictor, np.float32]:

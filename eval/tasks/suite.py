@@ -167,8 +167,7 @@ def ranks(values: Floats) -> Floats:
 
 
 def _mean(sums: Floats) -> Floats:
-    found: Floats = sums[:, 1] / sums[:, 0]
-    return found
+    return sums[:, 1] / sums[:, 0]
 
 
 def _f1(sums: Floats) -> Floats:

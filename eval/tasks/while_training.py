@@ -8,10 +8,9 @@ from encoder import Encoder
 from encoder.training.measures import Measure
 from eval.data.bucc import bucc_pairs, bucc_splits, load_bucc
 from eval.data.languages import iso_639_3
-from eval.data.tatoeba import load_tatoeba, tatoeba_languages
 from eval.metrics.bucc import best_score
 from eval.tasks.mined_splits import choose_splits, mine_split
-from eval.tasks.tatoeba import language_errors
+from eval.tasks.tatoeba import language_errors, load_tatoeba, tatoeba_languages
 
 logger = logging.getLogger(__name__)
 

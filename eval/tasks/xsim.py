@@ -75,10 +75,7 @@ def prepare(args: argparse.Namespace) -> Suite:
 
 
 def _matrix(data: AlignedTexts, encoder: Encoder, *, margin: str, show: Show) -> Record:
-    """Search between every two languages, tabulated as by Schwenk & Douze 2017.
-
-    Rows are the languages searched from, columns those searched in.
-    """
+    """Search between every two languages, tabulated as by Schwenk & Douze 2017."""
     names = data.languages
     vectors = {
         name: own.encode(data.texts[name])

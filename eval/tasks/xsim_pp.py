@@ -5,16 +5,136 @@ too.
 """
 
 import argparse
-from collections.abc import Iterator
-from dataclasses import replace
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from encoder import Encoder
-from eval.data.hard_negatives import KINDS, hard_negatives
 from eval.metrics.similarity import NEIGHBOURS, best_by_margin, nearest
 from eval.tasks.aligned import add_aligned_data, encoded_sides, fields_of_texts, load_texts
 from eval.tasks.suite import Figure, Suite, mean_figure
+
+KINDS = ("number", "entity", "negation")
+VARIANTS = 3  # of each kind and sentence, at most
+
+Pool = Sequence[str]
+
+_DIGITS = re.compile(r"\d+")
+_NUMBER_WORDS = (
+    "two three four five six seven eight nine ten eleven twelve "
+    "twenty thirty forty fifty sixty seventy eighty ninety"
+).split()
+_NUMBER_WORD = re.compile(rf"\b({'|'.join(_NUMBER_WORDS)})\b", re.IGNORECASE)
+
+# One or more capitalised words in a row that do not begin the sentence.
+_NAME = r"[A-Z]\w*(?:['\u2019][A-Z]\w*)?"
+_ENTITY = re.compile(rf"(?<=[a-z,;] ){_NAME}(?:[ -]{_NAME})*")
+
+_AUXILIARY = re.compile(
+    r"\b(is|are|was|were|will|would|can|could|should|must|may|might|has been|have been|had been)\b"
+    r"(?! not\b|n['\u2019]t)"
+)
+_NOT = re.compile(r"(?<=\w) not\b|(?<=\w)n['\u2019]t\b")
+_OPPOSITES = (
+    "more less increase decrease increased decreased rise fall rose fell high low higher lower "
+    "before after above below always never all none first last new old large small best worst "
+    "better worse good bad long short win lose won lost with without"
+).split()
+_PAIRS = list(zip(_OPPOSITES[::2], _OPPOSITES[1::2], strict=True))
+_OPPOSITE = {one: other for pair in _PAIRS for one, other in (pair, pair[::-1])}
+_TURNED = re.compile(rf"\b({'|'.join(_OPPOSITE)})\b")
+
+
+@dataclass(frozen=True, kw_only=True)
+class HardNegative:
+    """A changed copy of sentence ``row``; ``kind`` is one of ``KINDS``."""
+
+    row: int
+    kind: str
+    text: str
+
+
+def hard_negatives(sentences: Sequence[str], *, seed: int = 0) -> list[HardNegative]:
+    """Make up to ``VARIANTS`` changed copies of each English sentence and kind.
+
+    The idea is that of xSIM++ (Chen et al. 2023, "xSIM++: An Improved Proxy to Bitext Mining
+    Performance for Low-Resource Languages"); the rules here are our own, so figures are not
+    comparable with published ones.
+
+    They are ordered by sentence, then kind; none equals any of the sentences or another copy of its
+    own sentence. What a sentence becomes depends on it, its row, ``seed`` and the names that occur
+    in all sentences.
+    """
+    names = sorted({name for sentence in sentences for name in _names(sentence)})
+    taken = set(sentences)
+    made = []
+    for row, sentence in enumerate(sentences):
+        random = np.random.default_rng([seed, row])
+        own: set[str] = set()
+        for kind, change in zip(KINDS, (_numbers, _entities, _negations), strict=True):
+            count = 0
+            for text in change(sentence, names, random):
+                if count < VARIANTS and text not in taken and text not in own:
+                    own.add(text)
+                    made.append(HardNegative(row=row, kind=kind, text=text))
+                    count += 1
+    return made
+
+
+def _numbers(sentence: str, names: Pool, random: np.random.Generator) -> Iterator[str]:
+    """Replace one number at a time by another of as many digits or by another number word."""
+    for match in _DIGITS.finditer(sentence):
+        yield _with(sentence, match, _other_digits(match[0], random))
+    for match in _NUMBER_WORD.finditer(sentence):
+        others = [word for word in _NUMBER_WORDS if word != match[0].lower()]
+        other = others[random.integers(len(others))]
+        yield _with(sentence, match, other.capitalize() if match[0][0].isupper() else other)
+
+
+def _other_digits(digits: str, random: np.random.Generator) -> str:
+    """Draw another number of as many digits, with the same zeros in front and at the end."""
+    core = digits.strip("0") or "0"
+    while True:
+        first = str(random.integers(1, 10))
+        other = first + "".join(str(random.integers(10)) for _ in core[1:])
+        if other != core:
+            return digits.replace(core, other, 1)
+
+
+def _entities(sentence: str, names: Pool, random: np.random.Generator) -> Iterator[str]:
+    """Replace one name at a time by one of another sentence."""
+    own = {match[0] for match in _names_in(sentence)}
+    others = [name for name in names if name not in own]
+    if not others:
+        return
+    for match in _names_in(sentence):
+        yield _with(sentence, match, others[random.integers(len(others))])
+
+
+def _negations(sentence: str, names: Pool, random: np.random.Generator) -> Iterator[str]:
+    """Put in or leave out a ``not``, or turn a word into its opposite."""
+    for match in _NOT.finditer(sentence):
+        yield _with(sentence, match, "")
+    for match in _AUXILIARY.finditer(sentence):
+        first, _, rest = match[0].partition(" ")
+        yield _with(sentence, match, f"{first} not {rest}".rstrip())
+    for match in _TURNED.finditer(sentence):
+        yield _with(sentence, match, _OPPOSITE[match[0]])
+
+
+def _names(sentence: str) -> Iterator[str]:
+    return (match[0] for match in _names_in(sentence))
+
+
+def _names_in(sentence: str) -> Iterator[re.Match[str]]:
+    return (match for match in _ENTITY.finditer(sentence) if match[0] != "I")
+
+
+def _with(sentence: str, match: re.Match[str], other: str) -> str:
+    return sentence[: match.start()] + other + sentence[match.end() :]
+
 
 OTHER = "other"
 

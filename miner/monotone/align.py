@@ -172,5 +172,4 @@ def _band(rows: IntArray, columns: IntArray, source: int, target: int) -> tuple[
 
 
 def _sums(lengths: FloatArray) -> FloatArray:
-    """The sum of the lengths before each sentence and of all: (N + 1,)."""
     return np.concatenate([[0.0], np.cumsum(lengths)])

@@ -118,7 +118,6 @@ def _is_kept(path: Path) -> bool:
 
 
 def _copy(remote: RemotePath, local: Path) -> str:
-    """Copy a file; its SHA-256."""
     digest = hashlib.sha256()
     with remote.reading() as source, local.open("wb") as target:
         while block := source.read(COPY_BYTES):

@@ -133,7 +133,6 @@ def _read(side: CorpusOptions, *, by_document: bool) -> dict[str, Sentences]:
 
 
 def _lines(found: Alignment) -> Iterator[str]:
-    """As Vecalign writes them."""
     for (source, target), cost in zip(found.beads(), found.costs, strict=True):
         yield f"{list(source)}:{list(target)}:{cost:.6f}\n"
 

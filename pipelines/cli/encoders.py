@@ -60,7 +60,6 @@ def encoders(args: argparse.Namespace) -> int:
 
 
 def _described(spec: str) -> list[str]:
-    """Return lines on a single encoder: its size and speed, and its languages by quality."""
     coverage = read_coverage(spec)
     loaded = encoder.load_encoder(spec, precision="auto")
     lines = [f"{spec}: {loaded.dim} dimensions, {_speed(loaded)}"]

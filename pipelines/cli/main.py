@@ -60,8 +60,7 @@ def adit(argv: Sequence[str] | None = None) -> int:
 def run(name: str, arguments: Sequence[str], prog: str) -> int:
     """Run one of ``COMMANDS`` under the name that its help and errors show."""
     module, _, function = COMMANDS[name][1].partition(":")
-    status: int = getattr(import_module(module), function)(arguments, prog)
-    return status
+    return getattr(import_module(module), function)(arguments, prog)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -286,11 +286,7 @@ def _recipe(args: argparse.Namespace) -> Recipe:
 
 
 def _measures(args: argparse.Namespace, pairs: Collection[str]) -> list[Measure]:
-    """Return what is measured beside the held-out error.
-
-    Raises:
-        ValueError: there is no data in a folder for any of the language pairs, or it is malformed.
-    """
+    """Return what is measured beside the held-out error."""
     from eval.tasks.while_training import bucc_f1, tatoeba_error
 
     places = {"tatoeba": (args.tatoeba, tatoeba_error), "bucc": (args.bucc, bucc_f1)}
@@ -303,11 +299,7 @@ def _measures(args: argparse.Namespace, pairs: Collection[str]) -> list[Measure]
 def _files(
     data: Path, pairs: Sequence[str] | None, objective: type[ObjectiveOptions]
 ) -> dict[str, tuple[Path, ...]]:
-    """Return the files of the language pairs asked for, by language pair.
-
-    Raises:
-        ValueError: one of them, or any at all, is missing.
-    """
+    """Return the files of the language pairs asked for, by language pair."""
     from encoder.training.reading_tasks import find_text
 
     there = find_text(data, objective)

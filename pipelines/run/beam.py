@@ -145,8 +145,6 @@ def _of_worker(run_id: str, job: Job) -> StageRunner:
 
 
 class _Gather(beam.PTransform):
-    """Groups the references of a part by a key into lists."""
-
     def __init__(self, step: Gather) -> None:
         super().__init__()
         self._key = step.key
@@ -259,11 +257,7 @@ def _workers_here(options: MiningOptions, own: Path) -> Environment | None:
 
 
 def _run_on_engine(pipeline: beam.Pipeline, options: PipelineOptions) -> PipelineResult:
-    """Run as a job of an engine; an interrupt cancels it there.
-
-    Raises:
-        EngineError: the engine has ended the job, or cannot be reached.
-    """
+    """Run as a job of an engine; an interrupt cancels it there."""
     handler = signal.getsignal(signal.SIGINT)
     try:
         result = pipeline.run()

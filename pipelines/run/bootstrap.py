@@ -71,7 +71,6 @@ def bootstrap(options: BootstrapOptions, monitor: Monitor) -> list[dict[str, Any
 
 
 def _begin(options: BootstrapOptions, folder: Path) -> None:
-    """Make the folder of the rounds; refuse one in which others were begun."""
     check_folder(options.output)
     if options.known is not None:
         _check_known(options, options.known)

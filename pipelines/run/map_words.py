@@ -177,7 +177,6 @@ def _check(options: MapOptions) -> None:
 
 
 def _read(options: MapOptions) -> tuple[dict[str, Sequence[str]], dict[str, Side]]:
-    """Return the texts of the languages that have one, and the vectors of the others."""
     texts: dict[str, Sequence[str]] = {}
     given: dict[str, Side] = {}
     dims = []

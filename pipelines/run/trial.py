@@ -67,7 +67,6 @@ def try_stages(run: RunContext, sizes: Mapping[str, SideSize]) -> dict[str, Stag
 def _seconds(
     options: MiningOptions, texts: Mapping[str, list[str]], sizes: Mapping[str, SideSize]
 ) -> dict[str, float]:
-    """Mine some lines; return the seconds of each stage."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         source, target = (
@@ -91,7 +90,6 @@ def _seconds(
 
 
 def _written(corpus: CorpusOptions, path: Path, texts: list[str], size: SideSize) -> CorpusOptions:
-    """Write some lines of a side, with their vectors if those are given."""
     path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
     embeddings = None
     if corpus.embeddings is not None:

@@ -125,8 +125,7 @@ def texts_of(shards: Sequence[Shard], rows: NDArray[np.int64]) -> list[str]:
     """Return the sentences of one side at some rows, in their order."""
     if not len(rows):
         return []
-    texts: list[str] = _Sentences(shards, pa.array(rows)).part(0, len(rows))["text"].to_pylist()
-    return texts
+    return _Sentences(shards, pa.array(rows)).part(0, len(rows))["text"].to_pylist()
 
 
 class _Merged:

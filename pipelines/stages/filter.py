@@ -83,7 +83,6 @@ def _part(run: RunContext, chosen: ChosenPairs, draft: Draft) -> Mapping[str, An
 
 
 def _lists(chosen: ChosenPairs, scope: str) -> dict[str, NDArray[np.int64]]:
-    """Count the neighbour lists of the other side that each row of a side is in."""
     counts = {}
     for side, other in ((SOURCE, TARGET), (TARGET, SOURCE)):
         rows = chosen.of_side(side)[0].shard.corpus.facts["read"]

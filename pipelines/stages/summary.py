@@ -81,8 +81,7 @@ def _recall(facts: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 
 def read_summary(work_dir: Place) -> dict[str, Any]:
     """Read the summary of the finished run in ``work_dir``."""
-    summary: dict[str, Any] = json.loads(WorkFolder(work_dir).summary.read_text(encoding="utf-8"))
-    return summary
+    return json.loads(WorkFolder(work_dir).summary.read_text(encoding="utf-8"))
 
 
 def describe(summary: Mapping[str, Any], seconds: Mapping[str, float], peak_bytes: int) -> str:

@@ -98,8 +98,7 @@ def bag_sums(table: Tensor, tokens: Tokens, *, sparse: bool) -> Tensor:
     """Sum rows of float32 (V, D), with a sparse gradient if asked for."""
     device = table.device
     ids, offsets = (torch.from_numpy(a.astype(np.int32)) for a in (tokens.ids, tokens.offsets))
-    sums: Tensor = _Sums.apply(table, ids.to(device), offsets.to(device), sparse)
-    return sums
+    return _Sums.apply(table, ids.to(device), offsets.to(device), sparse)
 
 
 class _Sums(torch.autograd.Function):

@@ -51,5 +51,4 @@ class SpelledEmbedding(nn.Embedding):
         sums = functional.embedding_bag(
             ids, self.ngrams, offsets, mode="sum", include_last_offset=True
         )
-        found: Tensor = (self.weight[pieces] + torch.tanh(self.mixed(sums))) / 2
-        return found
+        return (self.weight[pieces] + torch.tanh(self.mixed(sums))) / 2

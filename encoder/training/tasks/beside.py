@@ -114,8 +114,7 @@ class Inference(Task):
         vectors = model(join(sides))
         # Of unit length the products of numbers would be tiny beside the numbers.
         u, v = (functional.normalize(vectors) * math.sqrt(vectors.shape[1])).chunk(2)
-        found: Tensor = self.head(torch.cat([u, v, (u - v).abs(), u * v], dim=1))
-        return found
+        return self.head(torch.cat([u, v, (u - v).abs(), u * v], dim=1))
 
 
 def _numbers(text: ParallelText) -> NDArray[np.int64]:

@@ -142,15 +142,7 @@ def _is_lower(character: str) -> bool:
 def _is_abbreviated(
     text: str, before: re.Match[str], following: int, start: int, language: str | None
 ) -> bool:
-    """Return whether a sentence goes on after a word or a number and a full stop.
-
-    Args:
-        text: the paragraph.
-        before: that word or number.
-        following: where the next word begins.
-        start: where the sentence begins.
-        language: ISO 639-1, or None.
-    """
+    """Return whether a sentence goes on after a word or a number and a full stop."""
     word, lowered = before[0], before[0].lower()
     head = text[max(start, before.start() - _LOOK_BACK) : before.start()]
     if word.isdecimal() and not head.strip(f" {_OPENERS}"):  # "1. What is new"

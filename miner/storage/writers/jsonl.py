@@ -29,7 +29,6 @@ def write(files: Sequence[IO[bytes]], tables: Tables, schema: pa.Schema, origin:
 
 
 def _finite(table: pa.Table) -> pa.Table:
-    """The table with nulls for NaN and the infinities."""
     for position, field in enumerate(table.schema):
         if pt.is_floating(field.type):
             column = table[field.name]

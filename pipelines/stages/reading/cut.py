@@ -60,8 +60,7 @@ def _cut_before(run: RunContext, side: str, files: Sequence[Place]) -> list[int]
         return []
     begun = zip(files, inputs, strict=False)
     if all(digest_of_beginning(file, size) == digest for file, (size, digest) in begun):
-        sizes: list[int] = cut["sizes"]
-        return sizes
+        return cut["sizes"]
     return []
 
 

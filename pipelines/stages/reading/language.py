@@ -100,8 +100,7 @@ def _seen_languages(run: RunContext, side: str, *, remember: bool) -> dict[str, 
     if path.exists():
         known = json.loads(path.read_text(encoding="utf-8"))
         if _digest(texts[: known["texts"]]) == known["sha256"]:
-            shares: dict[str, float] = known["shares"]
-            return shares
+            return known["shares"]
     shares = language_shares(texts)
     if not remember:
         return shares

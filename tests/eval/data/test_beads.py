@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.data.beads import check_beads, read_beads
+from eval.tasks.align import check_beads, read_beads
 
 
 def test_lines_with_and_without_costs(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.data.hard_negatives import KINDS, VARIANTS, hard_negatives
+from eval.tasks.xsim_pp import KINDS, VARIANTS, hard_negatives
 
 SENTENCES = [
     "The shop in Oslo sold 11 boats in 2008.",

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from eval.data.languages import iso_639_1, iso_639_3
-from eval.data.tatoeba import load_tatoeba, tatoeba_languages
+from eval.tasks.tatoeba import load_tatoeba, tatoeba_languages
 
 
 @pytest.fixture

@@ -11,6 +11,8 @@ from eval.metrics.frozen import (
     Logistic,
     Mlp,
     Part,
+    Perceptron,
+    Shape,
     accuracy,
     expected_grade,
     folds,
@@ -19,10 +21,10 @@ from eval.metrics.frozen import (
     nested,
     one_hot,
     pair_features,
+    probabilities,
     root_mean_square,
+    softmax_regression,
 )
-from eval.metrics.logistic import probabilities, softmax_regression
-from eval.metrics.perceptron import Perceptron, Shape
 
 
 def clouds(count: int, dim: int, classes: int, *, seed: int) -> tuple[np.ndarray, np.ndarray]:

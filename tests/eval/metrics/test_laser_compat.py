@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from eval.data.candidates import read_scored_texts
 from eval.data.sentences import read_gold, read_split_sentences
 from eval.metrics import laser_compat
+from eval.scoring import read_scored_texts
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "bucc_py"
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.metrics import retrieval
-from eval.metrics.retrieval import translation_ranks
+from eval.tasks import retrieval
+from eval.tasks.retrieval import translation_ranks
 
 
 def slow_rank(source: np.ndarray, target: np.ndarray, row: int, candidates: list[int]) -> int:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from encoder.tokenizer import Tokens
 from encoder.words import Words
 from eval.cli.encoder import eval_encoder
-from eval.data.hard_negatives import KINDS, hard_negatives
 from eval.tasks.retrieval import idf_weighted
+from eval.tasks.xsim_pp import KINDS, hard_negatives
 from miner.commandline import product_version
 from tests.eval.conftest import NumberEncoder
 from tests.eval.metrics.test_similarity import slow_best

@@ -7,7 +7,7 @@ import pytest
 
 from encoder import load_encoder
 from eval.cli.encoder import eval_encoder
-from eval.data.noise import SITE_LINES, noises
+from eval.tasks.noise import SITE_LINES, noises
 from miner.filters import FILTERS, Suspects, usual_ratio, usual_script
 from miner.judge.features import Usual, features, read_texts
 from miner.judge.model import load_judge

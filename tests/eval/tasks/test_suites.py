@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from eval.cli.encoder import eval_encoder
-from eval.data.topics import load_topics
-from eval.metrics.eigen import spectral_difference, spectrum
+from eval.tasks.classify import load_topics
+from eval.tasks.eigen import spectral_difference, spectrum
 from eval.tasks.probe import naive_bayes
 from eval.tasks.suite import ranks
 from tests.eval.conftest import NumberEncoder
