@@ -16,7 +16,7 @@ from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from encoder.laser.bilstm import adopt
-from encoder.laser.vocabulary import PAD
+from encoder.laser.subwords import PAD
 
 ACTIVATIONS = {"relu": functional.relu, "gelu": functional.gelu}
 # What fairseq saves beside the weights.

@@ -22,7 +22,7 @@ def report(args: argparse.Namespace) -> int:
     from eval.data.sentences import read_gold
     from eval.data.textfiles import write_text
     from eval.report.page import render
-    from eval.runs.gold import Gold
+    from eval.runs.marks import Gold
     from eval.runs.store import open_run
 
     run = open_run(args.directory)
@@ -85,9 +85,8 @@ def calibrate(args: argparse.Namespace) -> int:
     right or wrong.
     """
     from eval.output import Table, print_line
-    from eval.runs.calibration import by_judge, thresholds, write_calibrated
+    from eval.runs.calibration import by_judge, check_jsonl, thresholds, write_calibrated
     from eval.runs.marks import by_marks, read_judged
-    from eval.runs.pairs import check_jsonl
     from eval.runs.store import open_run
 
     check_jsonl(args.output)

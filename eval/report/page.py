@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from eval.output import template
 from eval.report import sections
-from eval.report.gold import against_gold
-from eval.report.overview import Quality, assess, overview
-from eval.runs.gold import Gold
+from eval.report.sections import Quality, against_gold, assess, overview
+from eval.runs.marks import Gold
 from eval.runs.side import Side
 from eval.runs.store import Run
 from miner.arrays import JudgedPairs

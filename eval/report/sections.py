@@ -1,19 +1,161 @@
 """The contents of the sections of a run's report; the page's template lays them out."""
 
+import itertools
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from eval.report.charts import Chart
-from eval.report.figures import decile_ranks, histogram, hubs, spread
-from eval.report.overview import Quality
+from eval.report.charts import Chart, decile_ranks, gold_curve, histogram, hubs, spread
 from eval.report.tables import Grid, context_table, pair_table
+from eval.runs.calibration import Estimates, by_judge, thresholds
 from eval.runs.explain import explain
-from eval.runs.gold import Gold
+from eval.runs.marks import Gold
 from eval.runs.store import Run
 from miner.filters import FILTERS, length_odds
 from miner.storage.layout import SIDES
+
+MAX_DOCUMENTS = 50  # pairs of documents that are listed: those with the most pairs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quality:
+    """The estimates of a run's pairs, if there are any, and their source, or why there are none."""
+
+    estimates: Estimates | None
+    how: str
+
+
+def assess(run: Run) -> Quality:
+    """Return what the run says of how many pairs are wrong."""
+    try:
+        return Quality(estimates=by_judge(run), how="by the probability of each pair")
+    except ValueError as error:
+        why = "No estimate: " + str(error).removeprefix(f"{run.directory}: ")
+        return Quality(estimates=None, how=why)
+
+
+def overview(run: Run, quality: Quality) -> dict[str, Any]:
+    """Return the pairs, the estimated share of wrong ones, thresholds, languages and documents."""
+    estimates = quality.estimates
+    wrong = ("not known", "see below")
+    if estimates:
+        wrong = f"{1 - float(estimates.probabilities.mean()):.1%}", quality.how
+    cards = [
+        ("pairs", f"{run.summary['pairs']:,}", _chosen_from(run)),
+        ("estimated to be wrong", *wrong),
+    ]
+    for name in SIDES:
+        counts = run.summary[name]
+        cards.append((f"{name} sentences", f"{counts['searched']:,}", _language(counts)))
+    chosen = [row for row in thresholds(estimates) if row[2]] if estimates else []
+    return {"cards": cards, "thresholds": chosen, "documents": _documents(run, estimates)}
+
+
+def _chosen_from(run: Run) -> str:
+    kept = run.summary.get("kept")
+    if kept is None or kept["judged"] == kept["pairs"]:
+        return f"of {run.summary['candidates']:,} candidates"
+    return f"of {kept['judged']:,}; --all writes the others, too"
+
+
+def _language(counts: dict[str, object]) -> str:
+    found = counts.get("language")
+    if not isinstance(found, dict) or not (name := found["given"] or found["seen"]):
+        return "language not known"
+    share = found["share"]
+    return f"in {name}" if found["given"] or share is None else f"in {name} ({share:.0%} of them)"
+
+
+def _documents(
+    run: Run, estimates: Estimates | None
+) -> tuple[int, list[tuple[tuple[str, str], tuple[int, float]]]] | None:
+    """Count the pairs, and the right ones expected, of each pair of documents, if there are any.
+
+    Returns:
+        How many pairs of documents there are, and those with the most pairs, with their counts.
+    """
+    docs = list(zip(*run.docs, strict=True))
+    if not any(map(any, docs)):
+        return None
+    likely = np.ones(len(docs)) if estimates is None else estimates.probabilities
+    counts: dict[tuple[str, str], tuple[int, float]] = {}
+    for both, chance in zip(docs, likely.tolist(), strict=True):
+        pairs, right = counts.get(both, (0, 0.0))
+        counts[both] = pairs + 1, right + chance
+    best = sorted(counts.items(), key=lambda one: (-one[1][0], one[0]))
+    return len(counts), best[:MAX_DOCUMENTS]
+
+
+GOLD_EXAMPLES = 50  # pairs to read of each kind
+
+
+def against_gold(run: Run, gold: Gold) -> dict[str, Any]:
+    """Return curves, wrong pairs and missing ones."""
+    curve = gold_curve(gold.judgements)
+    figures = {
+        "p": [score.precision for score in curve],
+        "r": [score.recall for score in curve],
+        "f": [score.f1 for score in curve],
+    }
+    thresholds = [score.threshold for score in curve]
+    by_threshold = Chart(
+        title="Precision, recall and F1 against the threshold",
+        x=spread(run.pairs.score),
+        y=(0, 1),
+        labels=(f"threshold of the {run.score_name}", ""),
+        lines=[
+            (f"line {css}", list(zip(thresholds, values, strict=True)))
+            for css, values in figures.items()
+        ],
+        uprights=[(gold.best.threshold, "best F1")],
+    )
+    both = Chart(
+        title="Precision against recall",
+        x=(0, 1),
+        y=(0, 1),
+        labels=("recall", "precision"),
+        lines=[("line f", list(zip(figures["r"], figures["p"], strict=True)))],
+    )
+    above = gold.judgements.scores > gold.best.threshold
+    wrong = np.flatnonzero(above & ~gold.judgements.correct)[:GOLD_EXAMPLES]
+    return {
+        "charts": [by_threshold, both],
+        "wrong": pair_table(run, wrong.tolist()),
+        "missing": _missing(run, gold),
+    }
+
+
+def _missing(run: Run, gold: Gold) -> Grid:
+    extracted = gold.judgements.scores > gold.best.threshold
+    places = np.flatnonzero(extracted & gold.judgements.correct)
+    sides = (run.source, run.pairs.source), (run.target, run.pairs.target)
+    found = {
+        pair
+        for ids in zip(*(side.all_ids(rows[places]) for side, rows in sides), strict=True)
+        for pair in itertools.product(*ids)
+    }
+    missing = sorted(gold.known - found)[:GOLD_EXAMPLES]
+    known = [
+        side.rows_of(ids)
+        for side, ids in zip((run.source, run.target), zip(*missing, strict=True), strict=False)
+    ]
+    rows = []
+    for (source_id, target_id), source, target in zip(missing, *known, strict=True):
+        if source is None or target is None:
+            rows.append([source_id, target_id, "", "", "not among the sentences of the run"])
+            continue
+        texts, ids = (run.source.text(source), run.target.text(target)), f"{source_id}\n{target_id}"
+        try:
+            why = explain(run, source, target)
+        except ValueError as error:  # one of them has no vector
+            rows.append([*texts, ids, "", f"not mined: {error}"])
+            continue
+        margin = "" if why.margin is None else f"{why.margin:.4f}"
+        rows.append([*texts, ids, margin, why.verdict])
+    return Grid(["source", "target", "ids", "margin", "why"], rows, texts=2)
+
 
 DOTS = 2_000
 SHOWN_FILTERS = ("short", "length", "copied", "numbers", "urls", "script", "hub")  # without extras

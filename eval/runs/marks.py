@@ -9,12 +9,27 @@ from numpy.typing import NDArray
 from eval.data.sentences import read_gold
 from eval.data.textfiles import read_lines
 from eval.metrics.bootstrap import Interval
-from eval.metrics.bucc import IdPair
+from eval.metrics.bucc import BuccScore, IdPair, Judgements, best_score, judge, rank
 from eval.runs.calibration import Estimates
-from eval.runs.gold import Gold
 from eval.runs.store import Run
 from miner.judge.prior import PROBABILITY, logistic
 from miner.storage.places import Place
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gold:
+    """The known pairs, the best that a threshold could do, and what is right of the pairs."""
+
+    known: frozenset[IdPair]
+    judgements: Judgements
+    best: BuccScore
+
+    @classmethod
+    def of(cls, run: Run, known: frozenset[IdPair]) -> "Gold":
+        """Hold a run against known pairs."""
+        judgements = judge(rank(run.candidates()), known)
+        return cls(known=known, judgements=judgements, best=best_score(judgements))
+
 
 RIGHT, WRONG = "right", "wrong"
 MIN_MARKS = 30  # below, the 95 % interval of a share is more than 35 points wide

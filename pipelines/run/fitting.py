@@ -20,7 +20,7 @@ from miner.knn.cost_model import Problem, rows_per_shard, tile_bytes
 from miner.knn.exact import search_unit_rows
 from miner.knn.method import IndexSpec
 from miner.score_ranges import MIN_RANGE, RANGE_BYTES
-from miner.storage.corpus.measure import measure_files
+from miner.storage.corpus.reader import measure_files
 from miner.storage.corpus.repeats import BLOCK, BLOCK_BYTES
 from miner.storage.documents.split import open_side
 from miner.storage.layout import SIDES, SOURCE, TARGET

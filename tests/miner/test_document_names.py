@@ -2,7 +2,7 @@
 
 import pytest
 
-from miner.document_names import language_free, same_names
+from miner.document_pairing import language_free, same_names
 
 
 @pytest.mark.parametrize(

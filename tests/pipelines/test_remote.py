@@ -123,8 +123,8 @@ def test_an_interrupted_run_goes_on(
 ) -> None:
     encoded, last = 0, 105
     really_encode = BagEncoder.encode
-    monkeypatch.setattr("pipelines.stages.encode_batches.ENCODE_ROWS", 16)
-    monkeypatch.setattr("pipelines.stages.encode_batches.WORTH_SEALING", 0)
+    monkeypatch.setattr("pipelines.stages.encode.ENCODE_ROWS", 16)
+    monkeypatch.setattr("pipelines.stages.encode.WORTH_SEALING", 0)
 
     def encode(self: BagEncoder, sentences: list[str]) -> object:
         nonlocal encoded

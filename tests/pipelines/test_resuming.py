@@ -32,8 +32,8 @@ class Encoded:
             return really_encode(encoder, sentences)
 
         monkeypatch.setattr(BagEncoder, "encode", encode)
-        monkeypatch.setattr("pipelines.stages.encode_batches.ENCODE_ROWS", BATCH)
-        monkeypatch.setattr("pipelines.stages.encode_batches.WORTH_SEALING", 0)
+        monkeypatch.setattr("pipelines.stages.encode.ENCODE_ROWS", BATCH)
+        monkeypatch.setattr("pipelines.stages.encode.WORTH_SEALING", 0)
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_batches_that_are_soon_encoded_are_not_sealed(
     encoded: Encoded,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("pipelines.stages.encode_batches.WORTH_SEALING", 1000)
+    monkeypatch.setattr("pipelines.stages.encode.WORTH_SEALING", 1000)
     encoded.last = 70  # in the second of four shards of 50
     assert mine_corpus(run("work")) == 2
     assert not list((tmp_path / "work").rglob("batches"))

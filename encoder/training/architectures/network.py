@@ -8,9 +8,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from encoder import Encoder
+from encoder.apart import ApartEncoder
 from encoder.bag.features import Features
 from encoder.network import NetworkEncoder
 from encoder.precision import Ready
@@ -24,9 +26,54 @@ from encoder.trained import (
     save_networks,
 )
 from encoder.training.architectures.model import Model, Save
-from encoder.training.architectures.spelling import SpelledEmbedding
 from encoder.training.data import LONGEST
 from encoder.training.options import TrainingOptions
+
+
+class SpelledEmbedding(nn.Embedding):
+    """Embeddings of V pieces and an end that share what their n-grams of letters have learnt.
+
+    A piece's vector is the mean of its own and tanh(W s), s being the sum of its n-grams' vectors
+    (Chidambaram et al. 2019, section 2.1, of words). A piece is spelt the same everywhere, so
+    ``folded`` gives the table that an ordinary network has.
+    """
+
+    def __init__(self, weight: Tensor, features: Features) -> None:
+        """Take the pieces' own vectors, float32 (V + 1, D)."""
+        rows, dim = weight.shape
+        super().__init__(rows, dim, _weight=weight.clone())
+        self.ngrams = nn.Parameter(torch.randn(features.ngram_rows, dim) * weight.std())
+        self.mixed = nn.Linear(dim, dim, bias=False)
+        alone = Tokens(ids=np.arange(features.pieces, dtype=np.int32), offsets=np.arange(rows))
+        numbers, words = features.split(alone)
+        found = words.take(numbers.ids.astype(np.int64))
+        ngram = found.ids >= features.pieces
+        before = np.concatenate(([0], np.cumsum(ngram)))[found.offsets]
+        self._spelling = Tokens(  # of the end, nothing
+            ids=found.ids[ngram] - features.pieces, offsets=np.append(before, before[-1])
+        )
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Embed pieces: int64 (...) to float (..., D)."""
+        different, places = torch.unique(ids, return_inverse=True)
+        return self._embed(different)[places]
+
+    def folded(self) -> Tensor:
+        """Return the vectors of all pieces and of the end: (V + 1, D)."""
+        with torch.no_grad():
+            return self._embed(torch.arange(len(self.weight), device=self.weight.device))
+
+    def _embed(self, pieces: Tensor) -> Tensor:
+        spelling = self._spelling.take(pieces.cpu().numpy())
+        ids, offsets = (
+            torch.from_numpy(part).long().to(pieces.device)
+            for part in (spelling.ids, spelling.offsets)
+        )
+        sums = functional.embedding_bag(
+            ids, self.ngrams, offsets, mode="sum", include_last_offset=True
+        )
+        return (self.weight[pieces] + torch.tanh(self.mixed(sums))) / 2
+
 
 # A network embeds a batch in up to so many groups of like lengths, each padded by itself, if they
 # have as many sentences.
@@ -143,3 +190,45 @@ def named(parts: dict[str, nn.Module]) -> dict[str, Tensor]:
         for part, module in parts.items()
         for name, tensor in module.state_dict().items()
     }
+
+
+class Apart(Model):
+    """Networks by language, see ``encoder.apart``; ``of`` gives the one to embed with."""
+
+    def __init__(self, networks: Mapping[str, Network]) -> None:
+        super().__init__()
+        self._networks = nn.ModuleDict(networks)
+        self.dim = next(iter(networks.values())).dim
+
+    def of(self, language: str) -> Network:
+        """Return the network of a language."""
+        network = self._networks[language]
+        assert isinstance(network, Network)
+        return network
+
+    def forward(self, tokens: Tokens) -> Tensor:
+        """Not to be called: which network embeds depends on the language."""
+        raise AssertionError("embed with the network of a language")
+
+    def begin_with(self, encoder: Encoder) -> None:
+        """Begin all networks with the same weights."""
+        for language in self._networks:
+            self.of(language).begin_with(encoder)
+
+    def finished(
+        self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float
+    ) -> tuple[ApartEncoder, Save]:
+        """Return the encoder, and what saves it."""
+        encoders = {
+            language: self.of(language).finished(tokenizer, sample=sample, whitening=whitening)[0]
+            for language in self._networks
+        }
+
+        def save(folder: Path, metadata: Mapping[str, Any]) -> None:
+            networks = {language: self.of(language).folded() for language in encoders}
+            architecture = self.of(next(iter(encoders))).architecture
+            save_networks(
+                folder, architecture, networks, tokenizer_model=tokenizer.model, facts=metadata
+            )
+
+        return ApartEncoder(name="training", encoders=encoders), save

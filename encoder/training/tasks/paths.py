@@ -16,9 +16,8 @@ from torch import Tensor, nn
 from encoder.bag.features import Features
 from encoder.tokenizer import Tokens
 from encoder.training.architectures import make_model
-from encoder.training.architectures.apart import Apart
 from encoder.training.architectures.model import Model
-from encoder.training.architectures.network import Network
+from encoder.training.architectures.network import Apart, Network
 from encoder.training.data import TokenPairs, all_pairs, join_targets, sentences_by_language
 from encoder.training.options import PathsOptions, TrainingOptions
 from encoder.training.reading import ParallelText

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from encoder import load_encoder
-from encoder.laser.torchfile import plain, read_torch_file
+from encoder.laser.loading import plain, read_torch_file
 from tests.encoder.laser.conftest import GOLDEN, LINES
 
 

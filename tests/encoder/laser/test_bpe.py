@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from encoder.laser.bpe import BPE
+from encoder.laser.subwords import BPE
 
 CODES = "l o 9\nlo w</w> 8\ne r</w> 7\nn e 6\nne w 5\nnew er</w> 4\na a 3\n"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from encoder.laser.moses import PerlTokenizer, PunctuationNormalizer, remove_non_printing
+from encoder.laser.preprocess import PerlTokenizer, PunctuationNormalizer, remove_non_printing
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "moses"
 LANGUAGES = sorted(path.stem for path in GOLDEN.glob("*.raw"))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from encoder.monolingual.fitting import fit_table, spelling_table, weighted
+from encoder.monolingual.sides import fit_table, spelling_table, weighted
 from encoder.rows import sum_rows
 from encoder.tokenizer import Tokens
 

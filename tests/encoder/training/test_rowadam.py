@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from encoder.training.rowadam import RowAdam
+from encoder.training.loop import RowAdam
 
 BETAS = (0.9, 0.99)
 

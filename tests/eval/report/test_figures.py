@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval.metrics.bucc import Judgements
-from eval.report.figures import decile_ranks, gold_curve, histogram, hubs, spread
+from eval.report.charts import decile_ranks, gold_curve, histogram, hubs, spread
 
 SCORES = st.lists(st.integers(0, 40).map(lambda n: n / 8), min_size=1, max_size=30)
 

@@ -9,8 +9,7 @@ import pytest
 
 from eval.data.sentences import read_gold
 from eval.runs import marks
-from eval.runs.gold import Gold
-from eval.runs.marks import Judged, by_marks, read_judged
+from eval.runs.marks import Gold, Judged, by_marks, read_judged
 from eval.runs.store import Run, open_run
 from pipelines.cli.main import adit
 

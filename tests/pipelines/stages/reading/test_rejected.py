@@ -23,7 +23,7 @@ from pipelines.job import job_of
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.run.beam import build
 from pipelines.run.steps import steps_of
-from pipelines.stages.encode_batches import encode_block
+from pipelines.stages.encode import encode_block
 from pipelines.stages.summary import read_summary
 from tests.pipelines.conftest import Refused
 from tests.pipelines.worlds import World, read_jsonl, write_lines
