@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from encoder.monolingual.options import WordOptions
-from encoder.training.options import INFINITE, Checked, option
+from encoder.training.options import Checked, option
 from miner.storage.places import Place
 
 STARTS = ("identical", "similarity", "adversarial", "adversarial-alone")
@@ -45,23 +45,21 @@ class RoundOptions(Checked):
         ValueError: a value is out of its range.
     """
 
-    rounds: int = option(3, "rounds at most", within=(1, INFINITE))
-    fdr: float = option(0.1, "share of wrong pairs, as estimated, to keep to", within=(0.0001, 0.5))
+    rounds: int = option(3, "rounds at most", low=1)
+    fdr: float = option(0.1, "share of wrong pairs, as estimated, to keep to", low=0.0001, high=0.5)
     best: float = option(
-        0.25, "share of the pairs to keep where that cannot be estimated", within=(0.0001, 1)
+        0.25, "share of the pairs to keep where that cannot be estimated", low=0.0001, high=1
     )
-    steps: int = option(2_000, "of the training in a round", within=(1, INFINITE))
-    learning_rate: float = option(2e-3, "Adam's, at its highest", within=(0, 1))
-    dim: int = option(384, "dimensions", within=(1, INFINITE))
+    steps: int = option(2_000, "of the training in a round", low=1)
+    learning_rate: float = option(2e-3, "Adam's, at its highest", high=1)
+    dim: int = option(384, "dimensions", low=1)
     vocabulary_size: int = option(
-        16_000, "subwords, but at most as many as a round has pairs", within=(1, INFINITE)
+        16_000, "subwords, but at most as many as a round has pairs", low=1
     )
-    ngram_rows: int = option(131_072, "vectors that n-grams share", within=(0, INFINITE))
-    batch_size: int = option(1024, "pairs in a batch", within=(2, INFINITE))
-    held_out: int = option(
-        500, "pairs of a round that its training is measured on", within=(1, INFINITE)
-    )
-    seed: int = option(1, "of all that is random", within=(0, 2**63 - 1))
+    ngram_rows: int = option(131_072, "vectors that n-grams share")
+    batch_size: int = option(1024, "pairs in a batch", low=2)
+    held_out: int = option(500, "pairs of a round that its training is measured on", low=1)
+    seed: int = option(1, "of all that is random", high=2**63 - 1)
 
 
 @dataclass(frozen=True, kw_only=True)

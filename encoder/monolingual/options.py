@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from encoder.training.options import INFINITE, Checked, option
+from encoder.training.options import Checked, option
 
 MAX_WORDS = 200_000  # of a language that have vectors: Conneau et al. 2018, section 3.1
 
@@ -15,14 +15,14 @@ class WordOptions(Checked):
         ValueError: a value is out of its range.
     """
 
-    dim: int = option(300, "dimensions of vectors learnt from text", within=(1, INFINITE))
-    epochs: int = option(5, "passes over the text", within=(1, INFINITE))
+    dim: int = option(300, "dimensions of vectors learnt from text", low=1)
+    epochs: int = option(5, "passes over the text", low=1)
     min_count: int = option(
-        5, "words that the text has less often have no vector of their own", within=(1, INFINITE)
+        5, "words that the text has less often have no vector of their own", low=1
     )
-    learning_rate: float = option(0.05, "at its highest", within=(0, 1))
-    vocabulary_size: int = option(32_000, "subwords of both languages", within=(1, INFINITE))
+    learning_rate: float = option(0.05, "at its highest", high=1)
+    vocabulary_size: int = option(32_000, "subwords of both languages", low=1)
     ngram_rows: int = option(
-        131_072, "vectors that n-grams of letters share, of each language", within=(1, INFINITE)
+        131_072, "vectors that n-grams of letters share, of each language", low=1
     )
-    seed: int = option(1, "of all that is random", within=(0, 2**63 - 1))
+    seed: int = option(1, "of all that is random", high=2**63 - 1)

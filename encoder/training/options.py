@@ -38,11 +38,12 @@ def option(
     default: Any,  # noqa: ANN401
     text: str = "",
     *,
-    within: tuple[float, float] = (-INFINITE, INFINITE),
+    low: float = 0,
+    high: float = INFINITE,
     choices: Sequence[str] = (),
 ) -> Any:  # noqa: ANN401
     """Make a field with its help, and the values that it can have."""
-    metadata = {"help": text, "within": within, "choices": tuple(choices)}
+    metadata = {"help": text, "low": low, "high": high, "choices": tuple(choices)}
     return field(default=default, metadata=metadata)
 
 
@@ -56,15 +57,14 @@ class Checked:
     """A dataclass whose fields are within their ranges and choices, or a ValueError is raised."""
 
     def __post_init__(self) -> None:
-        for one in fields(self):  # type: ignore[arg-type]  # subclasses are dataclasses
-            value = getattr(self, one.name)
-            lowest, highest = one.metadata.get("within", (-INFINITE, INFINITE))
-            choices = one.metadata.get("choices", ())
-            if isinstance(value, int | float) and not lowest <= value <= highest:
-                limits = f"{lowest} or more" if highest == INFINITE else f"{lowest} to {highest}"
-                raise ValueError(f"{one.name} {value}: expected {limits}")
+        for name, one in offered(type(self)).items():
+            value, low, high = getattr(self, name), one.metadata["low"], one.metadata["high"]
+            choices = one.metadata["choices"]
+            if isinstance(value, int | float) and not low <= value <= high:
+                limits = f"{low} or more" if high == INFINITE else f"{low} to {high}"
+                raise ValueError(f"{name} {value}: expected {limits}")
             if choices and value not in choices:
-                raise ValueError(f"{one.name} {value}: choose one of {', '.join(choices)}")
+                raise ValueError(f"{name} {value}: choose one of {', '.join(choices)}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,12 +74,10 @@ class ArchitectureOptions(Checked):
     name: ClassVar[str]
     summary: ClassVar[str]
 
-    dim: int = option(384, "dimensions", within=(1, INFINITE))
-    learning_rate: float = option(2e-3, "Adam's, at its highest", within=(0, 1))
-    token_dropout: float = option(0.0, "share of subwords left out at random", within=(0, 0.99))
-    ngram_rows: int = option(
-        0, "vectors that n-grams of letters share; 0 for no n-grams", within=(0, INFINITE)
-    )
+    dim: int = option(384, "dimensions", low=1)
+    learning_rate: float = option(2e-3, "Adam's, at its highest", high=1)
+    token_dropout: float = option(0.0, "share of subwords left out at random", high=0.99)
+    ngram_rows: int = option(0, "vectors that n-grams of letters share; 0 for no n-grams")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +87,7 @@ class BagOptions(ArchitectureOptions):
     name = "bag"
     summary = "sum of subword vectors"
 
-    token_dropout: float = option(0.1, "share of words left out at random", within=(0, 0.99))
+    token_dropout: float = option(0.1, "share of words left out at random", high=0.99)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,8 +99,8 @@ class BiLSTMOptions(ArchitectureOptions):
 
     dim: int = same(ArchitectureOptions, "dim", 1024)
     learning_rate: float = same(ArchitectureOptions, "learning_rate", 1e-3)
-    layers: int = option(1, "layers", within=(1, 5))
-    word_dim: int = option(WORD_DIM, "dimensions of subwords' vectors", within=(1, INFINITE))
+    layers: int = option(1, "layers", low=1, high=5)
+    word_dim: int = option(WORD_DIM, "dimensions of subwords' vectors", low=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,10 +177,10 @@ class ObjectiveOptions(Checked):
         1024,
         "pairs, each ranked against all others in the batch; for translation and language models, "
         "tokens",
-        within=(2, INFINITE),  # a pair is ranked against the others
+        low=2,  # a pair is ranked against the others
     )
     whitening: float = option(
-        0.0, "how far directions of a bag's large variance are scaled down, 0 to 1", within=(0, 1)
+        0.0, "how far directions of a bag's large variance are scaled down, 0 to 1", high=1
     )
 
 
@@ -195,13 +193,13 @@ class RankingOptions(ObjectiveOptions):
 
     whitening: float = same(ObjectiveOptions, "whitening", 0.1)
     hard_negatives: int = option(
-        0, "wrong translations for each pair, mined as training goes on", within=(0, 100)
+        0, "wrong translations for each pair, mined as training goes on", high=100
     )
-    margin: float = option(0.2, "subtracted from the cosine of true pairs", within=(0, 1))
+    margin: float = option(0.2, "subtracted from the cosine of true pairs", high=1)
     scale: float = option(
         20.0,
         "inverse temperature of the softmax",
-        within=(0, 40),  # above it the float32 softmax of the objective underflows
+        high=40,  # above it the float32 softmax of the objective underflows
     )
 
 
@@ -217,7 +215,7 @@ class TranslationOptions(ObjectiveOptions):
 
     batch_size: int = same(ObjectiveOptions, "batch_size", 8000)
     targets: tuple[str, ...] = option(("en", "es"), "languages that are translated to")
-    decoder_dim: int = option(2048, "of the decoder", within=(1, INFINITE))
+    decoder_dim: int = option(2048, "of the decoder", low=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,11 +229,7 @@ class PathsOptions(ObjectiveOptions):
 
     batch_size: int = same(ObjectiveOptions, "batch_size", 96)
     whitening: float = 0.0
-    clip: float = option(
-        0.0,
-        "length that longer gradients are cut to, in the paper 2; 0: none",
-        within=(0, INFINITE),
-    )
+    clip: float = option(0.0, "length that longer gradients are cut to, in the paper 2; 0: none")
     targets: tuple[str, ...] = same(TranslationOptions, "targets", ("en",))
     decoder_dim: int = same(TranslationOptions, "decoder_dim", 512)
     sources: tuple[str, ...] = option(
@@ -296,7 +290,7 @@ class AlignmentOptions(ObjectiveOptions):
 
     whitening: float = 0.0
     negatives: float = option(
-        0.25, "how much distances to wrong translations count against that", within=(0, 0.5)
+        0.25, "how much distances to wrong translations count against that", high=0.5
     )
 
 
@@ -379,31 +373,29 @@ class TrainingOptions(Checked):
 
     architecture: ArchitectureOptions = field(default_factory=BagOptions)
     objective: ObjectiveOptions = field(default_factory=RankingOptions)
-    steps: int = option(40_000, "updates of the weights", within=(1, INFINITE))
+    steps: int = option(40_000, "updates of the weights", low=1)
     language_exponent: float = option(
         0.5,
         "power of its size with which a language pair is drawn: 1 as often as it has pairs, "
         "0 all alike",
-        within=(0, 1),
+        high=1,
     )
-    accumulate: int = option(1, "batches in a step, each ranked by itself", within=(1, INFINITE))
+    accumulate: int = option(1, "batches in a step, each ranked by itself", low=1)
     at_once: int = option(
         2048,
         "sentences; of a larger batch, a network's activations are computed twice, not kept: "
         "slower, in bounded memory, with the same loss",
-        within=(1, INFINITE),
+        low=1,
     )
-    warmup_steps: int = option(200, within=(1, INFINITE))
-    dropout: float = option(
-        0.1, "share of a network's activations left out at random", within=(0, 0.99)
-    )
+    warmup_steps: int = option(200, low=1)
+    dropout: float = option(0.1, "share of a network's activations left out at random", high=0.99)
     precision: str = option(
         "float32",
         "of products; bfloat16 is faster where the processor has instructions for it, and far "
         "slower elsewhere",
         choices=("float32", "bfloat16"),
     )
-    seed: int = option(1, "of all that is random", within=(0, 2**63 - 1))
+    seed: int = option(1, "of all that is random", high=2**63 - 1)
 
     def flat(self) -> dict[str, Any]:
         """Return all values by name, those of the architecture and the objective included."""
@@ -458,7 +450,7 @@ def _chosen(name: str, value: str, choices: Mapping[str, type]) -> type:
 
 def offered(part: type) -> dict[str, Field]:
     """Return the fields that are options, by name."""
-    return {one.name: one for one in fields(part) if "within" in one.metadata}
+    return {one.name: one for one in fields(part) if "low" in one.metadata}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -506,21 +498,17 @@ class Recipe(Checked):
     corpus_weights: Mapping[str, float] = field(default_factory=dict)
     pair_weights: Mapping[str, float] = field(default_factory=dict)
     tasks: Mapping[str, TaskBeside] = field(default_factory=dict)
-    vocabulary_size: int = option(48_000, "subwords", within=(1, INFINITE))
+    vocabulary_size: int = option(48_000, "subwords", low=1)
     vocabulary_model: str = option(
         "unigram", "what subwords are found by", choices=("unigram", "bpe")
     )
     vocabulary_exponent: float = option(
         0.0,
         "power of its size with which a language pair's sentences are drawn to find them",
-        within=(0, 1),
+        high=1,
     )
-    evaluate_every: int = option(
-        5_000, "steps between evaluations, at which OUT is written", within=(1, INFINITE)
-    )
-    held_out: int = option(
-        500, "pairs of each language pair kept for evaluation", within=(1, INFINITE)
-    )
+    evaluate_every: int = option(5_000, "steps between evaluations, at which OUT is written", low=1)
+    held_out: int = option(500, "pairs of each language pair kept for evaluation", low=1)
     best_by: str = HELD_OUT_ERROR
     options: TrainingOptions = field(default_factory=TrainingOptions)
 

@@ -48,24 +48,12 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
     """Add what ``sources_of`` takes."""
     add = parser.add_argument
     add("parallel", type=Path, metavar="DIR", help="parallel text that no encoder was trained on")
-    add(
-        "--pairs",
-        type=names,
-        action="extend",
-        required=True,
-        metavar="XX-YY,...",
-        help="language pairs of it",
-    )
+    text = "language pairs of it"
+    add("--pairs", type=names, action="extend", required=True, metavar="XX-YY,...", help=text)
     add("--among", type=Path, required=True, metavar="DIR", help="text to put among it, one-sided")
     add("--bucc", type=Path, required=True, metavar="DIR", help="comparable corpora, BUCC's layout")
-    add(
-        "--exclude",
-        type=names,
-        action="extend",
-        default=[],
-        metavar="NAMES",
-        help="corpora to leave out",
-    )
+    text = "corpora to leave out"
+    add("--exclude", type=names, action="extend", default=[], metavar="NAMES", help=text)
 
 
 def sources_of(args: argparse.Namespace) -> "Sources":

@@ -57,12 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--retrieval", choices=RETRIEVALS, default="max", help="selection (default: max)")
     add("--score", choices=SCORES, help="as of adit mine (default: margin)")
     add("--align", action="store_const", const=WORDS, dest="score", help="same as --score words")
-    add(
-        "--output-dir",
-        type=Path,
-        metavar="DIR",
-        help="write here the mined pairs, those above the threshold as ids, and report.json",
-    )
+    text = "write here the mined pairs, those above the threshold as ids, and report.json"
+    add("--output-dir", type=Path, metavar="DIR", help=text)
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:

@@ -128,17 +128,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--train-lang", metavar="XX", help="learn from it (default: English)")
     add_list(parser, "--lang", "XX", "test in these languages (default: all)")
-    add(
-        "--classifier",
-        choices=CLASSIFIERS,
-        default="logistic",
-        help="logistic, mlp of a hidden layer of 10, mlp-512 of two of 512 (default: logistic)",
-    )
-    add(
-        "--few-shot",
-        action="store_true",
-        help="also with shares of each language's own training part, with and without the first's",
-    )
+    text = "logistic, mlp of a hidden layer of 10, mlp-512 of two of 512 (default: logistic)"
+    add("--classifier", choices=CLASSIFIERS, default="logistic", help=text)
+    text = "also with shares of each language's own training part, with and without the first's"
+    add("--few-shot", action="store_true", help=text)
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:

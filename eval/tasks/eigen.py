@@ -65,12 +65,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--samples", type=positive, default=1000, metavar="N", help="samples (default: 1000)")
     add("--sentences", type=positive, default=10, metavar="K", help="of each sample (default: 10)")
-    add(
-        "--graph",
-        choices=GRAPHS,
-        default="distances",
-        help="edges: cosine distances, or 1 between each and its 10 nearest (default: distances)",
-    )
+    text = "edges: cosine distances, or 1 between each and its 10 nearest (default: distances)"
+    add("--graph", choices=GRAPHS, default="distances", help=text)
 
 
 def prepare(args: argparse.Namespace) -> Suite:

@@ -138,20 +138,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     text = "LABEL TAB premise TAB hypothesis, or a header with the columns of SNLI or MultiNLI"
     add_list(parser, "--train", "FILE", text, type=Path, default=[])
-    add(
-        "--head",
-        type=Path,
-        metavar="ENCODER",
-        help="classify by what this encoder learned (adit train --objective nli); train nothing",
-    )
+    text = "classify by what this encoder learned (adit train --objective nli); train nothing"
+    add("--head", type=Path, metavar="ENCODER", help=text)
     add("--train-lang", default="en", metavar="XX", help="their language (default: en)")
     add_list(parser, "--lang", "XX", "test in these languages (default: all)")
     add("--classifier", choices=CLASSIFIERS, default="mlp", help="(default: mlp, 512 and 384)")
-    add(
-        "--matrix",
-        action="store_true",
-        help="also premises of one language with hypotheses of another, all with all",
-    )
+    text = "also premises of one language with hypotheses of another, all with all"
+    add("--matrix", action="store_true", help=text)
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:

@@ -43,12 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_encoder(parser)
     add_languages(parser)
     add_input_formats(parser)
-    add(
-        "--document-pairs",
-        type=place,
-        metavar="FILE",
-        help="align these pairs of documents, as adit pair lists them (default: all of SRC is one)",
-    )
+    text = "align these pairs of documents, as adit pair lists them (default: all of SRC is one)"
+    add("--document-pairs", type=place, metavar="FILE", help=text)
 
 
 @command(add_arguments, "align-documents")

@@ -92,12 +92,8 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 
 def add_output(parser: argparse.ArgumentParser, text: str, *, ending: str) -> None:
     """Add the output, which may be standard output (``pipelines.cli.pipes.through_pipes``)."""
-    parser.add_argument(
-        *("-o", "--output"),
-        type=place,
-        metavar="OUT",
-        help=f"{text} (default: -, standard output, as {ending}, unless that is a terminal)",
-    )
+    text = f"{text} (default: -, standard output, as {ending}, unless that is a terminal)"
+    parser.add_argument(*("-o", "--output"), type=place, metavar="OUT", help=text)
 
 
 def _add_language_options(parser: argparse.ArgumentParser) -> None:
@@ -110,12 +106,8 @@ def _add_language_options(parser: argparse.ArgumentParser) -> None:
         "folder for each, named by its ISO 639 code (de.txt, pt-BR.jsonl.gz, news.de, zh/), or a "
         "corpus with a field 'language' (.jsonl, .parquet); OUT is a folder then",
     )
-    add(
-        "--pairs",
-        action="append",
-        metavar="PAIRS",
-        help="with --languages: the pairs to mine, such as de-en,fr-en (default: all)",
-    )
+    text = "with --languages: the pairs to mine, such as de-en,fr-en (default: all)"
+    add("--pairs", action="append", metavar="PAIRS", help=text)
     add(
         "--format",
         metavar="ENDING",
@@ -135,17 +127,10 @@ def _add_input_options(parser: argparse.ArgumentParser) -> None:
     add = group.add_argument
     add_languages(group)
     add_input_formats(group)
-    add(
-        "--max-rejected",
-        type=int,
-        metavar="N",
-        help="stop if more than N lines of both sides are unusable (default: no limit)",
-    )
-    add(
-        "--keep-duplicates",
-        action="store_true",
-        help="search every line (default: the first of equal sentences stands for all of them)",
-    )
+    text = "stop if more than N lines of both sides are unusable (default: no limit)"
+    add("--max-rejected", type=int, metavar="N", help=text)
+    text = "search every line (default: the first of equal sentences stands for all of them)"
+    add("--keep-duplicates", action="store_true", help=text)
 
 
 def add_languages(
@@ -189,11 +174,8 @@ def add_input_formats(group: argparse._ArgumentGroup | argparse.ArgumentParser) 
     """Add the format of both corpora, and of either."""
     add_input_format(group)
     for side, corpus in CORPORA:
-        group.add_argument(
-            f"--{side}-format",
-            choices=INPUT_FORMATS,
-            help=f"format of {corpus} alone (default: as --input-format)",
-        )
+        text = f"format of {corpus} alone (default: as --input-format)"
+        group.add_argument(f"--{side}-format", choices=INPUT_FORMATS, help=text)
 
 
 def add_encoder(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
@@ -231,12 +213,8 @@ def _add_mining_options(parser: argparse.ArgumentParser, *, given: bool = False)
     add = parser.add_argument_group("mining").add_argument
     default = MiningOptions
     add("-k", type=int, default=default.k, metavar="K", help=f"neighbours (default: {default.k})")
-    add(
-        "--margin",
-        choices=MARGINS,
-        default=default.margin,
-        help=f"how a cosine is compared with those of the neighbours (default: {default.margin})",
-    )
+    text = f"how a cosine is compared with those of the neighbours (default: {default.margin})"
+    add("--margin", choices=MARGINS, default=default.margin, help=text)
     if not given:
         add(
             "--retrieval",
@@ -245,13 +223,8 @@ def _add_mining_options(parser: argparse.ArgumentParser, *, given: bool = False)
             help="max: best first, one to one; forward, backward: the best for each sentence of "
             f"SRC or TGT; intersect: the best for both (default: {default.retrieval})",
         )
-    add(
-        "--threshold",
-        type=float,
-        default=default.threshold,
-        metavar="T",
-        help="keep pairs that score above T (default: by their probability)",
-    )
+    text = "keep pairs that score above T (default: by their probability)"
+    add("--threshold", type=float, default=default.threshold, metavar="T", help=text)
     add(
         "--score",
         choices=SCORES,
@@ -329,11 +302,8 @@ def _add_document_options(parser: argparse.ArgumentParser) -> None:
         help="monotone: align paired documents in order, with merged, split and missing sentences "
         "(default: monotone for two folders of documents, otherwise free)",
     )
-    add(
-        "--margin-scope",
-        choices=SCOPES,
-        help="where the neighbours are that margins compare with (default: as --scope)",
-    )
+    text = "where the neighbours are that margins compare with (default: as --scope)"
+    add("--margin-scope", choices=SCOPES, help=text)
 
 
 def _document_pairs(text: str) -> Place | str:
@@ -355,13 +325,8 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
         help="hold at most SIZE in memory, such as 800M or 6G (powers of 1024); fails at once if "
         "the run cannot fit (default: half of the machine's)",
     )
-    add(
-        "--workers",
-        type=int,
-        default=MiningOptions.workers,
-        metavar="N",
-        help=f"processes on this machine (default: {MiningOptions.workers})",
-    )
+    text = f"processes on this machine (default: {MiningOptions.workers})"
+    add("--workers", type=int, default=MiningOptions.workers, metavar="N", help=text)
     add(
         "--runner",
         metavar="NAME",
@@ -375,11 +340,8 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
         help="cut each side into at least N shards (default: one for each worker, more where "
         "memory asks for it)",
     )
-    add(
-        "--plan",
-        action="store_true",
-        help="estimate the run's time, memory and disk; run and write nothing",
-    )
+    text = "estimate the run's time, memory and disk; run and write nothing"
+    add("--plan", action="store_true", help=text)
 
 
 def add_embedding(parser: argparse.ArgumentParser) -> None:
@@ -396,19 +358,12 @@ def add_embedding(parser: argparse.ArgumentParser) -> None:
     add_encoder(parser)
     add("--lang", metavar="XX", help="language of IN (ISO 639; default: detected from a sample)")
     add("--vocab", type=Path, metavar="FILE", help="a LASER encoder's .cvocab, .spm or .fcodes")
-    add(
-        "--pretokenized",
-        action="store_true",
-        help="lines are a LASER encoder's subword tokens; a blank one is a sentence, too",
-    )
+    text = "lines are a LASER encoder's subword tokens; a blank one is a sentence, too"
+    add("--pretokenized", action="store_true", help=text)
     add("--no-normalize", action="store_true", help="keep the lengths that the network gives")
     add_input_format(parser)
-    add(
-        "--dtype",
-        choices=("float32", "float16"),
-        default="float32",
-        help="of the output (default: float32)",
-    )
+    text = "of the output (default: float32)"
+    add("--dtype", choices=("float32", "float16"), default="float32", help=text)
     add(
         "--precision",
         choices=ENCODER_PRECISIONS,

@@ -19,12 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_texts(parser, "source corpus, as for adit mine", "target corpus, likewise")
     add_encoder(parser)
-    parser.add_argument(
-        "--known",
-        type=Path,
-        metavar="FILE",
-        help="pairs that are known, named as for adit train, to train on in every round, too",
-    )
+    text = "pairs that are known, named as for adit train, to train on in every round, too"
+    parser.add_argument("--known", type=Path, metavar="FILE", help=text)
     add_fields(parser.add_argument_group("rounds"), {"": RoundOptions})
     add_common_options(parser)
 

@@ -27,11 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "sentences with id, doc, text and language: .jsonl or .parquet",
         ending=".jsonl",
     )
-    add(
-        "--lang",
-        metavar="XX",
-        help="language (ISO 639-1): whether '1. Mai' is one sentence (default: it is)",
-    )
+    text = "language (ISO 639-1): whether '1. Mai' is one sentence (default: it is)"
+    add("--lang", metavar="XX", help=text)
     add("-q", "--quiet", action="store_true", help="print no counts")
 
 

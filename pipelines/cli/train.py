@@ -60,21 +60,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_data_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add(
-        "--pairs",
-        type=names,
-        action="extend",
-        metavar="XX-YY,...",
-        help="language pairs to train on (default: all in DATA)",
-    )
-    add(
-        "--exclude",
-        type=names,
-        action="extend",
-        default=[],
-        metavar="NAME,...",
-        help="corpora to leave out",
-    )
+    text = "language pairs to train on (default: all in DATA)"
+    add("--pairs", type=names, action="extend", metavar="XX-YY,...", help=text)
+    text = "corpora to leave out"
+    add("--exclude", type=names, action="extend", default=[], metavar="NAME,...", help=text)
     add(
         "--corpus-weight",
         type=_corpus_weight,
@@ -127,18 +116,10 @@ def _add_training_options(parser: argparse.ArgumentParser) -> None:
 def _add_evaluation_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("vocabulary and evaluation on the way")
     add_fields(group, {"": Recipe})
-    group.add_argument(
-        "--tatoeba",
-        type=Path,
-        metavar="DIR",
-        help="measure the error rate of adit evaluate tatoeba, in the languages of the training",
-    )
-    group.add_argument(
-        "--bucc",
-        type=Path,
-        metavar="DIR",
-        help="measure the F1 of adit evaluate bucc, on the split that thresholds are chosen on",
-    )
+    text = "measure the error rate of adit evaluate tatoeba, in the languages of the training"
+    group.add_argument("--tatoeba", type=Path, metavar="DIR", help=text)
+    text = "measure the F1 of adit evaluate bucc, on the split that thresholds are chosen on"
+    group.add_argument("--bucc", type=Path, metavar="DIR", help=text)
     group.add_argument(
         "--best-by",
         choices=MEASURES,
@@ -155,12 +136,8 @@ def _add_choice(
 ) -> None:
     """Add an option for one of several kinds; the first is the default."""
     summaries = "; ".join(f"{kind}: {options.summary}" for kind, options in kinds.items())
-    group.add_argument(
-        f"--{name}",
-        choices=tuple(kinds),
-        default=next(iter(kinds)),
-        help=f"{summaries} (default: {next(iter(kinds))})",
-    )
+    text = f"{summaries} (default: {next(iter(kinds))})"
+    group.add_argument(f"--{name}", choices=tuple(kinds), default=next(iter(kinds)), help=text)
 
 
 def add_fields(group: argparse._ArgumentGroup, kinds: Mapping[str, type]) -> None:
