@@ -23,7 +23,7 @@ from eval.data.sentences import (
     read_split_sentences,
     text_key,
 )
-from eval.data.textfiles import fingerprint, read_lines, write_text
+from eval.data.textfiles import fingerprint, read_lines
 from eval.metrics import laser_compat
 from eval.metrics.bucc import (
     Candidates,
@@ -37,6 +37,7 @@ from eval.metrics.bucc import (
 )
 from eval.metrics.laser_compat import ScoredTexts
 from eval.output import score_line, score_record, signature
+from miner.storage.atomic import write_text
 from miner.storage.corpus.parquet import parquet_file
 
 REQUIRED = ("score", "source_id", "target_id")

@@ -20,10 +20,10 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
 def report(args: argparse.Namespace) -> int:
     """Write a web page about a finished run."""
     from eval.data.sentences import read_gold
-    from eval.data.textfiles import write_text
     from eval.report.page import render
     from eval.runs.marks import Gold
     from eval.runs.store import open_run
+    from miner.storage.atomic import write_text
 
     run = open_run(args.directory)
     page = render(run, gold=Gold.of(run, read_gold(args.gold)) if args.gold else None)

@@ -4,7 +4,6 @@ import hashlib
 from pathlib import Path
 
 from encoder.training.reading import lines_of
-from miner.storage.atomic import atomic_file
 from miner.storage.places import Place
 
 
@@ -24,13 +23,3 @@ def fingerprint(*paths: Path) -> str:
     for path in paths:
         digest.update(path.read_bytes())
     return digest.hexdigest()[:8]
-
-
-def write_text(path: Place, text: str) -> None:
-    """Write ``text`` in UTF-8, whole or not at all.
-
-    Raises:
-        OutputError: ``path`` cannot be written.
-    """
-    with atomic_file(path) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="\n")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from encoder import Encoder, load_encoder
 from eval.data.bucc import bucc_files, bucc_splits, load_bucc
-from eval.data.textfiles import fingerprint, write_text
+from eval.data.textfiles import fingerprint
 from eval.metrics.bootstrap import SIGNED, interval
 from eval.output import Record, Show, Table, print_note, score_record, signature
 from eval.tasks.arguments import add_bucc_data, chosen_pairs, positive
@@ -33,6 +33,7 @@ from eval.tasks.suite import Figure, Suite, fields_of
 from miner.choices import SCORES
 from miner.margin import MARGINS
 from miner.selection import RETRIEVALS
+from miner.storage.atomic import write_text
 from miner.storage.layout import SIDES
 
 WORDS, _ = SCORES

@@ -10,11 +10,11 @@ from itertools import combinations
 from pathlib import Path
 
 from encoder import Encoder, load_encoder
-from eval.data.textfiles import write_text
 from eval.metrics.bootstrap import SIGNED, interval
 from eval.output import Record, Show, Table, signature, signed, template
 from eval.tasks.arguments import LANGUAGES, add_list
 from eval.tasks.suite import Measured, Suite
+from miner.storage.atomic import write_text
 
 # What is measured, by name: a task and its arguments, folders being those in DIR.
 SUITES = {

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from miner.storage import cache
-from miner.storage.atomic import TEMPORARY, atomic_file
+from miner.storage.atomic import TEMPORARY, atomic_file, write_text
 from miner.storage.places import Place
 from miner.storage.remote import RemotePath
 
@@ -136,8 +136,7 @@ def _make(folder: Place, key: str, write: Callable[[Draft], Mapping[str, Any]]) 
             if sealed is not None and sealed["key"] == key:
                 raise _OvertakenError
             seal_path.unlink(missing_ok=True)
-        with atomic_file(seal_path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        write_text(seal_path, text)
     return _artefact(folder, seal)
 
 

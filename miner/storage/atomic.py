@@ -60,6 +60,16 @@ def atomic_file(path: AnyPath) -> Iterator[Path]:
         _flush_to_disk(final.parent)
 
 
+def write_text(path: AnyPath, text: str) -> None:
+    """Write ``text`` in UTF-8, whole or not at all.
+
+    Raises:
+        OutputError: ``path`` cannot be written.
+    """
+    with atomic_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
 def check_writable(path: AnyPath) -> None:
     """Check that a file could be written at ``path``; leaves nothing behind.
 

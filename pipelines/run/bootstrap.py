@@ -19,7 +19,7 @@ from encoder.training.options import Recipe, training_options
 from encoder.training.reading import PAIR
 from encoder.training.recipe import train_encoder
 from encoder.training.state import check_identity
-from miner.storage.atomic import atomic_file, check_folder
+from miner.storage.atomic import atomic_file, check_folder, write_text
 from miner.storage.documents.split import open_side
 from pipelines.making_options import BootstrapOptions
 from pipelines.options import CorpusOptions, MiningOptions
@@ -105,8 +105,7 @@ def _check_known(options: BootstrapOptions, known: Path) -> None:
 
 
 def _write(path: Path, values: Mapping[str, Any]) -> None:
-    with atomic_file(path) as temporary:
-        temporary.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
+    write_text(path, json.dumps(values, indent=1) + "\n")
 
 
 def _mined(

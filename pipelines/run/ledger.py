@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from miner.commandline import error_line
-from miner.storage.atomic import atomic_file
+from miner.storage.atomic import write_text
 from miner.storage.layout import WorkFolder
 from miner.storage.places import Place, remove_tree, tree_files
 from miner.storage.remote import RemotePath
@@ -98,8 +98,7 @@ class Ledger:
                 return
             self._lines.append(line)
             path = self._folder / f"{self._name}-{self._token}-{self._full:06d}.jsonl"
-            with atomic_file(path) as temporary:
-                temporary.write_text("".join(self._lines), encoding="utf-8")
+            write_text(path, "".join(self._lines))
             if len(self._lines) == CHUNK:
                 self._lines, self._full = [], self._full + 1
 
@@ -111,8 +110,8 @@ def begin(folder: WorkFolder, elements: Mapping[str, int | str]) -> None:
     """
     remove_tree(folder.progress)
     folder.progress.mkdir(parents=True)
-    with atomic_file(folder.progress / BEGUN) as path:
-        path.write_text(json.dumps({"elements": elements, "at": time.time()}), encoding="utf-8")
+    begun = {"elements": elements, "at": time.time()}
+    write_text(folder.progress / BEGUN, json.dumps(begun))
 
 
 def read_stages(folder: WorkFolder) -> list[StageState]:

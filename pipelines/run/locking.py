@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
-from miner.storage.atomic import atomic_file
+from miner.storage.atomic import write_text
 from miner.storage.layout import WorkFolder
 from miner.storage.places import Place
 from miner.storage.remote import RemotePath
@@ -118,8 +118,7 @@ def _renewed(lock: RemotePath) -> Iterator[None]:
 
 
 def _hold(lock: RemotePath) -> None:
-    with atomic_file(lock) as path:
-        path.write_text(json.dumps([socket.gethostname(), os.getpid(), time.time()]))
+    write_text(lock, json.dumps([socket.gethostname(), os.getpid(), time.time()]))
 
 
 def _is_held(lock: RemotePath) -> bool:

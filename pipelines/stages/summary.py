@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from miner.choices import LINES, MONOTONE
 from miner.commandline import product_version
 from miner.storage.artefacts import open_artefact
-from miner.storage.atomic import atomic_file
+from miner.storage.atomic import atomic_file, write_text
 from miner.storage.layout import MINED, SIDES, WorkFolder
 from miner.storage.places import Place
 from pipelines.context import RunContext
@@ -221,8 +221,7 @@ def write_table(path: Place, summaries: Summaries) -> None:
             *(kept.get("threshold"), wrong),
         ]
         lines.append("\t".join([pair, *("" if cell is None else str(cell) for cell in cells)]))
-    with atomic_file(path) as temporary:
-        temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_text(path, "\n".join(lines) + "\n")
 
 
 def describe_many(

@@ -11,7 +11,7 @@ from functools import cache
 from itertools import chain, repeat
 from typing import Any
 
-from miner.storage.atomic import atomic_file
+from miner.storage.atomic import write_text
 from miner.storage.places import Place, file_state
 from pipelines.context import RunContext
 
@@ -45,8 +45,7 @@ def remember_cut(
     """Note how the side was cut, for when it has grown."""
     inputs = [[file.stat().st_size, digest] for file, digest in zip(files, digests, strict=True)]
     cut = {"asked": _asked(run, side), "inputs": inputs, "sizes": sizes}
-    with atomic_file(run.folder.cut(side)) as temporary:
-        temporary.write_text(json.dumps(cut), encoding="utf-8")
+    write_text(run.folder.cut(side), json.dumps(cut))
 
 
 def _cut_before(run: RunContext, side: str, files: Sequence[Place]) -> list[int]:

@@ -17,7 +17,7 @@ from encoder.coverage import Coverage, find_coverage, individual
 from encoder.joined import all_parts, covering, parse_joined, read_joined_coverage, without
 from encoder.laser.languages import LASER2, LASER3
 from miner.languages import MIN_SHARE, SAMPLED, language_shares, main_language
-from miner.storage.atomic import atomic_file
+from miner.storage.atomic import write_text
 from miner.storage.documents.split import open_side
 from miner.storage.layout import SIDES, WorkFolder
 from miner.storage.places import Place
@@ -89,8 +89,7 @@ def best_of_run(options: MiningOptions) -> str:
 
 def remember_best(options: MiningOptions, spec: str) -> None:
     """Keep what ``--encoder best`` is in the work folder, so that no later call takes another."""
-    with atomic_file(WorkFolder(options.work_dir).best_encoder) as temporary:
-        temporary.write_text(f"{spec}\n", encoding="utf-8")
+    write_text(WorkFolder(options.work_dir).best_encoder, f"{spec}\n")
 
 
 def _seen_languages(run: RunContext, side: str, *, remember: bool) -> dict[str, float]:
@@ -106,8 +105,7 @@ def _seen_languages(run: RunContext, side: str, *, remember: bool) -> dict[str, 
         return shares
     seen = {"texts": len(texts), "sha256": _digest(texts), "shares": shares}
     path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_file(path) as temporary:
-        temporary.write_text(json.dumps(seen), encoding="utf-8")
+    write_text(path, json.dumps(seen))
     return shares
 
 
