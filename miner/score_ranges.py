@@ -57,11 +57,7 @@ def sort_pairs(path: Path, pairs: Pairs, side: Direction) -> Sorted:
 
 
 def select_in_ranges(
-    files: Sequence[Sorted],
-    *,
-    size: int,
-    retrieval: str = "max",
-    threshold: float = -np.inf,
+    files: Sequence[Sorted], *, size: int, retrieval: str = "max", threshold: float = -np.inf
 ) -> Iterator[Pairs]:
     """Yield what ``miner.selection.select`` chooses of the same pairs, in the same order, in parts.
 

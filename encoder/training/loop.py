@@ -15,13 +15,7 @@ from encoder import torch_private
 from encoder.torch_private import sparse_parts
 from encoder.training import parallel
 from encoder.training.architectures.model import Model
-from encoder.training.data import (
-    LONGEST,
-    TokenPairs,
-    count_pairs,
-    count_tokens,
-    sample_batches,
-)
+from encoder.training.data import LONGEST, TokenPairs, count_pairs, count_tokens, sample_batches
 from encoder.training.options import TrainingOptions
 from encoder.training.tasks.task import Task
 from miner.compiling import compiled

@@ -15,13 +15,7 @@ from encoder.rows import normalize_rows
 from encoder.sample import SAMPLE
 from encoder.tokenizer import Tokens
 from encoder.use.compiled import FEATURES
-from encoder.use.glossary import (
-    KNOWN_BYTES,
-    GlossaryWords,
-    added_languages,
-    bundled,
-    load_glossary,
-)
+from encoder.use.glossary import KNOWN_BYTES, GlossaryWords, added_languages, bundled, load_glossary
 from encoder.use.network import DIM, KEPT_BYTES, Network, Pieces
 from encoder.use.weights import digest, load_tokenizer, load_weights
 from miner.knn.core.vnni_blocks import AVAILABLE
@@ -164,10 +158,7 @@ class PreparedPieces:
     """Pieces prepared by the network, wherever they stand; those not met for longest make room."""
 
     def __init__(
-        self,
-        rows: Callable[[NDArray[np.int64]], Matrix],
-        network: Network,
-        precision: Precision,
+        self, rows: Callable[[NDArray[np.int64]], Matrix], network: Network, precision: Precision
     ) -> None:
         self._rows = rows
         self._network = network

@@ -27,10 +27,7 @@ def check_jsonl(path: Place) -> None:
 
 
 def write_jsonl(
-    run: Run,
-    path: Place,
-    places: NDArray[np.int64],
-    figures: Mapping[str, NDArray[np.float64]],
+    run: Run, path: Place, places: NDArray[np.int64], figures: Mapping[str, NDArray[np.float64]]
 ) -> None:
     """Write the pairs at ``places`` in that order, with figures (P,) of each, ids and texts.
 
@@ -40,10 +37,7 @@ def write_jsonl(
     with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         for start in range(0, len(places), BLOCK):
             block = places[start : start + BLOCK]
-            sides = (
-                (run.source, run.pairs.source[block]),
-                (run.target, run.pairs.target[block]),
-            )
+            sides = ((run.source, run.pairs.source[block]), (run.target, run.pairs.target[block]))
             merged = run.options.get("alignment") == MONOTONE
             sentences = [
                 column

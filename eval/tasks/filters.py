@@ -112,9 +112,7 @@ def _mined(data: BuccSplit, encoder: Encoder, *, judged: bool) -> Split:
 
 
 def _measured(
-    names: Sequence[str],
-    splits: Sequence[Sequence[Split]],
-    filters: Sequence[str],
+    names: Sequence[str], splits: Sequence[Sequence[Split]], filters: Sequence[str]
 ) -> Record:
     """Measure a variant: F1 of each pair with the other split's threshold, and with the best.
 

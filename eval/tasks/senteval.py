@@ -39,13 +39,7 @@ from eval.metrics.frozen import (
 )
 from eval.metrics.sts import pearson
 from eval.tasks.arguments import add_list
-from eval.tasks.frozen import (
-    CLASSIFIERS,
-    add_classifier,
-    judged,
-    scaled_features,
-    tested,
-)
+from eval.tasks.frozen import CLASSIFIERS, add_classifier, judged, scaled_features, tested
 from eval.tasks.suite import (
     Figure,
     Suite,

@@ -20,14 +20,7 @@ from eval.encoding import own_encoders
 from eval.metrics.sts import moments, pearson
 from eval.metrics.word_translation import NEIGHBOURS, translation_ranks
 from eval.tasks.arguments import add_files_of_languages, add_sides, by_language, languages_of_sides
-from eval.tasks.suite import (
-    Figure,
-    Suite,
-    correlation_figure,
-    fields_of,
-    mean_figure,
-    ranks,
-)
+from eval.tasks.suite import Figure, Suite, correlation_figure, fields_of, mean_figure, ranks
 
 DOUBTFUL = frozenset({"pn", "nw"})  # names, and what is no word (Kementchedjhieva et al. 2019)
 _SCORES = ("SimLex999", "Average Score", "Human (mean)")  # how the originals name the column

@@ -12,11 +12,7 @@ from encoder.laser.languages import LASER2, LASER3
 from miner.commandline import command
 
 BATCH, TRIAL_SECONDS = 100, 0.5
-QUALITIES = {
-    "good": "search error up to 5%",
-    "fair": "up to 15%",
-    "weak": "above 15%",
-}
+QUALITIES = {"good": "search error up to 5%", "fair": "up to 15%", "weak": "above 15%"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

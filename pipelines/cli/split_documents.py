@@ -23,9 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("documents", type=place, metavar="IN", help="documents: a file, or a folder")
     add_output(
-        parser,
-        "sentences with id, doc, text and language: .jsonl or .parquet",
-        ending=".jsonl",
+        parser, "sentences with id, doc, text and language: .jsonl or .parquet", ending=".jsonl"
     )
     text = "language (ISO 639-1): whether '1. Mai' is one sentence (default: it is)"
     add("--lang", metavar="XX", help=text)

@@ -78,10 +78,7 @@ def submit(run: RunContext, steps: Sequence[Step], own: Path) -> None:
 
 
 def build(
-    pipeline: beam.Pipeline,
-    steps: Sequence[Step],
-    job: Job,
-    hints: Mapping[str, str] | None = None,
+    pipeline: beam.Pipeline, steps: Sequence[Step], job: Job, hints: Mapping[str, str] | None = None
 ) -> None:
     """Add the steps of a run to ``pipeline``.
 

@@ -141,10 +141,7 @@ def _trained(options: BootstrapOptions, place: Path, pairs: int, monitor: Monito
     recipe = _recipe(options, "-".join(options.languages), kept, pairs)
     with monitor.stage("train", recipe.options.steps, "steps") as meter:
         train_encoder(
-            recipe,
-            place / ENCODER,
-            on_begin=meter.begin,
-            on_step=lambda: meter.advance(1),
+            recipe, place / ENCODER, on_begin=meter.begin, on_step=lambda: meter.advance(1)
         )
     return str(place / ENCODER)
 
@@ -177,12 +174,7 @@ def _mining(
         for path, language in zip((options.source, options.target), options.languages, strict=True)
     )
     return MiningOptions(
-        source=source,
-        target=target,
-        output=output,
-        work_dir=place / WORK,
-        encoder=encoder,
-        fdr=fdr,
+        source=source, target=target, output=output, work_dir=place / WORK, encoder=encoder, fdr=fdr
     )
 
 

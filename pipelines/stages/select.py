@@ -48,18 +48,11 @@ def range_pairs(options: MiningOptions) -> int:
 
 
 def write_sorted(
-    draft: Draft,
-    files: Sequence[Sorted],
-    options: MiningOptions,
-    *,
-    threshold: float,
+    draft: Draft, files: Sequence[Sorted], options: MiningOptions, *, threshold: float
 ) -> int:
     """Write all pairs above a threshold, best first, as they are; return how many."""
     kept = 0
-    with (
-        draft.file(PAIRS) as path,
-        pq.ParquetWriter(path, numbers_schema()) as writer,
-    ):
+    with draft.file(PAIRS) as path, pq.ParquetWriter(path, numbers_schema()) as writer:
         for part in merge_in_ranges(files, size=range_pairs(options), threshold=threshold):
             writer.write_table(table_of(part))
             kept += len(part)
@@ -119,7 +112,5 @@ def _best_pairs(
 def _part(options: MiningOptions, found: ShardNeighbours) -> Part:
     candidates, means = options.scopes[0], options.scopes[-1]
     return Part(
-        ids=found.embedded.row_ids(),
-        lists=found.load(candidates),
-        means=found.load(means).means(),
+        ids=found.embedded.row_ids(), lists=found.load(candidates), means=found.load(means).means()
     )

@@ -5,12 +5,7 @@ from pathlib import Path
 
 from encoder.training.options import TaskBeside
 from encoder.training.reading import ParallelText
-from encoder.training.reading_tasks import (
-    files_of,
-    read_labelled,
-    read_sentences,
-    read_successors,
-)
+from encoder.training.reading_tasks import files_of, read_labelled, read_sentences, read_successors
 from encoder.training.tasks.beside import (
     Autoencoding,
     Inference,

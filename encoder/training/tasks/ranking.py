@@ -54,12 +54,7 @@ class Ranking(Task):
 
 
 def translation_ranking(
-    source: Tensor,
-    target: Tensor,
-    *,
-    scale: float,
-    margin: float,
-    negatives: Tensor | None = None,
+    source: Tensor, target: Tensor, *, scale: float, margin: float, negatives: Tensor | None = None
 ) -> Tensor:
     """Return the loss of in-batch translation ranking in both directions with an additive margin.
 

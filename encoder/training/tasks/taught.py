@@ -145,10 +145,7 @@ class Addition(Alignment):
 
 
 def distillation(
-    source: Tensor,
-    target: Tensor,
-    teacher_source: Tensor,
-    teacher_target: Tensor,
+    source: Tensor, target: Tensor, teacher_source: Tensor, teacher_target: Tensor
 ) -> Tensor:
     """Return one minus the mean cosine of a student's vectors of a pair to its teacher's.
 

@@ -116,11 +116,7 @@ def _fingerprint(path: Place) -> tuple[str, int | None]:
 
 
 def _write_side(
-    run: RunContext,
-    side: str,
-    reader: CorpusReader | SplitCorpus,
-    lines: int | None,
-    draft: Draft,
+    run: RunContext, side: str, reader: CorpusReader | SplitCorpus, lines: int | None, draft: Draft
 ) -> Mapping[str, Any]:
     names = reader.names
     counts = CorpusCounts()
