@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from functools import cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from encoder.coverage import individual
@@ -19,7 +20,11 @@ if TYPE_CHECKING:
     from encoder import Encoder
 
 
-# To float32, of each sentence of ``encoder.sample``, for another precision to be taken.
+# Sentences that a precision is tried on; of many languages, scripts and lengths.
+SAMPLE = tuple(
+    files("encoder").joinpath("assets", "sample.txt").read_text(encoding="utf-8").splitlines()
+)
+# To float32, of each sentence of ``SAMPLE``, for another precision to be taken.
 MIN_COSINE = 0.9995
 
 

@@ -31,7 +31,7 @@ from encoder.tokenizer import Tokenizer
 BAG_FORMAT = f"adit-bag-{SCHEME}"
 SCHEMES = {"adit-bag-3": 3, "adit-bag-4": 4, BAG_FORMAT: SCHEME}  # of features, by format
 NETWORK_FORMAT = "adit-network-1"  # see encoder.trained
-APART_FORMAT = "adit-networks-1"  # see encoder.apart
+APART_FORMAT = "adit-networks-1"  # see encoder.trained
 FORMATS = (*SCHEMES, NETWORK_FORMAT, APART_FORMAT)
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.model", "weights.safetensors"
 
@@ -124,7 +124,7 @@ def load_folder(folder: Path, *, name: str, precision: Precision) -> Encoder:
 def _load_alone(folder: Path, name: str, precision: Precision) -> Encoder:
     kind = read_config(folder)["format"]
     if kind == APART_FORMAT:
-        from encoder.apart import load_apart_encoder
+        from encoder.trained import load_apart_encoder
 
         return load_apart_encoder(folder, name=name, precision=precision)
     if kind == NETWORK_FORMAT:

@@ -20,10 +20,9 @@ from safetensors import SafetensorError
 from safetensors.numpy import load
 
 from encoder import BEST, BUNDLED, USE, Encoder, Precision, folder_of, is_bag, load_encoder
-from encoder.base import BaseEncoder
+from encoder.base import SAMPLE, BaseEncoder
 from encoder.coverage import Coverage, find_coverage, individual, read_coverage
 from encoder.rows import normalize_rows
-from encoder.sample import SAMPLE
 
 Matrix = NDArray[np.float32]
 

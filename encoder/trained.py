@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
-from encoder import Precision
+from encoder import Encoder, Precision
+from encoder.base import SAMPLE
 from encoder.checkpoint import APART_FORMAT, NETWORK_FORMAT, WEIGHTS, read_folder, write_folder
 from encoder.laser.bilstm import BiLSTM
 from encoder.laser.transformer import Transformer
 from encoder.network import NetworkEncoder
 from encoder.precision import Ready, ready
-from encoder.sample import SAMPLE
 from encoder.sentence_networks import KINDS, SentenceNetwork
 from encoder.tokenizer import Tokenizer, Tokens
 
@@ -171,3 +172,59 @@ def load_network_encoder(folder: Path, *, name: str, precision: Precision) -> Tr
     """Load the encoder of one network; raises as ``load_networks``."""
     full_name, pieces, networks = load_networks(folder, name=name, precision=precision)
     return TrainedNetwork(name=full_name, tokenizer=pieces, network=networks[ALL])
+
+
+class ApartEncoder:
+    """Networks that are a language's own, in one space; the language chooses which one encodes.
+
+    Satisfies ``encoder.Encoder``, but that it must be told which: sentences of none have no vector.
+    """
+
+    def __init__(self, *, name: str, encoders: Mapping[str, NetworkEncoder]) -> None:
+        self._encoders = encoders
+        self.name = name
+        first = next(iter(encoders.values()))
+        self.dim, self.precision = first.dim, first.precision
+
+    def for_language(self, language: str | None) -> Encoder:
+        """Return the encoder of a language.
+
+        Raises:
+            ValueError: it has none.
+        """
+        if language is None:
+            return self
+        if language not in self._encoders:
+            raise ValueError(
+                f"encoder {self.name} has no network for {language}; it has {self._languages()}"
+            )
+        return self._encoders[language]
+
+    def for_languages(self, languages: Sequence[str | None]) -> "ApartEncoder":
+        """Return itself."""
+        return self
+
+    def encode(self, sentences: Sequence[str], *, normalize: bool = True) -> NDArray[np.float32]:
+        """Refuse: the language must be known.
+
+        Raises:
+            ValueError: always.
+        """
+        raise ValueError(
+            f"encoder {self.name} has a network for each of {self._languages()}; say which "
+            "language the text is in (--src-lang, --tgt-lang or --lang)"
+        )
+
+    def _languages(self) -> str:
+        return ", ".join(self._encoders)
+
+
+def load_apart_encoder(folder: Path, *, name: str, precision: Precision) -> ApartEncoder:
+    """Load an encoder with a network for each language; raises as ``load_networks``."""
+    full_name, pieces, networks = load_networks(folder, name=name, precision=precision)
+    tokenizer = EndingTokenizer(pieces)
+    encoders = {
+        language: NetworkEncoder(name=f"{full_name}/{language}", tokenizer=tokenizer, network=one)
+        for language, one in networks.items()
+    }
+    return ApartEncoder(name=full_name, encoders=encoders)

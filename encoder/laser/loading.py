@@ -19,6 +19,7 @@ import torch
 from torch import nn
 
 from encoder import Precision
+from encoder.base import SAMPLE
 from encoder.laser.bilstm import BiLSTM
 from encoder.laser.languages import SHARED
 from encoder.laser.subwords import (
@@ -35,7 +36,6 @@ from encoder.laser.subwords import (
 from encoder.laser.transformer import Transformer
 from encoder.network import NetworkEncoder, SentenceTokenizer
 from encoder.precision import ready
-from encoder.sample import SAMPLE
 
 
 class _Node:

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoder import USE, Encoder, Precision
-from encoder.base import MIN_COSINE, BaseEncoder
+from encoder.base import MIN_COSINE, SAMPLE, BaseEncoder
 from encoder.coverage import individual
 from encoder.rows import normalize_rows
-from encoder.sample import SAMPLE
 from encoder.tokenizer import Tokens
 from encoder.use.compiled import FEATURES
 from encoder.use.glossary import KNOWN_BYTES, GlossaryWords, added_languages, bundled, load_glossary

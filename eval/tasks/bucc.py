@@ -100,11 +100,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Find the splits, for ``adit evaluate compare``: F1 of those that thresholds are applied to.
-
-    Raises:
-        ValueError: data is missing.
-    """
+    """Find the splits, for ``adit evaluate compare``: F1 of those that thresholds apply to."""
     splits = {pair: _splits(args, pair) for pair in chosen_pairs(args)}
     mining = {"k": args.k, "margin": args.margin, "retrieval": args.retrieval}
 

@@ -145,11 +145,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 
 
 def prepare(args: argparse.Namespace, curves: dict[str, Record] | None = None) -> Suite:
-    """Load the sets; few-shot curves, if asked for, go to ``curves``.
-
-    Raises:
-        ValueError: data is missing or malformed, or there is no such language.
-    """
+    """Load the sets; few-shot curves, if asked for, go to ``curves``."""
     require("sklearn")
     sets = _load(args)
     first = next(iter(sets))

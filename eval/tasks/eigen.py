@@ -70,11 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the texts.
-
-    Raises:
-        ValueError: data is missing or malformed, or too little for a sample.
-    """
+    """Load the texts."""
     data, english = load_texts(args)
     count = len(data.texts[english])
     if args.sentences > count:

@@ -161,11 +161,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 
 
 def prepare(args: argparse.Namespace, keep: dict[tuple[str, str], float] | None = None) -> Suite:
-    """Load the pairs; accuracies by languages of premise and hypothesis go to ``keep``, if given.
-
-    Raises:
-        ValueError: data is missing or malformed, or there is no such language.
-    """
+    """Load the pairs; accuracies by languages of premise and hypothesis go to ``keep``."""
     require("sklearn")
     part, tested = load_xnli(args.directory)
     if unknown := sorted(set(args.lang or ()) - tested.keys()):

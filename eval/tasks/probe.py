@@ -53,11 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the sets.
-
-    Raises:
-        ValueError: there is none, one asked for is missing, or one is malformed.
-    """
+    """Load the sets."""
     require("sklearn")
     wanted = args.set or FILES
     paths = {name: first_file([args.directory], f"{FILES[name]}.txt") for name in wanted}

@@ -88,11 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the texts, to retrieve from each language into English and back.
-
-    Raises:
-        ValueError: data is missing or malformed, or further sentences are of other languages.
-    """
+    """Load the texts, to retrieve from each language into English and back."""
     data, english = load_texts(args)
     further = {"more": by_language(args.more, read_lines), "idf": by_language(args.idf, read_lines)}
     more, counted = further.values()

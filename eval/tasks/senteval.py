@@ -66,11 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the sets.
-
-    Raises:
-        ValueError: there is none, one asked for is missing, or one is malformed.
-    """
+    """Load the sets."""
     require("sklearn")
     wanted = args.set or NAMES
     found = {name: _load(args.directories, name) for name in NAMES if name in wanted}

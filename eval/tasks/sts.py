@@ -22,12 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the files.
-
-    Raises:
-        ValueError: one is malformed, has no two different scores, with which nothing correlates, or
-            its languages are not recognised.
-    """
+    """Load the files."""
     pairs = {path: read_examples(path, sides=2) for path in dict.fromkeys(args.files)}
     scores = {path: each.scores() for path, each in pairs.items()}
     for path, each in scores.items():

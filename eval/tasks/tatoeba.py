@@ -72,11 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the sentences.
-
-    Raises:
-        ValueError: there are none, or not of a language.
-    """
+    """Load the sentences."""
     names = chosen_languages(args, tatoeba_languages(args.directory))
     texts = {name: load_tatoeba(args.directory, name) for name in names}
 

@@ -173,11 +173,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the files.
-
-    Raises:
-        ValueError: one is malformed, or words are given of a language of no dictionary.
-    """
+    """Load the files."""
     paths = [path for given in args.files for path in _files(given)]
     files = [read_words(path, languages_of_sides(args)) for path in paths]
     given = by_language(args.vocabulary, read_vocabulary)

@@ -47,11 +47,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 
 
 def prepare(args: argparse.Namespace) -> Suite:
-    """Load the texts for the search into English.
-
-    Raises:
-        ValueError: data is missing or malformed.
-    """
+    """Load the texts for the search into English."""
     data, english = load_texts(args)
 
     def measure(encoder: Encoder) -> Iterator[Figure]:

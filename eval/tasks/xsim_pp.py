@@ -149,9 +149,6 @@ def prepare(args: argparse.Namespace) -> Suite:
 
     An error is counted as a kind where the changed copy of that kind of the right sentence was
     found, and as ``other`` where it was another sentence, or a copy of one, or nothing.
-
-    Raises:
-        ValueError: data is missing or malformed.
     """
     data, english = load_texts(args)
     sentences = data.texts[english]

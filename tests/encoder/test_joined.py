@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from encoder import BEST, BUNDLED, best_encoder, load_encoder
+from encoder.base import SAMPLE
 from encoder.checkpoint import save_encoder
 from encoder.joined import (
     MEANS,
@@ -19,7 +20,6 @@ from encoder.joined import (
     taken_parts,
     without,
 )
-from encoder.sample import SAMPLE
 from encoder.tokenizer import Tokenizer
 from encoder.words import word_encoders
 

@@ -12,7 +12,7 @@ import pytest
 
 from encoder import load_encoder
 from encoder.bag.encoder import BagEncoder
-from encoder.sample import SAMPLE
+from encoder.base import SAMPLE
 from encoder.use.encoder import UseEncoder
 from eval.runs.store import open_run
 from miner import mine

@@ -12,13 +12,13 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from encoder import Encoder
-from encoder.apart import ApartEncoder
 from encoder.bag.features import Features
 from encoder.network import NetworkEncoder
 from encoder.precision import Ready
 from encoder.tokenizer import Tokenizer, Tokens
 from encoder.trained import (
     ALL,
+    ApartEncoder,
     EndingTokenizer,
     Trainable,
     TrainedNetwork,
@@ -193,7 +193,7 @@ def named(parts: dict[str, nn.Module]) -> dict[str, Tensor]:
 
 
 class Apart(Model):
-    """Networks by language, see ``encoder.apart``; ``of`` gives the one to embed with."""
+    """Networks by language, see ``encoder.trained``; ``of`` gives the one to embed with."""
 
     def __init__(self, networks: Mapping[str, Network]) -> None:
         super().__init__()

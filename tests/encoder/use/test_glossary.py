@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from encoder import load_encoder
-from encoder.base import MIN_COSINE
+from encoder.base import MIN_COSINE, SAMPLE
 from encoder.checkpoint import CONFIG, WEIGHTS
 from encoder.coverage import read_coverage
 from encoder.joined import JoinedEncoder, covering
-from encoder.sample import SAMPLE
 from encoder.use import glossary
 from encoder.use.encoder import UseEncoder, load_use
 from encoder.use.glossary import (

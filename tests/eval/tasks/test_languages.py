@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
 from encoder import Encoder
-from encoder.apart import ApartEncoder
 from encoder.joined import MEANS, JoinedEncoder, Part
+from encoder.trained import ApartEncoder
 from eval.cli.encoder import eval_encoder
 from eval.metrics import frozen as frozen_vectors
 from eval.tasks import TASKS
