@@ -1,15 +1,27 @@
-"""What ``adit mine`` does with raw documents where its options do not say so."""
+"""Run ``adit pair`` and ``adit split``, and decide what ``adit mine`` does with raw documents."""
 
 import argparse
 import logging
+import sys
 from collections.abc import Sequence
+from pathlib import PurePath
 
 from miner.choices import FREE, MONOTONE
-from miner.storage.layout import CORPUS, DOCUMENT
-from miner.storage.places import Place
+from miner.commandline import command
+from miner.storage.layout import CORPUS, DOCUMENT, DOCUMENT_PAIRS, WorkFolder
+from miner.storage.places import Place, place
 from miner.storage.streams import split_compression
-from pipelines.cli.arguments import AUTO_PAIRS
-from pipelines.options import MiningOptions
+from pipelines.cli.arguments import (
+    AUTO_PAIRS,
+    add_corpora,
+    add_encoder,
+    add_input_formats,
+    add_languages,
+    add_output,
+)
+from pipelines.cli.pipes import shown_output, through_pipes
+from pipelines.cli.running import mining_options, sides_of, work_dir_of
+from pipelines.options import MiningOptions, check_files
 
 logger = logging.getLogger(__name__)
 
@@ -65,3 +77,101 @@ def _are_documents(args: argparse.Namespace, corpora: Sequence[Place]) -> bool:
                 corpus,
             )
     return bool(found) and all(found)
+
+
+def add_pairing(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``adit pair``."""
+    parser.epilog = (
+        "OUT is what adit mine takes as --document-pairs: a source and a target document a line "
+        "and their score, best first. 'adit mine --document-pairs auto' finds the same."
+    )
+    sides = "raw documents, or records with doc and text", "those of the other language"
+    add_corpora(parser, *sides)
+    add_output(parser, "the pairs, as text", ending="text")
+    add_encoder(parser)
+    add_languages(parser)
+    add_input_formats(parser)
+    parser.add_argument(
+        "--threshold",
+        dest="document_threshold",
+        type=float,
+        default=MiningOptions.document_threshold,
+        metavar="T",
+        help=f"leave out pairs that score below T (default: {MiningOptions.document_threshold})",
+    )
+    parser.set_defaults(work_dir=None, runner=None, scope=DOCUMENT)
+
+
+@command(add_pairing, "adit pair")
+@through_pipes("source", "target", ending="tsv")
+def pair_documents_command(args: argparse.Namespace) -> int:
+    """Pair the documents of two corpora that are translations of each other, one to one.
+
+    They are paired by what they say and by their names.
+    """
+    from miner.storage.artefacts import open_artefact
+    from miner.storage.atomic import atomic_file, check_writable
+    from pipelines.job import job_of
+    from pipelines.run.mining import run_steps
+    from pipelines.run.steps import PAIRING
+
+    check_writable(args.output)
+    source, target = sides_of(args)
+    check_files([side.path for side in (source, target) if not side.path.is_dir()], args.output)
+    with work_dir_of(args) as work_dir:
+        options = mining_options(args, work_dir, source, target)
+        run_steps(job_of(options), PAIRING)
+        found = open_artefact(WorkFolder(options.work_dir).document_pairs).file(DOCUMENT_PAIRS)
+        with atomic_file(args.output) as temporary:
+            temporary.write_bytes(found.read_bytes())
+    return 0
+
+
+SUFFIXES = (".jsonl", ".parquet")
+
+
+def _add_split(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
+        "IN is a file, or a folder with files in it and below: .txt, .md, .html; JSON lines and "
+        "Parquet with whole documents in 'text', Wikipedia's Cirrus dumps among them; WARC and WET "
+        "archives; MediaWiki's XML dumps. .gz, .xz, .zst and .bz2 are decompressed. A document "
+        "that cannot be read is counted and left out."
+    )
+    add = parser.add_argument
+    add("documents", type=place, metavar="IN", help="documents: a file, or a folder")
+    add_output(
+        parser, "sentences with id, doc, text and language: .jsonl or .parquet", ending=".jsonl"
+    )
+    text = "language (ISO 639-1): whether '1. Mai' is one sentence (default: it is)"
+    add("--lang", metavar="XX", help=text)
+    add("-q", "--quiet", action="store_true", help="print no counts")
+
+
+@command(_add_split, "adit split")
+@through_pipes(ending="jsonl")
+def split_documents_command(args: argparse.Namespace) -> int:
+    """Split raw documents into sentences, as a corpus for mining."""
+    from miner.storage.atomic import atomic_file, check_writable
+    from miner.storage.documents.split import (
+        SPLIT_FIELDS,
+        SplitCounts,
+        document_files,
+        read_documents,
+        split_documents,
+    )
+    from miner.storage.writers import FORMATS, Origin
+
+    suffix = PurePath(str(args.output)).suffix
+    if suffix not in SUFFIXES:
+        raise ValueError(f"{args.output}: use a suffix of {', '.join(SUFFIXES)}")
+    check_writable(args.output)
+    counts = SplitCounts()
+    documents = read_documents(document_files(args.documents))
+    tables = split_documents(documents, counts, language=args.lang)
+    with atomic_file(args.output) as temporary, open(temporary, "wb") as file:
+        FORMATS[suffix].load().write([file], tables, SPLIT_FIELDS, Origin())
+        if not counts.sentences:
+            raise ValueError(f"{args.documents}: no sentences ({counts.describe()})")
+    if not args.quiet:
+        sys.stderr.write(f"{shown_output(args)}: {counts.describe()}\n")
+    return 0

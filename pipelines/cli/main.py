@@ -26,17 +26,17 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "bootstrap": (
         "mine, train an encoder on the pairs, mine again",
-        "pipelines.cli.bootstrap:bootstrap_command",
+        "pipelines.cli.map:bootstrap_command",
     ),
     "encoders": ("list encoders and the languages they cover", "pipelines.cli.encoders:encoders"),
     "fetch": ("fetch LASER's encoder for a language", "pipelines.cli.fetch:fetch_laser_command"),
     "pair": (
         "pair the documents of two corpora",
-        "pipelines.cli.pair_documents:pair_documents_command",
+        "pipelines.cli.documents:pair_documents_command",
     ),
     "split": (
         "split raw documents into sentences",
-        "pipelines.cli.split_documents:split_documents_command",
+        "pipelines.cli.documents:split_documents_command",
     ),
     "status": ("show how far the run in a work folder is", "pipelines.cli.workdir:status"),
     "clean": ("empty the work folder of a finished run", "pipelines.cli.workdir:clean"),

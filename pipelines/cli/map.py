@@ -1,4 +1,4 @@
-"""The command line ``adit map``."""
+"""Run ``adit map`` and ``adit bootstrap``, which make encoders from text."""
 
 import argparse
 import sys
@@ -6,14 +6,21 @@ from pathlib import Path
 
 from encoder.monolingual.options import WordOptions
 from miner.commandline import add_common_options, command
-from pipelines.cli.arguments import add_texts, given_texts
+from pipelines.cli.arguments import add_encoder, add_texts, given_texts
 from pipelines.cli.running import set_up_logging
 from pipelines.cli.train import add_fields, given_fields
-from pipelines.making_options import ADVERSARIAL, ALONE, IDENTICAL, SIMILARITY, MapOptions
+from pipelines.making_options import (
+    ADVERSARIAL,
+    ALONE,
+    IDENTICAL,
+    SIMILARITY,
+    BootstrapOptions,
+    MapOptions,
+    RoundOptions,
+)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``adit map``."""
+def _add_map(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "OUT is for --encoder OUT, with --src-lang and --tgt-lang; OUT/training has the state from "
         "which the same command goes on. docs/new-language.md says which encoder to make of what "
@@ -48,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common_options(parser)
 
 
-@command(add_arguments, "adit map")
+@command(_add_map, "adit map")
 def map_languages_command(args: argparse.Namespace) -> int:
     """Make an encoder from text of two languages, without translations.
 
@@ -71,4 +78,43 @@ def map_languages_command(args: argparse.Namespace) -> int:
     )
     for number, value in enumerate(mapped.rounds):
         sys.stdout.write(f"{args.src_lang}-{args.tgt_lang}\t{number}\tcriterion {value:.4f}\n")
+    return 0
+
+
+def _add_bootstrap(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
+        "OUT becomes the best encoder, for --encoder OUT; OUT/rounds has the pairs, the encoder "
+        "and the figures of each round. The same command goes on where it was interrupted."
+    )
+    add_texts(parser, "source corpus, as for adit mine", "target corpus, likewise")
+    add_encoder(parser)
+    text = "pairs that are known, named as for adit train, to train on in every round, too"
+    parser.add_argument("--known", type=Path, metavar="FILE", help=text)
+    add_fields(parser.add_argument_group("rounds"), {"": RoundOptions})
+    add_common_options(parser)
+
+
+@command(_add_bootstrap, "adit bootstrap")
+def bootstrap_command(args: argparse.Namespace) -> int:
+    """Mine two corpora, train an encoder on the best pairs, mine with it, and so on.
+
+    It ends when no more held-out sentences are each other's nearest.
+    """
+    monitor = set_up_logging(args)
+    from pipelines.run.bootstrap import bootstrap
+
+    figures = bootstrap(
+        BootstrapOptions(
+            **given_texts(args),
+            encoder=args.encoder,
+            known=args.known,
+            each=RoundOptions(**given_fields(RoundOptions, args)),
+        ),
+        monitor,
+    )
+    for number, each_round in enumerate(figures, start=1):
+        sys.stdout.write(
+            f"round {number}\t{each_round['pairs']} pairs\t{each_round['kept by']}\t"
+            f"{each_round['mutual']} held-out sentences nearest to their nearest\n"
+        )
     return 0

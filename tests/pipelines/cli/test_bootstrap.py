@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet
 
 from encoder import load_encoder
-from pipelines.cli.bootstrap import bootstrap_command
+from pipelines.cli.map import bootstrap_command
 from pipelines.cli.train import train_encoder
 from pipelines.making_options import BootstrapOptions, RoundOptions
 from pipelines.progress import Monitor

@@ -9,8 +9,8 @@ import pytest
 from miner.commandline import command_parser
 from miner.document_pairing import THRESHOLD
 from miner.storage.corpus.document_pairs import read_document_pairs
+from pipelines.cli.documents import add_pairing
 from pipelines.cli.main import adit
-from pipelines.cli.pair_documents import add_arguments
 
 SUBJECTS = ("rain clouds wind", "bread butter cheese", "trains stations tickets", "cats dogs mice")
 
@@ -50,4 +50,4 @@ def test_sentences_without_documents_are_refused(
 
 
 def test_the_threshold_is_the_functions() -> None:
-    assert command_parser(add_arguments, "adit pair").get_default("document_threshold") == THRESHOLD
+    assert command_parser(add_pairing, "adit pair").get_default("document_threshold") == THRESHOLD

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from pipelines.cli.align_documents import align_documents
+from pipelines.cli.documents import split_documents_command
 from pipelines.cli.mine import embed_corpus, mine_corpus, rate_corpus
-from pipelines.cli.split_documents import split_documents_command
 from tests.pipelines.worlds import World, one_line
 
 Pipe = Callable[..., bytes]
