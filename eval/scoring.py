@@ -24,17 +24,7 @@ from eval.data.sentences import (
     text_key,
 )
 from eval.data.textfiles import fingerprint, read_lines
-from eval.metrics import laser_compat
-from eval.metrics.bucc import (
-    Candidates,
-    IdPair,
-    Ids,
-    best_score,
-    extracted_pairs,
-    judge,
-    rank,
-    score_at,
-)
+from eval.metrics import bucc, laser_compat
 from eval.metrics.laser_compat import ScoredTexts
 from eval.output import score_line, score_record, signature
 from miner.storage.atomic import write_text
@@ -66,14 +56,14 @@ def read_scored_texts(path: Path) -> list[ScoredTexts]:
 
 def candidates_from_texts(
     rows: Sequence[ScoredTexts], *, source: Sentences, target: Sentences, path: Path
-) -> Candidates:
+) -> bucc.Candidates:
     """Give each pair of texts all the ids that its texts have.
 
     Raises:
         ValueError: a text is not among the sentences (``path`` is named in the message).
     """
     sides = ("source", source.ids_by_text()), ("target", target.ids_by_text())
-    ids: tuple[list[Ids], list[Ids]] = ([], [])
+    ids: tuple[list[bucc.Ids], list[bucc.Ids]] = ([], [])
     for number, (_, *texts) in enumerate(rows, start=1):
         for (side, by_text), text, found in zip(sides, texts, ids, strict=True):
             known = by_text.get(text_key(text))
@@ -84,10 +74,10 @@ def candidates_from_texts(
                 )
             found.append(known)
     scores = np.array([score for score, _, _ in rows], dtype=np.float64)
-    return Candidates(scores=scores, sources=ids[0], targets=ids[1])
+    return bucc.Candidates(scores=scores, sources=ids[0], targets=ids[1])
 
 
-def read_records(path: Path) -> Candidates:
+def read_records(path: Path) -> bucc.Candidates:
     """Read a ``.jsonl`` or ``.parquet`` file.
 
     Raises:
@@ -118,10 +108,10 @@ def _parquet_records(path: Path) -> Iterable[Mapping[str, object]]:
             yield from batch.to_pylist()
 
 
-def _candidates(records: Iterable[Mapping[str, object]], path: Path) -> Candidates:
+def _candidates(records: Iterable[Mapping[str, object]], path: Path) -> bucc.Candidates:
     scores: list[float] = []
-    sources: list[Ids] = []
-    targets: list[Ids] = []
+    sources: list[bucc.Ids] = []
+    targets: list[bucc.Ids] = []
     for number, record in enumerate(records, start=1):
         missing = [name for name in REQUIRED if record.get(name) is None]
         if missing:
@@ -132,10 +122,12 @@ def _candidates(records: Iterable[Mapping[str, object]], path: Path) -> Candidat
         scores.append(score)
         sources.append(_ids(record, "source", f"{path} record {number}"))
         targets.append(_ids(record, "target", f"{path} record {number}"))
-    return Candidates(scores=np.array(scores, dtype=np.float64), sources=sources, targets=targets)
+    return bucc.Candidates(
+        scores=np.array(scores, dtype=np.float64), sources=sources, targets=targets
+    )
 
 
-def _ids(record: Mapping[str, object], side: str, where: str) -> Ids:
+def _ids(record: Mapping[str, object], side: str, where: str) -> bucc.Ids:
     first, repeats = record[f"{side}_id"], record.get(f"{side}_duplicates") or []
     if not isinstance(repeats, list):
         raise ValueError(f"{where}: {side}_duplicates must be a list of ids, not {repeats!r}")
@@ -210,17 +202,17 @@ def score_pairs(options: ScoringOptions) -> ScoringReport:
         candidates = candidates_from_texts(rows, source=source, target=target, path=options.pairs)
     else:
         candidates = read_records(options.pairs)
-    ranked = rank(candidates)
+    ranked = bucc.rank(candidates)
     threshold, remark, shown = options.threshold, None, None
     if gold := _read_gold(options, sides):
-        judgements = judge(ranked, gold)
+        judgements = bucc.judge(ranked, gold)
         if threshold == OPTIMIZED:
-            score = best_score(judgements)
+            score = bucc.best_score(judgements)
         else:
-            score = score_at(judgements, float(threshold))
+            score = bucc.score_at(judgements, float(threshold))
         threshold, shown = score.threshold, (score_line(score), score_record(score))
         remark = _stranger_ids(ranked, gold)
-    extracted = extracted_pairs(ranked, float(threshold))
+    extracted = bucc.extracted_pairs(ranked, float(threshold))
     rules = {"ties": "grouped", "repeats": "any", "compat": "none"}
     return _report(options, extracted, gold, len(candidates), rules, shown, remark)
 
@@ -250,7 +242,7 @@ def _read_sides(options: ScoringOptions) -> Sides | None:
     return options.source.read(), options.target.read()
 
 
-def _read_gold(options: ScoringOptions, sides: Sides | None) -> frozenset[IdPair] | None:
+def _read_gold(options: ScoringOptions, sides: Sides | None) -> frozenset[bucc.IdPair] | None:
     if options.gold is None:
         return None
     gold = read_gold(options.gold)
@@ -268,7 +260,7 @@ def _needed(sides: Sides | None, options: ScoringOptions) -> Sides:
     return sides
 
 
-def _stranger_ids(ranked: Candidates, gold: frozenset[IdPair]) -> str | None:
+def _stranger_ids(ranked: bucc.Candidates, gold: frozenset[bucc.IdPair]) -> str | None:
     """Return a remark if gold and candidates share no id on a side: the wrong file, probably."""
     for side, column, known in (("source", 0, ranked.sources), ("target", 1, ranked.targets)):
         ids = {identifier for same in known for identifier in same}
@@ -282,8 +274,8 @@ def _stranger_ids(ranked: Candidates, gold: frozenset[IdPair]) -> str | None:
 
 def _report(
     options: ScoringOptions,
-    extracted: Sequence[IdPair],
-    gold: frozenset[IdPair] | None,
+    extracted: Sequence[bucc.IdPair],
+    gold: frozenset[bucc.IdPair] | None,
     pairs: int,
     rules: Mapping[str, str],
     shown: tuple[str, dict[str, object]] | None,

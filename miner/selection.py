@@ -92,16 +92,8 @@ def _best_of_each(
     return listed[first], listed[scores == scores[first][row]]
 
 
-def _retrieve_forward(pairs: Pairs) -> IntArray:
-    return _best_of_each(pairs, order_best_first(pairs), Direction.FORWARD)[0]
-
-
-def _retrieve_backward(pairs: Pairs) -> IntArray:
-    return _best_of_each(pairs, order_best_first(pairs), Direction.BACKWARD)[0]
-
-
-def _retrieve_intersect(pairs: Pairs) -> IntArray:
-    return np.intersect1d(_retrieve_forward(pairs), _retrieve_backward(pairs))
+def _own_best(pairs: Pairs, direction: Direction) -> IntArray:
+    return _best_of_each(pairs, order_best_first(pairs), direction)[0]
 
 
 def _retrieve_max(pairs: Pairs) -> IntArray:
@@ -151,9 +143,11 @@ def take_free(
 
 RETRIEVALS: dict[str, Callable[[Pairs], IntArray]] = {
     "max": _retrieve_max,
-    "intersect": _retrieve_intersect,
-    "forward": _retrieve_forward,
-    "backward": _retrieve_backward,
+    "intersect": lambda pairs: np.intersect1d(
+        _own_best(pairs, Direction.FORWARD), _own_best(pairs, Direction.BACKWARD)
+    ),
+    "forward": lambda pairs: _own_best(pairs, Direction.FORWARD),
+    "backward": lambda pairs: _own_best(pairs, Direction.BACKWARD),
 }
 
 

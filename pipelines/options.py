@@ -7,17 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
-from miner.choices import (
-    ALIGNMENTS,
-    FREE,
-    LINES,
-    MARGINS,
-    MONOTONE,
-    RETRIEVALS,
-    SCORES,
-    SEARCH_PRECISIONS,
-    check_choice,
-)
+from miner import choices
 from miner.extras import require
 from miner.knn.method import AUTO, CorpusMethod, IndexSpec, parse_method
 from miner.languages import main_language
@@ -29,7 +19,7 @@ if TYPE_CHECKING:
     from encoder import Precision
     from miner.knn.core.codes import Precision as SearchPrecision
 
-WORDS, MARGIN = SCORES
+WORDS, MARGIN = choices.SCORES
 ROWS_PER_SHARD = 1 << 18  # 262,144 float32 vectors of 384 dimensions are 400 MB
 
 
@@ -87,7 +77,7 @@ class MiningOptions:
     margin_scope: str | None = None
     document_pairs: Place | None = None
     document_threshold: float = 0.35
-    alignment: str = FREE
+    alignment: str = choices.FREE
     memory: int | None = None
     keep_duplicates: bool = False
     max_rejected: int | None = None
@@ -117,7 +107,7 @@ class MiningOptions:
     @property
     def is_monotone(self) -> bool:
         """Whether the sentences of paired documents are aligned in order."""
-        return self.alignment == MONOTONE
+        return self.alignment == choices.MONOTONE
 
     @property
     def keeps_repeats(self) -> bool:
@@ -148,7 +138,7 @@ class MiningOptions:
     @property
     def keeps_all(self) -> bool:
         """Return whether pairs that are likelier wrong than right are written, too."""
-        return self.all or self.top is not None or self.alignment == LINES
+        return self.all or self.top is not None or self.alignment == choices.LINES
 
     @property
     def needs_words(self) -> bool:
@@ -210,10 +200,10 @@ def check_options(options: MiningOptions) -> None:
         raise ValueError(f"-k {options.k}: a neighbourhood needs at least 1 sentence")
     if math.isnan(options.threshold) or options.threshold == math.inf:
         raise ValueError(f"--threshold {options.threshold}: no pair can score above it")
-    check_choice("margin", options.margin, MARGINS)
+    choices.check_choice("margin", options.margin, choices.MARGINS)
     _check_score(options)
     _check_fdr(options)
-    check_choice("retrieval", options.retrieval, RETRIEVALS)
+    choices.check_choice("retrieval", options.retrieval, choices.RETRIEVALS)
     _check_search_precision(options.search_precision)
     for name, count, least in (
         ("--shards", options.shards, 1),
@@ -240,7 +230,7 @@ def check_options(options: MiningOptions) -> None:
 
 
 def _check_search_precision(precision: str) -> None:
-    check_choice("--search-precision", precision, SEARCH_PRECISIONS)
+    choices.check_choice("--search-precision", precision, choices.SEARCH_PRECISIONS)
     if precision == "bfloat16" or (precision == "int8" and _multiplies_by_torch()):
         require("torch")
 
@@ -253,7 +243,7 @@ def _multiplies_by_torch() -> bool:
 
 def _check_score(options: MiningOptions) -> None:
     if options.score is not None:
-        check_choice("--score", options.score, SCORES)
+        choices.check_choice("--score", options.score, choices.SCORES)
     if options.all and (options.fdr is not None or options.threshold != -math.inf):
         raise ValueError("--all: keeps every pair; leave out --fdr and --threshold")
 
@@ -272,8 +262,8 @@ def _check_fdr(options: MiningOptions) -> None:
 def _check_scopes(options: MiningOptions) -> None:
     for name, scope in (("--scope", options.scope), ("--margin-scope", options.margin_scope)):
         if scope is not None:
-            check_choice(name, scope, SCOPES)
-    check_choice("--alignment", options.alignment, (*ALIGNMENTS, LINES))
+            choices.check_choice(name, scope, SCOPES)
+    choices.check_choice("--alignment", options.alignment, (*choices.ALIGNMENTS, choices.LINES))
     if options.is_monotone and options.scope != DOCUMENT:
         raise ValueError("--alignment monotone: is for --scope document; give both or neither")
     if options.is_monotone and options.retrieval != MiningOptions.retrieval:

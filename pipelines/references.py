@@ -16,20 +16,8 @@ from numpy.typing import NDArray
 from miner.arrays import Neighbours, taken
 from miner.knn.core.rescore import unit_rows
 from miner.knn.method import CorpusMethod, Method, PairedDocuments
+from miner.storage import layout
 from miner.storage.artefacts import Artefact, Draft
-from miner.storage.layout import (
-    CORPUS,
-    DOCUMENT,
-    MERGES,
-    ROWS,
-    SIDES,
-    VECTORS,
-    list_files,
-    list_name,
-    places_file,
-    shard_file,
-    shard_name,
-)
 from miner.storage.vectors.columns import Columns, take_columns
 
 BLOCK_NUMBERS = 1 << 22  # of stored vectors at a time: with their copies about 64 MB
@@ -52,16 +40,16 @@ class Shard:
     @property
     def name(self) -> str:
         """``side/index``: its place in the folders of the later stages."""
-        return shard_name(self.side, self.index)
+        return layout.shard_name(self.side, self.index)
 
     @property
     def digest(self) -> str:
         """SHA-256 of its sentences file."""
-        return self.corpus.files[shard_file(self.index)]
+        return self.corpus.files[layout.shard_file(self.index)]
 
     @property
     def _file(self) -> Path:
-        return self.corpus.file(shard_file(self.index))
+        return self.corpus.file(layout.shard_file(self.index))
 
     def read(self, columns: list[str]) -> pa.Table:
         """Read columns of its sentences: ``row``, ``id``, ``doc``, ``text``."""
@@ -100,7 +88,7 @@ class EmbeddedShard:
 
     def row_ids(self) -> NDArray[np.int64]:
         """Return the rows of the sentences that have a vector, ascending."""
-        return np.load(self.vectors.file(ROWS))
+        return np.load(self.vectors.file(layout.ROWS))
 
     def docs(self) -> pa.Array:
         """Return the documents of those sentences."""
@@ -111,7 +99,10 @@ class EmbeddedShard:
     @property
     def content(self) -> list[object]:
         """What identifies their rows and vectors."""
-        return [*(self.vectors.files[name] for name in (ROWS, VECTORS)), *self.columns]
+        return [
+            *(self.vectors.files[name] for name in (layout.ROWS, layout.VECTORS)),
+            *self.columns,
+        ]
 
     @property
     def dim(self) -> int:
@@ -136,7 +127,7 @@ class EmbeddedShard:
         unit_rows(take_columns(taken(self._stored(), rows), self.columns), out=out)
 
     def _stored(self) -> NDArray[np.floating]:
-        return np.load(self.vectors.file(VECTORS), mmap_mode="r")
+        return np.load(self.vectors.file(layout.VECTORS), mmap_mode="r")
 
 
 class SideVectors:
@@ -242,7 +233,7 @@ class SearchTile:
     @property
     def scope(self) -> str:
         """Which of ``SCOPES`` is searched."""
-        return DOCUMENT if isinstance(self.method, PairedDocuments) else CORPUS
+        return layout.DOCUMENT if isinstance(self.method, PairedDocuments) else layout.CORPUS
 
     @property
     def first(self) -> tuple[int, int]:
@@ -294,7 +285,7 @@ class SomeNeighbours(OfShard):
     def load(self) -> tuple[NDArray[np.int32], Neighbours]:
         """Load the places of the rows in the shard, and their neighbours."""
         side, part = self.shard.side, slice(self.part.start, self.part.stop)
-        names = places_file(side), *list_files(side)
+        names = layout.places_file(side), *layout.list_files(side)
         files = (np.load(self.artefact.file(name), mmap_mode="r") for name in names)
         places, ids, cosines = (np.array(file[part]) for file in files)
         return places, Neighbours(ids=ids, cosines=cosines)
@@ -370,7 +361,7 @@ class ChosenPairs:
     @property
     def merges_key(self) -> Mapping[str, str]:
         """What decides which texts are merged."""
-        return {"merges": self.merges.files[MERGES]} if self.merges else {}
+        return {"merges": self.merges.files[layout.MERGES]} if self.merges else {}
 
     def of_side(self, side: str) -> list[ShardNeighbours]:
         """Return the neighbours of a side's shards."""
@@ -412,19 +403,19 @@ def element_name(element: object) -> str:
 
 def tile_list(embedded: EmbeddedShard) -> str:
     """Return how a shard's list is called in the tiles that it was in."""
-    return list_name(embedded.shard.side, embedded.shard.index)
+    return layout.list_name(embedded.shard.side, embedded.shard.index)
 
 
 def save_list(save: Callable[[str, NDArray], None], name: str, neighbours: Neighbours) -> None:
     """Save a list of neighbours by a function that saves arrays by name."""
-    ids, cosines = list_files(name)
+    ids, cosines = layout.list_files(name)
     save(ids, neighbours.ids)
     save(cosines, neighbours.cosines)
 
 
 def load_list(file: Callable[[str], Path], name: str) -> Neighbours:
     """Load a list of neighbours; the function says where its files are."""
-    ids, cosines = (np.load(file(part)) for part in list_files(name))
+    ids, cosines = (np.load(file(part)) for part in layout.list_files(name))
     return Neighbours(ids=ids, cosines=cosines)
 
 
@@ -438,7 +429,7 @@ def save_some(
     """Save neighbours of the rows at ascending positions; return where each shard's begin."""
     starts = np.searchsorted(positions, vectors.starts)
     shards = np.repeat(vectors.starts[:-1], np.diff(starts))
-    draft.array(places_file(side), (positions - shards).astype(np.int32))
+    draft.array(layout.places_file(side), (positions - shards).astype(np.int32))
     save_list(draft.array, side, neighbours)
     return [int(start) for start in starts]
 
@@ -474,7 +465,7 @@ def whole_side(references: Iterable[Reference], side: str) -> list[Reference]:
 
 def whole_sides(references: Iterable[Reference]) -> dict[str, list[Reference]]:
     """Return those of both sides as ``whole_side`` does."""
-    return {side: whole_side(references, side) for side in SIDES}
+    return {side: whole_side(references, side) for side in layout.SIDES}
 
 
 def check_whole(found: Sequence[int], expected: int, what: str) -> None:

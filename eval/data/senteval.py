@@ -8,15 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from eval.data.labelled import (
-    PARTS,
-    Examples,
-    first_file,
-    joined,
-    lines_of_any_encoding,
-    read_columns,
-    read_examples,
-)
+from eval.data import labelled
 from eval.data.textfiles import read_lines
 
 Directories = Sequence[Path]
@@ -32,7 +24,9 @@ class _Layout(NamedTuple):
 
 
 def _parts(name: str, *parts: str) -> dict[str, str]:
-    return {part: name.format(kind) for part, kind in zip(PARTS, parts, strict=True) if kind}
+    return {
+        part: name.format(kind) for part, kind in zip(labelled.PARTS, parts, strict=True) if kind
+    }
 
 
 _TWO_FILES = {
@@ -59,58 +53,58 @@ SICK_FILE = "sick.en-nl-pt-ja.tsv"
 STS_YEARS = ("STS12", "STS13", "STS14", "STS15", "STS16")
 
 
-def load_transfer(directories: Directories, name: str) -> Examples | None:
+def load_transfer(directories: Directories, name: str) -> labelled.Examples | None:
     """Load a set of single sentences or MRPC; None where there is none.
 
     Raises:
         ValueError: a file is malformed.
     """
     sides = 1 if name in SINGLE else 2
-    path = first_file(directories, f"{name}.tsv")
-    found = read_examples(path, sides=sides) if path else _original(directories, name)
+    path = labelled.first_file(directories, f"{name}.tsv")
+    found = labelled.read_examples(path, sides=sides) if path else _original(directories, name)
     if found is None or name != "TREC":
         return found
     coarse = [label.partition(":")[0] for label in found.labels]
-    return Examples(labels=coarse, sides=found.sides, parts=found.parts, files=found.files)
+    return labelled.Examples(labels=coarse, sides=found.sides, parts=found.parts, files=found.files)
 
 
-def _original(directories: Directories, name: str) -> Examples | None:
+def _original(directories: Directories, name: str) -> labelled.Examples | None:
     """Load a set from SentEval's own folder; None where a file is missing."""
     layout = _LAYOUTS.get(name)
     files = _TWO_FILES[name] if layout is None else layout.files
-    found = {key: first_file(directories, file) for key, file in files.items()}
+    found = {key: labelled.first_file(directories, file) for key, file in files.items()}
     there = {key: path for key, path in found.items() if path is not None}
     if len(there) < len(files):
         return None
     if name == "TREC":
-        return joined({part: _read_trec(path) for part, path in there.items()})
+        return labelled.joined({part: _read_trec(path) for part, path in there.items()})
     if layout is not None:
         _, label, sides, skip = layout
-        return joined(
+        return labelled.joined(
             {
-                part: read_columns(path, label=label, sides=sides, skip=skip)
+                part: labelled.read_columns(path, label=label, sides=sides, skip=skip)
                 for part, path in there.items()
             }
         )
-    lines = {label: lines_of_any_encoding(path) for label, path in there.items()}
-    return Examples(
+    lines = {label: labelled.lines_of_any_encoding(path) for label, path in there.items()}
+    return labelled.Examples(
         labels=[label for label, some in lines.items() for _ in some],
         sides=([line for some in lines.values() for line in some],),
         files=list(there.values()),
     )
 
 
-def _read_trec(path: Path) -> Examples:
+def _read_trec(path: Path) -> labelled.Examples:
     """Read ``COARSE:fine question`` lines."""
-    rows = [line.partition(" ") for line in lines_of_any_encoding(path)]
+    rows = [line.partition(" ") for line in labelled.lines_of_any_encoding(path)]
     for number, (label, _, _) in enumerate(rows, start=1):
         if ":" not in label:
             raise ValueError(f"{path} line {number}: expected COARSE:fine, not {label[:60]!r}")
     labels, _, questions = zip(*rows, strict=True)
-    return Examples(labels=labels, sides=(questions,), files=[path])
+    return labelled.Examples(labels=labels, sides=(questions,), files=[path])
 
 
-def load_sick(directories: Directories) -> dict[str, tuple[Examples, Examples]]:
+def load_sick(directories: Directories) -> dict[str, tuple[labelled.Examples, labelled.Examples]]:
     """Load SICK in each language that is there: labels of inference, and relatedness from 1 to 5.
 
     Read are SentEval's folder (English) or ``sick.en-nl-pt-ja.tsv``, whose header names columns
@@ -120,7 +114,7 @@ def load_sick(directories: Directories) -> dict[str, tuple[Examples, Examples]]:
     Raises:
         ValueError: a file is malformed.
     """
-    path = first_file(directories, SICK_FILE)
+    path = labelled.first_file(directories, SICK_FILE)
     if path is None:
         inference, graded = (_original(directories, name) for name in ("SICK-E", "SICK-R"))
         return {} if inference is None or graded is None else {"en": (inference, graded)}
@@ -137,18 +131,18 @@ def load_sick(directories: Directories) -> dict[str, tuple[Examples, Examples]]:
         ]
         part = header.index("split")
         found[language] = (
-            read_columns(path, part=part, label=labels[0], sides=sides, skip=1),
-            read_columns(path, part=part, label=labels[1], sides=sides, skip=1),
+            labelled.read_columns(path, part=part, label=labels[0], sides=sides, skip=1),
+            labelled.read_columns(path, part=part, label=labels[1], sides=sides, skip=1),
         )
     return found
 
 
-def load_sts_benchmark(directories: Directories) -> Examples | None:
+def load_sts_benchmark(directories: Directories) -> labelled.Examples | None:
     """Load the STS benchmark, scores from 0 to 5; None where there is none."""
     return _original(directories, "STSB")
 
 
-def load_sts_year(directories: Directories, year: str) -> dict[str, Examples]:
+def load_sts_year(directories: Directories, year: str) -> dict[str, labelled.Examples]:
     """Load the sets of a year of STS: ``STS/STS12-en-test/STS.input.X.txt`` and ``STS.gs.X.txt``.
 
     Pairs without a score are left out.
@@ -167,7 +161,7 @@ def load_sts_year(directories: Directories, year: str) -> dict[str, Examples]:
                     "tabs for each score"
                 )
             kept = [row for row, score in enumerate(scores) if score.strip()]
-            found[path.name.split(".")[2]] = Examples(
+            found[path.name.split(".")[2]] = labelled.Examples(
                 labels=[scores[row] for row in kept],
                 sides=([pairs[row][0] for row in kept], [pairs[row][1] for row in kept]),
                 files=[path],

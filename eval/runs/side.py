@@ -19,18 +19,9 @@ from numpy.typing import NDArray
 from eval.metrics.bucc import Ids
 from miner.arrays import Neighbours
 from miner.choices import MONOTONE
+from miner.storage import layout
 from miner.storage.artefacts import Artefact, open_artefact
 from miner.storage.documents.sentences import PLACE
-from miner.storage.layout import (
-    DUPLICATES,
-    MERGES,
-    ROWS,
-    VECTORS,
-    WorkFolder,
-    list_files,
-    shard_file,
-    shard_name,
-)
 from miner.storage.merges import Merges, joined_texts, list_offsets
 from miner.storage.vectors.columns import Columns, take_columns
 
@@ -43,14 +34,14 @@ class Side:
     Rows that have a vector are *searched*; a position is a row's place among them.
     """
 
-    def __init__(self, work: WorkFolder, name: str, summary: Mapping[str, Any]) -> None:
+    def __init__(self, work: layout.WorkFolder, name: str, summary: Mapping[str, Any]) -> None:
         options = summary["options"]
         self.name = name
         self._columns = [Columns(*part) for part in summary[name].get("columns", ())]
         self._corpus = open_artefact(work.sentences(name))
         indices = range(len(self._corpus.facts["shards"]))
         self._embedded = [open_artefact(work.embeddings(name, index)) for index in indices]
-        shards = [shard_name(name, index) for index in indices]
+        shards = [layout.shard_name(name, index) for index in indices]
         self._scope = options["scope"]
         self._margin_scope = options["margin_scope"] or self._scope
         self._lists = {
@@ -59,7 +50,7 @@ class Side:
         }
         is_merged = options.get("alignment") == MONOTONE
         self._merges = (
-            Merges(open_artefact(work.pairs).checked(MERGES), name) if is_merged else None
+            Merges(open_artefact(work.pairs).checked(layout.MERGES), name) if is_merged else None
         )
         self._group = lru_cache(maxsize=KEPT_GROUPS)(self._read_group)
 
@@ -195,16 +186,16 @@ class Side:
 
     def vectors(self) -> NDArray[np.float32]:
         """Return the vectors of the searched rows: float32 (N, D)."""
-        stored = _sharded(self._embedded, VECTORS).all()
+        stored = _sharded(self._embedded, layout.VECTORS).all()
         return take_columns(stored, self._columns).astype(np.float32, copy=False)
 
     @cached_property
     def _rows(self) -> "Sharded":
-        return _sharded(self._embedded, ROWS)
+        return _sharded(self._embedded, layout.ROWS)
 
     @cached_property
     def _nearest(self) -> "dict[str, tuple[Sharded, Sharded]]":
-        ids, cosines = list_files(self.name)
+        ids, cosines = layout.list_files(self.name)
         return {
             scope: (_sharded(lists, ids), _sharded(lists, cosines))
             for scope, lists in self._lists.items()
@@ -213,11 +204,11 @@ class Side:
     @cached_property
     def _files(self) -> list[pq.ParquetFile]:
         shards = range(len(self._corpus.facts["shards"]))
-        return [pq.ParquetFile(self._corpus.checked(shard_file(index))) for index in shards]
+        return [pq.ParquetFile(self._corpus.checked(layout.shard_file(index))) for index in shards]
 
     @cached_property
     def _duplicates(self) -> pq.ParquetFile:
-        return pq.ParquetFile(self._corpus.checked(DUPLICATES))
+        return pq.ParquetFile(self._corpus.checked(layout.DUPLICATES))
 
     @cached_property
     def _repeats(self) -> dict[int, list[str]]:

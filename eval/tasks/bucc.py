@@ -19,16 +19,8 @@ from eval.data.bucc import bucc_files, bucc_splits, load_bucc
 from eval.data.textfiles import fingerprint
 from eval.metrics.bootstrap import SIGNED, interval
 from eval.output import Record, Show, Table, print_note, score_record, signature
+from eval.tasks import mined_splits
 from eval.tasks.arguments import add_bucc_data, chosen_pairs, positive
-from eval.tasks.mined_splits import (
-    SplitResult,
-    choose_splits,
-    extracted_ids,
-    f1_of_sums,
-    mine_split,
-    scored_texts,
-    tune_and_test,
-)
 from eval.tasks.suite import Figure, Suite, fields_of
 from miner.choices import SCORES
 from miner.margin import MARGINS
@@ -108,7 +100,7 @@ def prepare(args: argparse.Namespace) -> Suite:
         for stream, (pair, both) in enumerate(splits.items()):
             _, result = _tune_and_test(args, pair, both, encoder=encoder, mining=mining)
             units = result.f1_units
-            yield Figure(name=pair, units=units, statistic=f1_of_sums, stream=stream)
+            yield Figure(name=pair, units=units, statistic=mined_splits.f1_of_sums, stream=stream)
 
     files = [bucc_files(args.directory, pair, test).gold for pair, (_, test) in splits.items()]
     fields = fields_of(files, pairs=",".join(splits), **mining)
@@ -117,7 +109,7 @@ def prepare(args: argparse.Namespace) -> Suite:
 
 def _splits(args: argparse.Namespace, pair: str) -> tuple[str, str]:
     available = bucc_splits(args.directory, pair)
-    tune, test, remark = choose_splits(available, tune=args.tune, test=args.test)
+    tune, test, remark = mined_splits.choose_splits(available, tune=args.tune, test=args.test)
     for split in (tune, test):
         bucc_files(args.directory, pair, split)  # now, not after an hour of encoding
     if remark is not None:
@@ -132,9 +124,9 @@ def _tune_and_test(
     *,
     encoder: Encoder,
     mining: Record,
-) -> tuple[SplitResult, SplitResult]:
+) -> tuple[mined_splits.SplitResult, mined_splits.SplitResult]:
     mined = {
-        split: mine_split(
+        split: mined_splits.mine_split(
             load_bucc(args.directory, pair, split),
             encoder=encoder,
             judged=args.score == WORDS,
@@ -142,12 +134,12 @@ def _tune_and_test(
         )
         for split in dict.fromkeys(splits)
     }
-    results = tune_and_test(*(mined[split] for split in splits))
+    results = mined_splits.tune_and_test(*(mined[split] for split in splits))
     if args.output_dir is not None:
         for result in results:
             stem = f"{pair}.{result.mined.data.split}"
-            write_text(args.output_dir / f"{stem}.tsv", scored_texts(result.mined))
-            write_text(args.output_dir / f"{stem}.extracted", extracted_ids(result))
+            write_text(args.output_dir / f"{stem}.tsv", mined_splits.scored_texts(result.mined))
+            write_text(args.output_dir / f"{stem}.extracted", mined_splits.extracted_ids(result))
     return results
 
 
@@ -174,7 +166,7 @@ def _mean(records: Sequence[Record], samples: Sequence[NDArray[np.float64]]) -> 
     return {**means, "f1_interval": interval(np.mean(samples, axis=0))}
 
 
-def _record(result: SplitResult) -> Record:
+def _record(result: mined_splits.SplitResult) -> Record:
     data = result.mined.data
     return {
         "split": data.split,
@@ -189,7 +181,7 @@ def _record(result: SplitResult) -> Record:
     }
 
 
-def _signature(result: SplitResult, encoder: str, fields: Record) -> str:
+def _signature(result: mined_splits.SplitResult, encoder: str, fields: Record) -> str:
     data = result.mined.data
     return signature(
         "bucc",

@@ -17,16 +17,7 @@ from encoder import Encoder
 from eval.data.labelled import DEV, PARTS, TEST, TRAIN, Examples, joined, read_columns
 from eval.data.published import published, publishers
 from eval.encoding import learner
-from eval.metrics.frozen import (
-    Classifier,
-    Logistic,
-    Mlp,
-    Part,
-    Predictor,
-    Shape,
-    one_hot,
-    root_mean_square,
-)
+from eval.metrics import frozen
 from eval.output import Record, Show, Table
 from eval.tasks.arguments import add_directory, add_list
 from eval.tasks.suite import Figure, Suite, fields_of, mean_figure, run_suite
@@ -112,12 +103,14 @@ def _opinions(path: Path) -> Examples:
 
 SHARES = (0.0, 0.1, 0.2, 0.4, 0.8, 1.0)  # Chidambaram et al. 2019, table 6
 REMARK = "LASER: Artetxe & Schwenk 2019, where the set is MLDoc with 1,000 training documents"
-CLASSIFIERS: dict[str, Classifier] = {
-    "logistic": Logistic(),
-    "mlp": Mlp(
-        shapes=[Shape(hidden=[10], activation="tanh", dropout=rate) for rate in (0.0, 0.1, 0.2)]
+CLASSIFIERS: dict[str, frozen.Classifier] = {
+    "logistic": frozen.Logistic(),
+    "mlp": frozen.Mlp(
+        shapes=[
+            frozen.Shape(hidden=[10], activation="tanh", dropout=rate) for rate in (0.0, 0.1, 0.2)
+        ]
     ),
-    "mlp-512": Mlp(shapes=[Shape(hidden=[512, 512], activation="tanh")]),
+    "mlp-512": frozen.Mlp(shapes=[frozen.Shape(hidden=[512, 512], activation="tanh")]),
 }
 
 
@@ -154,9 +147,9 @@ def prepare(args: argparse.Namespace, curves: dict[str, Record] | None = None) -
     few = curves if curves is not None and args.few_shot else None
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
-        def learn(own: Encoder) -> tuple[Predictor, Part, np.float32]:
+        def learn(own: Encoder) -> tuple[frozen.Predictor, frozen.Part, np.float32]:
             source = _part(own, sets[first], TRAIN, classes)
-            scale = root_mean_square(source.rows)
+            scale = frozen.root_mean_square(source.rows)
             source = replace(source, rows=source.rows / scale)
             dev = None
             if _tested(sets[first]) == TEST and sets[first].part(DEV).any():
@@ -214,21 +207,23 @@ def _load(args: argparse.Namespace) -> dict[str, Examples]:
 
 def _part(
     own: Encoder, examples: Examples, part: str, classes: list[str], scale: float | np.float32 = 1
-) -> Part:
+) -> frozen.Part:
     chosen = np.flatnonzero(examples.part(part)).tolist()
     rows = own.encode([examples.sides[0][row] for row in chosen])
     labels = np.array([classes.index(examples.labels[row]) for row in chosen])
-    return Part(rows / np.float32(scale), one_hot(labels, len(classes)))
+    return frozen.Part(rows / np.float32(scale), frozen.one_hot(labels, len(classes)))
 
 
-def _curve(classifier: Classifier, source: Part, own: Part, test: Part) -> Record:
+def _curve(
+    classifier: frozen.Classifier, source: frozen.Part, own: frozen.Part, test: frozen.Part
+) -> Record:
     """Return accuracies by share of a language's own training part, with the first's and alone."""
     order = np.random.default_rng(classifier.seed).permutation(len(own.rows))
     curve: Record = {"with": {}, "alone": {}}
     for share in SHARES:
         some = order[: round(share * len(order))]
-        part = Part(own.rows[some], own.targets[some])
-        both = Part(
+        part = frozen.Part(own.rows[some], own.targets[some])
+        both = frozen.Part(
             np.concatenate([source.rows, part.rows]), np.concatenate([source.targets, part.targets])
         )
         for kind, train in (("with", both), ("alone", part)):
@@ -238,7 +233,7 @@ def _curve(classifier: Classifier, source: Part, own: Part, test: Part) -> Recor
     return curve
 
 
-def _right(found: NDArray[np.float32], test: Part) -> NDArray[np.bool_]:
+def _right(found: NDArray[np.float32], test: frozen.Part) -> NDArray[np.bool_]:
     correct: NDArray[np.bool_] = found.argmax(axis=1) == test.targets.argmax(axis=1)
     return correct
 

@@ -9,20 +9,11 @@ from numpy.typing import NDArray
 from encoder import Encoder
 from eval.data.labelled import DEV, TEST, TRAIN, Examples
 from eval.encoding import own_encoders
-from eval.metrics.frozen import (
-    Classifier,
-    Logistic,
-    Mlp,
-    Part,
-    nested,
-    one_hot,
-    pair_features,
-    root_mean_square,
-)
+from eval.metrics import frozen
 
 Floats = NDArray[np.float32]
 
-CLASSIFIERS: dict[str, type[Classifier]] = {"logistic": Logistic, "mlp": Mlp}
+CLASSIFIERS: dict[str, type[frozen.Classifier]] = {"logistic": frozen.Logistic, "mlp": frozen.Mlp}
 
 
 def add_classifier(parser: argparse.ArgumentParser, *, default: str) -> None:
@@ -39,11 +30,11 @@ def add_classifier(parser: argparse.ArgumentParser, *, default: str) -> None:
 def scaled_features(sides: Sequence[Floats], scale: np.float32, *, both: bool) -> Floats:
     """Return what a classifier sees of sentences, or pairs of them, divided by ``scale``."""
     divided = [side / scale for side in sides]
-    return divided[0] if len(divided) == 1 else pair_features(*divided, both=both)
+    return divided[0] if len(divided) == 1 else frozen.pair_features(*divided, both=both)
 
 
 def judged(
-    encoder: Encoder, examples: Examples, classifier: Classifier, *, language: str = "en"
+    encoder: Encoder, examples: Examples, classifier: frozen.Classifier, *, language: str = "en"
 ) -> NDArray[np.int64]:
     """Return the classes that single sentences, or paraphrases, are taken for: int64 (U,).
 
@@ -55,11 +46,13 @@ def judged(
     (own,) = own_encoders(encoder, [language])
     sides = [own.encode(side, normalize=False) for side in examples.sides]
     shown = ~examples.part(TEST) if examples.parts else slice(None)
-    scale = root_mean_square(np.concatenate([side[shown] for side in sides]))
+    scale = frozen.root_mean_square(np.concatenate([side[shown] for side in sides]))
     names, labels = examples.classes()
-    everything = Part(scaled_features(sides, scale, both=False), one_hot(labels, len(names)))
+    everything = frozen.Part(
+        scaled_features(sides, scale, both=False), frozen.one_hot(labels, len(names))
+    )
     if not examples.parts:
-        return _likeliest(nested(everything, classifier))
+        return _likeliest(frozen.nested(everything, classifier))
     train, dev, test = (everything.take(examples.part(name)) for name in (TRAIN, DEV, TEST))
     predict = classifier.fit(train, dev if len(dev.rows) else None)
     return _likeliest(predict(test.rows))

@@ -13,18 +13,8 @@ from encoder import Encoder
 from eval.data.bucc import BuccSplit
 from eval.data.sentences import Sentences, text_key
 from eval.judge.mined import Mined, mine_texts
+from eval.metrics import bucc
 from eval.metrics.bootstrap import resampled
-from eval.metrics.bucc import (
-    BuccScore,
-    Candidates,
-    Ids,
-    Judgements,
-    best_score,
-    extracted_pairs,
-    judge,
-    rank,
-    score_at,
-)
 from miner.arrays import JudgedPairs, Pairs
 from miner.judge.prior import LIKELY
 from miner.storage.layout import SIDES
@@ -43,8 +33,8 @@ class MinedSplit:
     data: BuccSplit
     mined: Mined
     pairs: Pairs
-    ranked: Candidates
-    judgements: Judgements
+    ranked: bucc.Candidates
+    judgements: bucc.Judgements
     seconds: float
 
 
@@ -53,8 +43,8 @@ class SplitResult:
     """The score of a mined split at some threshold, and the best that any could reach on it."""
 
     mined: MinedSplit
-    score: BuccScore
-    oracle: BuccScore
+    score: bucc.BuccScore
+    oracle: bucc.BuccScore
 
     @property
     def likely_f1(self) -> float | None:
@@ -115,33 +105,33 @@ def mine_split(
     seconds = time.perf_counter() - start
     rows = zip((pairs.source, pairs.target), mined.texts, names, strict=True)
     sources, targets = ([of[kept[row]] for row in own.tolist()] for own, kept, of in rows)
-    ranked = rank(Candidates(scores=pairs.score, sources=sources, targets=targets))
+    ranked = bucc.rank(bucc.Candidates(scores=pairs.score, sources=sources, targets=targets))
     return MinedSplit(
         data=data,
         mined=mined,
         pairs=pairs,
         ranked=ranked,
-        judgements=judge(ranked, data.gold),
+        judgements=bucc.judge(ranked, data.gold),
         seconds=seconds,
     )
 
 
-def likely_score(split: MinedSplit) -> BuccScore:
+def likely_score(split: MinedSplit) -> bucc.BuccScore:
     """Score the pairs of a judged split that are more likely right than wrong."""
     assert isinstance(split.pairs, JudgedPairs)
     kept = split.pairs.score[split.pairs.probability >= LIKELY]
-    return score_at(split.judgements, math.nextafter(kept.min(initial=math.inf), -math.inf))
+    return bucc.score_at(split.judgements, math.nextafter(kept.min(initial=math.inf), -math.inf))
 
 
 def tune_and_test(tune: MinedSplit, test: MinedSplit) -> tuple[SplitResult, SplitResult]:
     """Choose the threshold with the best F1 on ``tune`` and apply it to ``test``."""
-    best = best_score(tune.judgements)
+    best = bucc.best_score(tune.judgements)
     return (
         SplitResult(mined=tune, score=best, oracle=best),
         SplitResult(
             mined=test,
-            score=score_at(test.judgements, best.threshold),
-            oracle=best_score(test.judgements),
+            score=bucc.score_at(test.judgements, best.threshold),
+            oracle=bucc.best_score(test.judgements),
         ),
     )
 
@@ -191,12 +181,12 @@ def mined_texts(mined: MinedSplit) -> tuple[list[str], list[str]]:
     )
 
 
-def _texts(sentences: Sentences, ids: Sequence[Ids]) -> list[str]:
+def _texts(sentences: Sentences, ids: Sequence[bucc.Ids]) -> list[str]:
     texts = dict(zip(sentences.ids, sentences.texts, strict=True))
     return [text_key(texts[first]) for first, *_ in ids]
 
 
 def extracted_ids(result: SplitResult) -> str:
     """Return the pairs above the threshold as the BUCC tasks want them: ids, tab between."""
-    pairs = extracted_pairs(result.mined.ranked, result.score.threshold)
+    pairs = bucc.extracted_pairs(result.mined.ranked, result.score.threshold)
     return "".join(f"{source}\t{target}\n" for source, target in pairs)

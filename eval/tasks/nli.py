@@ -21,16 +21,7 @@ from eval.data.labelled import Examples, joined
 from eval.data.published import published, publishers
 from eval.data.textfiles import fingerprint, read_lines
 from eval.encoding import learner
-from eval.metrics.frozen import (
-    Classifier,
-    Logistic,
-    Mlp,
-    Part,
-    Predictor,
-    Shape,
-    one_hot,
-    root_mean_square,
-)
+from eval.metrics import frozen
 from eval.output import Record, Show, Table
 from eval.tasks.arguments import add_directory, add_list
 from eval.tasks.frozen import scaled_features
@@ -126,9 +117,9 @@ REMARK = (
     "LASER: Artetxe & Schwenk 2019; X-BiLSTM: Conneau 2018; shown where the test part is XNLI's "
     "and the training pairs are MultiNLI's"
 )
-CLASSIFIERS: dict[str, Classifier] = {
-    "mlp": Mlp(shapes=[Shape(hidden=(512, 384), activation="tanh", dropout=0.1)]),
-    "logistic": Logistic(),
+CLASSIFIERS: dict[str, frozen.Classifier] = {
+    "mlp": frozen.Mlp(shapes=[frozen.Shape(hidden=(512, 384), activation="tanh", dropout=0.1)]),
+    "logistic": frozen.Logistic(),
 }
 
 
@@ -175,7 +166,7 @@ def prepare(args: argparse.Namespace, keep: dict[tuple[str, str], float] | None 
     same = len(train) == MULTINLI and part == "test"
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
-        def learn(own: Encoder) -> tuple[Predictor, np.float32]:
+        def learn(own: Encoder) -> tuple[frozen.Predictor, np.float32]:
             if head:
                 return head, np.float32(own.dim**-0.5)
             return _learn(own, train=train, dev=dev, classifier=CLASSIFIERS[args.classifier])
@@ -209,18 +200,20 @@ def prepare(args: argparse.Namespace, keep: dict[tuple[str, str], float] | None 
 
 
 def _learn(
-    own: Encoder, *, train: Examples, dev: Examples | None, classifier: Classifier
-) -> tuple[Predictor, np.float32]:
+    own: Encoder, *, train: Examples, dev: Examples | None, classifier: frozen.Classifier
+) -> tuple[frozen.Predictor, np.float32]:
     vectors = _vectors(own, train)
-    scale = root_mean_square(np.concatenate(vectors))
-    parts = [Part(scaled_features(vectors, scale, both=True), _targets(train))]
+    scale = frozen.root_mean_square(np.concatenate(vectors))
+    parts = [frozen.Part(scaled_features(vectors, scale, both=True), _targets(train))]
     if dev is not None:
-        parts.append(Part(scaled_features(_vectors(own, dev), scale, both=True), _targets(dev)))
+        parts.append(
+            frozen.Part(scaled_features(_vectors(own, dev), scale, both=True), _targets(dev))
+        )
     return classifier.fit(*parts), scale
 
 
 def _judge(
-    learned: Callable[..., tuple[tuple[Predictor, np.float32], list[Encoder]]],
+    learned: Callable[..., tuple[tuple[frozen.Predictor, np.float32], list[Encoder]]],
     tested: Mapping[str, Examples],
 ) -> Callable[[str, str], NDArray[np.bool_]]:
     """Return what says which pairs are right, by the languages of premise and hypothesis."""
@@ -242,7 +235,7 @@ def _judge(
 
 
 def _targets(examples: Examples) -> NDArray[np.float32]:
-    return one_hot(np.array([LABELS.index(label) for label in examples.labels]), len(LABELS))
+    return frozen.one_hot(np.array([LABELS.index(label) for label in examples.labels]), len(LABELS))
 
 
 def _vectors(own: Encoder, examples: Examples) -> list[NDArray[np.float32]]:

@@ -16,42 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoder import Encoder
+from eval.data import senteval
 from eval.data.labelled import DEV, TEST, TRAIN, Examples
 from eval.data.published import published, publishers
-from eval.data.senteval import (
-    SINGLE,
-    STS_YEARS,
-    load_sick,
-    load_sts_benchmark,
-    load_sts_year,
-    load_transfer,
-)
 from eval.encoding import learner, own_encoders
-from eval.metrics.frozen import (
-    Classifier,
-    Part,
-    Predictor,
-    expected_grade,
-    grade_correlation,
-    grade_targets,
-    one_hot,
-    root_mean_square,
-)
+from eval.metrics import frozen
 from eval.metrics.sts import pearson
+from eval.tasks import suite
 from eval.tasks.arguments import add_list
 from eval.tasks.frozen import CLASSIFIERS, add_classifier, judged, scaled_features, tested
-from eval.tasks.suite import (
-    Figure,
-    Suite,
-    correlation_figure,
-    f1_figure,
-    fields_of,
-    mean_figure,
-    ranks,
-)
 from miner.extras import require
 
-NAMES = (*SINGLE, "MRPC", "SICK", "STSB", *STS_YEARS)
+NAMES = (*senteval.SINGLE, "MRPC", "SICK", "STSB", *senteval.STS_YEARS)
 REMARK = (
     "InferSent (BiLSTM-max, AllNLI) and GloVe (mean of words): Conneau 2018, where the set has as "
     "many examples; correlations in per cent"
@@ -65,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_classifier(parser, default="logistic")
 
 
-def prepare(args: argparse.Namespace) -> Suite:
+def prepare(args: argparse.Namespace) -> suite.Suite:
     """Load the sets."""
     require("sklearn")
     wanted = args.set or NAMES
@@ -77,22 +53,22 @@ def prepare(args: argparse.Namespace) -> Suite:
         raise ValueError(f"{args.directories[0]}: none of the sets {', '.join(NAMES)}")
     classifier = CLASSIFIERS[args.classifier]()
 
-    def measure(encoder: Encoder) -> Iterator[Figure]:
+    def measure(encoder: Encoder) -> Iterator[suite.Figure]:
         for name, each in sets.items():
             if name == "SICK":
                 yield from _sick(encoder, each, classifier)
             elif name == "STSB":
                 yield from _graded(encoder, name, each, classifier, lowest=0)
-            elif name in STS_YEARS:
+            elif name in senteval.STS_YEARS:
                 yield from _by_cosine(encoder, name, each)
             else:
                 yield from _classified(encoder, name, each[""], classifier)
 
     files = dict.fromkeys(path for each in sets.values() for path in _files(each))
-    return Suite(
+    return suite.Suite(
         task="senteval",
         label="set",
-        fields=fields_of(list(files), sets=",".join(sets), classifier=classifier.name),
+        fields=suite.fields_of(list(files), sets=",".join(sets), classifier=classifier.name),
         measure=measure,
         after=publishers("senteval"),
         remark=REMARK,
@@ -103,13 +79,13 @@ def prepare(args: argparse.Namespace) -> Suite:
 def _load(directories: Sequence[Path], name: str) -> Mapping[str, Any]:
     """Return the examples of a set by language or by part, both kinds of them for SICK."""
     if name == "SICK":
-        return load_sick(directories)
-    if name in STS_YEARS:
-        return load_sts_year(directories, name)
+        return senteval.load_sick(directories)
+    if name in senteval.STS_YEARS:
+        return senteval.load_sts_year(directories, name)
     if name == "STSB":
-        benchmark = load_sts_benchmark(directories)
+        benchmark = senteval.load_sts_benchmark(directories)
         return {"en": benchmark} if benchmark else {}
-    single = load_transfer(directories, name)
+    single = senteval.load_transfer(directories, name)
     return {"": single} if single else {}
 
 
@@ -119,33 +95,33 @@ def _files(sets: Mapping[str, Any]) -> Iterator[Path]:
 
 
 def _classified(
-    encoder: Encoder, name: str, examples: Examples, classifier: Classifier
-) -> Iterator[Figure]:
+    encoder: Encoder, name: str, examples: Examples, classifier: frozen.Classifier
+) -> Iterator[suite.Figure]:
     found, gold = judged(encoder, examples, classifier), tested(examples)
     stream = NAMES.index(name)
-    right = mean_figure(name, found == gold, stream=stream)
+    right = suite.mean_figure(name, found == gold, stream=stream)
     yield replace(right, beside=published("senteval", name, size=len(examples)))
     if name == "MRPC":
         label = f"{name} F1"
-        f1 = f1_figure(label, found == 1, gold == 1, stream=stream)
+        f1 = suite.f1_figure(label, found == 1, gold == 1, stream=stream)
         yield replace(f1, beside=published("senteval", label, size=len(examples)), in_mean=False)
 
 
 def _sick(
-    encoder: Encoder, sick: Mapping[str, tuple[Examples, Examples]], classifier: Classifier
-) -> Iterator[Figure]:
+    encoder: Encoder, sick: Mapping[str, tuple[Examples, Examples]], classifier: frozen.Classifier
+) -> Iterator[suite.Figure]:
     """Learn from English, or the first language, and test on all."""
     first = next(iter(sick))
     inference = {language: both[0] for language, both in sick.items()}
     names, _ = inference[first].classes()
     targets = {
-        language: one_hot(examples.classes()[1], len(names))
+        language: frozen.one_hot(examples.classes()[1], len(names))
         for language, examples in inference.items()
     }
     for language, test in _tested(encoder, inference, targets, classifier, both=True):
         examples = inference[language]
         correct = test.rows.argmax(axis=1) == test.targets.argmax(axis=1)
-        yield _of_language("SICK-E", language, first, examples, mean_figure("", correct))
+        yield _of_language("SICK-E", language, first, examples, suite.mean_figure("", correct))
     graded = {language: both[1] for language, both in sick.items()}
     yield from _graded(encoder, "SICK-R", graded, classifier, lowest=1)
 
@@ -154,29 +130,31 @@ def _graded(
     encoder: Encoder,
     name: str,
     sets: Mapping[str, Examples],
-    classifier: Classifier,
+    classifier: frozen.Classifier,
     *,
     lowest: int,
-) -> Iterator[Figure]:
+) -> Iterator[suite.Figure]:
     """Learn distributions over grades from the first language; correlate on all."""
     first = next(iter(sets))
-    regression = replace(classifier, score=grade_correlation)
+    regression = replace(classifier, score=frozen.grade_correlation)
     stream = NAMES.index("SICK" if name.startswith("SICK") else name)
     scores = {language: examples.scores() - lowest + 1 for language, examples in sets.items()}
-    targets = {language: grade_targets(each, 5 - lowest + 1) for language, each in scores.items()}
+    targets = {
+        language: frozen.grade_targets(each, 5 - lowest + 1) for language, each in scores.items()
+    }
     for language, test in _tested(encoder, sets, targets, regression, both=False):
         examples = sets[language]
-        found, gold = expected_grade(test.rows), scores[language][examples.part(TEST)]
-        correlated = correlation_figure("", found, gold)
+        found, gold = frozen.expected_grade(test.rows), scores[language][examples.part(TEST)]
+        correlated = suite.correlation_figure("", found, gold)
         yield replace(_of_language(name, language, first, examples, correlated), in_mean=False)
         if language == first:
-            rho = correlation_figure(f"{name} rho", ranks(found), ranks(gold))
+            rho = suite.correlation_figure(f"{name} rho", suite.ranks(found), suite.ranks(gold))
             yield replace(rho, stream=stream, in_mean=False)
 
 
 def _of_language(
-    name: str, language: str, first: str, examples: Examples, figure: Figure
-) -> Figure:
+    name: str, language: str, first: str, examples: Examples, figure: suite.Figure
+) -> suite.Figure:
     """Name a figure of a set that has the same sentences in all its languages."""
     return replace(
         figure,
@@ -187,19 +165,19 @@ def _of_language(
     )
 
 
-def _by_cosine(encoder: Encoder, year: str, sets: Mapping[str, Examples]) -> Iterator[Figure]:
+def _by_cosine(encoder: Encoder, year: str, sets: Mapping[str, Examples]) -> Iterator[suite.Figure]:
     """Correlate the cosines of each set of a year; then the sets' mean, plain and weighted."""
     figures = []
     for name, examples in sets.items():
         (own,) = own_encoders(encoder, ["en"])
         first, second = (own.encode(side) for side in examples.sides)
         cosines = np.einsum("nd,nd->n", first, second, dtype=np.float64)
-        figures.append(correlation_figure(f"{year} {name}", cosines, examples.scores()))
+        figures.append(suite.correlation_figure(f"{year} {name}", cosines, examples.scores()))
     yield from (replace(figure, in_mean=False) for figure in figures)
     yield from _means(year, figures)
 
 
-def _means(year: str, figures: list[Figure]) -> Iterator[Figure]:
+def _means(year: str, figures: list[suite.Figure]) -> Iterator[suite.Figure]:
     """Return the mean of the figures of sets, each alike and by their number of pairs.
 
     The units of all sets are resampled together; each has its sums in columns of its own.
@@ -213,7 +191,7 @@ def _means(year: str, figures: list[Figure]) -> Iterator[Figure]:
     sizes = np.array([len(one.units) for one in figures], dtype=np.float64)
     for label, weights in (("", np.ones(len(figures))), (" weighted", sizes)):
         statistic = partial(_weighted, weights=weights / weights.sum())
-        yield Figure(name=f"{year}{label}", units=units, statistic=statistic, in_mean=False)
+        yield suite.Figure(name=f"{year}{label}", units=units, statistic=statistic, in_mean=False)
 
 
 def _weighted(sums: NDArray[np.float64], *, weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -226,19 +204,19 @@ def _tested(
     encoder: Encoder,
     sets: Mapping[str, Examples],
     targets: dict[str, NDArray[np.float32]],
-    classifier: Classifier,
+    classifier: frozen.Classifier,
     *,
     both: bool,
-) -> Iterator[tuple[str, Part]]:
+) -> Iterator[tuple[str, frozen.Part]]:
     """Yield predictions for each language's test part, learned from the first, with targets."""
     first = next(iter(sets))
 
-    def learn(own: Encoder) -> tuple[Predictor, np.float32]:
+    def learn(own: Encoder) -> tuple[frozen.Predictor, np.float32]:
         examples = sets[first]
         sides = [own.encode(side) for side in examples.sides]
         train = examples.part(TRAIN)
-        scale = root_mean_square(np.concatenate([side[train] for side in sides]))
-        everything = Part(scaled_features(sides, scale, both=both), targets[first])
+        scale = frozen.root_mean_square(np.concatenate([side[train] for side in sides]))
+        everything = frozen.Part(scaled_features(sides, scale, both=both), targets[first])
         parts = [everything.take(examples.part(part)) for part in (TRAIN, DEV)]
         return classifier.fit(*parts), scale
 
@@ -248,4 +226,4 @@ def _tested(
         rows = np.flatnonzero(examples.part(TEST))
         sides = [own.encode([side[row] for row in rows.tolist()]) for side in examples.sides]
         found = predict(scaled_features(sides, scale, both=both))
-        yield language, Part(found, targets[language][rows])
+        yield language, frozen.Part(found, targets[language][rows])

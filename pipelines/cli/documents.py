@@ -11,14 +11,7 @@ from miner.commandline import command
 from miner.storage.layout import CORPUS, DOCUMENT, DOCUMENT_PAIRS, WorkFolder
 from miner.storage.places import Place, place
 from miner.storage.streams import split_compression
-from pipelines.cli.arguments import (
-    AUTO_PAIRS,
-    add_corpora,
-    add_encoder,
-    add_input_formats,
-    add_languages,
-    add_output,
-)
+from pipelines.cli import arguments
 from pipelines.cli.pipes import shown_output, through_pipes
 from pipelines.cli.running import mining_options, sides_of, work_dir_of
 from pipelines.options import MiningOptions, check_files
@@ -54,7 +47,7 @@ def decide_documents(args: argparse.Namespace, corpora: Sequence[Place] = ()) ->
     args.alignment = args.alignment or FREE
     is_free = args.document_pairs is None and args.alignment == FREE
     args.scope = args.scope or (CORPUS if is_free else DOCUMENT)
-    if args.document_pairs == AUTO_PAIRS:
+    if args.document_pairs == arguments.AUTO_PAIRS:
         args.document_pairs = None
 
 
@@ -86,11 +79,11 @@ def add_pairing(parser: argparse.ArgumentParser) -> None:
         "and their score, best first. 'adit mine --document-pairs auto' finds the same."
     )
     sides = "raw documents, or records with doc and text", "those of the other language"
-    add_corpora(parser, *sides)
-    add_output(parser, "the pairs, as text", ending="text")
-    add_encoder(parser)
-    add_languages(parser)
-    add_input_formats(parser)
+    arguments.add_corpora(parser, *sides)
+    arguments.add_output(parser, "the pairs, as text", ending="text")
+    arguments.add_encoder(parser)
+    arguments.add_languages(parser)
+    arguments.add_input_formats(parser)
     parser.add_argument(
         "--threshold",
         dest="document_threshold",
@@ -139,7 +132,7 @@ def _add_split(parser: argparse.ArgumentParser) -> None:
     )
     add = parser.add_argument
     add("documents", type=place, metavar="IN", help="documents: a file, or a folder")
-    add_output(
+    arguments.add_output(
         parser, "sentences with id, doc, text and language: .jsonl or .parquet", ending=".jsonl"
     )
     text = "language (ISO 639-1): whether '1. Mai' is one sentence (default: it is)"

@@ -12,17 +12,11 @@ from pathlib import Path
 
 from miner.choices import LINES
 from miner.commandline import command, run_command
+from pipelines.cli import running
 from pipelines.cli.arguments import add_embedding, mine_parser, rate_parser
 from pipelines.cli.documents import decide_documents
 from pipelines.cli.main import MINING_COMMANDS, run
 from pipelines.cli.pipes import STANDARD, shown_output, through_pipes
-from pipelines.cli.running import (
-    after_interrupt,
-    mining_options,
-    set_up_logging,
-    sides_of,
-    work_dir_of,
-)
 
 logger = logging.getLogger(__name__)
 
@@ -82,7 +76,7 @@ def _split(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
 
 @through_pipes("source", "target", ending="tsv")
 def _mine(args: argparse.Namespace) -> int:
-    monitor = set_up_logging(args)  # its clock counts what is loaded now, too
+    monitor = running.set_up_logging(args)  # its clock counts what is loaded now, too
     from miner.storage.corpus.filesets import describe_folder
     from miner.storage.documents.split import describe_documents, is_documents
     from miner.storage.pairs import check_output
@@ -97,22 +91,22 @@ def _mine(args: argparse.Namespace) -> int:
         from pipelines.run.estimate import plan_run
 
         work_dir = args.work_dir or args.output.parent / f".{args.output.name}-"
-        options = mining_options(args, work_dir, *sides_of(args))
+        options = running.mining_options(args, work_dir, *running.sides_of(args))
         sys.stdout.write(plan_run(options) + "\n")
         return 0
-    sides = sides_of(args)
+    sides = running.sides_of(args)
     for side in sides:
         if side.path.is_dir():
             is_split = is_documents(side.path, side.input_format)
             logger.info((describe_documents if is_split else describe_folder)(side.path))
     if args.work_dir is None:  # a temporary folder is made beside the output
         check_output(args.output, Origin(languages=(args.src_lang, args.tgt_lang)))
-    with work_dir_of(args) as work_dir:
-        options = mining_options(args, work_dir, *sides)
+    with running.work_dir_of(args) as work_dir:
+        options = running.mining_options(args, work_dir, *sides)
         try:
             run(options, monitor)
         except KeyboardInterrupt as interrupt:
-            raise after_interrupt(interrupt, args, "was not written") from None
+            raise running.after_interrupt(interrupt, args, "was not written") from None
         if options.only_packaged:
             sys.stderr.write("the job is packaged; run it on its engine, such as by flink run\n")
             return 0
@@ -130,7 +124,7 @@ def embed_corpus(args: argparse.Namespace) -> int:
     """Encode every line of a corpus; row i of the output belongs to line i."""
     from pipelines.run.embed_file import embed_file
 
-    monitor = set_up_logging(args)
+    monitor = running.set_up_logging(args)
     line = embed_file(
         args.corpus,
         args.output,

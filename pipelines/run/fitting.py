@@ -26,15 +26,8 @@ from miner.storage.documents.split import open_side
 from miner.storage.layout import SIDES, SOURCE, TARGET
 from miner.storage.vectors.embeddings import open_embeddings, peek_dim
 from miner.threads import thread_count
+from pipelines import memory
 from pipelines.context import RunContext
-from pipelines.memory import (
-    allowed_bytes,
-    peak_bytes,
-    process_count,
-    release,
-    resident_bytes,
-    show_size,
-)
 from pipelines.options import MARGIN, CorpusOptions, MiningOptions
 
 # A row of a shard while pairs are chosen: its number, its mean, its pair and what finding that
@@ -122,7 +115,9 @@ def fit_shards(run: RunContext) -> int:
     known = max((dim for dim in dims if dim is not None), default=None)
     if known is None:
         return options.rows_per_shard  # the encode stage says what is wrong with the embeddings
-    return _rows_per_shard(options, known, allowed_bytes(options) - LIBRARY_BYTES, USUAL_SHARD)
+    return _rows_per_shard(
+        options, known, memory.allowed_bytes(options) - LIBRARY_BYTES, USUAL_SHARD
+    )
 
 
 def _dim_of(run: RunContext, side: CorpusOptions) -> int | None:
@@ -144,16 +139,16 @@ def fit_run(run: RunContext, sizes: Mapping[str, SideSize]) -> Fit:
     least = MIN_SHARD
     while least * MAX_SHARDS < max(rows) and least < options.rows_per_shard:
         least *= 2
-    room = allowed_bytes(options) - libraries - SLACK_BYTES
+    room = memory.allowed_bytes(options) - libraries - SLACK_BYTES
     fitted = replace(options, rows_per_shard=_rows_per_shard(options, dim, room, least))
     fit = Fit(options=fitted, libraries=libraries, stages=_stages(fitted, sizes))
-    needed = max(fit.peak, peak_bytes()) * process_count(options)
+    needed = max(fit.peak, memory.peak_bytes()) * memory.process_count(options)
     if options.memory is not None and needed > options.memory:
         stage = max(fit.stages, key=fit.stages.__getitem__)
         raise ValueError(
-            f"--memory: {show_size(options.memory)} cannot hold this run of {rows[0]:,} x "
-            f"{rows[1]:,} lines and {dim} dimensions, which needs {show_size(needed)} "
-            f"({show_size(libraries)} for libraries; the largest stage is {stage})"
+            f"--memory: {memory.show_size(options.memory)} cannot hold this run of {rows[0]:,} x "
+            f"{rows[1]:,} lines and {dim} dimensions, which needs {memory.show_size(needed)} "
+            f"({memory.show_size(libraries)} for libraries; the largest stage is {stage})"
         )
     return fit
 
@@ -205,8 +200,8 @@ def load_libraries(run: RunContext, dim: int) -> int:
     rows = unit_rows(np.random.default_rng(0).standard_normal((6000, min(dim, MAX_TRIED))))
     search_unit_rows(rows, rows, k=1)
     del rows
-    release()
-    return resident_bytes() + known
+    memory.release()
+    return memory.resident_bytes() + known
 
 
 def known_bytes(run: RunContext) -> int:

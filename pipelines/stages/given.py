@@ -18,14 +18,8 @@ from miner.knn.core.rescore import rescore
 from miner.score_ranges import sort_pairs
 from miner.storage.artefacts import Draft, content_key, produce
 from miner.storage.layout import DUPLICATES, SIDES
+from pipelines import references
 from pipelines.context import RunContext
-from pipelines.references import (
-    ChosenPairs,
-    EmbeddedShard,
-    ShardNeighbours,
-    SideVectors,
-    whole_sides,
-)
 from pipelines.stages.left_out import lists_of
 from pipelines.stages.select import write_sorted
 
@@ -42,13 +36,15 @@ def check_lines(run: RunContext, lines: Sequence[int]) -> None:
         )
 
 
-def rate_lines(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPairs:
+def rate_lines(
+    run: RunContext, shards: Sequence[references.ShardNeighbours]
+) -> references.ChosenPairs:
     """Score the lines of both sides as pairs; seals ``pairs``.
 
     Raises:
         ValueError: the sides have different numbers of lines.
     """
-    sides = [*whole_sides(shards).values()]
+    sides = [*references.whole_sides(shards).values()]
     corpora = [found[0].shard.corpus for found in sides]
     check_lines(run, [corpus.facts["read"] for corpus in corpora])
     key = content_key(
@@ -60,13 +56,13 @@ def rate_lines(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPair
         threshold=repr(run.options.margin_threshold),
     )
     pairs = produce(run.folder.pairs, key=key, write=partial(_rate, run, sides[0], sides[1]))
-    return ChosenPairs(pairs=pairs, shards=[*sides[0], *sides[1]])
+    return references.ChosenPairs(pairs=pairs, shards=[*sides[0], *sides[1]])
 
 
 def _rate(
     run: RunContext,
-    sources: Sequence[ShardNeighbours],
-    targets: Sequence[ShardNeighbours],
+    sources: Sequence[references.ShardNeighbours],
+    targets: Sequence[references.ShardNeighbours],
     draft: Draft,
 ) -> Mapping[str, Any]:
     embedded = [found.embedded for found in targets]
@@ -95,7 +91,7 @@ def _rate(
     return {"candidates": pairs.shape[1], "pairs": kept, "lines": lines}
 
 
-def _standing(side: Sequence[ShardNeighbours]) -> IntArray:
+def _standing(side: Sequence[references.ShardNeighbours]) -> IntArray:
     """Return the row that stands for each line of a side: its own, or that of an equal sentence."""
     corpus = side[0].shard.corpus
     rows = np.full(corpus.facts["read"], NOT_THERE, dtype=np.int64)
@@ -109,13 +105,13 @@ def _standing(side: Sequence[ShardNeighbours]) -> IntArray:
 
 
 def _cosines(
-    sources: Sequence[EmbeddedShard],
-    targets: Sequence[EmbeddedShard],
+    sources: Sequence[references.EmbeddedShard],
+    targets: Sequence[references.EmbeddedShard],
     own: IntArray,
     other: IntArray,
 ) -> NDArray[np.float32]:
     """Return the cosine of each pair of positions in the vectors of both: float32 (P,)."""
-    vectors = SideVectors(sources), SideVectors(targets)
+    vectors = references.SideVectors(sources), references.SideVectors(targets)
     found = np.empty(len(own), dtype=np.float32)
     for start in range(0, len(own), BLOCK):
         block = slice(start, start + BLOCK)

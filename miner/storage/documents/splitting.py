@@ -8,15 +8,7 @@ quotation marks, which often are not a pair, for one sentence.
 import re
 from collections.abc import Iterator
 
-from miner.storage.documents.splitting_words import (
-    ABBREVIATIONS,
-    BEFORE_NUMBERS,
-    LETTER_WORDS,
-    MAY_END,
-    ORDINAL_LANGUAGES,
-    PARTICLES,
-    STARTERS,
-)
+from miner.storage.documents import splitting_words
 
 # Every mark that touches a full stop closes something; the languages differ in which.
 _CLOSERS = "\"'“”„‘’«»‹›)\\]」』》〉）］】"
@@ -148,21 +140,23 @@ def _is_abbreviated(
     if word.isdecimal() and not head.strip(f" {_OPENERS}"):  # "1. What is new"
         return True
     follower = _next_word(text, following)
-    begins = follower in STARTERS
-    if _ORDINAL.fullmatch(word) and (language is None or language in ORDINAL_LANGUAGES):
+    begins = follower in splitting_words.STARTERS
+    if _ORDINAL.fullmatch(word) and (
+        language is None or language in splitting_words.ORDINAL_LANGUAGES
+    ):
         return not (begins or head.endswith(_RESULT))
     if _UNIT.search(head + word):
         return False
-    if lowered in ABBREVIATIONS and word != "VS":
-        return not (begins and lowered in MAY_END)
+    if lowered in splitting_words.ABBREVIATIONS and word != "VS":
+        return not (begins and lowered in splitting_words.MAY_END)
     is_short = all(sum(map(str.isalpha, part)) == 1 for part in word.split("."))
     if is_short or ("." in word and _SYLLABLE.match(word)):
         return _is_initial(before, language) and not (
-            begins and ("." in word or follower not in PARTICLES)
+            begins and ("." in word or follower not in splitting_words.PARTICLES)
         )
     if _DOUBLED.match(word):
         return bool(_DOUBLED.match(text, following) or (_DOUBLED.match(head[-4:]) and not begins))
-    return text[following : following + 1].isdigit() and lowered in BEFORE_NUMBERS
+    return text[following : following + 1].isdigit() and lowered in splitting_words.BEFORE_NUMBERS
 
 
 def _is_initial(before: re.Match[str], language: str | None) -> bool:
@@ -172,7 +166,9 @@ def _is_initial(before: re.Match[str], language: str | None) -> bool:
         return True
     if before.string[: before.start()].endswith("-"):  # Portuguese: "vista-a."
         return before.string[: before.start() - 1].endswith(".")
-    return not _SYLLABLE.match(word) and word not in LETTER_WORDS.get(language or "ru", "")
+    return not _SYLLABLE.match(word) and word not in splitting_words.LETTER_WORDS.get(
+        language or "ru", ""
+    )
 
 
 def _next_word(text: str, position: int) -> str:
