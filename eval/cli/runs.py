@@ -61,20 +61,16 @@ def why(args: argparse.Namespace) -> int:
 def _add_calibrate(parser: argparse.ArgumentParser) -> None:
     _add_run(parser)
     _add_output(parser, "pairs with probabilities, .jsonl")
-    parser.add_argument(
-        "--known",
-        type=place,
-        metavar="FILE",
-        help="marks of a random sample of pairs, as the page of 'adit report' exports them, to "
-        "estimate from these; or SOURCE_ID TAB TARGET_ID lines of all right pairs",
+    text = (
+        "marks of a random sample of pairs, as the page of 'adit report' exports them, to "
+        "estimate from these; or SOURCE_ID TAB TARGET_ID lines of all right pairs"
     )
-    parser.add_argument(
-        "--fdr",
-        type=_rate,
-        metavar="R",
-        help="keep as many pairs as possible with an estimated share of at most R wrong, such as "
-        "0.05 (default: all pairs)",
+    parser.add_argument("--known", type=place, metavar="FILE", help=text)
+    text = (
+        "keep as many pairs as possible with an estimated share of at most R wrong, such as "
+        "0.05 (default: all pairs)"
     )
+    parser.add_argument("--fdr", type=_rate, metavar="R", help=text)
 
 
 @command(_add_calibrate, "adit calibrate")

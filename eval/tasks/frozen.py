@@ -18,13 +18,11 @@ CLASSIFIERS: dict[str, type[frozen.Classifier]] = {"logistic": frozen.Logistic, 
 
 def add_classifier(parser: argparse.ArgumentParser, *, default: str) -> None:
     """Add ``classifier``."""
-    parser.add_argument(
-        "--classifier",
-        choices=CLASSIFIERS,
-        default=default,
-        help="logistic: regression, penalty chosen on development data; mlp: one hidden layer, "
-        f"width and dropout chosen there (default: {default})",
+    text = (
+        "logistic: regression, penalty chosen on development data; mlp: one hidden layer, "
+        f"width and dropout chosen there (default: {default})"
     )
+    parser.add_argument("--classifier", choices=CLASSIFIERS, default=default, help=text)
 
 
 def scaled_features(sides: Sequence[Floats], scale: np.float32, *, both: bool) -> Floats:

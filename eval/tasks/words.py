@@ -159,14 +159,11 @@ REMARK = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    parser.add_argument(
-        "files",
-        nargs="+",
-        type=Path,
-        metavar="FILE",
-        help="xx-yy.*, a word and its translation a line (MUSE), or two words and a score "
-        "(SemEval-2017, SimLex-999, WordSim-353); or a folder of such files",
+    text = (
+        "xx-yy.*, a word and its translation a line (MUSE), or two words and a score "
+        "(SemEval-2017, SimLex-999, WordSim-353); or a folder of such files"
     )
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help=text)
     words = "more words of a language, one a line, or a .vec file"
     add_files_of_languages(parser, "--vocabulary", words)
     add_sides(parser, default="what the file's name begins with")

@@ -98,14 +98,12 @@ def add_output(parser: argparse.ArgumentParser, text: str, *, ending: str) -> No
 
 def _add_language_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("many languages").add_argument
-    add(
-        "--languages",
-        type=place,
-        metavar="DIR",
-        help="mine pairs of many languages, each read and encoded once: a folder with a file or "
+    text = (
+        "mine pairs of many languages, each read and encoded once: a folder with a file or "
         "folder for each, named by its ISO 639 code (de.txt, pt-BR.jsonl.gz, news.de, zh/), or a "
-        "corpus with a field 'language' (.jsonl, .parquet); OUT is a folder then",
+        "corpus with a field 'language' (.jsonl, .parquet); OUT is a folder then"
     )
+    add("--languages", type=place, metavar="DIR", help=text)
     text = "with --languages: the pairs to mine, such as de-en,fr-en (default: all)"
     add("--pairs", action="append", metavar="PAIRS", help=text)
     add(
@@ -145,11 +143,9 @@ def add_languages(
 
 def add_input_format(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
     """Add the format of corpora."""
+    text = "tsv is id, text or id, doc, text without a header (default: by suffix and content)"
     group.add_argument(
-        "--input-format",
-        choices=INPUT_FORMATS,
-        default=CorpusOptions.input_format,
-        help="tsv is id, text or id, doc, text without a header (default: by suffix and content)",
+        "--input-format", choices=INPUT_FORMATS, default=CorpusOptions.input_format, help=text
     )
 
 
@@ -190,21 +186,17 @@ def _add_vector_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("vectors")
     add = group.add_argument
     add_encoder(group)
-    add(
-        "--precision",
-        choices=ENCODER_PRECISIONS,
-        default=MiningOptions.precision,
-        help="precision of the encoder's products; auto is the fastest here with cosines of at "
-        f"least 0.9995 to float32's (default: {MiningOptions.precision})",
+    text = (
+        "precision of the encoder's products; auto is the fastest here with cosines of at "
+        f"least 0.9995 to float32's (default: {MiningOptions.precision})"
     )
+    add("--precision", choices=ENCODER_PRECISIONS, default=MiningOptions.precision, help=text)
     for side, corpus in CORPORA:
-        group.add_argument(
-            f"--{side}-embeddings",
-            type=place,
-            metavar="FILE",
-            help=f"precomputed vectors of all lines of {corpus}: .npy, or raw float32 or float16 "
-            "with --dim",
+        text = (
+            f"precomputed vectors of all lines of {corpus}: .npy, or raw float32 or float16 "
+            "with --dim"
         )
+        group.add_argument(f"--{side}-embeddings", type=place, metavar="FILE", help=text)
     group.add_argument("--dim", type=int, metavar="D", help="dimensions of raw embeddings")
 
 
@@ -216,13 +208,11 @@ def _add_mining_options(parser: argparse.ArgumentParser, *, given: bool = False)
     text = f"how a cosine is compared with those of the neighbours (default: {default.margin})"
     add("--margin", choices=MARGINS, default=default.margin, help=text)
     if not given:
-        add(
-            "--retrieval",
-            choices=RETRIEVALS,
-            default=default.retrieval,
-            help="max: best first, one to one; forward, backward: the best for each sentence of "
-            f"SRC or TGT; intersect: the best for both (default: {default.retrieval})",
+        text = (
+            "max: best first, one to one; forward, backward: the best for each sentence of "
+            f"SRC or TGT; intersect: the best for both (default: {default.retrieval})"
         )
+        add("--retrieval", choices=RETRIEVALS, default=default.retrieval, help=text)
     text = "keep pairs that score above T (default: by their probability)"
     add("--threshold", type=float, default=default.threshold, metavar="T", help=text)
     add(
@@ -233,13 +223,11 @@ def _add_mining_options(parser: argparse.ArgumentParser, *, given: bool = False)
         "of words)",
     )
     add("--align", action="store_const", const="words", dest="score", help="same as --score words")
-    add(
-        "--fdr",
-        type=float,
-        metavar="R",
-        help="keep as many pairs as possible with an estimated share of at most R wrong, such as "
-        "0.05 (default: those that are more likely right than wrong)",
+    text = (
+        "keep as many pairs as possible with an estimated share of at most R wrong, such as "
+        "0.05 (default: those that are more likely right than wrong)"
     )
+    add("--fdr", type=float, metavar="R", help=text)
     add("--all", action="store_true", help="write all pairs, with those that are likely wrong")
     add("--top", type=int, metavar="N", help="write the N best of all pairs")
     _add_filters_and_search(add)
@@ -247,30 +235,24 @@ def _add_mining_options(parser: argparse.ArgumentParser, *, given: bool = False)
 
 def _add_filters_and_search(add: Callable[..., object]) -> None:
     default = MiningOptions
-    add(
-        "--filters",
-        type=names,
-        action="extend",
-        default=[],
-        metavar="NAMES",
-        help="reject pairs and write them, with the reason, beside OUT; one or more, with commas, "
-        f"of {', '.join(FILTERS)} (default: none)",
+    text = (
+        "reject pairs and write them, with the reason, beside OUT; one or more, with commas, "
+        f"of {', '.join(FILTERS)} (default: none)"
     )
+    add("--filters", type=names, action="extend", default=[], metavar="NAMES", help=text)
     add(
         "--near-duplicates",
         action="store_true",
         help="leave out pairs whose texts are near-copies (at least 80%% alike, by MinHash) of a "
         "better pair's",
     )
-    add(
-        "--index",
-        default=default.index,
-        metavar="INDEX",
-        help="exact; cells, a join of k-means cells that finds most neighbours, such as "
+    text = (
+        "exact; cells, a join of k-means cells that finds most neighbours, such as "
         "cells4096:probes=8; a FAISS factory string with parameters after a colon, such as "
         f"IVF4096,Flat:nprobe=64; auto: exact up to 10^12 similarities, then cells (default: "
-        f"{default.index})",
+        f"{default.index})"
     )
+    add("--index", default=default.index, metavar="INDEX", help=text)
     add(
         "--search-precision",
         choices=SEARCH_PRECISIONS,
@@ -289,13 +271,11 @@ def _add_document_options(parser: argparse.ArgumentParser) -> None:
         "document with --document-pairs, --alignment monotone, and for two folders of documents; "
         "otherwise corpus)",
     )
-    add(
-        "--document-pairs",
-        type=_document_pairs,
-        metavar="FILE",
-        help="SOURCE_DOCUMENT TAB TARGET_DOCUMENT lines, or auto, which pairs those that are "
-        "translations of each other by what they say and by their names (default: auto)",
+    text = (
+        "SOURCE_DOCUMENT TAB TARGET_DOCUMENT lines, or auto, which pairs those that are "
+        "translations of each other by what they say and by their names (default: auto)"
     )
+    add("--document-pairs", type=_document_pairs, metavar="FILE", help=text)
     add(
         "--alignment",
         choices=ALIGNMENTS,
@@ -312,13 +292,11 @@ def _document_pairs(text: str) -> Place | str:
 
 def _add_run_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("the run (affects time and memory, never results)").add_argument
-    add(
-        "--work-dir",
-        type=place,
-        metavar="DIR",
-        help="keep sentences, vectors and neighbours in DIR, where the same command resumes and a "
-        "later one reuses them (default: a temporary folder beside OUT)",
+    text = (
+        "keep sentences, vectors and neighbours in DIR, where the same command resumes and a "
+        "later one reuses them (default: a temporary folder beside OUT)"
     )
+    add("--work-dir", type=place, metavar="DIR", help=text)
     add(
         "--memory",
         metavar="SIZE",
@@ -333,13 +311,11 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
         help="run on another engine by Beam's runner of that name, such as FlinkRunner; Beam's own "
         "options come last, after --",
     )
-    add(
-        "--shards",
-        type=int,
-        metavar="N",
-        help="cut each side into at least N shards (default: one for each worker, more where "
-        "memory asks for it)",
+    text = (
+        "cut each side into at least N shards (default: one for each worker, more where "
+        "memory asks for it)"
     )
+    add("--shards", type=int, metavar="N", help=text)
     text = "estimate the run's time, memory and disk; run and write nothing"
     add("--plan", action="store_true", help=text)
 
@@ -364,11 +340,9 @@ def add_embedding(parser: argparse.ArgumentParser) -> None:
     add_input_format(parser)
     text = "of the output (default: float32)"
     add("--dtype", choices=("float32", "float16"), default="float32", help=text)
-    add(
-        "--precision",
-        choices=ENCODER_PRECISIONS,
-        default="float32",
-        help="of a network's products; auto is the fastest with cosines of at least 0.9995 to "
-        "float32's (default: float32; adit mine uses auto)",
+    text = (
+        "of a network's products; auto is the fastest with cosines of at least 0.9995 to "
+        "float32's (default: float32; adit mine uses auto)"
     )
+    add("--precision", choices=ENCODER_PRECISIONS, default="float32", help=text)
     add_common_options(parser)

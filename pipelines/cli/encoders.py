@@ -21,14 +21,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "A search error is the share of sentences whose English translation is not found: on "
         "NTREX-128 by ratio margin, else on Tatoeba or held-out training text by cosine."
     )
-    parser.add_argument(
-        "spec",
-        nargs="?",
-        default=encoder.BEST,
-        metavar="SPEC",
-        help="an encoder, or several joined, as for adit mine (default: best, the best of those "
-        "installed)",
+    text = (
+        "an encoder, or several joined, as for adit mine (default: best, the best of those "
+        "installed)"
     )
+    parser.add_argument("spec", nargs="?", default=encoder.BEST, metavar="SPEC", help=text)
 
 
 @command(add_arguments, "adit encoders")

@@ -32,24 +32,19 @@ def _add_map(parser: argparse.ArgumentParser) -> None:
         "text, as for adit mine, or a .vec file",
         "text of the other language, or a .vec file",
     )
-    add(
-        "--start",
-        default=IDENTICAL,
-        metavar="HOW",
-        help=f"{IDENTICAL}: by the words that both languages have; {SIMILARITY}: by nothing but "
+    text = (
+        f"{IDENTICAL}: by the words that both languages have; {SIMILARITY}: by nothing but "
         f"which words are alike in each of them (may fail); {ADVERSARIAL}: by a network that "
         "learns to recognise mapped words, until it cannot, and self-learning (minutes; may fail; "
         f"needs torch); {ALONE}: by the network's map as it is, as in the paper of that; or a "
-        f"file, a word and its translation a line (default: {IDENTICAL})",
+        f"file, a word and its translation a line (default: {IDENTICAL})"
     )
-    add(
-        "--refinements",
-        type=int,
-        default=MapOptions.refinements,
-        metavar="N",
-        help="times that the map is fitted anew to mutual nearest neighbours (default: "
-        f"{MapOptions.refinements})",
+    add("--start", default=IDENTICAL, metavar="HOW", help=text)
+    text = (
+        "times that the map is fitted anew to mutual nearest neighbours (default: "
+        f"{MapOptions.refinements})"
     )
+    add("--refinements", type=int, default=MapOptions.refinements, metavar="N", help=text)
     add("--vec", type=Path, metavar="DIR", help="write the mapped vectors, too: DIR/XX.vec")
     add_fields(parser.add_argument_group("vectors of words"), {"": WordOptions})
     add_common_options(parser)

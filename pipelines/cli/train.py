@@ -81,16 +81,12 @@ def _add_data_options(parser: argparse.ArgumentParser) -> None:
         help="draw these language pairs W times as often as their size says; repeatable",
     )
     holds = "; ".join(f"{name}: {data}" for name, data in BESIDE.items())
-    add(
-        "--task",
-        type=_task,
-        action="append",
-        default=[],
-        metavar="NAME=DIR[:W]",
-        help="train a task on text of one language, too, W times as often as on parallel text "
+    text = (
+        "train a task on text of one language, too, W times as often as on parallel text "
         f"(default: 1); repeatable, with a folder for each language, whose sentences are ranked "
-        f"among their own; {holds}",
+        f"among their own; {holds}"
     )
+    add("--task", type=_task, action="append", default=[], metavar="NAME=DIR[:W]", help=text)
 
 
 def _add_training_options(parser: argparse.ArgumentParser) -> None:
