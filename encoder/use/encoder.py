@@ -3,7 +3,6 @@
 import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from encoder.tokenizer import Tokens
 from encoder.use.compiled import FEATURES
 from encoder.use.glossary import KNOWN_BYTES, GlossaryWords, added_languages, bundled, load_glossary
 from encoder.use.network import DIM, KEPT_BYTES, Network, Pieces
-from encoder.use.weights import digest, load_tokenizer, load_weights
+from encoder.use.weights import PieceTokenizer, digest, load_tokenizer, load_weights
 from miner.knn.core.vnni_blocks import AVAILABLE
 from miner.threads import ahead, blocks, in_threads
 
@@ -57,14 +56,6 @@ def _in_precision(precision: Precision) -> "UseEncoder":
     )
 
 
-class PieceMaker(Protocol):
-    """Cuts sentences into pieces."""
-
-    def encode(self, sentences: Sequence[str]) -> Tokens:
-        """Tokenise sentences."""
-        ...
-
-
 class UseEncoder(BaseEncoder):
     """Encodes sentences with the network; satisfies ``encoder.Encoder``."""
 
@@ -74,7 +65,7 @@ class UseEncoder(BaseEncoder):
         self,
         *,
         name: str,
-        tokenizer: PieceMaker,
+        tokenizer: PieceTokenizer | GlossaryWords,
         rows: Callable[[NDArray[np.int64]], Matrix],
         network: Network,
         precision: Precision,

@@ -9,7 +9,7 @@ all operations are left. Axes: ``R`` rows, ``P`` pieces, ``S`` sentences.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,21 +29,12 @@ RESIDUAL = ("d0", "d1", "d2", "d3", "p1", "p3")  # the layers after the sum
 PREPARED = FEATURES + sum(WIDTHS) * CHANNELS  # numbers of a prepared piece
 
 
-@dataclass(frozen=True, kw_only=True)
-class Products:
+class Products(NamedTuple):
     """Products (R, N), each still to be multiplied by the scales of its row and its column."""
 
     products: NDArray[np.int32] | Matrix
     rows: Matrix
     columns: Matrix
-
-
-class Layer(Protocol):
-    """Weights (C, N), ready to be multiplied."""
-
-    def __call__(self, rows: Matrix) -> Products:
-        """Multiply rows (R, C), adjacent in each row."""
-        ...
 
 
 class FloatLayer:
@@ -57,7 +48,7 @@ class FloatLayer:
         """Multiply rows (R, C)."""
         ones = np.ones(len(rows), dtype=np.float32)
         found = self._weights.multiplied(rows)
-        return Products(products=found, rows=ones, columns=self._ones)
+        return Products(found, ones, self._ones)
 
 
 class Int8Layer:
@@ -71,9 +62,10 @@ class Int8Layer:
         """Multiply rows (R, C)."""
         codes, scales = _rounded(rows)
         found = self._columns.multiplied(codes)
-        return Products(products=found, rows=scales, columns=self._scales)
+        return Products(found, scales, self._scales)
 
 
+Layer = FloatLayer | Int8Layer
 LAYERS: Mapping[Precision, Callable[[Matrix], Layer]] = {"float32": FloatLayer, "int8": Int8Layer}
 
 
@@ -163,11 +155,8 @@ class Network:
         compiled.first_layer(*rows, self._biases, hidden)
         for branch, layer in enumerate(self._second):
             own = hidden[:, _channels(branch)]
-            found = layer(own)
-            compiled.second_layer(
-                *(found.products, found.rows, found.columns, slots.offsets),
-                *(branch, self._second_biases[_channels(branch)], own),
-            )
+            bias = self._second_biases[_channels(branch)]
+            compiled.second_layer(*layer(own), slots.offsets, branch, bias, own)
         compiled.pool(*rows, hidden, self._epsilon, sums)
 
     def vectors(self, sums: Matrix, counts: NDArray[np.int64]) -> Matrix:
