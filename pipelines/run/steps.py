@@ -22,12 +22,10 @@ from pipelines.options import MiningOptions
 from pipelines.references import EmbeddedShard, Shard
 from pipelines.stages.encode import embed_shard
 from pipelines.stages.export import export_pairs
-from pipelines.stages.filter import filter_pairs
 from pipelines.stages.given import rate_lines
 from pipelines.stages.judge import judge_pairs
-from pipelines.stages.keep import keep_pairs
+from pipelines.stages.keep import drop_near_copies, filter_pairs, keep_pairs
 from pipelines.stages.monotone import align_documents, cut_documents, select_beads
-from pipelines.stages.near_copies import drop_near_copies
 from pipelines.stages.pair import pair_documents, sum_documents
 from pipelines.stages.reading.read import read_side
 from pipelines.stages.reading.split import group_files, join_side, split_group

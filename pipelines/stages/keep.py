@@ -1,20 +1,30 @@
-"""The keep stage: of the judged pairs, those that are likely enough to be right."""
+"""The stages that leave out pairs: unlikely ones, those that filters reject, and near-copies."""
 
 import math
+import shutil
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
+from miner.filters import Suspects, occurrences, reasons, usual_ratio, usual_script
 from miner.judge.prior import LIKELY, MAX_ALIKE, count_kept
+from miner.near_copies import HASHES, HELD_BYTES, SIMILARITY, near_copies, signatures
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
-from miner.storage.layout import PAIRS
+from miner.storage.layout import PAIRS, REJECTED, SIDES, SOURCE, TARGET
 from pipelines.context import RunContext
+from pipelines.memory import spare_bytes
 from pipelines.options import MiningOptions
 from pipelines.references import ChosenPairs
+from pipelines.stages.export import completed_pairs, pair_meter
 
 
 def keep_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
@@ -70,3 +80,127 @@ def _doubt(alike: float) -> Mapping[str, str]:
         "doubt": f"{alike:.0%} of the likely pairs' sentences would find another that looks like "
         "a translation without theirs; near-copies may be among the pairs"
     }
+
+
+def filter_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
+    """Part the chosen pairs into those kept and those rejected; seals ``filtered``.
+
+    The first block of pairs says what ratio of lengths is usual. Without filters the pairs stay
+    as they are.
+    """
+    options = run.options
+    if not options.filters:
+        return chosen
+    shards, scope = [found.shard for found in chosen.shards], options.scope
+    key = content_key(
+        "filter",
+        pairs=chosen.pairs.files[PAIRS],
+        **chosen.merges_key,
+        neighbours=[sorted(found.neighbours[scope].files.items()) for found in chosen.shards],
+        sentences=[shard.digest for shard in shards],
+        filters=options.filters,
+        languages=options.languages,
+    )
+    pairs = produce(run.folder.filtered, key=key, write=partial(_part, run, chosen))
+    return replace(chosen, pairs=pairs)
+
+
+def _part(run: RunContext, chosen: ChosenPairs, draft: Draft) -> Mapping[str, Any]:
+    options = run.options
+    schema = pq.read_schema(chosen.pairs.file(PAIRS))
+    lists = _lists(chosen, options.scope) if "hub" in options.filters else {}
+    counts: Counter[str] = Counter()
+    ratio: float | None = None
+    scripts: tuple[str | None, str | None] = (None, None)
+    with (
+        draft.file(PAIRS) as kept_path,
+        draft.file(REJECTED) as rejected_path,
+        pq.ParquetWriter(kept_path, schema) as kept,
+        pq.ParquetWriter(rejected_path, schema.append(pa.field("reason", pa.string()))) as rejected,
+        pair_meter(run, chosen, PAIRS, "filter") as meter,
+    ):
+        for table in completed_pairs(run, chosen, PAIRS):
+            source, target = (table[f"{side}_text"].to_pylist() for side in SIDES)
+            if ratio is None:
+                ratio = usual_ratio(source, target)
+                scripts = usual_script(source), usual_script(target)
+            suspects = Suspects(
+                source=source,
+                target=target,
+                ratio=ratio,
+                languages=options.languages,
+                scripts=scripts,
+                lists=[of_side[table[f"{side}_row"]] for side, of_side in lists.items()],
+            )
+            found = reasons(suspects, options.filters)
+            counts.update(name for names in found for name in names.split(","))
+            judged = table.select(schema.names).append_column(
+                "reason", pa.array(found, pa.string())
+            )
+            kept.write_table(judged.filter(pc.field("reason") == "").select(schema.names))
+            rejected.write_table(judged.filter(pc.field("reason") != ""))
+            meter.advance(len(table))
+    kept_pairs = counts.pop("", 0)
+    return {**chosen.pairs.facts, "pairs": kept_pairs, "filters": dict(counts)}
+
+
+def _lists(chosen: ChosenPairs, scope: str) -> dict[str, NDArray[np.int64]]:
+    counts = {}
+    for side, other in ((SOURCE, TARGET), (TARGET, SOURCE)):
+        rows = chosen.of_side(side)[0].shard.corpus.facts["read"]
+        lists = [occurrences(found.load(scope).ids, rows) for found in chosen.of_side(other)]
+        counts[side] = np.sum(lists, axis=0)
+    return counts
+
+
+MIN_HELD = 1 << 16
+
+
+def drop_near_copies(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
+    """Leave out the near-copies of better pairs; seals ``distinct``.
+
+    Without ``options.near_duplicates`` the pairs stay as they are.
+    """
+    if not run.options.near_duplicates:
+        return chosen
+    key = content_key(
+        "near copies",
+        pairs=sorted(chosen.pairs.files.items()),
+        sentences=[found.shard.digest for found in chosen.shards],
+        similarity=SIMILARITY,
+    )
+    pairs = produce(run.folder.distinct, key=key, write=partial(_write, run, chosen))
+    return replace(chosen, pairs=pairs)
+
+
+def _write(run: RunContext, chosen: ChosenPairs, draft: Draft) -> Mapping[str, Any]:
+    with draft.scratch() as scratch:
+        found = _signatures(run, chosen, scratch / "signatures")
+        copies = near_copies(found, held=max(MIN_HELD, spare_bytes(run.options) // HELD_BYTES))
+    start = 0
+    with (
+        pq.ParquetFile(chosen.pairs.file(PAIRS)) as pairs,
+        draft.file(PAIRS) as path,
+        pq.ParquetWriter(path, pairs.schema_arrow) as kept,
+    ):
+        for batch in pairs.iter_batches():
+            kept.write_batch(batch.filter(pa.array(~copies[start : start + len(batch)])))
+            start += len(batch)
+    if REJECTED in chosen.pairs.files:
+        with draft.file(REJECTED) as beside:
+            shutil.copyfile(chosen.pairs.file(REJECTED), beside)
+    left_out = int(copies.sum())
+    facts = chosen.pairs.facts
+    return {**facts, "pairs": facts["pairs"] - left_out, "near_copies": left_out}
+
+
+def _signatures(run: RunContext, chosen: ChosenPairs, path: Path) -> NDArray[np.uint32]:
+    """Write the signatures of the pairs, uint32 (P, HASHES), and map them into memory."""
+    with pair_meter(run, chosen, PAIRS, "near copies") as meter, path.open("wb") as file:
+        for table in completed_pairs(run, chosen, PAIRS):
+            texts = [table[f"{side}_text"].to_pylist() for side in SIDES]
+            file.write(signatures(*texts).data)
+            meter.advance(len(table))
+    if not path.stat().st_size:
+        return np.empty((0, HASHES), np.uint32)
+    return np.memmap(path, dtype=np.uint32, mode="r").reshape(-1, HASHES)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from eval.metrics.beads import judge_beads, score_beads
+from eval.tasks.align import judge_beads, score_beads
 
 GOLD = [((0,), (0,)), ((1,), (1, 2)), ((), (3,)), ((2, 3), (4,)), ((4,), ())]
 

@@ -5,8 +5,12 @@ import io
 import numpy as np
 import pytest
 
-from miner.storage.vectors.embeddings import EmbeddingsError, open_embeddings, peek_dim
-from miner.storage.vectors.remote import RemoteVectors
+from miner.storage.vectors.embeddings import (
+    EmbeddingsError,
+    RemoteVectors,
+    open_embeddings,
+    peek_dim,
+)
 from tests.s3 import S3
 
 VECTORS = np.random.default_rng(0).standard_normal((50, 6)).astype(np.float16)
