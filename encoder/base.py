@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from encoder import Encoder
 
-
 # Sentences that a precision is tried on; of many languages, scripts and lengths.
 SAMPLE = tuple(
     files("encoder").joinpath("assets", "sample.txt").read_text(encoding="utf-8").splitlines()

@@ -21,7 +21,6 @@ Result = TypeVar("Result")
 # Numbers of threads that are kept for each thread, by the functions that set them.
 _OF_A_THREAD = "omp_set_num_threads", "MKL_Set_Num_Threads_Local"
 
-
 THREADS = "OMP_NUM_THREADS"
 # In a worker process: the number of threads of all workers of its machine together.
 ALL_THREADS = "ADIT_ALL_THREADS"

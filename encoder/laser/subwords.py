@@ -19,7 +19,6 @@ from miner.threads import thread_count
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
 
-
 END = "</w>"  # of a word, inside the codes
 CONTINUES = "@@"  # what a token has that is not the last of its word
 

@@ -19,7 +19,6 @@ from eval.tasks.suite import Figure, Suite, mean_figure
 
 Matrix = NDArray[np.float32]
 
-
 DEPTHS = (1, 5, 10)
 BLOCK_ROWS = 1024
 

@@ -9,7 +9,6 @@ from miner.storage.pairs import pairs_schema
 # The index of a name is the value of its direction.
 _DIRECTIONS = ("", *(direction.name.lower() for direction in Direction))
 
-
 # The fields of ``Pairs`` by the names of columns, where these differ.
 _FIELDS = {"source_row": "source", "target_row": "target"}
 _OF_SENTENCES = ("_id", "_doc", "_text", "_duplicates")

@@ -22,7 +22,6 @@ from encoder.training.options import BagOptions, TrainingOptions
 
 Matrix = NDArray[np.float32]
 
-
 NGRAMS_AT_FIRST = 0.3  # length of n-grams' vectors beside those of pieces, as a word has many
 
 

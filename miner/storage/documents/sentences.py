@@ -25,7 +25,6 @@ _WIDE_BREAK = re.compile(
     r"(?<=[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef])\n\s*(?=[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef])"
 )
 
-
 # Marks that the same sentence has in one document and not in the other.
 _QUOTES = str.maketrans(dict.fromkeys("“”„‟«»″", '"') | dict.fromkeys("‘’‚‛‹›′", "'"))
 
