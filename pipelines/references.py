@@ -148,11 +148,21 @@ class SideVectors:
         """Dimensions of each vector."""
         return self._shards[0].dim
 
-    def take(self, positions: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Read the vectors at ascending positions (P,) from disk: unit rows (P, D)."""
+    def take(
+        self, positions: NDArray[np.int64], *, places: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float32]:
+        """Read the vectors at ascending positions (P,) from disk: unit rows (P, D).
+
+        They come in the same order, or at the ``places`` (P,) that are given.
+        """
         units = np.empty((len(positions), self.dim), dtype=np.float32)
         for embedded, start, part in self._parts(positions):
-            embedded.read_units(positions[part] - start, out=units[part])
+            if places is None:
+                embedded.read_units(positions[part] - start, out=units[part])
+            else:
+                some = np.empty((part.stop - part.start, self.dim), dtype=np.float32)
+                embedded.read_units(positions[part] - start, out=some)
+                units[places[part]] = some
         return units
 
     def row_ids(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from miner.arrays import Matrix, Neighbours
+from miner.arrays import IntArray, Matrix, Neighbours, taken
 from miner.knn.core.candidates import Candidates
 from miner.knn.core.codes import Codes, Precision, encode_both, round_to_int8
 from miner.knn.core.passes import (
@@ -181,29 +181,39 @@ class _Cells:
 class _Order:
     """One side by its rows' nearest cells: what is compared then lies close together.
 
-    ``rows`` (N,) are the side's rows in that order, ``place`` (N,) is where each has gone.
-    ``nearest`` has the places by nearest cell, ``cells`` by all of a row's cells.
+    ``rows`` (N,) are the side's rows in that order. ``nearest`` has their places in it by nearest
+    cell, ``cells`` by all of a row's cells.
     """
 
     rows: NDArray[np.int64]
-    place: NDArray[np.int64]
     nearest: _Cells
     cells: _Cells
 
     @classmethod
     def of(cls, cells: NDArray[np.integer], part: range) -> _Order:
         """Of the cells (N, p) of each row, nearest first; those outside the part do not count."""
-        count = len(part)
-        inside = (cells >= part.start) & (cells < part.stop)
-        own = np.where(inside, cells - part.start, count).astype(np.min_scalar_type(count))
-        nearest = own[np.arange(len(own)), inside.argmax(axis=1)]
+        own, nearest = _within(cells, part)
         rows = np.argsort(nearest, kind="stable")
         return cls(
             rows=rows,
-            place=np.argsort(rows),
-            nearest=_Cells.of(nearest[rows, None], count),
-            cells=_Cells.of(own[rows], count),
+            nearest=_Cells.of(nearest[rows, None], len(part)),
+            cells=_Cells.of(own[rows], len(part)),
         )
+
+
+def by_nearest_cell(cells: NDArray[np.integer], part: range) -> NDArray[np.int64]:
+    """Return the rows in the order in which a join goes through them; cells are (N, p)."""
+    return np.argsort(_within(cells, part)[1], kind="stable")
+
+
+def _within(
+    cells: NDArray[np.integer], part: range
+) -> tuple[NDArray[np.unsignedinteger], NDArray[np.unsignedinteger]]:
+    """Return the cells (N, p) by number in a part, those outside above all, and the first (N,)."""
+    inside = (cells >= part.start) & (cells < part.stop)
+    kind = np.min_scalar_type(len(part))
+    own = np.where(inside, cells - part.start, len(part)).astype(kind)
+    return own, own[np.arange(len(own)), inside.argmax(axis=1)]
 
 
 def join_cells(
@@ -214,6 +224,7 @@ def join_cells(
     *,
     part: range,
     k: int,
+    names: tuple[IntArray, IntArray] | None = None,
     precision: Precision | None = None,
     progress: Callable[[int], None] = lambda products: None,
 ) -> tuple[Neighbours, Neighbours]:
@@ -226,12 +237,14 @@ def join_cells(
         target_cells: those of each target row, (M, p).
         part: the cells that are joined; others do not count.
         k: neighbours of each row; clipped to the size of the other side.
+        names: the ids of the rows of both sides, (N,) and (M,); positions unless given.
         precision: of the product; the fastest here unless given.
         progress: called with the similarities that a step stands for; they sum to about N * M.
 
     Returns:
-        Forward neighbours, (N, min(k, M)), and backward neighbours, (M, min(k, N)); ids are
-        positions, -1 where fewer rows share a cell. Cosines are exact.
+        Forward neighbours, (N, min(k, M)), and backward neighbours, (M, min(k, N)); ids are -1
+        where fewer rows share a cell. Cosines are exact. Rows that come in the order of
+        ``by_nearest_cell`` are not copied.
 
     Raises:
         ValueError: k below 1, rows of different dimensions, or an unknown precision.
@@ -243,17 +256,12 @@ def join_cells(
     tuned = choose(*samples, k=k, precision=precision, trial_rows=PART_TRIAL_ROWS)
     codes = encode_both(source, target, tuned.precision)
     left, right = (
-        _Side(
-            rows=rows,
-            codes=own.part(order.rows),
-            order=order,
-            candidates=Candidates.none(len(rows), min(tuned.kept, len(others))),
-            k=min(k, len(others)),
-        )
-        for rows, others, own, order in zip(
-            (source, target), (target, source), codes, orders, strict=True
+        _Side.of(rows, own, order, ids)
+        for rows, own, order, ids in zip(
+            (source, target), codes, orders, names or (None, None), strict=True
         )
     )
+    counts = min(k, len(target)), min(k, len(source))
     nearest, cells = (
         (left.order.nearest, right.order.nearest),
         (left.order.cells, right.order.cells),
@@ -270,12 +278,13 @@ def join_cells(
 
     # Each row's very nearest cell first: it has most of its neighbours, and what is taken of all
     # cells must be nearer than those. Their pairs are computed twice, 1 / p**2 of all.
-    first = left.few_candidates(), right.few_candidates()
+    first = left.room(counts[0] + 1, right), right.room(counts[1] + 1, left)
     generate(_tiles(*nearest, cut=lambda rows: growing_blocks(rows, TILE)), first)
-    left.raise_floors(right, first[0])
-    right.raise_floors(left, first[1])
-    generate(_tiles(*cells), (left.candidates, right.candidates))
-    return left.complete(right), right.complete(left)
+    both = left.room(tuned.kept, right), right.room(tuned.kept, left)
+    left.raise_floors(right, first[0], both[0], k=counts[0])
+    right.raise_floors(left, first[1], both[1], k=counts[1])
+    generate(_tiles(*cells), both)
+    return left.complete(right, both[0], k=counts[0]), right.complete(left, both[1], k=counts[1])
 
 
 def _in_busiest_cells(*sides: _Order) -> list[NDArray[np.int64]]:
@@ -288,31 +297,39 @@ def _in_busiest_cells(*sides: _Order) -> list[NDArray[np.int64]]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Side:
-    """One side of a join: its ``codes`` and their ``candidates`` are in its ``order``."""
+    """One side of a join: its rows and their ``codes`` are in its ``order``."""
 
     rows: Matrix
     codes: Codes
     order: _Order
-    candidates: Candidates
-    k: int
 
-    def few_candidates(self) -> Candidates:
-        """Return room for candidates of which k are near, not sure to be the nearest."""
-        return Candidates.none(len(self.rows), min(self.k + 1, self.candidates.ids.shape[1]))
+    @classmethod
+    def of(cls, rows: Matrix, codes: Codes, order: _Order, names: IntArray | None) -> _Side:
+        if names is not None:
+            codes = replace(codes, ids=names.astype(np.int32))
+        if np.array_equal(order.rows, np.arange(len(rows))):
+            return cls(rows=rows, codes=codes, order=order)
+        return cls(rows=taken(rows, order.rows), codes=codes.part(order.rows), order=order)
 
-    def raise_floors(self, base: _Side, candidates: Candidates) -> None:
-        """Ask of the side's candidates to be as near as the k-th of these."""
-        found, _ = verify((self.rows, self.codes), base.rows, candidates, k=self.k)
-        if self.k:
-            self.candidates.raise_floor(found.cosines[self.codes.ids, -1])
+    def room(self, kept: int, base: _Side) -> Candidates:
+        """Return room for so many candidates of each row, or as many as there are."""
+        return Candidates.none(len(self.rows), min(kept, len(base.rows)))
 
-    def complete(self, base: _Side) -> Neighbours:
+    def raise_floors(
+        self, base: _Side, near: Candidates, candidates: Candidates, *, k: int
+    ) -> None:
+        """Ask of candidates to be as near as the k-th of some that are near, if not the nearest."""
+        found, _ = verify((self.rows, self.codes), (base.rows, base.codes), near, k=k)
+        if k:
+            candidates.raise_floor(found.cosines[:, -1])
+
+    def complete(self, base: _Side, candidates: Candidates, *, k: int) -> Neighbours:
         """Rescore the candidates; search again, in their cells, for rows that may miss some."""
-        queries = self.rows, self.codes
-        neighbours, incomplete = verify(queries, base.rows, self.candidates, k=self.k)
-        tiles = _tiles(self.order.cells, base.order.cells, only=self.order.place[incomplete])
-        fallback_search(queries, (base.rows, base.codes), neighbours, tiles)
-        return neighbours
+        queries, others = (self.rows, self.codes), (base.rows, base.codes)
+        neighbours, incomplete = verify(queries, others, candidates, k=k)
+        tiles = _tiles(self.order.cells, base.order.cells, only=incomplete)
+        fallback_search(queries, others, neighbours, tiles)
+        return neighbours.part(np.argsort(self.order.rows))
 
 
 def _tiles(

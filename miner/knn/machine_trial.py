@@ -124,8 +124,8 @@ def _fetching(x: Matrix, y: Matrix, k: int) -> float:
 
     def verify() -> None:
         found = Neighbours.none(len(queries), k)
-        rows, incomplete = np.arange(len(queries)), np.zeros(len(queries), dtype=np.bool_)
-        loops().verify(queries, rows, y, candidates, found.ids, found.cosines, incomplete)
+        names, incomplete = np.arange(len(y)), np.zeros(len(queries), dtype=np.bool_)
+        loops().verify(queries, y, names, candidates, found.ids, found.cosines, incomplete)
 
     return _soonest(verify) / candidates.ids.size
 

@@ -170,7 +170,7 @@ def _complete(
     k: int,
 ) -> Neighbours:
     """Rescore the candidates; search again for those rows whose candidates may be incomplete."""
-    neighbours, incomplete = verify(queries, base[0], candidates, k=k)
+    neighbours, incomplete = verify(queries, base, candidates, k=k)
     if candidates.ids.shape[1] < len(base[0]):
         fallback_search(queries, base, neighbours, _tiles_of(incomplete, len(base[0])))
     return neighbours

@@ -46,9 +46,9 @@ class Codes:
     """One side: ``cos(i, j) <= p + slack |p| + bias[i] + bias[j]`` for any two rows i and j.
 
     p is ``scale[i] scale[j]`` times the product of their codes, as ``product`` computes it.
-    ``ids``, int32 (N,), are positions in the side; ``numbers`` the codes (N, D), int8, bits of
-    bfloat16 as uint16, or float32; ``scale`` and ``bias`` are float32 (N,); ``slack`` is the same
-    on both sides.
+    ``ids``, int32 (N,), name the rows, by their positions unless said otherwise; ``numbers`` are
+    the codes (N, D), int8, bits of bfloat16 as uint16, or float32; ``scale`` and ``bias`` are
+    float32 (N,); ``slack`` is the same on both sides.
     """
 
     ids: NDArray[np.int32]

@@ -279,41 +279,50 @@ def merge(ids: Any, cosines: Any, rows: Any, other_ids: Any, other_cosines: Any)
 
 @_compile
 def verify(
-    queries: Any, rows: Any, base: Any, of_rows: Any, ids: Any, cosines: Any, incomplete: Any
+    queries: Any, base: Any, names: Any, of_rows: Any, ids: Any, cosines: Any, incomplete: Any
 ) -> None:
-    """Fill neighbours of some rows, ``ids`` and ``cosines`` (N, K), from candidates.
+    """Fill neighbours of queries (N, D), ``ids`` and ``cosines`` (N, K), from their candidates.
 
-    These are ``of_rows`` (P,) of the queries (N, D), in this order, best bound first: a row is done
-    when the next bound is below its K-th cosine. ``incomplete`` (N,) says which rows may have
-    better neighbours than their candidates. Fetches one vector of ``base`` for each candidate
-    looked at: memory bounds it.
+    These are ``of_rows``, best bound first: a row is done when the next bound is below its K-th
+    cosine. ``incomplete`` (N,) says which rows may have better neighbours than their candidates.
+    ``names`` (M,) are the ids of the rows of ``base`` (M, D), one of which is fetched for each
+    candidate looked at: memory bounds it.
     """
     bounds, candidates, floor = of_rows
-    for own in range(len(rows)):
-        row, found = rows[own], 0
+    for row in range(len(queries)):
+        found = 0
         for place in range(candidates.shape[1]):
-            number = np.int64(candidates[own, place])
-            if number < 0 or (found == ids.shape[1] and bounds[own, place] < cosines[row, -1]):
+            number = np.int64(candidates[row, place])
+            if number < 0 or (found == ids.shape[1] and bounds[row, place] < cosines[row, -1]):
                 break
             cosine = _cosine(queries[row], base[number])
-            found = _place(ids[row], cosines[row], found, number, cosine)
-        incomplete[row] = floor[own] >= cosines[row, -1]
+            found = _place(ids[row], cosines[row], found, np.int64(names[number]), cosine)
+        incomplete[row] = floor[row] >= cosines[row, -1]
 
 
 @_compile
 def fallback_search(
-    found: Any, queries: Any, row_ids: Any, base: Any, column_ids: Any, ids: Any, cosines: Any
+    found: Any,
+    queries: Any,
+    row_places: Any,
+    base: Any,
+    column_places: Any,
+    names: Any,
+    ids: Any,
+    cosines: Any,
 ) -> None:
     """Take a tile's hits into lists of neighbours, ``ids`` and ``cosines`` (R, K), of its rows.
 
-    ``queries`` and ``base`` are whole sides, in which the tile's rows and columns have ids. The
-    exact cosine of a pair is computed wherever its bound reaches the row's K-th one.
+    ``queries`` and ``base`` are whole sides, in which the tile's rows and columns have places;
+    ``names`` are the ids of the latter's rows. The exact cosine of a pair is computed wherever its
+    bound reaches the row's K-th one.
     """
-    columns = np.uint32(len(column_ids))
+    columns = np.uint32(len(column_places))
     places, bounds = found
     for place, bound in zip(places, bounds):  # noqa: B905  # Numba knows no strict
         row, column = divmod(np.uint32(place), columns)
-        number = np.int64(column_ids[column])
+        other = column_places[column]
+        number = np.int64(names[other])
         if bound >= cosines[row, -1] and not _holds(ids[row], number):
-            cosine = _cosine(queries[row_ids[row]], base[number])
+            cosine = _cosine(queries[row_places[row]], base[other])
             _place(ids[row], cosines[row], ids.shape[1], number, cosine)

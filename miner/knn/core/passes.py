@@ -101,7 +101,7 @@ def generate_candidates(
         found = find_hits(x, y, forward.floor[tile.rows], backward.floor[tile.columns])
         rows, columns = _places(tile.rows), _places(tile.columns)
         with claims.on(tile.rows, tile.columns):
-            loops().take(found, (rows, x.ids), (columns, y.ids), forward, backward, repeated)
+            loops().take(found, (rows, rows), (columns, columns), forward, backward, repeated)
         with counting:
             progress(len(x) * len(y))
 
@@ -180,20 +180,20 @@ def find_hits(
 
 
 def verify(
-    queries: tuple[Matrix, Codes], base: Matrix, candidates: Candidates, *, k: int
+    queries: tuple[Matrix, Codes], base: tuple[Matrix, Codes], candidates: Candidates, *, k: int
 ) -> tuple[Neighbours, NDArray[np.int64]]:
     """Return the best k of the candidates, and the rows that may have better ones left out.
 
-    Candidates are of the codes, as those come: where near rows come one after the other, what they
-    have in common stays in the cache.
+    Rows come as their codes do, and candidates are places in the base. Where near rows come one
+    after the other, what they have in common stays in the cache.
     """
-    rows, codes = queries
+    (rows, _), (others, other_codes) = queries, base
     neighbours = Neighbours.none(len(rows), k)
     incomplete = np.zeros(len(rows), dtype=np.bool_)
 
     def verify_block(block: slice) -> None:
-        lists = neighbours.ids, neighbours.cosines, incomplete
-        loops().verify(rows, codes.ids[block], base, candidates.part(block), *lists)
+        lists = neighbours.ids[block], neighbours.cosines[block], incomplete[block]
+        loops().verify(rows[block], others, other_codes.ids, candidates.part(block), *lists)
 
     if k:
         in_threads(verify_block, blocks(len(rows), TILE_ROWS))
@@ -210,18 +210,20 @@ def fallback_search(
 ) -> None:
     """Complete the neighbours of the tiles' rows among the tiles' columns.
 
-    Tiles are of the codes, which may come in another order than the sides and the neighbours.
+    Rows and neighbours come as their codes do.
     """
     (left, left_codes), (right, right_codes) = queries, base
     claims = Claims(len(left), threads=thread_count())
 
     def search(tile: Tile) -> None:
         x, y = left_codes.part(tile.rows), right_codes.part(tile.columns)
-        below = np.nextafter(neighbours.cosines[x.ids, -1], np.float32(-np.inf))
+        below = np.nextafter(neighbours.cosines[tile.rows, -1], np.float32(-np.inf))
         hits = find_hits(x, y, below, np.full(len(y), LARGE, dtype=np.float32))
+        rows, columns = _places(tile.rows), _places(tile.columns)
         with claims.on(tile.rows):
-            found = neighbours.part(x.ids)
-            loops().fallback_search(hits, left, x.ids, right, y.ids, found.ids, found.cosines)
-            neighbours.ids[x.ids], neighbours.cosines[x.ids] = found.ids, found.cosines
+            found = neighbours.part(rows)
+            lists = found.ids, found.cosines
+            loops().fallback_search(hits, left, rows, right, columns, right_codes.ids, *lists)
+            neighbours.ids[rows], neighbours.cosines[rows] = lists
 
     in_threads(search, tiles, count=claims.threads)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miner.arrays import NO_NEIGHBOUR, Neighbours
-from miner.knn.cells import cut_cells, join_cells, rows_in_cells
+from miner.knn.cells import by_nearest_cell, cut_cells, join_cells, rows_in_cells
 from miner.knn.core.rescore import merge, merge_some
 from miner.knn.documents import search_documents
 from miner.knn.exact import search_unit_rows
@@ -194,17 +194,20 @@ def _join_cells(run: RunContext, tile: SearchTile, draft: Draft) -> Mapping[str,
     total = len(own) * len(other)
     with run.monitor.stage("search", total, "similarities", tile.part) as meter:
         for rows in blocks(len(own), size):
-            units = source.take(own[rows])
+            order, units = _in_order(tile.cells, source, own[rows], cells[rows])
             for columns in blocks(len(other), size):
+                beside = other_cells[columns]
+                other_order, others = _in_order(tile.cells, target, other[columns], beside)
                 found, back = join_cells(
-                    *(units, target.take(other[columns]), cells[rows], other_cells[columns]),
+                    *(units, others, cells[rows][order], beside[other_order]),
                     part=tile.cells,
                     k=k,
+                    names=(order + rows.start, other_order + columns.start),
                     precision=run.options.product_precision,
                     progress=meter.advance,
                 )
-                merge_some(forward.part(rows), *_renumbered(found, columns))
-                merge_some(backward.part(columns), *_renumbered(back, rows))
+                merge_some(forward, order + rows.start, found)
+                merge_some(backward, other_order + columns.start, back)
     numbers = source.row_ids(own), target.row_ids(other)
     starts = {
         SOURCE: save_some(draft, source, SOURCE, own, _named(forward, numbers[1])),
@@ -227,10 +230,15 @@ def _rows_in(
     return vectors, np.concatenate(positions), np.concatenate(found)
 
 
-def _renumbered(found: Neighbours, others: slice) -> tuple[NDArray[np.int64], Neighbours]:
-    """Return all rows, and their neighbours by position in the whole of which these are others."""
-    ids = np.where(found.ids == NO_NEIGHBOUR, NO_NEIGHBOUR, found.ids + others.start)
-    return np.arange(len(found)), Neighbours(ids=ids, cosines=found.cosines)
+def _in_order(
+    part: range,
+    side: SideVectors,
+    positions: NDArray[np.int64],
+    cells: NDArray[np.int32],
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the order that a join has for some of a side's rows, and their vectors in it."""
+    order = by_nearest_cell(cells, part)
+    return order, side.take(positions, places=np.argsort(order))
 
 
 def _search_groups(run: RunContext, tile: SearchTile, draft: Draft) -> Mapping[str, Any]:

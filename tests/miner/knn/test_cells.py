@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from miner.arrays import Neighbours
 from miner.knn import cells
 from miner.knn.cells import (
+    by_nearest_cell,
     cut_cells,
     join_cells,
     nearest_cells,
@@ -168,6 +169,26 @@ def test_as_it_is_called_in_production():
     table[~shared] = -np.inf
     for found, similar in ((forward, table), (backward, table.T)):
         np.testing.assert_array_equal(found.ids, np.argsort(-similar, axis=1, kind="stable")[:, :3])
+
+
+@settings(max_examples=40)
+@given(join=joins(), k=st.integers(1, 4), seed=st.integers(0, 2**32 - 1))
+def test_rows_in_any_order_with_their_names(join, k, seed):
+    """Ties, too, are as in the order of the names; here the rows come by their nearest cells."""
+    sides, centroids = join
+    part = range(len(centroids))
+    own = [nearest_cells(rows, centroids, probes=2) for rows in sides]
+    expected = join_cells(*sides, *own, part=part, k=k)
+    random = np.random.default_rng(seed)
+    orders = [by_nearest_cell(cells, part) for cells in own]
+    if random.integers(2):
+        orders = [random.permutation(order) for order in orders]
+    rows, cells_ = zip(
+        *((s[o], c[o]) for s, c, o in zip(sides, own, orders, strict=True)), strict=True
+    )
+    found = join_cells(*rows, *cells_, part=part, k=k, names=tuple(orders))
+    for lists, order, whole in zip(found, orders, expected, strict=True):
+        assert_alike([lists], [whole.part(order)])
 
 
 def test_fewer_than_k_share_a_cell():

@@ -142,13 +142,12 @@ def test_verify_ranks_candidates_by_exact_cosines(sides, k, more, given_, seed):
         cosines=np.full((len(queries), k), -np.inf, dtype=np.float32),
     )
     random = np.random.default_rng(seed)
-    rows, incomplete = random.permutation(len(queries)), np.ones(len(queries), dtype=np.bool_)
-    lists = found.ids, found.cosines, incomplete
-    compiled.verify(queries, rows, base, candidates.part(rows), *lists)
+    names, incomplete = random.permutation(len(base)), np.ones(len(queries), dtype=np.bool_)
+    compiled.verify(queries, base, names, candidates, found.ids, found.cosines, incomplete)
     for row, ids in enumerate(candidates.ids):
-        near = sorted(ids[ids >= 0].tolist(), key=lambda y: (-table[row, y], y))[:k]
+        near = sorted(ids[ids >= 0].tolist(), key=lambda y: (-table[row, y], names[y]))[:k]
         missing = k - len(near)
-        assert found.ids[row].tolist() == near + [-1] * missing
+        assert found.ids[row].tolist() == names[near].tolist() + [-1] * missing
         assert found.cosines[row].tolist() == [*table[row, near].tolist(), *[-np.inf] * missing]
         assert incomplete[row] == (candidates.bounds[row, -1] >= found.cosines[row, -1])
 
@@ -157,7 +156,8 @@ def complete(tile, left, right, x, y, found):
     below = np.nextafter(found.cosines[:, -1], np.float32(-np.inf))
     none = np.full(len(right), LARGE, dtype=np.float32)
     hits = compiled.hits(tile, left.slack, (*left.terms, below), (*right.terms, none))
-    compiled.fallback_search(hits, x, left.ids, y, right.ids, found.ids, found.cosines)
+    names = np.arange(len(y))
+    compiled.fallback_search(hits, x, left.ids, y, right.ids, names, found.ids, found.cosines)
 
 
 @settings(max_examples=60)
