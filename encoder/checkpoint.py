@@ -207,7 +207,9 @@ def _check_there(folder: Path, file_name: str) -> None:
 
 
 def _checksum(tokenizer_model: bytes, weights: bytes) -> str:
-    return hashlib.sha256(tokenizer_model + weights).hexdigest()
+    checksum = hashlib.sha256(tokenizer_model)
+    checksum.update(weights)
+    return checksum.hexdigest()
 
 
 def read_config(folder: Path) -> dict[str, Any]:

@@ -5,11 +5,13 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from encoder import checkpoint
 from encoder.training import curves
 from tests.s3 import ENVIRONMENT, S3, s3_server
 
@@ -17,6 +19,7 @@ from tests.s3 import ENVIRONMENT, S3, s3_server
 settings.register_profile("unhurried", deadline=None, print_blob=True)
 settings.load_profile("unhurried")
 
+ROOT = Path(__file__).parents[1]
 MEMORY, ROOM = Path("/dev/shm"), 8 << 30
 
 LEVELS = {
@@ -52,6 +55,20 @@ def undrawn() -> Iterator[None]:
     """Trainings draw no curves but where these are tested: it takes longer than most of them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(curves, "draw_curves", lambda history, titles: b"")
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def read_once() -> Iterator[None]:
+    """The files of this repository's encoders are read once: it is a third of a small run."""
+    really_read = checkpoint.read_folder
+    read = cache(really_read)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            checkpoint,
+            "read_folder",
+            lambda folder: (read if folder.is_relative_to(ROOT) else really_read)(folder),
+        )
         yield
 
 
