@@ -9,13 +9,14 @@ side, searched with the same centroids, merge to what the whole finds, and so do
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from miner.arrays import IntArray, Matrix, Neighbours, taken
+from miner.arrays import FloatArray, IntArray, Matrix, Neighbours, taken
 from miner.knn.core.candidates import Candidates
 from miner.knn.core.codes import Codes, Precision, encode_both, round_to_int8
 from miner.knn.core.passes import (
@@ -29,7 +30,7 @@ from miner.knn.core.passes import (
 from miner.knn.core.products import loops, type_of_integers
 from miner.knn.core.rescore import check_search, unit_rows
 from miner.knn.core.tuning import PART_TRIAL_ROWS, choose
-from miner.knn.method import ROUNDS
+from miner.knn.method import PROBES, ROUNDS
 from miner.threads import blocks, even_blocks, in_threads
 
 # A cell with this many times the mean load is split; even cells are the cheapest for their number.
@@ -38,14 +39,18 @@ CROWDED = 2.0
 TILE = 2048
 # Cells whose order is decided together, see ``_near_together``.
 BRANCHES = 8
+# How loads are made even: by rows of the sample for each cell, in so many rounds, by so much of the
+# distance between a row's first and last cell, which some of the rows show.
+LOADED, EVENED, EVENING, LOOKED_AT = 10, 3, 0.04, 1000
 # Cells whose rows show how products are to be computed, and how many candidates to keep.
 BUSIEST = 8
 
 
 def train_cells(sample: Matrix, count: int) -> Matrix:
-    """Return about ``count`` centroids (C, D) of a sample of both sides (S, D), all unit rows.
+    """Return about ``count`` centroids of a sample of both sides (S, D), all unit rows.
 
-    Near centroids come close together.
+    They are (C, D + 1), the last number for evenness, see ``_evened``. Near centroids come close
+    together.
 
     Raises:
         ValueError: fewer rows than cells.
@@ -62,7 +67,44 @@ def train_cells(sample: Matrix, count: int) -> Matrix:
     for cell in np.flatnonzero(crowded):
         members = np.flatnonzero(nearest == cell)
         seeds.append(sample[members[_evenly(len(members), parts[cell])]])
-    return _near_together(_k_means(sample, np.concatenate(seeds)))
+    return _evened(_near_together(_k_means(sample, np.concatenate(seeds))), sample)
+
+
+def _evened(centroids: Matrix, sample: Matrix) -> Matrix:
+    """Return the centroids with a penalty each, (C, D + 1), so that cells have more even loads.
+
+    Some centroids are near to many rows (hubs: Radovanović et al. 2010), and a cell costs the
+    square of its load. The penalty is taken off a row's cosine to the centroid, in proportion to
+    the logarithm of the load and to how far a row's nearest cells are apart. A row's next cell is
+    then nearly as good.
+    """
+    rows = sample[_evenly(len(sample), min(len(sample), LOADED * len(centroids)))]
+    cells = nearest_cells(rows, centroids, probes=PROBES)
+    few = slice(None, None, max(1, len(rows) // LOOKED_AT))
+    near, far = (np.einsum("nd,nd->n", rows[few], centroids[cells[few, at]]) for at in (0, -1))
+    step = EVENING * float((near - far).mean(dtype=np.float64))
+
+    def penalised(penalties: FloatArray) -> Matrix:
+        numbers = (-penalties / _weight(rows)).astype(np.float32)
+        return np.concatenate([centroids, numbers[:, None]], axis=1)
+
+    def loads_of(cells: NDArray[np.int64]) -> FloatArray:
+        return (np.bincount(cells.ravel(), minlength=len(centroids)) + 1).astype(np.float64)
+
+    penalties, loads = np.zeros(len(centroids)), loads_of(cells)
+    for _ in range(EVENED):
+        tried = penalties + step * np.log(loads / loads.mean())
+        found = loads_of(nearest_cells(rows, penalised(tried), probes=PROBES))
+        if found @ found < loads @ loads:
+            penalties, loads = tried, found
+        else:
+            step /= 2
+    return penalised(penalties)
+
+
+def _weight(rows: Matrix) -> float:
+    """Return what rows (N, D) have for a centroid's last number: of the size of their others."""
+    return 2 / math.sqrt(rows.shape[1])
 
 
 def _near_together(centroids: Matrix) -> Matrix:
@@ -92,18 +134,21 @@ def _k_means(sample: Matrix, centroids: Matrix) -> Matrix:
 
 
 def nearest_cells(rows: Matrix, centroids: Matrix, *, probes: int) -> NDArray[np.int64]:
-    """Return the cells of each row, (N, p), nearest first: by products of int8 codes.
+    """Return the cells of each row (N, D), (N, p), nearest first: by products of int8 codes.
 
-    A row's cells depend on the row and the centroids alone: integers sum exactly, and the one
-    rounding, by the centroid's step, is of one product. Costs N * C products.
+    Centroids are (C, D), or as ``train_cells`` returns them. A row's cells depend on the row and
+    the centroids alone: integers sum exactly, and the one rounding, by the centroid's step, is of
+    one product. Costs N * C products.
     """
-    integers = type_of_integers(rows.shape[1], 2 * len(rows) * centroids.size)
+    integers = type_of_integers(centroids.shape[1], 2 * len(rows) * centroids.size)
     columns = _codes(centroids, integers)
+    more = centroids.shape[1] - rows.shape[1]
     cells = np.empty((len(rows), min(probes, len(centroids))), dtype=np.int64)
 
     def assign(block: slice) -> None:
         # A row's own step changes nothing in the order of its products.
-        own = replace(_codes(rows[block], integers), scale=np.ones(len(rows[block]), np.float32))
+        some = np.pad(rows[block], ((0, 0), (0, more)), constant_values=_weight(rows))
+        own = replace(_codes(some, integers), scale=np.ones(len(some), np.float32))
         cells[block] = best_columns(own, columns, kept=cells.shape[1]).ids
 
     in_threads(assign, blocks(len(rows), TILE))

@@ -18,7 +18,7 @@ from miner.knn.method import POINTS, PROBES, ROUNDS, default_cells
 # so many of its parts; in each, a candidate that is kept in the end has been so many hits before,
 # and its row is read, coded, sorted and rescored, three times what the exact search does. Crowded
 # cells are split, so that there are so many times the number asked for.
-UNEVEN = 1.5
+UNEVEN = 1.3
 PARTS = 3.5
 TAKEN = 10
 PREPARED = 3

@@ -23,10 +23,10 @@ from pipelines.context import RunContext
 from pipelines.references import ChosenPairs, PairBatch, ScoredPairs
 from pipelines.stages.export import EXPORT_ROWS, completed_pairs
 
-# Pairs of a batch, where there are many: they take a worker half a minute. Not what memory has room
-# for at the time, or a run that goes on would cut others.
+# Pairs of a batch at most, where there are many: they take a worker half a minute. Not what memory
+# has room for at the time, or a run that goes on would cut others.
 BATCH = 1 << 19
-BATCHES = 4  # at least, if they have ``EXPORT_ROWS`` pairs or more
+BATCHES = 4  # or a multiple, if they have ``EXPORT_ROWS`` pairs or more: workers end together
 
 
 def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
@@ -48,7 +48,8 @@ def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
 
     with all_threads():
         usual = produce(run.folder.usual, key=scores_key(run, chosen, "usual"), write=write)
-    size = min(BATCH, max(EXPORT_ROWS, -(-rows // BATCHES)))
+    count = BATCHES * max(1, -(-rows // (BATCHES * BATCH)))
+    size = max(EXPORT_ROWS, -(-rows // count))
     cut = even_blocks(rows, size) or [slice(0, 0)]
     return [
         PairBatch(

@@ -58,6 +58,9 @@ def rounded(rows):
 
 
 def sorted_cells(rows, centroids, probes):
+    """Where centroids have a last number for evenness, all rows have the same in that place."""
+    more, weight = centroids.shape[1] - rows.shape[1], 2 / np.sqrt(rows.shape[1])
+    rows = np.pad(rows, ((0, 0), (0, more)), constant_values=np.float32(weight))
     (numbers, _), (others, steps) = rounded(rows), rounded(centroids)
     return oracle.nearest((numbers @ others.T).astype(np.float32) * steps, probes)[0]
 
@@ -309,7 +312,7 @@ def test_near_cells_have_near_numbers():
     kinds = np.arange(4000) % 16
     sample = unit_rows(centres[kinds] + 0.05 * random.standard_normal((4000, 24)))
     trained = train_cells(sample, 128)
-    kind_of = np.argmax(trained @ centres.T, axis=1)
+    kind_of = np.argmax(trained[:, :-1] @ centres.T, axis=1)
     assert np.count_nonzero(np.diff(kind_of)) < 40  # 15 at best, about 120 in any order
 
 
@@ -376,9 +379,9 @@ def test_trained_cells_are_unit_rows_and_the_same_each_time():
     sample = random_units(640, 12)
     trained = train_cells(sample, 32)
     assert trained.dtype == np.float32
-    assert trained.shape[1] == 12
-    np.testing.assert_allclose(np.linalg.norm(trained, axis=1), 1, atol=1e-6)
-    numbers = trained.astype(np.float64) * 2.0**26
+    assert trained.shape[1] == 13
+    np.testing.assert_allclose(np.linalg.norm(trained[:, :-1], axis=1), 1, atol=1e-6)
+    numbers = trained[:, :-1].astype(np.float64) * 2.0**26
     np.testing.assert_array_equal(numbers, np.rint(numbers))
     np.testing.assert_array_equal(train_cells(sample, 32), trained)
 
@@ -391,7 +394,7 @@ def test_trained_cells_are_near_the_rows():
     sample = unit_rows(centres[kinds] + 0.02 * random.standard_normal((400, 24)))
     trained = train_cells(sample, 32)
     nearest = nearest_cells(sample, trained, probes=1)[:, 0]
-    assert (np.einsum("nd,nd->n", sample, trained[nearest]) > 0.95).all()
+    assert (np.einsum("nd,nd->n", sample, trained[nearest, :-1]) > 0.95).all()
     assert all(len(np.unique(kinds[nearest == cell])) <= 1 for cell in range(len(trained)))
 
 
@@ -421,9 +424,22 @@ def test_there_are_as_many_cells_as_asked_for_or_more(sides, data):
     trained = train_cells(sample, count)
     assert count <= len(trained) <= 2 * count
     assert np.isfinite(trained).all()
-    np.testing.assert_allclose(np.linalg.norm(trained, axis=1), 1, atol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(trained[:, :-1], axis=1), 1, atol=1e-6)
     found = search(sides, trained, k=3, probes=2)
     assert_is_best_of_cells(*sides, trained, k=3, probes=2, found=found)
+
+
+def test_loads_are_made_even():
+    """Rows with something in common, more or less of it: hubs are near to many others."""
+    random = np.random.default_rng(4)
+    sample = unit_rows(random.standard_normal((8000, 48)) + random.random((8000, 1)))
+    trained = train_cells(sample, 128)
+    loads = [
+        np.bincount(nearest_cells(sample, centroids, probes=7).ravel(), minlength=len(trained))
+        for centroids in (trained[:, :-1], trained)
+    ]
+    plain, even = ((load.astype(float) ** 2).mean() / load.mean() ** 2 for load in loads)
+    assert even - 1 < 0.8 * (plain - 1)
 
 
 def test_a_cell_for_each_row():

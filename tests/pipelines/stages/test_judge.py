@@ -156,6 +156,7 @@ def test_no_result_depends_on_batches(
     scored = plain.parent / "work" / "scored"
     assert len(list(scored.iterdir())) == 1
     monkeypatch.setattr(export, "EXPORT_ROWS", 16)
+    monkeypatch.setattr(score, "EXPORT_ROWS", 16)
     monkeypatch.setattr(score, "BATCH", 16)
     monkeypatch.setattr(export, "spare_bytes", lambda options: 0)
     own = [str(tmp_path / "work") if str(plain.parent / "work") == part else part for part in whole]
