@@ -25,7 +25,7 @@ def trained_cells(run: RunContext, spec: CellSpec, shards: Sequence[EmbeddedShar
     """
     sides = [SideVectors([shard for shard in shards if shard.shard.side == side]) for side in SIDES]
     count = spec.count or default_cells(max(len(side) for side in sides))
-    key = content_key("ordered cells", vectors=[shard.content for shard in shards], count=count)
+    key = content_key("even cells", vectors=[shard.content for shard in shards], count=count)
 
     def write(draft: Draft) -> Mapping[str, Any]:
         sample = _sample(sides, POINTS * count)
