@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from miner.arrays import Neighbours
-from miner.knn.cells import join_cells, nearest_cells, train_cells
+from miner.knn.cells import by_nearest_cell, join_cells, nearest_cells, train_cells
 from miner.knn.cost_model import Problem, exact_cost
 from miner.knn.exact import search_unit_rows
 from miner.knn.machine_trial import measure_machine
@@ -60,8 +60,16 @@ def find(
 def join(
     x: np.ndarray, y: np.ndarray, centroids: np.ndarray, probes: int
 ) -> tuple[Neighbours, Neighbours]:
+    """Join both sides as a run does, which reads vectors in the order of their cells."""
+    part = range(len(centroids))
     cells = [nearest_cells(side, centroids, probes=probes) for side in (x, y)]
-    return join_cells(x, y, cells[0], cells[1], part=range(len(centroids)), k=K)
+    orders = [by_nearest_cell(own, part) for own in cells]
+    for side, own, order in zip((x, y), cells, orders, strict=True):
+        side[:], own[:] = side[order], own[order]
+    forward, backward = join_cells(
+        *(x, y, cells[0], cells[1]), part=part, k=K, names=(orders[0], orders[1])
+    )
+    return forward.part(np.argsort(orders[0])), backward.part(np.argsort(orders[1]))
 
 
 def sample(rows: int) -> slice:
