@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
+from contextvars import copy_context
 from typing import TypeVar, cast
 
 Item = TypeVar("Item")
@@ -74,7 +75,8 @@ def in_threads(
 ) -> None:
     """Call ``work`` on each item; the first error stops all threads and is raised.
 
-    Items are drawn one at a time, so there may be millions. Where there are several threads,
+    Items are drawn one at a time, so there may be millions. Threads see the caller's context
+    variables (where a run keeps what it fetches is one). Where there are several threads,
     ``work`` computes products in one each: side by side they need no barriers, which is a fifth
     faster than one product in all threads. A single thread is the caller's, with all it has.
 
@@ -106,7 +108,8 @@ def in_threads(
             errors.append(error)
             stop.set()
 
-    _run([threading.Thread(target=draw, daemon=True) for _ in range(count)], stop)
+    own = [copy_context() for _ in range(count)]
+    _run([threading.Thread(target=each.run, args=[draw], daemon=True) for each in own], stop)
     if errors:
         raise errors[0]
 
@@ -147,7 +150,7 @@ def ahead(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Res
     with ThreadPoolExecutor(1) as pool:
         pending = None
         for item in items:
-            ready, pending = pending, pool.submit(work, item)
+            ready, pending = pending, pool.submit(copy_context().run, work, item)
             if ready is not None:
                 yield ready.result()
         if pending is not None:

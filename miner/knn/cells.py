@@ -81,8 +81,9 @@ def _evened(centroids: Matrix, sample: Matrix) -> Matrix:
     rows = sample[_evenly(len(sample), min(len(sample), LOADED * len(centroids)))]
     cells = nearest_cells(rows, centroids, probes=PROBES)
     few = slice(None, None, max(1, len(rows) // LOOKED_AT))
-    near, far = (np.einsum("nd,nd->n", rows[few], centroids[cells[few, at]]) for at in (0, -1))
-    step = EVENING * float((near - far).mean(dtype=np.float64))
+    some = rows[few].astype(np.float64)  # in which products of unit rows sum exactly
+    near, far = (np.einsum("nd,nd->n", some, centroids[cells[few, at]]) for at in (0, -1))
+    step = EVENING * math.fsum(near - far) / len(some)
 
     def penalised(penalties: FloatArray) -> Matrix:
         numbers = (-penalties / _weight(rows)).astype(np.float32)
@@ -93,7 +94,8 @@ def _evened(centroids: Matrix, sample: Matrix) -> Matrix:
 
     penalties, loads = np.zeros(len(centroids)), loads_of(cells)
     for _ in range(EVENED):
-        tried = penalties + step * np.log(loads / loads.mean())
+        # Processors differ in the last bits of logarithms.
+        tried = penalties + step * np.round(np.log(loads / loads.mean()), 6)
         found = loads_of(nearest_cells(rows, penalised(tried), probes=PROBES))
         if found @ found < loads @ loads:
             penalties, loads = tried, found

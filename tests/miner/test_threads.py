@@ -1,4 +1,5 @@
 import contextlib
+import contextvars
 import subprocess
 import sys
 import threading
@@ -17,6 +18,7 @@ from miner.threads import (
     blocks,
     even_blocks,
     in_threads,
+    map_in_threads,
     on_one_thread,
     thread_count,
     using_threads,
@@ -195,6 +197,14 @@ on_one_thread(lambda: None)
 assert not {"torch", "numpy"} & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_threads_see_what_the_caller_has_set():
+    """Where a run keeps what it fetches, for one: else it would stay when the run has ended."""
+    variable = contextvars.ContextVar("variable", default="nothing")
+    variable.set("something")
+    assert map_in_threads(lambda item: variable.get(), range(4), count=2) == ["something"] * 4
+    assert list(ahead(lambda item: variable.get(), range(3))) == ["something"] * 3
 
 
 def test_a_row_is_changed_by_one_thread_at_a_time(monkeypatch):
