@@ -47,7 +47,7 @@ def export_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
         pairs = _counted(completed_pairs(run, chosen, PAIRS, rows=range(limit)), meter)
         write_pairs(options.output, pairs, **about)
     if options.filters:
-        with pair_meter(run, chosen, REJECTED, "export rejected") as meter:
+        with pair_meter(run, chosen, REJECTED, "export rejected") as meter, all_threads():
             rejected = _counted(completed_pairs(run, chosen, REJECTED), meter)
             write_pairs(options.rejected_output, rejected, **about, reasons=True)
     return chosen
