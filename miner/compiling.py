@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 from numba import njit
+from numba.core.runtime.nrt import rtsys
 
 
 def compiled(fastmath: bool | set[str] = False) -> Callable[[Any], Any]:
@@ -21,13 +22,20 @@ def compiled(fastmath: bool | set[str] = False) -> Callable[[Any], Any]:
             found = njit(function, cache=True, **options)
         except RuntimeError:  # no place for a cache
             return njit(function, **options)
-        save = found._cache.save_overload
+        save, load = found._cache.save_overload, found._cache._load_overload
 
         def save_if_there_is_room(*compiled: object) -> None:
             with suppress(OSError):
                 save(*compiled)
 
+        def load_alone(signature: object, context: Any) -> Any:  # noqa: ANN401
+            # Numba's own loads all that it compiles with before, which takes 0.3 s.
+            rtsys.initialize(context)
+            with found._cache._guard_against_spurious_io_errors():
+                return load(signature, context)
+
         found._cache.save_overload = save_if_there_is_room
+        found._cache.load_overload = load_alone
         return found
 
     return compile_function

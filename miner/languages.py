@@ -1,11 +1,18 @@
 """Detects the language of a corpus from a sample of its sentences."""
 
+import logging
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
+
+from miner.storage.atomic import atomic_file
+from miner.storage.cache import shared_folder
+
+logger = logging.getLogger(__name__)
 
 SAMPLED = 200  # sentences
 FEW = 20  # sentences, of which some are too short to be recognised one by one
@@ -52,13 +59,42 @@ _loading = threading.Lock()
 
 
 def identifier() -> Any:  # noqa: ANN401 - the library has no types
-    """Return py3langid's identifier; the first call loads it for all threads (half a second)."""
+    """Return py3langid's identifier; the first call loads it for all threads."""
     with _loading:
         return _loaded()
 
 
 @cache
 def _loaded() -> Any:  # noqa: ANN401
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+    from py3langid.langid import MODEL_DIR, MODEL_FILE, LanguageIdentifier
 
-    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    try:
+        weights, priors, classes, moves, rows, features = _mapped_model(MODEL_DIR / MODEL_FILE)
+    except OSError as error:
+        logger.debug("py3langid's model cannot be kept unpacked: %s", error)
+        return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    labels, outputs, moves = classes.tolist(), features.tolist(), memoryview(moves)
+    return LanguageIdentifier(
+        weights, priors, labels, moves, outputs, norm_probs=True, tk_row=rows.tolist()
+    )
+
+
+def _mapped_model(packed: Path) -> list[Any]:
+    """Return the arrays of py3langid's model, 70 MB, which are unpacked once for all processes.
+
+    Raises:
+        OSError: they cannot be kept.
+    """
+    import numpy as np
+
+    state = packed.stat()
+    path = shared_folder() / f"languages-{state.st_size}-{state.st_mtime_ns}.npy"
+    if not path.exists():
+        from py3langid.modelio import load_model
+
+        parts = [np.asarray(part) for part in load_model(packed)]
+        kinds = [(str(place), part.dtype, part.shape) for place, part in enumerate(parts)]
+        with atomic_file(path) as unpacked:
+            np.save(unpacked, np.array([tuple(parts)], dtype=np.dtype(kinds, align=True)))
+    model = np.load(path, mmap_mode="r").view(np.ndarray)
+    return [model[name][0] for name in model.dtype.names]

@@ -29,6 +29,15 @@ _folder_of_run: ContextVar[Path | None] = ContextVar("_folder_of_run", default=N
 
 
 def cache_folder() -> Path:
+    """Return the folder of the run, if it has one, else that which all share.
+
+    Raises:
+        PermissionError: as ``shared_folder``.
+    """
+    return _folder_of_run.get() or shared_folder()
+
+
+def shared_folder() -> Path:
     """Return the folder, which is made if need be: one's own, that nobody else can write to.
 
     In a shared folder for temporary files anybody can make something of its name first.
@@ -36,9 +45,6 @@ def cache_folder() -> Path:
     Raises:
         PermissionError: it is a link, no folder, another user's, or open to others.
     """
-    of_run = _folder_of_run.get()
-    if of_run is not None:
-        return of_run
     given = os.environ.get(FOLDER)
     folder = Path(given or Path(tempfile.gettempdir()) / f"adit-{os.getuid()}")
     with suppress(FileExistsError):

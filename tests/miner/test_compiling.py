@@ -1,6 +1,9 @@
 """Compiled functions where Numba has a place for its cache, and where it has none."""
 
 import errno
+import os
+import subprocess
+import sys
 
 import pytest
 from numba.core.caching import CacheImpl
@@ -30,3 +33,24 @@ def test_a_full_disk(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))
     monkeypatch.setattr("numba.core.caching.IndexDataCacheFile.save", full)
     assert compiled()(double)(4) == 8
+
+
+KEPT = """
+import sys
+from miner.compiling import compiled
+from tests.miner.test_compiling import double
+assert compiled()(double)(4) == 8
+print("numba.np.arraymath" in sys.modules)
+"""
+
+
+def test_what_is_kept_is_loaded_alone(tmp_path) -> None:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+
+    def loads_all_of_numba() -> bool:
+        command = [sys.executable, "-c", KEPT]
+        output = subprocess.check_output(command, env=environment, text=True)
+        return output == "True\n"
+
+    assert loads_all_of_numba()  # to compile
+    assert not loads_all_of_numba()
