@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from miner.arrays import Neighbours, taken
+from miner.arrays import NO_NEIGHBOUR, Neighbours, taken
 from miner.knn.core.rescore import unit_rows
 from miner.knn.method import CorpusMethod, Method, PairedDocuments
 from miner.storage import layout
@@ -230,8 +230,9 @@ class SearchableShard(OfShard):
 class SearchTile:
     """A group of source shards and one of target shards, to be searched against each other.
 
-    In a cell join both groups are whole sides, and the tile is of the ``cells`` alone. ``part``
-    says which tile of how many, such as ``2/6``; empty for a single one.
+    In a cell join both groups are whole sides, and the tile is of the ``cells`` alone; ``floors``
+    are what was found of rows before (``pipelines.stages.searching.join``). ``part`` says which
+    tile of how many, such as ``2/6``; empty for a single one.
     """
 
     sources: Sequence[SearchableShard]
@@ -239,6 +240,7 @@ class SearchTile:
     method: Method
     part: str = ""
     cells: range | None = None
+    floors: Sequence[Artefact] = ()
 
     @property
     def scope(self) -> str:
@@ -427,6 +429,12 @@ def load_list(file: Callable[[str], Path], name: str) -> Neighbours:
     """Load a list of neighbours; the function says where its files are."""
     ids, cosines = (np.load(file(part)) for part in layout.list_files(name))
     return Neighbours(ids=ids, cosines=cosines)
+
+
+def named(neighbours: Neighbours, rows: NDArray[np.int64]) -> Neighbours:
+    """Replace the neighbours' positions by what stands there in ``rows`` of the other corpus."""
+    rows = np.append(rows, NO_NEIGHBOUR)  # so that -1 stays -1
+    return Neighbours(ids=rows[neighbours.ids], cosines=neighbours.cosines)
 
 
 def save_some(

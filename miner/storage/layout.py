@@ -87,6 +87,11 @@ def places_file(side: str) -> str:
     return f"{side}.places.npy"
 
 
+def floor_files(side: str) -> tuple[str, str]:
+    """Return the files of floors of some of a side's rows: positions in the side, and cosines."""
+    return f"{side}.positions.npy", f"{side}.floors.npy"
+
+
 class WorkFolder:
     """The places in a work folder: artefacts, if not said otherwise.
 
@@ -158,6 +163,10 @@ class WorkFolder:
     def cell_tile(self, cell: int) -> Place:
         """Return the place of a tile of a cell join whose cells begin with this one."""
         return self.root / "tiles" / f"cells-{cell:06d}"
+
+    def nearest_tile(self, cell: int) -> Place:
+        """Return the place of a tile of nearest cells that begin with this one."""
+        return self.root / "tiles" / f"nearest-{cell:06d}"
 
     def recall(self, side: str) -> Place:
         """Return the place of the exact neighbours of a sample of a side."""

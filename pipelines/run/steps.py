@@ -1,8 +1,9 @@
 """The mining graph, as data: the steps that lead from corpora to an output for each pair of them.
 
     corpora [-> split documents] -> read -> encode -> share [-> pair documents] -> train, fill
-            indexes -> all tiles -> search -> merge -> select (or align documents, or rate
-            lines) -> score -> judge -> keep -> filter -> drop near-copies -> summary -> export
+            indexes -> join nearest cells -> all tiles -> search -> merge -> select (or align
+            documents, or rate lines) -> score -> judge -> keep -> filter -> drop near-copies
+            -> summary -> export
 
 Elements are small references to sealed artefacts, never sentences or vectors, so next to nothing
 is moved. ``pipelines.run.executor`` interprets the steps in this process, ``pipelines.run.beam`` on
@@ -31,6 +32,7 @@ from pipelines.stages.reading.read import read_side
 from pipelines.stages.reading.split import group_files, join_side, split_group
 from pipelines.stages.score import cut_pairs, score_pairs
 from pipelines.stages.searching.index import fill_index, prepare_sides, train_side
+from pipelines.stages.searching.join import cut_nearest, join_nearest
 from pipelines.stages.searching.merge import find_neighbours
 from pipelines.stages.searching.search import cut_tiles, search_tile
 from pipelines.stages.select import select_pairs
@@ -130,6 +132,10 @@ SEARCHING: tuple[Step, ...] = (
     Spread(name="spread sides"),
     Each(stage=fill_index),
     Gather(name="all indexes"),
+    Each(stage=cut_nearest, many=True),
+    Spread(name="spread nearest"),
+    Each(stage=join_nearest),
+    Gather(name="all floors"),
     Each(stage=cut_tiles, many=True),
     Spread(name="spread tiles"),
     Each(stage=search_tile, many=True),

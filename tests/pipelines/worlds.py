@@ -21,6 +21,7 @@ from pipelines.references import ChosenPairs, ShardNeighbours
 from pipelines.stages.encode import embed_shard
 from pipelines.stages.reading.read import read_side
 from pipelines.stages.searching.index import fill_index, prepare_sides, train_side
+from pipelines.stages.searching.join import cut_nearest, join_nearest
 from pipelines.stages.searching.merge import find_neighbours
 from pipelines.stages.searching.search import cut_tiles, search_tile
 from pipelines.stages.select import select_pairs
@@ -192,7 +193,8 @@ def search_eagerly(options: MiningOptions, *, step: int = 1) -> list[ShardNeighb
         for shard in train_side(run, side)[::step]
     ]
     by_shard: dict[str, list] = {}
-    for tile in cut_tiles(run, searchable)[::step]:
+    nearest = [join_nearest(run, tile) for tile in cut_nearest(run, searchable)[::step]]
+    for tile in cut_tiles(run, nearest)[::step]:
         for part in search_tile(run, tile)[::step]:
             by_shard.setdefault(part.embedded.shard.name, []).append(part)
     return [find_neighbours(run, parts) for parts in by_shard.values()]

@@ -38,8 +38,3 @@ class Candidates(NamedTuple):
             ids=taken(self.ids, rows),
             floor=taken(self.floor, rows),
         )
-
-    def raise_floor(self, cosines: NDArray[np.float32]) -> None:
-        """Raise the floors to just below the rows' cosines (N,): what lies lower is not wanted."""
-        below = np.nextafter(cosines, np.float32(-np.inf))
-        np.maximum(self.floor, below, out=self.floor)

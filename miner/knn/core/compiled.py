@@ -247,18 +247,15 @@ def _precedes(cosine: Any, number: Any, other_cosine: Any, other: Any) -> Any:
 
 
 @_compile
-def _place(ids: Any, cosines: Any, found: Any, number: Any, cosine: Any) -> Any:
-    """Take a neighbour into a list that holds ``found`` in order; how many it holds then."""
-    place = found
-    if found == len(ids):
-        place -= 1
-        if not _precedes(cosine, number, cosines[place], ids[place]):
-            return found
+def _place(ids: Any, cosines: Any, number: Any, cosine: Any) -> None:
+    """Take a neighbour into its place in a list in order, if it precedes the last one."""
+    place = len(ids) - 1
+    if not _precedes(cosine, number, cosines[place], ids[place]):
+        return
     while place > 0 and _precedes(cosine, number, cosines[place - 1], ids[place - 1]):
         ids[place], cosines[place] = ids[place - 1], cosines[place - 1]
         place -= 1
     ids[place], cosines[place] = number, cosine
-    return min(found + 1, len(ids))
 
 
 @_compile
@@ -274,7 +271,7 @@ def merge(ids: Any, cosines: Any, rows: Any, other_ids: Any, other_cosines: Any)
             if number < 0 or cosine < cosines[row, -1]:
                 break
             if not _holds(ids[row], number):
-                _place(ids[row], cosines[row], ids.shape[1], number, cosine)
+                _place(ids[row], cosines[row], number, cosine)
 
 
 @_compile
@@ -284,20 +281,21 @@ def verify(
     """Fill neighbours of queries (N, D), ``ids`` and ``cosines`` (N, K), from their candidates.
 
     These are ``of_rows``, best bound first: a row is done when the next bound is below its K-th
-    cosine. ``incomplete`` (N,) says which rows may have better neighbours than their candidates.
+    cosine. Lists begin as no neighbours, of the cosine that a neighbour must exceed.
+    ``incomplete`` (N,) says which rows may have better neighbours than their candidates.
     ``names`` (M,) are the ids of the rows of ``base`` (M, D), one of which is fetched for each
     candidate looked at: memory bounds it.
     """
     bounds, candidates, floor = of_rows
     for row in range(len(queries)):
-        found = 0
         for place in range(candidates.shape[1]):
             number = np.int64(candidates[row, place])
-            if number < 0 or (found == ids.shape[1] and bounds[row, place] < cosines[row, -1]):
+            if number < 0 or bounds[row, place] < cosines[row, -1]:
                 break
             cosine = _cosine(queries[row], base[number])
-            found = _place(ids[row], cosines[row], found, np.int64(names[number]), cosine)
-        incomplete[row] = floor[row] >= cosines[row, -1]
+            _place(ids[row], cosines[row], np.int64(names[number]), cosine)
+        last = cosines[row, -1]
+        incomplete[row] = floor[row] > last or (floor[row] == last and ids[row, -1] >= 0)
 
 
 @_compile
@@ -325,4 +323,4 @@ def fallback_search(
         number = np.int64(names[other])
         if bound >= cosines[row, -1] and not _holds(ids[row], number):
             cosine = _cosine(queries[row_places[row]], base[other])
-            _place(ids[row], cosines[row], ids.shape[1], number, cosine)
+            _place(ids[row], cosines[row], number, cosine)

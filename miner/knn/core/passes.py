@@ -180,15 +180,23 @@ def find_hits(
 
 
 def verify(
-    queries: tuple[Matrix, Codes], base: tuple[Matrix, Codes], candidates: Candidates, *, k: int
+    queries: tuple[Matrix, Codes],
+    base: tuple[Matrix, Codes],
+    candidates: Candidates,
+    *,
+    k: int,
+    floors: NDArray[np.float32] | None = None,
 ) -> tuple[Neighbours, NDArray[np.int64]]:
     """Return the best k of the candidates, and the rows that may have better ones left out.
 
     Rows come as their codes do, and candidates are places in the base. Where near rows come one
-    after the other, what they have in common stays in the cache.
+    after the other, what they have in common stays in the cache. Neighbours exceed their row's
+    floor, float32 (N,), if there are floors; where there is no neighbour, that is the cosine.
     """
     (rows, _), (others, other_codes) = queries, base
     neighbours = Neighbours.none(len(rows), k)
+    if floors is not None:
+        neighbours.cosines[:] = floors[:, None]
     incomplete = np.zeros(len(rows), dtype=np.bool_)
 
     def verify_block(block: slice) -> None:

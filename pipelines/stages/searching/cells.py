@@ -12,7 +12,7 @@ from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from miner.storage.layout import CELLS, CENTROIDS, SIDES
 from miner.threads import all_threads
 from pipelines.context import RunContext
-from pipelines.references import EmbeddedShard, SideVectors
+from pipelines.references import EmbeddedShard, SearchableShard, SideVectors
 
 
 def trained_cells(run: RunContext, spec: CellSpec, shards: Sequence[EmbeddedShard]) -> Artefact:
@@ -74,6 +74,12 @@ def assigned_cells(
         return {"cells": len(centroids)}
 
     return produce(run.folder.index(embedded.shard.name), key=key, write=write)
+
+
+def assigned_to(searchable: SearchableShard) -> Artefact:
+    """Return the cells of a shard's vectors."""
+    assert searchable.index is not None, "a cell join needs the cells of every shard"
+    return searchable.index
 
 
 def load_cells(assigned: Artefact) -> NDArray[np.int32]:

@@ -194,6 +194,33 @@ def test_rows_in_any_order_with_their_names(join, k, seed):
         assert_alike([lists], [whole.part(order)])
 
 
+@settings(max_examples=60)
+@given(
+    join=joins(),
+    k=st.integers(1, 4),
+    precision=st.sampled_from(PRECISIONS),
+    kept=st.sampled_from([0, 4]),
+)
+def test_floors_from_the_nearest_cell_change_nothing(join, k, precision, kept):
+    """And higher ones leave out what is lower, whatever the precision."""
+    sides, centroids = join
+    own = [nearest_cells(rows, centroids, probes=2) for rows in sides]
+    options = {"part": range(len(centroids)), "k": k}
+    with pytest.MonkeyPatch.context() as patch:
+        tuned = Tuning(precision=precision, kept=max(k, kept))
+        patch.setattr(cells, "choose", lambda *_, **__: tuned)
+        near = join_cells(*sides, *(cells[:, :1] for cells in own), **options)
+        whole = join_cells(*sides, *own, **options)
+        floors = [lists.cosines[:, -1] for lists in near]
+        assert_alike(join_cells(*sides, *own, floors=floors, **options), whole)
+        higher = [lists.cosines[:, 0] for lists in whole]
+        found = join_cells(*sides, *own, floors=higher, **options)
+    for one, lists, least in zip(found, whole, higher, strict=True):
+        wanted = lists.cosines >= np.maximum(least[:, None], np.finfo(np.float32).min)
+        np.testing.assert_array_equal(one.ids, np.where(wanted, lists.ids, -1))
+        np.testing.assert_array_equal(one.cosines, np.where(wanted, lists.cosines, -np.inf))
+
+
 def test_fewer_than_k_share_a_cell():
     """Two cells apart: what is left of k is no neighbour."""
     x = unit_rows(np.eye(2)[[0, 0, 1]])

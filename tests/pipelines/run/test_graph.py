@@ -49,7 +49,7 @@ def test_only_create_pardo_and_group_by_key(world: World) -> None:
     stages = [node.full_label for node in found if isinstance(node.transform, beam.ParDo)]
     assert [label for label in stages if "/" not in label] == [
         *("read_side", "embed_shard", "share_corpora", "prepare_sides", "train_side", "fill_index"),
-        *("cut_tiles", "search_tile", "find_neighbours"),
+        *("cut_nearest", "join_nearest", "cut_tiles", "search_tile", "find_neighbours"),
         *("select_pairs", "cut_pairs", "score_pairs", "judge_pairs", "keep_pairs", "filter_pairs"),
         "drop_near_copies",
         *("write_summary", "export_pairs"),
@@ -93,6 +93,8 @@ def test_elements_are_small_however_large_the_corpus(
     run.mine_corpus(options)
     samples = 2 * (index != "exact")  # that the recall of an approximate search shows on
     tiles = len(sizes["cut_tiles"]) - samples if index.startswith("cells") else 7 * 9
+    nearest = len(sizes["cut_nearest"])
+    assert nearest > 1 if index.startswith("cells") else nearest == 1
     lists = 8 * (tiles + 1) * samples if index.startswith("cells") else 2 * 7 * 9 + 8 * samples
     assert {name: len(found) for name, found in sizes.items()} == {
         "read_side": 7 + 9,
@@ -101,6 +103,8 @@ def test_elements_are_small_however_large_the_corpus(
         "prepare_sides": 2,
         "train_side": 7 + 9,
         "fill_index": 7 + 9,
+        "cut_nearest": nearest,
+        "join_nearest": nearest,
         "cut_tiles": tiles + samples,
         "search_tile": lists,
         "find_neighbours": 7 + 9,

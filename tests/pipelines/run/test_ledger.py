@@ -28,6 +28,8 @@ def test_how_many_elements_each_stage_takes(world: World) -> None:
         "prepare_sides": "share_corpora",
         "train_side": "prepare_sides",
         "fill_index": "train_side",
+        "cut_nearest": 1,
+        "join_nearest": "cut_nearest",
         "cut_tiles": 1,
         "search_tile": "cut_tiles",
         "find_neighbours": "fill_index",

@@ -137,19 +137,20 @@ def test_verify_ranks_candidates_by_exact_cosines(sides, k, more, given_, seed):
     queries, base = sides
     table = oracle.cosines(queries, base)
     candidates = candidates_of(table, np.random.default_rng(seed), given=given_, kept=k + more)
-    found = Neighbours(
-        ids=np.full((len(queries), k), -1, dtype=np.int64),
-        cosines=np.full((len(queries), k), -np.inf, dtype=np.float32),
-    )
+    found = Neighbours.none(len(queries), k)
     random = np.random.default_rng(seed)
+    lows = random.choice([-np.inf, 0, *table[:, 0]], len(queries)).astype(np.float32)
+    found.cosines[:] = lows[:, None]
     names, incomplete = random.permutation(len(base)), np.ones(len(queries), dtype=np.bool_)
     compiled.verify(queries, base, names, candidates, found.ids, found.cosines, incomplete)
     for row, ids in enumerate(candidates.ids):
-        near = sorted(ids[ids >= 0].tolist(), key=lambda y: (-table[row, y], names[y]))[:k]
+        wanted = ids[ids >= 0][table[row, ids[ids >= 0]] > lows[row]].tolist()
+        near = sorted(wanted, key=lambda y: (-table[row, y], names[y]))[:k]
         missing = k - len(near)
         assert found.ids[row].tolist() == names[near].tolist() + [-1] * missing
-        assert found.cosines[row].tolist() == [*table[row, near].tolist(), *[-np.inf] * missing]
-        assert incomplete[row] == (candidates.bounds[row, -1] >= found.cosines[row, -1])
+        assert found.cosines[row].tolist() == [*table[row, near].tolist(), *[lows[row]] * missing]
+        left_out, last = candidates.bounds[row, -1], found.cosines[row, -1]
+        assert incomplete[row] == (left_out > last if missing else left_out >= last)
 
 
 def complete(tile, left, right, x, y, found):

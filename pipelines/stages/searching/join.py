@@ -1,0 +1,223 @@
+"""The cell join in tiles of cells: first of each row's nearest cell, then of all its cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from miner.arrays import Neighbours
+from miner.knn.cells import by_nearest_cell, cut_cells, join_cells, rows_in_cells
+from miner.knn.core.rescore import merge_some
+from miner.knn.method import CellSpec
+from miner.storage.artefacts import Artefact, Draft, content_key, produce
+from miner.storage.layout import CELLS, CORPUS, SIDES, SOURCE, TARGET, floor_files
+from miner.threads import blocks
+from pipelines.context import RunContext
+from pipelines.references import (
+    SearchableShard,
+    SearchTile,
+    SideVectors,
+    check_whole,
+    named,
+    save_some,
+    whole_sides,
+)
+from pipelines.stages.searching.cells import assigned_to, load_cells
+
+CUT_BY = 1 << 18  # rows of the larger side, evenly spread, whose cells decide where cells are cut
+
+
+def cut_nearest(run: RunContext, shards: Sequence[SearchableShard]) -> list[SearchTile]:
+    """Cut a join of each row's nearest cell into tiles; for another search, return one tile of all.
+
+    That join costs little, and gives the join of all cells its floors, see ``join_cells``.
+    """
+    sides, method = whole_sides(shards), shards[0].method
+    if isinstance(method, CellSpec) and method.probes > 1 and CORPUS in run.options.scopes:
+        return numbered(cell_tiles(sides, replace(method, probes=1)))
+    return [SearchTile(sources=sides[SOURCE], targets=sides[TARGET], method=method)]
+
+
+def join_nearest(run: RunContext, tile: SearchTile) -> SearchTile:
+    """Find the k-th cosine of each row in its nearest cell; seals ``tiles/nearest-CELL``.
+
+    Of each side it has the rows' positions, int64 (n,), and cosines, float32 (n,).
+    """
+    if tile.cells is None:
+        return tile
+
+    def write(draft: Draft) -> Mapping[str, Any]:
+        for side, (rows, found) in zip(SIDES, _join(run, tile, "nearest"), strict=True):
+            positions, floors = floor_files(side)
+            draft.array(positions, rows.positions)
+            draft.array(floors, found.cosines[:, -1])
+        return {}
+
+    folder = run.folder.nearest_tile(tile.cells.start)
+    return replace(tile, floors=[produce(folder, key=_key(run, tile), write=write)])
+
+
+def floors_of(tiles: Sequence[SearchTile]) -> list[Artefact]:
+    """Return the floors that were found in tiles, of all cells, or none.
+
+    Raises:
+        ValueError: some are missing; the runner has repeated or lost some.
+    """
+    if tiles[0].cells is None:
+        return []
+    found = sorted(tiles, key=lambda tile: tile.cells.start if tile.cells else 0)
+    cells = [cell for tile in found for cell in tile.cells or ()]
+    check_whole(cells, assigned_to(tiles[0].sources[0]).facts["cells"], "cells")
+    return [artefact for tile in found for artefact in tile.floors]
+
+
+def cell_tiles(
+    sides: Mapping[str, Sequence[SearchableShard]],
+    method: CellSpec,
+    floors: Sequence[Artefact] = (),
+) -> list[SearchTile]:
+    """Cut the cells into ranges of about as many rows as two shards have."""
+    rows = [sum(len(searchable.embedded) for searchable in side) for side in sides.values()]
+    stride = -(-max(rows) // CUT_BY)
+    cells = (
+        np.concatenate([_cells(searchable, method)[::stride] for searchable in side])
+        for side in sides.values()
+    )
+    count = assigned_to(sides[SOURCE][0]).facts["cells"]
+    most = _rows_of_two_shards((*sides[SOURCE], *sides[TARGET])) // stride
+    return [
+        SearchTile(
+            sources=sides[SOURCE], targets=sides[TARGET], method=method, cells=part, floors=floors
+        )
+        for part in cut_cells(*cells, count=count, most=max(1, most))
+    ]
+
+
+def numbered(tiles: Sequence[SearchTile]) -> list[SearchTile]:
+    """Return the tiles, each with its part of how many."""
+    if len(tiles) == 1:
+        return [*tiles]
+    return [
+        replace(tile, part=f"{number}/{len(tiles)}") for number, tile in enumerate(tiles, start=1)
+    ]
+
+
+def _rows_of_two_shards(shards: Sequence[SearchableShard]) -> int:
+    """Return how many rows may be searched at a time: those of the largest shard, twice."""
+    return 2 * max(searchable.shard.rows for searchable in shards)
+
+
+def join_tile(run: RunContext, tile: SearchTile) -> Artefact:
+    """Join the cells of a tile, and write the neighbours of all rows that have some."""
+    assert tile.cells is not None
+
+    def write(draft: Draft) -> Mapping[str, Any]:
+        joined, starts = _join(run, tile, "search"), {}
+        numbers = [rows.vectors.row_ids(rows.positions) for rows, _ in joined]
+        for side, (rows, found), others in zip(SIDES, joined, numbers[::-1], strict=True):
+            some = np.flatnonzero(found.cosines[:, 0] > -np.inf)
+            lists = named(found.part(some), others)
+            starts[side] = save_some(draft, rows.vectors, side, rows.positions[some], lists)
+        return {"starts": starts}
+
+    return produce(run.folder.cell_tile(tile.cells.start), key=_key(run, tile), write=write)
+
+
+def _key(run: RunContext, tile: SearchTile) -> str:
+    assert tile.cells is not None
+    return content_key(
+        "join",
+        sources=[_content(searchable) for searchable in tile.sources],
+        targets=[_content(searchable) for searchable in tile.targets],
+        k=run.options.k,
+        cells=[tile.cells.start, tile.cells.stop],
+        floors=[sorted(artefact.files.items()) for artefact in tile.floors],
+    )
+
+
+def _content(searchable: SearchableShard) -> list[object]:
+    return [*searchable.embedded.content, assigned_to(searchable).files[CELLS]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Rows:
+    """The rows of a side that lie in a tile's cells: ``positions`` in the side, cells and floors.
+
+    ``floors`` are -inf where there are none.
+    """
+
+    vectors: SideVectors
+    positions: NDArray[np.int64]
+    cells: NDArray[np.int32]
+    floors: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    @classmethod
+    def of(cls, tile: SearchTile, side: str) -> _Rows:
+        assert tile.cells is not None
+        assert isinstance(tile.method, CellSpec)
+        shards = tile.sources if side == SOURCE else tile.targets
+        vectors = SideVectors([searchable.embedded for searchable in shards])
+        saved = [
+            [np.load(artefact.file(name), mmap_mode="r") for name in floor_files(side)]
+            for artefact in tile.floors
+        ]
+        parts = []
+        for searchable, (start, stop) in zip(shards, pairwise(vectors.starts), strict=True):
+            all_cells = _cells(searchable, tile.method)
+            inside = rows_in_cells(all_cells, tile.cells)
+            all_floors = np.full(stop - start, -np.inf, dtype=np.float32)
+            for places, values in saved:
+                some = slice(*np.searchsorted(places, (start, stop)))
+                all_floors[places[some] - start] = values[some]
+            parts.append((inside + start, all_cells[inside], all_floors[inside]))
+        positions, cells, floors = map(np.concatenate, zip(*parts, strict=True))
+        return cls(vectors=vectors, positions=positions, cells=cells, floors=floors)
+
+    def in_order(self, part: range, block: slice) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Return the order that a join has for some of the rows, and their vectors in it."""
+        order = by_nearest_cell(self.cells[block], part)
+        units = self.vectors.take(self.positions[block], places=np.argsort(order))
+        return order + block.start, units
+
+
+def _join(run: RunContext, tile: SearchTile, stage: str) -> list[tuple[_Rows, Neighbours]]:
+    """Return both sides' rows and their neighbours, by number among the other side's rows.
+
+    Where a single cell has more rows than two shards, it is done in blocks of rows.
+    """
+    assert tile.cells is not None
+    source, target = sides = [_Rows.of(tile, side) for side in SIDES]
+    k, most = run.options.k, _rows_of_two_shards((*tile.sources, *tile.targets))
+    size = most // 2 if len(source) + len(target) > most else most
+    forward, backward = (Neighbours.none(len(side), k) for side in sides)
+    with run.monitor.stage(stage, len(source) * len(target), "similarities", tile.part) as meter:
+        for rows in blocks(len(source), size):
+            order, units = source.in_order(tile.cells, rows)
+            for columns in blocks(len(target), size):
+                other_order, others = target.in_order(tile.cells, columns)
+                floors = source.floors[order], target.floors[other_order]
+                found, back = join_cells(
+                    *(units, others, source.cells[order], target.cells[other_order]),
+                    part=tile.cells,
+                    k=k,
+                    names=(order, other_order),
+                    floors=floors if tile.floors else None,
+                    precision=run.options.product_precision,
+                    progress=meter.advance,
+                )
+                merge_some(forward, order, found)
+                merge_some(backward, other_order, back)
+    return [(source, forward), (target, backward)]
+
+
+def _cells(searchable: SearchableShard, method: CellSpec) -> NDArray[np.int32]:
+    """Return the cells of a shard's rows that the method looks at."""
+    return load_cells(assigned_to(searchable))[:, : method.probes]
