@@ -30,6 +30,7 @@ from miner.knn.core.passes import (
 from miner.knn.core.products import loops, type_of_integers
 from miner.knn.core.rescore import check_search, unit_rows
 from miner.knn.core.tuning import PART_TRIAL_ROWS, choose
+from miner.knn.core.vnni_blocks import DEPTH
 from miner.knn.method import PROBES, ROUNDS
 from miner.threads import blocks, even_blocks, in_threads
 
@@ -143,8 +144,8 @@ def nearest_cells(rows: Matrix, centroids: Matrix, *, probes: int) -> NDArray[np
     one product. Costs N * C products.
     """
     integers = type_of_integers(centroids.shape[1], 2 * len(rows) * centroids.size)
-    columns = _codes(centroids, integers)
-    more = centroids.shape[1] - rows.shape[1]
+    columns = _codes(np.pad(centroids, ((0, 0), (0, -centroids.shape[1] % DEPTH))), integers)
+    more = columns.numbers.shape[1] - rows.shape[1]
     cells = np.empty((len(rows), min(probes, len(centroids))), dtype=np.int64)
 
     def assign(block: slice) -> None:
