@@ -60,14 +60,19 @@ def find(
 def join(
     x: np.ndarray, y: np.ndarray, centroids: np.ndarray, probes: int
 ) -> tuple[Neighbours, Neighbours]:
-    """Join both sides as a run does, which reads vectors in the order of their cells."""
+    """Join both sides as a run does, which reads vectors in the order of their cells.
+
+    The nearest cell of each row first, which gives floors.
+    """
     part = range(len(centroids))
     cells = [nearest_cells(side, centroids, probes=probes) for side in (x, y)]
     orders = [by_nearest_cell(own, part) for own in cells]
     for side, own, order in zip((x, y), cells, orders, strict=True):
         side[:], own[:] = side[order], own[order]
+    near = join_cells(x, y, *(own[:, :1] for own in cells), part=part, k=K)
+    floors = near[0].cosines[:, -1], near[1].cosines[:, -1]
     forward, backward = join_cells(
-        *(x, y, cells[0], cells[1]), part=part, k=K, names=(orders[0], orders[1])
+        *(x, y, cells[0], cells[1]), part=part, k=K, names=(orders[0], orders[1]), floors=floors
     )
     return forward.part(np.argsort(orders[0])), backward.part(np.argsort(orders[1]))
 

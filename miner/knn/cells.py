@@ -27,10 +27,9 @@ from miner.knn.core.passes import (
     growing_blocks,
     verify,
 )
-from miner.knn.core.products import loops, type_of_integers
+from miner.knn.core.products import DEPTH, loops, type_of_integers
 from miner.knn.core.rescore import check_search, unit_rows
 from miner.knn.core.tuning import PART_TRIAL_ROWS, choose
-from miner.knn.core.vnni_blocks import DEPTH
 from miner.knn.method import PROBES, ROUNDS
 from miner.threads import blocks, even_blocks, in_threads
 

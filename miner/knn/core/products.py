@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 # Operations from which on torch pays for being loaded: some seconds of float32 products.
 TORCH_FROM = 1 << 38
 INT8_LARGEST = 127
+DEPTH = 4  # codes that an instruction sums
 INT8_MAX_DIMENSIONS = 1 << 17  # 127 * 127 * D stays below 2**31
 FLOAT32_MAX_DIMENSIONS = 1040  # 127 * 127 * D stays below 2**24: float32 sums it exactly
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from miner.compiling import compiled
 from miner.knn.core.compiled import FASTMATH, longer
+from miner.knn.core.products import DEPTH
 from miner.knn.core.vnni_blocks import (
     COLUMNS,
-    DEPTH,
     LANES,
     RAISED,
     ROWS,

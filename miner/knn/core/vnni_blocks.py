@@ -21,6 +21,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from miner.knn.core.products import DEPTH
+
 
 def _features() -> Mapping[str, bool]:
     """Return what the processor has that code compiled here may use."""
@@ -37,7 +39,7 @@ _WIDE = bool(_FEATURES.get("avx512vnni"))  # registers of 64 bytes, 32 of them, 
 AVAILABLE = _WIDE or bool(_FEATURES.get("avxvnni"))
 # A unit of its own for products of int8 matrices, several times as fast, which torch uses.
 HAS_AMX = bool(_FEATURES.get("amx-int8"))
-DEPTH = 4  # codes that an instruction sums
+
 LANES, VECTORS, ROWS = (16, 4, 6) if _WIDE else (8, 2, 6)
 COLUMNS = LANES * VECTORS
 RAISED = int(np.array([128] * DEPTH, dtype=np.uint8).view(np.int32)[0])
