@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from miner.arrays import Neighbours
-from miner.knn.cells import by_nearest_cell, join_cells, nearest_cells, train_cells
+from miner.knn.cells import by_nearest_cell, find_floors, join_cells, nearest_cells, train_cells
 from miner.knn.cost_model import Problem, exact_cost
 from miner.knn.exact import search_unit_rows
 from miner.knn.machine_trial import measure_machine
@@ -69,10 +69,10 @@ def join(
     orders = [by_nearest_cell(own, part) for own in cells]
     for side, own, order in zip((x, y), cells, orders, strict=True):
         side[:], own[:] = side[order], own[order]
-    near = join_cells(x, y, *(own[:, :1] for own in cells), part=part, k=K)
-    floors = near[0].cosines[:, -1], near[1].cosines[:, -1]
+    sides = x, y, cells[0], cells[1]
+    floors = find_floors(*sides, part=part, k=K)
     forward, backward = join_cells(
-        *(x, y, cells[0], cells[1]), part=part, k=K, names=(orders[0], orders[1]), floors=floors
+        *sides, part=part, k=K, names=(orders[0], orders[1]), floors=floors
     )
     return forward.part(np.argsort(orders[0])), backward.part(np.argsort(orders[1]))
 

@@ -272,8 +272,7 @@ def join_cells(
 ) -> tuple[Neighbours, Neighbours]:
     """Find the k nearest of the rows of the other side that share a cell, for both sides.
 
-    With ``floors`` it takes two thirds of the time. They are the k-th cosines of a join of each
-    row's nearest cell alone, which costs little and has most of a row's neighbours.
+    With floors of ``find_floors`` it takes two thirds of the time.
 
     Args:
         source: rows as ``miner.knn.core.rescore.unit_rows`` makes them, float32 (N, D).
@@ -295,11 +294,62 @@ def join_cells(
     Raises:
         ValueError: k below 1, rows of different dimensions, or an unknown precision.
     """
+    left, right, kept = _prepare(
+        *(source, target, source_cells, target_cells), part=part, k=k, names=names, given=precision
+    )
+    both = left.room(kept, right), right.room(kept, left)
+    below: tuple[Matrix | None, Matrix | None] = (None, None)
+    if floors is not None:
+        below = left.just_below(floors[0], both[0]), right.just_below(floors[1], both[1])
+    _generate(left, right, both, growing_blocks if floors is None else even_blocks, progress)
+    counts = min(k, len(target)), min(k, len(source))
+    return (
+        left.complete(right, both[0], k=counts[0], floors=below[0]),
+        right.complete(left, both[1], k=counts[1], floors=below[1]),
+    )
+
+
+def find_floors(
+    source: Matrix,
+    target: Matrix,
+    source_cells: NDArray[np.integer],
+    target_cells: NDArray[np.integer],
+    *,
+    part: range,
+    k: int,
+    precision: Precision | None = None,
+    progress: Callable[[int], None] = lambda products: None,
+) -> tuple[Matrix, Matrix]:
+    """Return for each row of both sides a cosine that k others reach: float32 (N,) and (M,).
+
+    They lie in its nearest cell, as most of the nearest rows do; where there are fewer, -inf. It is
+    about the k-th cosine there: of the candidates by ``precision``. Arguments are those of
+    ``join_cells``.
+    """
+    first = source_cells[:, :1], target_cells[:, :1]
+    left, right, _ = _prepare(source, target, *first, part=part, k=k, names=None, given=precision)
+    both = left.room(k + 1, right), right.room(k + 1, left)
+    _generate(left, right, both, growing_blocks, progress)
+    return left.floors(right, both[0], k=k), right.floors(left, both[1], k=k)
+
+
+def _prepare(
+    source: Matrix,
+    target: Matrix,
+    source_cells: NDArray[np.integer],
+    target_cells: NDArray[np.integer],
+    *,
+    part: range,
+    k: int,
+    names: tuple[IntArray, IntArray] | None,
+    given: Precision | None,
+) -> tuple[_Side, _Side, int]:
+    """Return both sides, and how many candidates a row is to keep."""
     check_search(source, target, k=k)
     orders = [_Order.of(cells, part) for cells in (source_cells, target_cells)]
     busiest = _in_busiest_cells(*orders)
     samples = source[busiest[0]], target[busiest[1]]
-    tuned = choose(*samples, k=k, precision=precision, trial_rows=PART_TRIAL_ROWS)
+    tuned = choose(*samples, k=k, precision=given, trial_rows=PART_TRIAL_ROWS)
     codes = encode_both(source, target, tuned.precision)
     left, right = (
         _Side.of(rows, own, order, ids)
@@ -307,23 +357,23 @@ def join_cells(
             (source, target), codes, orders, names or (None, None), strict=True
         )
     )
+    return left, right, tuned.kept
+
+
+def _generate(
+    left: _Side,
+    right: _Side,
+    both: tuple[Candidates, Candidates],
+    cut: Callable[[int, int], list[slice]],
+    progress: Callable[[int], None],
+) -> None:
+    """Take the candidates of all rows; the progress of all cells is N times M."""
     cells = left.order.cells, right.order.cells
-    pairs = int(cells[0].loads() @ cells[1].loads())
-    share = len(source) * len(target) / max(1, pairs)
-    both = left.room(tuned.kept, right), right.room(tuned.kept, left)
-    below: tuple[Matrix | None, Matrix | None] = (None, None)
-    if floors is not None:
-        below = left.just_below(floors[0], both[0]), right.just_below(floors[1], both[1])
-    cut = growing_blocks if floors is None else even_blocks
+    share = len(left.rows) * len(right.rows) / max(1, int(cells[0].loads() @ cells[1].loads()))
     generate_candidates(
         *(left.codes, right.codes, _tiles(*cells, cut=cut), both),
         repeated=True,
         progress=lambda products: progress(round(products * share)),
-    )
-    counts = min(k, len(target)), min(k, len(source))
-    return (
-        left.complete(right, both[0], k=counts[0], floors=below[0]),
-        right.complete(left, both[1], k=counts[1], floors=below[1]),
     )
 
 
@@ -360,6 +410,13 @@ class _Side:
         below = np.nextafter(cosines[self.order.rows], np.float32(-np.inf))
         candidates.floor[:] = below
         return below
+
+    def floors(self, base: _Side, candidates: Candidates, *, k: int) -> Matrix:
+        """Return the k-th cosine of the candidates of each row, in the order that rows came in."""
+        found, _ = verify((self.rows, self.codes), (base.rows, base.codes), candidates, k=k)
+        floors = np.empty(len(self.rows), dtype=np.float32)
+        floors[self.order.rows] = found.cosines[:, -1]
+        return floors
 
     def complete(
         self, base: _Side, candidates: Candidates, *, k: int, floors: Matrix | None

@@ -28,7 +28,7 @@ from miner.knn.core.passes import (
     verify,
 )
 from miner.knn.core.products import torch_pays
-from miner.knn.core.tuning import PART_TRIAL_ROWS, choose
+from miner.knn.core.tuning import Tuning, choose
 from miner.threads import blocks, in_threads
 
 if TYPE_CHECKING:
@@ -81,10 +81,13 @@ def search_one_way(
     base: Matrix,
     *,
     k: int,
+    tuned: Tuning,
     progress: Callable[[int], None] = lambda products: None,
 ) -> Neighbours:
-    """Return the k nearest base rows (M, D) of each query (Q, D), as ``search_tiles`` does."""
-    tuned = choose(queries, base, k=k, precision=None, trial_rows=PART_TRIAL_ROWS)
+    """Return the k nearest base rows (M, D) of each query (Q, D), as ``search_tiles`` does.
+
+    ``tuned`` is from ``choose``, of these or other rows.
+    """
     left, right = encode_both(queries, base, tuned.precision)
     candidates = Candidates.none(len(left), min(tuned.kept, len(right)))
 

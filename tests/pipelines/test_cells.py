@@ -43,7 +43,11 @@ class Calls:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._calls: list[str] = []
-        for module, name in ((joining, "train_cells"), (searching, "join_cells")):
+        for module, name in (
+            (joining, "train_cells"),
+            (searching, "find_floors"),
+            (searching, "join_cells"),
+        ):
             monkeypatch.setattr(module, name, self._noting(name))
 
     def _noting(self, name: str) -> Callable[..., object]:
@@ -56,8 +60,11 @@ class Calls:
         return noting
 
     def take(self) -> tuple[int, int]:
-        """How often cells were trained and searched since the last call."""
-        counts = self._calls.count("train_cells"), self._calls.count("join_cells")
+        """How often cells were trained and joined since the last call."""
+        counts = (
+            self._calls.count("train_cells"),
+            len(self._calls) - self._calls.count("train_cells"),
+        )
         self._calls.clear()
         return counts
 

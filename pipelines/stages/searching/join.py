@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from miner.arrays import Neighbours
-from miner.knn.cells import by_nearest_cell, cut_cells, join_cells, rows_in_cells
+from miner.knn.cells import by_nearest_cell, cut_cells, find_floors, join_cells, rows_in_cells
 from miner.knn.core.rescore import merge_some
 from miner.knn.method import CellSpec
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from miner.storage.layout import CELLS, CORPUS, SIDES, SOURCE, TARGET, floor_files
 from miner.threads import blocks
 from pipelines.context import RunContext
+from pipelines.progress import Meter
 from pipelines.references import (
     SearchableShard,
     SearchTile,
@@ -44,21 +47,35 @@ def cut_nearest(run: RunContext, shards: Sequence[SearchableShard]) -> list[Sear
 
 
 def join_nearest(run: RunContext, tile: SearchTile) -> SearchTile:
-    """Find the k-th cosine of each row in its nearest cell; seals ``tiles/nearest-CELL``.
+    """Find floors for the rows of a tile in their nearest cell; seals ``tiles/nearest-CELL``.
 
-    Of each side it has the rows' positions, int64 (n,), and cosines, float32 (n,).
+    Of each side it has the rows' positions, int64 (n,), and floors, float32 (n,).
     """
-    if tile.cells is None:
+    cells = tile.cells
+    if cells is None:
         return tile
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        for side, (rows, found) in zip(SIDES, _join(run, tile, "nearest"), strict=True):
-            positions, floors = floor_files(side)
+        sides = [_Rows.of(tile, side) for side in SIDES]
+        with _meter(run, tile, sides, "nearest") as meter:
+            for source, target in _parts(tile, cells, sides):
+                floors = find_floors(
+                    *(source.units, target.units, source.cells, target.cells),
+                    part=cells,
+                    k=run.options.k,
+                    precision=run.options.product_precision,
+                    progress=meter.advance,
+                )
+                for rows, block, found in zip(sides, (source, target), floors, strict=True):
+                    known = rows.floors[block.places]
+                    rows.floors[block.places] = np.maximum(known, found)
+        for side, rows in zip(SIDES, sides, strict=True):
+            positions, floors_file = floor_files(side)
             draft.array(positions, rows.positions)
-            draft.array(floors, found.cosines[:, -1])
+            draft.array(floors_file, rows.floors)
         return {}
 
-    folder = run.folder.nearest_tile(tile.cells.start)
+    folder = run.folder.nearest_tile(cells.start)
     return replace(tile, floors=[produce(folder, key=_key(run, tile), write=write)])
 
 
@@ -107,7 +124,7 @@ def numbered(tiles: Sequence[SearchTile]) -> list[SearchTile]:
     ]
 
 
-def _rows_of_two_shards(shards: Sequence[SearchableShard]) -> int:
+def _rows_of_two_shards(shards: Iterable[SearchableShard]) -> int:
     """Return how many rows may be searched at a time: those of the largest shard, twice."""
     return 2 * max(searchable.shard.rows for searchable in shards)
 
@@ -115,17 +132,35 @@ def _rows_of_two_shards(shards: Sequence[SearchableShard]) -> int:
 def join_tile(run: RunContext, tile: SearchTile) -> Artefact:
     """Join the cells of a tile, and write the neighbours of all rows that have some."""
     assert tile.cells is not None
+    cells = tile.cells
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        joined, starts = _join(run, tile, "search"), {}
-        numbers = [rows.vectors.row_ids(rows.positions) for rows, _ in joined]
-        for side, (rows, found), others in zip(SIDES, joined, numbers[::-1], strict=True):
-            some = np.flatnonzero(found.cosines[:, 0] > -np.inf)
-            lists = named(found.part(some), others)
-            starts[side] = save_some(draft, rows.vectors, side, rows.positions[some], lists)
+        sides = [_Rows.of(tile, side) for side in SIDES]
+        lists = [Neighbours.none(len(rows), run.options.k) for rows in sides]
+        with _meter(run, tile, sides, "search") as meter:
+            for source, target in _parts(tile, cells, sides):
+                found = join_cells(
+                    *(source.units, target.units, source.cells, target.cells),
+                    part=cells,
+                    k=run.options.k,
+                    names=(source.places, target.places),
+                    floors=(source.floors, target.floors) if tile.floors else None,
+                    precision=run.options.product_precision,
+                    progress=meter.advance,
+                )
+                merge_some(lists[0], source.places, found[0])
+                merge_some(lists[1], target.places, found[1])
+        starts = {}
+        numbers = [rows.vectors.row_ids(rows.positions) for rows in sides]
+        for side, rows, found_all, others in zip(SIDES, sides, lists, numbers[::-1], strict=True):
+            some = np.flatnonzero(found_all.cosines[:, 0] > -np.inf)
+            own = rows.positions[some]
+            starts[side] = save_some(
+                draft, rows.vectors, side, own, named(found_all.part(some), others)
+            )
         return {"starts": starts}
 
-    return produce(run.folder.cell_tile(tile.cells.start), key=_key(run, tile), write=write)
+    return produce(run.folder.cell_tile(cells.start), key=_key(run, tile), write=write)
 
 
 def _key(run: RunContext, tile: SearchTile) -> str:
@@ -181,41 +216,42 @@ class _Rows:
         positions, cells, floors = map(np.concatenate, zip(*parts, strict=True))
         return cls(vectors=vectors, positions=positions, cells=cells, floors=floors)
 
-    def in_order(self, part: range, block: slice) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Return the order that a join has for some of the rows, and their vectors in it."""
+    def block(self, part: range, block: slice) -> _Block:
+        """Return some of the rows in the order that a join of a part has for them."""
         order = by_nearest_cell(self.cells[block], part)
         units = self.vectors.take(self.positions[block], places=np.argsort(order))
-        return order + block.start, units
+        places = order + block.start
+        return _Block(
+            places=places, units=units, cells=self.cells[places], floors=self.floors[places]
+        )
 
 
-def _join(run: RunContext, tile: SearchTile, stage: str) -> list[tuple[_Rows, Neighbours]]:
-    """Return both sides' rows and their neighbours, by number among the other side's rows.
+class _Block(NamedTuple):
+    """Some of a side's rows in a tile: their places among these, vectors, cells and floors."""
 
-    Where a single cell has more rows than two shards, it is done in blocks of rows.
-    """
-    assert tile.cells is not None
-    source, target = sides = [_Rows.of(tile, side) for side in SIDES]
-    k, most = run.options.k, _rows_of_two_shards((*tile.sources, *tile.targets))
-    size = most // 2 if len(source) + len(target) > most else most
-    forward, backward = (Neighbours.none(len(side), k) for side in sides)
-    with run.monitor.stage(stage, len(source) * len(target), "similarities", tile.part) as meter:
-        for rows in blocks(len(source), size):
-            order, units = source.in_order(tile.cells, rows)
-            for columns in blocks(len(target), size):
-                other_order, others = target.in_order(tile.cells, columns)
-                floors = source.floors[order], target.floors[other_order]
-                found, back = join_cells(
-                    *(units, others, source.cells[order], target.cells[other_order]),
-                    part=tile.cells,
-                    k=k,
-                    names=(order, other_order),
-                    floors=floors if tile.floors else None,
-                    precision=run.options.product_precision,
-                    progress=meter.advance,
-                )
-                merge_some(forward, order, found)
-                merge_some(backward, other_order, back)
-    return [(source, forward), (target, backward)]
+    places: NDArray[np.int64]
+    units: NDArray[np.float32]
+    cells: NDArray[np.int32]
+    floors: NDArray[np.float32]
+
+
+def _parts(
+    tile: SearchTile, cells: range, sides: Sequence[_Rows]
+) -> Iterator[tuple[_Block, _Block]]:
+    """Yield all rows of both sides; if there are more than two shards have, in blocks."""
+    size = _rows_of_two_shards((*tile.sources, *tile.targets))
+    size = size // 2 if sum(map(len, sides)) > size else size
+    for rows in blocks(len(sides[0]), size):
+        source = sides[0].block(cells, rows)
+        for columns in blocks(len(sides[1]), size):
+            yield source, sides[1].block(cells, columns)
+
+
+def _meter(
+    run: RunContext, tile: SearchTile, sides: Sequence[_Rows], stage: str
+) -> AbstractContextManager[Meter]:
+    similarities = math.prod(map(len, sides))
+    return run.monitor.stage(stage, similarities, "similarities", tile.part)
 
 
 def _cells(searchable: SearchableShard, method: CellSpec) -> NDArray[np.int32]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from miner.arrays import Neighbours
 from miner.knn.core.rescore import merge
+from miner.knn.core.tuning import PART_TRIAL_ROWS, choose
 from miner.knn.tiled import search_one_way
 from miner.storage.artefacts import Draft, content_key, produce
 from pipelines.context import RunContext
@@ -51,14 +52,16 @@ def search_sample(run: RunContext, sample: RecallSample) -> list[SampledNeighbou
         count = min(SAMPLE, len(own))
         positions = np.arange(count) * len(own) // max(1, count)
         rows = own.take(positions)
-        exact = Neighbours.none(count, 0)
+        exact, k, tuned = Neighbours.none(count, 0), run.options.k, None
         with run.monitor.stage("recall", count * len(base), "similarities", side) as meter:
             for other, start in zip(sample.others, base.starts, strict=False):
-                near = search_one_way(
-                    rows, other.unit_vectors(), k=run.options.k, progress=meter.advance
+                others = other.unit_vectors()
+                tuned = tuned or choose(
+                    rows, others, k=k, precision=None, trial_rows=PART_TRIAL_ROWS
                 )
+                near = search_one_way(rows, others, k=k, tuned=tuned, progress=meter.advance)
                 near.ids[:] += start
-                exact = merge([exact, near], k=run.options.k)
+                exact = merge([exact, near], k=k)
         return {"starts": {side: save_some(draft, own, side, positions, exact)}}
 
     artefact = produce(run.folder.recall(side), key=key, write=write)

@@ -13,6 +13,7 @@ from miner.knn import cells
 from miner.knn.cells import (
     by_nearest_cell,
     cut_cells,
+    find_floors,
     join_cells,
     nearest_cells,
     rows_in_cells,
@@ -209,9 +210,16 @@ def test_floors_from_the_nearest_cell_change_nothing(join, k, precision, kept):
     with pytest.MonkeyPatch.context() as patch:
         tuned = Tuning(precision=precision, kept=max(k, kept))
         patch.setattr(cells, "choose", lambda *_, **__: tuned)
-        near = join_cells(*sides, *(cells[:, :1] for cells in own), **options)
         whole = join_cells(*sides, *own, **options)
-        floors = [lists.cosines[:, -1] for lists in near]
+        floors = find_floors(*sides, *own, **options)
+        for floor, lists in zip(floors, whole, strict=True):
+            assert lists.ids.shape[1] == k or (floor == -np.inf).all()
+            assert (floor <= lists.cosines[:, -1]).all()
+        near = join_cells(*sides, *(cells[:, :1] for cells in own), **options)
+        for floor, lists in zip(floors, near, strict=True):
+            assert ((floor > -np.inf) == (lists.ids[:, k - 1 :] >= 0).all(axis=1)).all() or (
+                lists.ids.shape[1] < k
+            )
         assert_alike(join_cells(*sides, *own, floors=floors, **options), whole)
         higher = [lists.cosines[:, 0] for lists in whole]
         found = join_cells(*sides, *own, floors=higher, **options)

@@ -380,8 +380,7 @@ def test_one_way_it_finds_the_same(sides, k, tiles, precision, kept):
     with pytest.MonkeyPatch.context() as patch:
         set_tiles(patch, *tiles)
         tuned = Tuning(precision=precision, kept=k + kept)
-        patch.setattr(tiled, "choose", lambda *_, **__: tuned)
-        found = tiled.search_one_way(*sides, k=k, progress=counts.append)
+        found = tiled.search_one_way(*sides, k=k, tuned=tuned, progress=counts.append)
     expected, _ = search_unit_rows(*sides, k=k)
     np.testing.assert_array_equal(found.ids, expected.ids)
     np.testing.assert_array_equal(found.cosines, expected.cosines)
