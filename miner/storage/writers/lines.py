@@ -9,12 +9,11 @@ from typing import IO
 import pyarrow as pa
 
 from miner.storage.writers import Origin
-from miner.storage.writers.batches import Tables, on_a_line
+from miner.storage.writers.batches import Tables, write_lines
 
 
 def write(files: Sequence[IO[bytes]], tables: Tables, schema: pa.Schema, origin: Origin) -> None:
     """Write the sources to the first file, and the targets to the second."""
     for table in tables:
         for file, name in zip(files, ("source_text", "target_text"), strict=True):
-            lines = (f"{on_a_line(text)}\n" for text in table[name].to_pylist())
-            file.write("".join(lines).encode())
+            write_lines(file, table[name])

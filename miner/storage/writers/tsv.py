@@ -10,13 +10,12 @@ from typing import IO
 import pyarrow as pa
 
 from miner.storage.writers import Origin
-from miner.storage.writers.batches import Tables, on_a_line
+from miner.storage.writers.batches import Tables, write_lines
 
 
 def write(files: Sequence[IO[bytes]], tables: Tables, schema: pa.Schema, origin: Origin) -> None:
     """Write a line for each pair."""
     names = ["source_text", "target_text", *(["reason"] if "reason" in schema.names else [])]
     for table in tables:
-        columns = [map(on_a_line, table[name].to_pylist()) for name in names]
-        rows = zip(map(repr, table["score"].to_pylist()), *columns, strict=True)
-        files[0].write("".join("\t".join(row) + "\n" for row in rows).encode())
+        scores = pa.chunked_array([[repr(score) for score in table["score"].to_pylist()]])
+        write_lines(files[0], scores, *(table[name] for name in names))
