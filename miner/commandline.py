@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from functools import wraps
+from functools import cache, wraps
 from typing import TypeAlias, TypeVar
 
 from miner.extras import DISTRIBUTION, how_to_install
@@ -86,6 +86,7 @@ def command_parser(
     return parser
 
 
+@cache  # its metadata are parsed anew each time
 def product_version() -> str:
     """Return the version of the installed distribution; ``unknown`` in a bare checkout."""
     from importlib.metadata import PackageNotFoundError, version

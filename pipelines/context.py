@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from encoder import Encoder, load_encoder
 from encoder.joined import stored_parts, taken_parts
@@ -25,7 +26,7 @@ class RunContext:
     def __init__(self, job: Job, monitor: Monitor | None = None, *, part: str = WHOLE) -> None:
         self.job = job
         self.options = job.parts[part]
-        self.folder = WorkFolder(self.options.work_dir, self.options.corpus_names)
+        self.folder = _work_folder(self.options.work_dir, self.options.corpus_names)
         self.monitor = monitor or Monitor()
         self._encoders = _Encoders()
 
@@ -83,6 +84,10 @@ class RunContext:
         encoder = None if self.options.source.embeddings is not None else self.encoder()
         languages = [self.options.side(side).decided_language for side in SIDES]
         return self._encoders.words(encoder, *languages)
+
+
+# Each reference that a stage is handed has a context of its own.
+_work_folder = lru_cache(maxsize=64)(WorkFolder)
 
 
 def _joined(encoders: Iterable[Encoder | WordEncoder]) -> str:
