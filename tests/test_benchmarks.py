@@ -44,12 +44,28 @@ def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> R
     return call
 
 
+def sample_split(lines: int = 300) -> dict[str, list[str]]:
+    """The first lines of the German sample by the ends of its files, and the gold among them."""
+    start = ROOT / "eval" / "assets" / "sample" / "de-en" / "de-en.training.xx"
+    split = {
+        end: start.with_suffix(f".{end}").read_text(encoding="utf-8").splitlines()
+        for end in ("de", "en", "gold")
+    }
+    split |= {end: split[end][:lines] for end in ("de", "en")}
+    known = {line.partition("\t")[0] for end in ("de", "en") for line in split[end]}
+    return split | {"gold": [pair for pair in split["gold"] if known.issuperset(pair.split())]}
+
+
+def write_sample(folder: Path, split: str = "training") -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for end, lines in sample_split().items():
+        text = "".join(f"{line}\n" for line in lines)
+        (folder / f"de-en.{split}.{end}").write_text(text, encoding="utf-8")
+
+
 def test_given_vectors(run: Run, tmp_path: Path) -> None:
-    sample = ROOT / "eval" / "assets" / "sample" / "de-en"
     for split in ("training", "sample"):
-        for end in ("de", "en", "gold"):
-            text = (sample / f"de-en.training.{end}").read_text(encoding="utf-8")
-            (tmp_path / f"de-en.{split}.{end}").write_text(text, encoding="utf-8")
+        write_sample(tmp_path, split)
     assert re.search(r"mean( +[\d.]+){3}\n", run("given_vectors.py", tmp_path, BUNDLED))
 
 
@@ -461,23 +477,16 @@ def test_a_glossary_is_trained_and_goes_on_after_a_kill(
 def test_comparable_corpora_of_ntrex(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sample = ROOT / "eval" / "assets" / "sample" / "de-en"
+    write_sample(tmp_path / "bucc" / "de-en")
     (tmp_path / "ntrex").mkdir()
-    (tmp_path / "bucc" / "de-en").mkdir(parents=True)
-    for end in ("de", "en", "gold"):
-        text = (sample / f"de-en.training.{end}").read_text(encoding="utf-8")
-        (tmp_path / "bucc" / "de-en" / f"de-en.training.{end}").write_text(text, "utf-8")
-        rows = [line.partition("\t")[2] for line in text.splitlines()]
-        (tmp_path / "ntrex" / f"{end}.txt").write_text("\n".join(rows[:60]) + "\n", "utf-8")
-    (tmp_path / "ntrex" / "gold.txt").unlink()
+    for end in ("de", "en"):
+        rows = [line.partition("\t")[2] for line in sample_split(60)[end]]
+        (tmp_path / "ntrex" / f"{end}.txt").write_text("\n".join(rows) + "\n", "utf-8")
     printed = run("ntrex_corpora.py", tmp_path / "ntrex", tmp_path / "bucc", "--languages", "de")
     assert re.search(r"\| mean \| mini\+use( \| [\d.]+){3} \|\n", printed)
 
 
 def test_joined(run: Run, tmp_path: Path) -> None:
-    sample = ROOT / "eval" / "assets" / "sample" / "de-en"
-    (tmp_path / "de-en").mkdir()
-    for path in sample.glob("de-en.training.*"):
-        (tmp_path / "de-en" / path.name).write_bytes(path.read_bytes())
+    write_sample(tmp_path / "de-en")
     printed = run("joined.py", tmp_path, "--weights", 1)
     assert re.search(r"1 mini: [\d.]+\nown means: [\d.]+", printed)

@@ -16,7 +16,7 @@ from encoder.bag.encoder import BagEncoder
 from eval.runs.store import open_run
 from pipelines.cli.mine import mine_corpus
 from tests.pipelines.conftest import Work
-from tests.pipelines.worlds import one_line, read_jsonl, snapshot, write_lines
+from tests.pipelines.worlds import ON_BEAM, one_line, read_jsonl, snapshot, write_lines
 
 LANGUAGES = {"de": (0, 60), "en": (300, 370), "fr": (40, 110), "zh": (330, 400)}
 Mine = Callable[..., dict[str, bytes]]
@@ -84,10 +84,10 @@ def test_the_pairs_of_single_runs(
         assert found[f"{one}-{other}.jsonl"] == expected
 
 
-def test_worker_processes_mine_the_same(folder: Path, tmp_path: Path, mine: Mine) -> None:
-    """Each language is encoded once, by whichever process."""
+def test_workers_mine_the_same(folder: Path, tmp_path: Path, mine: Mine) -> None:
+    """Each language is encoded once, by whichever worker."""
     work = tmp_path / "work"
-    options = ["--work-dir", str(work), "--shards", "2", "--workers", "2"]
+    options = ["--work-dir", str(work), "--shards", "2", *ON_BEAM]
     assert mine("workers", *options) == mine("alone")
     done = [
         json.loads(line)

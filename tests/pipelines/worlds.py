@@ -29,7 +29,7 @@ from pipelines.stages.select import select_pairs
 DIM = 16
 
 # Beam's graph and its messages between two workers, which are threads of this process: what runs
-# on processes is shown by test_runners.py, test_many.py and test_remote.py.
+# on processes is shown by test_runners.py and test_remote.py.
 ON_BEAM = [
     *("--runner", "DirectRunner", "--"),
     *("--direct_running_mode=multi_threading", "--direct_num_workers=2"),

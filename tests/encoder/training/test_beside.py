@@ -48,7 +48,7 @@ def sides_of(pairs: TokenPairs, rows: np.ndarray) -> list[Tokens]:
 
 
 def learned(
-    name: str, pairs: TokenPairs, make: type, text: ParallelText, steps: int = 250
+    name: str, pairs: TokenPairs, make: type, text: ParallelText, steps: int = 110
 ) -> tuple:
     """The model and the task after training on the first rows."""
     options = training_options(
@@ -131,7 +131,7 @@ def test_sentences_are_written_from_vectors(make: type, monkeypatch: pytest.Monk
     """From its own vector a sentence that was never seen is likelier than from another's."""
     monkeypatch.setattr(beside_tasks, "WIDTH", 128)
     pairs = successions()
-    model, task = learned("x", pairs, make, plain(["x"] * ROWS), steps=110)
+    model, task = learned("x", pairs, make, plain(["x"] * ROWS))
     rows = np.arange(SHOWN, ROWS)
     losses = []
     for shift in (0, 1):
@@ -179,7 +179,7 @@ def test_inference_is_learned() -> None:
         second.append([one[:2], other, [*one[:2], 2 * WORDS]][row % 3])
     weight = np.ones(ROWS, dtype=np.float32)
     pairs = TokenPairs(name="x", source=tokens_of(first), target=tokens_of(second), weight=weight)
-    model, task = learned("x", pairs, Inference, plain(labels))
+    model, task = learned("x", pairs, Inference, plain(labels), steps=250)
     rows = np.arange(SHOWN, ROWS)
     with torch.inference_mode():
         found = task.logits(model, sides_of(pairs, rows)).argmax(dim=1).numpy()

@@ -101,11 +101,11 @@ def test_a_head_of_another_encoder_is_refused(whole: Path, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("schedule", ["adam", "sgd"])
 def test_interrupted_it_gives_the_same_bytes(data: Path, tmp_path: Path, schedule: str) -> None:
-    options = (*SMALL, "--schedule", schedule, "--steps", "40", "--evaluate-every", "10")
+    options = (*SMALL, "--schedule", schedule, "--steps", "20", "--evaluate-every", "5")
     for name in ("whole", "cut"):
         command = [str(data / "pairs"), "-o", str(tmp_path / name), *options]
         if name == "cut":
-            with stopped_after(25):
+            with stopped_after(12):
                 assert train_encoder(command) != 0
         assert train_encoder(command) == 0
     for name in ("weights.safetensors", HEAD):

@@ -190,7 +190,7 @@ def whole(data: Path) -> Path:
 @pytest.fixture(scope="module")
 def short(data: Path) -> list[str]:
     """What trains for fewer steps, without its output; it is in ``short`` already."""
-    options = ("--targets", "xx,yy,zz", "--steps", "40", "--evaluate-every", "10")
+    options = ("--targets", "xx,yy,zz", "--steps", "20", "--evaluate-every", "5")
     command = [str(data), *SMALL, *options, "--best-by", "perplexity"]
     assert train_encoder([*command, "-o", str(data.parent / "short")]) == 0
     return command
@@ -216,7 +216,7 @@ def test_the_best_may_be_chosen_by_perplexity(data: Path, short: list[str]) -> N
 def test_interrupted_it_gives_the_same_bytes(data: Path, short: list[str], tmp_path: Path) -> None:
     whole = data.parent / "short"
     command = [*short, "-o", str(tmp_path / "whole")]
-    with stopped_after(25):
+    with stopped_after(12):
         assert train_encoder(command) != 0
     assert train_encoder(command) == 0
     assert (whole / WEIGHTS).read_bytes() == (tmp_path / "whole" / WEIGHTS).read_bytes()

@@ -1,8 +1,11 @@
 """Classifiers on frozen vectors, against scikit-learn and against code that is slow and plain."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
 
 from eval.metrics import frozen
 from eval.metrics.frozen import (
@@ -26,6 +29,16 @@ from eval.metrics.frozen import (
     softmax_regression,
 )
 
+if TYPE_CHECKING:
+    from sklearn.linear_model import LogisticRegression
+
+
+def peer(**options: float) -> LogisticRegression:
+    """scikit-learn's, which takes seconds to load: not for processes with other tests."""
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression(max_iter=5000, **options)
+
 
 def clouds(count: int, dim: int, classes: int, *, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Classes whose clouds overlap."""
@@ -43,7 +56,7 @@ def test_regressions_are_those_of_scikit_learn(classes: int, penalty: float) -> 
     one = softmax_regression(rows, one_hot(labels, classes), penalty)
     # Theirs of two classes has one weight vector, the difference of ours: half the penalty.
     strength = penalty * len(rows) / (2 if classes == 2 else 1)
-    other = LogisticRegression(C=1 / strength, max_iter=5000, tol=1e-8).fit(rows, labels)
+    other = peer(C=1 / strength, tol=1e-8).fit(rows, labels)
     np.testing.assert_allclose(probabilities(fresh, one), other.predict_proba(fresh), atol=5e-3)
     found = (probabilities(fresh, one).argmax(axis=1) == gold).mean()
     assert abs(found - other.score(fresh, gold)) < 0.01
@@ -67,11 +80,11 @@ def slow_fit(rows: np.ndarray, labels: np.ndarray, seed: int) -> LogisticRegress
         hits = []
         for number in range(FOLDS):
             train, out = fold != number, fold == number
-            model = LogisticRegression(C=2 / (penalty * train.sum()), max_iter=5000)
+            model = peer(C=2 / (penalty * train.sum()))
             hits.append(model.fit(rows[train], labels[train]).score(rows[out], labels[out]))
         scores.append(np.mean(hits))
     chosen = PENALTIES[int(np.argmax(scores))]
-    return LogisticRegression(C=2 / (chosen * len(rows)), max_iter=5000).fit(rows, labels)
+    return peer(C=2 / (chosen * len(rows))).fit(rows, labels)
 
 
 def test_nested_folds_are_a_fit_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
