@@ -16,8 +16,8 @@ def read_document_pairs(path: AnyPath) -> list[tuple[str, str]]:
     """
     pairs: dict[tuple[str, str], None] = {}
     number = 0
-    for joined in line_batches(path):
-        texts, rejected = decode_lines(joined)
+    for batch in line_batches(path):
+        texts, rejected = decode_lines(batch)
         for position, text in enumerate(texts):
             number += 1
             source, tab, rest = text.partition("\t")

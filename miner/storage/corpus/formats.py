@@ -11,7 +11,7 @@ documents  raw documents, whose sentences are the records: ``miner.storage.docum
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from miner.storage.corpus.records import CorpusError, Rejection
 from miner.storage.places import AnyPath
@@ -29,10 +29,10 @@ FORMAT_BY_SUFFIX = {
     ".tsv": "tsv",
 }
 
-Columns = tuple[list[str], list[str], list[str]]
+Columns = tuple[list[str], list[str], Sequence[str]]
 """Ids, documents and texts; an empty id or document is one that is not known."""
 
-LineParser = Callable[[list[str], dict[int, Rejection]], Columns]
+LineParser = Callable[[Sequence[str], dict[int, Rejection]], Columns]
 """Reads lines into columns as long; enters the positions of those it cannot read."""
 
 # The ids of the BUCC shared task's files, such as de-000000001.
@@ -41,7 +41,7 @@ _BUCC_ID = re.compile(r"[a-z]{2,3}-\d{9}\t")
 _NO_RECORD = ("", "", "")
 
 
-def sniff_format(lines: list[str]) -> str:
+def sniff_format(lines: Sequence[str]) -> str:
     """Tell ``jsonl``, ``bucc`` or ``lines`` by the first line that is not blank."""
     first = _first_filled(lines)[1]
     if _BUCC_ID.match(first):
@@ -49,7 +49,7 @@ def sniff_format(lines: list[str]) -> str:
     return "jsonl" if isinstance(json_object(first).get("text"), str) else "lines"
 
 
-def line_parser(path: AnyPath, text_format: str, lines: list[str]) -> LineParser:
+def line_parser(path: AnyPath, text_format: str, lines: Sequence[str]) -> LineParser:
     """Return the parser of a text format for the file that begins with ``lines``.
 
     Raises:
@@ -69,12 +69,12 @@ def line_parser(path: AnyPath, text_format: str, lines: list[str]) -> LineParser
             raise AssertionError(f"{text_format} is no text format")
 
 
-def _parse_lines(lines: list[str], rejected: dict[int, Rejection]) -> Columns:
+def _parse_lines(lines: Sequence[str], rejected: dict[int, Rejection]) -> Columns:
     nothing = [""] * len(lines)
     return nothing, nothing, lines
 
 
-def _parse_bucc(lines: list[str], rejected: dict[int, Rejection]) -> Columns:
+def _parse_bucc(lines: Sequence[str], rejected: dict[int, Rejection]) -> Columns:
     ids, texts = [], []
     for position, line in enumerate(lines):
         own, tab, text = line.partition("\t")
@@ -86,7 +86,7 @@ def _parse_bucc(lines: list[str], rejected: dict[int, Rejection]) -> Columns:
     return ids, [""] * len(lines), texts
 
 
-def _tsv_parser(path: AnyPath, lines: list[str]) -> LineParser:
+def _tsv_parser(path: AnyPath, lines: Sequence[str]) -> LineParser:
     number, first = _first_filled(lines)
     columns = first.count("\t") + 1 if first else 2
     if columns not in (2, 3):
@@ -96,7 +96,7 @@ def _tsv_parser(path: AnyPath, lines: list[str]) -> LineParser:
             "id TAB document TAB text; if it is plain sentences, use --input-format lines"
         )
 
-    def parse(lines: list[str], rejected: dict[int, Rejection]) -> Columns:
+    def parse(lines: Sequence[str], rejected: dict[int, Rejection]) -> Columns:
         records = []
         for position, line in enumerate(lines):
             cells = line.split("\t")
@@ -110,7 +110,7 @@ def _tsv_parser(path: AnyPath, lines: list[str]) -> LineParser:
     return parse
 
 
-def _parse_jsonl(lines: list[str], rejected: dict[int, Rejection]) -> Columns:
+def _parse_jsonl(lines: Sequence[str], rejected: dict[int, Rejection]) -> Columns:
     records = []
     for position, line in enumerate(lines):
         record = json_object(line)
@@ -159,7 +159,7 @@ def _reject_malformed(position: int, line: str, rejected: dict[int, Rejection]) 
         rejected.setdefault(position, Rejection.MALFORMED)
 
 
-def _first_filled(lines: list[str]) -> tuple[int, str]:
+def _first_filled(lines: Sequence[str]) -> tuple[int, str]:
     """Number (from 1) and content of the first line that is not blank; 1 and "" if all are."""
     filled = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
     return next(filled, (1, ""))

@@ -155,6 +155,6 @@ def _records(corpus: Place, input_format: str) -> Iterator[Mapping[str, object]]
             for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=wanted):
                 yield from batch.to_pylist()
         return
-    for joined in line_batches(corpus):
-        lines, _ = decode_lines(joined)
+    for batch in line_batches(corpus):
+        lines, _ = decode_lines(batch)
         yield from map(json_object, lines)

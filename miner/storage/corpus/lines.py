@@ -5,11 +5,13 @@ A line ends at ``b"\n"`` and nowhere else. Python's text mode and ``str.splitlin
 """
 
 import codecs
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from miner.storage.corpus.joined import JoinedLines
 from miner.storage.corpus.records import BATCH_ROWS, CorpusError, Rejection
 from miner.storage.places import AnyPath
 from miner.storage.streams import COMPRESSIONS, PARQUET_MAGIC, read_chunks
@@ -39,8 +41,8 @@ _OTHER_FILES = {
 }
 
 
-def line_batches(path: AnyPath) -> Iterator[bytes]:
-    r"""Yield at most ``BATCH_ROWS`` of the file's lines at a time, as they are, joined by ``\n``.
+def line_batches(path: AnyPath) -> Iterator[JoinedLines]:
+    """Yield at most ``BATCH_ROWS`` of the file's lines at a time, as they are.
 
     A UTF-8 byte order mark at the start is left out. A line of more than ``MAX_LINE_BYTES`` may
     come cut, but stays longer than that.
@@ -49,30 +51,44 @@ def line_batches(path: AnyPath) -> Iterator[bytes]:
         CorpusError: the file cannot be read, or is not UTF-8 text.
     """
     for block in _line_blocks(path):
-        start = 0
-        for end in [*_ends(block)[BATCH_ROWS - 1 :: BATCH_ROWS].tolist(), len(block)]:
-            yield block[start:end]
-            start = end + 1
+        starts = np.concatenate([[0], _ends(block) + 1, [len(block) + 1]])
+        for first in range(0, len(starts) - 1, BATCH_ROWS):
+            own = starts[first : first + BATCH_ROWS + 1]
+            yield JoinedLines(block[own[0] : own[-1] - 1], own - own[0])
 
 
-def decode_lines(joined: bytes) -> tuple[list[str], dict[int, Rejection]]:
+def decode_lines(lines: JoinedLines) -> tuple[Sequence[str], dict[int, Rejection]]:
     r"""Decode lines, and reject by position those that cannot be; they are empty in the list.
 
-    One ``\r`` at a line's end is removed.
+    One ``\r`` at a line's end is removed. Without any of this, they are returned as they are.
     """
     rejected: dict[int, Rejection] = {}
-    try:
-        texts = joined.decode().split("\n")  # Many times faster than line by line.
-    except UnicodeDecodeError:
-        lines = joined.split(b"\n")
-        texts = [_decode_line(line, position, rejected) for position, line in enumerate(lines)]
-    lengths = np.diff(_ends(joined), prepend=-1, append=len(joined)) - 1
-    for position in np.flatnonzero(lengths > MAX_LINE_BYTES).tolist():
+    too_long = np.flatnonzero(lines.lengths > MAX_LINE_BYTES).tolist()
+    if not _is_utf8(lines.data):
+        cut = enumerate(lines.data.split(b"\n"))
+        texts = [_decode_line(line, position, rejected) for position, line in cut]
+    elif lines.data and not too_long and b"\r" not in lines.data:
+        return lines, rejected
+    else:
+        texts = [*lines]
+    for position in too_long:
         texts[position] = ""
         rejected[position] = Rejection.TOO_LONG
-    if b"\r" in joined:
-        texts = [text.removesuffix("\r") for text in texts]
-    return texts, rejected
+    return [text.removesuffix("\r") for text in texts], rejected
+
+
+def _is_utf8(joined: bytes) -> bool:
+    """Return whether all can be decoded, by Arrow, if it is loaded: in half the time."""
+    try:
+        if arrow := sys.modules.get("pyarrow"):
+            ends = arrow.py_buffer(np.array([0, len(joined)], dtype=np.int64))
+            whole = arrow.LargeStringArray.from_buffers(1, ends, arrow.py_buffer(joined))
+            whole.validate(full=True)
+        else:
+            joined.decode()
+    except ValueError:
+        return False
+    return True
 
 
 def _ends(joined: bytes) -> NDArray[np.int64]:

@@ -1,7 +1,6 @@
 """Reading corpora: plain lines, BUCC, TSV, JSON lines and Parquet, compressed or not."""
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -123,17 +122,11 @@ def open_corpus(
 
 def _read_text(path: AnyPath, text_format: str, first_row: int) -> Iterator[Records]:
     parse = None
-    for joined in line_batches(path):
-        lines, rejected = decode_lines(joined)
+    for batch in line_batches(path):
+        lines, rejected = decode_lines(batch)
         if parse is None:
             chosen = sniff_format(lines) if text_format == "auto" else text_format
             parse = line_parser(path, chosen, lines)
         ids, docs, texts = parse(lines, rejected)
-        yield checked_records(first_row, ids, docs, texts, rejected, _raw_lines(joined))
+        yield checked_records(first_row, ids, docs, texts, rejected, batch.raw)
         first_row += len(lines)
-
-
-def _raw_lines(joined: bytes) -> Callable[[int], bytes]:
-    """Return what gives a line by its position; they are split when the first is asked for."""
-    split = cache(partial(joined.split, b"\n"))
-    return lambda position: split()[position]

@@ -1,6 +1,6 @@
 """What reading a corpus gives: batches of records, each with its row, good or rejected."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -40,7 +40,7 @@ class Records:
     first_row: int
     own_ids: list[str]
     docs: list[str]
-    texts: list[str]
+    texts: Sequence[str]
     rejected: dict[int, Rejection]
     rejected_texts: dict[int, str]
 
@@ -61,7 +61,7 @@ def checked_records(
     first_row: int,
     ids: list[str],
     docs: list[str],
-    texts: list[str],
+    texts: Sequence[str],
     rejected: dict[int, Rejection],
     raw: Callable[[int], bytes],
 ) -> Records:
@@ -70,15 +70,11 @@ def checked_records(
     ``rejected`` is what reading has found already; its reasons stand. ``raw`` gives what stands at
     a position of the file, to name what is rejected.
     """
-    import numpy as np
+    from miner.storage.corpus.joined import doubtful_texts  # loads NumPy
 
-    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-    bad = (lengths == 0) | (lengths > MAX_CHARACTERS)
-    # isspace() is true of what str.strip() would leave nothing of, without the copy.
-    bad |= np.fromiter(map(str.isspace, texts), np.bool_, len(texts))
-    bad |= np.array(["\0" in text for text in texts], dtype=np.bool_)
-    for position in np.flatnonzero(bad).tolist():
-        rejected.setdefault(position, _reason(texts[position]))
+    for position, text in doubtful_texts(texts):
+        if reason := _reason(text):
+            rejected.setdefault(position, reason)
     return Records(
         first_row=first_row,
         own_ids=ids,
@@ -94,7 +90,9 @@ def _shown(raw: bytes) -> str:
     return raw[: 4 * MAX_CHARACTERS].decode(errors="backslashreplace")[:MAX_CHARACTERS]
 
 
-def _reason(text: str) -> Rejection:
+def _reason(text: str) -> Rejection | None:
     if len(text) > MAX_CHARACTERS:
         return Rejection.TOO_LONG
-    return Rejection.NUL if "\0" in text else Rejection.BLANK
+    if "\0" in text:
+        return Rejection.NUL
+    return None if text and not text.isspace() else Rejection.BLANK

@@ -3,10 +3,15 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
+from miner.storage.corpus.joined import JoinedLines
 from miner.storage.corpus.records import Records, Rejection
 from miner.storage.corpus.repeats import Repeats
 
@@ -76,21 +81,30 @@ def unique_sentences(batches: Iterable[Records], repeats: Repeats | None) -> Ite
 
 
 def _sentences(records: Records, repeats: dict[int, int]) -> Sentences:
-    ids, left_out = records.ids(), {*repeats, *records.rejected}
-    kept = [position for position in range(len(records)) if position not in left_out]
+    first, own = records.first_row, records.own_ids
+    left_out = np.fromiter({*repeats, *records.rejected}, np.int64)
 
     def table(positions: Iterable[int], *columns: Iterable[object], schema: pa.Schema) -> pa.Table:
-        rows = [records.first_row + position for position in positions]
+        rows = [first + position for position in positions]
         return pa.table([rows, *map(list, columns)], schema=schema)
 
-    def those_kept(column: list[str]) -> list[str]:
-        return [column[position] for position in kept] if left_out else column
-
-    columns = map(those_kept, (ids, records.docs, records.texts))
-    again = [ids[position] for position in repeats]
+    again = [own[position] or str(first + position + 1) for position in repeats]
     why = map(str, records.rejected.values())
     return Sentences(
-        table(kept, *columns, schema=SENTENCE_FIELDS),
+        _kept(records, left_out),
         table(repeats, again, repeats.values(), schema=DUPLICATE_FIELDS),
         table(records.rejected, why, records.rejected_texts.values(), schema=REJECTED_FIELDS),
     )
+
+
+def _kept(records: Records, left_out: NDArray[np.int64]) -> pa.Table:
+    rows = np.arange(len(records)) + records.first_row
+    kept = np.ones(len(records), dtype=np.bool_)
+    kept[left_out] = False
+    if isinstance(records.texts, JoinedLines):  # which have neither ids nor documents
+        ids = pc.cast(pa.array(rows + 1), pa.string())
+        columns = [rows, ids, pa.repeat("", len(rows)), records.texts.column()]
+        whole = pa.table(columns, schema=SENTENCE_FIELDS)
+        return whole.filter(pa.array(kept)) if len(left_out) else whole
+    texts = (records.ids(), records.docs, records.texts)
+    return pa.table([rows[kept], *(list(compress(each, kept)) for each in texts)], SENTENCE_FIELDS)

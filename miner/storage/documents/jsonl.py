@@ -17,8 +17,8 @@ def read(path: AnyPath, name: str) -> Iterator[Document]:
     A Cirrus dump has a line ``{"index": ...}`` before each article, which is passed over.
     """
     number = 0
-    for joined in line_batches(path):
-        for line in joined.split(b"\n"):
+    for batch in line_batches(path):
+        for line in batch.data.split(b"\n"):
             number += 1
             if line and not line.isspace():
                 yield from _documents(line, f"{name}:{number}")

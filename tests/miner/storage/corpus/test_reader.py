@@ -7,6 +7,7 @@ import tempfile
 import threading
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from miner.storage import streams
-from miner.storage.corpus import lines, records
+from miner.storage.corpus import joined, lines, records
 from miner.storage.corpus.reader import open_corpus
 from miner.storage.corpus.records import CorpusError, Rejection
 from tests.miner.storage.oracle import read_lines
@@ -132,8 +133,14 @@ def test_a_huge_line_is_not_held(tmp_path, monkeypatch):
     monkeypatch.setattr(lines, "MAX_LINE_BYTES", 3000)
     path = tmp_path / "huge.txt"
     path.write_bytes(b"x" * 1_000_000 + b"\nb\n")
-    longest = max(len(line) for batch in lines.line_batches(path) for line in batch.split(b"\n"))
+    longest = max(int(batch.lengths.max()) for batch in lines.line_batches(path))
     assert 3000 < longest <= 4002
+
+
+def test_first_bytes_of_white_space():
+    spaces = [chr(code) for code in range(0x110000) if chr(code).isspace()]
+    begun = {space.encode()[0] for space in spaces}
+    assert begun == set(np.flatnonzero(joined.BEGINS_BLANK).tolist())
 
 
 def test_batches_are_bounded(tmp_path, monkeypatch):

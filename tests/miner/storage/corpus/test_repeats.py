@@ -5,9 +5,13 @@ import tracemalloc
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from miner.storage.corpus import repeats as module
+from miner.storage.corpus.compiled import digest_lines
+from miner.storage.corpus.joined import JoinedLines
 from miner.storage.corpus.records import checked_records
 from miner.storage.corpus.repeats import BLOCK_BYTES, DIGEST, find_repeats, repeats_among
 
@@ -48,6 +52,48 @@ def test_first_rows(lines, size, block, within_documents):
                 expected[row] = first
     assert found == expected
     assert repeats.unique == len(first_rows)
+
+
+TEXT = st.text(st.sampled_from("abcdefgh\u00e9\u4e2d\U0001f600"), max_size=9)
+
+
+@given(texts=st.lists(TEXT, min_size=1, max_size=40), size=st.integers(1, 9))
+def test_first_rows_of_many_lines(texts, size):
+    """Batches of lines as they are in a file, and batches of texts: their digests agree."""
+    starts = range(0, len(texts), size)
+    parts = [texts[row : row + size] for row in starts]
+    columns = [part if place % 2 else JoinedLines.of(part) for place, part in enumerate(parts)]
+    found = []
+    for least in (1, 1 << 60):
+        batches = [
+            records_of(row, column, [""] * len(column))
+            for row, column in zip(starts, columns, strict=True)
+        ]
+        with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+            patch.setattr(module, "COMPILED_FROM", least)
+            with find_repeats(batches, Path(folder)) as repeats:
+                found.append(([repeats.of(batch) for batch in batches], repeats.unique))
+    assert found[0] == found[1]
+
+
+@given(texts=st.lists(TEXT, min_size=1, max_size=9), seed=st.integers(0, 99))
+def test_digests_are_sums_of_products(texts, seed):
+    lines = JoinedLines.of(texts)
+    keys = np.random.default_rng(seed).integers(1 << 64, size=(20, 4), dtype=np.uint64)
+    kept = np.array([place % 3 < 2 for place in range(len(texts))])
+    found = np.zeros((2, len(texts)), dtype=np.uint64)
+    data = lines.data + bytes(4)
+    words = np.ndarray(len(data) - 3, dtype="<u4", buffer=data, strides=(1,))
+    digest_lines(np.frombuffer(data, np.uint8), words, lines.starts, keys, kept, *found)
+    for place, text in enumerate(texts):
+        padded = text.encode() + b"\1"
+        numbers = np.frombuffer(padded + bytes(-len(padded) % 4), "<u4").tolist()
+        sums = [
+            (key[0] + sum(map(int.__mul__, key[1:], numbers))) % (1 << 64) >> 32
+            for key in keys.T.tolist()
+        ]
+        expected = [sums[0] << 32 | sums[1], sums[2] << 32 | sums[3]] if kept[place] else [0, 0]
+        assert found[:, place].tolist() == expected
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=20))

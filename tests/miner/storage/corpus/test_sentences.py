@@ -7,6 +7,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from miner.storage.corpus.joined import JoinedLines
 from miner.storage.corpus.records import Rejection, checked_records
 from miner.storage.corpus.repeats import find_repeats
 from miner.storage.corpus.sentences import (
@@ -138,3 +139,20 @@ def test_empty_tables_keep_their_schema():
     assert found.kept == SENTENCE_FIELDS.empty_table()
     assert found.duplicates == DUPLICATE_FIELDS.empty_table()
     assert pa.types.is_int64(DUPLICATE_FIELDS.field("first_row").type)
+
+
+LINES = st.lists(
+    st.text(st.sampled_from("ab\0 \x85\u3000\u00e9\u4e2d\U0001f600"), max_size=4), min_size=1
+)
+
+
+@given(texts=LINES, first_row=st.integers(0, 2))
+def test_lines_become_what_their_texts_do(texts, first_row):
+    nothing, lines = [""] * len(texts), JoinedLines.of(texts)
+    one, other = (
+        unique([checked_records(first_row, nothing, nothing, column, {}, raw_of(texts))])
+        for column in (texts, lines)
+    )
+    assert one == other
+    assert lines == texts
+    assert [lines.raw(place).decode() for place in range(len(lines))] == texts
