@@ -12,9 +12,11 @@ from miner.storage.corpus.records import MAX_CHARACTERS
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# By a text's first byte in UTF-8: whether it may be all white space.
-BEGINS_BLANK = np.zeros(256, dtype=np.bool_)
+# By a text's first byte in UTF-8, and by its last: whether it may be all white space.
+BEGINS_BLANK, ENDS_BLANK = np.zeros((2, 256), dtype=np.bool_)
 BEGINS_BLANK[list(b"\t\n\v\f\r\x1c\x1d\x1e\x1f \xc2\xe1\xe2\xe3")] = True
+ENDS_BLANK[list(b"\t\n\v\f\r\x1c\x1d\x1e\x1f \x9f\xa0\xa8\xa9\xaf")] = True
+ENDS_BLANK[0x80:0x8B] = True
 
 
 class JoinedLines(Sequence[str]):
@@ -62,10 +64,6 @@ class JoinedLines(Sequence[str]):
         """Return the bytes of a text."""
         return self.data[self.starts[place] : self.starts[place + 1] - 1]
 
-    def at(self, place: int) -> str:
-        """Return a text without the others."""
-        return self.raw(place).decode()
-
     @property
     def lengths(self) -> NDArray[np.int64]:
         """Return the number of bytes of each: (N,)."""
@@ -85,7 +83,7 @@ def doubtful_texts(texts: Sequence[str]) -> list[tuple[int, str]]:
     if isinstance(texts, JoinedLines):
         data = np.frombuffer(texts.data + b"\n", np.uint8)
         lengths = texts.lengths
-        bad = BEGINS_BLANK[data[texts.starts[:-1]]]
+        bad = BEGINS_BLANK[data[texts.starts[:-1]]] & ENDS_BLANK[data[texts.starts[1:] - 2]]
         if b"\0" in texts.data:
             bad[np.searchsorted(texts.starts, np.flatnonzero(data == 0), side="right") - 1] = True
     else:
@@ -94,5 +92,7 @@ def doubtful_texts(texts: Sequence[str]) -> list[tuple[int, str]]:
         bad = np.fromiter(map(str.isspace, texts), np.bool_, len(texts))
         bad |= np.array(["\0" in text for text in texts], dtype=np.bool_)
     bad |= (lengths == 0) | (lengths > MAX_CHARACTERS)
-    text_at = texts.at if isinstance(texts, JoinedLines) else texts.__getitem__
-    return [(position, text_at(position)) for position in np.flatnonzero(bad).tolist()]
+    positions = np.flatnonzero(bad).tolist()
+    if isinstance(texts, JoinedLines):
+        return [(position, texts.raw(position).decode()) for position in positions]
+    return [(position, texts[position]) for position in positions]

@@ -137,10 +137,11 @@ def test_a_huge_line_is_not_held(tmp_path, monkeypatch):
     assert 3000 < longest <= 4002
 
 
-def test_first_bytes_of_white_space():
-    spaces = [chr(code) for code in range(0x110000) if chr(code).isspace()]
-    begun = {space.encode()[0] for space in spaces}
-    assert begun == set(np.flatnonzero(joined.BEGINS_BLANK).tolist())
+def test_bytes_of_white_space():
+    spaces = [chr(code).encode() for code in range(0xD800) if chr(code).isspace()]
+    assert not any(chr(code).isspace() for code in range(0xD800, 0x110000))
+    for table, place in ((joined.BEGINS_BLANK, 0), (joined.ENDS_BLANK, -1)):
+        assert {space[place] for space in spaces} == set(np.flatnonzero(table).tolist())
 
 
 def test_batches_are_bounded(tmp_path, monkeypatch):
