@@ -12,7 +12,6 @@ import numpy as np
 from encoder import Encoder
 from encoder.bag.encoder import BagEncoder
 from encoder.joined import parts_of
-from encoder.use.encoder import UseEncoder
 from encoder.words import WordEncoder
 from miner.choices import LINES
 from miner.knn.core.rescore import unit_rows
@@ -220,5 +219,5 @@ def known_bytes(run: RunContext) -> int:
     parts = [part for each in encoders for part in parts_of(each)]
     bags = [part for part in parts if isinstance(part, BagEncoder)]
     bags += [each.namer for each in bags if each.namer is not None]
-    networks = {id(part): part.kept_bytes for part in parts if isinstance(part, UseEncoder)}
+    networks = {id(part): getattr(part, "kept_bytes", 0) for part in parts}
     return KNOWN_BYTES * len(set(map(id, bags))) + sum(networks.values())
