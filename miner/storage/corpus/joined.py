@@ -32,7 +32,7 @@ class JoinedLines(Sequence[str]):
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> "JoinedLines":
-        """Join texts, which may hold any characters."""
+        """Join texts; only the bytes are of use where one holds a line's end."""
         parts = [text.encode() for text in texts]
         lengths = np.fromiter(map(len, parts), np.int64, len(parts))
         return cls(b"\n".join(parts), np.concatenate([[0], np.cumsum(lengths + 1)]))

@@ -157,13 +157,15 @@ def _digests(
 ) -> NDArray[np.void]:
     kept = np.ones(len(records), dtype=np.bool_)
     kept[np.fromiter(records.rejected, np.int64)] = False
-    texts = records.texts
-    if key is not str:
-        texts = [*map(key, texts)]
+    texts, chosen = records.texts, kept
+    if key is not str or within_documents:
+        texts = [*map(key, compress(texts, kept))]
+        chosen = np.ones(len(texts), dtype=np.bool_)
     if within_documents:  # a text has no NUL
-        texts = [f"{text}\0{doc}" for text, doc in zip(texts, records.docs, strict=True)]
+        docs = compress(records.docs, kept)
+        texts = [f"{text}\0{doc}" for text, doc in zip(texts, docs, strict=True)]
     digests = np.empty(np.count_nonzero(kept), dtype=DIGEST)
-    digests["high"], digests["low"] = hashes(texts, kept)
+    digests["high"], digests["low"] = hashes(texts, chosen)
     digests["row"] = np.flatnonzero(kept) + records.first_row
     return digests
 
