@@ -9,6 +9,7 @@
     indexes/SIDE/trained/       trained.faiss
     indexes/SIDE/NNNNN/         index.faiss, or cells.npy
     tiles/NNNNN-NNNNN/          SIDE.NNNNN.ids.npy and .cosines.npy of each shard in the tile
+    tiles/nearest-NNNNNN/       SIDE.positions.npy and SIDE.floors.npy (a cell join)
     tiles/cells-NNNNNN/         SIDE.places.npy, SIDE.ids.npy, SIDE.cosines.npy (a cell join)
     tiles/recall-SIDE/          the same, of a sample of the side
     beads/NNNNN/                beads.parquet (--alignment monotone)
