@@ -119,12 +119,11 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Few products, but long vectors: searched at once, they take about 450 MB."""
     world = make_world(tmp_path_factory.mktemp("wide"))
     random = np.random.default_rng(3)
-    target, source = (
-        random.integers(-9, 10, (rows, 4096), np.int8).astype(np.float16) for rows in (200, 18_000)
-    )
+    target = random.standard_normal((200, 4096), dtype=np.float32)
+    source = random.standard_normal((18_000, 4096), dtype=np.float32)
     source[:200] += target
     for short, vectors in (("src", source), ("tgt", target)):
-        np.save(world.path(f"{short}.npy"), vectors)
+        np.save(world.path(f"{short}.npy"), vectors.astype(np.float16))
         write_lines(world.path(f"{short}.txt"), [f"{short} {row}" for row in range(len(vectors))])
     return world
 
