@@ -33,6 +33,15 @@ def dissimilarity(cosine: Any, noise: Any, length: Any, other: Any, weight: Any)
 
 
 @_compile
+def _dot(vector: Any, other: Any) -> Any:
+    """Return the product of two vectors; for NumPy's own, Numba needs SciPy."""
+    total = np.float32(0)
+    for place in range(len(vector)):
+        total += vector[place] * other[place]
+    return total
+
+
+@_compile
 def cheapest_path(
     source: Any,
     target: Any,
@@ -86,7 +95,7 @@ def cheapest_path(
                 if a == 0 or b == 0:
                     cost = gap * np.sqrt(length + other)
                 else:
-                    cosine = np.dot(source[a - 1, i - a], target[b - 1, j - b])
+                    cosine = _dot(source[a - 1, i - a], target[b - 1, j - b])
                     noise = source_noise[a - 1, i - a] + target_noise[b - 1, j - b]
                     cost = dissimilarity(cosine, noise, length, other, weight)
                     cost *= np.sqrt(a * b * (length + other) / 2)

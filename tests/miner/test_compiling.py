@@ -1,14 +1,18 @@
 """Compiled functions where Numba has a place for its cache, and where it has none."""
 
+import ast
 import errno
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from numba.core.caching import CacheImpl
 
 from miner.compiling import compiled
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def double(number):
@@ -54,3 +58,22 @@ def test_what_is_kept_is_loaded_alone(tmp_path) -> None:
 
     assert loads_all_of_numba()  # to compile
     assert not loads_all_of_numba()
+
+
+def compiled_functions():
+    """The functions of the product that Numba compiles."""
+    for room in ("miner", "encoder"):
+        for path in sorted((ROOT / room).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.FunctionDef) and any(
+                    "compile" in ast.unparse(decorator) for decorator in node.decorator_list
+                ):
+                    yield pytest.param(node, id=f"{path.stem}.{node.name}")
+
+
+@pytest.mark.parametrize("function", compiled_functions())
+def test_no_linear_algebra(function: ast.FunctionDef) -> None:
+    """For it Numba needs SciPy, which the base does not install."""
+    for node in ast.walk(function):
+        assert not isinstance(node, ast.MatMult)
+        assert not (isinstance(node, ast.Attribute) and node.attr in ("dot", "vdot", "linalg"))
