@@ -15,13 +15,12 @@ from miner.knn.core.passes import SEEDED_FROM, SEEDS
 from miner.knn.method import POINTS, PROBES, ROUNDS, default_cells
 
 # The cell join's cells are uneven: it compares so many times the pairs of even ones. A row lies in
-# so many of its parts; in each, a candidate that is kept in the end has been so many hits before,
-# and its row is read, coded, sorted and rescored, three times what the exact search does. Crowded
-# cells are split, so that there are so many times the number asked for.
+# so many parts of both rounds; in each it is prepared, and a candidate that is kept in the end has
+# been so many hits before. Crowded cells are split, so that there are so many times the number
+# asked for.
 UNEVEN = 1.3
-PARTS = 3.5
-TAKEN = 10
-PREPARED = 3
+PARTS = 4.8
+TAKEN = 2
 SPLIT = 1.2
 SAMPLED = 1021  # rows a side whose neighbours are all searched for, to measure recall
 # FAISS: k-means on at most so many rows a cell, so many times, and the share of cells that is read:
@@ -127,10 +126,10 @@ def cells_cost(problem: Problem, machine: Machine) -> Cost:
     precision = _soonest(problem, machine)
     similarities = share * problem.similarities + problem.rows * (SPLIT * cells + SAMPLED)
     training = 2.0 * (2 * ROUNDS + 1) * POINTS * cells * cells * problem.dim
-    row = machine.kept[precision] * (TAKEN * machine.insertion + 2 * machine.fetch)
+    row = machine.kept[precision] * (TAKEN * machine.insertion + machine.fetch)
     seconds = (
         similarities * _similarity(problem, machine, precision)
-        + problem.rows * (PARTS * (row + PREPARED * machine.preparation) + 2 * machine.preparation)
+        + problem.rows * (PARTS * (row + machine.preparation) + machine.preparation)
         + training / machine.products[precision]
     )
     name = f"cells, {PROBES} of {cells:,} a row"

@@ -71,7 +71,7 @@ def compiled_functions():
                     yield pytest.param(node, id=f"{path.stem}.{node.name}")
 
 
-@pytest.mark.parametrize("function", compiled_functions())
+@pytest.mark.parametrize("function", [*compiled_functions()])
 def test_no_linear_algebra(function: ast.FunctionDef) -> None:
     """For it Numba needs SciPy, which the base does not install."""
     for node in ast.walk(function):

@@ -49,22 +49,22 @@ def test_candidates_of_the_exact_search():
 
 def test_cells():
     cost = cells_cost(PROBLEM, MACHINE)
-    # 1.3 * 49 / 4096 of all similarities, the assignment and a sample, and 7 times 48 rows a cell
+    # 1.3 * 49 / 4096 of all similarities, the assignment and a sample, and 7 times 64 rows a cell
     similarities = 1.3 * 49 / 4096 * 2**39 + (3 << 19) * (1.2 * 4096 + 1021)
-    operations = 2 * 256 * (similarities + 7 * 48 * 4096**2)
+    operations = 2 * 256 * (similarities + 7 * 64 * 4096**2)
     assert cost.operations == pytest.approx(operations)
     assert cost.seconds == pytest.approx(operations / 4e11 / 2)
     assert cost.method == "cells, 7 of 4,096 a row"
 
 
 def test_rows_of_the_parts_of_cells():
-    """Of 3.5 parts a row, each fetches candidates twice; cells and recall prepare it, too."""
+    """In each of 4.8 parts a row is prepared, and its candidates are fetched; for cells, too."""
     plain = cells_cost(PROBLEM, MACHINE).seconds
     rows = 3 << 19
     for machine, expected in (
-        (replace(MACHINE, insertion=1.0), 3.5 * 16 * 10),
-        (replace(MACHINE, fetch=1.0), 3.5 * 16 * 2),
-        (replace(MACHINE, preparation=1.0), 3.5 * 3 + 2),
+        (replace(MACHINE, insertion=1.0), 4.8 * 16 * 2),
+        (replace(MACHINE, fetch=1.0), 4.8 * 16),
+        (replace(MACHINE, preparation=1.0), 4.8 + 1),
     ):
         more = cells_cost(PROBLEM, machine).seconds - plain
         assert more == pytest.approx(rows * expected / 2)
