@@ -116,15 +116,15 @@ class EmbeddedShard:
         size = max(1, BLOCK_NUMBERS // self.dim)
         for start in range(0, len(units), size):
             block = slice(start, start + size)
-            self.read_units(block, out=units[block])
+            unit_rows(self.read(block), out=units[block])
         return units
 
-    def read_units(self, rows: slice | NDArray[np.int64], *, out: NDArray[np.float32]) -> None:
-        """Read some rows of their vectors from disk, as unit rows.
+    def read(self, rows: slice | NDArray[np.int64]) -> NDArray[np.floating]:
+        """Read some rows of their vectors from disk.
 
         The file is mapped anew each time, for what was read of a mapping stays in memory.
         """
-        unit_rows(take_columns(taken(self._stored(), rows), self.columns), out=out)
+        return take_columns(taken(self._stored(), rows), self.columns)
 
     def _stored(self) -> NDArray[np.floating]:
         return np.load(self.vectors.file(layout.VECTORS), mmap_mode="r")
@@ -156,13 +156,9 @@ class SideVectors:
         They come in the same order, or at the ``places`` (P,) that are given.
         """
         units = np.empty((len(positions), self.dim), dtype=np.float32)
+        places = np.arange(len(positions)) if places is None else places
         for embedded, start, part in self._parts(positions):
-            if places is None:
-                embedded.read_units(positions[part] - start, out=units[part])
-            else:
-                some = np.empty((part.stop - part.start, self.dim), dtype=np.float32)
-                embedded.read_units(positions[part] - start, out=some)
-                units[places[part]] = some
+            unit_rows(embedded.read(positions[part] - start), out=units, places=places[part])
         return units
 
     def row_ids(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ EXACT_SIMILARITIES = 10**12
 PROBES = 7
 # Points for each cell that k-means is trained on, and its rounds; more move recall by less than the
 # choice of seed does.
-POINTS, ROUNDS = 64, 3
+POINTS, ROUNDS = 48, 3
 AUTO = "auto"
 
 

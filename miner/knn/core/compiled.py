@@ -179,8 +179,8 @@ def round_centred(rows: Any, mean: Any, largest: Any, codes: Any) -> None:
 
 
 @compiled()  # in this order: a length has the same bits everywhere
-def unit_rows(halves: Any, factor: Any, out: Any) -> None:
-    """Fill ``out`` (N, D) with the rows of float16, given as uint16, at length 1.
+def unit_rows(halves: Any, factor: Any, out: Any, places: Any) -> None:
+    """Fill ``places`` (N,) in ``out`` with rows (N, D) of float16, given as uint16, at length 1.
 
     Their numbers are rounded to multiples of one over ``factor``, a power of two. Lengths are
     summed in LANES (``miner.knn.core.rescore.square_lengths``). All loops compile to vector
@@ -205,8 +205,9 @@ def unit_rows(halves: Any, factor: Any, out: Any) -> None:
         low = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
         high = (lanes[4] + lanes[5]) + (lanes[6] + lanes[7])
         scale = factor / np.sqrt(low + high)
+        units = out[np.uint64(places[number])]
         for place in range(len(row)):
-            out[number, place] = (row[place] * scale + TO_WHOLE - TO_WHOLE) * step
+            units[place] = (row[place] * scale + TO_WHOLE - TO_WHOLE) * step
 
 
 @_compile

@@ -25,18 +25,25 @@ UNIT_BITS = 26  # rounding to 2**-26 moves a cosine by about 6e-9, rounding it t
 
 
 def unit_rows(
-    vectors: NDArray[np.floating], out: NDArray[np.float32] | None = None
+    vectors: NDArray[np.floating],
+    out: NDArray[np.float32] | None = None,
+    places: NDArray[np.int64] | None = None,
 ) -> NDArray[np.float32]:
     """Rows (N, D) of any scale, made length 1 and rounded to multiples of 2**-26: float32 (N, D).
 
-    They are in ``out`` if that is given. Rows must be finite and not zero.
+    They are in ``out`` if that is given, at ``places`` (N,) if those are. Rows must be finite and
+    not zero.
     """
     units = np.empty(vectors.shape, dtype=np.float32) if out is None else out
+    places = np.arange(len(vectors)) if places is None else places
     many = vectors.size >= COMPILED_FROM or "miner.knn.core.compiled" in sys.modules
     if vectors.dtype == np.float16 and many:
         in_threads(
             lambda block: loops().unit_rows(
-                np.ascontiguousarray(vectors[block]).view(np.uint16), 2.0**UNIT_BITS, units[block]
+                np.ascontiguousarray(vectors[block]).view(np.uint16),
+                2.0**UNIT_BITS,
+                units,
+                places[block],
             ),
             blocks(len(vectors), BLOCK_ROWS),
         )
@@ -50,7 +57,7 @@ def unit_rows(
             np.ldexp(block, -exponents, out=block)
         block *= 2.0**UNIT_BITS / np.sqrt(square_lengths(block))[:, None]
         np.rint(block, out=block)
-        np.multiply(block, 2.0**-UNIT_BITS, out=units[start : start + size], casting="same_kind")
+        units[places[start : start + size]] = block * 2.0**-UNIT_BITS
 
     in_threads(fill, range(0, len(vectors), size))
     return units

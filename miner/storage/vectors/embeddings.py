@@ -156,15 +156,15 @@ def usable_rows(
         The mask bool (N,) of the usable rows, and for each reason (``NOT_FINITE``,
         ``ZERO_VECTOR``) that occurs the int64 positions of the others.
     """
-    with np.errstate(over="ignore", invalid="ignore"):
-        vectors = block.astype(np.float32, copy=False)
-        squares = np.einsum("nd,nd->n", vectors, vectors)
-    reasons = {
-        NOT_FINITE: np.flatnonzero(~np.isfinite(squares)).astype(np.int64, copy=False),
-        ZERO_VECTOR: np.flatnonzero(squares < np.finfo(np.float32).tiny).astype(
-            np.int64, copy=False
-        ),
-    }
+    if block.dtype == np.float16:  # float32 holds the squares: its bits say it sooner
+        largest = (block.view(np.uint16) & np.uint16(0x7FFF)).max(axis=1, initial=0)
+        infinite, zero = largest >= np.uint16(0x7C00), largest == 0
+    else:
+        with np.errstate(over="ignore", invalid="ignore"):
+            vectors = block.astype(np.float32, copy=False)
+            squares = np.einsum("nd,nd->n", vectors, vectors)
+        infinite, zero = ~np.isfinite(squares), squares < np.finfo(np.float32).tiny
+    reasons = {NOT_FINITE: np.flatnonzero(infinite), ZERO_VECTOR: np.flatnonzero(zero)}
     mask = np.ones(len(block), dtype=np.bool_)
     for positions in reasons.values():
         mask[positions] = False

@@ -49,9 +49,9 @@ def test_candidates_of_the_exact_search():
 
 def test_cells():
     cost = cells_cost(PROBLEM, MACHINE)
-    # 1.3 * 49 / 4096 of all similarities, the assignment and a sample, and 7 times 64 rows a cell
+    # 1.3 * 49 / 4096 of all similarities, the assignment and a sample, and 7 times 48 rows a cell
     similarities = 1.3 * 49 / 4096 * 2**39 + (3 << 19) * (1.2 * 4096 + 1021)
-    operations = 2 * 256 * (similarities + 7 * 64 * 4096**2)
+    operations = 2 * 256 * (similarities + 7 * 48 * 4096**2)
     assert cost.operations == pytest.approx(operations)
     assert cost.seconds == pytest.approx(operations / 4e11 / 2)
     assert cost.method == "cells, 7 of 4,096 a row"
