@@ -144,12 +144,13 @@ def nearest_cells(rows: Matrix, centroids: Matrix, *, probes: int) -> NDArray[np
     """
     integers = type_of_integers(centroids.shape[1], 2 * len(rows) * centroids.size)
     columns = _codes(np.pad(centroids, ((0, 0), (0, -centroids.shape[1] % DEPTH))), integers)
-    more = columns.numbers.shape[1] - rows.shape[1]
+    dim = rows.shape[1]
     cells = np.empty((len(rows), min(probes, len(centroids))), dtype=np.int64)
 
     def assign(block: slice) -> None:
         # A row's own step changes nothing in the order of its products.
-        some = np.pad(rows[block], ((0, 0), (0, more)), constant_values=_weight(rows))
+        some = np.zeros((len(rows[block]), columns.numbers.shape[1]), dtype=np.float32)
+        some[:, :dim], some[:, dim : centroids.shape[1]] = rows[block], _weight(rows)
         own = replace(_codes(some, integers), scale=np.ones(len(some), np.float32))
         cells[block] = best_columns(own, columns, kept=cells.shape[1]).ids
 

@@ -381,6 +381,14 @@ def test_nearest_cells(join, probes, cut):
     np.testing.assert_array_equal(np.concatenate(parts), found)
 
 
+@pytest.mark.parametrize("dim", [2, 3, 7])
+def test_nearest_cells_of_few_dimensions(dim):
+    """What rows are padded with to whole instructions does not make their steps coarser."""
+    rows, centroids = random_units(500, dim), random_units(40, dim, 1)
+    found = nearest_cells(rows, centroids, probes=3)
+    np.testing.assert_array_equal(found, sorted_cells(rows, centroids, 3))
+
+
 @pytest.mark.parametrize("lack", ["missing", "wrong", "torch"])
 @pytest.mark.parametrize("dim", [40, 1100])
 def test_cells_are_the_same_without_int8_products(no_vnni, monkeypatch, lack, dim):
