@@ -23,7 +23,7 @@ from pipelines.context import RunContext
 from pipelines.references import ChosenPairs, PairBatch, ScoredPairs
 from pipelines.stages.export import EXPORT_ROWS, completed_pairs
 
-# Pairs of a batch at most, where there are many: they take a worker half a minute. Not what memory
+# Pairs of a batch at most, where there are many: they take a worker a minute. Not what memory
 # has room for at the time, or a run that goes on would cut others.
 BATCH = 1 << 20
 BATCHES = 4  # or a multiple, if they have ``EXPORT_ROWS`` pairs or more: workers end together

@@ -60,7 +60,7 @@ class Calls:
         return noting
 
     def take(self) -> tuple[int, int]:
-        """How often cells were trained and joined since the last call."""
+        """Return how often cells were trained and joined since the last call."""
         counts = (
             self._calls.count("train_cells"),
             len(self._calls) - self._calls.count("train_cells"),

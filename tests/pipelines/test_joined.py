@@ -52,7 +52,7 @@ def run(tmp_path: Path, corpora: tuple[Path, Path]) -> Run:
 
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory: pytest.TempPathFactory, sample_sentences: list[str]) -> Fresh:
-    """What an encoder finds in the same corpora in a work folder of its own, mined once each."""
+    """Mine the same corpora by an encoder in a work folder of its own, once for each."""
 
     @cache
     def fresh(encoder: str) -> bytes:

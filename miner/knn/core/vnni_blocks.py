@@ -39,7 +39,6 @@ _WIDE = bool(_FEATURES.get("avx512vnni"))  # registers of 64 bytes, 32 of them, 
 AVAILABLE = _WIDE or bool(_FEATURES.get("avxvnni"))
 # A unit of its own for products of int8 matrices, several times as fast, which torch uses.
 HAS_AMX = bool(_FEATURES.get("amx-int8"))
-
 LANES, VECTORS, ROWS = (16, 4, 6) if _WIDE else (8, 2, 6)
 COLUMNS = LANES * VECTORS
 RAISED = int(np.array([128] * DEPTH, dtype=np.uint8).view(np.int32)[0])

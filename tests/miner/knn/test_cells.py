@@ -383,7 +383,7 @@ def test_nearest_cells(join, probes, cut):
 
 @pytest.mark.parametrize("dim", [2, 3, 7])
 def test_nearest_cells_of_few_dimensions(dim):
-    """What rows are padded with to whole instructions does not make their steps coarser."""
+    """Padding rows to whole instructions does not make their steps coarser."""
     rows, centroids = random_units(500, dim), random_units(40, dim, 1)
     found = nearest_cells(rows, centroids, probes=3)
     np.testing.assert_array_equal(found, sorted_cells(rows, centroids, 3))
