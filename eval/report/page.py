@@ -61,16 +61,15 @@ def _asset(name: str) -> Markup:
 
 def _columns(run: Run, gold: Gold | None, quality: Quality) -> dict[str, object]:
     shown = run.pairs.take(np.arange(min(TABLE_PAIRS, len(run.pairs))))
-    sources, targets = (texts[: len(shown)] for texts in run.texts)
-    docs = [documents[: len(shown)] for documents in run.docs]
     chances = quality.estimates.probabilities if quality.estimates else None
-    around: dict[str, object] = {}
-    for side, rows, texts, own in (
-        (run.source, shown.source, sources, docs[0]),
-        (run.target, shown.target, targets, docs[1]),
-    ):
-        if any(own):
-            around |= _context(side, rows, texts)
+    of_sides: dict[str, object] = {}
+    rows = shown.source, shown.target
+    for side, own, *columns in zip(run.sides, rows, run.texts, run.docs, strict=True):
+        texts, docs = (column[: len(shown)] for column in columns)
+        of_sides[side.name] = texts
+        of_sides[f"{side.name}_id"] = [" ".join(ids) for ids in side.pair_ids(own)]
+        of_sides[f"{side.name}_doc"] = docs if any(docs) else None
+        of_sides |= _context(side, own, texts) if any(docs) else {}
     return {
         "score": _rounded(shown.score),
         "score_name": run.score_name,
@@ -79,15 +78,9 @@ def _columns(run: Run, gold: Gold | None, quality: Quality) -> dict[str, object]
         "source_mean": _rounded(shown.source_mean),
         "target_mean": _rounded(shown.target_mean),
         "rank": shown.rank.tolist(),
-        "source": sources,
-        "target": targets,
-        "source_id": [" ".join(ids) for ids in run.source.pair_ids(shown.source)],
-        "target_id": [" ".join(ids) for ids in run.target.pair_ids(shown.target)],
-        "source_doc": docs[0] if any(docs[0]) else None,
-        "target_doc": docs[1] if any(docs[1]) else None,
         "chance": None if chances is None else _rounded(chances[: len(shown)]),
         "right": gold.judgements.correct[: len(shown)].astype(int).tolist() if gold else None,
-        **around,
+        **of_sides,
     }
 
 

@@ -12,6 +12,7 @@ from eval.report.charts import Chart, decile_ranks, gold_curve, histogram, hubs,
 from eval.runs.calibration import Estimates, by_judge, thresholds
 from eval.runs.explain import explain
 from eval.runs.marks import Gold
+from eval.runs.side import Side
 from eval.runs.store import Run
 from miner.arrays import JudgedPairs
 from miner.filters import FILTERS, length_odds
@@ -29,8 +30,7 @@ class Grid(NamedTuple):
 def pair_table(run: Run, places: Sequence[int]) -> Grid:
     """Return a table of the pairs at some places, with texts, scores and ids."""
     pairs = run.pairs.take(np.array(places, dtype=np.int64))
-    texts = run.source.pair_texts(pairs.source), run.target.pair_texts(pairs.target)
-    ids = run.source.pair_ids(pairs.source), run.target.pair_ids(pairs.target)
+    texts, ids = run.both(Side.pair_texts, pairs), run.both(Side.pair_ids, pairs)
     scores = {run.score_name: pairs.score}
     if isinstance(pairs, JudgedPairs):
         scores["margin"] = pairs.margin
@@ -42,15 +42,12 @@ def pair_table(run: Run, places: Sequence[int]) -> Grid:
 
 def context_table(run: Run, source: int, target: int) -> Grid:
     """Return a table of a pair of rows with the sentences around them; empty without documents."""
-    rows = (run.source, source), (run.target, target)
-    around = [side.context(row) for side, row in rows]
-    sides = [
-        (before, side.text(row), after)
-        for (side, row), (before, after) in zip(rows, around, strict=True)
-    ]
-    shown = list(zip(*sides, ("before", "pair", "after"), strict=True))
+    rows = list(zip(run.sides, (source, target), strict=True))
+    before, after = zip(*(side.context(row) for side, row in rows), strict=True)
+    texts = [side.text(row) for side, row in rows]
+    shown = [(*before, "before"), (*texts, "pair"), (*after, "after")]
     heads = ["source", "target", "in its documents"]
-    return Grid(heads, shown if any(map(any, around)) else [], texts=2)
+    return Grid(heads, shown if any(before + after) else [], texts=2)
 
 
 MAX_DOCUMENTS = 50  # pairs of documents that are listed: those with the most pairs
@@ -167,17 +164,11 @@ def against_gold(run: Run, gold: Gold) -> dict[str, Any]:
 def _missing(run: Run, gold: Gold) -> Grid:
     extracted = gold.judgements.scores > gold.best.threshold
     places = np.flatnonzero(extracted & gold.judgements.correct)
-    sides = (run.source, run.pairs.source), (run.target, run.pairs.target)
-    found = {
-        pair
-        for ids in zip(*(side.all_ids(rows[places]) for side, rows in sides), strict=True)
-        for pair in itertools.product(*ids)
-    }
+    both = run.both(Side.all_ids, run.pairs.take(places))
+    found = {pair for ids in zip(*both, strict=True) for pair in itertools.product(*ids)}
     missing = sorted(gold.known - found)[:GOLD_EXAMPLES]
-    known = [
-        side.rows_of(ids)
-        for side, ids in zip((run.source, run.target), zip(*missing, strict=True), strict=False)
-    ]
+    columns = zip(run.sides, zip(*missing, strict=True), strict=False)
+    known = [side.rows_of(ids) for side, ids in columns]
     rows = []
     for (source_id, target_id), source, target in zip(missing, *known, strict=True):
         if source is None or target is None:
@@ -284,8 +275,7 @@ def suspicious(run: Run) -> dict[str, Grid]:
     }
     if run.rejected is not None:
         best = run.rejected.best(EXAMPLES)
-        sides = (run.source, run.target)
-        texts = (side.pair_texts(best[f"{side.name}_row"].to_numpy()) for side in sides)
+        texts = (side.pair_texts(best[f"{side.name}_row"].to_numpy()) for side in run.sides)
         margins = [f"{score:.4f}" for score in best["score"].to_pylist()]
         listed = list(zip(*texts, margins, best["reason"].to_pylist(), strict=True))
         heads = ["source", "target", run.score_name, "reason"]
@@ -297,7 +287,7 @@ def hubs_of(run: Run) -> Grid:
     """Return the sentences in most neighbour lists."""
     rows = [
         [side.text(row), side.name, f"{count:,}", side.id(row)]
-        for side, lists in zip((run.source, run.target), run.lists, strict=True)
+        for side, lists in zip(run.sides, run.lists, strict=True)
         for row, count in hubs(lists, most=10)
     ]
     return Grid(["sentence", "side", "in lists", "id"], rows, texts=1)

@@ -1,13 +1,14 @@
 """Thresholds without gold for a finished run, by how likely its pairs are right."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eval.metrics.bootstrap import Interval
+from eval.runs.side import Side
 from eval.runs.store import Run
 from miner.choices import MONOTONE
 from miner.storage.atomic import atomic_file
@@ -24,44 +25,6 @@ def check_jsonl(path: Place) -> None:
     """
     if path.suffix != ".jsonl":
         raise ValueError(f"{path}: these pairs are written as JSON lines; name it .jsonl")
-
-
-def write_jsonl(
-    run: Run, path: Place, places: NDArray[np.int64], figures: Mapping[str, NDArray[np.float64]]
-) -> None:
-    """Write the pairs at ``places`` in that order, with figures (P,) of each, ids and texts.
-
-    Raises:
-        OutputError: the file cannot be written.
-    """
-    with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
-        for start in range(0, len(places), BLOCK):
-            block = places[start : start + BLOCK]
-            sides = ((run.source, run.pairs.source[block]), (run.target, run.pairs.target[block]))
-            merged = run.options.get("alignment") == MONOTONE
-            sentences = [
-                column
-                for side, rows in sides
-                for column in (
-                    side.pair_ids(rows) if merged else side.all_ids(rows),
-                    side.pair_texts(rows),
-                )
-            ]
-            numbers = [values[block].tolist() for values in figures.values()]
-            for values, one, text, other, translation in zip(
-                zip(*numbers, strict=True), *sentences, strict=True
-            ):
-                texts = {"source_text": text, "target_text": translation}
-                repeats = {"source_duplicates": one[1:], "target_duplicates": other[1:]}
-                record = {
-                    **dict(zip(figures, values, strict=True)),
-                    **(
-                        {"source_ids": one, "target_ids": other, **texts}
-                        if merged
-                        else {"source_id": one[0], "target_id": other[0], **texts, **repeats}
-                    ),
-                }
-                file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
 FloatArray = NDArray[np.float64]
@@ -143,10 +106,24 @@ def write_calibrated(run: Run, estimates: Estimates, path: Place, *, fdr: float 
             f"no threshold has an estimated share of wrong pairs of at most {fdr}; the best has "
             f"{estimates.rates[0]:.3f}: give a larger --fdr"
         )
-    figures = {
-        "score": estimates.scores,
-        "probability": estimates.probabilities,
-        "fdr": estimates.rates,
-    }
-    write_jsonl(run, path, np.arange(kept), figures)
+    figures = estimates.scores, estimates.probabilities, estimates.rates
+    merged = run.options.get("alignment") == MONOTONE
+    with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        for start in range(0, kept, BLOCK):
+            block = np.arange(start, min(start + BLOCK, kept))
+            pairs = run.pairs.take(block)
+            columns = (
+                *(values[block].tolist() for values in figures),
+                *run.both(Side.pair_ids if merged else Side.all_ids, pairs),
+                *run.both(Side.pair_texts, pairs),
+            )
+            for score, likely, rate, own, other, text, translation in zip(*columns, strict=True):
+                record = {"score": score, "probability": likely, "fdr": rate}
+                texts = {"source_text": text, "target_text": translation}
+                if merged:
+                    record |= {"source_ids": own, "target_ids": other, **texts}
+                else:
+                    repeats = {"source_duplicates": own[1:], "target_duplicates": other[1:]}
+                    record |= {"source_id": own[0], "target_id": other[0], **texts, **repeats}
+                file.write(json.dumps(record, ensure_ascii=False) + "\n")
     return kept

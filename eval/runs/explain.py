@@ -132,9 +132,7 @@ def _verdict(run: Run, why: Explanation) -> str:
 def _reasons(run: Run, judged: Mapping[str, Any]) -> dict[str, float]:
     merged = run.options.get("alignment") == MONOTONE
     near = Near(*(np.array([judged[name]]) for name in ("cosine", "source_mean", "target_mean")))
-    texts = [
-        side.pair_texts(np.array([judged[f"{side.name}_row"]])) for side in (run.source, run.target)
-    ]
+    texts = (side.pair_texts(np.array([judged[f"{side.name}_row"]])) for side in run.sides)
     seen = read_texts(run.word_encoders, *texts)
     usual = Usual(**run.summary["usual"])
     return load_judge().reasons(features(seen, None if merged else near, usual)[0])
@@ -152,7 +150,7 @@ def _rivals(run: Run, source: int, target: int) -> list[str]:
     return [
         f"its {side.name} was paired with {other.id(pair[f'{other.name}_row'])!r} "
         f"(margin {pair['score']:.4f})"
-        for side, other, row in ((run.source, run.target, source), (run.target, run.source, target))
+        for side, other, row in zip(run.sides, run.sides[::-1], (source, target), strict=True)
         for pair in chosen
         if pair[f"{side.name}_row"] == row
     ]
@@ -178,20 +176,13 @@ def describe(run: Run, explanation: Explanation) -> str:
         (run.source, explanation.source, explanation.targets, run.target, explanation.target),
         (run.target, explanation.target, explanation.sources, run.source, explanation.source),
     ):
-        lines += ["", *_in_context(side, row), "    cosine  margin"]
+        before, after = side.context(row)
+        lines += ["", *([f"  before: {before}"] if before else [])]
+        lines += [f"{side.id(row)}  {side.text(row)}", *([f"  after: {after}"] if after else [])]
+        lines.append("    cosine  margin")
         lines += [
             f"  {'*' if one.row == partner else ' '} {one.cosine:.4f}  {one.margin:.4f}  "
             f"{other.id(one.row)}  {other.text(one.row)}"
             for one in listed
         ]
     return "\n".join(lines)
-
-
-def _in_context(side: Side, row: int) -> list[str]:
-    """Return lines with the sentence at a row, and with those around it in its document."""
-    before, after = side.context(row)
-    return [
-        *([f"  before: {before}"] if before else []),
-        f"{side.id(row)}  {side.text(row)}",
-        *([f"  after: {after}"] if after else []),
-    ]

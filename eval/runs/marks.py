@@ -11,6 +11,7 @@ from eval.data.textfiles import read_lines
 from eval.metrics.bootstrap import Interval
 from eval.metrics.bucc import BuccScore, IdPair, Judgements, best_score, judge, rank
 from eval.runs.calibration import Estimates
+from eval.runs.side import Side
 from eval.runs.store import Run
 from miner.judge.prior import PROBABILITY, logistic
 from miner.storage.places import Place
@@ -61,10 +62,7 @@ def read_judged(path: Place, run: Run) -> Judged:
         gold = Gold.of(run, read_gold(path))
         return Judged(places=np.arange(len(run.pairs)), right=gold.judgements.correct)
     marks = _marks(path, lines)
-    ids = (
-        [" ".join(own) for own in side.pair_ids(rows)]
-        for side, rows in ((run.source, run.pairs.source), (run.target, run.pairs.target))
-    )
+    ids = ([" ".join(own) for own in side] for side in run.both(Side.pair_ids))
     names = enumerate(zip(*ids, strict=True))
     found = [(place, marks[name]) for place, name in names if name in marks]
     if not found:

@@ -2,9 +2,10 @@
 
 import itertools
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +26,7 @@ from miner.storage.pair_numbers import pairs_of
 from miner.storage.places import Place
 
 WORDS, _ = SCORES
+Found = TypeVar("Found")
 
 
 class PairFile:
@@ -84,6 +86,18 @@ class Run:
     summary: dict[str, Any]
     source: Side
     target: Side
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        """Both corpora."""
+        return self.source, self.target
+
+    def both(
+        self, read: Callable[[Side, NDArray[np.int64]], Found], pairs: Pairs | None = None
+    ) -> tuple[Found, Found]:
+        """Return what is read of the sources and of the targets of pairs, by default of all."""
+        pairs = self.pairs if pairs is None else pairs
+        return read(self.source, pairs.source), read(self.target, pairs.target)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -151,12 +165,12 @@ class Run:
     @cached_property
     def texts(self) -> tuple[list[str], list[str]]:
         """The sources and the targets of all pairs."""
-        return self.source.pair_texts(self.pairs.source), self.target.pair_texts(self.pairs.target)
+        return self.both(Side.pair_texts)
 
     @cached_property
     def docs(self) -> tuple[list[str], list[str]]:
         """The documents of the sources and the targets of all pairs; "" where there is none."""
-        return self.source.docs(self.pairs.source), self.target.docs(self.pairs.target)
+        return self.both(Side.docs)
 
     @cached_property
     def lists(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -179,11 +193,8 @@ class Run:
 
     def candidates(self) -> Candidates:
         """Return the pairs as ``eval.metrics.bucc`` scores them."""
-        return Candidates(
-            scores=self.pairs.score,
-            sources=self.source.all_ids(self.pairs.source),
-            targets=self.target.all_ids(self.pairs.target),
-        )
+        sources, targets = self.both(Side.all_ids)
+        return Candidates(scores=self.pairs.score, sources=sources, targets=targets)
 
     @property
     def _last(self) -> Place:
