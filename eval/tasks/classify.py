@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from encoder import Encoder
 from eval.data.labelled import DEV, PARTS, TEST, TRAIN, Examples, joined, read_columns
-from eval.data.published import published, publishers
+from eval.data.published import published
 from eval.encoding import learner
 from eval.metrics import frozen
 from eval.output import Record, Show, Table
@@ -167,21 +167,10 @@ def prepare(args: argparse.Namespace, curves: dict[str, Record] | None = None) -
                 theirs = _part(own, examples, TRAIN, classes, scale)
                 few[name] = _curve(classifier, source, theirs, test)
 
-    return Suite(
-        task="classify",
-        label="language",
-        fields=fields_of(
-            [path for one in sets.values() for path in dict.fromkeys(one.files)],
-            languages=",".join(sets),
-            part=_tested(sets[first]),
-            train_lang=first,
-            classifier=classifier.name,
-        ),
-        measure=measure,
-        after=publishers("classify"),
-        remark=REMARK,
-        unit="tested",
-    )
+    files = [path for one in sets.values() for path in dict.fromkeys(one.files)]
+    known = {"languages": ",".join(sets), "part": _tested(sets[first]), "train_lang": first}
+    fields = fields_of(files, **known, classifier=classifier.name)
+    return Suite(task="classify", fields=fields, measure=measure, remark=REMARK, unit="tested")
 
 
 def _tested(examples: Examples) -> str:

@@ -95,17 +95,6 @@ def prepare(args: argparse.Namespace) -> Suite:
             ]
             yield replace(mean_figure(language, np.array(psi)), lower=True, percent=False)
 
-    return Suite(
-        task="eigen",
-        label="language",
-        fields=fields_of(
-            list(data.files.values()),
-            languages=",".join(data.languages),
-            graph=args.graph,
-            samples=args.samples,
-            sentences=args.sentences,
-        ),
-        measure=measure,
-        remark=REMARK,
-        unit="samples",
-    )
+    known = {"graph": args.graph, "samples": args.samples, "sentences": args.sentences}
+    fields = fields_of(list(data.files.values()), languages=",".join(data.languages), **known)
+    return Suite(task="eigen", fields=fields, measure=measure, remark=REMARK, unit="samples")

@@ -18,7 +18,7 @@ from encoder.inference import HEAD, load_head
 from encoder.training.options import INFERENCE_LABELS as LABELS
 from encoder.training.reading_tasks import labelled, read_inference
 from eval.data.labelled import Examples, joined
-from eval.data.published import published, publishers
+from eval.data.published import published
 from eval.data.textfiles import fingerprint, read_lines
 from eval.encoding import learner
 from eval.metrics import frozen
@@ -181,22 +181,11 @@ def prepare(args: argparse.Namespace, keep: dict[tuple[str, str], float] | None 
                     keep[one, other] = float(correct(one, other).mean())
 
     files = [*args.train, *dict.fromkeys(p for one in tested.values() for p in one.files)]
-    return Suite(
-        task="nli",
-        label="language",
-        fields=fields_of(
-            files,
-            languages=",".join(tested),
-            part=part,
-            train=len(train),
-            train_lang=args.train_lang,
-            classifier=fingerprint(args.head / HEAD) if head else args.classifier,
-        ),
-        measure=measure,
-        after=publishers("nli"),
-        remark=REMARK,
-        unit="pairs",
-    )
+    learned = {"train": len(train), "train_lang": args.train_lang}
+    classifier = fingerprint(args.head / HEAD) if head else args.classifier
+    known = {"languages": ",".join(tested), "part": part, **learned, "classifier": classifier}
+    fields = fields_of(files, **known)
+    return Suite(task="nli", fields=fields, measure=measure, remark=REMARK, unit="pairs")
 
 
 def _learn(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from encoder import Encoder
 from eval.data.labelled import DEV, TEST, TRAIN, Examples, first_file, read_examples
-from eval.data.published import published, publishers
+from eval.data.published import published
 from eval.metrics.frozen import Classifier, Logistic, Part, one_hot
 from eval.tasks.arguments import add_directory, add_list
 from eval.tasks.frozen import CLASSIFIERS, add_classifier, judged, tested
@@ -74,17 +74,13 @@ def prepare(args: argparse.Namespace) -> Suite:
             right = mean_figure(name, found == tested(examples), stream=stream)
             yield replace(right, beside=others)
 
+    files = [path for path in paths.values() if path is not None]
     return Suite(
         task="probe",
         label="property",
-        fields=fields_of(
-            [path for path in paths.values() if path is not None],
-            sets=",".join(sets),
-            lang=args.lang,
-            classifier=classifier.name,
-        ),
+        fields=fields_of(files, sets=",".join(sets), lang=args.lang, classifier=classifier.name),
         measure=measure,
-        after=(*BASELINES, *publishers("probe")),
+        after=BASELINES,
         remark=REMARK,
         unit="tested",
     )

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from encoder import Encoder
 from eval.data import senteval
 from eval.data.labelled import DEV, TEST, TRAIN, Examples
-from eval.data.published import published, publishers
+from eval.data.published import published
 from eval.encoding import learner, own_encoders
 from eval.metrics import frozen
 from eval.metrics.sts import pearson
@@ -65,14 +65,9 @@ def prepare(args: argparse.Namespace) -> suite.Suite:
                 yield from _classified(encoder, name, each[""], classifier)
 
     files = dict.fromkeys(path for each in sets.values() for path in _files(each))
+    fields = suite.fields_of(list(files), sets=",".join(sets), classifier=classifier.name)
     return suite.Suite(
-        task="senteval",
-        label="set",
-        fields=suite.fields_of(list(files), sets=",".join(sets), classifier=classifier.name),
-        measure=measure,
-        after=publishers("senteval"),
-        remark=REMARK,
-        unit="tested",
+        task="senteval", label="set", fields=fields, measure=measure, remark=REMARK, unit="tested"
     )
 
 

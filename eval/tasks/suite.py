@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from encoder import Encoder, load_encoder
 from eval.data.languages import code_of
+from eval.data.published import publishers
 from eval.data.textfiles import fingerprint
 from eval.metrics.bootstrap import SIGNED, interval, resampled
 from eval.metrics.sts import moments, pearson
@@ -90,14 +91,14 @@ class Suite:
     """A task whose data are at hand: what it signs with, and what it measures of an encoder.
 
     Its table has columns for what stands ``before`` a figure and its interval, and ``after`` them,
-    by name; ``remark`` is a line about them. ``languages`` are those of the data, as they name
-    them, where that decides what of the encoder is used.
+    by name, those of publishers last; ``remark`` is a line about them. ``languages`` are those of
+    the data, as they name them, where that decides what of the encoder is used.
     """
 
     task: str
-    label: str
     fields: Mapping[str, object]
     measure: Callable[[Encoder], Iterator[Figure]]
+    label: str = "language"
     before: Sequence[str] = ()
     figure: str = "figure"
     after: Sequence[str] = ()
@@ -110,15 +111,15 @@ class Suite:
 def run_suite(suite: Suite, spec: str, show: Show) -> Record:
     """Measure an encoder: a row for each figure as soon as it is there, then their mean."""
     encoder = load_encoder(spec)
-    columns = [suite.unit, *suite.before, suite.figure, "95% interval", *suite.after]
+    named = suite.before, (*suite.after, *publishers(suite.task))
+    columns = [suite.unit, *named[0], suite.figure, "95% interval", *named[1]]
     table = Table(suite.label, columns, suite.width)
     show(table.header)
 
     def shown(one: Measured, units: int | None) -> Record:
-        before, after = (map(one.figure.beside.get, names) for names in (suite.before, suite.after))
+        before, after = (map(one.figure.beside.get, names) for names in named)
         show(table.row(one.figure.name, units, *before, *one.cells(), *after))
-        beside = {"beside": dict(one.figure.beside)} if suite.before or suite.after else {}
-        return {**one.record(), **beside}
+        return {**one.record(), **({"beside": dict(one.figure.beside)} if any(named) else {})}
 
     results: dict[str, Record] = {}
     counted: list[Measured] = []

@@ -86,18 +86,13 @@ def prepare(args: argparse.Namespace) -> Suite:
             figure = mean_figure(name, missed, stream=stream)
             yield replace(figure, lower=True, beside={**rates, **others})
 
+    count = sum(len(foreign) for foreign, _ in texts.values())
     return Suite(
         task="tatoeba",
-        label="language",
-        fields={
-            "languages": ",".join(texts),
-            "sentences": sum(len(foreign) for foreign, _ in texts.values()),
-            "similarity": "cosine",
-        },
+        fields={"languages": ",".join(texts), "sentences": count, "similarity": "cosine"},
         measure=measure,
         before=("xx->en", "en->xx"),
         figure="mean",
-        after=("LASER",),
         remark=REMARK,
         languages=list(texts),
     )

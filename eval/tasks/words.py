@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoder import Encoder
-from eval.data.published import published, publishers
+from eval.data.published import published
 from eval.data.textfiles import read_lines
 from eval.encoding import own_encoders
 from eval.metrics.sts import moments, pearson
@@ -194,18 +194,14 @@ def prepare(args: argparse.Namespace) -> Suite:
             both = {language: vectors[language, each.name] for language, each in own.items()}
             yield from _translation(one, vocabularies, both, stream)
 
+    used = [*paths, *(path for _, path in args.vocabulary)]
+    targets = ",".join(f"{name}={len(each)}" for name, each in vocabularies.items()) or "none"
+    fields = fields_of(used, files=len(files), targets=targets, k=NEIGHBOURS)
     return Suite(
         task="words",
         label="file",
-        fields=fields_of(
-            [*paths, *(path for _, path in args.vocabulary)],
-            files=len(files),
-            targets=",".join(f"{name}={len(each)}" for name, each in vocabularies.items())
-            or "none",
-            k=NEIGHBOURS,
-        ),
+        fields=fields,
         measure=measure,
-        after=publishers("words"),
         remark=REMARK,
         unit="words",
         width=30,

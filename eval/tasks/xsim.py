@@ -61,7 +61,6 @@ def prepare(args: argparse.Namespace) -> Suite:
 
     return Suite(
         task="xsim",
-        label="language",
         fields={**fields_of_texts(data), "k": NEIGHBOURS, "target": english},
         measure=measure,
         before=SHOWN[:2],

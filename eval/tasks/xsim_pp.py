@@ -171,7 +171,6 @@ def prepare(args: argparse.Namespace) -> Suite:
     fields = {"k": NEIGHBOURS, "margin": "ratio", "negatives": "adit-1", **counts}
     return Suite(
         task="xsim++",
-        label="language",
         fields={**fields_of_texts(data), **fields},
         measure=measure,
         figure="errors",
