@@ -7,13 +7,12 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from encoder import Encoder
 from encoder.joined import JoinedEncoder
 from eval.metrics.bucc import BuccScore
-from eval.metrics.laser_compat import LaserScore
 from miner.commandline import product_version
 
 if TYPE_CHECKING:
@@ -97,19 +96,11 @@ def score_line(score: BuccScore) -> str:
     )
 
 
-def score_record(score: BuccScore | LaserScore) -> Record:
+def score_record(score: BuccScore) -> Record:
     """Return a score for JSON: fractions from 0 to 1; a threshold that is not finite is null."""
-    found = score.found if isinstance(score, BuccScore) else score.correct
-    return {
-        "precision": score.precision,
-        "recall": score.recall,
-        "f1": score.f1,
-        "threshold": score.threshold if math.isfinite(score.threshold) else None,
-        "extracted": score.extracted,
-        "correct": score.correct,
-        "found": found,
-        "gold": score.gold,
-    }
+    shares = {"precision": score.precision, "recall": score.recall, "f1": score.f1}
+    finite = score.threshold if math.isfinite(score.threshold) else None
+    return {**shares, **asdict(score), "threshold": finite}
 
 
 def template(name: str) -> "Template":

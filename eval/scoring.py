@@ -55,7 +55,7 @@ def read_scored_texts(path: Path) -> list[ScoredTexts]:
 
 
 def candidates_from_texts(
-    rows: Sequence[ScoredTexts], *, source: Sentences, target: Sentences, path: Path
+    rows: Sequence[ScoredTexts], source: Sentences, target: Sentences, *, path: Path
 ) -> bucc.Candidates:
     """Give each pair of texts all the ids that its texts have.
 
@@ -122,9 +122,7 @@ def _candidates(records: Iterable[Mapping[str, object]], path: Path) -> bucc.Can
         scores.append(score)
         sources.append(_ids(record, "source", f"{path} record {number}"))
         targets.append(_ids(record, "target", f"{path} record {number}"))
-    return bucc.Candidates(
-        scores=np.array(scores, dtype=np.float64), sources=sources, targets=targets
-    )
+    return bucc.Candidates(scores=np.array(scores, np.float64), sources=sources, targets=targets)
 
 
 def _ids(record: Mapping[str, object], side: str, where: str) -> bucc.Ids:
@@ -185,11 +183,10 @@ class ScoringOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ScoringReport:
-    """The outcome as a line for people and as a record for JSON; its signature; a doubt, if any."""
+    """The outcome as a line for people and as a record for JSON, with a signature; any doubt."""
 
     line: str
     record: dict[str, object]
-    signature: str
     remark: str | None = None
 
 
@@ -197,9 +194,9 @@ def score_pairs(options: ScoringOptions) -> ScoringReport:
     """Score by the rules of ``eval.metrics.bucc``, and write the extracted id pairs if asked to."""
     sides = _read_sides(options)
     if options.pairs.suffix == ".tsv":
-        source, target = _needed(sides, options)
+        both = _needed(sides, options)
         rows = read_scored_texts(options.pairs)
-        candidates = candidates_from_texts(rows, source=source, target=target, path=options.pairs)
+        candidates = candidates_from_texts(rows, *both, path=options.pairs)
     else:
         candidates = read_records(options.pairs)
     ranked = bucc.rank(candidates)
@@ -283,8 +280,7 @@ def _report(
 ) -> ScoringReport:
     """Write the extraction, and sign; ``shown`` are the line and the record of the score."""
     if options.output is not None:
-        text = "".join(f"{source}\t{target}\n" for source, target in extracted)
-        write_text(options.output, text)
+        write_text(options.output, "".join(f"{own}\t{other}\n" for own, other in extracted))
     fields: dict[str, object] = {"gold": "none" if gold is None else len(gold)}
     if options.gold is not None:
         fields["gold_sha256"] = fingerprint(options.gold)
@@ -295,9 +291,5 @@ def _report(
     fields["threshold"] = "none" if options.threshold == -math.inf else options.threshold
     full = signature("bucc", **fields, **rules)
     line, record = shown or (f"threshold={options.threshold!r} extracted={len(extracted)}", {})
-    return ScoringReport(
-        line=line,
-        record={**record, "extracted": len(extracted), "pairs": pairs, "signature": full},
-        signature=full,
-        remark=remark,
-    )
+    counts = {"extracted": len(extracted), "pairs": pairs}
+    return ScoringReport(line=line, record={**record, **counts, "signature": full}, remark=remark)

@@ -1,20 +1,143 @@
-"""The BiLSTM in int8: products of integers, everything between them in float32.
+"""The BiLSTM in int8: products of integers, everything between them in float32, compiled by Numba.
 
 Weights have a scale for each output, activations one for each token, found as they are computed
 (symmetric quantisation, as in Jacob et al. 2018, "Quantization and Training of Neural Networks for
 Efficient Integer-Arithmetic-Only Inference", section 2). So a sentence's vector does not depend on
 its batch. Axes: ``B`` sentences of ``T`` tokens, ``H`` hidden units, ``G = 4 H`` gates in torch's
 order (input, forget, cell, output), ``K`` inputs of a layer.
+
+The compiled loops are written so that LLVM turns them into vector instructions: each is over whole
+arrays and in a function of its own, and tanh is a quotient of polynomials.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
+from numba import njit
 from torch import nn
 
 from encoder.laser.bilstm import BiLSTM
-from encoder.laser.steps import lstm_step, quantize_rows
 from encoder.torch_private import int8_product
+from miner.compiling import compiled
+
+_compile = compiled(fastmath=True)
+F = np.float32
+ONE_HALF, LIMIT, LEVELS, TINY = F(0.5), F(7.9), F(127), F(1e-30)
+# tanh(x) = x P(x²) / Q(x²) to 3e-7: the coefficients of Eigen's ptanh.
+P0, P1, P2 = F(4.89352455891786e-03), F(6.37261928875436e-04), F(1.48572235717979e-05)
+P3, P4 = F(5.12229709037114e-08), F(-8.60467152213735e-11)
+P5, P6 = F(2.00018790482477e-13), F(-2.76076847742355e-16)
+Q0, Q1 = F(4.89352518554385e-03), F(2.26843463243900e-03)
+Q2, Q3 = F(1.18534705686654e-04), F(1.19825839466702e-06)
+
+
+@njit(inline="always")
+def _tanh(x: Any) -> Any:
+    x = min(max(x, -LIMIT), LIMIT)
+    s = x * x
+    numerator = ((((((P6 * s + P5) * s + P4) * s + P3) * s + P2) * s + P1) * s + P0) * x
+    return numerator / (((Q3 * s + Q2) * s + Q1) * s + Q0)
+
+
+@_compile
+def quantize_row(row: Any, codes: Any) -> Any:
+    """Write a row as int8 codes and return their scale: ``row`` is about ``codes * scale``."""
+    top = F(0)
+    for k in range(len(row)):
+        top = max(top, abs(row[k]))
+    scale = max(top, TINY) / LEVELS
+    inverse = F(1) / scale
+    for k in range(len(row)):  # rounds to nearest: the shift makes all numbers positive
+        codes[k] = np.int8(np.int32(row[k] * inverse + F(128.5)) - np.int32(128))
+    return scale
+
+
+@_compile
+def quantize_rows(rows: Any, codes: Any, scales: Any) -> None:
+    """Quantize rows of float32 (N, K): codes int8 (N, K), scales float32 (N,)."""
+    for n in range(len(rows)):
+        scales[n] = quantize_row(rows[n], codes[n])
+
+
+@_compile
+def _add_products(
+    gates: Any,
+    from_inputs: Any,
+    scale: Any,
+    input_scales: Any,
+    from_hidden: Any,
+    last_scale: Any,
+    hidden_scales: Any,
+    bias: Any,
+) -> None:
+    for g in range(len(gates)):
+        gates[g] = (
+            F(from_inputs[g]) * (scale * input_scales[g])
+            + F(from_hidden[g]) * (last_scale * hidden_scales[g])
+            + bias[g]
+        )
+
+
+@_compile
+def _sigmoids(gates: Any) -> None:
+    for g in range(len(gates)):
+        gates[g] = ONE_HALF * _tanh(ONE_HALF * gates[g]) + ONE_HALF
+
+
+@_compile
+def _update(cells: Any, enters: Any, stays: Any, candidates: Any) -> None:
+    for h in range(len(cells)):
+        cells[h] = stays[h] * cells[h] + enters[h] * _tanh(candidates[h])
+
+
+@_compile
+def _expose(hidden: Any, leaves: Any, cells: Any) -> None:
+    for h in range(len(hidden)):
+        hidden[h] = leaves[h] * _tanh(cells[h])
+
+
+@_compile
+def lstm_step(
+    scales: Any,
+    input_scales: Any,
+    hidden_scales: Any,
+    bias: Any,
+    from_inputs: Any,
+    from_hidden: Any,
+    state: Any,
+    last: Any,
+    last_scales: Any,
+    gates: Any,
+    out: Any,
+    first: Any,
+) -> None:
+    """Do one step of an LSTM for B sentences, from the integer products on.
+
+    ``scales`` (B,) are the input tokens'; ``input_scales``, ``hidden_scales`` and ``bias`` (G,) the
+    weights'. ``from_inputs`` and ``from_hidden`` are products of codes, int32 (B, G); ``gates`` is
+    room for G numbers. Written are the cells' ``state``, float32 (B, H); the hidden states, to the
+    columns of ``out``, float32 (B, D), from ``first`` on; and these as int8, ``last`` (B, H) with
+    ``last_scales`` (B,).
+    """
+    size = state.shape[1]
+    for b in range(len(state)):
+        _add_products(
+            gates,
+            from_inputs[b],
+            scales[b],
+            input_scales,
+            from_hidden[b],
+            last_scales[b],
+            hidden_scales,
+            bias,
+        )
+        _sigmoids(gates[: 2 * size])
+        _sigmoids(gates[3 * size :])
+        _update(state[b], gates[:size], gates[size : 2 * size], gates[2 * size : 3 * size])
+        hidden = out[b, first : first + size]
+        _expose(hidden, gates[3 * size :], state[b])
+        last_scales[b] = quantize_row(hidden, last[b])
 
 
 class Weights(NamedTuple):

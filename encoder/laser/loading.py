@@ -22,12 +22,12 @@ from encoder import Precision
 from encoder.base import SAMPLE
 from encoder.laser.bilstm import BiLSTM
 from encoder.laser.languages import SHARED
+from encoder.laser.preprocess import normalizing, tokenizing
 from encoder.laser.subwords import (
     BPE,
     SPECIAL,
     UNK,
-    BPETokenizer,
-    SentencePieceTokenizer,
+    TextTokenizer,
     Vocabulary,
     WhitespaceTokenizer,
     read_cvocab,
@@ -147,9 +147,10 @@ def load_laser(
         files.append(pieces)
         if pieces.suffix == ".fcodes":
             files.append(pieces.with_suffix(".fvocab"))
-            tokenizer = BPETokenizer(words, BPE(pieces, files[-1]))
+            bpe = BPE(pieces, files[-1])
+            tokenizer = TextTokenizer(words, lambda lines: map(bpe, lines), tokenizing)
         else:
-            tokenizer = SentencePieceTokenizer(words, read_pieces(pieces))
+            tokenizer = TextTokenizer(words, read_pieces(pieces), normalizing)
     return _encoder(files, tokenizer, network, precision, dictionary)
 
 
@@ -190,7 +191,7 @@ def load_laser3(
     tokenizer: SentenceTokenizer = WhitespaceTokenizer(words)
     if not pretokenized:
         files.append(_beside(path, (".spm",)))
-        tokenizer = SentencePieceTokenizer(words, read_pieces(files[-1]))
+        tokenizer = TextTokenizer(words, read_pieces(files[-1]), normalizing)
     return _encoder(files, tokenizer, network, precision, ids)
 
 

@@ -6,18 +6,17 @@ file formats are fastBPE's (``.fcodes``: two parts and a count a line, in order 
 ``.fvocab``: a token and a count a line).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache, partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from encoder.laser.preprocess import normalizing, tokenizing
+from encoder.laser.preprocess import Step
 from encoder.tokenizer import Tokens
 from miner.threads import thread_count
 
-if TYPE_CHECKING:
-    from sentencepiece import SentencePieceProcessor
+Split = Callable[[Sequence[str]], Iterable[Sequence[str]]]  # lines into subwords
+Steps = Callable[[str | None], Step]  # of a language
 
 END = "</w>"  # of a word, inside the codes
 CONTINUES = "@@"  # what a token has that is not the last of its word
@@ -154,50 +153,33 @@ class WhitespaceTokenizer:
         return self._vocabulary.encode(sentence.split() for sentence in sentences)
 
 
-class SentencePieceTokenizer:
-    """LASER2's and LASER3's: regular punctuation, lower case, pieces of a SentencePiece model."""
+class TextTokenizer:
+    """For text: its lines are changed as their language asks, then split into subwords.
+
+    Args:
+        vocabulary: of the subwords.
+        split: lines into them: ``BPE`` for LASER1, ``read_pieces`` for LASER2 and LASER3.
+        steps: the changes for a language, of ``encoder.laser.preprocess``.
+        language: the ISO 639 code, if it is known.
+    """
 
     def __init__(
-        self,
-        vocabulary: Vocabulary,
-        processor: "SentencePieceProcessor",
-        language: str | None = None,
+        self, vocabulary: Vocabulary, split: Split, steps: Steps, language: str | None = None
     ) -> None:
-        self._vocabulary = vocabulary
-        self._processor = processor
-        self._normalize = normalizing(language)
+        self._vocabulary, self._split, self._steps = vocabulary, split, steps
+        self._prepare = steps(language)
 
-    def for_language(self, language: str | None) -> "SentencePieceTokenizer":
-        """Return the same pieces after the preprocessing of ``language``."""
-        return SentencePieceTokenizer(self._vocabulary, self._processor, language)
-
-    def encode(self, sentences: Sequence[str]) -> Tokens:
-        """Return the ids of the pieces of each sentence."""
-        lines = [self._normalize(sentence) for sentence in sentences]
-        # As text, not as SentencePiece's ids: the vocabulary may know what the model does not.
-        pieces = self._processor.encode(lines, out_type=str, num_threads=thread_count())
-        return self._vocabulary.encode(pieces)
-
-
-class BPETokenizer:
-    """LASER1's: words as Moses splits them, lower case, fastBPE's subwords."""
-
-    def __init__(self, vocabulary: Vocabulary, bpe: BPE, language: str | None = None) -> None:
-        self._vocabulary = vocabulary
-        self._bpe = bpe
-        self._words = tokenizing(language)
-
-    def for_language(self, language: str | None) -> "BPETokenizer":
+    def for_language(self, language: str | None) -> "TextTokenizer":
         """Return the same subwords after the preprocessing of ``language``."""
-        return BPETokenizer(self._vocabulary, self._bpe, language)
+        return TextTokenizer(self._vocabulary, self._split, self._steps, language)
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
         """Return the ids of the subwords of each sentence."""
-        return self._vocabulary.encode(self._bpe(self._words(line)) for line in sentences)
+        return self._vocabulary.encode(self._split([self._prepare(line) for line in sentences]))
 
 
-def read_pieces(path: Path) -> "SentencePieceProcessor":
-    """Read a SentencePiece model (``.spm``).
+def read_pieces(path: Path) -> Split:
+    """Read a SentencePiece model (``.spm``), and return what splits lines into its pieces.
 
     Raises:
         ValueError: no such file, or something else is in it.
@@ -207,6 +189,8 @@ def read_pieces(path: Path) -> "SentencePieceProcessor":
     if not path.is_file():
         raise ValueError(f"{path}: there is no such SentencePiece model")
     try:
-        return sentencepiece.SentencePieceProcessor(model_proto=path.read_bytes())
+        processor = sentencepiece.SentencePieceProcessor(model_proto=path.read_bytes())
     except RuntimeError as error:
         raise ValueError(f"{path}: is no SentencePiece model, or damaged") from error
+    # As text, not as SentencePiece's ids: the vocabulary may know what the model does not.
+    return partial(processor.encode, out_type=str, num_threads=thread_count())

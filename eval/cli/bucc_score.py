@@ -7,8 +7,12 @@ import argparse
 import math
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from miner.commandline import command, number
+
+if TYPE_CHECKING:
+    from eval.scoring import SideFiles
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,29 +54,21 @@ def _threshold(text: str) -> float:
     return float(text)
 
 
-def _side(args: argparse.Namespace, name: str) -> tuple[Path, Path | None] | None:
-    """Return one side's files: (lines with ids, None), (texts, ids), or None."""
+def _side(args: argparse.Namespace, name: str) -> "SideFiles | None":
+    """Return one side's files, if they are given: lines with ids, or texts and ids."""
+    from eval.scoring import SideFiles
+
     joined, texts, ids = (getattr(args, name + part) for part in ("", "_texts", "_ids"))
-    if joined is not None and texts is None and ids is None:
-        return joined, None
-    if joined is None and texts is not None and ids is not None:
-        return texts, ids
-    if joined is None and texts is None and ids is None:
-        return None
-    raise ValueError(f"give either --{name}, or both --{name}-texts and --{name}-ids")
+    if (texts is None) != (ids is None) or None not in (joined, texts):
+        raise ValueError(f"give either --{name}, or both --{name}-texts and --{name}-ids")
+    return SideFiles(texts=joined or texts, ids=ids) if joined or texts else None
 
 
 @command(add_arguments, "bucc-score")
 def bucc_score(args: argparse.Namespace) -> int:
     """Score mined pairs against gold pairs: precision, recall and F1."""
     from eval.output import print_json, print_note
-    from eval.scoring import (
-        OPTIMIZED,
-        ScoringOptions,
-        SideFiles,
-        score_pairs,
-        score_pairs_like_laser,
-    )
+    from eval.scoring import OPTIMIZED, ScoringOptions, score_pairs, score_pairs_like_laser
 
     source, target = _side(args, "src"), _side(args, "tgt")
     if (source is None) != (target is None):
@@ -83,8 +79,8 @@ def bucc_score(args: argparse.Namespace) -> int:
     options = ScoringOptions(
         pairs=args.pairs,
         gold=args.gold,
-        source=source and SideFiles(texts=source[0], ids=source[1]),
-        target=target and SideFiles(texts=target[0], ids=target[1]),
+        source=source,
+        target=target,
         threshold=OPTIMIZED if optimize else given,
         output=args.output,
     )
@@ -96,5 +92,5 @@ def bucc_score(args: argparse.Namespace) -> int:
         return 0
     sys.stdout.write(f"{report.line}\n")
     # Programs that read bucc.py's stdout find nothing else in it.
-    (sys.stderr if laser else sys.stdout).write(f"{report.signature}\n")
+    (sys.stderr if laser else sys.stdout).write(f"{report.record['signature']}\n")
     return 0

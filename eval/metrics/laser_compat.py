@@ -7,25 +7,11 @@ extraction that follows; the comparison is ``score >= threshold``.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
-from eval.metrics.bucc import IdPair
+from eval.metrics.bucc import BuccScore, IdPair
 
 # Score, source text, target text.
 ScoredTexts = tuple[float, str, str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class LaserScore:
-    """Precision, recall and F1, 0 to 1, of ``extracted`` pairs, ``correct`` of them in gold."""
-
-    threshold: float
-    precision: float
-    recall: float
-    f1: float
-    extracted: int
-    correct: int
-    gold: int
 
 
 def unique_ids(texts: Sequence[str], ids: Sequence[str]) -> dict[str, str]:
@@ -77,24 +63,15 @@ def extract(scores: Mapping[IdPair, float], threshold: float) -> list[IdPair]:
 
 def measure(
     scores: Mapping[IdPair, float], gold: Collection[IdPair], threshold: float
-) -> LaserScore:
+) -> BuccScore:
     """Score what ``extract`` returns at ``threshold``."""
     extracted = extract(scores, threshold)
     correct = len(set(gold).intersection(extracted))
-    precision = correct / len(extracted) if correct else 0.0
-    recall = correct / len(gold) if correct else 0.0
-    return LaserScore(
-        threshold=threshold,
-        precision=precision,
-        recall=recall,
-        f1=_f1(precision, recall) if correct else 0.0,
-        extracted=len(extracted),
-        correct=correct,
-        gold=len(gold),
-    )
+    counts = {"extracted": len(extracted), "correct": correct, "found": correct, "gold": len(gold)}
+    return BuccScore(threshold=threshold, **counts)
 
 
-def format_score(score: LaserScore, label: str = "best threshold") -> str:
+def format_score(score: BuccScore, label: str = "best threshold") -> str:
     """Return the line that bucc.py prints; percentages."""
     return (
         f"- {label}={score.threshold:f}: precision={100 * score.precision:.2f}, "

@@ -8,8 +8,7 @@ import torch
 
 from encoder import precision, torch_private
 from encoder.laser.bilstm import BiLSTM
-from encoder.laser.int8 import Int8BiLSTM
-from encoder.laser.steps import lstm_step, quantize_rows
+from encoder.laser.int8 import Int8BiLSTM, lstm_step, quantize_rows
 from encoder.network import embed_tokens
 from encoder.precision import ready
 from encoder.tokenizer import Tokens
