@@ -19,7 +19,7 @@ import numpy as np
 from encoder import MORE, Encoder, load_encoder
 from encoder.checkpoint import CONFIG, read_config, replace_files
 from encoder.training.data import hold_out
-from encoder.training.measures import retrieval_error
+from encoder.training.evaluation import retrieval_error
 from encoder.training.reading import ParallelText, find_parallel_text, read_parallel_text
 from eval.data.aligned import aligned_files
 from eval.data.languages import iso_639_1

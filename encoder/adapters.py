@@ -18,17 +18,14 @@ E5 = re.compile(r"(^|[-_])e5[-_](?!.*instruct)")
 E5_PROMPT = "query: "
 HUB_TIMEOUT = 5  # seconds
 
+Model = Any  # of the library, which is loaded late
+
 
 class SentenceTransformerEncoder(BaseEncoder):
     """Encodes with a model of sentence-transformers; satisfies ``encoder.Encoder``."""
 
     def __init__(
-        self,
-        model: Any,  # noqa: ANN401
-        *,
-        name: str,
-        prompt: str | None,
-        precision: Precision,
+        self, model: Model, *, name: str, prompt: str | None, precision: Precision
     ) -> None:
         self.name = name
         self.precision = precision
@@ -78,7 +75,7 @@ def load_sentence_transformer(place: str, *, precision: Precision) -> SentenceTr
     )
 
 
-def _load(place: str) -> Any:  # noqa: ANN401
+def _load(place: str) -> Model:
     """Load what is on this machine; fetch what is not, from a hub that answers."""
     from huggingface_hub import HfApi, snapshot_download
 
@@ -106,7 +103,7 @@ def _library() -> Any:  # noqa: ANN401
     return sentence_transformers
 
 
-def _digest(model: Any) -> str:  # noqa: ANN401
+def _digest(model: Model) -> str:
     """Return a hash of the weights: a name on the hub does not say which revision it is."""
     import torch
 

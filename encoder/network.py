@@ -5,12 +5,13 @@ it: batches hold sentences of one length only, unless the network leaves out tho
 """
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import nn
 from torch.nn import functional
 
 from encoder import Precision
@@ -25,38 +26,50 @@ MIN_TOKENS = 32  # of a batch
 _working = threading.Lock()  # one call has all threads
 
 
-class SentenceTokenizer(Protocol):
+class SentenceTokenizer(ABC):
     """Makes token ids of sentences; every sentence has one token at least."""
 
+    @abstractmethod
     def encode(self, sentences: Sequence[str]) -> Tokens:
         """Tokenise sentences of the language that it was made for."""
-        ...
 
     def for_language(self, language: str | None) -> "SentenceTokenizer":
-        """Return a tokeniser of the same vocabulary for another language (an ISO 639 code)."""
-        ...
+        """Return a tokeniser of the same vocabulary for another language (an ISO 639 code).
+
+        Itself, if it does the same to all languages.
+        """
+        return self
 
 
-class Network(Protocol):
-    """A ready network. ``embed`` maps ids int64 (B, T) to vectors float (B, D)."""
+class Ready:
+    """A network on its device, in its precision.
 
-    dim: int
-    precision: Precision
-    device: torch.device
-    ragged: bool  # whether sentences may be of several lengths
+    Sentences of a ``ragged`` one may be of several lengths.
+    """
+
+    def __init__(self, network: nn.Module, *, precision: Precision, device: torch.device) -> None:
+        self.dim: int = network.dim  # type: ignore[assignment]
+        self.precision = precision
+        self.device = device
+        self.ragged = precision == "int8"
+        self._network = network.to(device)
+
+    def weights(self) -> dict[str, torch.Tensor]:
+        """Return all tensors of the network, by name."""
+        return self._network.state_dict()
 
     def embed(self, ids: torch.Tensor) -> torch.Tensor:
-        """Embed B sentences of T tokens each, on ``device``.
+        """Embed ids int64 (B, T) of B sentences, on ``device``, as float (B, D).
 
         To a ragged network they come longest first, with -1 after the end of shorter ones.
         """
-        ...
+        return self._network(ids)
 
 
 class NetworkEncoder(BaseEncoder):
     """Encodes sentences with a network; satisfies ``encoder.Encoder``."""
 
-    def __init__(self, *, name: str, tokenizer: SentenceTokenizer, network: Network) -> None:
+    def __init__(self, *, name: str, tokenizer: SentenceTokenizer, network: Ready) -> None:
         self.name = name
         self.dim = network.dim
         self.precision = network.precision
@@ -90,7 +103,7 @@ class NetworkEncoder(BaseEncoder):
         return vectors.numpy()[rows]
 
 
-def embed_tokens(network: Network, tokens: Tokens, *, out: torch.Tensor) -> None:
+def embed_tokens(network: Ready, tokens: Tokens, *, out: torch.Tensor) -> None:
     """Write the vectors of the sentences to ``out``, float32 (S, D)."""
     device = network.device
     vectors = torch.empty(len(tokens), network.dim, device=device)

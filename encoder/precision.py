@@ -10,29 +10,10 @@ from torch.nn import functional
 from encoder import Precision, torch_private
 from encoder.base import MIN_COSINE
 from encoder.laser.bilstm import BiLSTM
-from encoder.network import embed_tokens
+from encoder.network import Ready, embed_tokens
 from encoder.tokenizer import Tokens
 
 logger = logging.getLogger(__name__)
-
-
-class Ready:
-    """A network on its device, in its precision; satisfies ``encoder.network.Network``."""
-
-    def __init__(self, network: nn.Module, *, precision: Precision, device: torch.device) -> None:
-        self.dim: int = network.dim  # type: ignore[assignment]
-        self.precision = precision
-        self.device = device
-        self.ragged = precision == "int8"
-        self._network = network.to(device)
-
-    def weights(self) -> dict[str, torch.Tensor]:
-        """Return all tensors of the network, by name."""
-        return self._network.state_dict()
-
-    def embed(self, ids: torch.Tensor) -> torch.Tensor:
-        """Embed ids (B, T) as (B, D)."""
-        return self._network(ids)
 
 
 def ready(network: nn.Module, precision: Precision, sample: Tokens) -> Ready:

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from encoder import Encoder, Precision
-from encoder.base import SAMPLE
+from encoder.base import SAMPLE, BaseEncoder
 from encoder.checkpoint import APART_FORMAT, NETWORK_FORMAT, WEIGHTS, read_folder, write_folder
 from encoder.laser.bilstm import BiLSTM
 from encoder.laser.transformer import Transformer
-from encoder.network import NetworkEncoder
-from encoder.precision import Ready, ready
+from encoder.network import NetworkEncoder, Ready, SentenceTokenizer
+from encoder.precision import ready
 from encoder.sentence_networks import KINDS, SentenceNetwork
 from encoder.tokenizer import Tokenizer, Tokens
 
@@ -70,15 +70,11 @@ def saved_network(
     return network
 
 
-class EndingTokenizer:
+class EndingTokenizer(SentenceTokenizer):
     """Ends each sentence with a token of its own, so that none is empty; its id is the last."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
-
-    def for_language(self, language: str | None) -> "EndingTokenizer":
-        """Return itself: it does the same to all languages."""
-        return self
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
         """Tokenise."""
@@ -174,7 +170,7 @@ def load_network_encoder(folder: Path, *, name: str, precision: Precision) -> Tr
     return TrainedNetwork(name=full_name, tokenizer=pieces, network=networks[ALL])
 
 
-class ApartEncoder:
+class ApartEncoder(BaseEncoder):
     """Networks that are a language's own, in one space; the language chooses which one encodes.
 
     Satisfies ``encoder.Encoder``, but that it must be told which: sentences of none have no vector.
@@ -186,7 +182,7 @@ class ApartEncoder:
         first = next(iter(encoders.values()))
         self.dim, self.precision = first.dim, first.precision
 
-    def for_language(self, language: str | None) -> Encoder:
+    def for_language(self, language: str | None) -> Encoder:  # type: ignore[override]
         """Return the encoder of a language.
 
         Raises:
@@ -200,16 +196,8 @@ class ApartEncoder:
             )
         return self._encoders[language]
 
-    def for_languages(self, languages: Sequence[str | None]) -> "ApartEncoder":
-        """Return itself."""
-        return self
-
-    def encode(self, sentences: Sequence[str], *, normalize: bool = True) -> NDArray[np.float32]:
-        """Refuse: the language must be known.
-
-        Raises:
-            ValueError: always.
-        """
+    def _embed(self, sentences: Sequence[str], *, normalize: bool) -> NDArray[np.float32]:
+        """Refuse: the language must be known."""
         raise ValueError(
             f"encoder {self.name} has a network for each of {self._languages()}; say which "
             "language the text is in (--src-lang, --tgt-lang or --lang)"

@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from encoder.laser.preprocess import Step
+from encoder.network import SentenceTokenizer
 from encoder.tokenizer import Tokens
 from miner.threads import thread_count
 
@@ -138,22 +139,18 @@ def read_cvocab(path: Path) -> dict[str, int]:
     return ids
 
 
-class WhitespaceTokenizer:
+class WhitespaceTokenizer(SentenceTokenizer):
     """For text that is tokens between spaces already."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
-
-    def for_language(self, language: str | None) -> "WhitespaceTokenizer":
-        """Return itself: nothing is left to do that depends on the language."""
-        return self
 
     def encode(self, sentences: Sequence[str]) -> Tokens:
         """Return the ids of the tokens of each sentence."""
         return self._vocabulary.encode(sentence.split() for sentence in sentences)
 
 
-class TextTokenizer:
+class TextTokenizer(SentenceTokenizer):
     """For text: its lines are changed as their language asks, then split into subwords.
 
     Args:

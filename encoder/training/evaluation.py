@@ -1,9 +1,10 @@
-"""Keeps on the way: figures of each evaluation, the best encoder, the last state."""
+"""Keeps on the way: what is measured at each evaluation, the best encoder, the last state."""
 
 import json
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,10 @@ import numpy as np
 
 from encoder import Encoder
 from encoder.checkpoint import replace_files
-from encoder.training import curves
+from encoder.training import curves, options
 from encoder.training.architectures.model import Save
 from encoder.training.loop import Training
-from encoder.training.measures import Measure
+from encoder.training.reading import ParallelText
 from encoder.training.state import State, save_state
 
 PROGRESS = "training"  # the folder, in the encoder's, that a training goes on from
@@ -23,6 +24,58 @@ STATE, LOG, CURVES = "state.safetensors", "log.jsonl", "curves.svg"
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """A figure of an encoder, from 0 to 1, for each language or pair of languages.
+
+    ``name`` is its name in the log, ``title`` that of its curves, ``parts`` the languages or pairs
+    of them; ``take`` measures an encoder.
+    """
+
+    name: str
+    title: str
+    parts: Sequence[str]
+    take: Callable[[Encoder], Mapping[str, float]]
+    higher_is_better: bool = False
+
+    def best(self, means: Sequence[float]) -> bool:
+        """Return whether the last of these is as good as any; of equal ones the later is better."""
+        return means[-1] == (max(means) if self.higher_is_better else min(means))
+
+
+# By ``figure`` of an objective, by which the best encoder may be chosen, too.
+OWN = {
+    name: Measure(
+        name=name,
+        title=f"held-out {name}",
+        parts=(),
+        take=lambda encoder: {},
+        higher_is_better=name == options.ACCURACY,
+    )
+    for name in (options.PERPLEXITY, options.ACCURACY)
+}
+
+
+def held_out_error(texts: Sequence[ParallelText]) -> Measure:
+    """Measure retrieval among the held-out pairs of each language pair, see ``retrieval_error``."""
+    return Measure(
+        name=options.HELD_OUT_ERROR,
+        title="held-out error",
+        parts=[text.name for text in texts],
+        take=lambda encoder: {text.name: retrieval_error(encoder, text) for text in texts},
+    )
+
+
+def retrieval_error(encoder: Encoder, text: ParallelText) -> float:
+    """Return the share of sentences whose nearest neighbour is no translation, both ways."""
+    source, target = map(encoder.for_language, text.name.partition("-")[::2])
+    cosines = source.encode(text.source) @ target.encode(text.target).T
+    own = np.arange(len(text))
+    wrong = [(cosines.argmax(axis=axis) != own).mean() for axis in (0, 1)]
+    return float(np.mean(wrong))
+
+
+@dataclass
 class Keeper:
     """Measures a training at each evaluation and writes what is kept of it.
 
@@ -31,47 +84,35 @@ class Keeper:
     ``folder/training``, with a log and curves of all evaluations.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        state: State,
-        *,
-        measures: Sequence[Measure],
-        best_by: Measure,
-        finish: Callable[[], tuple[Encoder, Save]],
-        facts: Mapping[str, Any],
-    ) -> None:
-        self.state = state
-        self._folder = folder
-        self._measures = measures
-        self._best_by = best_by
-        self._finish = finish
-        self._facts = facts
-        self._start = time.monotonic() - state.seconds
+    folder: Path
+    state: State
+    _: KW_ONLY
+    measures: Sequence[Measure]
+    best_by: Measure
+    finish: Callable[[], tuple[Encoder, Save]]
+    facts: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        self._start = time.monotonic() - self.state.seconds
 
     def keep(self, training: Training, figures: Mapping[str, float]) -> None:
         """Evaluate; save the encoder if it is the best so far, then the state.
 
         ``figures`` are what else is known of the steps since the last time, the loss above all.
         """
-        encoder, save = self._finish()
-        parts = {measure.name: dict(measure.take(encoder)) for measure in self._measures}
+        encoder, save = self.finish()
+        parts = {measure.name: dict(measure.take(encoder)) for measure in self.measures}
         means = {name: float(np.mean(list(each.values()))) for name, each in parts.items()}
         state = self.state
         state.step, state.seconds = training.step, time.monotonic() - self._start
         state.tensors = {name: one.cpu().numpy() for name, one in training.tensors().items()}
-        chosen = self._best_by.name
+        chosen = self.best_by.name
         current = {**figures, **means}[chosen]
-        best = self._best_by.best([*(entry[chosen] for entry in state.history), current])
+        best = self.best_by.best([*(entry[chosen] for entry in state.history), current])
         shown = [f"{name} {value:.3f}" for name, value in figures.items()]
-        shown += [f"{one.title} {100 * means[one.name]:.2f} %" for one in self._measures]
-        logger.info(
-            "step %d: %s, %.0f s%s",
-            state.step,
-            ", ".join(shown),
-            state.seconds,
-            "" if best else "; not the best",
-        )
+        shown += [f"{one.title} {100 * means[one.name]:.2f} %" for one in self.measures]
+        told = ", ".join(shown), state.seconds, "" if best else "; not the best"
+        logger.info("step %d: %s, %.0f s%s", state.step, *told)
         entry = {"step": state.step, **figures, **means, "parts": parts}
         state.history.append({**entry, "seconds": round(state.seconds, 1), "best": best})
         if best:
@@ -80,25 +121,23 @@ class Keeper:
                 for name, each in parts.items()
             }
             facts = {"steps": state.step, "seconds": round(state.seconds)}
-            save(self._folder, {**self._facts, **facts, **rounded})
+            save(self.folder, {**self.facts, **facts, **rounded})
         # The encoder first: killed in between, a training writes it once more.
-        (self._folder / PROGRESS).mkdir(parents=True, exist_ok=True)
-        save_state(self._folder / PROGRESS / STATE, state)
+        (self.folder / PROGRESS).mkdir(parents=True, exist_ok=True)
+        save_state(self.folder / PROGRESS / STATE, state)
         self._write_log()
 
     def best(self) -> Mapping[str, Mapping[str, float]]:
         """Return the figures of the encoder that was saved: by measure, each by its parts."""
-        found: Mapping[str, Mapping[str, float]]
-        found = [entry for entry in self.state.history if entry["best"]][-1]["parts"]
-        return found
+        return [entry for entry in self.state.history if entry["best"]][-1]["parts"]
 
     def _write_log(self) -> None:
         history = self.state.history
         files = {LOG: "".join(json.dumps(entry) + "\n" for entry in history).encode()}
         try:
-            titles = {measure.name: measure.title for measure in self._measures}
+            titles = {measure.name: measure.title for measure in self.measures}
             files[CURVES] = curves.draw_curves(history, titles)
         except ImportError:
             if len(history) == 1:
                 logger.info("curves are drawn where matplotlib is: pip install 'bitext-adit[plot]'")
-        replace_files(self._folder / PROGRESS, files)
+        replace_files(self.folder / PROGRESS, files)

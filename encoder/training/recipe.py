@@ -20,9 +20,8 @@ from encoder.trained import TrainedNetwork
 from encoder.training import parallel
 from encoder.training.architectures.model import Save
 from encoder.training.data import TokenPairs, hold_out, pair_weights, tokenize_pairs
-from encoder.training.evaluation import PROGRESS, STATE, Keeper
+from encoder.training.evaluation import OWN, PROGRESS, STATE, Keeper, Measure, held_out_error
 from encoder.training.loop import Training, check_shares, train
-from encoder.training.measures import OWN, Measure, held_out_error
 from encoder.training.options import Recipe
 from encoder.training.reading import ParallelText
 from encoder.training.reading_tasks import read_text

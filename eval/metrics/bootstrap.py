@@ -47,3 +47,17 @@ def mean_samples(values: NDArray[np.float64] | NDArray[np.bool_], *, stream: int
     """Resample the mean of U values: float64 (R,)."""
     units = values.astype(np.float64)[:, None]
     return resampled(units, lambda sums: sums[:, 0] / len(units), stream=stream)
+
+
+def moments(x: FloatArray, y: FloatArray) -> FloatArray:
+    """Return what ``pearson`` needs of each pair: float64 (P, 6), taken about the means of all."""
+    a, b = x - x.mean(), y - y.mean()
+    return np.stack([np.ones_like(a), a, b, a * a, b * b, a * b], axis=1)
+
+
+def pearson(sums: FloatArray) -> FloatArray:
+    """Return Pearson's r from sums (R, 6) of ``moments``: (R,), 0 where a side does not vary."""
+    n, a, b, aa, bb, ab = sums.T
+    below = np.sqrt(np.maximum(n * aa - a * a, 0) * np.maximum(n * bb - b * b, 0))
+    r: FloatArray = np.divide(n * ab - a * b, below, out=np.zeros_like(below), where=below > 0)
+    return r

@@ -21,7 +21,7 @@ from eval.data.labelled import DEV, TEST, TRAIN, Examples
 from eval.data.published import published
 from eval.encoding import learner, own_encoders
 from eval.metrics import frozen
-from eval.metrics.sts import pearson
+from eval.metrics.bootstrap import pearson
 from eval.tasks import suite
 from eval.tasks.arguments import add_list
 from eval.tasks.frozen import CLASSIFIERS, add_classifier, judged, scaled_features, tested

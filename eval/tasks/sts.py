@@ -4,13 +4,26 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from encoder import Encoder
 from eval.data.labelled import read_examples
 from eval.encoding import own_encoders
-from eval.metrics.sts import angular_similarity
 from eval.tasks.arguments import add_sides, languages_of_sides
-from eval.tasks.suite import Figure, Suite, correlation_figure, fields_of
+from eval.tasks.suite import Figure, Floats, Suite, correlation_figure, fields_of
 from miner.languages import seen_language
+
+
+def angular_similarity(first: NDArray[np.float32], second: NDArray[np.float32]) -> Floats:
+    """Return 1 - angle / pi of the rows of two float32 (P, D) of unit rows: float64 (P,), 0 to 1.
+
+    A zero row is at a right angle to everything (Cer et al. 2018, "Universal Sentence Encoder",
+    equation 1; Chidambaram et al. 2019, section 3.5).
+    """
+    cosines = np.einsum("pd,pd->p", first.astype(np.float64), second.astype(np.float64))
+    similarity: Floats = 1 - np.arccos(np.clip(cosines, -1, 1)) / np.pi
+    return similarity
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -16,8 +16,7 @@ from encoder import Encoder, load_encoder
 from eval.data.languages import code_of
 from eval.data.published import publishers
 from eval.data.textfiles import fingerprint
-from eval.metrics.bootstrap import SIGNED, interval, resampled
-from eval.metrics.sts import moments, pearson
+from eval.metrics.bootstrap import SIGNED, interval, moments, pearson, resampled
 from eval.output import LABEL_WIDTH, Cell, Record, Show, Table, encoder_names, signed
 
 Floats = NDArray[np.float64]

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from encoder import Encoder
-from encoder.training.measures import Measure
+from encoder.training.evaluation import Measure
 from eval.data.bucc import bucc_pairs, bucc_splits, load_bucc
 from eval.data.languages import iso_639_3
 from eval.metrics.bucc import best_score

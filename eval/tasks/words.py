@@ -17,7 +17,7 @@ from encoder import Encoder
 from eval.data.published import published
 from eval.data.textfiles import read_lines
 from eval.encoding import own_encoders
-from eval.metrics.sts import moments, pearson
+from eval.metrics.bootstrap import moments, pearson
 from eval.metrics.word_translation import NEIGHBOURS, translation_ranks
 from eval.tasks.arguments import add_files_of_languages, add_sides, by_language, languages_of_sides
 from eval.tasks.suite import Figure, Suite, correlation_figure, fields_of, mean_figure, ranks

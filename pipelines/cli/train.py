@@ -31,7 +31,7 @@ from miner.commandline import add_common_options, command, names, number, once
 from pipelines.cli.running import set_up_logging
 
 if TYPE_CHECKING:
-    from encoder.training.measures import Measure
+    from encoder.training.evaluation import Measure
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -21,6 +21,7 @@ from encoder.training.architectures.model import Model, Save
 from encoder.training.options import BagOptions, TrainingOptions
 
 Matrix = NDArray[np.float32]
+Context = Any  # of an autograd function
 
 NGRAMS_AT_FIRST = 0.3  # length of n-grams' vectors beside those of pieces, as a word has many
 
@@ -108,19 +109,13 @@ class _Sums(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(
-        ctx: Any,  # noqa: ANN401
-        table: Tensor,
-        ids: Tensor,
-        offsets: Tensor,
-        sparse: bool,
-    ) -> Tensor:
+    def forward(ctx: Context, table: Tensor, ids: Tensor, offsets: Tensor, sparse: bool) -> Tensor:
         ctx.save_for_backward(ids, offsets)
         ctx.rows, ctx.sparse = len(table), sparse
         return _sums(table, ids, offsets)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:  # noqa: ANN401
+    def backward(ctx: Context, gradient: Tensor) -> tuple[Tensor, None, None, None]:
         ids, offsets = ctx.saved_tensors
         owners = torch.repeat_interleave(offsets.diff())
         rows, order = torch.sort(ids, stable=True)

@@ -13,8 +13,7 @@ from torch.utils.checkpoint import checkpoint
 
 from encoder import Encoder
 from encoder.bag.features import Features
-from encoder.network import NetworkEncoder
-from encoder.precision import Ready
+from encoder.network import NetworkEncoder, Ready
 from encoder.tokenizer import Tokenizer, Tokens
 from encoder.trained import (
     ALL,

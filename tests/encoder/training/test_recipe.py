@@ -14,7 +14,7 @@ import pytest
 import encoder.training.recipe
 from encoder import load_encoder
 from encoder.checkpoint import CONFIG, TOKENIZER, WEIGHTS
-from encoder.training.measures import retrieval_error
+from encoder.training.evaluation import retrieval_error
 from encoder.training.options import Recipe, training_options
 from encoder.training.reading import ParallelText
 from encoder.training.recipe import sample_sentences, train_encoder

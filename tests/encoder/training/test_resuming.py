@@ -18,9 +18,8 @@ from safetensors.torch import load_file
 from encoder.checkpoint import WEIGHTS
 from encoder.training import curves
 from encoder.training.architectures.bag import Bag
-from encoder.training.evaluation import CURVES, LOG, PROGRESS, STATE, Keeper
+from encoder.training.evaluation import CURVES, LOG, PROGRESS, STATE, Keeper, held_out_error
 from encoder.training.loop import Training
-from encoder.training.measures import held_out_error
 from encoder.training.options import Recipe, training_options
 from encoder.training.reading import ParallelText, find_parallel_text
 from encoder.training.recipe import train_encoder

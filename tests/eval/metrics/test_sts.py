@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from eval.metrics.sts import angular_similarity, moments, pearson
+from eval.metrics.bootstrap import moments, pearson
+from eval.tasks.sts import angular_similarity
 
 
 def test_angles() -> None:
