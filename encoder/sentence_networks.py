@@ -8,7 +8,7 @@ Axes: ``B`` sentences, ``T`` tokens, ``W`` width of a token, ``H`` hidden width,
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import ClassVar
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -23,6 +23,7 @@ KERNEL = 3  # positions that a convolution sees
 HIERARCHY = 4  # layers of the hierarchical network, each of which gives a part of the vector
 CONTEXTS = 4  # context vectors of inner attention
 GATED = 8  # layers of the gated network
+RECURRENT = "rnn.weight_hh_l"  # what the names of a recurrent layer's weights begin with
 
 
 class SentenceNetwork(nn.Module):
@@ -136,14 +137,11 @@ def _convolved(layer: nn.Module, x: Tensor, there: Tensor) -> Tensor:
     return found.transpose(1, 2)
 
 
-class Kind:
+class Kind(NamedTuple):
     """A network by name: how it is made, and how often its hidden width goes into its dim."""
 
-    recurrent: ClassVar[str] = "rnn.weight_hh_l"
-
-    def __init__(self, make: Callable[..., SentenceNetwork], times: int) -> None:
-        self.make = make
-        self.times = times
+    make: Callable[..., SentenceNetwork]
+    times: int
 
     def new(self, vocabulary: int, dim: int, **more: int) -> dict[str, Tensor]:
         """Draw weights for a network.
@@ -162,12 +160,9 @@ class Kind:
             ValueError: a tensor is missing, left over, or of another shape than the others ask for.
         """
         depth = {name.split(".")[1] for name in tensors if name.startswith("layers.")}
-        depth |= {
-            name
-            for name in tensors
-            if name.startswith(self.recurrent) and not name.endswith("_reverse")
-        }
-        sized = f"{self.recurrent}0" if f"{self.recurrent}0" in tensors else "layers.0.bias"
+        recurrent = [name for name in tensors if name.startswith(RECURRENT)]
+        depth |= {name for name in recurrent if not name.endswith("_reverse")}
+        sized = f"{RECURRENT}0" if f"{RECURRENT}0" in tensors else "layers.0.bias"
         for name in ("embed_tokens.weight", sized):
             if name not in tensors or not tensors[name].dim():
                 raise ValueError(f"lacks the tensor {name}")

@@ -5,7 +5,7 @@ between spaces, the most frequent word first.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,13 +80,9 @@ def read_vec(path: Path, *, most: int = MAX_WORDS) -> WordVectors:
 def write_vec(path: Path, words: WordVectors) -> None:
     """Write a ``.vec`` file; its folder must exist."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(_lines(words))
-
-
-def _lines(words: WordVectors) -> Iterator[str]:
-    yield f"{len(words)} {words.vectors.shape[1]}\n"
-    for word, row in zip(words.words, words.vectors.tolist(), strict=True):
-        yield " ".join([word, *(f"{number:.{DIGITS}f}" for number in row)]) + "\n"
+        file.write(f"{len(words)} {words.vectors.shape[1]}\n")
+        for word, row in zip(words.words, words.vectors.tolist(), strict=True):
+            file.write(" ".join([word, *(f"{number:.{DIGITS}f}" for number in row)]) + "\n")
 
 
 def _header(path: Path, line: str) -> tuple[int, int]:

@@ -53,6 +53,14 @@ class Candidates:
     def __len__(self) -> int:
         return len(self.scores)
 
+    def take(self, positions: Sequence[int]) -> "Candidates":
+        """Return the candidates at some positions, in that order."""
+        return Candidates(
+            scores=self.scores[positions],
+            sources=[self.sources[position] for position in positions],
+            targets=[self.targets[position] for position in positions],
+        )
+
     def name(self, position: int) -> IdPair:
         """Return the id pair that the candidate at ``position`` is counted and written as."""
         return self.sources[position][0], self.targets[position][0]
@@ -120,11 +128,7 @@ def rank(candidates: Candidates) -> Candidates:
         if name not in seen:
             seen.add(name)
             kept.append(position)
-    return Candidates(
-        scores=candidates.scores[kept],
-        sources=[candidates.sources[position] for position in kept],
-        targets=[candidates.targets[position] for position in kept],
-    )
+    return candidates.take(kept)
 
 
 def judge(ranked: Candidates, gold: Collection[IdPair]) -> Judgements:

@@ -9,6 +9,7 @@ import argparse
 import json
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -60,20 +61,16 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     if args.output_dir is not None:
         args.output_dir.mkdir(parents=True, exist_ok=True)
     encoder = load_encoder(args.encoder)
-    mining = {"k": args.k, "margin": args.margin, "retrieval": args.retrieval}
     samples: dict[str, list[NDArray[np.float64]]] = {role: [] for role in ROLES}
     pairs: dict[str, dict[str, Record]] = {}
     show(TABLE.header)
     for pair, (tune, test) in splits.items():
-        both = _tune_and_test(args, pair, (tune, test), encoder=encoder, mining=mining)
+        both = _tune_and_test(args, pair, (tune, test), encoder)
         pairs[pair] = {}
         for role, result in zip(ROLES, both, strict=True):
             threshold = "optimized" if result.mined.data.split == tune else f"optimized-on-{tune}"
-            fields = {
-                **mining,
-                "align": "yes" if args.score == WORDS else "no",
-                "threshold": threshold,
-            }
+            words = "yes" if args.score == WORDS else "no"
+            fields = {**_mining(args), "align": words, "threshold": threshold}
             signed = _signature(result, encoder.name, fields)
             pairs[pair][role] = {**_record(result), "signature": signed}
             show(_row(pair, role, pairs[pair][role]))
@@ -94,17 +91,19 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 def prepare(args: argparse.Namespace) -> Suite:
     """Find the splits, for ``adit evaluate compare``: F1 of those that thresholds apply to."""
     splits = {pair: _splits(args, pair) for pair in chosen_pairs(args)}
-    mining = {"k": args.k, "margin": args.margin, "retrieval": args.retrieval}
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
         for stream, (pair, both) in enumerate(splits.items()):
-            _, result = _tune_and_test(args, pair, both, encoder=encoder, mining=mining)
-            units = result.f1_units
+            units = _tune_and_test(args, pair, both, encoder)[1].f1_units
             yield Figure(name=pair, units=units, statistic=mined_splits.f1_of_sums, stream=stream)
 
     files = [bucc_files(args.directory, pair, test).gold for pair, (_, test) in splits.items()]
-    fields = fields_of(files, pairs=",".join(splits), **mining)
+    fields = fields_of(files, pairs=",".join(splits), **_mining(args))
     return Suite(task="bucc", label="pair", fields=fields, measure=measure)
+
+
+def _mining(args: argparse.Namespace) -> Record:
+    return {"k": args.k, "margin": args.margin, "retrieval": args.retrieval}
 
 
 def _splits(args: argparse.Namespace, pair: str) -> tuple[str, str]:
@@ -118,22 +117,11 @@ def _splits(args: argparse.Namespace, pair: str) -> tuple[str, str]:
 
 
 def _tune_and_test(
-    args: argparse.Namespace,
-    pair: str,
-    splits: tuple[str, str],
-    *,
-    encoder: Encoder,
-    mining: Record,
+    args: argparse.Namespace, pair: str, splits: tuple[str, str], encoder: Encoder
 ) -> tuple[mined_splits.SplitResult, mined_splits.SplitResult]:
-    mined = {
-        split: mined_splits.mine_split(
-            load_bucc(args.directory, pair, split),
-            encoder=encoder,
-            judged=args.score == WORDS,
-            **mining,
-        )
-        for split in dict.fromkeys(splits)
-    }
+    mine = partial(mined_splits.mine_split, encoder=encoder, judged=args.score == WORDS)
+    data = {split: load_bucc(args.directory, pair, split) for split in splits}
+    mined = {split: mine(each, **_mining(args)) for split, each in data.items()}
     results = mined_splits.tune_and_test(*(mined[split] for split in splits))
     if args.output_dir is not None:
         for result in results:

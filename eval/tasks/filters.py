@@ -14,7 +14,7 @@ from encoder import Encoder, load_encoder
 from encoder.words import WordEncoder
 from eval.data.bucc import BuccSplit, load_bucc
 from eval.data.textfiles import fingerprint
-from eval.metrics.bucc import Candidates, judge, rank
+from eval.metrics.bucc import judge
 from eval.output import Record, Show, Table, signed
 from eval.tasks.arguments import add_bucc_data, chosen_pairs
 from eval.tasks.mined_splits import MinedSplit, mine_split, mined_texts, tune_and_test
@@ -143,13 +143,6 @@ def _rejected(split: Split, filters: Sequence[str]) -> Mask:
 
 
 def _kept(split: Split, filters: Sequence[str]) -> MinedSplit:
-    mined = split.mined
-    kept = np.flatnonzero(~_rejected(split, filters))
-    ranked = rank(
-        Candidates(
-            scores=mined.ranked.scores[kept],
-            sources=[mined.ranked.sources[place] for place in kept.tolist()],
-            targets=[mined.ranked.targets[place] for place in kept.tolist()],
-        )
-    )
-    return replace(mined, ranked=ranked, judgements=judge(ranked, mined.data.gold))
+    ranked = split.mined.ranked.take(np.flatnonzero(~_rejected(split, filters)).tolist())
+    judgements = judge(ranked, split.mined.data.gold)
+    return replace(split.mined, ranked=ranked, judgements=judgements)

@@ -62,11 +62,6 @@ def load_xnli(directory: Path) -> tuple[str, dict[str, Examples]]:
     )
 
 
-def load_development(directory: Path, language: str) -> Examples | None:
-    """Load the development part of a language, if it is there."""
-    return _part(directory, "dev").get(language)
-
-
 def _part(directory: Path, part: str) -> dict[str, Examples]:
     for name in (f"xnli.{part}.tsv", f"xnli.{part}.tsv.xz"):
         if (directory / name).is_file():
@@ -112,6 +107,8 @@ def _check(directory: Path, found: Mapping[str, Examples]) -> None:
             )
 
 
+Matrix = dict[str, dict[str, float]]  # accuracies by premise's language, and by hypothesis's
+
 MULTINLI = 392_702
 REMARK = (
     "LASER: Artetxe & Schwenk 2019; X-BiLSTM: Conneau 2018; shown where the test part is XNLI's "
@@ -142,16 +139,16 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     """Learn from one language, test in all."""
     if not args.matrix:
         return run_suite(prepare(args), args.encoder, show)
-    kept: dict[tuple[str, str], float] = {}
-    record = run_suite(prepare(args, keep=kept), args.encoder, show)
-    _show_matrix(kept, show)
-    by_premise: dict[str, dict[str, float]] = {}
-    for (premise, hypothesis), value in kept.items():
-        by_premise.setdefault(premise, {})[hypothesis] = value
-    return {**record, "matrix": by_premise}
+    matrix: Matrix = {}
+    record = run_suite(prepare(args, keep=matrix), args.encoder, show)
+    table = Table("premise", list(matrix))
+    show(table.header)
+    for premise, rates in matrix.items():
+        show(table.row(premise, *rates.values()))
+    return {**record, "matrix": matrix}
 
 
-def prepare(args: argparse.Namespace, keep: dict[tuple[str, str], float] | None = None) -> Suite:
+def prepare(args: argparse.Namespace, keep: Matrix | None = None) -> Suite:
     """Load the pairs; accuracies by languages of premise and hypothesis go to ``keep``."""
     require("sklearn")
     part, tested = load_xnli(args.directory)
@@ -161,7 +158,7 @@ def prepare(args: argparse.Namespace, keep: dict[tuple[str, str], float] | None 
     if (args.head is None) != bool(args.train):
         raise ValueError("--train FILE or --head ENCODER: give one of them, to classify by")
     train = joined({str(path): read_pairs(path) for path in args.train})
-    dev = load_development(args.directory, args.train_lang) if part == "test" else None
+    dev = _part(args.directory, "dev").get(args.train_lang) if part == "test" else None
     head = args.head and load_head(args.head)
     same = len(train) == MULTINLI and part == "test"
 
@@ -177,8 +174,7 @@ def prepare(args: argparse.Namespace, keep: dict[tuple[str, str], float] | None 
             yield replace(mean_figure(name, correct(name, name)), beside=others)
         if keep is not None:
             for one in tested:
-                for other in tested:
-                    keep[one, other] = float(correct(one, other).mean())
+                keep[one] = {other: float(correct(one, other).mean()) for other in tested}
 
     files = [*args.train, *dict.fromkeys(p for one in tested.values() for p in one.files)]
     learned = {"train": len(train), "train_lang": args.train_lang}
@@ -229,11 +225,3 @@ def _targets(examples: Examples) -> NDArray[np.float32]:
 
 def _vectors(own: Encoder, examples: Examples) -> list[NDArray[np.float32]]:
     return [own.encode(side) for side in examples.sides]
-
-
-def _show_matrix(rates: dict[tuple[str, str], float], show: Show) -> None:
-    names = list(dict.fromkeys(one for one, _ in rates))
-    table = Table("premise", names)
-    show(table.header)
-    for one in names:
-        show(table.row(one, *(rates[one, other] for other in names)))

@@ -85,20 +85,13 @@ def _matrix(data: AlignedTexts, encoder: Encoder, *, margin: str, show: Show) ->
     table = Table("from", [*names, "mean"])
     mean = float(np.nanmean(rates))
     show(table.header)
-    for name, row_rates, row_mean in zip(
-        names, rates.tolist(), np.nanmean(rates, axis=1).tolist(), strict=True
-    ):
-        cells = [None if np.isnan(rate) else rate for rate in row_rates]
-        show(table.row(name, *cells, row_mean))
+    by_language: Record = {}
+    means = np.nanmean(rates, axis=1).tolist()
+    for name, row_rates, row_mean in zip(names, rates.tolist(), means, strict=True):
+        cells = {to: rate for to, rate in zip(names, row_rates, strict=True) if to != name}
+        show(table.row(name, *map(cells.get, names), row_mean))
+        by_language[name] = cells
     show(table.row("mean", *np.nanmean(rates, axis=0).tolist(), mean))
-    by_language = {
-        source: {
-            target: float(rates[row, column])
-            for column, target in enumerate(names)
-            if row != column
-        }
-        for row, source in enumerate(names)
-    }
     record = {"rates": by_language, "mean": mean}
     fields = {**fields_of_texts(data), "k": NEIGHBOURS, "margin": margin}
     encoder_name = encoder_names(encoder, map(code_of, names))
