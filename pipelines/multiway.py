@@ -1,7 +1,7 @@
 """The table of ``--multiway``: what translates each other in all languages of a finished run."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -50,9 +50,10 @@ def write_multiway(path: Place, job: Job) -> int:
     first = dict(zip(languages, starts.tolist(), strict=False))
     one, other, scores = _pairs(job, runs, first)
     clusters = cluster_pairs(one, other, starts)
-    lines = _json_lines if path.suffix == JSONL else _table_lines
+    found = _described(clusters, scores, sides, starts)
+    lines = _json_lines(found) if path.suffix == JSONL else _table_lines(found, languages)
     with atomic_file(path) as temporary, temporary.open("wb") as file:
-        for line in lines(clusters, scores, sides, starts):
+        for line in lines:
             file.write(f"{line}\n".encode())
     return len(clusters.last)
 
@@ -81,13 +82,13 @@ def _pairs(
     return one[order], other[order], scores[order]
 
 
-Block = tuple[list[int], list[int], list[float], list[dict[str, tuple[str, str]]]]
+Described = tuple[int, int, float, dict[str, tuple[str, str]]]
+"""Languages, links, score, and sentences (id and text) of a cluster."""
 
 
-def _blocks(
+def _described(
     clusters: Clusters, scores: np.ndarray, sides: Mapping[str, Side], starts: np.ndarray
-) -> Iterator[Block]:
-    """Yield languages, links, scores and sentences (id and text) of some clusters at a time."""
+) -> Iterator[Described]:
     for start in range(0, len(clusters.last), BLOCK):
         block = slice(start, start + BLOCK)
         members = clusters.members[block]
@@ -101,31 +102,18 @@ def _blocks(
                 found[place][language] = sentence
         sizes = (members >= 0).sum(axis=1).tolist()
         last = scores[clusters.last[block]].tolist()
-        yield sizes, clusters.links[block].tolist(), last, found
+        yield from zip(sizes, clusters.links[block].tolist(), last, found, strict=True)
 
 
-def _table_lines(
-    clusters: Clusters, scores: np.ndarray, sides: Mapping[str, Side], starts: np.ndarray
-) -> Iterator[str]:
-    languages: Sequence[str] = sorted(sides)
+def _table_lines(clusters: Iterable[Described], languages: Sequence[str]) -> Iterator[str]:
     yield "\t".join(["languages", "links", "score", *languages])
-    for block in _blocks(clusters, scores, sides, starts):
-        for size, links, score, sentences in zip(*block, strict=True):
-            texts = [on_a_line(sentences.get(name, ("", ""))[1]) for name in languages]
-            yield "\t".join([str(size), str(links), repr(score), *texts])
+    for size, links, score, sentences in clusters:
+        texts = [on_a_line(sentences.get(name, ("", ""))[1]) for name in languages]
+        yield "\t".join([str(size), str(links), repr(score), *texts])
 
 
-def _json_lines(
-    clusters: Clusters, scores: np.ndarray, sides: Mapping[str, Side], starts: np.ndarray
-) -> Iterator[str]:
-    for block in _blocks(clusters, scores, sides, starts):
-        for size, links, score, sentences in zip(*block, strict=True):
-            record = {
-                "languages": size,
-                "links": links,
-                "score": score,
-                "sentences": {
-                    name: {"id": own, "text": text} for name, (own, text) in sentences.items()
-                },
-            }
-            yield json.dumps(record)
+def _json_lines(clusters: Iterable[Described]) -> Iterator[str]:
+    for size, links, score, sentences in clusters:
+        named = {name: {"id": own, "text": text} for name, (own, text) in sentences.items()}
+        record = {"languages": size, "links": links, "score": score, "sentences": named}
+        yield json.dumps(record)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal
 
 from miner import choices
 from miner.extras import require
@@ -72,7 +72,7 @@ class MiningOptions:
     top: int | None = None
     index: str = "auto"
     precision: Precision = "auto"
-    search_precision: str = "auto"
+    search_precision: SearchPrecision | Literal["auto"] = "auto"
     scope: str = CORPUS
     margin_scope: str | None = None
     document_pairs: Place | None = None
@@ -156,11 +156,6 @@ class MiningOptions:
         return [self.output, *([self.rejected_output] if self.filters else [])]
 
     @property
-    def output_files(self) -> list[Place]:
-        """All files that the run writes but for those in its work folder."""
-        return [file for path in self.outputs for file in Output.named(path).files(self.origin)]
-
-    @property
     def origin(self) -> Origin:
         """The origin of the pairs, for the outputs that name it."""
         encoder = "precomputed embeddings" if self.source.embeddings else self.encoder
@@ -179,11 +174,7 @@ class MiningOptions:
     @property
     def product_precision(self) -> SearchPrecision | None:
         """The ``precision`` of ``miner.knn.exact.search_both``: None for the fastest here."""
-        return (
-            None
-            if self.search_precision == "auto"
-            else cast("SearchPrecision", self.search_precision)
-        )
+        return None if self.search_precision == "auto" else self.search_precision
 
 
 def check_options(options: MiningOptions) -> None:
@@ -231,14 +222,11 @@ def check_options(options: MiningOptions) -> None:
 
 def _check_search_precision(precision: str) -> None:
     choices.check_choice("--search-precision", precision, choices.SEARCH_PRECISIONS)
-    if precision == "bfloat16" or (precision == "int8" and _multiplies_by_torch()):
-        require("torch")
+    if precision in ("bfloat16", "int8"):
+        from miner.knn.core.products import compiled_int8  # loads Numba
 
-
-def _multiplies_by_torch() -> bool:
-    from miner.knn.core.products import compiled_int8  # loads Numba
-
-    return compiled_int8() is None
+        if precision == "bfloat16" or compiled_int8() is None:
+            require("torch")
 
 
 def _check_score(options: MiningOptions) -> None:
@@ -291,8 +279,9 @@ def _check_sides(options: MiningOptions) -> None:
             raise ValueError(f"{options.output}: would lie among the inputs; name another folder")
     files = [path for path in (source, target) if path not in folders]
     pairs = [options.document_pairs] if options.document_pairs else []
-    for output in options.output_files:
-        check_files([*files, *vectors, *pairs], output)
+    for output in options.outputs:
+        for file in Output.named(output).files(options.origin):
+            check_files([*files, *vectors, *pairs], file)
     if same_file(source, target):
         raise ValueError(
             f"{source}: source and target are the same file, "

@@ -4,9 +4,8 @@ Axes: ``A`` sizes of blocks, ``N`` sentences, ``D`` dimensions.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +14,6 @@ from miner.arrays import Matrix
 
 # Han, kana and their punctuation have no spaces between sentences; Hangul has.
 _UNSPACED = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]")
-
-
-class Encode(Protocol):
-    """What makes vectors of texts, float32 (S, D): of unit length, or sums."""
-
-    def __call__(self, sentences: Sequence[str], *, normalize: bool) -> Matrix:
-        """Make them."""
-        ...
 
 
 MAX_BLOCK = 5  # sentences merged on one side: beads are 1-1 to 1-5 and 5-1
@@ -82,13 +73,14 @@ def merged_blocks(sums: Matrix, lengths: NDArray[np.float64], *, sizes: int = MA
 
 
 def text_blocks(
-    texts: Sequence[str], encode: Encode, *, is_bag: bool, sizes: int = MAX_BLOCK
+    texts: Sequence[str], encode: Callable[..., Matrix], *, is_bag: bool, sizes: int = MAX_BLOCK
 ) -> Blocks:
     """Make the blocks of a document's sentences.
 
     Args:
         texts: the N sentences.
-        encode: texts to vectors, float32 (S, D), as ``encoder.Encoder.encode`` does.
+        encode: texts to vectors, float32 (S, D), as ``encoder.Encoder.encode`` does; ``normalize``
+            asks for unit length, else they are sums.
         is_bag: the vector of two texts with a space between them is the sum of theirs, so each
             sentence is encoded once. Else each block is encoded as one text, which takes ``sizes``
             times as long.

@@ -35,6 +35,8 @@ folder ``mined/XX-YY/`` with all the rest for each pair of them. ``languages/XX.
 records of a corpus of many languages.
 """
 
+from collections.abc import Callable
+
 from miner.storage.places import Place
 
 SOURCE, TARGET = SIDES = ("source", "target")
@@ -93,11 +95,27 @@ def floor_files(side: str) -> tuple[str, str]:
     return f"{side}.positions.npy", f"{side}.floors.npy"
 
 
+def _place(template: str) -> Callable[..., Place]:
+    """Return a method of a work folder: the place in it that the template makes of arguments."""
+    return lambda folder, *names: folder.root / template.format(*names)
+
+
 class WorkFolder:
     """The places in a work folder: artefacts, if not said otherwise.
 
     ``corpora`` are the names of both sides where other pairs share their sentences and vectors.
     """
+
+    pair = _place(MINED + "/{}")  # of one of many languages: a work folder
+    document_sums = _place("documents/{}")  # of a shard: sums of its documents
+    trained = _place("indexes/{}/trained")  # of a side: its trained index
+    index = _place("indexes/{}")  # of a shard: its index, or its rows' cells
+    cell_tile = _place("tiles/cells-{:06d}")  # of a cell join, by the first of its cells
+    nearest_tile = _place("tiles/nearest-{:06d}")  # of nearest cells, by the first of these
+    recall = _place("tiles/recall-{}")  # of a side: exact neighbours of a sample
+    beads = _place("beads/{:05d}")  # of a batch of aligned documents
+    scored = _place("scored/{:05d}")  # of a batch of pairs: their scores
+    rejected = _place("rejected/{}.parquet")  # of a side: a file of what was left out
 
     def __init__(self, root: Place, corpora: tuple[str, str] = SIDES) -> None:
         self.root, self.corpora = root, corpora
@@ -121,10 +139,6 @@ class WorkFolder:
         """Return the name of a side's corpus."""
         return self.corpora[SIDES.index(side)]
 
-    def pair(self, name: str) -> Place:
-        """Return the work folder of one pair of many languages."""
-        return self.root / MINED / name
-
     def split(self, side: str, group: int) -> Place:
         """Return the place of the sentences of a group of a side's files of documents."""
         return self._shared / "split" / self.corpus(side) / f"{group:05d}"
@@ -145,49 +159,13 @@ class WorkFolder:
         """Return the place of a shard's vectors; below it, ``batches`` has those made so far."""
         return self._shared / "embeddings" / shard_name(self.corpus(side), index)
 
-    def document_sums(self, shard: str) -> Place:
-        """Return the place of the sums of a shard's documents."""
-        return self.root / "documents" / shard
-
-    def trained(self, side: str) -> Place:
-        """Return the place of a side's trained index."""
-        return self.root / "indexes" / side / "trained"
-
-    def index(self, shard: str) -> Place:
-        """Return the place of a shard's index, or of its rows' cells."""
-        return self.root / "indexes" / shard
-
     def tile(self, source: int, target: int, scope: str) -> Place:
         """Return the place of a tile whose groups begin with these shards."""
         return self.root / "tiles" / f"{source:05d}-{target:05d}{_suffix(scope)}"
 
-    def cell_tile(self, cell: int) -> Place:
-        """Return the place of a tile of a cell join whose cells begin with this one."""
-        return self.root / "tiles" / f"cells-{cell:06d}"
-
-    def nearest_tile(self, cell: int) -> Place:
-        """Return the place of a tile of nearest cells that begin with this one."""
-        return self.root / "tiles" / f"nearest-{cell:06d}"
-
-    def recall(self, side: str) -> Place:
-        """Return the place of the exact neighbours of a sample of a side."""
-        return self.root / "tiles" / f"recall-{side}"
-
     def neighbours(self, shard: str, scope: str) -> Place:
         """Return the place of a shard's neighbours."""
         return self.root / "neighbours" / f"{shard}{_suffix(scope)}"
-
-    def beads(self, index: int) -> Place:
-        """Return the place of a batch of aligned documents."""
-        return self.root / "beads" / f"{index:05d}"
-
-    def scored(self, index: int) -> Place:
-        """Return the place of the scores of a batch of pairs."""
-        return self.root / "scored" / f"{index:05d}"
-
-    def rejected(self, side: str) -> Place:
-        """Return the file of what was left out of a side."""
-        return self.root / "rejected" / f"{side}.parquet"
 
 
 def _suffix(scope: str) -> str:

@@ -1,5 +1,8 @@
 """Files to bytes: opening and decompression, with every failure as one clear line."""
 
+import bz2
+import gzip
+import lzma
 import zlib
 from collections.abc import Iterator
 from io import BufferedReader, RawIOBase
@@ -20,6 +23,9 @@ COMPRESSIONS = {
 PARQUET_MAGIC = b"PAR1"
 
 CHUNK_BYTES = 4 << 20
+
+# What readers raise because of what they read: each has its own way to say so.
+_DAMAGE = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
 
 
 def split_compression(path: AnyPath) -> tuple[str, str]:
@@ -48,9 +54,7 @@ def read_chunks(path: AnyPath) -> Iterator[bytes]:
                 yield chunk
         except PlaceError:  # no damage: another try may succeed
             raise
-        except Exception as error:
-            if not _is_damage(error):
-                raise
+        except _DAMAGE as error:
             cause = str(error).partition("\n")[0]
             if not compression:
                 raise CorpusError(f"{path}: cannot be read: {cause}") from error
@@ -82,19 +86,13 @@ def open_binary(path: AnyPath) -> IO[bytes]:
 
 
 def _decompressed(raw: IO[bytes], compression: str) -> IO[bytes]:
-    """The decompressed stream of ``raw``; each library is loaded by the files that need it."""
+    """The decompressed stream of ``raw``."""
     match compression:
         case ".gz":
-            import gzip
-
             return cast("IO[bytes]", gzip.GzipFile(fileobj=raw, mode="rb"))
         case ".xz":
-            import lzma
-
             return lzma.LZMAFile(raw)
         case ".bz2":
-            import bz2
-
             return bz2.BZ2File(raw)
         case ".zst":
             import pyarrow as pa
@@ -103,12 +101,3 @@ def _decompressed(raw: IO[bytes], compression: str) -> IO[bytes]:
             return BufferedReader(cast(RawIOBase, pa.CompressedInputStream(raw, "zstd")))
         case _:
             return raw
-
-
-def _is_damage(error: Exception) -> bool:
-    """Whether a reader raised this because of what it read; each has its own way to say so."""
-    if isinstance(error, (OSError, EOFError, ValueError, zlib.error)):
-        return True
-    import lzma  # Late, like the other formats' libraries.
-
-    return isinstance(error, lzma.LZMAError)

@@ -96,10 +96,10 @@ def _alignments(
     encoders = [encoder.for_language(language) for language in languages]
     found_any = False
     for names in pairs:
-        if not all(name in side for name, side in zip(names, sides, strict=True)):
+        documents = [side[name] for name, side in zip(names, sides, strict=True) if name in side]
+        if len(documents) < len(sides):
             continue
         found_any = True
-        documents = [side[name] for name, side in zip(names, sides, strict=True)]
         source, target = (
             text_blocks(document.texts, own.encode, is_bag=is_bag)
             for document, own in zip(documents, encoders, strict=True)
@@ -141,11 +141,9 @@ def _json_lines(
     for bead, cost in zip(found.beads(), found.costs.tolist(), strict=True):
         record: dict[str, object] = {"cost": cost}
         sides = list(zip(("source", "target"), bead, documents, names, strict=True))
-        for side, _, _, name in sides:
-            if name:
-                record[f"{side}_doc"] = name
-        for side, positions, document, _ in sides:
-            record[f"{side}_ids"] = [document.ids[position] for position in positions]
-        for side, positions, document, _ in sides:
-            record[f"{side}_text"] = joined([document.texts[position] for position in positions])
+        record |= {f"{side}_doc": name for side, _, _, name in sides if name}
+        record |= {f"{side}_ids": [own.ids[at] for at in bead] for side, bead, own, _ in sides}
+        record |= {
+            f"{side}_text": joined([own.texts[at] for at in bead]) for side, bead, own, _ in sides
+        }
         yield json.dumps(record, ensure_ascii=False) + "\n"

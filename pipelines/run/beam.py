@@ -94,7 +94,7 @@ def _transform(step: Step, job: Job, run_id: str, hints: Mapping[str, str]) -> b
     if isinstance(step, Each):
         stage = beam.ParDo(Stage(step, job, run_id))
         return stage.with_resource_hints(**hints) if step.encodes else stage
-    return _Spread() if isinstance(step, Spread) else _Gather(step)
+    return _spread() if isinstance(step, Spread) else _gather(step)
 
 
 class Stage(beam.DoFn):
@@ -141,37 +141,31 @@ def _of_worker(run_id: str, job: Job) -> StageRunner:
         return _current[run_id]
 
 
-class _Gather(beam.PTransform):
-    def __init__(self, step: Gather) -> None:
-        super().__init__()
-        self._key = step.key
-        self._whole = step.whole
+@beam.ptransform_fn
+def _gather(references: beam.pvalue.PCollection, step: Gather) -> beam.pvalue.PCollection:
+    key, whole = step.key, step.whole
 
-    def expand(self, references: beam.pvalue.PCollection) -> beam.pvalue.PCollection:
-        key, whole = self._key, self._whole
+    def keyed(element: Of) -> tuple[str, Of]:
+        part = WHOLE if whole else element.part
+        return f"{part} {key(element.reference)}", Of(part, element.reference)
 
-        def keyed(element: Of) -> tuple[str, Of]:
-            part = WHOLE if whole else element.part
-            return f"{part} {key(element.reference)}", Of(part, element.reference)
+    def together(group: tuple[str, Iterable[Of]]) -> Of:
+        found = list(group[1])
+        return Of(found[0].part, [reference for _, reference in found])
 
-        def together(group: tuple[str, Iterable[Of]]) -> Of:
-            found = list(group[1])
-            return Of(found[0].part, [reference for _, reference in found])
-
-        return references | beam.Map(keyed) | beam.GroupByKey() | beam.Map(together)
+    return references | beam.Map(keyed) | beam.GroupByKey() | beam.Map(together)
 
 
-class _Spread(beam.PTransform):
-    """Deals references out to all workers.
+@beam.ptransform_fn
+def _spread(references: beam.pvalue.PCollection) -> beam.pvalue.PCollection:
+    """Deal references out to all workers.
 
     By ``Reshuffle``, which does nothing on Dask, nor on Flink if the last shuffle was one, too:
     Flink takes what a worker made of rows that were dealt out as dealt out itself. Both are helped
     by groups, of which ``Reshuffle`` evens out the sizes.
     """
-
-    def expand(self, references: beam.pvalue.PCollection) -> beam.pvalue.PCollection:
-        groups = references | beam.Map(lambda element: (str(element), element)) | beam.GroupByKey()
-        return groups | beam.FlatMap(lambda group: group[1]) | beam.Reshuffle()
+    groups = references | beam.Map(lambda element: (str(element), element)) | beam.GroupByKey()
+    return groups | beam.FlatMap(lambda group: group[1]) | beam.Reshuffle()
 
 
 def _engine(

@@ -30,6 +30,7 @@ from pipelines.stages.reading.cut import digest_of
 logger = logging.getLogger(__name__)
 
 ROUNDS, FIGURES, ENCODER, WORK, PAIRS = "rounds", "round.json", "encoder", "work", "pairs"
+TRAINING = ("learning_rate", "dim", "ngram_rows", "batch_size", "steps", "seed")  # of RoundOptions
 HELD_OUT = 20  # of so many source sentences one judges the encoders
 
 
@@ -205,12 +206,5 @@ def _recipe(options: BootstrapOptions, name: str, kept: Path, pairs: int) -> Rec
         vocabulary_size=min(each.vocabulary_size, pairs),  # few sentences do not have more
         evaluate_every=max(1, each.steps // 4),
         held_out=each.held_out,
-        options=training_options(
-            learning_rate=each.learning_rate,
-            dim=each.dim,
-            ngram_rows=each.ngram_rows,
-            batch_size=each.batch_size,
-            steps=each.steps,
-            seed=each.seed,
-        ),
+        options=training_options(**{name: getattr(each, name) for name in TRAINING}),
     )

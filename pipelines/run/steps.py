@@ -168,21 +168,20 @@ ENDING: tuple[Step, ...] = (
 
 def steps_of(options: MiningOptions) -> tuple[Step, ...]:
     """Return the steps of a run."""
+    choosing: tuple[Step, ...] = (Each(stage=select_pairs),)
+    if options.is_monotone:
+        choosing = ALIGNING
+    elif options.alignment == LINES:
+        choosing = (Each(stage=rate_lines),)
     sides = (options.source, options.target)
     has_documents = any(is_documents(side.path, side.input_format) for side in sides)
     return (
         *(SPLITTING if has_documents else ()),
         *(PAIRING if options.pairs_documents else (*ENCODING, *SHARING)),
         *SEARCHING,
-        *_choosing(options),
+        *choosing,
         *ENDING,
     )
-
-
-def _choosing(options: MiningOptions) -> tuple[Step, ...]:
-    if options.is_monotone:
-        return ALIGNING
-    return (Each(stage=rate_lines if options.alignment == LINES else select_pairs),)
 
 
 def sources_of_elements(steps: Sequence[Step], job: Job) -> dict[str, int | str]:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from miner.arrays import Mask
 from miner.filters import Suspects, occurrences, reasons, usual_ratio, usual_script
 from miner.judge.prior import LIKELY, MAX_ALIKE, count_kept
 from miner.near_copies import HASHES, HELD_BYTES, SIMILARITY, near_copies, signatures
@@ -52,15 +53,10 @@ def _rule(options: MiningOptions) -> tuple[str, float]:
 
 
 def _keep(judged: Artefact, options: MiningOptions, draft: Draft) -> Mapping[str, Any]:
-    with pq.ParquetFile(judged.file(PAIRS)) as file:
-        numbers = file.read(columns=["score", "probability"])
-        scores, wrong = numbers["score"].to_numpy(), 1 - numbers["probability"].to_numpy()
-        kept = count_kept(scores, wrong, *_rule(options))
-        left = kept
-        with draft.file(PAIRS) as path, pq.ParquetWriter(path, file.schema_arrow) as writer:
-            for batch in file.iter_batches():
-                writer.write_batch(batch.slice(0, left))
-                left = max(0, left - len(batch))
+    numbers = pq.read_table(judged.file(PAIRS), columns=["score", "probability"])
+    scores, wrong = numbers["score"].to_numpy(), 1 - numbers["probability"].to_numpy()
+    kept = count_kept(scores, wrong, *_rule(options))
+    _write_some(judged, np.arange(len(scores)) < kept, draft)
     estimate = {
         "by": _rule(options)[0],
         "judged": len(scores),
@@ -70,6 +66,19 @@ def _keep(judged: Artefact, options: MiningOptions, draft: Draft) -> Mapping[str
         **_doubt(judged.facts["probabilities"]["alike"]),
     }
     return {**judged.facts, "pairs": kept, "kept": estimate}
+
+
+def _write_some(pairs: Artefact, kept: Mask, draft: Draft) -> None:
+    """Write those of the pairs that are kept."""
+    start = 0
+    with (
+        pq.ParquetFile(pairs.file(PAIRS)) as file,
+        draft.file(PAIRS) as path,
+        pq.ParquetWriter(path, file.schema_arrow) as writer,
+    ):
+        for batch in file.iter_batches():
+            writer.write_batch(batch.filter(pa.array(kept[start : start + len(batch)])))
+            start += len(batch)
 
 
 def _doubt(alike: float) -> Mapping[str, str]:
@@ -177,15 +186,7 @@ def _write(run: RunContext, chosen: ChosenPairs, draft: Draft) -> Mapping[str, A
     with draft.scratch() as scratch:
         found = _signatures(run, chosen, scratch / "signatures")
         copies = near_copies(found, held=max(MIN_HELD, spare_bytes(run.options) // HELD_BYTES))
-    start = 0
-    with (
-        pq.ParquetFile(chosen.pairs.file(PAIRS)) as pairs,
-        draft.file(PAIRS) as path,
-        pq.ParquetWriter(path, pairs.schema_arrow) as kept,
-    ):
-        for batch in pairs.iter_batches():
-            kept.write_batch(batch.filter(pa.array(~copies[start : start + len(batch)])))
-            start += len(batch)
+    _write_some(chosen.pairs, ~copies, draft)
     if REJECTED in chosen.pairs.files:
         with draft.file(REJECTED) as beside:
             shutil.copyfile(chosen.pairs.file(REJECTED), beside)

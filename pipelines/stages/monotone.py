@@ -33,7 +33,7 @@ from pipelines.references import (
     check_whole,
     whole_sides,
 )
-from pipelines.stages.reading.documents import one_to_one
+from pipelines.stages.reading.documents import one_to_one, places_by_value
 from pipelines.stages.select import write_sorted
 
 READ_ROWS = 32_768
@@ -138,13 +138,8 @@ def _documents(shards: Sequence[EmbeddedShard], names: Sequence[str]) -> dict[st
     table = pa.concat_tables(parts).combine_chunks()
     if not len(table):
         return {}
-    docs = table["doc"].combine_chunks().dictionary_encode()
-    order = np.argsort(docs.indices.to_numpy(), kind="stable")
-    sizes = np.bincount(docs.indices.to_numpy(), minlength=len(docs.dictionary))
     found = {}
-    for name, places in zip(
-        docs.dictionary.to_pylist(), np.split(order, np.cumsum(sizes)[:-1]), strict=True
-    ):
+    for name, places in places_by_value(table["doc"].combine_chunks()).items():
         own = table.take(pa.array(places))
         texts = pc.if_else(pc.less(own["position"], 0), "", own["text"]).to_pylist()
         numbers = own["row"].to_numpy(), own["position"].to_numpy()

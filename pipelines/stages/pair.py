@@ -38,19 +38,12 @@ class ShardedDocuments:
         ends = np.cumsum([len(array) for array in arrays])
         for array, end in zip(arrays, ends, strict=True):
             self.sums[place[end - len(array) : end]] += array  # a shard names a document once
-        self._order, self._starts = self._places(shards)
-
-    def _places(
-        self, shards: Sequence[EmbeddedShard]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Positions of all vectors by document, and where in them each document begins."""
+        # The positions of all vectors by document, and where in them each document begins.
         known = pa.array(self.names, pa.string())
-        documents = [
-            pc.index_in(embedded.docs(), known).fill_null(-1).to_numpy() for embedded in shards
-        ]
-        order = np.argsort(np.concatenate(documents), kind="stable").astype(np.int64)
-        starts = len(order) - self.sizes.sum() + np.cumsum([0, *self.sizes.tolist()])
-        return order, starts
+        documents = [pc.index_in(each.docs(), known).fill_null(-1).to_numpy() for each in shards]
+        self._order = np.argsort(np.concatenate(documents), kind="stable").astype(np.int64)
+        first = len(self._order) - self.sizes.sum()
+        self._starts = first + np.cumsum([0, *self.sizes.tolist()])
 
     def sentences(self, documents: NDArray[np.int64]) -> list[NDArray[np.float32]]:
         """Return the vectors of some documents' sentences, unit rows."""

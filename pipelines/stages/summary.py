@@ -21,6 +21,7 @@ from pipelines.stages.encode import dropped
 from pipelines.stages.reading.language import describe_language
 
 ALONE = "; most have no counterpart, and --scope corpus would compare their sentences, too"
+COUNTED = ("read", "rejected", "first_rejected", "duplicates", "unique")  # of a side, by reading
 MIN_SHOWN = 0.05  # seconds
 # Of the table of many languages, which has a line for each pair.
 COLUMNS = ("pair", "source", "target", "candidates", "pairs", "threshold", "wrong")
@@ -60,11 +61,7 @@ def _side(run: RunContext, chosen: ChosenPairs, side: str) -> dict[str, Any]:
     return {
         "path": str(run.options.side(side).path),
         "language": describe_language(run.options, side),
-        "read": facts["read"],
-        "rejected": facts["rejected"],
-        "first_rejected": facts["first_rejected"],
-        "duplicates": facts["duplicates"],
-        "unique": facts["unique"],
+        **{name: facts[name] for name in COUNTED},
         "dropped": without_vector,
         "searched": facts["unique"] - without_vector.total(),
         "columns": shards[0].columns,

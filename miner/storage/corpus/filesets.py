@@ -1,11 +1,11 @@
 """A corpus of one file or many: a folder's files are read one after the other, as if joined."""
 
+import os
 import re
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from miner.storage.corpus.reader import open_corpus
-from miner.storage.corpus.records import CorpusError, Records, Rejection
+from miner.storage.corpus.records import CorpusError, Records, Rejection, checked_records
 from miner.storage.places import Place
 
 SHOWN = 5  # names in a line
@@ -14,17 +14,18 @@ SHOWN = 5  # names in a line
 ABOUT = re.compile(r"(readme|licen[cs]e|copying|notice)(\.(md|txt|rst|html))?", re.IGNORECASE)
 
 
+def may_hold_corpus(entry: Place) -> bool:
+    """Return whether a file or folder is neither hidden nor about the corpus."""
+    return not (entry.name.startswith(".") or ABOUT.fullmatch(entry.name))
+
+
 def folder_files(folder: Place) -> tuple[list[Place], list[Place]]:
     """Return what of a folder is the corpus, and what is not; both by name.
 
     Sub-folders, hidden files and files about the corpus, such as README.md, are no part of it.
     """
     entries: list[Place] = sorted(folder.iterdir(), key=lambda entry: entry.name)
-    taken = [
-        entry
-        for entry in entries
-        if not entry.name.startswith(".") and not ABOUT.fullmatch(entry.name) and entry.is_file()
-    ]
+    taken = [entry for entry in entries if may_hold_corpus(entry) and entry.is_file()]
     return taken, [entry for entry in entries if entry not in taken]
 
 
@@ -98,22 +99,6 @@ class CorpusReader:
             except CorpusError as error:
                 if len(self.files) == 1:
                     raise
-                yield _unreadable(row, error)
+                why, found = {0: Rejection.UNREADABLE}, [os.fsencode(str(error))]
+                yield checked_records(row, [""], [""], [""], why, found.__getitem__)
                 row += 1
-
-
-def _unreadable(row: int, error: CorpusError) -> Records:
-    return Records(
-        first_row=row,
-        own_ids=[""],
-        docs=[""],
-        texts=[""],
-        rejected={0: Rejection.UNREADABLE},
-        rejected_texts={0: str(error)},
-    )
-
-
-def place_of(row: int, files: Sequence[str], starts: Sequence[int]) -> tuple[str, int]:
-    """Return the file that holds a row of the corpus, and its line there, from 1."""
-    number = bisect_right(starts, row) - 1
-    return files[number], row - starts[number] + 1

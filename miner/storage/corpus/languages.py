@@ -10,7 +10,7 @@ from typing import IO
 
 from miner.languages import CODES
 from miner.storage.artefacts import Draft
-from miner.storage.corpus.filesets import ABOUT, named
+from miner.storage.corpus.filesets import may_hold_corpus, named
 from miner.storage.corpus.formats import FORMAT_BY_SUFFIX, json_object
 from miner.storage.corpus.lines import decode_lines, line_batches
 from miner.storage.corpus.parquet import parquet_file
@@ -36,7 +36,7 @@ def languages_of(folder: Place) -> tuple[dict[str, Place], list[Place]]:
     left_out: list[Place] = []
     entries: list[Place] = sorted(folder.iterdir(), key=lambda entry: entry.name)
     for entry in entries:
-        language = None if _is_none(entry) else _language(entry)
+        language = _language(entry) if may_hold_corpus(entry) else None
         if language is None:
             left_out.append(entry)
         elif language in found:
@@ -55,10 +55,6 @@ def describe_languages(folder: Place) -> str:
     line = f"{folder}: reads {', '.join(entry.name for entry in found.values()) or 'nothing'}"
     names = [entry.name for entry in left_out]
     return line + (f"; leaves out {named(names)}" if names else "")
-
-
-def _is_none(entry: Place) -> bool:
-    return entry.name.startswith(".") or bool(ABOUT.fullmatch(entry.name))
 
 
 def _language(entry: Place) -> str | None:

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from miner.storage.corpus.joined import JoinedLines
 from miner.storage.corpus.records import BATCH_ROWS, CorpusError, Rejection
@@ -51,7 +50,8 @@ def line_batches(path: AnyPath) -> Iterator[JoinedLines]:
         CorpusError: the file cannot be read, or is not UTF-8 text.
     """
     for block in _line_blocks(path):
-        starts = np.concatenate([[0], _ends(block) + 1, [len(block) + 1]])
+        ends = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord("\n"))
+        starts = np.concatenate([[0], ends + 1, [len(block) + 1]])
         for first in range(0, len(starts) - 1, BATCH_ROWS):
             own = starts[first : first + BATCH_ROWS + 1]
             yield JoinedLines(block[own[0] : own[-1] - 1], own - own[0])
@@ -89,11 +89,6 @@ def _is_utf8(joined: bytes) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _ends(joined: bytes) -> NDArray[np.int64]:
-    """Return where the lines end, but for the last."""
-    return np.flatnonzero(np.frombuffer(joined, dtype=np.uint8) == ord("\n"))
 
 
 def _line_blocks(path: AnyPath) -> Iterator[bytes]:

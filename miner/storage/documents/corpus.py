@@ -8,7 +8,7 @@ import pyarrow as pa
 from miner.storage.corpus.records import CorpusError, Records, Rejection, checked_records
 from miner.storage.documents.formats import FORMATS, reader_of
 from miner.storage.documents.records import Document, read_found
-from miner.storage.documents.sentences import BATCH_ROWS, sentence_rows
+from miner.storage.documents.sentences import BATCH_ROWS, PLACE, document_sentences
 from miner.storage.places import AnyPath
 
 # A sentence, or a broken document: its file's number, id, document, text and why it is left out.
@@ -40,15 +40,17 @@ def sentence_tables(
 ) -> Iterator[pa.Table]:
     """Yield the sentences of documents, which come with their files' numbers.
 
-    The columns are ``file``, ``id``, ``doc``, ``text`` and ``why``: a broken document is a row
-    with the reason (a ``Rejection``) and without text.
+    The columns are ``file``, ``id``, ``doc``, ``text`` and ``why``. An id is the document's name
+    and where the sentence is in its text, in characters: ``guide.txt#char=120,188`` (RFC 5147). A
+    broken document is a row with the reason (a ``Rejection``) and without text.
     """
     rows: list[Row] = []
     for file, document in documents:
+        name = document.name
         if document.broken:
-            rows.append((file, document.name, document.name, "", document.broken))
-        else:
-            rows += ((file, *row, None) for row in sentence_rows(document, language))
+            rows.append((file, name, name, "", document.broken))
+        for found in document_sentences(document, language):
+            rows.append((file, f"{name}{PLACE}{found.start},{found.end}", name, found.text, None))
         if len(rows) >= BATCH_ROWS:
             yield _table(rows)
             rows = []

@@ -51,19 +51,6 @@ def document_sentences(document: Document, language: str | None = None) -> Itera
                 yield Sentence(text=sentence, start=first + start, end=first + end)
 
 
-def sentence_rows(
-    document: Document, language: str | None = None
-) -> Iterator[tuple[str, str, str]]:
-    """Yield id, document and text of each sentence.
-
-    The id is the document's name and where the sentence is in its text, in characters:
-    ``guide.txt#char=120,188`` (RFC 5147).
-    """
-    for sentence in document_sentences(document, language):
-        place = f"{document.name}{PLACE}{sentence.start},{sentence.end}"
-        yield place, document.name, sentence.text
-
-
 def paragraph_spans(text: str) -> Iterator[tuple[int, int]]:
     """Yield where paragraphs begin and end.
 

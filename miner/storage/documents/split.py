@@ -7,7 +7,13 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from miner.languages import language_of
-from miner.storage.corpus.filesets import ABOUT, CorpusReader, corpus_files, folder_files, named
+from miner.storage.corpus.filesets import (
+    CorpusReader,
+    corpus_files,
+    folder_files,
+    may_hold_corpus,
+    named,
+)
 from miner.storage.corpus.formats import DOCUMENT_SUFFIXES
 from miner.storage.corpus.records import CorpusError, Rejection
 from miner.storage.documents.corpus import sentence_tables
@@ -105,7 +111,7 @@ def _below(folder: Place, prefix: str, above: frozenset[str] = frozenset()) -> I
         return
     entries: list[Place] = sorted(folder.iterdir(), key=lambda entry: entry.name)
     for entry in entries:
-        if entry.name.startswith(".") or ABOUT.fullmatch(entry.name):
+        if not may_hold_corpus(entry):
             continue
         if entry.is_dir():
             yield from _below(entry, f"{prefix}{entry.name}/", above | {real})

@@ -41,10 +41,7 @@ class RemoteVectors:
         """
         with path.open() as stream:
             version = np.lib.format.read_magic(stream)
-            read = {
-                (1, 0): np.lib.format.read_array_header_1_0,
-                (2, 0): np.lib.format.read_array_header_2_0,
-            }.get(version)
+            read = getattr(np.lib.format, "read_array_header_{}_{}".format(*version), None)
             if read is None:
                 raise ValueError(f"of version {version}")
             shape, by_columns, dtype = read(stream)
@@ -206,7 +203,11 @@ def write_embeddings(
         for block in vectors:
             if block.ndim != 2 or block.shape[1] != dim:
                 raise ValueError(f"{name}: a block has shape {block.shape}, expected (n, {dim})")
-            file.write(_converted(name, block, stored).tobytes())
+            try:
+                with np.errstate(over="raise"):
+                    file.write(block.astype(stored, order="C", copy=False).tobytes())
+            except FloatingPointError:
+                raise ValueError(f"{name}: a value is too large for {stored.name}") from None
             written += len(block)
         if written != rows:
             raise ValueError(f"{name}: got {written} vectors, expected {rows}")
@@ -289,13 +290,3 @@ def _fitting(size: int, rows: int) -> str:
         if rows and size % (rows * dtype.itemsize) == 0
     ]
     return f" (its size fits {' or '.join(fitting)})" if fitting else ""
-
-
-def _converted(
-    name: str, block: NDArray[np.floating], stored: np.dtype[np.floating]
-) -> NDArray[np.floating]:
-    try:
-        with np.errstate(over="raise"):
-            return block.astype(stored, order="C", copy=False)
-    except FloatingPointError:
-        raise ValueError(f"{name}: a value is too large for {stored.name}") from None

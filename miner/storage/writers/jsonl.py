@@ -5,7 +5,6 @@ which some readers take for the end of a line, are escaped.
 """
 
 import json
-import re
 from collections.abc import Sequence
 from typing import IO
 
@@ -16,16 +15,17 @@ import pyarrow.types as pt
 from miner.storage.writers import Origin
 from miner.storage.writers.batches import Tables
 
-_ESCAPES = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
-_BREAK = re.compile("[\x85\u2028\u2029]")
+_ESCAPES = {"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
 def write(files: Sequence[IO[bytes]], tables: Tables, schema: pa.Schema, origin: Origin) -> None:
     """Write a line for each pair."""
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
     for table in tables:
-        lines = [encode(pair) + "\n" for pair in _finite(table).to_pylist()]
-        files[0].write(_BREAK.sub(_escaped, "".join(lines)).encode())
+        lines = "".join(encode(pair) + "\n" for pair in _finite(table).to_pylist())
+        for mark, escape in _ESCAPES.items():
+            lines = lines.replace(mark, escape)
+        files[0].write(lines.encode())
 
 
 def _finite(table: pa.Table) -> pa.Table:
@@ -35,7 +35,3 @@ def _finite(table: pa.Table) -> pa.Table:
             finite = pc.if_else(pc.is_finite(column), column, pa.scalar(None, field.type))
             table = table.set_column(position, field, finite)
     return table
-
-
-def _escaped(match: re.Match[str]) -> str:
-    return _ESCAPES[ord(match[0])]

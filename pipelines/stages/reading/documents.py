@@ -116,10 +116,15 @@ def paired_rows(
 
 def rows_by_document(embedded: EmbeddedShard) -> dict[str, IntArray]:
     """Return the positions of each document's vectors, by the first of them."""
-    docs = embedded.docs().dictionary_encode()
-    indices = docs.indices.to_numpy()
-    order = np.argsort(indices, kind="stable")
-    parts = np.split(order, np.cumsum(np.bincount(indices, minlength=len(docs.dictionary)))[:-1])
-    by_name = dict(zip(docs.dictionary.to_pylist(), parts, strict=True))
+    by_name = places_by_value(embedded.docs())
     by_name.pop("", None)  # sentences that are in none
     return by_name
+
+
+def places_by_value(texts: pa.StringArray) -> dict[str, IntArray]:
+    """Return where each text is among texts, by the first place of each."""
+    found = texts.dictionary_encode()
+    indices = found.indices.to_numpy()
+    order = np.argsort(indices, kind="stable")
+    parts = np.split(order, np.cumsum(np.bincount(indices, minlength=len(found.dictionary)))[:-1])
+    return dict(zip(found.dictionary.to_pylist(), parts, strict=True))

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
-from miner.storage.corpus.filesets import CorpusReader, corpus_files, place_of
+from miner.storage.corpus.filesets import CorpusReader
 from miner.storage.corpus.records import CorpusError
 from miner.storage.corpus.repeats import Repeats, find_repeats
 from miner.storage.corpus.sentences import (
@@ -27,7 +27,7 @@ from miner.storage.corpus.sentences import (
     unique_sentences,
 )
 from miner.storage.documents.sentences import repeat_key
-from miner.storage.documents.split import is_documents
+from miner.storage.documents.split import is_documents, open_side
 from miner.storage.layout import DOCUMENT, DUPLICATES, INPUTS, REJECTED, shard_file
 from miner.storage.places import Place
 from miner.storage.remote import PlaceError
@@ -90,10 +90,7 @@ def _open(run: RunContext, side: str) -> tuple[CorpusReader | SplitCorpus, list[
     if is_documents(corpus.path, corpus.input_format):
         documents = split_side(run, side)
         return documents, [digest_of(file) for file in documents.files], None
-    reader = CorpusReader(
-        corpus_files(corpus.path, input_format=corpus.input_format),
-        input_format=corpus.input_format,
-    )
+    reader = open_side(corpus.path, corpus.input_format)
     prints = [_fingerprint(file) for file in reader.files]
     known = [lines for _, lines in prints if lines is not None]
     total = sum(known) if len(known) == len(prints) else None
@@ -198,6 +195,7 @@ def _cut(tables: Iterable[pa.Table], sizes: Iterator[int]) -> Iterator[tuple[int
 
 def with_places(rejected: pa.Table, files: Sequence[str], starts: Sequence[int]) -> pa.Table:
     """Return a table of what was rejected with the places of its rows: of ``PLACED``."""
-    places = [place_of(row, files, starts) for row in rejected["row"].to_pylist()]
-    names, lines = ([place[part] for place in places] for part in (0, 1))
+    rows = rejected["row"].to_numpy()
+    number = np.searchsorted(starts, rows, side="right") - 1
+    names, lines = np.array(files, object)[number], rows - np.array(starts)[number] + 1
     return pa.table([names, lines, *rejected.columns], schema=PLACED)
