@@ -6,8 +6,6 @@ import os
 import re
 import resource
 import sys
-from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 
 from pipelines.options import MiningOptions
@@ -99,12 +97,5 @@ def release() -> None:
         import pyarrow as pa
 
         pa.default_memory_pool().release_unused()
-    trim = _trim()
-    if trim is not None:
+    if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):  # only the GNU C library has it
         trim(0)
-
-
-@cache
-def _trim() -> Callable[[int], int] | None:
-    trim: Callable[[int], int] | None = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    return trim  # only the GNU C library has it

@@ -193,7 +193,6 @@ def check_options(options: MiningOptions) -> None:
         raise ValueError(f"--threshold {options.threshold}: no pair can score above it")
     choices.check_choice("margin", options.margin, choices.MARGINS)
     _check_score(options)
-    _check_fdr(options)
     choices.check_choice("retrieval", options.retrieval, choices.RETRIEVALS)
     _check_search_precision(options.search_precision)
     for name, count, least in (
@@ -234,9 +233,6 @@ def _check_score(options: MiningOptions) -> None:
         choices.check_choice("--score", options.score, choices.SCORES)
     if options.all and (options.fdr is not None or options.threshold != -math.inf):
         raise ValueError("--all: keeps every pair; leave out --fdr and --threshold")
-
-
-def _check_fdr(options: MiningOptions) -> None:
     if options.fdr is None:
         return
     if not 0 < options.fdr < 1:

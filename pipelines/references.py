@@ -411,7 +411,7 @@ def element_name(element: object) -> str:
 
 def tile_list(embedded: EmbeddedShard) -> str:
     """Return how a shard's list is called in the tiles that it was in."""
-    return layout.list_name(embedded.shard.side, embedded.shard.index)
+    return f"{embedded.shard.side}.{embedded.shard.index:05d}"
 
 
 def save_list(save: Callable[[str, NDArray], None], name: str, neighbours: Neighbours) -> None:

@@ -170,27 +170,23 @@ def npy_rows(path: Path) -> Iterator[Callable[[NDArray[Any]], None]]:
     """
     import numpy as np
 
-    rows, start = 0, 0
-    header: dict[str, Any] = {}
+    rows = start = 0
+    header: dict[str, Any] = {"fortran_order": False}
     with path.open("wb") as stream:
 
-        def write_header() -> None:
-            stream.seek(0)
-            np.lib.format.write_array_header_1_0(stream, {**header, "fortran_order": False})
-
         def append(block: NDArray[Any]) -> None:
-            nonlocal rows, header, start
+            nonlocal rows, start
             rows += len(block)
-            shape = (rows, *block.shape[1:])
-            descr = np.lib.format.dtype_to_descr(block.dtype)
-            first, header = not header, {"descr": descr, "shape": shape}
-            if first:
-                write_header()
+            header["descr"] = np.lib.format.dtype_to_descr(block.dtype)
+            header["shape"] = (rows, *block.shape[1:])
+            if not start:
+                np.lib.format.write_array_header_1_0(stream, header)
                 start = stream.tell()
             stream.write(np.ascontiguousarray(block).data)
 
         yield append
-        write_header()  # NumPy leaves room in it for any number of rows
+        stream.seek(0)
+        np.lib.format.write_array_header_1_0(stream, header)  # there is room for any number of rows
         assert stream.tell() == start
 
 

@@ -75,11 +75,6 @@ def shard_name(side: str, index: int) -> str:
     return f"{side}/{index:05d}"
 
 
-def list_name(side: str, index: int) -> str:
-    """Return how a shard's list of neighbours is called in a tile."""
-    return f"{side}.{index:05d}"
-
-
 def list_files(name: str) -> tuple[str, str]:
     """Return the files of a list of neighbours: ids and cosines."""
     return f"{name}.ids.npy", f"{name}.cosines.npy"

@@ -121,9 +121,7 @@ class RemotePath:
 
     def exists(self) -> bool:
         """Return whether anything is there."""
-        from pyarrow import fs
-
-        return bool(self._info().type != fs.FileType.NotFound)
+        return bool(self._info().type.name != "NotFound")
 
     def is_file(self) -> bool:
         """Return whether it is a file."""
@@ -131,9 +129,7 @@ class RemotePath:
 
     def is_dir(self) -> bool:
         """Return whether it is a folder; object stores have those in which something lies."""
-        from pyarrow import fs
-
-        return bool(self._info().type == fs.FileType.Directory)
+        return bool(self._info().type.name == "Directory")
 
     def stat(self) -> Stat:
         """Size and time of the last change of a file."""

@@ -30,10 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "encoders": ("list encoders and the languages they cover", "pipelines.cli.encoders:encoders"),
     "fetch": ("fetch LASER's encoder for a language", "pipelines.cli.fetch:fetch_laser_command"),
-    "pair": (
-        "pair the documents of two corpora",
-        "pipelines.cli.documents:pair_documents_command",
-    ),
+    "pair": ("pair the documents of two corpora", "pipelines.cli.documents:pair_documents_command"),
     "split": (
         "split raw documents into sentences",
         "pipelines.cli.documents:split_documents_command",

@@ -5,9 +5,10 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import wraps
 from pathlib import Path
-from typing import IO, TypeAlias
+from typing import TypeAlias
 
 from miner.storage.places import Place
 from miner.storage.streams import COMPRESSIONS, PARQUET_MAGIC
@@ -92,18 +93,12 @@ def _check(args: argparse.Namespace, piped: list[str]) -> None:
 
 def _saved(place: Place, folder: Path, name: str) -> Path:
     """Save what comes through a pipe under a name with the suffix that it should have."""
-    if place == STANDARD:
-        return _saved_stream(sys.stdin.buffer, folder / f"{name}-from-standard-input")
-    assert isinstance(place, Path)
-    with place.open("rb") as stream:
-        return _saved_stream(stream, folder / f"{name}-from-a-pipe")
-
-
-def _saved_stream(stream: IO[bytes], path: Path) -> Path:
-    head = stream.read(max(map(len, SUFFIXES)))
-    suffix = next((suffix for magic, suffix in SUFFIXES.items() if head.startswith(magic)), "")
-    path = path.with_name(path.name + suffix)
-    with path.open("wb") as file:
-        file.write(head)
-        shutil.copyfileobj(stream, file)
+    is_standard = place == STANDARD
+    with nullcontext(sys.stdin.buffer) if is_standard else place.open("rb") as stream:
+        head = stream.read(max(map(len, SUFFIXES)))
+        suffix = next((suffix for magic, suffix in SUFFIXES.items() if head.startswith(magic)), "")
+        path = folder / f"{name}-from-{'standard-input' if is_standard else 'a-pipe'}{suffix}"
+        with path.open("wb") as file:
+            file.write(head)
+            shutil.copyfileobj(stream, file)
     return path

@@ -30,14 +30,12 @@ def set_up_logging(args: argparse.Namespace) -> progress.Monitor:
     others = logging.WARNING if args.verbose else logging.CRITICAL
     logging.getLogger("apache_beam").setLevel(others)
     logging.getLogger().setLevel(others)
-    threading.excepthook = _log_thread
+    # How Beam's threads fail with the workers they serve.
+    threading.excepthook = lambda ended: logger.debug(
+        "a thread of the runner failed", exc_info=ended.exc_value
+    )
     bars = sys.stderr.isatty() and not args.quiet
     return progress.Monitor(progress.Bar if bars else progress.LogLines)
-
-
-def _log_thread(ended: threading.ExceptHookArgs) -> None:
-    """Log at debug level how Beam's threads fail with the workers they serve."""
-    logger.debug("a thread of the runner failed", exc_info=ended.exc_value)
 
 
 def mining_options(

@@ -115,9 +115,11 @@ def embed_shard(run: RunContext, shard: Shard) -> EmbeddedShard:
     """
     key = content_key("encode", sentences=shard.digest, maker=_maker(run, shard))
     folder = run.folder.embeddings(shard.side, shard.index)
-    batches = folder / "batches"
-
-    blocks = _blocks(run, shard, batches)
+    batches, side = folder / "batches", run.options.side(shard.side)
+    if side.embeddings is None:
+        blocks = encoded_blocks(run.stored_encoder(shard.side), shard, batches)
+    else:
+        blocks = _precomputed_blocks(side, shard)
     vectors = produce(folder, key=key, write=partial(_write_vectors, run, shard, blocks))
     remove_tree(batches)
     return EmbeddedShard(shard=shard, vectors=vectors)
@@ -136,15 +138,8 @@ def _content(path: Place) -> object:
     return [str(path), *file_state(path)] if isinstance(path, RemotePath) else digest_of(path)
 
 
-def _blocks(run: RunContext, shard: Shard, batches: Place) -> Iterator[Block]:
-    """Yield the vectors of the shard's sentences, in order, some thousand at a time."""
-    side = run.options.side(shard.side)
-    if side.embeddings is None:
-        return encoded_blocks(run.stored_encoder(shard.side), shard, batches)
-    return _precomputed_blocks(side, shard)
-
-
 def _precomputed_blocks(side: CorpusOptions, shard: Shard) -> Iterator[Block]:
+    """Yield the vectors of the shard's sentences, in order, some thousand at a time."""
     assert side.embeddings is not None
     lines, rows = shard.corpus.facts["read"], shard.row_ids()
     start = 0

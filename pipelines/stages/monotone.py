@@ -90,10 +90,8 @@ def align_documents(run: RunContext, batch: DocumentBatch) -> AlignedDocuments:
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        documents = [
-            _documents(sides[side], [pair[place] for pair in mine])
-            for place, side in enumerate(SIDES)
-        ]
+        listed = zip(sides.values(), zip(*mine, strict=True), strict=True)
+        documents = [_documents(shards, names) for shards, names in listed]
         there = [pair for pair in mine if pair[0] in documents[0] and pair[1] in documents[1]]
         total = sum(len(documents[0][own].rows) for own, _ in there)
         part = f"{batch.index + 1}/{batch.of}" if batch.of > 1 else ""
@@ -101,11 +99,7 @@ def align_documents(run: RunContext, batch: DocumentBatch) -> AlignedDocuments:
         with run.monitor.stage("align documents", total, "sentences", part) as meter:
             for names in there:
                 both = [of_side[name] for of_side, name in zip(documents, names, strict=True)]
-                blocks = [
-                    _blocks(run, sides[side], document)
-                    for side, document in zip(SIDES, both, strict=True)
-                ]
-                found.append(_beads(both, blocks))
+                found.append(_beads(both, [*map(partial(_blocks, run), sides.values(), both)]))
                 meter.advance(len(both[0].rows))
         with draft.file(BEADS) as path:
             pq.write_table(pa.concat_tables(found), path)
@@ -167,13 +161,10 @@ def _beads(documents: Sequence[Sentences], blocks: Sequence[Blocks]) -> pa.Table
     from miner.monotone.align import align  # loads Numba
 
     beads = [bead for bead in align(*blocks).beads() if all(bead)]
-    cosines = []
-    for bead in beads:
-        own, other = (
-            of_side.vectors[len(places) - 1, places[0]]
-            for of_side, places in zip(blocks, bead, strict=True)
-        )
-        cosines.append(own @ other)
+    cosines = [
+        np.dot(*(own.vectors[len(at) - 1, at[0]] for own, at in zip(blocks, bead, strict=True)))
+        for bead in beads
+    ]
     rows = [
         [document.rows[list(bead[place])] for bead in beads]
         for place, document in enumerate(documents)

@@ -21,13 +21,9 @@ _MARKS = (
 
 
 def read(path: AnyPath, name: str) -> Iterator[Document]:
-    """Yield the file's document."""
+    """Yield the file's document: paragraphs, with an empty line before each heading and item."""
     for document in read_text(path, name):
-        yield replace(document, text=plain_text(document.text))
-
-
-def plain_text(text: str) -> str:
-    """Return Markdown as paragraphs, with an empty line before each heading and item."""
-    for pattern, replacement in _MARKS:
-        text = pattern.sub(replacement, text)
-    return text
+        text = document.text
+        for pattern, replacement in _MARKS:
+            text = pattern.sub(replacement, text)
+        yield replace(document, text=text)

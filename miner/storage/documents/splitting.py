@@ -5,10 +5,10 @@ these rules do (docs/results-documents.md): most know one script, or take what l
 quotation marks, which often are not a pair, for one sentence.
 """
 
+import json
 import re
 from collections.abc import Iterator
-
-from miner.storage.documents import splitting_words
+from importlib.resources import files
 
 # Every mark that touches a full stop closes something; the languages differ in which.
 _CLOSERS = "\"'“”„‘’«»‹›)\\]」』》〉）］】"
@@ -63,6 +63,24 @@ _DOUBLED = re.compile(r"([A-Z])\1\b")  # "EE. UU."
 
 # A letter of these scripts is a syllable, and no initial.
 _SYLLABLE = re.compile(r"[\u0900-\u0dff\u1000-\u109f\u1780-\u17ff\u3040-\u9fff\uac00-\ud7a3]")
+
+_TEXT = files("miner").joinpath("assets", "splitting-words.json").read_text(encoding="utf-8")
+_WORDS = {name: frozenset(" ".join(lines).split()) for name, lines in json.loads(_TEXT).items()}
+# Words whose full stop ends no sentence where a name, a noun or a number may follow; one language
+# after the other: en de fr es it pt nl cs pl ru tr, then others.
+_ABBREVIATIONS = _WORDS["abbreviations"]
+# Of these, what ends a sentence as often as not.
+_MAY_END = _WORDS["may_end"]
+# The same where a number follows, and words of their own, or likely ends, elsewhere.
+_BEFORE_NUMBERS = _WORDS["before_numbers"]
+# Words that begin sentences and are hardly ever names or nouns, in the same order.
+_STARTERS = _WORDS["starters"]
+# Of these, what may stand between an initial and a surname.
+_PARTICLES = _WORDS["particles"]
+# Languages in which a number and a full stop is an ordinal: "am 1. Mai".
+_ORDINAL_LANGUAGES = _WORDS["ordinal_languages"]
+# Letters that are words by themselves, and no initials: "Ik hou van u."
+_LETTER_WORDS = {"nl": "u", "tr": "o", "ru": "я", "uk": "я", "bg": "я"}
 
 
 def sentence_spans(text: str, language: str | None = None) -> Iterator[tuple[int, int]]:
@@ -140,23 +158,20 @@ def _is_abbreviated(
     if word.isdecimal() and not head.strip(f" {_OPENERS}"):  # "1. What is new"
         return True
     follower = _next_word(text, following)
-    begins = follower in splitting_words.STARTERS
-    if _ORDINAL.fullmatch(word) and (
-        language is None or language in splitting_words.ORDINAL_LANGUAGES
-    ):
+    begins = follower in _STARTERS
+    if _ORDINAL.fullmatch(word) and (language is None or language in _ORDINAL_LANGUAGES):
         return not (begins or head.endswith(_RESULT))
     if _UNIT.search(head + word):
         return False
-    if lowered in splitting_words.ABBREVIATIONS and word != "VS":
-        return not (begins and lowered in splitting_words.MAY_END)
+    if lowered in _ABBREVIATIONS and word != "VS":
+        return not (begins and lowered in _MAY_END)
     is_short = all(sum(map(str.isalpha, part)) == 1 for part in word.split("."))
     if is_short or ("." in word and _SYLLABLE.match(word)):
-        return _is_initial(before, language) and not (
-            begins and ("." in word or follower not in splitting_words.PARTICLES)
-        )
+        ends = begins and ("." in word or follower not in _PARTICLES)
+        return _is_initial(before, language) and not ends
     if _DOUBLED.match(word):
         return bool(_DOUBLED.match(text, following) or (_DOUBLED.match(head[-4:]) and not begins))
-    return text[following : following + 1].isdigit() and lowered in splitting_words.BEFORE_NUMBERS
+    return text[following : following + 1].isdigit() and lowered in _BEFORE_NUMBERS
 
 
 def _is_initial(before: re.Match[str], language: str | None) -> bool:
@@ -166,9 +181,7 @@ def _is_initial(before: re.Match[str], language: str | None) -> bool:
         return True
     if before.string[: before.start()].endswith("-"):  # Portuguese: "vista-a."
         return before.string[: before.start() - 1].endswith(".")
-    return not _SYLLABLE.match(word) and word not in splitting_words.LETTER_WORDS.get(
-        language or "ru", ""
-    )
+    return not _SYLLABLE.match(word) and word not in _LETTER_WORDS.get(language or "ru", "")
 
 
 def _next_word(text: str, position: int) -> str:
