@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
@@ -25,7 +24,7 @@ from encoder import MORE, Encoder, Precision
 from encoder.bag.encoder import BagEncoder
 from encoder.bag.features import SCHEME
 from encoder.base import BaseEncoder
-from encoder.rows import PackedTable, pack
+from encoder.rows import Matrix, PackedTable, pack
 from encoder.tokenizer import Tokenizer
 
 BAG_FORMAT = f"adit-bag-{SCHEME}"
@@ -35,14 +34,11 @@ APART_FORMAT = "adit-networks-1"  # see encoder.trained
 FORMATS = (*SCHEMES, NETWORK_FORMAT, APART_FORMAT)
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.model", "weights.safetensors"
 
+Facts = Mapping[str, Any]  # JSON values
+
 
 def save_encoder(
-    folder: Path,
-    *,
-    table: NDArray[np.float32],
-    ngram_rows: int = 0,
-    tokenizer_model: bytes,
-    facts: Mapping[str, Any],
+    folder: Path, *, table: Matrix, ngram_rows: int = 0, tokenizer_model: bytes, facts: Facts
 ) -> None:
     """Write an encoder; one that was in ``folder`` is kept until the new one is written in full.
 
@@ -65,9 +61,7 @@ def save_encoder(
     write_folder(folder, config, tokenizer_model, weights)
 
 
-def write_folder(
-    folder: Path, config: Mapping[str, Any], tokenizer_model: bytes, weights: bytes
-) -> None:
+def write_folder(folder: Path, config: Facts, tokenizer_model: bytes, weights: bytes) -> None:
     """Write an encoder's files, and to the configuration their checksum."""
     whole = {**config, "sha256": _checksum(tokenizer_model, weights)}
     text = json.dumps(whole, indent=1, ensure_ascii=False, sort_keys=True) + "\n"

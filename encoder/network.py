@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional
 
 from encoder import Precision
@@ -54,11 +54,11 @@ class Ready:
         self.ragged = precision == "int8"
         self._network = network.to(device)
 
-    def weights(self) -> dict[str, torch.Tensor]:
+    def weights(self) -> dict[str, Tensor]:
         """Return all tensors of the network, by name."""
         return self._network.state_dict()
 
-    def embed(self, ids: torch.Tensor) -> torch.Tensor:
+    def embed(self, ids: Tensor) -> Tensor:
         """Embed ids int64 (B, T) of B sentences, on ``device``, as float (B, D).
 
         To a ragged network they come longest first, with -1 after the end of shorter ones.
@@ -103,7 +103,7 @@ class NetworkEncoder(BaseEncoder):
         return vectors.numpy()[rows]
 
 
-def embed_tokens(network: Ready, tokens: Tokens, *, out: torch.Tensor) -> None:
+def embed_tokens(network: Ready, tokens: Tokens, *, out: Tensor) -> None:
     """Write the vectors of the sentences to ``out``, float32 (S, D)."""
     device = network.device
     vectors = torch.empty(len(tokens), network.dim, device=device)

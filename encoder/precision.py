@@ -4,7 +4,7 @@ import copy
 import logging
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional
 
 from encoder import Precision, torch_private
@@ -65,7 +65,7 @@ def _in_precision(network: nn.Module, precision: Precision, device: torch.device
     return Ready(network, precision=precision, device=device)
 
 
-def _vectors(network: Ready, sample: Tokens) -> torch.Tensor:
+def _vectors(network: Ready, sample: Tokens) -> Tensor:
     vectors = torch.empty(len(sample), network.dim)
     embed_tokens(network, sample, out=vectors)
     return vectors

@@ -6,7 +6,7 @@ comes after the end of a shorter sentence beside a longer one changes nothing.
 Axes: ``B`` sentences, ``T`` tokens, ``W`` width of a token, ``H`` hidden width, ``D`` dim.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from encoder.laser.bilstm import adopt
+from encoder.laser.bilstm import Tensors, adopt
 from encoder.laser.transformer import POOLS, sinusoids
 
 WIDTH = 320  # of token vectors, as LASER's
@@ -153,7 +153,7 @@ class Kind(NamedTuple):
             raise ValueError(f"dim {dim}: expected a multiple of {self.times}")
         return dict(self.make(vocabulary, dim // self.times, **more).state_dict())
 
-    def build(self, tensors: Mapping[str, Tensor], *, dropout: float) -> SentenceNetwork:
+    def build(self, tensors: Tensors, *, dropout: float) -> SentenceNetwork:
         """Build the network of these weights; its sizes are theirs.
 
         Raises:

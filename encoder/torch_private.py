@@ -1,6 +1,7 @@
 """Uses torch's private names, here alone; versions may lack one, and then do without."""
 
 import torch
+from torch import Tensor
 
 
 def has_int8_products() -> bool:
@@ -13,7 +14,7 @@ def has_bfloat16_products() -> bool:
     return _says("_is_avx512_bf16_supported")
 
 
-def int8_product(left: torch.Tensor, right: torch.Tensor, *, out: torch.Tensor) -> None:
+def int8_product(left: Tensor, right: Tensor, *, out: Tensor) -> None:
     """Write the product of int8 (N, K) and (K, M) to int32 ``out`` (N, M)."""
     if hasattr(torch, "_int_mm"):
         torch._int_mm(left, right, out=out)
@@ -21,7 +22,7 @@ def int8_product(left: torch.Tensor, right: torch.Tensor, *, out: torch.Tensor) 
         torch.matmul(left.int(), right.int(), out=out)
 
 
-def sparse_parts(gradient: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def sparse_parts(gradient: Tensor) -> tuple[Tensor, Tensor]:
     """Return the rows (N,) and their values (N, D) of a sparse gradient, coalesced or not."""
     return gradient._indices()[0], gradient._values()
 

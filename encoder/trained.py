@@ -16,7 +16,7 @@ from torch import Tensor
 from encoder import Encoder, Precision
 from encoder.base import SAMPLE, BaseEncoder
 from encoder.checkpoint import APART_FORMAT, NETWORK_FORMAT, WEIGHTS, read_folder, write_folder
-from encoder.laser.bilstm import BiLSTM
+from encoder.laser.bilstm import BiLSTM, Tensors
 from encoder.laser.transformer import Transformer
 from encoder.network import NetworkEncoder, Ready, SentenceTokenizer
 from encoder.precision import ready
@@ -36,9 +36,7 @@ SETTINGS = {
 }
 
 
-def build_network(
-    architecture: str, tensors: Mapping[str, Tensor], *, dropout: float = 0.0
-) -> Trainable:
+def build_network(architecture: str, tensors: Tensors, *, dropout: float = 0.0) -> Trainable:
     """Build the network of these weights, the last of whose tokens ends each sentence.
 
     Raises:
@@ -53,9 +51,7 @@ def build_network(
     raise ValueError(f"is of an architecture {architecture!r} that is not known")
 
 
-def saved_network(
-    config: Mapping[str, Any], tensors: Mapping[str, Tensor], pieces: int
-) -> Trainable:
+def saved_network(config: Mapping[str, Any], tensors: Tensors, pieces: int) -> Trainable:
     """Build the network of a saved encoder.
 
     Raises:
@@ -91,7 +87,7 @@ class TrainedNetwork(NetworkEncoder):
         self.tokenizer_model = tokenizer.model
         self._ready = network
 
-    def weights(self) -> Mapping[str, Tensor]:
+    def weights(self) -> Tensors:
         """Return all tensors, by name, in the precision that the encoder was loaded in."""
         return self._ready.weights()
 

@@ -7,15 +7,17 @@ Transfer and Beyond", section 3. Axes: ``B`` sentences of one length, ``T`` toke
 from collections.abc import Mapping
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+Tensors = Mapping[str, Tensor]  # of a network, by name
 
 
 class BiLSTM(nn.Module):
     """Embeds token ids (B, T) as the maximum over T of the last layer's outputs: (B, D)."""
 
-    def __init__(self, tensors: Mapping[str, torch.Tensor], *, dropout: float = 0.0) -> None:
+    def __init__(self, tensors: Tensors, *, dropout: float = 0.0) -> None:
         """Take the weights as LASER names them; its sizes are theirs.
 
         ``dropout`` is the share of what enters each layer that is left out in training.
@@ -43,7 +45,7 @@ class BiLSTM(nn.Module):
         self.dim = hidden * len(self.directions)
         self.lstm.dropout = self._dropout = dropout
 
-    def forward(self, ids: torch.Tensor, lengths: torch.Tensor | None = None) -> torch.Tensor:
+    def forward(self, ids: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Embed sentences as (B, D), of one length; or of ``lengths`` (B,), and padded to T."""
         x = functional.dropout(self.embed_tokens(ids), self._dropout, self.training)
         if lengths is None:
@@ -56,7 +58,7 @@ class BiLSTM(nn.Module):
         return outputs.amax(dim=1)
 
 
-def adopt(module: nn.Module, tensors: Mapping[str, torch.Tensor]) -> None:
+def adopt(module: nn.Module, tensors: Tensors) -> None:
     """Make the tensors the parameters of a module built on the meta device, as float32.
 
     Raises:
@@ -78,7 +80,7 @@ def adopt(module: nn.Module, tensors: Mapping[str, torch.Tensor]) -> None:
     module.requires_grad_(False).eval()
 
 
-def _shape(tensors: Mapping[str, torch.Tensor], name: str, axes: int) -> list[int]:
+def _shape(tensors: Tensors, name: str, axes: int) -> list[int]:
     if name not in tensors:
         raise ValueError(f"lacks the tensor {name}")
     shape = list(tensors[name].shape)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numba import njit
-from torch import nn
+from torch import Tensor, nn
 
 from encoder.laser.bilstm import BiLSTM
 from encoder.torch_private import int8_product
@@ -143,11 +143,11 @@ def lstm_step(
 class Weights(NamedTuple):
     """Of one direction of a layer: int8 (G, K) and (G, H) with scales (G,), and biases (G,)."""
 
-    inputs: torch.Tensor
-    input_scales: torch.Tensor
-    hidden: torch.Tensor
-    hidden_scales: torch.Tensor
-    bias: torch.Tensor
+    inputs: Tensor
+    input_scales: Tensor
+    hidden: Tensor
+    hidden_scales: Tensor
+    bias: Tensor
 
 
 class Int8BiLSTM(nn.Module):
@@ -162,7 +162,7 @@ class Int8BiLSTM(nn.Module):
             for layer in range(network.lstm.num_layers)
         ]
 
-    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+    def forward(self, ids: Tensor) -> Tensor:
         """Vectors float32 (B, D) of token ids (B, T), longest first, -1 after the end of others."""
         ended = ids.t() < 0
         active = (~ended).sum(dim=1).tolist()
@@ -179,13 +179,7 @@ class Int8BiLSTM(nn.Module):
 
 
 def _run(
-    weights: Weights,
-    x: torch.Tensor,
-    scales: torch.Tensor,
-    active: list[int],
-    *,
-    out: torch.Tensor,
-    place: int,
+    weights: Weights, x: Tensor, scales: Tensor, active: list[int], *, out: Tensor, place: int
 ) -> None:
     """Run one direction of one layer, 0 or 1; write its columns of ``out``, float32 (T, B, D).
 
@@ -217,7 +211,7 @@ def _weights(lstm: nn.LSTM, suffix: str) -> Weights:
     return Weights(inputs, input_scales, hidden, hidden_scales, bias)
 
 
-def _quantized(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def _quantized(rows: Tensor) -> tuple[Tensor, Tensor]:
     """Rows (N, K) as int8 with a scale for each, float32 (N,)."""
     codes = torch.empty(rows.shape, dtype=torch.int8)
     scales = torch.empty(len(rows))

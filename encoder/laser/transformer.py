@@ -11,11 +11,11 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from encoder.laser.bilstm import adopt
+from encoder.laser.bilstm import Tensors, adopt
 from encoder.laser.subwords import PAD
 
 ACTIVATIONS = {"relu": functional.relu, "gelu": functional.gelu}
@@ -23,15 +23,15 @@ ACTIVATIONS = {"relu": functional.relu, "gelu": functional.gelu}
 BOOKKEEPING = {"version", "embed_positions._float_tensor", "embed_positions.weights"}
 
 
-def _first(x: torch.Tensor, there: torch.Tensor | None) -> torch.Tensor:
+def _first(x: Tensor, there: Tensor | None) -> Tensor:
     return x[:, 0]
 
 
-def _maximum(x: torch.Tensor, there: torch.Tensor | None) -> torch.Tensor:
+def _maximum(x: Tensor, there: Tensor | None) -> Tensor:
     return (x if there is None else x.masked_fill(~there.unsqueeze(2), -torch.inf)).amax(dim=1)
 
 
-def _mean(x: torch.Tensor, there: torch.Tensor | None) -> torch.Tensor:
+def _mean(x: Tensor, there: Tensor | None) -> Tensor:
     if there is None:
         return x.mean(dim=1)
     return x.masked_fill(~there.unsqueeze(2), 0).sum(dim=1) / there.sum(dim=1, keepdim=True)
@@ -44,11 +44,7 @@ class Transformer(nn.Module):
     """Embeds token ids (B, T) as unnormalised vectors (B, D)."""
 
     def __init__(
-        self,
-        tensors: Mapping[str, torch.Tensor],
-        config: Mapping[str, Any],
-        *,
-        dropout: float = 0.0,
+        self, tensors: Tensors, config: Mapping[str, Any], *, dropout: float = 0.0
     ) -> None:
         """Take the weights and the configuration (``cfg.model``) as fairseq names them.
 
@@ -87,19 +83,19 @@ class Transformer(nn.Module):
                 self.layer_norm = nn.LayerNorm(self.dim)
         adopt(self, weights)
 
-    def forward(self, ids: torch.Tensor, lengths: torch.Tensor | None = None) -> torch.Tensor:
+    def forward(self, ids: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Embed sentences as (B, D), of one length; or of ``lengths`` (B,), and padded to T."""
         there = None if lengths is None else within(lengths, ids.shape[1], ids.device)
         return self._pool(self.states(ids, there), there)
 
     def states(
         self,
-        ids: torch.Tensor,
-        there: torch.Tensor | None = None,
+        ids: Tensor,
+        there: Tensor | None = None,
         *,
         parts: Sequence[int] = (),
         causal: bool = False,
-    ) -> torch.Tensor:
+    ) -> Tensor:
         """Return the last layer's vectors of all tokens (B, T, D).
 
         Args:
@@ -121,7 +117,7 @@ class Transformer(nn.Module):
             x = layer(x, seen)
         return self.layer_norm(x) if hasattr(self, "layer_norm") else x
 
-    def _positions(self, length: int) -> torch.Tensor:
+    def _positions(self, length: int) -> Tensor:
         """Return vectors (T, D) of positions, which fairseq numbers from ``PAD`` + 1 on."""
         if hasattr(self, "embed_positions"):
             return self.embed_positions.weight[PAD + 1 : PAD + 1 + length]
@@ -152,7 +148,7 @@ class Layer(nn.Module):
         self._heads, self._before, self._activation = heads, before, activation
         self._dropout = dropout
 
-    def forward(self, x: torch.Tensor, seen: torch.Tensor | None = None) -> torch.Tensor:
+    def forward(self, x: Tensor, seen: Tensor | None = None) -> Tensor:
         """Map (B, T, D) to (B, T, D); norms come before the two blocks, or after them.
 
         ``seen``, broadcast to (B, H, T, T), is false where a token does not attend to another.
@@ -163,11 +159,11 @@ class Layer(nn.Module):
         x = self.self_attn_layer_norm(x + self._attend(x, seen))
         return self.final_layer_norm(x + self._feed(x))
 
-    def _feed(self, x: torch.Tensor) -> torch.Tensor:
+    def _feed(self, x: Tensor) -> Tensor:
         fed = self.fc2(self._activation(self.fc1(x)))
         return functional.dropout(fed, self._dropout, self.training)
 
-    def _attend(self, x: torch.Tensor, seen: torch.Tensor | None) -> torch.Tensor:
+    def _attend(self, x: Tensor, seen: Tensor | None) -> Tensor:
         q, k, v = (
             self.self_attn[name](x).unflatten(-1, (self._heads, -1)).transpose(1, 2)
             for name in ("q_proj", "k_proj", "v_proj")
@@ -178,18 +174,18 @@ class Layer(nn.Module):
         return functional.dropout(attended, self._dropout, self.training)
 
 
-def _kernel(q: torch.Tensor) -> AbstractContextManager[None]:
+def _kernel(q: Tensor) -> AbstractContextManager[None]:
     """Choose plain products where the fused ones' gradient takes three to five times as long."""
     slow = q.dtype == torch.bfloat16 and q.device.type == "cpu" and q.requires_grad
     return sdpa_kernel(SDPBackend.MATH) if slow else nullcontext()
 
 
-def within(lengths: torch.Tensor, count: int, device: torch.device) -> torch.Tensor:
+def within(lengths: Tensor, count: int, device: torch.device) -> Tensor:
     """Return which of ``count`` tokens sentences of these lengths (B,) have: bool (B, T)."""
     return torch.arange(count, device=device) < lengths.to(device).unsqueeze(1)
 
 
-def sinusoids(length: int, dim: int) -> torch.Tensor:
+def sinusoids(length: int, dim: int) -> Tensor:
     """Return vectors of positions, as fairseq numbers and computes them: float32 (T, D)."""
     half = dim // 2
     rates = torch.exp(torch.arange(half) * (-math.log(10000) / (half - 1)))
@@ -197,7 +193,7 @@ def sinusoids(length: int, dim: int) -> torch.Tensor:
     return functional.pad(torch.cat([angles.sin(), angles.cos()], dim=1), (0, dim % 2))
 
 
-def _capacity(weights: Mapping[str, torch.Tensor], config: Mapping[str, Any]) -> int | None:
+def _capacity(weights: Tensors, config: Mapping[str, Any]) -> int | None:
     """Return the number of tokens that have a position: learned positions have an end."""
     if "embed_positions.weight" in weights:
         return len(weights["embed_positions.weight"]) - PAD - 1

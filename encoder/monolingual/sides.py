@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from encoder import MORE
 from encoder.bag.features import Features
-from encoder.checkpoint import read_config, save_encoder
+from encoder.checkpoint import Facts, read_config, save_encoder
 from encoder.monolingual.options import WordOptions
 from encoder.monolingual.skipgram import SkipGram
 from encoder.monolingual.vec import WordVectors
@@ -29,12 +29,13 @@ from encoder.tokenizer import Tokenizer, Tokens
 from encoder.training.data import join
 
 Matrix = NDArray[np.float32]
+Floats = NDArray[np.float32]
 
 RAREST = 1e-6  # share of the sentences that any feature is taken to be in
 STEPS = 20  # of conjugate gradients
 
 
-def weighted(vectors: Matrix, weights: NDArray[np.float32]) -> Matrix:
+def weighted(vectors: Matrix, weights: Floats) -> Matrix:
     """Return rows (V, D) of the length that weights (V,) say; zero rows stay zero."""
     rows = vectors.copy()
     normalize_rows(rows)
@@ -72,12 +73,7 @@ def fit_table(words: Tokens, wanted: Matrix, *, rows: int, penalty: float) -> Ma
 
 
 def spelling_table(
-    words: Sequence[Tokens],
-    weights: Sequence[NDArray[np.float32]],
-    *,
-    rows: int,
-    dim: int,
-    seed: int,
+    words: Sequence[Tokens], weights: Sequence[Floats], *, rows: int, dim: int, seed: int
 ) -> Matrix:
     """Return random rows by which words are alike that share rare features.
 
@@ -137,7 +133,7 @@ class Side:
     """V words of a language with vectors float32 (V, D) and weights float32 (V,)."""
 
     words: WordVectors
-    weights: NDArray[np.float32]
+    weights: Floats
 
 
 def of_vectors(words: WordVectors) -> Side:
@@ -193,7 +189,7 @@ def save_sides(
     sides: Mapping[str, Side],
     tokenizer: Tokenizer,
     options: WordOptions,
-    facts: Mapping[str, Any],
+    facts: Facts,
 ) -> None:
     """Write bags in which words have the directions of their vectors and their weights.
 

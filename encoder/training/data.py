@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoder.tokenizer import Tokenizer, Tokens
-from encoder.training.reading import ParallelText
+from encoder.training.reading import ParallelText, Texts
 
 LONGEST = 128  # tokens of a sentence that a network is trained on; the others are cut off
 
@@ -125,7 +125,7 @@ def drop_tokens(tokens: Tokens, rate: float, generator: np.random.Generator) -> 
     return Tokens(ids=tokens.ids[keep], offsets=kept_before[tokens.offsets])
 
 
-def join_targets(texts: Sequence[ParallelText]) -> list[ParallelText]:
+def join_targets(texts: Texts) -> list[ParallelText]:
     """Return the pairs of each text whose target all texts have, rows alike translating each other.
 
     Of several translations of a sentence the first is taken. A row one of whose sentences an
@@ -166,13 +166,13 @@ def _first_rows(sentences: Sequence[str]) -> dict[str, int]:
     return found
 
 
-def sentences_by_language(texts: Sequence[ParallelText]) -> dict[str, list[str]]:
+def sentences_by_language(texts: Texts) -> dict[str, list[str]]:
     """Return the sentences of each language of texts that ``join_targets`` made, row by row."""
     found = {text.name.partition("-")[0]: text.source for text in texts}
     return {**found, texts[0].name.partition("-")[2]: texts[0].target}
 
 
-def all_pairs(texts: Sequence[ParallelText], languages: Sequence[str]) -> list[ParallelText]:
+def all_pairs(texts: Texts, languages: Sequence[str]) -> list[ParallelText]:
     """Return texts of each two of the languages, of texts that ``join_targets`` made."""
     sentences = sentences_by_language(texts)
     corpus = texts[0].corpus

@@ -15,7 +15,7 @@ from encoder.checkpoint import replace_files
 from encoder.training import curves, options
 from encoder.training.architectures.model import Save
 from encoder.training.loop import Training
-from encoder.training.reading import ParallelText
+from encoder.training.reading import ParallelText, Texts
 from encoder.training.state import State, save_state
 
 PROGRESS = "training"  # the folder, in the encoder's, that a training goes on from
@@ -56,7 +56,7 @@ OWN = {
 }
 
 
-def held_out_error(texts: Sequence[ParallelText]) -> Measure:
+def held_out_error(texts: Texts) -> Measure:
     """Measure retrieval among the held-out pairs of each language pair, see ``retrieval_error``."""
     return Measure(
         name=options.HELD_OUT_ERROR,

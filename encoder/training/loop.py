@@ -28,9 +28,7 @@ class RowAdam(torch.optim.Optimizer):
     takes. The state of a parameter is named as there.
     """
 
-    def __init__(
-        self, parameters: Iterable[torch.nn.Parameter], *, betas: tuple[float, float]
-    ) -> None:
+    def __init__(self, parameters: Iterable[nn.Parameter], *, betas: tuple[float, float]) -> None:
         """The learning rate is that of the parameter group, ``lr``, at each step."""
         super().__init__(parameters, {"lr": 0.0, "betas": betas, "eps": 1e-8})
 

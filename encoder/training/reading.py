@@ -66,6 +66,9 @@ class ParallelText:
         return digest.hexdigest()[:12]
 
 
+Texts = Sequence[ParallelText]
+
+
 def find_parallel_text(folder: Path) -> dict[str, tuple[Path, ...]]:
     """Find the files of each language pair in a folder; of a Moses pair, the source side.
 

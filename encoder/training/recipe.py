@@ -23,7 +23,7 @@ from encoder.training.data import TokenPairs, hold_out, pair_weights, tokenize_p
 from encoder.training.evaluation import OWN, PROGRESS, STATE, Keeper, Measure, held_out_error
 from encoder.training.loop import Training, check_shares, train
 from encoder.training.options import Recipe
-from encoder.training.reading import ParallelText
+from encoder.training.reading import Texts
 from encoder.training.reading_tasks import read_text
 from encoder.training.state import State, load_state
 from encoder.training.tasks import TASKS, Setting, make_tasks, read_beside
@@ -169,11 +169,7 @@ def _chosen(measures: Sequence[Measure], recipe: Recipe) -> Measure:
 
 
 def _state(
-    recipe: Recipe,
-    texts: list[ParallelText],
-    start: Encoder | None,
-    identity: dict[str, Any],
-    path: Path,
+    recipe: Recipe, texts: Texts, start: Encoder | None, identity: dict[str, Any], path: Path
 ) -> State:
     """Return the state to go on from; if there is none, a new one with its vocabulary."""
     if path.exists():
@@ -192,7 +188,7 @@ def _state(
 
 def _identity(
     recipe: Recipe,
-    texts: list[ParallelText],
+    texts: Texts,
     teacher: Encoder | None,
     start: Encoder | None,
     measures: Sequence[Measure],
@@ -226,7 +222,7 @@ def _check_output(folder: Path) -> None:
         raise ValueError(f"{folder}: not permitted to write there")
 
 
-def _read(recipe: Recipe) -> tuple[list[ParallelText], list[ParallelText]]:
+def _read(recipe: Recipe) -> tuple[Texts, Texts]:
     read = [read_text(name, files, recipe.exclude) for name, files in recipe.files.items()]
     texts, held_out = [], []
     for text in TASKS[recipe.options.objective.name].text(read):
@@ -240,7 +236,7 @@ def _read(recipe: Recipe) -> tuple[list[ParallelText], list[ParallelText]]:
     return texts, held_out
 
 
-def _warn_of_unknown(recipe: Recipe, texts: Sequence[ParallelText]) -> None:
+def _warn_of_unknown(recipe: Recipe, texts: Texts) -> None:
     """Warn of corpora that no pair is of: a name may be misspelt, or of another language pair."""
     known = {name for text in texts for name in {*text.corpus, *text.excluded}}
     for name in sorted({*recipe.exclude, *recipe.corpus_weights} - known):
@@ -248,7 +244,7 @@ def _warn_of_unknown(recipe: Recipe, texts: Sequence[ParallelText]) -> None:
 
 
 def sample_sentences(
-    recipe: Recipe, texts: list[ParallelText], most: int, *, exponent: float = 0.0
+    recipe: Recipe, texts: Texts, most: int, *, exponent: float = 0.0
 ) -> Iterator[str]:
     """Draw ``most`` source sentences of each language pair, if it has them, and a third of targets.
 
@@ -272,9 +268,7 @@ def sample_sentences(
             yield from (sentences[row] for row in rows)
 
 
-def _facts(
-    recipe: Recipe, texts: list[ParallelText], identity: Mapping[str, Any]
-) -> dict[str, Any]:
+def _facts(recipe: Recipe, texts: Texts, identity: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "pairs": {text.name: text.corpus_sizes() for text in texts},
         "excluded": sorted(recipe.exclude),

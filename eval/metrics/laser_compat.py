@@ -12,6 +12,7 @@ from eval.metrics.bucc import BuccScore, IdPair
 
 # Score, source text, target text.
 ScoredTexts = tuple[float, str, str]
+Scores = Mapping[IdPair, float]
 
 
 def unique_ids(texts: Sequence[str], ids: Sequence[str]) -> dict[str, str]:
@@ -39,7 +40,7 @@ def score_by_ids(
     return best
 
 
-def best_threshold(scores: Mapping[IdPair, float], gold: Collection[IdPair]) -> float:
+def best_threshold(scores: Scores, gold: Collection[IdPair]) -> float:
     """Return the threshold of the first best F1 on the way down; 0 if no candidate is in gold."""
     ranked = sorted(scores.items(), key=lambda item: -item[1])
     threshold = best_f1 = 0.0
@@ -56,14 +57,12 @@ def best_threshold(scores: Mapping[IdPair, float], gold: Collection[IdPair]) -> 
     return threshold
 
 
-def extract(scores: Mapping[IdPair, float], threshold: float) -> list[IdPair]:
+def extract(scores: Scores, threshold: float) -> list[IdPair]:
     """Return the id pairs scoring at least ``threshold``, in the order of first mention."""
     return [pair for pair, score in scores.items() if score >= threshold]
 
 
-def measure(
-    scores: Mapping[IdPair, float], gold: Collection[IdPair], threshold: float
-) -> BuccScore:
+def measure(scores: Scores, gold: Collection[IdPair], threshold: float) -> BuccScore:
     """Score what ``extract`` returns at ``threshold``."""
     extracted = extract(scores, threshold)
     correct = len(set(gold).intersection(extracted))

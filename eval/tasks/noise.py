@@ -35,11 +35,10 @@ SITE_LINES = (
 )
 LINK = " https://www.example.com/news/article?id=12"
 Sides = tuple[list[str], list[str]]
+Foreign = Mapping[str, Sequence[str]]  # lines by language
 
 
-def noises(
-    source: Sequence[str], target: Sequence[str], foreign: Mapping[str, Sequence[str]]
-) -> dict[str, Sides]:
+def noises(source: Sequence[str], target: Sequence[str], foreign: Foreign) -> dict[str, Sides]:
     """Return by kind of noise the sources and targets that it makes of parallel lines.
 
     The faults are those of parallel text from the web that Bicleaner's and OpusFilter's rules find
@@ -123,11 +122,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 
 
 def removed(
-    clean: Sides,
-    foreign: Mapping[str, Sequence[str]],
-    *,
-    encoder: Encoder,
-    languages: tuple[str, str],
+    clean: Sides, foreign: Foreign, *, encoder: Encoder, languages: tuple[str, str]
 ) -> dict[str, dict[str, float]]:
     """Return for each filter, any of them, and the judge what it removes by kind of pairs.
 

@@ -27,6 +27,8 @@ from eval.tasks.arguments import add_list
 from eval.tasks.frozen import CLASSIFIERS, add_classifier, judged, scaled_features, tested
 from miner.extras import require
 
+Sets = Mapping[str, Examples]  # by language
+
 NAMES = (*senteval.SINGLE, "MRPC", "SICK", "STSB", *senteval.STS_YEARS)
 REMARK = (
     "InferSent (BiLSTM-max, AllNLI) and GloVe (mean of words): Conneau 2018, where the set has as "
@@ -122,12 +124,7 @@ def _sick(
 
 
 def _graded(
-    encoder: Encoder,
-    name: str,
-    sets: Mapping[str, Examples],
-    classifier: frozen.Classifier,
-    *,
-    lowest: int,
+    encoder: Encoder, name: str, sets: Sets, classifier: frozen.Classifier, *, lowest: int
 ) -> Iterator[suite.Figure]:
     """Learn distributions over grades from the first language; correlate on all."""
     first = next(iter(sets))
@@ -160,7 +157,7 @@ def _of_language(
     )
 
 
-def _by_cosine(encoder: Encoder, year: str, sets: Mapping[str, Examples]) -> Iterator[suite.Figure]:
+def _by_cosine(encoder: Encoder, year: str, sets: Sets) -> Iterator[suite.Figure]:
     """Correlate the cosines of each set of a year; then the sets' mean, plain and weighted."""
     figures = []
     for name, examples in sets.items():
@@ -197,8 +194,8 @@ def _weighted(sums: NDArray[np.float64], *, weights: NDArray[np.float64]) -> NDA
 
 def _tested(
     encoder: Encoder,
-    sets: Mapping[str, Examples],
-    targets: dict[str, NDArray[np.float32]],
+    sets: Sets,
+    targets: Mapping[str, NDArray[np.float32]],
     classifier: frozen.Classifier,
     *,
     both: bool,

@@ -20,6 +20,7 @@ from eval.metrics.bootstrap import SIGNED, interval, moments, pearson, resampled
 from eval.output import LABEL_WIDTH, Cell, Record, Show, Table, encoder_names, signed
 
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,15 +137,13 @@ def run_suite(suite: Suite, spec: str, show: Show) -> Record:
     return record
 
 
-def mean_figure(name: str, values: NDArray[np.bool_] | Floats, *, stream: int = 0) -> Figure:
+def mean_figure(name: str, values: Flags | Floats, *, stream: int = 0) -> Figure:
     """Return the mean of a value (U,) of each unit, such as whether it is right."""
     units = np.stack([np.ones(len(values)), values.astype(np.float64)], axis=1)
     return Figure(name=name, units=units, statistic=_mean, stream=stream)
 
 
-def f1_figure(
-    name: str, found: NDArray[np.bool_], gold: NDArray[np.bool_], *, stream: int = 0
-) -> Figure:
+def f1_figure(name: str, found: Flags, gold: Flags, *, stream: int = 0) -> Figure:
     """Return F1 of a class: which units were taken for it, and which are of it, both (U,)."""
     units = np.stack([found & gold, found, gold], axis=1).astype(np.float64)
     return Figure(name=name, units=units, statistic=_f1, stream=stream)

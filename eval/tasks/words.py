@@ -22,6 +22,8 @@ from eval.metrics.word_translation import NEIGHBOURS, translation_ranks
 from eval.tasks.arguments import add_files_of_languages, add_sides, by_language, languages_of_sides
 from eval.tasks.suite import Figure, Suite, correlation_figure, fields_of, mean_figure, ranks
 
+Rows = Sequence[Sequence[str]]
+
 DOUBTFUL = frozenset({"pn", "nw"})  # names, and what is no word (Kementchedjhieva et al. 2019)
 _SCORES = ("SimLex999", "Average Score", "Human (mean)")  # how the originals name the column
 _LANGUAGES = re.compile(r"([a-z]{2,3})(?:-([a-z]{2,3}))?\.")
@@ -84,7 +86,7 @@ def read_words(path: Path, languages: tuple[str, str] | None = None) -> Dictiona
     return _dictionary(path, rows)
 
 
-def _dictionary(path: Path, rows: Sequence[Sequence[str]]) -> Dictionary:
+def _dictionary(path: Path, rows: Rows) -> Dictionary:
     match = _LANGUAGES.match(path.name)
     if not match or match[2] is None:
         raise ValueError(f"{path}: the name of a dictionary must begin with its languages, xx-yy.")
@@ -100,12 +102,7 @@ def _dictionary(path: Path, rows: Sequence[Sequence[str]]) -> Dictionary:
 
 
 def _scored(
-    path: Path,
-    rows: Sequence[Sequence[str]],
-    column: int,
-    *,
-    first: int,
-    languages: tuple[str, str] | None,
+    path: Path, rows: Rows, column: int, *, first: int, languages: tuple[str, str] | None
 ) -> ScoredWords:
     for number, row in enumerate(rows, start=first):
         if len(row) <= column or not _is_number(row[column]):

@@ -13,6 +13,7 @@ from torch.utils.checkpoint import checkpoint
 
 from encoder import Encoder
 from encoder.bag.features import Features
+from encoder.laser.bilstm import Tensors
 from encoder.network import NetworkEncoder, Ready
 from encoder.tokenizer import Tokenizer, Tokens
 from encoder.trained import (
@@ -84,11 +85,7 @@ class Network(Model):
     """A BiLSTM, a transformer or another network, given sentences of many lengths side by side."""
 
     def __init__(
-        self,
-        architecture: str,
-        tensors: Mapping[str, Tensor],
-        options: TrainingOptions,
-        features: Features,
+        self, architecture: str, tensors: Tensors, options: TrainingOptions, features: Features
     ) -> None:
         """Take weights as ``encoder.trained.build_network`` does."""
         super().__init__()

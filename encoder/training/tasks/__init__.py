@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from encoder.training.options import TaskBeside
-from encoder.training.reading import ParallelText
+from encoder.training.reading import ParallelText, Texts
 from encoder.training.reading_tasks import files_of, read_labelled, read_sentences, read_successors
 from encoder.training.tasks.beside import (
     Autoencoding,
@@ -60,9 +60,7 @@ def read_beside(tasks: Mapping[str, TaskBeside]) -> list[ParallelText]:
     return found
 
 
-def make_tasks(
-    setting: Setting, tasks: Mapping[str, TaskBeside], beside: Sequence[ParallelText]
-) -> Task:
+def make_tasks(setting: Setting, tasks: Mapping[str, TaskBeside], beside: Texts) -> Task:
     """Make the task of the options' objective, and those beside it of the text given."""
     main = make_task(setting)
     if not beside:

@@ -20,7 +20,7 @@ from encoder.training.architectures.model import Model
 from encoder.training.architectures.network import Apart, Network
 from encoder.training.data import TokenPairs, all_pairs, join_targets, sentences_by_language
 from encoder.training.options import PathsOptions, TrainingOptions
-from encoder.training.reading import ParallelText
+from encoder.training.reading import Texts
 from encoder.training.tasks.task import Rows, Setting, Task, held_out_batches
 from encoder.training.tasks.translation import perplexity, shared_mean
 
@@ -92,21 +92,17 @@ class Paths(Task):
         )
 
     @classmethod
-    def text(cls, read: Sequence[ParallelText]) -> Sequence[ParallelText]:
+    def text(cls, read: Texts) -> Texts:
         """Join the texts, see ``join_targets``."""
         return join_targets(read)
 
     @classmethod
-    def judged(
-        cls, held_out: Sequence[ParallelText], options: TrainingOptions
-    ) -> Sequence[ParallelText]:
+    def judged(cls, held_out: Texts, options: TrainingOptions) -> Texts:
         """Return text of each two languages that have an encoder."""
         return all_pairs(held_out, encoded(_paths(options, held_out)))
 
     @classmethod
-    def model(
-        cls, options: TrainingOptions, features: Features, texts: Sequence[ParallelText]
-    ) -> Model:
+    def model(cls, options: TrainingOptions, features: Features, texts: Texts) -> Model:
         """Make a network for each language that is a source.
 
         Raises:
@@ -163,7 +159,7 @@ class Paths(Task):
             yield self.decoders[name](mean, sentences[name].take(rows), 0)
 
 
-def _paths(options: TrainingOptions, texts: Sequence[ParallelText]) -> list[Path]:
+def _paths(options: TrainingOptions, texts: Texts) -> list[Path]:
     assert isinstance(options.objective, PathsOptions)
     return find_paths(list(sentences_by_language(texts)), options.objective)
 

@@ -20,7 +20,7 @@ from encoder.training.architectures.model import Model
 from encoder.training.architectures.network import pad
 from encoder.training.data import TokenPairs
 from encoder.training.options import WORD_DIM, TrainingOptions
-from encoder.training.reading import ParallelText
+from encoder.training.reading import Texts
 
 LANGUAGE_WIDTH = 32
 
@@ -99,8 +99,8 @@ class Setting:
     options: TrainingOptions
     vocabulary: int
     dim: int
-    texts: Sequence[ParallelText]
-    held_out: Sequence[ParallelText] = ()
+    texts: Texts
+    held_out: Texts = ()
     teacher: Encoder | None
 
     def decoder(self, *, languages: int, hidden: int) -> Decoder:
@@ -145,7 +145,7 @@ class Task(nn.Module):
         raise NotImplementedError
 
     @classmethod
-    def text(cls, read: Sequence[ParallelText]) -> Sequence[ParallelText]:
+    def text(cls, read: Texts) -> Texts:
         """Return the text to train on: what was read, or what is made of it.
 
         Raises:
@@ -154,16 +154,12 @@ class Task(nn.Module):
         return read
 
     @classmethod
-    def judged(
-        cls, held_out: Sequence[ParallelText], options: TrainingOptions
-    ) -> Sequence[ParallelText]:
+    def judged(cls, held_out: Texts, options: TrainingOptions) -> Texts:
         """Return the pairs by which the held-out error is measured: those of two languages."""
         return [text for text in held_out if text.is_parallel]
 
     @classmethod
-    def model(
-        cls, options: TrainingOptions, features: Features, texts: Sequence[ParallelText]
-    ) -> Model:
+    def model(cls, options: TrainingOptions, features: Features, texts: Texts) -> Model:
         """Make what is trained."""
         return make_model(options, features)
 
