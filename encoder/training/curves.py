@@ -66,12 +66,5 @@ def _draw(axes: "Axes", history: Sequence[Mapping[str, Any]], name: str) -> None
         columns = -(-(len(parts) + 2) // LEGEND_ROWS)
         axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), ncols=columns, frameon=False)
     else:
-        axes.annotate(
-            "best",
-            (best, 1),
-            xycoords=("data", "axes fraction"),
-            color="gray",
-            ha="right",
-            va="top",
-            rotation=90,
-        )
+        place: dict[str, Any] = {"ha": "right", "va": "top", "rotation": 90}
+        axes.annotate("best", (best, 1), xycoords=("data", "axes fraction"), color="gray", **place)

@@ -171,18 +171,8 @@ def _record(result: mined_splits.SplitResult) -> Record:
 
 def _signature(result: mined_splits.SplitResult, encoder: str, fields: Record) -> str:
     data = result.mined.data
-    return signature(
-        "bucc",
-        pair=data.pair,
-        split=data.split,
-        gold=len(data.gold),
-        gold_sha256=fingerprint(data.files.gold),
-        source_sha256=fingerprint(data.files.source),
-        target_sha256=fingerprint(data.files.target),
-        encoder=encoder,
-        **fields,
-        ties="grouped",
-        repeats="any",
-        compat="none",
-        interval=SIGNED,
-    )
+    sizes = {"pair": data.pair, "split": data.split, "gold": len(data.gold)}
+    files = {name: getattr(data.files, name) for name in ("gold", *SIDES)}
+    digests = {f"{name}_sha256": fingerprint(path) for name, path in files.items()}
+    rules = {"ties": "grouped", "repeats": "any", "compat": "none", "interval": SIGNED}
+    return signature("bucc", **sizes, **digests, encoder=encoder, **fields, **rules)

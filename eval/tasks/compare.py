@@ -146,14 +146,8 @@ def _show_row(
         percent = row[0].figure.percent
         number = f"{100 * difference:+.2f}" if percent else f"{difference:+.4g}"
         marked.append(number + ("*" if beyond else " "))
-        record["differences"].append(
-            {
-                "of": [specs[b], specs[a]],
-                "value": difference,
-                "interval": between,
-                "beyond_chance": beyond,
-            }
-        )
+        found = {"of": [specs[b], specs[a]], "value": difference, "interval": between}
+        record["differences"].append({**found, "beyond_chance": beyond})
     show(table.row(row[0].figure.name, *cells, *marked))
     return record
 

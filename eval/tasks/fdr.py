@@ -75,16 +75,9 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     for line in summary(kept):
         show(line)
     files = [file for split in data.values() for file in split.files]
-    return signed(
-        show,
-        "fdr",
-        {"pairs": record},
-        pairs=",".join(names),
-        split=args.split,
-        sha256=fingerprint(*files),
-        encoder=encoder.name,
-        judge=load_judge().name,
-    )
+    fields = {"pairs": ",".join(names), "split": args.split, "sha256": fingerprint(*files)}
+    models = {"encoder": encoder.name, "judge": load_judge().name}
+    return signed(show, "fdr", {"pairs": record}, **fields, **models)
 
 
 def measure(mined: MinedSplit, wanted: Sequence[float] = WANTED) -> list[Kept]:

@@ -73,17 +73,10 @@ def run(args: argparse.Namespace, show: Show) -> Record:
         rules[variant] = measured = _measured(names, splits[scoring], filters)
         show(table.row(variant, *measured["f1"].values(), *list(measured.values())[2:]))
     files = (file for both in data.values() for split in both for file in split.files)
-    return signed(
-        show,
-        "filters",
-        {"rules": rules},
-        pairs=",".join(names),
-        tune=args.tune,
-        test=args.test,
-        sha256=fingerprint(*files),
-        encoder=encoder.name,
-        judge=load_judge().name,
-    )
+    fields = {"pairs": ",".join(names), "tune": args.tune, "test": args.test}
+    models = {"encoder": encoder.name, "judge": load_judge().name}
+    digest = fingerprint(*files)
+    return signed(show, "filters", {"rules": rules}, **fields, sha256=digest, **models)
 
 
 def _languages(pair: str) -> tuple[str, str]:
