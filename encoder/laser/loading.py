@@ -50,15 +50,9 @@ def _stand_in(path: str) -> type:
 _NODES = [
     _stand_in(f"omegaconf.{path}")
     for path in (
-        "dictconfig.DictConfig",
-        "listconfig.ListConfig",
-        "base.ContainerMetadata",
-        "base.Metadata",
-        "nodes.AnyNode",
-        "nodes.BooleanNode",
-        "nodes.FloatNode",
-        "nodes.IntegerNode",
-        "nodes.StringNode",
+        *("dictconfig.DictConfig", "listconfig.ListConfig", "base.ContainerMetadata"),
+        *("base.Metadata", "nodes.AnyNode", "nodes.BooleanNode", "nodes.FloatNode"),
+        *("nodes.IntegerNode", "nodes.StringNode"),
     )
 ]
 _TYPES = [_stand_in("typing.Any"), dict, list, str, int, float, bool]

@@ -213,16 +213,11 @@ def save_sides(
         rows, [side.weights for side in sides.values()], rows=count, dim=SPELLING, seed=options.seed
     )
     shared = fit_table(join(rows), np.concatenate(wanted), rows=count, penalty=SHARED_PENALTY)
-    source, target = (
-        np.hstack(
-            [
-                shared
-                + fit_table(own, aim - sum_rows(shared, own), rows=count, penalty=OWN_PENALTY),
-                spelling,
-            ]
-        )
-        for own, aim in zip(rows, wanted, strict=True)
-    )
+    tables = []
+    for own, aim in zip(rows, wanted, strict=True):
+        rest = fit_table(own, aim - sum_rows(shared, own), rows=count, penalty=OWN_PENALTY)
+        tables.append(np.hstack([shared + rest, spelling]))
+    source, target = tables
     known = {
         **facts,
         "pairs": {"-".join(sides): {}},

@@ -68,25 +68,15 @@ class SkipGram:
         state = np.random.default_rng([options.seed, self.epoch]).integers(
             2**64, size=1, dtype=np.uint64
         )
-        kept, noise = _kept(self._vocabulary.counts), _noise(self._vocabulary.counts)
+        words = self.inputs, self.outputs, self._rows.ids, self._rows.offsets
+        counts = self._vocabulary.counts
+        drawn = _kept(counts), _noise(counts), WINDOW, NEGATIVES
         edges = np.linspace(0, len(text), PARTS + 1).astype(np.int64)
         for part, (start, end) in enumerate(pairwise(edges)):
             done = (self.epoch + part / PARTS) / options.epochs
             offsets = text.offsets[start : end + 1]
-            train_sentences(
-                self.inputs,
-                self.outputs,
-                self._rows.ids,
-                self._rows.offsets,
-                text.ids,
-                offsets,
-                kept,
-                noise,
-                WINDOW,
-                NEGATIVES,
-                np.float32(options.learning_rate * (1 - done)),
-                state,
-            )
+            rate = np.float32(options.learning_rate * (1 - done))
+            train_sentences(*words, text.ids, offsets, *drawn, rate, state)
             progress(int(offsets[-1] - offsets[0]))
         if not np.isfinite(self.inputs).all():
             raise ValueError(

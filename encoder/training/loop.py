@@ -50,17 +50,11 @@ class RowAdam(torch.optim.Optimizer):
         gradient = _coalesced(table.grad)  # type: ignore[arg-type]
         rows, values = sparse_parts(gradient)
         first, second = group["betas"]
-        _update_rows(
-            table.numpy(),
-            state["exp_avg"].numpy(),
-            state["exp_avg_sq"].numpy(),
-            rows.numpy(),
-            values.numpy(),
-            np.array([first, second, group["eps"]], dtype=np.float32),
-            np.float32(
-                group["lr"] * math.sqrt(1 - second ** state["step"]) / (1 - first ** state["step"])
-            ),
-        )
+        parts = table, state["exp_avg"], state["exp_avg_sq"], rows, values
+        constants = np.array([first, second, group["eps"]], dtype=np.float32)
+        step = state["step"]
+        rate = np.float32(group["lr"] * math.sqrt(1 - second**step) / (1 - first**step))
+        _update_rows(*(part.numpy() for part in parts), constants, rate)
 
 
 def _coalesced(gradient: Tensor) -> Tensor:

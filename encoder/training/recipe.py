@@ -23,7 +23,7 @@ from encoder.training.data import TokenPairs, hold_out, pair_weights, tokenize_p
 from encoder.training.evaluation import OWN, PROGRESS, STATE, Keeper, Measure, held_out_error
 from encoder.training.loop import Training, check_shares, train
 from encoder.training.options import Recipe
-from encoder.training.reading import Texts
+from encoder.training.reading import ParallelText, Texts
 from encoder.training.reading_tasks import read_text
 from encoder.training.state import State, load_state
 from encoder.training.tasks import TASKS, Setting, make_tasks, read_beside
@@ -78,19 +78,13 @@ def train_encoder(
     path = output / PROGRESS / STATE
     state = parallel.from_first(lambda: _state(recipe, texts, start, identity, path))
     tokenizer = Tokenizer(state.tokenizer_model)
-    pairs, others = (
-        [
-            tokenize_pairs(
-                text,
-                tokenizer,
-                recipe.corpus_weights,
-                times=recipe.pair_weights.get(text.name, 1.0),
-                one_sided=options.objective.one_sided,
-            )
-            for text in some
-        ]
-        for some in (texts, held_out)
-    )
+    one_sided = options.objective.one_sided
+
+    def tokenized(text: ParallelText) -> TokenPairs:
+        times, weights = recipe.pair_weights.get(text.name, 1.0), recipe.corpus_weights
+        return tokenize_pairs(text, tokenizer, weights, times=times, one_sided=one_sided)
+
+    pairs, others = (list(map(tokenized, some)) for some in (texts, held_out))
     pairs += _beside(recipe, pairs, [tokenize_pairs(text, tokenizer, {}) for text in beside])
     torch.manual_seed(options.seed)
     features = Features(tokenizer.pieces(), options.architecture.ngram_rows)

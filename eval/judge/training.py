@@ -34,14 +34,8 @@ BUCC_WEIGHT = 0.85  # of all examples: they are few, and of sentences as they ar
 WITHOUT_NEIGHBOURS = 4  # of so many examples one is there again without what neighbours say
 # Features of which more makes a right pair likelier, and those of which more makes a wrong one.
 FOR = (
-    *(
-        "words with",
-        "mean match",
-        "coverage",
-        "mutual",
-        "matched word pairs",
-        "weight of near-equal",
-    ),
+    *("words with", "mean match", "coverage", "mutual"),
+    *("matched word pairs", "weight of near-equal"),
     *("shared numbers", "margin", "lesser gap", "greater gap"),
 )
 AGAINST = (

@@ -47,7 +47,7 @@ class Explanation:
     margin: float | None
     judged: Mapping[str, Any] | None
     reasons: Mapping[str, float]
-    verdict: str
+    verdict: str = ""
 
 
 def explain(run: Run, source: int, target: int) -> Explanation:
@@ -72,7 +72,6 @@ def explain(run: Run, source: int, target: int) -> Explanation:
         margin=found[0].margin if found else None,
         judged=judged,
         reasons=_reasons(run, judged) if judged else {},
-        verdict="",
     )
     return replace(why, verdict=_verdict(run, why))
 

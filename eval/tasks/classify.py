@@ -23,16 +23,8 @@ from eval.tasks.arguments import add_directory, add_list
 from eval.tasks.suite import Figure, Suite, fields_of, mean_figure, run_suite
 from miner.extras import require
 
-MLDOC = {
-    "english": "en",
-    "german": "de",
-    "spanish": "es",
-    "french": "fr",
-    "italian": "it",
-    "japanese": "ja",
-    "russian": "ru",
-    "chinese": "zh",
-}
+_NAMES = "english:en german:de spanish:es french:fr italian:it japanese:ja russian:ru chinese:zh"
+MLDOC = dict(each.split(":") for each in _NAMES.split())  # codes by what its files are called
 _FLAT = re.compile(r"(\w{3}_\w{4})\.tsv(?:\.xz)?")
 _STARS = re.compile(r"([a-z]{2,3})\.(train|test)\.tsv(?:\.xz)?")
 FAIR, FIRST_WORDS = 3, 64  # stars that say neither; what is read of a review
@@ -106,9 +98,7 @@ REMARK = "LASER: Artetxe & Schwenk 2019, where the set is MLDoc with 1,000 train
 CLASSIFIERS: dict[str, frozen.Classifier] = {
     "logistic": frozen.Logistic(),
     "mlp": frozen.Mlp(
-        shapes=[
-            frozen.Shape(hidden=[10], activation="tanh", dropout=rate) for rate in (0.0, 0.1, 0.2)
-        ]
+        shapes=[frozen.Shape(hidden=[10], activation="tanh", dropout=p) for p in (0.0, 0.1, 0.2)]
     ),
     "mlp-512": frozen.Mlp(shapes=[frozen.Shape(hidden=[512, 512], activation="tanh")]),
 }

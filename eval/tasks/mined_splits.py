@@ -126,14 +126,9 @@ def likely_score(split: MinedSplit) -> bucc.BuccScore:
 def tune_and_test(tune: MinedSplit, test: MinedSplit) -> tuple[SplitResult, SplitResult]:
     """Choose the threshold with the best F1 on ``tune`` and apply it to ``test``."""
     best = bucc.best_score(tune.judgements)
-    return (
-        SplitResult(mined=tune, score=best, oracle=best),
-        SplitResult(
-            mined=test,
-            score=bucc.score_at(test.judgements, best.threshold),
-            oracle=bucc.best_score(test.judgements),
-        ),
-    )
+    score, oracle = bucc.score_at(test.judgements, best.threshold), bucc.best_score(test.judgements)
+    tested = SplitResult(mined=test, score=score, oracle=oracle)
+    return SplitResult(mined=tune, score=best, oracle=best), tested
 
 
 def choose_splits(

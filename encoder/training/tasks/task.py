@@ -60,21 +60,13 @@ class Decoder(nn.Module):
         # The end, which begins the sentence, and all tokens but the last.
         before = _packed(ids.roll(1, dims=1).index_fill(1, torch.tensor([0]), self._end), lengths)
         sentence = _sentence_of(right)
-        language_vector = self.embed_language(torch.tensor(language, device=device))
-        inputs = torch.cat(
-            [
-                functional.dropout(
-                    self.embed_tokens(before.data.to(device)), self._dropout, self.training
-                ),
-                vectors[sentence],
-                language_vector.expand(len(sentence), -1),
-            ],
-            dim=1,
-        )
+        known = self.embed_tokens(before.data.to(device))
+        known = functional.dropout(known, self._dropout, self.training)
+        spoken = self.embed_language(torch.tensor(language, device=device))
+        inputs = [known, vectors[sentence], spoken.expand(len(sentence), -1)]
+        packed = right._replace(data=torch.cat(inputs, dim=1))
         hidden, cell = self.start(vectors).unsqueeze(0).chunk(2, dim=2)
-        outputs, _ = self.lstm(
-            right._replace(data=inputs), (hidden.contiguous(), cell.contiguous())
-        )
+        outputs, _ = self.lstm(packed, (hidden.contiguous(), cell.contiguous()))
         outputs = functional.dropout(outputs.data, self._dropout, self.training)
         return self.output(outputs), right.data
 
