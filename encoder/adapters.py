@@ -66,13 +66,9 @@ def load_sentence_transformer(place: str, *, precision: Precision) -> SentenceTr
     if precision == "bfloat16":
         model.bfloat16()
     prompt = E5_PROMPT if E5.search(Path(place).name) else None
-    short = f"{Path(place).name}@{_digest(model)[:12]}"
-    return SentenceTransformerEncoder(
-        model,
-        name=short + ("-bfloat16" if precision == "bfloat16" else ""),
-        prompt=prompt,
-        precision="bfloat16" if precision == "bfloat16" else "float32",
-    )
+    chosen: Precision = "bfloat16" if precision == "bfloat16" else "float32"
+    name = f"{Path(place).name}@{_digest(model)[:12]}{'-bfloat16' * (chosen == 'bfloat16')}"
+    return SentenceTransformerEncoder(model, name=name, prompt=prompt, precision=chosen)
 
 
 def _load(place: str) -> Model:

@@ -87,11 +87,7 @@ class NetworkEncoder(BaseEncoder):
     def _embed(self, sentences: Sequence[str], *, normalize: bool) -> NDArray[np.float32]:
         """Encode equal sentences once, and tokenise one chunk while another one is encoded."""
         places: dict[str, int] = {}
-        rows = np.fromiter(
-            (places.setdefault(sentence, len(places)) for sentence in sentences),
-            dtype=np.int64,
-            count=len(sentences),
-        )
+        rows = np.array([places.setdefault(line, len(places)) for line in sentences], np.int64)
         unique = list(places)
         vectors = torch.empty(len(unique), self.dim)
         starts = range(0, len(unique), CHUNK_SENTENCES)

@@ -70,11 +70,8 @@ def pack(table: Matrix) -> PackedTable:
         rounded = np.clip(np.rint(table / tried), -LARGEST, LARGEST)
         errors = np.square(rounded * tried - table, dtype=np.float64).sum(axis=1)
         better = errors < least
-        codes[better], scales[better], least[better] = (
-            rounded[better],
-            tried[better, 0],
-            errors[better],
-        )
+        codes[better], scales[better] = rounded[better], tried[better, 0]
+        least[better] = errors[better]
     rows, dim = table.shape
     nibbles = np.zeros((rows, dim + dim % 2), dtype=np.uint8)
     nibbles[:, :dim] = codes + 8

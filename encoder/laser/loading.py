@@ -166,12 +166,8 @@ def load_laser3(
     config = _part(path, _part(path, content, "cfg"), "model")
     cvocab = vocabulary or _beside(path, (".cvocab",))
     ids = read_cvocab(cvocab)
-    if any(name.startswith("encoder.") for name in model):  # a translation model's encoder
-        model = {
-            name.removeprefix("encoder."): tensor
-            for name, tensor in model.items()
-            if name.startswith("encoder.")
-        }
+    if own := [name for name in model if name.startswith("encoder.")]:  # of a translation model
+        model = {name.removeprefix("encoder."): model[name] for name in own}
     if "layer_norm.weight" in model:
         ids["<mask>"] = len(SPECIAL) + len(ids)
     network = _built(path, lambda: Transformer(model, config))

@@ -1,7 +1,8 @@
 """Sentences, or pairs of them, with labels: what classifiers on frozen vectors are trained on."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -105,6 +106,15 @@ def read_columns(
     if not rows:
         raise ValueError(f"{path}: no examples")
     return _examples(path, rows, label, sides, part)
+
+
+def read_parts(
+    files: Mapping[str, Path], *, label: int, sides: Sequence[int], skip: int = 0
+) -> Examples:
+    """Read columns of the files of parts that are there, see ``read_columns``, and join them."""
+    there = {part: path for part, path in files.items() if path.is_file()}
+    read = partial(read_columns, label=label, sides=sides, skip=skip)
+    return joined({part: read(path) for part, path in there.items()})
 
 
 def _examples(

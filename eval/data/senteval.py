@@ -80,12 +80,7 @@ def _original(directories: Directories, name: str) -> labelled.Examples | None:
         return labelled.joined({part: _read_trec(path) for part, path in there.items()})
     if layout is not None:
         _, label, sides, skip = layout
-        return labelled.joined(
-            {
-                part: labelled.read_columns(path, label=label, sides=sides, skip=skip)
-                for part, path in there.items()
-            }
-        )
+        return labelled.read_parts(there, label=label, sides=sides, skip=skip)
     lines = {label: labelled.lines_of_any_encoding(path) for label, path in there.items()}
     return labelled.Examples(
         labels=[label for label, some in lines.items() for _ in some],

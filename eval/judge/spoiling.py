@@ -39,11 +39,8 @@ def number(text: str, random: Random, others: Sequence[str]) -> str:
 def name(text: str, random: Random, others: Sequence[str]) -> str:
     """Put a name of another sentence in the place of one."""
     found = list(_NAME.finditer(text))
-    names = [
-        each
-        for other in random.sample(others, min(8, len(others)))
-        for each in _NAME.findall(other)
-    ]
+    drawn = random.sample(others, min(8, len(others)))
+    names = [each for other in drawn for each in _NAME.findall(other)]
     if not found or not names:
         return text
     place = random.choice(found)

@@ -186,18 +186,18 @@ class Side:
 
     def vectors(self) -> NDArray[np.float32]:
         """Return the vectors of the searched rows: float32 (N, D)."""
-        stored = _sharded(self._embedded, layout.VECTORS).all()
+        stored = Sharded(self._embedded, layout.VECTORS).all()
         return take_columns(stored, self._columns).astype(np.float32, copy=False)
 
     @cached_property
     def _rows(self) -> "Sharded":
-        return _sharded(self._embedded, layout.ROWS)
+        return Sharded(self._embedded, layout.ROWS)
 
     @cached_property
     def _nearest(self) -> "dict[str, tuple[Sharded, Sharded]]":
         ids, cosines = layout.list_files(self.name)
         return {
-            scope: (_sharded(lists, ids), _sharded(lists, cosines))
+            scope: (Sharded(lists, ids), Sharded(lists, cosines))
             for scope, lists in self._lists.items()
         }
 
@@ -253,9 +253,9 @@ class Side:
 class Sharded:
     """The rows of an array that lie in the files of several shards, mapped into memory."""
 
-    def __init__(self, parts: Sequence[NDArray[Any]]) -> None:
-        self.parts = parts
-        self.starts = np.cumsum([0, *map(len, parts)])
+    def __init__(self, artefacts: Sequence[Artefact], file: str) -> None:
+        self.parts = [np.load(artefact.checked(file), mmap_mode="r") for artefact in artefacts]
+        self.starts = np.cumsum([0, *map(len, self.parts)])
 
     def all(self) -> NDArray[Any]:
         """Return all rows, in memory where there are several shards."""
@@ -264,13 +264,5 @@ class Sharded:
     def take(self, positions: Sequence[int] | NDArray[np.int64]) -> NDArray[Any]:
         """Return the rows at some positions, at least one."""
         shards = np.searchsorted(self.starts, positions, side="right") - 1
-        return np.stack(
-            [
-                self.parts[shard][position - self.starts[shard]]
-                for shard, position in zip(shards, positions, strict=True)
-            ]
-        )
-
-
-def _sharded(artefacts: Sequence[Artefact], file: str) -> Sharded:
-    return Sharded([np.load(artefact.checked(file), mmap_mode="r") for artefact in artefacts])
+        places = zip(shards, positions - self.starts[shards], strict=True)
+        return np.stack([self.parts[shard][place] for shard, place in places])

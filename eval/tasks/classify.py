@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoder import Encoder
-from eval.data.labelled import DEV, PARTS, TEST, TRAIN, Examples, joined, read_columns
+from eval.data.labelled import DEV, PARTS, TEST, TRAIN, Examples, joined, read_columns, read_parts
 from eval.data.published import published
 from eval.encoding import learner
 from eval.metrics import frozen
@@ -52,7 +52,7 @@ def load_topics(directory: Path) -> dict[str, Examples]:
             found[match[1]] = read_columns(path, part=0, label=2, sides=(3,))
         elif path.is_dir() and (path / "train.tsv").is_file():
             there = {part: path / f"{name}.tsv" for part, name in _SIB_PARTS.items()}
-            found[path.name] = _joined(there, label=1, side=2, skip=1)
+            found[path.name] = read_parts(there, label=1, sides=(2,), skip=1)
         elif match := _STARS.fullmatch(path.name):
             reviews.setdefault(match[1], {})[match[2][:2]] = _opinions(path)
     found |= {language: joined(parts) for language, parts in reviews.items()}
@@ -61,23 +61,13 @@ def load_topics(directory: Path) -> dict[str, Examples]:
         if train:
             files = zip(PARTS, (train[0], "dev", "test"), strict=True)
             there = {part: directory / f"{name}.{file}" for part, file in files}
-            found[code] = _joined(there, label=0, side=1)
+            found[code] = read_parts(there, label=0, sides=(1,))
     if not found:
         raise ValueError(
             f"{directory}: no topics; expected xxx_Yyyy.tsv, xxx_Yyyy/train.tsv, "
             "english.train.1000 and the like, or xx.train.tsv"
         )
     return found
-
-
-def _joined(files: Mapping[str, Path], *, label: int, side: int, skip: int = 0) -> Examples:
-    there = {part: path for part, path in files.items() if path.is_file()}
-    return joined(
-        {
-            part: read_columns(path, label=label, sides=(side,), skip=skip)
-            for part, path in there.items()
-        }
-    )
 
 
 def _opinions(path: Path) -> Examples:

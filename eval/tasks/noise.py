@@ -103,12 +103,8 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     record: Record = {}
     for language in languages:
         foreign = {name: data.texts[name] for name in FOREIGN if name != language}
-        shares = removed(
-            (data.texts[language], data.texts[english]),
-            foreign,
-            encoder=encoder,
-            languages=(language, english),
-        )
+        clean = data.texts[language], data.texts[english]
+        shares = removed(clean, foreign, encoder=encoder, languages=(language, english))
         record[language] = shares
         for line in _table(language, shares):
             show(line)

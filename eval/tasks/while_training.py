@@ -47,12 +47,10 @@ def bucc_f1(directory: Path, pairs: Collection[str]) -> Measure:
     names = [name for name in bucc_pairs(directory) if known.issuperset(name.split("-"))]
     if not names:
         raise ValueError(f"{directory}: no gold pairs of the languages of {', '.join(pairs)}")
-    splits = [
-        load_bucc(
-            directory, name, choose_splits(bucc_splits(directory, name), tune=None, test=None)[0]
-        )
-        for name in names
-    ]
+    splits = []
+    for name in names:
+        tune, *_ = choose_splits(bucc_splits(directory, name), tune=None, test=None)
+        splits.append(load_bucc(directory, name, tune))
 
     def take(encoder: Encoder) -> Mapping[str, float]:
         mined = [mine_split(split, encoder=encoder) for split in splits]

@@ -258,12 +258,8 @@ def _translation(
 
 
 def _similarity(encoder: Encoder, one: ScoredWords, stream: int) -> Iterator[Figure]:
-    sides = [
-        own.encode(words)
-        for own, words in zip(
-            own_encoders(encoder, one.languages), (one.first, one.second), strict=True
-        )
-    ]
+    owners = zip(own_encoders(encoder, one.languages), (one.first, one.second), strict=True)
+    sides = [own.encode(words) for own, words in owners]
     cosines = np.einsum("nd,nd->n", *sides, dtype=np.float64)
     name = one.path.name.removesuffix(".xz").rpartition(".")[0]
     both = [(cosines, one.scores), (ranks(cosines), ranks(one.scores))]

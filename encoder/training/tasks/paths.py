@@ -83,13 +83,9 @@ class Paths(Task):
         assert isinstance(options.objective, PathsOptions)
         self._paths = {path.name: path for path in _paths(options, setting.texts)}
         self._tokens: dict[str, Tokens] = {}
-        hidden = options.objective.decoder_dim
-        self.decoders = nn.ModuleDict(
-            {
-                language: setting.decoder(languages=1, hidden=hidden)
-                for language in options.objective.targets
-            }
-        )
+        hidden, targets = options.objective.decoder_dim, options.objective.targets
+        decoders = {name: setting.decoder(languages=1, hidden=hidden) for name in targets}
+        self.decoders = nn.ModuleDict(decoders)
 
     @classmethod
     def text(cls, read: Texts) -> Texts:
