@@ -117,14 +117,10 @@ def load_folder(folder: Path, *, name: str, precision: Precision) -> Encoder:
 
 def _load_alone(folder: Path, name: str, precision: Precision) -> Encoder:
     kind = read_config(folder)["format"]
-    if kind == APART_FORMAT:
-        from encoder.trained import load_apart_encoder
+    if kind in (APART_FORMAT, NETWORK_FORMAT):
+        from encoder.trained import load_networks
 
-        return load_apart_encoder(folder, name=name, precision=precision)
-    if kind == NETWORK_FORMAT:
-        from encoder.trained import load_network_encoder
-
-        return load_network_encoder(folder, name=name, precision=precision)
+        return load_networks(folder, name=name, precision=precision)
     if precision not in ("float32", "auto"):
         raise ValueError(
             f"encoder {name!r} has no network to run in {precision}; leave out the precision"

@@ -125,14 +125,10 @@ def save_networks(
     write_folder(folder, config, tokenizer_model, save(tensors))
 
 
-def load_networks(
-    folder: Path, *, name: str, precision: Precision
-) -> tuple[str, Tokenizer, dict[str, Ready]]:
-    """Load what ``save_networks`` wrote, all in one precision.
+def load_networks(folder: Path, *, name: str, precision: Precision) -> Encoder:
+    """Load the encoder that ``save_networks`` wrote, all its networks in one precision.
 
-    Returns:
-        The encoder's name, of which a hash of the files has become a part; the tokeniser; and the
-        networks as they were given.
+    A hash of the files becomes a part of its name.
 
     Raises:
         ValueError: a file is missing, damaged, or of another format, or a network cannot run in
@@ -156,14 +152,15 @@ def load_networks(
             chosen = {language: ready(one, "float32", sample) for language, one in networks.items()}
     except (SafetensorError, ValueError) as error:
         raise ValueError(f"encoder {folder}: {WEIGHTS} {error}") from error
-    kept = next(iter(chosen.values())).precision
-    return f"{name}@{config['sha256'][:12]}-{kept}", pieces, chosen
-
-
-def load_network_encoder(folder: Path, *, name: str, precision: Precision) -> TrainedNetwork:
-    """Load the encoder of one network; raises as ``load_networks``."""
-    full_name, pieces, networks = load_networks(folder, name=name, precision=precision)
-    return TrainedNetwork(name=full_name, tokenizer=pieces, network=networks[ALL])
+    full_name = f"{name}@{config['sha256'][:12]}-{next(iter(chosen.values())).precision}"
+    if ALL in chosen:
+        return TrainedNetwork(name=full_name, tokenizer=pieces, network=chosen[ALL])
+    tokenizer = EndingTokenizer(pieces)
+    encoders = {
+        language: NetworkEncoder(name=f"{full_name}/{language}", tokenizer=tokenizer, network=one)
+        for language, one in chosen.items()
+    }
+    return ApartEncoder(name=full_name, encoders=encoders)
 
 
 class ApartEncoder(BaseEncoder):
@@ -201,14 +198,3 @@ class ApartEncoder(BaseEncoder):
 
     def _languages(self) -> str:
         return ", ".join(self._encoders)
-
-
-def load_apart_encoder(folder: Path, *, name: str, precision: Precision) -> ApartEncoder:
-    """Load an encoder with a network for each language; raises as ``load_networks``."""
-    full_name, pieces, networks = load_networks(folder, name=name, precision=precision)
-    tokenizer = EndingTokenizer(pieces)
-    encoders = {
-        language: NetworkEncoder(name=f"{full_name}/{language}", tokenizer=tokenizer, network=one)
-        for language, one in networks.items()
-    }
-    return ApartEncoder(name=full_name, encoders=encoders)

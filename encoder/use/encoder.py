@@ -20,6 +20,8 @@ from miner.knn.core.vnni_blocks import AVAILABLE
 from miner.threads import ahead, blocks, in_threads
 
 Matrix = NDArray[np.float32]
+RowsOf = Callable[[NDArray[np.int64]], Matrix]  # vectors (P, 512) of pieces by their ids (P,)
+Cutter = PieceTokenizer | GlossaryWords
 
 CHUNK_SENTENCES = 1024  # tokenised together, the next ones meanwhile
 BATCH_TOKENS = 64  # that a thread computes at once: their rows stay in a processor's cache
@@ -46,14 +48,9 @@ def load_use(*, precision: Precision) -> "UseEncoder":
 
 
 def _in_precision(precision: Precision) -> "UseEncoder":
-    weights = load_weights()
-    return UseEncoder(
-        name=f"{USE}@{digest()}-{precision}",
-        tokenizer=load_tokenizer(),
-        rows=weights.rows,
-        network=Network(weights.tensors, precision),
-        precision=precision,
-    )
+    weights, name = load_weights(), f"{USE}@{digest()}-{precision}"
+    network = Network(weights.tensors, precision)
+    return UseEncoder(name=name, tokenizer=load_tokenizer(), rows=weights.rows, network=network)
 
 
 class UseEncoder(BaseEncoder):
@@ -61,24 +58,14 @@ class UseEncoder(BaseEncoder):
 
     kept_bytes = KEPT_BYTES  # of pieces it has met
 
-    def __init__(
-        self,
-        *,
-        name: str,
-        tokenizer: PieceTokenizer | GlossaryWords,
-        rows: Callable[[NDArray[np.int64]], Matrix],
-        network: Network,
-        precision: Precision,
-    ) -> None:
+    def __init__(self, *, name: str, tokenizer: Cutter, rows: RowsOf, network: Network) -> None:
         """With the vectors, float32 (P, 512), that ``rows`` returns for ids of pieces (P,)."""
-        self.name = name
-        self.dim = DIM
-        self.precision = precision
+        self.name, self.dim, self.precision = name, DIM, network.precision
         self._tokenizer = tokenizer
         self._network = network
         self._rows = rows
         self._readers: dict[str, UseEncoder] = {}  # by the name of the bundled encoder's part
-        self._prepared = PreparedPieces(rows, network, precision)
+        self._prepared = PreparedPieces(rows, network)
         self._lock = threading.Lock()
 
     def for_language(self, language: str | None) -> "UseEncoder":
@@ -87,7 +74,7 @@ class UseEncoder(BaseEncoder):
             return self
         own = bundled(language or "")
         if own.name not in self._readers:
-            self._readers[own.name] = ReadingEncoder(own, self._network, self.precision)
+            self._readers[own.name] = ReadingEncoder(own, self._network)
         return self._readers[own.name]
 
     def _embed(self, sentences: Sequence[str], *, normalize: bool) -> Matrix:
@@ -123,37 +110,30 @@ class ReadingEncoder(UseEncoder):
 
     kept_bytes = KEPT_BYTES + KNOWN_BYTES
 
-    def __init__(self, language: Encoder, network: Network, precision: Precision) -> None:
+    def __init__(self, language: Encoder, network: Network) -> None:
         """With the bundled encoder for these languages."""
         glossary = load_glossary()
         words = GlossaryWords(glossary, language)
         parts = "+".join((digest(), glossary.digest, language.name.rpartition("@")[2]))
-        super().__init__(
-            name=f"{USE}@{parts}-{precision}",
-            tokenizer=words,
-            rows=words.rows,
-            network=network,
-            precision=precision,
-        )
+        name = f"{USE}@{parts}-{network.precision}"
+        super().__init__(name=name, tokenizer=words, rows=words.rows, network=network)
         self._words = words
 
     def _begin(self) -> None:
         """Forget the words where they are too many."""
         if self._words.full:
             self._words.forget()
-            self._prepared = PreparedPieces(self._rows, self._network, self.precision)
+            self._prepared = PreparedPieces(self._rows, self._network)
 
 
 class PreparedPieces:
     """Pieces prepared by the network, wherever they stand; those not met for longest make room."""
 
-    def __init__(
-        self, rows: Callable[[NDArray[np.int64]], Matrix], network: Network, precision: Precision
-    ) -> None:
+    def __init__(self, rows: RowsOf, network: Network) -> None:
         self._rows = rows
         self._network = network
         self._slots: dict[int, int] = {}  # those met last stand last
-        self._pieces = Pieces.empty(precision)
+        self._pieces = Pieces.empty(network.precision)
 
     def find(self, ids: NDArray[np.int32]) -> tuple[Pieces, NDArray[np.int32]]:
         """Return prepared pieces, and the place of each token among them: int32 (T,)."""

@@ -112,6 +112,7 @@ class Network:
     """
 
     def __init__(self, tensors: Mapping[str, Matrix], precision: Precision) -> None:
+        self.precision = precision
         self._epsilon = np.float32(tensors["eps"])
         self._project = Weights(_beside(tensors, "proj"))
         self._projected = tuple(_beside(tensors, name) for name in ("proj_b", "ln_g", "ln_b"))

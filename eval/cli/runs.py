@@ -81,11 +81,12 @@ def calibrate(args: argparse.Namespace) -> int:
     right or wrong.
     """
     from eval.output import Table, print_line
-    from eval.runs.calibration import by_judge, check_jsonl, thresholds, write_calibrated
+    from eval.runs.calibration import by_judge, thresholds, write_calibrated
     from eval.runs.marks import by_marks, read_judged
     from eval.runs.store import open_run
 
-    check_jsonl(args.output)
+    if args.output.suffix != ".jsonl":
+        raise ValueError(f"{args.output}: these pairs are written as JSON lines; name it .jsonl")
     run = open_run(args.directory)
     estimates = by_marks(run, read_judged(args.known, run)) if args.known else by_judge(run)
     table = Table("wrong", [f"{run.score_name} above", "pairs", "right", "95% interval"])

@@ -17,16 +17,6 @@ from miner.storage.places import Place
 BLOCK = 1 << 16  # pairs whose sentences are in memory
 
 
-def check_jsonl(path: Place) -> None:
-    """Refuse a name that is not that of JSON lines.
-
-    Raises:
-        ValueError: it does not end in .jsonl.
-    """
-    if path.suffix != ".jsonl":
-        raise ValueError(f"{path}: these pairs are written as JSON lines; name it .jsonl")
-
-
 FloatArray = NDArray[np.float64]
 
 WANTED = (0.01, 0.05, 0.1, 0.2)

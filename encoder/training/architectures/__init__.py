@@ -10,7 +10,7 @@ from encoder.bag.features import Features
 from encoder.laser.transformer import Layer
 from encoder.sentence_networks import KINDS
 from encoder.trained import HEADS
-from encoder.training.architectures.bag import new_bag
+from encoder.training.architectures.bag import Bag
 from encoder.training.architectures.model import Model
 from encoder.training.architectures.network import Network, named
 from encoder.training.options import (
@@ -73,7 +73,7 @@ def new_sentence_network(options: TrainingOptions, features: Features) -> Networ
 
 
 MODELS: dict[type[ArchitectureOptions], Callable[[TrainingOptions, Features], Model]] = {
-    BagOptions: new_bag,
+    BagOptions: lambda options, features: Bag(features, options.architecture.dim),
     BiLSTMOptions: new_bilstm,
     TransformerOptions: new_transformer,
 }

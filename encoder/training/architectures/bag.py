@@ -18,18 +18,11 @@ from encoder.bag.features import SCHEME, Features
 from encoder.checkpoint import save_encoder
 from encoder.tokenizer import Tokenizer, Tokens
 from encoder.training.architectures.model import Model, Save
-from encoder.training.options import BagOptions, TrainingOptions
 
 Matrix = NDArray[np.float32]
 Context = Any  # of an autograd function
 
 NGRAMS_AT_FIRST = 0.3  # length of n-grams' vectors beside those of pieces, as a word has many
-
-
-def new_bag(options: TrainingOptions, features: Features) -> "Bag":
-    """Make a bag with random rows."""
-    assert isinstance(options.architecture, BagOptions)
-    return Bag(features, options.architecture.dim)
 
 
 class Bag(Model):
