@@ -108,11 +108,7 @@ def _reason(error: Exception) -> str:
 
 
 def load_laser(
-    path: Path,
-    *,
-    vocabulary: Path | None = None,
-    pretokenized: bool = False,
-    precision: Precision = "float32",
+    path: Path, *, vocabulary: Path | None, pretokenized: bool, precision: Precision
 ) -> NetworkEncoder:
     """Load LASER1 (``.fcodes`` and ``.fvocab`` beside it) or LASER2 (``.spm`` beside it).
 
@@ -149,11 +145,7 @@ def load_laser(
 
 
 def load_laser3(
-    path: Path,
-    *,
-    vocabulary: Path | None = None,
-    pretokenized: bool = False,
-    precision: Precision = "float32",
+    path: Path, *, vocabulary: Path | None, pretokenized: bool, precision: Precision
 ) -> NetworkEncoder:
     """Load a LASER3 encoder with its ``.cvocab`` and ``.spm``, its own or LASER2's beside it.
 
