@@ -169,7 +169,7 @@ class ApartEncoder(BaseEncoder):
     Satisfies ``encoder.Encoder``, but that it must be told which: sentences of none have no vector.
     """
 
-    def __init__(self, *, name: str, encoders: Mapping[str, NetworkEncoder]) -> None:
+    def __init__(self, *, name: str, encoders: Mapping[str, Encoder]) -> None:
         self._encoders = encoders
         self.name = name
         first = next(iter(encoders.values()))

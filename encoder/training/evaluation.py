@@ -13,7 +13,7 @@ import numpy as np
 from encoder import Encoder
 from encoder.checkpoint import replace_files
 from encoder.training import curves, options
-from encoder.training.architectures.model import Save
+from encoder.training.architectures.model import Trained
 from encoder.training.loop import Training
 from encoder.training.reading import ParallelText, Texts
 from encoder.training.state import State, save_state
@@ -89,7 +89,7 @@ class Keeper:
     _: KW_ONLY
     measures: Sequence[Measure]
     best_by: Measure
-    finish: Callable[[], tuple[Encoder, Save]]
+    finish: Callable[[], Trained]
     facts: Mapping[str, Any]
 
     def __post_init__(self) -> None:
@@ -121,7 +121,7 @@ class Keeper:
                 for name, each in parts.items()
             }
             facts = {"steps": state.step, "seconds": round(state.seconds)}
-            save(self.folder, {**self.facts, **facts, **rounded})
+            save(self.folder, facts={**self.facts, **facts, **rounded})
         # The encoder first: killed in between, a training writes it once more.
         (self.folder / PROGRESS).mkdir(parents=True, exist_ok=True)
         save_state(self.folder / PROGRESS / STATE, state)

@@ -18,7 +18,7 @@ from encoder.bag.features import Features
 from encoder.tokenizer import Tokenizer, train_tokenizer
 from encoder.trained import TrainedNetwork
 from encoder.training import parallel
-from encoder.training.architectures.model import Save
+from encoder.training.architectures.model import Trained
 from encoder.training.data import TokenPairs, hold_out, pair_weights, tokenize_pairs
 from encoder.training.evaluation import OWN, PROGRESS, STATE, Keeper, Measure, held_out_error
 from encoder.training.loop import Training, check_shares, train
@@ -109,12 +109,12 @@ def train_encoder(
         logger.info("going on after step %d", state.step)
     sample = list(sample_sentences(recipe, texts, WHITENING_SENTENCES))
 
-    def finish() -> tuple[Encoder, Save]:
+    def finish() -> Trained:
         whitening = options.objective.whitening
         encoder, save = model.finished(tokenizer, sample=sample, whitening=whitening)
 
-        def save_all(folder: Path, metadata: Mapping[str, Any]) -> None:
-            save(folder, metadata)
+        def save_all(folder: Path, facts: Mapping[str, Any]) -> None:
+            save(folder, facts=facts)
             task.keep(folder)
 
         return task.whole(encoder), save_all

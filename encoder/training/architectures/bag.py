@@ -1,9 +1,8 @@
 """The weighted bag in training, see ``encoder.bag.encoder``."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from encoder.bag.encoder import BagEncoder
 from encoder.bag.features import SCHEME, Features
 from encoder.checkpoint import save_encoder
 from encoder.tokenizer import Tokenizer, Tokens
-from encoder.training.architectures.model import Model, Save
+from encoder.training.architectures.model import Model, Trained
 
 Matrix = NDArray[np.float32]
 Context = Any  # of an autograd function
@@ -67,9 +66,7 @@ class Bag(Model):
         """Leave out words with probability ``rate``, for a word without a piece is spelt wrong."""
         return self._features.drop_words(tokens, rate, generator)
 
-    def finished(
-        self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float
-    ) -> tuple[BagEncoder, Save]:
+    def finished(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
         """Return the encoder, partly whitened by ``sample``, and what saves it."""
         self.eval()
         rows = self._features.ngram_rows
@@ -78,12 +75,7 @@ class Bag(Model):
         if whitening:
             table = partly_whitened(table, encoder(table=table).encode(sample), power=whitening)
 
-        def save(folder: Path, metadata: Mapping[str, Any]) -> None:
-            model = tokenizer.model
-            save_encoder(
-                folder, table=table, ngram_rows=rows, tokenizer_model=model, facts=metadata
-            )
-
+        save = partial(save_encoder, table=table, ngram_rows=rows, tokenizer_model=tokenizer.model)
         return encoder(table=table), save
 
 

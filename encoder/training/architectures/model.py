@@ -1,8 +1,6 @@
 """Encoders as they are trained: modules that map tokens to vectors, differentiably."""
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from torch import Tensor, nn
@@ -11,7 +9,8 @@ from encoder import Encoder
 from encoder.tokenizer import Tokenizer, Tokens
 from encoder.training.data import drop_tokens
 
-Save = Callable[[Path, Mapping[str, Any]], None]  # with the folder and metadata of the training
+Save = Callable[..., None]  # with the folder, and ``facts`` of the training
+Trained = tuple[Encoder, Save]  # an encoder as it stands, and what saves it
 
 
 class Model(nn.Module):
@@ -35,8 +34,6 @@ class Model(nn.Module):
         """Leave out what a step does not see, with probability ``rate``: tokens."""
         return drop_tokens(tokens, rate, generator)
 
-    def finished(
-        self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float
-    ) -> tuple[Encoder, Save]:
+    def finished(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
         """Return the encoder as it stands and what saves it; ``sample`` is text for whitening."""
         raise NotImplementedError

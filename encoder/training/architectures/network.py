@@ -1,8 +1,7 @@
 """Networks in training: sentences of many lengths side by side."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from functools import partial
 
 import numpy as np
 import torch
@@ -25,7 +24,7 @@ from encoder.trained import (
     build_network,
     save_networks,
 )
-from encoder.training.architectures.model import Model, Save
+from encoder.training.architectures.model import Model, Trained
 from encoder.training.data import LONGEST
 from encoder.training.options import TrainingOptions
 
@@ -133,22 +132,15 @@ class Network(Model):
         ids, lengths = pad(tokens, end=self.network.vocabulary - 1)
         return self.network(ids.to(device), lengths.to(device))
 
-    def finished(
-        self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float
-    ) -> tuple[NetworkEncoder, Save]:
+    def finished(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
         """Return the encoder in float32, on the device where it is, and what saves it."""
         self.eval()
         network = self.folded()
         device = network.embed_tokens.weight.device
         ready = Ready(network, precision="float32", device=device)
         ending = EndingTokenizer(tokenizer)
-
-        def save(folder: Path, metadata: Mapping[str, Any]) -> None:
-            model = tokenizer.model
-            save_networks(
-                folder, self.architecture, {ALL: network}, tokenizer_model=model, facts=metadata
-            )
-
+        name, model, own = self.architecture, tokenizer.model, {ALL: network}
+        save = partial(save_networks, architecture=name, networks=own, tokenizer_model=model)
         return NetworkEncoder(name="training", tokenizer=ending, network=ready), save
 
     def folded(self) -> Trainable:
@@ -211,20 +203,14 @@ class Apart(Model):
         for language in self._networks:
             self.of(language).begin_with(encoder)
 
-    def finished(
-        self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float
-    ) -> tuple[ApartEncoder, Save]:
+    def finished(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
         """Return the encoder, and what saves it."""
         encoders = {
             language: self.of(language).finished(tokenizer, sample=sample, whitening=whitening)[0]
             for language in self._networks
         }
 
-        def save(folder: Path, metadata: Mapping[str, Any]) -> None:
-            networks = {language: self.of(language).folded() for language in encoders}
-            architecture = self.of(next(iter(encoders))).architecture
-            save_networks(
-                folder, architecture, networks, tokenizer_model=tokenizer.model, facts=metadata
-            )
-
+        networks = {language: self.of(language).folded() for language in encoders}
+        name, model = self.of(next(iter(encoders))).architecture, tokenizer.model
+        save = partial(save_networks, architecture=name, networks=networks, tokenizer_model=model)
         return ApartEncoder(name="training", encoders=encoders), save

@@ -96,7 +96,7 @@ def test_a_network_of_ngrams_is_saved_as_an_ordinary_one(
         expected = spelled.eval()(tokenizer.encode(sentences)).numpy()
     encoder, save = spelled.finished(tokenizer, sample=sentences, whitening=0.0)
     np.testing.assert_allclose(encoder.encode(sentences, normalize=False), expected, atol=1e-5)
-    save(tmp_path / "out", {})
+    save(tmp_path / "out", facts={})
     loaded = load_encoder(str(tmp_path / "out"))
     np.testing.assert_allclose(loaded.encode(sentences, normalize=False), expected, atol=1e-5)
     assert not any("ngrams" in name for name in load_file(tmp_path / "out" / WEIGHTS))
