@@ -83,13 +83,11 @@ EMBEDDINGS = "embed_tokens.weight"
 class Network(Model):
     """A BiLSTM, a transformer or another network, given sentences of many lengths side by side."""
 
-    def __init__(
-        self, architecture: str, tensors: Tensors, options: TrainingOptions, features: Features
-    ) -> None:
+    def __init__(self, tensors: Tensors, options: TrainingOptions, features: Features) -> None:
         """Take weights as ``encoder.trained.build_network`` does."""
         super().__init__()
-        self.architecture = architecture
-        self.network = build_network(architecture, tensors, dropout=options.dropout)
+        self.architecture = options.architecture.name
+        self.network = build_network(self.architecture, tensors, dropout=options.dropout)
         self.network.requires_grad_(True)
         self.dim = self.network.dim
         if features.ngram_rows:
