@@ -15,16 +15,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load
 
 from encoder import BEST, BUNDLED, USE, Encoder, Precision, folder_of, is_bag, load_encoder
 from encoder.base import SAMPLE, BaseEncoder
 from encoder.coverage import Coverage, find_coverage, individual, read_coverage
-from encoder.rows import normalize_rows
-
-Matrix = NDArray[np.float32]
+from encoder.rows import Matrix, normalize_rows
 
 MEANS = "means.safetensors"  # float32 (D,) by language, and of all languages together
 ALL = "all"

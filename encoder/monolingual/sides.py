@@ -24,11 +24,10 @@ from encoder.monolingual.options import WordOptions
 from encoder.monolingual.skipgram import SkipGram
 from encoder.monolingual.vec import WordVectors
 from encoder.monolingual.vocabulary import feature_rows, read_vocabulary, zipfian_idf
-from encoder.rows import normalize_rows, sum_rows
+from encoder.rows import Matrix, normalize_rows, sum_rows
 from encoder.tokenizer import Tokenizer, Tokens
 from encoder.training.data import join
 
-Matrix = NDArray[np.float32]
 Floats = NDArray[np.float32]
 
 RAREST = 1e-6  # share of the sentences that any feature is taken to be in

@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 
 from encoder.monolingual.options import WordOptions
 from encoder.monolingual.vocabulary import Vocabulary
-from encoder.rows import sum_rows
+from encoder.rows import Matrix, sum_rows
 from encoder.tokenizer import Tokens
 from encoder.training.state import State, load_state, save_state
-
-Matrix = NDArray[np.float32]
 
 WINDOW = 5
 NEGATIVES = np.float32(5)  # for each context

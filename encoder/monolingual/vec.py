@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encoder.monolingual.options import MAX_WORDS
-
-Matrix = NDArray[np.float32]
+from encoder.rows import Matrix
 
 logger = logging.getLogger(__name__)
 

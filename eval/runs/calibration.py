@@ -5,9 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from eval.metrics.bootstrap import Interval
+from eval.metrics.bootstrap import FloatArray, Interval
 from eval.runs.side import Side
 from eval.runs.store import Run
 from miner.choices import MONOTONE
@@ -16,8 +15,6 @@ from miner.storage.places import Place
 
 BLOCK = 1 << 16  # pairs whose sentences are in memory
 
-
-FloatArray = NDArray[np.float64]
 
 WANTED = (0.01, 0.05, 0.1, 0.2)
 

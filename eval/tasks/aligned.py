@@ -3,16 +3,13 @@
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from encoder import Encoder
+from encoder.rows import Matrix
 from eval.data.aligned import AlignedTexts, aligned_files, english_of, load_aligned
 from eval.data.textfiles import fingerprint
 from eval.encoding import own_encoders
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
 
-Matrix = NDArray[np.float32]
 Encode = Callable[[Encoder, Sequence[str], str], Matrix]  # sentences of a language
 
 

@@ -10,8 +10,7 @@ from encoder import Encoder
 from eval.data.labelled import DEV, TEST, TRAIN, Examples
 from eval.encoding import own_encoders
 from eval.metrics import frozen
-
-Floats = NDArray[np.float32]
+from eval.metrics.frozen import Floats
 
 CLASSIFIERS: dict[str, type[frozen.Classifier]] = {"logistic": frozen.Logistic, "mlp": frozen.Mlp}
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from encoder import Encoder
 from eval.data.labelled import DEV, TEST, TRAIN, Examples, first_file, read_examples
 from eval.data.published import published
-from eval.metrics.frozen import Classifier, Logistic, Part, one_hot
+from eval.metrics.frozen import Logistic, Part, accuracy, one_hot
 from eval.tasks.arguments import add_directory, add_list
 from eval.tasks.frozen import CLASSIFIERS, add_classifier, judged, tested
 from eval.tasks.suite import Figure, Suite, fields_of, mean_figure
@@ -122,9 +122,7 @@ def _by_length(sentences: Sequence[str], labels: NDArray[np.int64], examples: Ex
     lengths = (lengths - lengths.mean()) / max(1.0, float(lengths.std()))
     everything = Part(lengths, one_hot(labels, labels.max() + 1))
     train, dev, test = (everything.take(examples.part(part)) for part in (TRAIN, DEV, TEST))
-    classifier: Classifier = Logistic()
-    found = classifier.fit(train, dev)(test.rows).argmax(axis=1)
-    return float((found == test.targets.argmax(axis=1)).mean())
+    return accuracy(Logistic().fit(train, dev)(test.rows), test.targets)
 
 
 def naive_bayes(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoder import Encoder
-from encoder.rows import normalize_rows, sum_rows
+from encoder.rows import Matrix, normalize_rows, sum_rows
 from encoder.tokenizer import Tokens
 from encoder.words import WordEncoder
 from eval.data.textfiles import fingerprint, read_lines
@@ -16,8 +16,6 @@ from eval.metrics.word_translation import mean_of_nearest
 from eval.tasks.aligned import add_aligned_data, encoded_sides, fields_of_texts, load_texts
 from eval.tasks.arguments import ALL, add_files_of_languages, by_language, positive
 from eval.tasks.suite import Figure, Suite, mean_figure
-
-Matrix = NDArray[np.float32]
 
 DEPTHS = (1, 5, 10)
 BLOCK_ROWS = 1024

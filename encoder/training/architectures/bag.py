@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -15,10 +14,10 @@ from encoder import Encoder
 from encoder.bag.encoder import BagEncoder
 from encoder.bag.features import SCHEME, Features
 from encoder.checkpoint import save_encoder
+from encoder.rows import Matrix
 from encoder.tokenizer import Tokenizer, Tokens
 from encoder.training.architectures.model import Model, Trained
 
-Matrix = NDArray[np.float32]
 Context = Any  # of an autograd function
 
 NGRAMS_AT_FIRST = 0.3  # length of n-grams' vectors beside those of pieces, as a word has many
