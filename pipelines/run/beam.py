@@ -44,7 +44,7 @@ from pipelines.memory import peak_bytes
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.progress import Monitor
 from pipelines.run.executor import StageRunner
-from pipelines.run.steps import Each, Gather, Spread, Step
+from pipelines.run.steps import Each, Gather, Step
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ def submit(run: RunContext, steps: Sequence[Step], own: Path) -> None:
     options = job.whole
     runner, beam_options, hints = _engine(options, own)
     pipeline = beam.Pipeline(runner=runner, options=beam_options)
-    build(pipeline, steps, job, hints)
+    build(pipeline, steps, job, hints, own if options.workers > 1 else None)
     if options.workers == 1:
         result = _run_on_engine(pipeline, beam_options)
     else:
@@ -78,23 +78,29 @@ def submit(run: RunContext, steps: Sequence[Step], own: Path) -> None:
 
 
 def build(
-    pipeline: beam.Pipeline, steps: Sequence[Step], job: Job, hints: Mapping[str, str] | None = None
+    pipeline: beam.Pipeline,
+    steps: Sequence[Step],
+    job: Job,
+    hints: Mapping[str, str] | None = None,
+    shared: Path | None = None,
 ) -> None:
     """Add the steps of a run to ``pipeline``.
 
     ``hints`` are Beam's resource hints for the workers that encode; the others need no accelerator.
+    ``shared`` is a folder of this run that all workers see, where they are on this machine.
     """
     run_id = secrets.token_hex(8)
     references = pipeline | beam.Create(job.corpora)
     for step in steps:
-        references = references | step.name >> _transform(step, job, run_id, hints or {})
-
-
-def _transform(step: Step, job: Job, run_id: str, hints: Mapping[str, str]) -> beam.PTransform:
-    if isinstance(step, Each):
-        stage = beam.ParDo(Stage(step, job, run_id))
-        return stage.with_resource_hints(**hints) if step.encodes else stage
-    return _spread() if isinstance(step, Spread) else _gather(step)
+        if isinstance(step, Each):
+            transform: beam.PTransform = beam.ParDo(Stage(step, job, run_id))
+            if step.encodes:
+                transform = transform.with_resource_hints(**hints or {})
+        elif isinstance(step, Gather):
+            transform = _gather(step)
+        else:
+            transform = _offer(shared / step.name, job.whole.workers) if shared else _spread()
+        references = references | step.name >> transform
 
 
 class Stage(beam.DoFn):
@@ -166,6 +172,37 @@ def _spread(references: beam.pvalue.PCollection) -> beam.pvalue.PCollection:
     """
     groups = references | beam.Map(lambda element: (str(element), element)) | beam.GroupByKey()
     return groups | beam.FlatMap(lambda group: group[1]) | beam.Reshuffle()
+
+
+@beam.ptransform_fn
+def _offer(
+    references: beam.pvalue.PCollection, claims: Path, workers: int
+) -> beam.pvalue.PCollection:
+    """Have the workers of this machine take references one by one, whenever they are ready.
+
+    All get the whole list. The direct runner would deal them out evenly before it is known how long
+    each takes.
+    """
+    whole = references | beam.Map(lambda element: ("", element)) | beam.GroupByKey()
+    lists = whole | beam.FlatMap(lambda group: [[*group[1]] for _ in range(workers)])
+    return lists | beam.Reshuffle() | beam.ParDo(Claim(claims))
+
+
+class Claim(beam.DoFn):
+    """Yields those elements of a list that no other worker has taken: each is taken by a file."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def process(self, elements: Sequence[Of]) -> Iterator[Of]:
+        """Take the next that is left, when the one before is done."""
+        self._folder.mkdir(exist_ok=True)
+        for place, element in enumerate(elements):
+            try:
+                (self._folder / str(place)).touch(exist_ok=False)
+            except FileExistsError:
+                continue
+            yield element
 
 
 def _engine(

@@ -18,7 +18,7 @@ from miner.storage.places import place
 from pipelines.cli.mine import mine_corpus
 from pipelines.job import Of, job_of
 from pipelines.run import mining as run
-from pipelines.run.beam import build
+from pipelines.run.beam import Claim, build
 from pipelines.run.executor import StageRunner
 from pipelines.run.steps import Each, Spread, steps_of
 from tests.pipelines.worlds import World
@@ -74,6 +74,25 @@ def test_engines_deal_out_what_is_spread(world: World) -> None:
     for name in spread:
         assert urns[f"{name}/GroupByKey"] == primitives.GROUP_BY_KEY.urn
         assert urns[f"{name}/Reshuffle"] == RESHUFFLE
+
+
+def test_workers_take_what_no_other_has_taken(tmp_path: Path) -> None:
+    elements = [Of("", number) for number in range(5)]
+    one, other = (Claim(tmp_path / "claims").process(elements) for _ in range(2))
+    taken = [next(one), next(other), next(other), next(one), next(other)]
+    assert taken == elements
+    assert [*one, *other] == []
+
+
+def test_workers_here_are_offered_what_is_spread(tmp_path: Path, world: World) -> None:
+    pipeline = beam.Pipeline(runner=FnApiRunner())
+    options = world.options("out.tsv", world.path("work"), workers=2)
+    build(pipeline, steps_of(options), job_of(options), shared=tmp_path)
+    names = [part.full_label for part in transforms(pipeline.transforms_stack[0])]
+    spread = [step.name for step in steps_of(options) if isinstance(step, Spread)]
+    assert [name for name in names if "Claim" in name] == [
+        f"{name}/ParDo(Claim)" for name in spread
+    ]
 
 
 @pytest.mark.parametrize("index", ["exact", "HNSW8", "cells16:probes=2"])
