@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from miner.arrays import NO_NEIGHBOUR, Direction, Neighbours, Pairs
 from miner.margin import margin_scores
-from miner.threads import in_threads, map_in_threads
+from miner.threads import in_threads
 
-BLOCK_NUMBERS = 1 << 18  # ids compared at a time: 2 MiB of them
 ROW_BYTES = 64  # of a part for each neighbour of each row, at most, while the other side is read
 
 
@@ -47,34 +46,20 @@ class BestPairs:
 
 
 class _Lookup:
-    """What the rows in a part's lists say of it: their ``mean``, and our rank in their lists.
-
-    The lists are sorted once, so that each part of the other side costs only what it has of them.
-    """
+    """What the rows in a part's lists say of it: their ``mean``, and our rank in their lists."""
 
     def __init__(self, part: Part) -> None:
         self.part = part
         found = part.lists.ids
-        self._order = np.argsort(found, axis=None)
-        self._sorted = found.reshape(-1)[self._order]
         self.mean, self.rank_there = np.zeros(found.shape), np.zeros(found.shape, dtype=np.int32)
 
     def enter(self, other: Part) -> None:
         """Look up those found that are in ``other``."""
-        if not len(other.ids):
-            return
-        width = self.part.lists.ids.shape[1]
-        size = max(1, BLOCK_NUMBERS // max(1, other.lists.ids.shape[1]))
-        first = int(np.searchsorted(self._sorted, other.ids[0]))
-        last = int(np.searchsorted(self._sorted, other.ids[-1], side="right"))
-        for start in range(first, last, size):
-            block = slice(start, min(start + size, last))
-            row, place = np.divmod(self._order[block], width)
-            at = np.searchsorted(other.ids, self._sorted[block])
-            listed = other.lists.ids[at] == self.part.ids[row, None]
-            self.mean[row, place] = other.means[at]
-            rank = np.where(listed.any(axis=1), listed.argmax(axis=1) + 1, 0)
-            self.rank_there[row, place] = rank
+        from miner.compiled_pairs import look_up  # loads Numba
+
+        if len(other.ids):
+            known = other.ids, other.lists.ids, other.means
+            look_up(self.part.ids, self.part.lists.ids, *known, self.mean, self.rank_there)
 
 
 def best_pairs(
@@ -88,7 +73,7 @@ def best_pairs(
         side: whose rows these are: FORWARD for sources, BACKWARD for targets.
         margin: one of ``miner.margin.MARGINS``.
     """
-    lookups = map_in_threads(_Lookup, parts)
+    lookups = [_Lookup(part) for part in parts]
     for other in others:
         in_threads(partial(_Lookup.enter, other=other), lookups)
     for lookup in lookups:

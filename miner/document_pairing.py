@@ -174,7 +174,7 @@ def pair_sides(
     scores[is_named] += SAME_NAME * (1 - scores[is_named])
     order = np.lexsort((columns, rows, -scores))[: np.count_nonzero(scores >= threshold)]
     rows, columns, scores = rows[order], columns[order], scores[order]
-    kept = take_free(rows, columns, bytearray(len(vectors[0])), bytearray(len(vectors[1])))
+    kept = take_free(rows, columns, *(np.zeros(len(side), dtype=np.bool_) for side in vectors))
     return DocumentPairs(source=rows[kept], target=columns[kept], scores=scores[kept])
 
 

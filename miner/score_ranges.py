@@ -19,10 +19,13 @@ from miner.best_pairs import joined
 from miner.choices import check_choice
 from miner.selection import RETRIEVALS, best_of_both, order_best_first, take_free
 from miner.storage.artefacts import write_array
+from miner.threads import ahead
 
 SIDES = (Direction.FORWARD, Direction.BACKWARD)
-MIN_RANGE = 1 << 16  # pairs; fewer at a time cost more than they save
-RANGE_BYTES = 300  # of a pair while its range is chosen from
+# Pairs: fewer at a time cost more than they save, and more take memory; the next range is loaded
+# while one is chosen from.
+MIN_RANGE, MAX_RANGE = 1 << 16, 1 << 20
+RANGE_BYTES = 500  # of a pair while its range is chosen from
 SAMPLES = 1024  # scores of each file that the ranges are made even by
 
 RECORD = [
@@ -71,14 +74,13 @@ def select_in_ranges(
         ValueError: unknown retrieval.
     """
     check_choice("retrieval", retrieval, RETRIEVALS)
-    taken = [bytearray(_largest(files, name) + 1) for name in ("source", "target")]
-    for low, high in _ranges(files, size):
-        if high <= threshold:
-            return
-        ours, theirs = (
-            _load([file for file in files if file.side is side], low, high) for side in SIDES
-        )
-        pairs, best = joined(ours, theirs)
+    taken = [np.zeros(_largest(files, name) + 1, dtype=np.bool_) for name in ("source", "target")]
+    sides = [[file for file in files if file.side is side] for side in SIDES]
+
+    def load(bounds: tuple[float, float]) -> tuple[Pairs, NDArray[np.int8]]:
+        return joined(*(_load(own, *bounds) for own in sides))
+
+    for pairs, best in ahead(load, _ranges(files, size, threshold)):
         # As the lists of a range see it, a pair's direction is whose best it is.
         seen = replace(pairs, direction=best)
         if retrieval == "max":
@@ -97,22 +99,22 @@ def merge_in_ranges(
 
     Arguments are those of ``select_in_ranges``; whose best the pairs are does not matter.
     """
-    if not files:
-        return
-    for low, high in _ranges(files, size):
-        if high <= threshold:
-            return
-        pairs = _load(files, low, high)
+
+    def load(bounds: tuple[float, float]) -> Pairs:
+        pairs = _load(files, *bounds)
         ranked = order_best_first(pairs)
-        yield pairs.take(ranked[pairs.score[ranked] > threshold])
+        return pairs.take(ranked[pairs.score[ranked] > threshold])
+
+    if files:
+        yield from ahead(load, _ranges(files, size, threshold))
 
 
 def _largest(files: Sequence[Sorted], name: str) -> int:
     return max((int(file.records()[name].max(initial=0)) for file in files), default=0)
 
 
-def _ranges(files: Sequence[Sorted], size: int) -> Iterator[tuple[float, float]]:
-    """Ranges of scores, above the first up to the second, the best one first."""
+def _ranges(files: Sequence[Sorted], size: int, threshold: float) -> Iterator[tuple[float, float]]:
+    """Yield ranges of scores, above the first up to the second, best first, to the threshold."""
     total, samples = 0, []
     for file in files:
         scores = file.records()["score"]
@@ -123,7 +125,9 @@ def _ranges(files: Sequence[Sorted], size: int) -> Iterator[tuple[float, float]]
     scores = np.sort(np.concatenate([*samples, [np.inf]]))
     bounds = np.unique(scores[np.arange(1, count) * len(scores) // count])
     edges = [-np.inf, *bounds[bounds < np.inf].tolist(), np.inf]
-    yield from reversed(list(itertools.pairwise(edges)))
+    for low, high in reversed(list(itertools.pairwise(edges))):
+        if high > threshold:
+            yield low, high
 
 
 def _load(files: Sequence[Sorted], low: float, high: float) -> Pairs:

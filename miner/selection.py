@@ -10,11 +10,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from miner.arrays import NO_NEIGHBOUR, Direction, IntArray, Neighbours, Pairs
+from miner.arrays import NO_NEIGHBOUR, Direction, IntArray, Mask, Neighbours, Pairs
 from miner.choices import check_choice
 from miner.margin import margin_scores
-
-GREEDY_PAIRS = 1 << 16
 
 
 def candidate_pairs(
@@ -101,9 +99,8 @@ def _retrieve_max(pairs: Pairs) -> IntArray:
     ranked = best_of_both(pairs)
     sources, source = np.unique(pairs.source[ranked], return_inverse=True)
     targets, target = np.unique(pairs.target[ranked], return_inverse=True)
-    kept: IntArray = ranked[
-        take_free(source, target, bytearray(len(sources)), bytearray(len(targets)))
-    ]
+    taken = (np.zeros(len(rows), dtype=np.bool_) for rows in (sources, targets))
+    kept: IntArray = ranked[take_free(source, target, *taken)]
     return kept
 
 
@@ -127,18 +124,15 @@ def best_of_both(pairs: Pairs) -> IntArray:
     return ranked[chosen[ranked]]
 
 
-def take_free(
-    source: IntArray, target: IntArray, taken_sources: bytearray, taken_targets: bytearray
-) -> NDArray[np.bool_]:
-    """Which pairs (P,), taken in order, have neither sentence taken; it is from then on."""
-    kept = bytearray(len(source))
-    for start in range(0, len(source), GREEDY_PAIRS):  # as Python's integers they take 64 bytes
-        block = slice(start, start + GREEDY_PAIRS)
-        edges = zip(source[block].tolist(), target[block].tolist(), strict=True)
-        for place, (x, y) in enumerate(edges, start):
-            if not (taken_sources[x] or taken_targets[y]):
-                taken_sources[x] = taken_targets[y] = kept[place] = 1
-    return np.frombuffer(kept, dtype=np.bool_)
+def take_free(source: IntArray, target: IntArray, *taken: Mask) -> Mask:
+    """Return which pairs (P,), taken in order, have neither sentence taken; it is from then on.
+
+    ``taken`` are those of both sides, of which ``source`` and ``target`` are places.
+    """
+    from miner import compiled_pairs  # loads Numba
+
+    kept: Mask = compiled_pairs.take_free(source, target, *taken)
+    return kept
 
 
 RETRIEVALS: dict[str, Callable[[Pairs], IntArray]] = {

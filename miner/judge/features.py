@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from miner.arrays import NO_NEIGHBOUR, FloatArray, Neighbours, Pairs
 from miner.filters import shared_and_unmatched_numbers
 from miner.margin import MIN_RATIO_DENOMINATOR
-from miner.threads import blocks, map_in_threads
+from miner.threads import blocks, in_threads, map_in_threads
 
 TEXTS = 8192  # pairs of a thread at a time: the vectors of their words take about 50 MB
 USUAL_PAIRS = 1000
@@ -194,17 +194,21 @@ def spacing_of(lists: Iterable[Neighbours]) -> float:
     all i (Rényi 1953): the mean of s over all lists, from their second neighbours on, as the first
     may be translations. Sums are exact, so it does not depend on how rows lie in shards.
     """
-    total, rows = 0, 0
-    for found in lists:
-        counts = (found.ids != NO_NEIGHBOUR).sum(axis=1)
-        used = np.flatnonzero(counts > 2)
-        cosines = found.cosines[used].astype(np.float64)
-        last = cosines[np.arange(len(used)), counts[used] - 1]
-        harmonic = np.cumsum(1 / np.arange(1, found.ids.shape[1] + 1))
-        apart = (cosines[:, 1] - last) / (harmonic[counts[used] - 2] - 1)
-        total += int(np.rint(apart * SPACING).astype(np.int64).sum())
-        rows += len(used)
+    parts = [(0, 0)]
+    in_threads(lambda found: parts.append(_spacings(found)), lists)
+    total, rows = map(sum, zip(*parts, strict=True))
     return total / rows / SPACING if total else math.nan
+
+
+def _spacings(found: Neighbours) -> tuple[int, int]:
+    """Return the sum of the spacings in lists, and of how many."""
+    counts = (found.ids != NO_NEIGHBOUR).sum(axis=1)
+    used = np.flatnonzero(counts > 2)
+    cosines = found.cosines[used].astype(np.float64)
+    last = cosines[np.arange(len(used)), counts[used] - 1]
+    harmonic = np.cumsum(1 / np.arange(1, found.ids.shape[1] + 1))
+    apart = (cosines[:, 1] - last) / (harmonic[counts[used] - 2] - 1)
+    return int(np.rint(apart * SPACING).astype(np.int64).sum()), len(used)
 
 
 def features(texts: Texts, near: Near | None, usual: Usual) -> NDArray[np.float32]:

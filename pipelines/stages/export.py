@@ -6,7 +6,7 @@ As many pairs as memory has room for are completed in one pass over both corpora
 
 import itertools
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from miner.storage.layout import DUPLICATES, MERGES, PAIRS, REJECTED, SIDES
 from miner.storage.merges import Merges, joined_texts, list_offsets
 from miner.storage.pairs import write_pairs
-from miner.threads import all_threads, map_in_threads
+from miner.threads import ahead, all_threads, map_in_threads
 from pipelines.context import RunContext
 from pipelines.memory import spare_bytes
 from pipelines.options import MiningOptions
@@ -29,8 +29,8 @@ from pipelines.references import ChosenPairs, Shard
 EXPORT_ROWS = 32_768  # pairs handed on at a time; miner.filters.RATIO_PAIRS needs as many
 READ_ROWS = 32_768  # sentences read at a time
 MAX_PAIRS = sys.maxsize
-# Of what a pass collects there are for some time several copies, and some pairs are longer.
-COPIES = 6
+# Of what a pass collects there are for some time two copies, and some pairs are longer.
+COPIES = 3
 PAIR_BYTES = 200  # what is known of a pair without its texts
 
 
@@ -86,12 +86,20 @@ def completed_pairs(
                 else _Sentences(sides[side], batch[f"{side}_row"])
                 for side in sides
             }
-            for start in range(0, len(batch), EXPORT_ROWS):
-                table = pa.Table.from_batches([batch.slice(start, EXPORT_ROWS)])
-                for side, found in sentences.items():
-                    for column, values in found.part(start, len(table)).items():
-                        table = table.append_column(f"{side}_{column}", values)
-                yield table
+            yield from ahead(
+                partial(_completed, batch, sentences), range(0, len(batch), EXPORT_ROWS)
+            )
+
+
+def _completed(
+    batch: pa.RecordBatch, sentences: Mapping[str, "_Merged | _Sentences"], start: int
+) -> pa.Table:
+    """Return the next ``EXPORT_ROWS`` pairs of a batch with their sentences."""
+    table = pa.Table.from_batches([batch.slice(start, EXPORT_ROWS)])
+    for side, found in sentences.items():
+        for column, values in found.part(start, len(table)).items():
+            table = table.append_column(f"{side}_{column}", values)
+    return table
 
 
 def _numbers(pairs: pq.ParquetFile, rows: range, size: int) -> Iterator[pa.RecordBatch]:

@@ -38,10 +38,10 @@ def left_out_scores(
         left = best_left(likely[other], lists, theirs, taken, margin=run.options.margin)
         rows = {own: likely[own][left.queries], other: left.rows}
         means = {own: left.own_mean, other: left.other_mean}
-        texts = read_texts(run.word_encoders(), *_texts(chosen, rows))
-        near = Near(left.cosine, means[SOURCE], means[TARGET])
-        parts.append(load_judge().scores(features(texts, near, usual)))
-    return np.concatenate(parts)
+        parts.append((rows[SOURCE], rows[TARGET], left.cosine, means[SOURCE], means[TARGET]))
+    source, target, *near = map(np.concatenate, zip(*parts, strict=True))
+    texts = read_texts(run.word_encoders(), *_texts(chosen, {SOURCE: source, TARGET: target}))
+    return load_judge().scores(features(texts, Near(*near), usual))
 
 
 def _texts(chosen: ChosenPairs, rows: Mapping[str, IntArray]) -> list[list[str]]:

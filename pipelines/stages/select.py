@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -9,6 +10,7 @@ import pyarrow.parquet as pq
 from miner.arrays import Direction
 from miner.best_pairs import ROW_BYTES, BestPairs, Part, best_pairs
 from miner.score_ranges import (
+    MAX_RANGE,
     MIN_RANGE,
     RANGE_BYTES,
     Sorted,
@@ -19,7 +21,7 @@ from miner.score_ranges import (
 from miner.storage.artefacts import Draft, content_key, produce
 from miner.storage.layout import PAIRS, ROWS
 from miner.storage.pair_numbers import numbers_schema, table_of
-from miner.threads import ahead, all_threads
+from miner.threads import ahead, all_threads, in_threads
 from pipelines.context import RunContext
 from pipelines.memory import spare_bytes
 from pipelines.options import MiningOptions
@@ -44,7 +46,7 @@ def select_pairs(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPa
 
 def range_pairs(options: MiningOptions) -> int:
     """Return how many pairs a range of scores may have."""
-    return max(MIN_RANGE, spare_bytes(options) // RANGE_BYTES)
+    return max(MIN_RANGE, min(MAX_RANGE, spare_bytes(options) // RANGE_BYTES))
 
 
 def write_sorted(
@@ -75,12 +77,21 @@ def _select(
         draft.file(PAIRS) as path,
         pq.ParquetWriter(path, numbers_schema()) as writer,
     ):
-        for best in _best_pairs(options, sources, targets):
-            files.append(sort_pairs(scratch / f"{len(files):05d}.npy", best.pairs, best.side))
-            candidates += best.candidates
-            meter.advance(best.candidates)
+
+        def counted() -> Iterator[tuple[Path, BestPairs]]:
+            nonlocal candidates
+            for number, best in enumerate(_best_pairs(options, sources, targets)):
+                candidates += best.candidates
+                meter.advance(best.candidates)
+                yield scratch / f"{number:05d}.npy", best
+
+        def sort(numbered: tuple[Path, BestPairs]) -> None:
+            path, best = numbered
+            files.append(sort_pairs(path, best.pairs, best.side))
+
+        in_threads(sort, counted())
         for chosen in select_in_ranges(
-            files,
+            sorted(files, key=lambda file: file.path),
             size=range_pairs(options),
             retrieval=options.retrieval,
             threshold=options.margin_threshold,

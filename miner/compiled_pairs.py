@@ -1,0 +1,60 @@
+"""The inner loops of selection, compiled by Numba."""
+
+from typing import Any
+
+import numpy as np
+
+from miner.compiling import compiled
+
+_compile = compiled()
+
+
+@_compile
+def take_free(source: Any, target: Any, taken_sources: Any, taken_targets: Any) -> Any:
+    """Return which pairs (P,), taken in order, have neither sentence taken; it is from then on.
+
+    ``source`` and ``target``, int64 (P,), are places in ``taken_sources`` and ``taken_targets``,
+    bool.
+    """
+    kept = np.zeros(len(source), dtype=np.bool_)
+    for pair in range(len(source)):
+        x, y = source[pair], target[pair]
+        if not (taken_sources[x] or taken_targets[y]):
+            taken_sources[x] = taken_targets[y] = kept[pair] = True
+    return kept
+
+
+@_compile
+def look_up(own: Any, found: Any, ids: Any, lists: Any, means: Any, mean: Any, rank: Any) -> None:
+    """Enter what some rows of the other side say of those whose neighbours they are.
+
+    Args:
+        own: int64 (Q,), the rows of this side.
+        found: int64 (Q, K), the neighbours of each, rows of the other side.
+        ids: int64 (R,), some rows of the other side, ascending; one at least.
+        lists: int64 (R, K), the neighbours of these.
+        means: float64 (R,), their means.
+        mean: float64 (Q, K), which gets the mean of each neighbour that is among ``ids``.
+        rank: int32 (Q, K), which gets our place in its list, from 1; left as it is where it has
+            none.
+    """
+    first, last = ids[0], ids[-1]
+    for row in range(len(own)):
+        for place in range(found.shape[1]):
+            wanted = found[row, place]
+            if wanted < first or wanted > last:
+                continue
+            # Rows ascend by 1 or more, which leaves as many places as there are gaps.
+            low = max(0, len(ids) - 1 - (last - wanted))
+            high = min(len(ids) - 1, wanted - first)
+            while low < high:
+                middle = (low + high) // 2
+                if ids[middle] < wanted:
+                    low = middle + 1
+                else:
+                    high = middle
+            mean[row, place] = means[low]
+            for other in range(lists.shape[1]):
+                if lists[low, other] == own[row]:
+                    rank[row, place] = other + 1
+                    break
