@@ -2,26 +2,11 @@
 
 from typing import Any
 
-import numpy as np
-
 from miner.compiling import compiled
+from miner.selection import find_free
 
 _compile = compiled()
-
-
-@_compile
-def take_free(source: Any, target: Any, taken_sources: Any, taken_targets: Any) -> Any:
-    """Return which pairs (P,), taken in order, have neither sentence taken; it is from then on.
-
-    ``source`` and ``target``, int64 (P,), are places in ``taken_sources`` and ``taken_targets``,
-    bool.
-    """
-    kept = np.zeros(len(source), dtype=np.bool_)
-    for pair in range(len(source)):
-        x, y = source[pair], target[pair]
-        if not (taken_sources[x] or taken_targets[y]):
-            taken_sources[x] = taken_targets[y] = kept[pair] = True
-    return kept
+find_all_free = _compile(find_free)
 
 
 @_compile

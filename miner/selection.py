@@ -14,6 +14,8 @@ from miner.arrays import NO_NEIGHBOUR, Direction, IntArray, Mask, Neighbours, Pa
 from miner.choices import check_choice
 from miner.margin import margin_scores
 
+COMPILED_FROM = 1 << 16  # pairs, from which on a compiled loop pays for being loaded
+
 
 def candidate_pairs(
     forward: Neighbours,
@@ -129,10 +131,24 @@ def take_free(source: IntArray, target: IntArray, *taken: Mask) -> Mask:
 
     ``taken`` are those of both sides, of which ``source`` and ``target`` are places.
     """
-    from miner import compiled_pairs  # loads Numba
+    kept = np.zeros(len(source), dtype=np.bool_)
+    if len(source) < COMPILED_FROM:
+        find_free(source, target, taken[0], taken[1], kept)
+    else:
+        from miner.compiled_pairs import find_all_free  # loads Numba
 
-    kept: Mask = compiled_pairs.take_free(source, target, *taken)
+        find_all_free(source, target, *taken, kept)
     return kept
+
+
+def find_free(
+    source: IntArray, target: IntArray, taken_sources: Mask, taken_targets: Mask, kept: Mask
+) -> None:
+    """Do the work of ``take_free``; it is compiled for many pairs."""
+    for pair in range(len(source)):
+        x, y = source[pair], target[pair]
+        if not (taken_sources[x] or taken_targets[y]):
+            taken_sources[x] = taken_targets[y] = kept[pair] = True
 
 
 RETRIEVALS: dict[str, Callable[[Pairs], IntArray]] = {

@@ -186,6 +186,14 @@ def test_max_is_what_rounds_of_mutually_best_pairs_come_to(pairs):
     assert edges_of(select(pairs, retrieval="max")) == sorted(taken, key=oracle.best_first)
 
 
+@given(pairs=scored_edges())
+def test_many_are_taken_as_few_are(pairs):
+    few = edges_of(select(pairs, retrieval="max"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("miner.selection.COMPILED_FROM", 0)
+        assert edges_of(select(pairs, retrieval="max")) == few
+
+
 def test_ranges_are_as_large_as_asked_for(tmp_path):
     ids = np.arange(1000)
     random = np.random.default_rng(0)

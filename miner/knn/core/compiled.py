@@ -179,10 +179,11 @@ def round_centred(rows: Any, mean: Any, largest: Any, codes: Any) -> None:
 
 
 @compiled()  # in this order: a length has the same bits everywhere
-def unit_rows(halves: Any, factor: Any, out: Any, places: Any) -> None:
-    """Fill ``places`` (N,) in ``out`` with rows (N, D) of float16, given as uint16, at length 1.
+def unit_rows(halves: Any, rows: Any, factor: Any, out: Any, places: Any) -> None:
+    """Fill ``places`` (N,) in ``out`` with some ``rows`` (N,) of float16 at length 1.
 
-    Their numbers are rounded to multiples of one over ``factor``, a power of two. Lengths are
+    All rows (R, D) are given as uint16. Their numbers are rounded to multiples of one over
+    ``factor``, a power of two. Lengths are
     summed in LANES (``miner.knn.core.rescore.square_lengths``). All loops compile to vector
     instructions, as calls to round would not.
     """
@@ -190,9 +191,10 @@ def unit_rows(halves: Any, factor: Any, out: Any, places: Any) -> None:
     lanes, floats = np.empty(LANES), np.empty(halves.shape[1], dtype=np.float32)
     bits, row = floats.view(np.uint32), np.empty(halves.shape[1])
     whole, step = len(row) - len(row) % LANES, 1 / factor
-    for number in range(len(halves)):
+    for number in range(len(rows)):
+        own = halves[np.uint64(rows[number])]
         for place in range(len(row)):
-            half = np.uint32(halves[number, place])
+            half = np.uint32(own[place])
             bits[place] = (half & rest) << np.uint32(13) | (half & sign) << np.uint32(16)
         for place in range(len(row)):
             row[place] = floats[place] * HALF

@@ -27,31 +27,35 @@ UNIT_BITS = 26  # rounding to 2**-26 moves a cosine by about 6e-9, rounding it t
 def unit_rows(
     vectors: NDArray[np.floating],
     out: NDArray[np.float32] | None = None,
+    *,
+    rows: NDArray[np.int64] | None = None,
     places: NDArray[np.int64] | None = None,
 ) -> NDArray[np.float32]:
     """Rows (N, D) of any scale, made length 1 and rounded to multiples of 2**-26: float32 (N, D).
 
-    They are in ``out`` if that is given, at ``places`` (N,) if those are. Rows must be finite and
-    not zero.
+    Args:
+        vectors: finite, and no row is zero.
+        out: where they are put, if given.
+        rows: which of the vectors, (N,); all unless given.
+        places: where in ``out``, (N,); in their order unless given.
     """
-    units = np.empty(vectors.shape, dtype=np.float32) if out is None else out
-    places = np.arange(len(vectors)) if places is None else places
+    rows = np.arange(len(vectors)) if rows is None else rows
+    units = np.empty((len(rows), vectors.shape[1]), dtype=np.float32) if out is None else out
+    places = np.arange(len(rows)) if places is None else places
     many = vectors.size >= COMPILED_FROM or "miner.knn.core.compiled" in sys.modules
     if vectors.dtype == np.float16 and many:
+        halves = np.ascontiguousarray(vectors).view(np.uint16)
         in_threads(
             lambda block: loops().unit_rows(
-                np.ascontiguousarray(vectors[block]).view(np.uint16),
-                2.0**UNIT_BITS,
-                units,
-                places[block],
+                halves, rows[block], 2.0**UNIT_BITS, units, places[block]
             ),
-            blocks(len(vectors), BLOCK_ROWS),
+            blocks(len(rows), BLOCK_ROWS),
         )
         return units
     size = max(1, BLOCK_BYTES // (8 * max(1, vectors.shape[1])))
 
     def fill(start: int) -> None:
-        block = np.array(vectors[start : start + size], dtype=np.float64, order="C")
+        block = vectors[rows[start : start + size]].astype(np.float64, order="C")
         if vectors.dtype.itemsize > 4:  # whose squares may overflow, or vanish
             _, exponents = np.frexp(np.abs(block).max(axis=1, keepdims=True, initial=0))
             np.ldexp(block, -exponents, out=block)
@@ -59,7 +63,7 @@ def unit_rows(
         np.rint(block, out=block)
         units[places[start : start + size]] = block * 2.0**-UNIT_BITS
 
-    in_threads(fill, range(0, len(vectors), size))
+    in_threads(fill, range(0, len(rows), size))
     return units
 
 

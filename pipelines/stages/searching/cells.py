@@ -56,7 +56,7 @@ def assigned_cells(
 ) -> Artefact:
     """Find the nearest cells of a shard's vectors; seals ``indexes/SIDE/INDEX``.
 
-    ``cells.npy`` is int32 (n, probes); the fact ``cells`` is how many there are.
+    ``cells.npy`` is int16 or int32 (n, probes), by the fact ``cells``: how many there are.
     """
     key = content_key(
         "assign",
@@ -68,9 +68,12 @@ def assigned_cells(
     def write(draft: Draft) -> Mapping[str, Any]:
         centroids = np.load(cells.file(CENTROIDS))
         with run.monitor.stage("index", len(embedded), "sentences", embedded.shard.name) as meter:
-            nearest = nearest_cells(embedded.unit_vectors(), centroids, probes=spec.probes)
-            meter.advance(len(embedded))
-        draft.array(CELLS, nearest.astype(np.int32))
+            found = [np.empty((0, min(spec.probes, len(centroids))), dtype=np.int64)]
+            for units in embedded.unit_blocks():
+                found.append(nearest_cells(units, centroids, probes=spec.probes))
+                meter.advance(len(units))
+        kind = np.min_scalar_type(-len(centroids))
+        draft.array(CELLS, np.concatenate(found).astype(kind))
         return {"cells": len(centroids)}
 
     return produce(run.folder.index(embedded.shard.name), key=key, write=write)
@@ -82,7 +85,7 @@ def assigned_to(searchable: SearchableShard) -> Artefact:
     return searchable.index
 
 
-def load_cells(assigned: Artefact) -> NDArray[np.int32]:
+def load_cells(assigned: Artefact) -> NDArray[np.signedinteger]:
     """Map the nearest cells of a shard's vectors into memory."""
-    cells: NDArray[np.int32] = np.load(assigned.file(CELLS), mmap_mode="r")
+    cells: NDArray[np.signedinteger] = np.load(assigned.file(CELLS), mmap_mode="r")
     return cells

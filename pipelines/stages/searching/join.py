@@ -33,6 +33,8 @@ from pipelines.references import (
 from pipelines.stages.searching.cells import assigned_to, load_cells
 
 CUT_BY = 1 << 18  # rows of the larger side, evenly spread, whose cells decide where cells are cut
+# What a tile may have more than that: to join its rows in blocks costs more than it saves.
+SLACK = 1.05
 
 
 def cut_nearest(run: RunContext, shards: Sequence[SearchableShard]) -> list[SearchTile]:
@@ -188,7 +190,7 @@ class _Rows:
 
     vectors: SideVectors
     positions: NDArray[np.int64]
-    cells: NDArray[np.int32]
+    cells: NDArray[np.signedinteger]
     floors: NDArray[np.float32]
 
     def __len__(self) -> int:
@@ -231,7 +233,7 @@ class _Block(NamedTuple):
 
     places: NDArray[np.int64]
     units: NDArray[np.float32]
-    cells: NDArray[np.int32]
+    cells: NDArray[np.signedinteger]
     floors: NDArray[np.float32]
 
 
@@ -240,7 +242,7 @@ def _parts(
 ) -> Iterator[tuple[_Block, _Block]]:
     """Yield all rows of both sides; if there are more than two shards have, in blocks."""
     size = _rows_of_two_shards((*tile.sources, *tile.targets))
-    size = size // 2 if sum(map(len, sides)) > size else size
+    size = size // 2 if sum(map(len, sides)) > SLACK * size else math.ceil(SLACK * size)
     for rows in blocks(len(sides[0]), size):
         source = sides[0].block(cells, rows)
         for columns in blocks(len(sides[1]), size):
@@ -254,6 +256,6 @@ def _meter(
     return run.monitor.stage(stage, similarities, "similarities", tile.part)
 
 
-def _cells(searchable: SearchableShard, method: CellSpec) -> NDArray[np.int32]:
+def _cells(searchable: SearchableShard, method: CellSpec) -> NDArray[np.signedinteger]:
     """Return the cells of a shard's rows that the method looks at."""
     return load_cells(assigned_to(searchable))[:, : method.probes]

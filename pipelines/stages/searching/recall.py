@@ -1,5 +1,6 @@
 """The recall of an approximate search: measured on some rows that are searched exactly, too."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -48,20 +49,25 @@ def search_sample(run: RunContext, sample: RecallSample) -> list[SampledNeighbou
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        own, base = SideVectors(sample.shards), SideVectors(sample.others)
+        own = SideVectors(sample.shards)
         count = min(SAMPLE, len(own))
         positions = np.arange(count) * len(own) // max(1, count)
         rows = own.take(positions)
         exact, k, tuned = Neighbours.none(count, 0), run.options.k, None
-        with run.monitor.stage("recall", count * len(base), "similarities", side) as meter:
-            for other, start in zip(sample.others, base.starts, strict=False):
-                others = other.unit_vectors()
+        with run.monitor.stage(
+            "recall", count * sum(map(len, sample.others)), "similarities", side
+        ) as meter:
+            start = 0
+            for others in itertools.chain.from_iterable(
+                other.unit_blocks() for other in sample.others
+            ):
                 tuned = tuned or choose(
                     rows, others, k=k, precision=None, trial_rows=PART_TRIAL_ROWS
                 )
                 near = search_one_way(rows, others, k=k, tuned=tuned, progress=meter.advance)
                 near.ids[:] += start
                 exact = merge([exact, near], k=k)
+                start += len(others)
         return {"starts": {side: save_some(draft, own, side, positions, exact)}}
 
     artefact = produce(run.folder.recall(side), key=key, write=write)
