@@ -28,10 +28,12 @@ from miner.knn.exact import search_unit_rows
 from miner.knn.machine_trial import measure_machine
 from miner.knn.method import POINTS, PROBES, default_cells
 from miner.selection import candidate_pairs, select
+from miner.threads import blocks, in_threads
 from worlds import PLANTED, load_sides, make_sides
 
 K = 4
 SAMPLE = 2048  # rows of each side that are searched where not all are
+COLUMNS = 64  # that are reordered at a time
 
 
 def find(
@@ -68,13 +70,23 @@ def join(
     cells = [nearest_cells(side, centroids, probes=probes) for side in (x, y)]
     orders = [by_nearest_cell(own, part) for own in cells]
     for side, own, order in zip((x, y), cells, orders, strict=True):
-        side[:], own[:] = side[order], own[order]
+        put_in_order(side, order)
+        put_in_order(own, order)
     sides = x, y, cells[0], cells[1]
     floors = find_floors(*sides, part=part, k=K)
     forward, backward = join_cells(
         *sides, part=part, k=K, names=(orders[0], orders[1]), floors=floors
     )
     return forward.part(np.argsort(orders[0])), backward.part(np.argsort(orders[1]))
+
+
+def put_in_order(rows: np.ndarray, order: np.ndarray) -> None:
+    """Reorder rows in place, some columns at a time: there is no room for a second copy."""
+
+    def move(columns: slice) -> None:
+        rows[:, columns] = rows[order, columns]
+
+    in_threads(move, blocks(rows.shape[1], COLUMNS))
 
 
 def sample(rows: int) -> slice:
