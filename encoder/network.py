@@ -117,9 +117,7 @@ def embed_tokens(network: Ready, tokens: Tokens, *, out: Tensor) -> None:
         ids = torch.from_numpy(padded)
         places = torch.from_numpy(rows)
         if device.type == "cuda":  # pinned, so that the host does not wait for the copies
-            ids, places = (
-                array.pin_memory().to(device, non_blocking=True) for array in (ids, places)
-            )
+            ids, places = (one.pin_memory().to(device, non_blocking=True) for one in (ids, places))
         vectors[places] = network.embed(ids).float()
 
     batches = length_batches(lengths, BATCH_TOKENS[device.type], ragged=network.ragged)

@@ -63,9 +63,8 @@ class SkipGram:
         from encoder.monolingual.compiled import train_sentences  # loads Numba
 
         options, text = self._options, self._vocabulary.text
-        state = np.random.default_rng([options.seed, self.epoch]).integers(
-            2**64, size=1, dtype=np.uint64
-        )
+        generator = np.random.default_rng([options.seed, self.epoch])
+        state = generator.integers(2**64, size=1, dtype=np.uint64)
         words = self.inputs, self.outputs, self._rows.ids, self._rows.offsets
         counts = self._vocabulary.counts
         drawn = _kept(counts), _noise(counts), WINDOW, NEGATIVES

@@ -149,9 +149,8 @@ def files_of(folder: Path, suffix: str) -> tuple[Path, ...]:
     """
     if not folder.is_dir():
         raise ValueError(f"{folder}: there is no such folder")
-    found = [
-        path for path in sorted(folder.iterdir()) if path.name.endswith((suffix, f"{suffix}.xz"))
-    ]
+    ends = suffix, f"{suffix}.xz"
+    found = [path for path in sorted(folder.iterdir()) if path.name.endswith(ends)]
     if not found:
         raise ValueError(f"{folder}: no {suffix} or {suffix}.xz file")
     return tuple(found)

@@ -63,12 +63,9 @@ class Mined:
                 ends[other][places], lists, means[lists.ids], taken[lists.ids], margin=self.margin
             )
             rows = {own: ends[own][places][left.queries], other: left.rows}
-            near = (
-                (left.own_mean, left.other_mean) if own == 0 else (left.other_mean, left.own_mean)
-            )
-            parts.append(
-                features(self._read(rows[0], rows[1]), Near(left.cosine, *near), self.usual)
-            )
+            around = left.own_mean, left.other_mean
+            near = Near(left.cosine, *(around if own == 0 else around[::-1]))
+            parts.append(features(self._read(rows[0], rows[1]), near, self.usual))
         return np.concatenate(parts)
 
     def judged(self, judge: Judge | None = None) -> JudgedPairs:

@@ -89,9 +89,8 @@ def worlds(sources: Sources) -> Iterator[World]:
         for number, (share, added) in enumerate(WORLDS):
             rows = list(range(len(text)))
             random.shuffle(rows)
-            world = make_world(
-                text, known, rows, share=share, name=f"{pair} {number}", random=random
-            )
+            name = f"{pair} {number}"
+            world = make_world(text, known, rows, share=share, name=name, random=random)
             yield _among(world, others, min(added, len(others) // 2), random)
 
 

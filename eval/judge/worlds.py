@@ -26,11 +26,10 @@ class Known:
     def __init__(self, *texts: ParallelText) -> None:
         self._targets: defaultdict[str, set[str]] = defaultdict(set)
         self._sources: defaultdict[str, set[str]] = defaultdict(set)
-        for source, target in (
-            pair for each in texts for pair in zip(each.source, each.target, strict=True)
-        ):
-            self._targets[_bare(source)].add(_bare(target))
-            self._sources[_bare(target)].add(_bare(source))
+        for text in texts:
+            for source, target in zip(text.source, text.target, strict=True):
+                self._targets[_bare(source)].add(_bare(target))
+                self._sources[_bare(target)].add(_bare(source))
 
     def may_translate(self, source: str, target: str) -> bool:
         """Return whether both translate each other, or may, by a translation in common."""

@@ -210,9 +210,7 @@ class Logistic:
 
     def fit(self, train: Part, dev: Part | None = None) -> Predictor:
         """Fit; without a development part, by cross-validation in up to 10 folds."""
-        scores = [
-            [self._tried(*both, one) for one in PENALTIES] for both in self._trials(train, dev)
-        ]
+        scores = [[self._tried(*both, p) for p in PENALTIES] for both in self._trials(train, dev)]
         chosen = PENALTIES[int(np.mean(scores, axis=0).argmax())]
         weights = softmax_regression(train.rows, train.targets, chosen)
         return lambda rows: probabilities(rows, weights)

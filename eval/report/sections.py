@@ -128,21 +128,16 @@ GOLD_EXAMPLES = 50  # pairs to read of each kind
 def against_gold(run: Run, gold: Gold) -> dict[str, Any]:
     """Return curves, wrong pairs and missing ones."""
     curve = gold_curve(gold.judgements)
-    figures = {
-        "p": [score.precision for score in curve],
-        "r": [score.recall for score in curve],
-        "f": [score.f1 for score in curve],
-    }
-    thresholds = [score.threshold for score in curve]
+    points = [(score.threshold, score.precision, score.recall, score.f1) for score in curve]
+    thresholds, precision, recall, f1 = zip(*points, strict=True)
+    figures = {"p": precision, "r": recall, "f": f1}
+    lines = [(f"line {css}", list(zip(thresholds, figures[css], strict=True))) for css in figures]
     by_threshold = Chart(
         title="Precision, recall and F1 against the threshold",
         x=spread(run.pairs.score),
         y=(0, 1),
         labels=(f"threshold of the {run.score_name}", ""),
-        lines=[
-            (f"line {css}", list(zip(thresholds, values, strict=True)))
-            for css, values in figures.items()
-        ],
+        lines=lines,
         uprights=[(gold.best.threshold, "best F1")],
     )
     both = Chart(
@@ -150,7 +145,7 @@ def against_gold(run: Run, gold: Gold) -> dict[str, Any]:
         x=(0, 1),
         y=(0, 1),
         labels=("recall", "precision"),
-        lines=[("line f", list(zip(figures["r"], figures["p"], strict=True)))],
+        lines=[("line f", list(zip(recall, precision, strict=True)))],
     )
     above = gold.judgements.scores > gold.best.threshold
     wrong = np.flatnonzero(above & ~gold.judgements.correct)[:GOLD_EXAMPLES]
@@ -241,9 +236,7 @@ def scores(run: Run, gold: Gold | None, quality: Quality) -> dict[str, Any]:
 def lengths(run: Run) -> dict[str, Any]:
     """Return a dot for each of up to ``DOTS`` pairs, and the median ratio of characters."""
     places = np.linspace(0, len(run.pairs) - 1, min(DOTS, len(run.pairs))).astype(int).tolist()
-    both = [
-        (float(len(source)), float(len(target))) for source, target in zip(*run.texts, strict=True)
-    ]
+    both = [(float(len(own)), float(len(other))) for own, other in zip(*run.texts, strict=True)]
     most = [max(1.0, max(length[side] for length in both)) for side in (0, 1)]
     chart = Chart(
         title="Characters of sources and targets",
@@ -263,10 +256,7 @@ def suspicious(run: Run) -> dict[str, Grid]:
     """
     caught = {name: FILTERS[name](run.suspects) for name in SHOWN_FILTERS}
     half = (len(run.pairs) + 1) // 2
-    rows = [
-        [name, f"{int(mask.sum()):,}", f"{int(mask[:half].sum()):,}"]
-        for name, mask in caught.items()
-    ]
+    rows = [[name, f"{mask.sum():,}", f"{mask[:half].sum():,}"] for name, mask in caught.items()]
     reasons = np.sum([mask[:half] for mask in caught.values()], axis=0)
     order = np.lexsort((np.arange(half), -length_odds(run.suspects)[:half], -reasons))[:EXAMPLES]
     found = {
@@ -299,15 +289,11 @@ def examples(run: Run) -> list[dict[str, Any]]:
     for place in decile_ranks(len(run.pairs)):
         source, target = int(run.pairs.source[place]), int(run.pairs.target[place])
         why = explain(run, source, target)
-        rows = [
-            [
-                run.target.text(one.row),
-                f"{one.cosine:.4f}",
-                f"{one.margin:.4f}",
-                "chosen" if one.row == target else "",
-            ]
-            for one in why.targets
-        ]
+        rows = []
+        for one in why.targets:
+            chosen = "chosen" if one.row == target else ""
+            text = run.target.text(one.row)
+            rows.append([text, f"{one.cosine:.4f}", f"{one.margin:.4f}", chosen])
         found.append(
             {
                 "text": run.source.text(source),

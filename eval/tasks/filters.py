@@ -99,9 +99,8 @@ def _mined(data: BuccSplit, encoder: Encoder, *, judged: bool) -> Split:
         languages=_languages(data.pair),
         scripts=(usual_script(source), usual_script(target)),
     )
-    return Split(
-        mined=mined, rejected={name: rejects(suspects) for name, rejects in FILTERS.items()}
-    )
+    rejected = {name: rejects(suspects) for name, rejects in FILTERS.items()}
+    return Split(mined=mined, rejected=rejected)
 
 
 def _measured(

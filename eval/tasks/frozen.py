@@ -45,9 +45,8 @@ def judged(
     shown = ~examples.part(TEST) if examples.parts else slice(None)
     scale = frozen.root_mean_square(np.concatenate([side[shown] for side in sides]))
     names, labels = examples.classes()
-    everything = frozen.Part(
-        scaled_features(sides, scale, both=False), frozen.one_hot(labels, len(names))
-    )
+    targets = frozen.one_hot(labels, len(names))
+    everything = frozen.Part(scaled_features(sides, scale, both=False), targets)
     if not examples.parts:
         return _likeliest(frozen.nested(everything, classifier))
     train, dev, test = (everything.take(examples.part(name)) for name in (TRAIN, DEV, TEST))

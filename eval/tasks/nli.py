@@ -191,9 +191,8 @@ def _learn(
     scale = frozen.root_mean_square(np.concatenate(vectors))
     parts = [frozen.Part(scaled_features(vectors, scale, both=True), _targets(train))]
     if dev is not None:
-        parts.append(
-            frozen.Part(scaled_features(_vectors(own, dev), scale, both=True), _targets(dev))
-        )
+        features = scaled_features(_vectors(own, dev), scale, both=True)
+        parts.append(frozen.Part(features, _targets(dev)))
     return classifier.fit(*parts), scale
 
 

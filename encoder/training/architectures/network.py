@@ -1,6 +1,6 @@
 """Networks in training: sentences of many lengths side by side."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -103,12 +103,10 @@ class Network(Model):
         """
         groups = like_lengths(np.diff(tokens.offsets), -(-len(tokens) // self._at_once))
         order = np.concatenate(groups)
+        embed: Callable[[Tokens], Tensor] = self._embed
         if len(order) > self._at_once and torch.is_grad_enabled():
-            vectors = [
-                checkpoint(self._embed, tokens.take(rows), use_reentrant=False) for rows in groups
-            ]
-        else:
-            vectors = [self._embed(tokens.take(rows)) for rows in groups]
+            embed = partial(checkpoint, embed, use_reentrant=False)
+        vectors = [embed(tokens.take(rows)) for rows in groups]
         return torch.cat(vectors)[torch.from_numpy(np.argsort(order))]
 
     def begin_with(self, encoder: Encoder) -> None:
@@ -147,9 +145,8 @@ class Network(Model):
         if not isinstance(embeddings, SpelledEmbedding):
             return self.network
         inner = {f"embed_tokens.{name}" for name in embeddings.state_dict()}
-        tensors = {
-            name: tensor for name, tensor in self.network.state_dict().items() if name not in inner
-        }
+        state = self.network.state_dict()
+        tensors = {name: tensor for name, tensor in state.items() if name not in inner}
         return build_network(self.architecture, {**tensors, EMBEDDINGS: embeddings.folded()})
 
 

@@ -125,6 +125,4 @@ def _numbers(tokens: Tokens) -> NDArray[np.int64]:
     """Return equal numbers for equal sentences: int64 (S,)."""
     numbers: dict[bytes, int] = {}
     ids = np.split(tokens.ids, tokens.offsets[1:-1])
-    return np.array(
-        [numbers.setdefault(one.tobytes(), len(numbers)) for one in ids], dtype=np.int64
-    )
+    return np.array([numbers.setdefault(one.tobytes(), len(numbers)) for one in ids], np.int64)

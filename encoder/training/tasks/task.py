@@ -209,9 +209,7 @@ class Mixture(Task):
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
         """Return the mean loss of each task that had a batch since the last evaluation."""
-        found = {
-            f"{name} loss": float(np.mean(each)) for name, each in self._losses.items() if each
-        }
+        found = {f"{name} loss": float(np.mean(own)) for name, own in self._losses.items() if own}
         for each in self._losses.values():
             each.clear()
         return {**self.main.figures(model, held_out), **found}
