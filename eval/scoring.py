@@ -15,14 +15,8 @@ from typing import Literal
 
 import numpy as np
 
-from eval.data.sentences import (
-    Sentences,
-    check_gold,
-    read_gold,
-    read_sentences,
-    read_split_sentences,
-    text_key,
-)
+from eval.data import sentences
+from eval.data.sentences import Sentences
 from eval.data.textfiles import fingerprint, read_lines
 from eval.metrics import bucc, laser_compat
 from eval.metrics.laser_compat import ScoredTexts
@@ -66,7 +60,7 @@ def candidates_from_texts(
     ids: tuple[list[bucc.Ids], list[bucc.Ids]] = ([], [])
     for number, (_, *texts) in enumerate(rows, start=1):
         for (side, by_text), text, found in zip(sides, texts, ids, strict=True):
-            known = by_text.get(text_key(text))
+            known = by_text.get(sentences.text_key(text))
             if known is None:
                 raise ValueError(
                     f"{path} line {number}: the {side} text is not among the {side} sentences: "
@@ -151,8 +145,8 @@ class SideFiles:
     def read(self) -> Sentences:
         """Read the sentences."""
         if self.ids is None:
-            return read_sentences(self.texts)
-        return read_split_sentences(self.texts, self.ids)
+            return sentences.read_sentences(self.texts)
+        return sentences.read_split_sentences(self.texts, self.ids)
 
     def fingerprint(self) -> str:
         """Fingerprint of the file, or of both joined by ``+``."""
@@ -242,9 +236,9 @@ def _read_sides(options: ScoringOptions) -> Sides | None:
 def _read_gold(options: ScoringOptions, sides: Sides | None) -> frozenset[bucc.IdPair] | None:
     if options.gold is None:
         return None
-    gold = read_gold(options.gold)
+    gold = sentences.read_gold(options.gold)
     if sides is not None:
-        check_gold(gold, source=sides[0], target=sides[1], path=options.gold)
+        sentences.check_gold(gold, source=sides[0], target=sides[1], path=options.gold)
     return gold
 
 

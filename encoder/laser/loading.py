@@ -20,19 +20,10 @@ from torch import nn
 
 from encoder import Precision
 from encoder.base import SAMPLE
+from encoder.laser import subwords
 from encoder.laser.bilstm import BiLSTM
 from encoder.laser.languages import SHARED
 from encoder.laser.preprocess import normalizing, tokenizing
-from encoder.laser.subwords import (
-    BPE,
-    SPECIAL,
-    UNK,
-    TextTokenizer,
-    Vocabulary,
-    WhitespaceTokenizer,
-    read_cvocab,
-    read_pieces,
-)
 from encoder.laser.transformer import Transformer
 from encoder.network import NetworkEncoder, SentenceTokenizer
 from encoder.precision import ready
@@ -129,18 +120,18 @@ def load_laser(
     dictionary = _part(path, content, "dictionary")
     network = _built(path, lambda: _bilstm(model, params))
     _check_ids(path, dictionary, network.vocabulary)
-    words = Vocabulary(dictionary)
+    words = subwords.Vocabulary(dictionary)
     files = [path]
-    tokenizer: SentenceTokenizer = WhitespaceTokenizer(words)
+    tokenizer: SentenceTokenizer = subwords.WhitespaceTokenizer(words)
     if not pretokenized:
         pieces = vocabulary or _beside(path, (".spm", ".fcodes"))
         files.append(pieces)
         if pieces.suffix == ".fcodes":
             files.append(pieces.with_suffix(".fvocab"))
-            bpe = BPE(pieces, files[-1])
-            tokenizer = TextTokenizer(words, lambda lines: map(bpe, lines), tokenizing)
+            bpe = subwords.BPE(pieces, files[-1])
+            tokenizer = subwords.TextTokenizer(words, lambda lines: map(bpe, lines), tokenizing)
         else:
-            tokenizer = TextTokenizer(words, read_pieces(pieces), normalizing)
+            tokenizer = subwords.TextTokenizer(words, subwords.read_pieces(pieces), normalizing)
     return _encoder(files, tokenizer, network, precision, dictionary)
 
 
@@ -157,23 +148,25 @@ def load_laser3(
     model = _part(path, content, "model")
     config = _part(path, _part(path, content, "cfg"), "model")
     cvocab = vocabulary or _beside(path, (".cvocab",))
-    ids = read_cvocab(cvocab)
+    ids = subwords.read_cvocab(cvocab)
     if own := [name for name in model if name.startswith("encoder.")]:  # of a translation model
         model = {name.removeprefix("encoder."): model[name] for name in own}
     if "layer_norm.weight" in model:
-        ids["<mask>"] = len(SPECIAL) + len(ids)
+        ids["<mask>"] = len(subwords.SPECIAL) + len(ids)
     network = _built(path, lambda: Transformer(model, config))
-    if len(ids) + len(SPECIAL) != network.vocabulary:
+    count = len(ids) + len(subwords.SPECIAL)
+    if count != network.vocabulary:
         raise ValueError(
-            f"{cvocab}: has {len(ids) + len(SPECIAL):,} tokens, special ones included, and {path} "
+            f"{cvocab}: has {count:,} tokens, special ones included, and {path} "
             f"vectors for {network.vocabulary:,}; give the .cvocab of this encoder with --vocab"
         )
-    words = Vocabulary(ids, prepend_bos=bool(config["prepend_bos"]), capacity=network.capacity)
+    begun = bool(config["prepend_bos"])
+    words = subwords.Vocabulary(ids, prepend_bos=begun, capacity=network.capacity)
     files = [path, cvocab]
-    tokenizer: SentenceTokenizer = WhitespaceTokenizer(words)
+    tokenizer: SentenceTokenizer = subwords.WhitespaceTokenizer(words)
     if not pretokenized:
         files.append(_beside(path, (".spm",)))
-        tokenizer = TextTokenizer(words, read_pieces(files[-1]), normalizing)
+        tokenizer = subwords.TextTokenizer(words, subwords.read_pieces(files[-1]), normalizing)
     return _encoder(files, tokenizer, network, precision, ids)
 
 
@@ -185,7 +178,7 @@ def _encoder(
     tokens: Iterable[str],
 ) -> NetworkEncoder:
     sample: Sequence[str] = SAMPLE
-    if isinstance(tokenizer, WhitespaceTokenizer):
+    if isinstance(tokenizer, subwords.WhitespaceTokenizer):
         draw, known = random.Random(0), sorted(tokens)
         sample = [" ".join(draw.choices(known, k=length)) for length in range(2, 50)]
     try:
@@ -243,7 +236,7 @@ def _check_ids(path: Path, dictionary: Mapping[str, Any], vocabulary: int) -> No
                 f"{path}: its dictionary has {token!r} at {row!r}, and there are vectors for "
                 f"{vocabulary:,} tokens; the file is damaged or no LASER encoder"
             )
-    if vocabulary <= UNK:
+    if vocabulary <= subwords.UNK:
         raise ValueError(f"{path}: has {vocabulary} vectors, too few for the special tokens")
 
 

@@ -10,16 +10,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
+from encoder.training import reading
 from encoder.training.options import INFERENCE_LABELS, ObjectiveOptions
-from encoder.training.reading import (
-    PAIR,
-    PARQUET,
-    TSV,
-    ParallelText,
-    find_parallel_text,
-    read_lines,
-    read_parallel_text,
-)
+from encoder.training.reading import ParallelText, read_lines
 
 _OF_LANGUAGE = re.compile(r"(?:.*\.)?([a-z]{2,3})\.txt(?:\.xz)?")
 # In the files of SNLI and MultiNLI, and of MultiNLI for XNLI, which spells one label otherwise.
@@ -57,8 +50,9 @@ def find_text(folder: Path, objective: type[ObjectiveOptions]) -> dict[str, tupl
         return {objective.name: files_of(folder, ".tsv")}
     paths = sorted(folder.glob("*"))
     named = {path: match[1] for path in paths if (match := _OF_LANGUAGE.fullmatch(path.name))}
-    if not (named and objective.alone) or any(path.name.endswith((TSV, PARQUET)) for path in paths):
-        return find_parallel_text(folder)
+    parallel = any(path.name.endswith((reading.TSV, reading.PARQUET)) for path in paths)
+    if parallel or not (named and objective.alone):
+        return reading.find_parallel_text(folder)
     return {
         language: tuple(path for path, name in named.items() if name == language)
         for language in sorted(set(named.values()))
@@ -71,8 +65,8 @@ def read_text(name: str, files: Sequence[Path], exclude: frozenset[str]) -> Para
     Raises:
         ValueError: a file is damaged or malformed, or nothing is left.
     """
-    if PAIR.fullmatch(name):
-        return read_parallel_text(files, exclude=exclude)
+    if reading.PAIR.fullmatch(name):
+        return reading.read_parallel_text(files, exclude=exclude)
     is_text = _OF_LANGUAGE.fullmatch(files[0].name)
     return (read_sentences if is_text else read_labelled)(name, files)
 

@@ -67,7 +67,7 @@ def hard_negatives(sentences: Sequence[str], *, seed: int = 0) -> list[HardNegat
     own sentence. What a sentence becomes depends on it, its row, ``seed`` and the names that occur
     in all sentences.
     """
-    names = sorted({name for sentence in sentences for name in _names(sentence)})
+    names = sorted({match[0] for sentence in sentences for match in _names_in(sentence)})
     taken = set(sentences)
     made = []
     for row, sentence in enumerate(sentences):
@@ -122,10 +122,6 @@ def _negations(sentence: str, names: Pool, random: np.random.Generator) -> Itera
         yield _with(sentence, match, f"{first} not {rest}".rstrip())
     for match in _TURNED.finditer(sentence):
         yield _with(sentence, match, _OPPOSITE[match[0]])
-
-
-def _names(sentence: str) -> Iterator[str]:
-    return (match[0] for match in _names_in(sentence))
 
 
 def _names_in(sentence: str) -> Iterator[re.Match[str]]:

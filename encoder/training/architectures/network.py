@@ -10,20 +10,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from encoder import Encoder
+from encoder import Encoder, trained
 from encoder.bag.features import Features
 from encoder.laser.bilstm import Tensors
 from encoder.network import NetworkEncoder, Ready
 from encoder.tokenizer import Tokenizer, Tokens
-from encoder.trained import (
-    ALL,
-    ApartEncoder,
-    EndingTokenizer,
-    Trainable,
-    TrainedNetwork,
-    build_network,
-    save_networks,
-)
+from encoder.trained import build_network, save_networks
 from encoder.training.architectures.model import Model, Trained
 from encoder.training.data import LONGEST
 from encoder.training.options import TrainingOptions
@@ -111,7 +103,7 @@ class Network(Model):
 
     def begin_with(self, encoder: Encoder) -> None:
         """Take the weights of a network of the same architecture and sizes."""
-        if not isinstance(encoder, TrainedNetwork):
+        if not isinstance(encoder, trained.TrainedNetwork):
             raise ValueError("a network begins with a network that train-encoder made; name one")
         own, given = self.network.state_dict(), encoder.weights()
         if {name: tensor.shape for name, tensor in own.items()} != {
@@ -134,12 +126,12 @@ class Network(Model):
         network = self.folded()
         device = network.embed_tokens.weight.device
         ready = Ready(network, precision="float32", device=device)
-        ending = EndingTokenizer(tokenizer)
-        name, model, own = self.architecture, tokenizer.model, {ALL: network}
+        ending = trained.EndingTokenizer(tokenizer)
+        name, model, own = self.architecture, tokenizer.model, {trained.ALL: network}
         save = partial(save_networks, architecture=name, networks=own, tokenizer_model=model)
         return NetworkEncoder(name="training", tokenizer=ending, network=ready), save
 
-    def folded(self) -> Trainable:
+    def folded(self) -> trained.Trainable:
         """Return the network with a vector for each piece, whatever these are made of here."""
         embeddings = self.network.embed_tokens
         if not isinstance(embeddings, SpelledEmbedding):
@@ -208,4 +200,4 @@ class Apart(Model):
         networks = {language: self.of(language).folded() for language in encoders}
         name, model = self.of(next(iter(encoders))).architecture, tokenizer.model
         save = partial(save_networks, architecture=name, networks=networks, tokenizer_model=model)
-        return ApartEncoder(name="training", encoders=encoders), save
+        return trained.ApartEncoder(name="training", encoders=encoders), save
