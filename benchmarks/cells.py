@@ -42,7 +42,7 @@ def find(
     """Search in a process of its own; reports seconds, peak bytes, and what was found."""
     x, y = load_sides(vectors, rows) if vectors else make_sides("clustered", rows, dim)
     search_unit_rows(x[:8192], y[:8192], k=K)  # compiles
-    join(x[:8192], y[:8192], x[:16], probes)
+    join(x[:8192].copy(), y[:8192].copy(), x[:16], probes)
     start = time.perf_counter()
     if method == "exact":
         found = search_unit_rows(x, y, k=K)

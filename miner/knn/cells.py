@@ -42,8 +42,9 @@ BRANCHES = 8
 # How loads are made even: by rows of the sample for each cell, in so many rounds, by so much of the
 # distance between a row's first and last cell, which some of the rows show.
 LOADED, EVENED, EVENING, LOOKED_AT = 10, 3, 0.04, 1000
-# Cells whose rows show how products are to be computed, and how many candidates to keep.
-BUSIEST = 8
+# Cells whose rows show how products are to be computed, and how many candidates to keep. They are
+# as many as have most of what is near to a row.
+SHOWN = 16
 
 
 def train_cells(sample: Matrix, count: int) -> Matrix:
@@ -348,8 +349,8 @@ def _prepare(
     """Return both sides, and how many candidates a row is to keep."""
     check_search(source, target, k=k)
     orders = [_Order.of(cells, part) for cells in (source_cells, target_cells)]
-    busiest = _in_busiest_cells(*orders)
-    samples = source[busiest[0]], target[busiest[1]]
+    some = _in_some_cells(*orders)
+    samples = source[some[0]], target[some[1]]
     tuned = choose(*samples, k=k, precision=given, trial_rows=PART_TRIAL_ROWS)
     codes = encode_both(source, target, tuned.precision)
     left, right = (
@@ -378,11 +379,12 @@ def _generate(
     )
 
 
-def _in_busiest_cells(*sides: _Order) -> list[NDArray[np.int64]]:
-    """Return the rows of each side that lie in the few cells with the most pairs."""
-    products = np.prod([side.cells.loads() for side in sides], axis=0)
-    busiest = np.argsort(products)[-BUSIEST:]
-    members = (np.concatenate([side.cells.members(cell) for cell in busiest]) for side in sides)
+def _in_some_cells(*sides: _Order) -> list[NDArray[np.int64]]:
+    """Return the rows of each side that lie in a few near cells: in the midst of all products."""
+    products = np.cumsum(np.prod([side.cells.loads() for side in sides], axis=0))
+    middle = int(np.searchsorted(products, products[-1] / 2))
+    few = range(max(0, middle - SHOWN // 2), min(len(products), middle + SHOWN // 2))
+    members = (np.concatenate([side.cells.members(cell) for cell in few]) for side in sides)
     return [side.rows[np.unique(rows)] for side, rows in zip(sides, members, strict=True)]
 
 
