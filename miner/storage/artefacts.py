@@ -95,7 +95,7 @@ def find(folder: Place, *, key: str) -> Artefact | None:
     if found is None or found["key"] != key:
         return None
     _check_files(folder, found["files"])
-    return _artefact(folder, found)
+    return Artefact(folder=folder, files=found["files"], facts=found["facts"])
 
 
 def produce(folder: Place, *, key: str, write: Callable[[Draft], Mapping[str, Any]]) -> Artefact:
@@ -137,7 +137,7 @@ def _make(folder: Place, key: str, write: Callable[[Draft], Mapping[str, Any]]) 
                 raise _OvertakenError
             seal_path.unlink(missing_ok=True)
         write_text(seal_path, text)
-    return _artefact(folder, seal)
+    return Artefact(folder=folder, files=draft.digests, facts=facts)
 
 
 @contextmanager
@@ -199,7 +199,7 @@ def open_artefact(folder: Place) -> Artefact:
     found = _read_seal(folder / SEAL)
     if found is None:
         raise ArtefactError(f"{folder}: holds nothing finished; run mine-corpus with --work-dir")
-    return _artefact(folder, found)
+    return Artefact(folder=folder, files=found["files"], facts=found["facts"])
 
 
 class Draft:
@@ -288,7 +288,3 @@ def _damaged(folder: Place, name: str) -> ArtefactError:
         f"{folder / name} is not what was sealed (damaged or exchanged); "
         f"remove the folder {folder} to make it again"
     )
-
-
-def _artefact(folder: Place, seal: Mapping[str, Any]) -> Artefact:
-    return Artefact(folder=folder, files=seal["files"], facts=seal["facts"])

@@ -27,7 +27,7 @@ from miner.storage.vectors.embeddings import open_embeddings, peek_dim
 from miner.threads import thread_count
 from pipelines import memory
 from pipelines.context import RunContext
-from pipelines.options import MARGIN, CorpusOptions, MiningOptions
+from pipelines.options import MARGIN, MiningOptions
 
 # A row of a shard while pairs are chosen: its number, its mean, its pair and what finding that
 # needs; and, for each of its neighbours, those of another shard's row and what is looked up there.
@@ -110,19 +110,16 @@ def fit_shards(run: RunContext) -> int:
         ]
         return min(fit.options.rows_per_shard for fit in fits)
     options = pairs[0].options
-    dims = [_dim_of(run, side) for side in (options.source, options.target)]
+    dims = [
+        run.encoder().dim if side.embeddings is None else side.dim or peek_dim(side.embeddings)
+        for side in (options.source, options.target)
+    ]
     known = max((dim for dim in dims if dim is not None), default=None)
     if known is None:
         return options.rows_per_shard  # the encode stage says what is wrong with the embeddings
     return _rows_per_shard(
         options, known, memory.allowed_bytes(options) - LIBRARY_BYTES, USUAL_SHARD
     )
-
-
-def _dim_of(run: RunContext, side: CorpusOptions) -> int | None:
-    if side.embeddings is None:
-        return run.encoder().dim
-    return side.dim or peek_dim(side.embeddings)
 
 
 def fit_run(run: RunContext, sizes: Mapping[str, SideSize]) -> Fit:

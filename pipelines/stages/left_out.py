@@ -44,14 +44,6 @@ def left_out_scores(
     return load_judge().scores(features(texts, Near(*near), usual))
 
 
-def _texts(chosen: ChosenPairs, rows: Mapping[str, IntArray]) -> list[list[str]]:
-    """Return the sentences of both sides at some rows."""
-    return [
-        texts_of([found.embedded.shard for found in chosen.of_side(side)], rows[side])
-        for side in SIDES
-    ]
-
-
 def lists_of(run: RunContext, shards: Sequence[ShardNeighbours], rows: IntArray) -> Neighbours:
     """Return the neighbours of some rows of a side, in their order."""
     found = Neighbours.none(len(rows), run.options.k)

@@ -56,17 +56,8 @@ def line_parser(path: AnyPath, text_format: str, lines: Sequence[str]) -> LinePa
         CorpusError: it is ``tsv`` and the first line that is not blank has neither two columns
             nor three.
     """
-    match text_format:
-        case "lines":
-            return _parse_lines
-        case "bucc":
-            return _parse_bucc
-        case "jsonl":
-            return _parse_jsonl
-        case "tsv":
-            return _tsv_parser(path, lines)
-        case _:
-            raise AssertionError(f"{text_format} is no text format")
+    parsers = {"lines": _parse_lines, "bucc": _parse_bucc, "jsonl": _parse_jsonl}
+    return _tsv_parser(path, lines) if text_format == "tsv" else parsers[text_format]
 
 
 def _parse_lines(lines: Sequence[str], rejected: dict[int, Rejection]) -> Columns:

@@ -16,7 +16,7 @@ from miner.storage.writers import Origin
 from miner.storage.writers.batches import Tables
 
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_OF_A_UNIT = (*("score", "probability", "margin", "cosine", "rank", "direction", "reason"),)
+_OF_A_UNIT = ("score", "probability", "margin", "cosine", "rank", "direction", "reason")
 
 
 def write(files: Sequence[IO[bytes]], tables: Tables, schema: pa.Schema, origin: Origin) -> None:
@@ -31,19 +31,12 @@ def write(files: Sequence[IO[bytes]], tables: Tables, schema: pa.Schema, origin:
 
 
 def _header(language: str, encoder: str) -> str:
-    attributes = {
-        "creationtool": "Adit",
-        "creationtoolversion": product_version(),
-        "segtype": "sentence",
-        "o-tmf": "Adit",
-        "adminlang": "en",
-        "srclang": language,
-        "datatype": "plaintext",
-    }
-    pairs = " ".join(f"{name}={quoteattr(value)}" for name, value in attributes.items())
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n'
-        f'<tmx version="1.4">\n<header {pairs}>{_property("encoder", encoder)}</header>\n<body>\n'
+        '<tmx version="1.4">\n<header creationtool="Adit" '
+        f'creationtoolversion={quoteattr(product_version())} segtype="sentence" o-tmf="Adit" '
+        f'adminlang="en" srclang={quoteattr(language)} datatype="plaintext">'
+        f"{_property('encoder', encoder)}</header>\n<body>\n"
     )
 
 

@@ -1,7 +1,7 @@
 """Sentences that were left out, for people to look at: ``rejected/SIDE.parquet``."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -35,20 +35,18 @@ def collect_rejected(run: RunContext, side: str, shards: Sequence[EmbeddedShard]
             writer.write_batch(batch)
         files, starts = json.loads(corpus.file(INPUTS).read_text(encoding="utf-8"))
         for embedded in shards:
-            for table in _dropped_texts(embedded):
-                writer.write_table(with_places(table, files, starts))
+            if embedded.vectors.facts["dropped"]:
+                writer.write_table(with_places(_dropped_texts(embedded), files, starts))
     return sum(corpus.facts["rejected"].values()) + dropped(shards).total()
 
 
-def _dropped_texts(embedded: EmbeddedShard) -> Iterator[pa.Table]:
-    """Yield a shard's sentences without a vector as tables of ``REJECTED_FIELDS``."""
-    if not embedded.vectors.facts["dropped"]:
-        return
+def _dropped_texts(embedded: EmbeddedShard) -> pa.Table:
+    """Return a shard's sentences without a vector, a table of ``REJECTED_FIELDS``."""
     lost = pq.read_table(embedded.vectors.file(DROPPED))
     texts = []
     for batch in embedded.shard.batches(["row", "text"], READ_ROWS):
         texts += batch.filter(pc.is_in(batch["row"], lost["row"]))["text"].to_pylist()
-    yield lost.append_column("text", [texts])
+    return lost.append_column("text", [texts])
 
 
 def check_rejected(options: MiningOptions, counts: Sequence[int]) -> None:
