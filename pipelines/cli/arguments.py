@@ -6,7 +6,7 @@ Defaults are those of ``pipelines.options``, choices those of ``miner.choices``.
 import argparse
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from encoder import ENCODERS
 from encoder import PRECISIONS as ENCODER_PRECISIONS
@@ -16,6 +16,8 @@ from miner.storage.corpus.formats import INPUT_FORMATS
 from miner.storage.layout import SCOPES
 from miner.storage.places import Place, place
 from pipelines.options import CorpusOptions, MiningOptions
+
+Group: TypeAlias = argparse._ArgumentGroup | argparse.ArgumentParser
 
 AUTO_PAIRS = "auto"
 # Of the options that are for one corpus: how they begin, and what the corpus is called in help.
@@ -131,9 +133,7 @@ def _add_input_options(parser: argparse.ArgumentParser) -> None:
     add("--keep-duplicates", action="store_true", help=text)
 
 
-def add_languages(
-    group: argparse._ArgumentGroup | argparse.ArgumentParser, *, required: bool = False
-) -> None:
+def add_languages(group: Group, *, required: bool = False) -> None:
     """Add the languages of both sides."""
     default = "" if required else "; default: detected from a sample"
     for side, corpus in CORPORA:
@@ -141,7 +141,7 @@ def add_languages(
         group.add_argument(f"--{side}-lang", required=required, metavar="XX", help=text)
 
 
-def add_input_format(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
+def add_input_format(group: Group) -> None:
     """Add the format of corpora."""
     text = "tsv is id, text or id, doc, text without a header (default: by suffix and content)"
     group.add_argument(
@@ -166,7 +166,7 @@ def given_texts(args: argparse.Namespace) -> dict[str, Any]:
     return {"languages": languages, **{name: getattr(args, name) for name in names}}
 
 
-def add_input_formats(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
+def add_input_formats(group: Group) -> None:
     """Add the format of both corpora, and of either."""
     add_input_format(group)
     for side, corpus in CORPORA:
@@ -174,7 +174,7 @@ def add_input_formats(group: argparse._ArgumentGroup | argparse.ArgumentParser) 
         group.add_argument(f"--{side}-format", choices=INPUT_FORMATS, help=text)
 
 
-def add_encoder(group: argparse._ArgumentGroup | argparse.ArgumentParser) -> None:
+def add_encoder(group: Group) -> None:
     """Add the encoder."""
     default = MiningOptions.encoder
     group.add_argument(

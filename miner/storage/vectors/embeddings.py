@@ -115,9 +115,7 @@ def open_embeddings(
     if dim is not None and dim < 1:
         raise EmbeddingsError(f"{name}: --dim is {dim}; it must be at least 1")
     if magic == _NPY_MAGIC:
-        vectors = _map_npy(path)
-        _check_shape(name, vectors.shape, rows, dim, corpus)
-        return vectors
+        return _map_npy(path, rows, dim, corpus)
     _refuse_other_files(name, magic)
     dtype, dim = _raw_layout(name, size, rows, dim, corpus)
     if isinstance(path, RemotePath):
@@ -221,7 +219,9 @@ def _open_npy(path: AnyPath) -> NDArray[np.floating] | RemoteVectors:
     return np.asanyarray(vectors)
 
 
-def _map_npy(path: AnyPath) -> NDArray[np.floating] | RemoteVectors:
+def _map_npy(
+    path: AnyPath, rows: int, dim: int | None, corpus: str
+) -> NDArray[np.floating] | RemoteVectors:
     name = str(path)
     try:
         vectors = _open_npy(path)  # whose type is checked before any value is read
@@ -235,12 +235,7 @@ def _map_npy(path: AnyPath) -> NDArray[np.floating] | RemoteVectors:
         raise EmbeddingsError(
             f"{name}: holds {vectors.dtype}, expected float16, float32 or float64; convert it"
         )
-    return vectors
-
-
-def _check_shape(
-    name: str, shape: tuple[int, ...], rows: int, dim: int | None, corpus: str
-) -> None:
+    shape = vectors.shape
     if len(shape) != 2 or shape[1] == 0:
         raise EmbeddingsError(f"{name}: has shape {shape}, expected (rows, dimensions)")
     if shape[0] != rows:
@@ -251,6 +246,7 @@ def _check_shape(
         raise EmbeddingsError(
             f"{name}: has {shape[1]} dimensions, but --dim is {dim}; leave it out for .npy"
         )
+    return vectors
 
 
 def _refuse_other_files(name: str, magic: bytes) -> None:
