@@ -159,7 +159,9 @@ def pair_sides(
     """Pair documents as ``pair_documents`` does, and by names that differ in the language alone."""
     vectors = document_vectors(source), document_vectors(target)
     named = same_names(source.names, target.names)
-    found = np.concatenate([_nearest(*vectors, candidates), np.reshape(named, (-1, 2))])
+    forward, backward = search_both(*vectors, k=candidates)
+    nearest = [_edges(forward.ids), _edges(backward.ids)[:, ::-1]]
+    found = np.concatenate([*nearest, np.reshape(named, (-1, 2))])
     rows, columns = np.unique(found.astype(np.int64), axis=0).T
     scores = np.empty(len(rows))
     for start, stop in _blocks(source.sizes[rows] + target.sizes[columns]):
@@ -213,13 +215,8 @@ def _blocks(sizes: IntArray) -> Iterator[tuple[int, int]]:
     return itertools.pairwise(edges)
 
 
-def _nearest(source: Matrix, target: Matrix, count: int) -> IntArray:
-    """The pairs of a document and one of its nearest, in either direction: (E, 2)."""
-    forward, backward = search_both(source, target, k=count)
-    return np.concatenate([_edges(forward.ids), _edges(backward.ids)[:, ::-1]])
-
-
 def _edges(ids: IntArray) -> IntArray:
+    """The pairs of a document and one of its nearest: (E, 2)."""
     rows = np.repeat(np.arange(len(ids)), ids.shape[1])
     edges = np.stack([rows, ids.ravel()], axis=1)
     return edges[edges[:, 1] >= 0]

@@ -54,7 +54,13 @@ def align(source: Blocks, target: Blocks) -> Alignment:
     Raises:
         ValueError: a document has no sentence, or their vectors differ in dimensions.
     """
-    _check(source, target)
+    if not len(source) or not len(target):
+        raise ValueError("a document without sentences cannot be aligned")
+    dims = source.vectors.shape[2], target.vectors.shape[2]
+    if dims[0] != dims[1]:
+        raise ValueError(
+            f"vectors of {dims[0]} and {dims[1]} dimensions; encode both documents with one encoder"
+        )
     levels = [(source, target)]
     while len(levels[-1][0]) * len(levels[-1][1]) > FULL_CELLS:
         levels.append((levels[-1][0].halved(), levels[-1][1].halved()))
@@ -64,16 +70,6 @@ def align(source: Blocks, target: Blocks) -> Alignment:
         rows, columns = np.minimum(2 * found.source, len(finer)), 2 * found.target
         found = _refined(finer, other, rows, np.minimum(columns, len(other)))
     return found
-
-
-def _check(source: Blocks, target: Blocks) -> None:
-    if not len(source) or not len(target):
-        raise ValueError("a document without sentences cannot be aligned")
-    dims = source.vectors.shape[2], target.vectors.shape[2]
-    if dims[0] != dims[1]:
-        raise ValueError(
-            f"vectors of {dims[0]} and {dims[1]} dimensions; encode both documents with one encoder"
-        )
 
 
 def _refined(source: Blocks, target: Blocks, rows: IntArray, columns: IntArray) -> Alignment:

@@ -49,15 +49,11 @@ def shared_folder() -> Path:
     folder = Path(given or Path(tempfile.gettempdir()) / f"adit-{os.getuid()}")
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700, parents=True)
-    state = folder.lstat()
+    state, remedy = folder.lstat(), f"set {FOLDER} to a folder of yours"
     if not stat.S_ISDIR(state.st_mode):
-        raise PermissionError(
-            f"{folder}: is a link or no folder; set {FOLDER} to a folder of yours"
-        )
+        raise PermissionError(f"{folder}: is a link or no folder; {remedy}")
     if state.st_uid != os.getuid():
-        raise PermissionError(
-            f"{folder}: belongs to another user; set {FOLDER} to a folder of yours"
-        )
+        raise PermissionError(f"{folder}: belongs to another user; {remedy}")
     if stat.S_IMODE(state.st_mode) & 0o077:
         raise PermissionError(f"{folder}: is open to others; run chmod 700 {folder}")
     return folder
