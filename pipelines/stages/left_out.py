@@ -9,7 +9,7 @@ from miner.arrays import FloatArray, IntArray, Mask, Neighbours
 from miner.judge.features import Near, Usual, features, read_texts
 from miner.judge.left_out import best_left
 from miner.judge.model import load_judge
-from miner.storage.layout import PAIRS, SIDES, SOURCE, TARGET
+from miner.storage.layout import PAIRS, SOURCE, TARGET
 from pipelines.context import RunContext
 from pipelines.references import ChosenPairs, ShardNeighbours
 from pipelines.stages.export import texts_of
@@ -40,8 +40,12 @@ def left_out_scores(
         means = {own: left.own_mean, other: left.other_mean}
         parts.append((rows[SOURCE], rows[TARGET], left.cosine, means[SOURCE], means[TARGET]))
     source, target, *near = map(np.concatenate, zip(*parts, strict=True))
-    texts = read_texts(run.word_encoders(), *_texts(chosen, {SOURCE: source, TARGET: target}))
-    return load_judge().scores(features(texts, Near(*near), usual))
+    texts = [
+        texts_of([found.embedded.shard for found in chosen.of_side(side)], rows)
+        for side, rows in ((SOURCE, source), (TARGET, target))
+    ]
+    known = read_texts(run.word_encoders(), *texts)
+    return load_judge().scores(features(known, Near(*near), usual))
 
 
 def lists_of(run: RunContext, shards: Sequence[ShardNeighbours], rows: IntArray) -> Neighbours:
