@@ -46,7 +46,7 @@ class BestPairs:
 
 
 class _Lookup:
-    """What the rows in a part's lists say of it: their ``mean``, and our rank in their lists."""
+    """A part with the ``mean`` of each of its neighbours, and its rows' ranks in their lists."""
 
     def __init__(self, part: Part) -> None:
         self.part = part

@@ -3,13 +3,9 @@
 from typing import Any
 
 from miner.compiling import compiled
-from miner.selection import find_free
-
-_compile = compiled()
-find_all_free = _compile(find_free)
 
 
-@_compile
+@compiled()
 def look_up(own: Any, found: Any, ids: Any, lists: Any, means: Any, mean: Any, rank: Any) -> None:
     """Enter what some rows of the other side say of those whose neighbours they are.
 

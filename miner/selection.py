@@ -126,25 +126,21 @@ def best_of_both(pairs: Pairs) -> IntArray:
     return ranked[chosen[ranked]]
 
 
-def take_free(source: IntArray, target: IntArray, *taken: Mask) -> Mask:
-    """Return which pairs (P,), taken in order, have neither sentence taken; it is from then on.
-
-    ``taken`` are those of both sides, of which ``source`` and ``target`` are places.
-    """
+def take_free(source: IntArray, target: IntArray, taken_sources: Mask, taken_targets: Mask) -> Mask:
+    """Return which pairs (P,), taken in order, have neither sentence taken; it is from then on."""
     kept = np.zeros(len(source), dtype=np.bool_)
-    if len(source) < COMPILED_FROM:
-        find_free(source, target, taken[0], taken[1], kept)
-    else:
-        from miner.compiled_pairs import find_all_free  # loads Numba
+    find = _find_free
+    if len(source) >= COMPILED_FROM:
+        from miner.compiling import compiled  # loads Numba
 
-        find_all_free(source, target, *taken, kept)
+        find = compiled()(_find_free)
+    find(source, target, taken_sources, taken_targets, kept)
     return kept
 
 
-def find_free(
+def _find_free(
     source: IntArray, target: IntArray, taken_sources: Mask, taken_targets: Mask, kept: Mask
 ) -> None:
-    """Do the work of ``take_free``; it is compiled for many pairs."""
     for pair in range(len(source)):
         x, y = source[pair], target[pair]
         if not (taken_sources[x] or taken_targets[y]):

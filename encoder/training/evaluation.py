@@ -1,4 +1,4 @@
-"""Keeps on the way: what is measured at each evaluation, the best encoder, the last state."""
+"""What a training keeps: measurements of each evaluation, the best encoder, the last state."""
 
 import json
 import logging
@@ -111,8 +111,8 @@ class Keeper:
         best = self.best_by.best([*(entry[chosen] for entry in state.history), current])
         shown = [f"{name} {value:.3f}" for name, value in figures.items()]
         shown += [f"{one.title} {100 * means[one.name]:.2f} %" for one in self.measures]
-        told = ", ".join(shown), state.seconds, "" if best else "; not the best"
-        logger.info("step %d: %s, %.0f s%s", state.step, *told)
+        remark = "" if best else "; not the best"
+        logger.info("step %d: %s, %.0f s%s", state.step, ", ".join(shown), state.seconds, remark)
         entry = {"step": state.step, **figures, **means, "parts": parts}
         state.history.append({**entry, "seconds": round(state.seconds, 1), "best": best})
         if best:

@@ -89,6 +89,7 @@ def completed_pairs(
             yield from ahead(
                 partial(_completed, batch, sentences), range(0, len(batch), EXPORT_ROWS)
             )
+            del sentences  # before those of the next pass are collected
 
 
 def _completed(

@@ -91,7 +91,7 @@ def _select(
 
         in_threads(sort, counted())
         for chosen in select_in_ranges(
-            sorted(files, key=lambda file: file.path),
+            files,  # in any order: pairs are sorted
             size=range_pairs(options),
             retrieval=options.retrieval,
             threshold=options.margin_threshold,

@@ -183,9 +183,9 @@ def unit_rows(halves: Any, rows: Any, factor: Any, out: Any, places: Any) -> Non
     """Fill ``places`` (N,) in ``out`` with some ``rows`` (N,) of float16 at length 1.
 
     All rows (R, D) are given as uint16. Their numbers are rounded to multiples of one over
-    ``factor``, a power of two. Lengths are
-    summed in LANES (``miner.knn.core.rescore.square_lengths``). All loops compile to vector
-    instructions, as calls to round would not.
+    ``factor``, a power of two. Lengths are summed in LANES
+    (``miner.knn.core.rescore.square_lengths``). All loops compile to vector instructions, as calls
+    to round would not.
     """
     sign, rest = np.uint32(0x8000), np.uint32(0x7FFF)
     lanes, floats = np.empty(LANES), np.empty(halves.shape[1], dtype=np.float32)

@@ -49,18 +49,15 @@ def search_sample(run: RunContext, sample: RecallSample) -> list[SampledNeighbou
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        own = SideVectors(sample.shards)
+        own, base = SideVectors(sample.shards), SideVectors(sample.others)
         count = min(SAMPLE, len(own))
         positions = np.arange(count) * len(own) // max(1, count)
         rows = own.take(positions)
         exact, k, tuned = Neighbours.none(count, 0), run.options.k, None
-        with run.monitor.stage(
-            "recall", count * sum(map(len, sample.others)), "similarities", side
-        ) as meter:
+        blocks = itertools.chain.from_iterable(other.unit_blocks() for other in sample.others)
+        with run.monitor.stage("recall", count * len(base), "similarities", side) as meter:
             start = 0
-            for others in itertools.chain.from_iterable(
-                other.unit_blocks() for other in sample.others
-            ):
+            for others in blocks:
                 tuned = tuned or choose(
                     rows, others, k=k, precision=None, trial_rows=PART_TRIAL_ROWS
                 )
