@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from importlib import import_module
 from typing import Any, TypeVar
 
 import numpy as np
@@ -31,6 +32,9 @@ def process_group() -> Iterator[None]:
     if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
         backend = "cpu:gloo,cuda:nccl"
+    # Loaded later, as optimizers do, its functions would keep the group, whose threads then abort
+    # a process that ends before they let go of the last tensors.
+    import_module("torch.distributed.nn")
     distributed.init_process_group(backend, timeout=PATIENCE)
     try:
         yield
