@@ -12,7 +12,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from miner.compiling import compiled
+from miner.compiling import compiled, compiled_part
 
 F = np.float32
 ZERO, FOUR, LOWER = F(8), np.uint8(4), np.uint8(15)  # the code of 0; bits of a code, and a mask
@@ -21,6 +21,7 @@ LANES = np.uint64(8)  # partial sums of a norm
 LINE_BYTES = 64  # what a processor fetches at once
 
 _compile = compiled()
+_part = compiled_part()
 
 
 @intrinsic
@@ -44,14 +45,14 @@ def _fetch(context: Any, array: Any, row: Any, column: Any) -> Any:
     return types.void(array, types.uintp, types.uintp), build
 
 
-@_compile
+@_part
 def _fetch_row(table: Any, row: Any) -> None:
     step = LINE_BYTES // table.itemsize
     for column in range(0, table.shape[1] + step, step):  # one more, as rows begin within lines
         _fetch(table, row, column)  # type: ignore[call-arg]
 
 
-@_compile
+@_part
 def _add(total: Any, row: Any) -> None:
     for place in range(len(total)):
         total[place] += row[place]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 from numba import njit
 from numba.core.runtime.nrt import rtsys
@@ -17,11 +17,10 @@ def compiled(fastmath: bool | set[str] = False) -> Callable[[Any], Any]:
     """
 
     def compile_function(function: Callable[..., Any]) -> Any:  # noqa: ANN401
-        options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
         try:
-            found = njit(function, cache=True, **options)
+            found = njit(function, cache=True, **_options(fastmath))
         except RuntimeError:  # no place for a cache
-            return njit(function, **options)
+            return njit(function, **_options(fastmath))
         save, load = found._cache.save_overload, found._cache._load_overload
 
         def save_if_there_is_room(*compiled: object) -> None:
@@ -39,3 +38,17 @@ def compiled(fastmath: bool | set[str] = False) -> Callable[[Any], Any]:
         return found
 
     return compile_function
+
+
+def compiled_part(fastmath: bool | set[str] = False) -> Callable[[Any], Any]:
+    """Return a decorator for a function that only compiled ones call: it becomes part of them.
+
+    As a function of its own it would be optimised once more for each that calls it, and a process
+    that compiles would run another version of it than one that loads what is kept: sums are
+    rounded in another order.
+    """
+    return cast("Callable[[Any], Any]", njit(forceinline=True, **_options(fastmath)))
+
+
+def _options(fastmath: bool | set[str]) -> dict[str, Any]:
+    return {"nogil": True, "error_model": "numpy", "fastmath": fastmath}

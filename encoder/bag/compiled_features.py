@@ -4,15 +4,16 @@ from typing import Any
 
 import numpy as np
 
-from miner.compiling import compiled
+from miner.compiling import compiled, compiled_part
 
 _compile = compiled()
+_part = compiled_part()
 _FIRST, _SECOND, _HALF = (
     np.uint64(number) for number in (0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 32)
 )
 
 
-@_compile
+@_part
 def _mixed(number: Any) -> Any:
     number = number * _FIRST
     number ^= number >> _HALF
@@ -20,7 +21,7 @@ def _mixed(number: Any) -> Any:
     return number ^ (number >> _HALF)
 
 
-@_compile
+@_part
 def _spell(pieces: Any, letters: Any, offsets: Any, mark: Any, spelt: Any) -> Any:
     """Write the letters of a word's pieces to ``spelt``, between marks; return how many."""
     length = 1
@@ -33,7 +34,7 @@ def _spell(pieces: Any, letters: Any, offsets: Any, mark: Any, spelt: Any) -> An
     return length + 1 if length > 1 else 0
 
 
-@_compile
+@_part
 def _hash(spelt: Any, starts: Any, size: Any, base: Any, first: Any, rows: Any, found: Any) -> None:
     """Write the row of each n-gram of ``size`` that begins before ``starts`` to ``found``."""
     for start in range(starts):

@@ -4,14 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from miner.compiling import compiled
+from miner.compiling import compiled, compiled_part
 
 _compile = compiled()
+_part = compiled_part()
 _PRIME, _FIBONACCI = np.uint64(0x100000001B3), np.uint64(0x9E3779B97F4A7C15)
 _SHIFT, _ONE, _SPACE = np.uint64(32), np.uint64(1), np.uint8(32)
 
 
-@_compile
+@_part
 def _longest(text: Any, start: Any, stop: Any) -> Any:
     longest, before = 0, start
     for place in range(start, stop):
@@ -21,7 +22,7 @@ def _longest(text: Any, start: Any, stop: Any) -> Any:
     return max(longest, stop - before)
 
 
-@_compile
+@_part
 def _same(kept: Any, text: Any, start: Any, stop: Any) -> Any:
     if kept[0] != stop - start:
         return False
@@ -107,7 +108,7 @@ def number_texts(
     return count, used
 
 
-@_compile
+@_part
 def _mixed(number: Any, character: Any) -> Any:
     number = (number ^ np.uint64(character)) * _FIBONACCI
     return number ^ (number >> _SHIFT)
@@ -128,7 +129,7 @@ def enter_pieces(characters: Any, offsets: Any, hashes: Any, slots: Any) -> None
         slots[slot] = piece
 
 
-@_compile
+@_part
 def _found(number: Any, hashes: Any, slots: Any) -> Any:
     """Return the piece of this hash; -1 if there is none."""
     last = np.uint64(len(slots) - 1)

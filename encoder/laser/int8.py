@@ -19,9 +19,10 @@ from torch import Tensor, nn
 
 from encoder.laser.bilstm import BiLSTM
 from encoder.torch_private import int8_product
-from miner.compiling import compiled
+from miner.compiling import compiled, compiled_part
 
 _compile = compiled(fastmath=True)
+_part = compiled_part(fastmath=True)
 F = np.float32
 ONE_HALF, LIMIT, LEVELS, TINY = F(0.5), F(7.9), F(127), F(1e-30)
 # tanh(x) = x P(x²) / Q(x²) to 3e-7: the coefficients of Eigen's ptanh.
@@ -40,7 +41,7 @@ def _tanh(x: Any) -> Any:
     return numerator / (((Q3 * s + Q2) * s + Q1) * s + Q0)
 
 
-@_compile
+@_part
 def quantize_row(row: Any, codes: Any) -> Any:
     """Write a row as int8 codes and return their scale: ``row`` is about ``codes * scale``."""
     top = F(0)
@@ -60,7 +61,7 @@ def quantize_rows(rows: Any, codes: Any, scales: Any) -> None:
         scales[n] = quantize_row(rows[n], codes[n])
 
 
-@_compile
+@_part
 def _add_products(
     gates: Any,
     from_inputs: Any,
@@ -79,19 +80,19 @@ def _add_products(
         )
 
 
-@_compile
+@_part
 def _sigmoids(gates: Any) -> None:
     for g in range(len(gates)):
         gates[g] = ONE_HALF * _tanh(ONE_HALF * gates[g]) + ONE_HALF
 
 
-@_compile
+@_part
 def _update(cells: Any, enters: Any, stays: Any, candidates: Any) -> None:
     for h in range(len(cells)):
         cells[h] = stays[h] * cells[h] + enters[h] * _tanh(candidates[h])
 
 
-@_compile
+@_part
 def _expose(hidden: Any, leaves: Any, cells: Any) -> None:
     for h in range(len(hidden)):
         hidden[h] = leaves[h] * _tanh(cells[h])

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from miner.compiling import compiled
+from miner.compiling import compiled, compiled_part
 
 F = np.float32
 MULTIPLIER, INCREMENT = np.uint64(6364136223846793005), np.uint64(1442695040888963407)
@@ -15,16 +15,17 @@ DRAWN = 10  # negatives of a word, shared by its contexts: half the time of as m
 # Sums in any order, which vector instructions need: a result depends on the processor, but neither
 # on threads nor on chance.
 _compile = compiled(fastmath={"reassoc", "contract", "nsz"})
+_part = compiled_part(fastmath={"reassoc", "contract", "nsz"})
 
 
-@_compile
+@_part
 def _next(state: Any) -> Any:
     """Return 31 random bits (the high ones of Knuth's MMIX generator) and advance the state."""
     state[0] = state[0] * MULTIPLIER + INCREMENT
     return state[0] >> SHIFT
 
 
-@_compile
+@_part
 def _dot(first: Any, second: Any) -> Any:
     total = F(0)
     for place in range(len(first)):
@@ -32,13 +33,13 @@ def _dot(first: Any, second: Any) -> Any:
     return total
 
 
-@_compile
+@_part
 def _add(total: Any, row: Any, factor: Any) -> None:
     for place in range(len(total)):
         total[place] += factor * row[place]
 
 
-@_compile
+@_part
 def _learn(hidden: Any, gradient: Any, output: Any, label: Any, rate: Any) -> None:
     """Take one step of logistic regression: of the output row, and of the gradient of the input."""
     error = rate * (label - F(1) / (F(1) + np.exp(-_dot(hidden, output))))
@@ -48,7 +49,7 @@ def _learn(hidden: Any, gradient: Any, output: Any, label: Any, rate: Any) -> No
         gradient[place] += error * old
 
 
-@_compile
+@_part
 def _learn_word(
     inputs: Any, own: Any, outputs: Any, around: Any, noise: Any, share: Any, rate: Any, state: Any
 ) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from miner.compiling import compiled
+from miner.compiling import compiled, compiled_part
 
 WIDTHS = (2, 3, 5)  # tokens that a branch looks at
 BEFORE = (0, 1, 2)  # of them, those before the one it looks from
@@ -21,9 +21,10 @@ F = np.float32
 
 # Sums may be made in lanes: the same for each token, whatever is beside it.
 _compile = compiled(fastmath={"reassoc", "contract", "nsz"})
+_part = compiled_part(fastmath={"reassoc", "contract", "nsz"})
 
 
-@_compile
+@_part
 def _add_inputs(pieces: Any, scales: Any, slots: Any, hidden: Any) -> None:
     """Add the layer's input to what of the hidden rows, float32 (T, B C), is positive."""
     for token in range(len(slots)):
@@ -88,7 +89,7 @@ def second_layer(
                 own[token, channel] += max(total[channel], F(0))
 
 
-@_compile
+@_part
 def _moments(row: Any, epsilon: Any) -> Any:
     """Return the mean of a row, and what brings its variance to 1, or below by ``epsilon``."""
     total, squares = F(0), F(0)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from miner.compiling import compiled
+from miner.compiling import compiled, compiled_part
 
 SCALE = 2.0**26  # squared, it is half of what float64 counts without a gap
 TILE = 4  # rows that two are multiplied by at once: they are loaded once for all
@@ -19,11 +19,12 @@ SIDE = len(STEPS) + 12
 MARKS = 6
 
 _compile = compiled()
+_part = compiled_part()
 # Reordered sums and fused products change no result: sums are exact in float64 in any order.
-_compile_exact = compiled(fastmath={"nnan", "nsz", "contract", "reassoc"})
+_part_exact = compiled_part(fastmath={"nnan", "nsz", "contract", "reassoc"})
 
 
-@_compile_exact
+@_part_exact
 def _take_whole(vectors: Any, ids: Any, rows: Any) -> None:
     """Write the vectors of some words to ``rows`` as whole numbers of 1 / ``SCALE``."""
     for word in range(len(ids)):
@@ -32,7 +33,7 @@ def _take_whole(vectors: Any, ids: Any, rows: Any) -> None:
             row[place] = np.rint(np.float64(vector[place]) * SCALE)
 
 
-@_compile_exact
+@_part_exact
 def _products(rows: Any, others: Any) -> Any:
     """Return the products of the first of two rows with ``TILE`` others, then the second's."""
     first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
@@ -50,7 +51,7 @@ def _products(rows: Any, others: Any) -> Any:
     return first, second, third, fourth, fifth, sixth, seventh, eighth
 
 
-@_compile
+@_part
 def _longest(offsets: Any) -> Any:
     longest = 0
     for sentence in range(len(offsets) - 1):
@@ -58,7 +59,7 @@ def _longest(offsets: Any) -> Any:
     return longest
 
 
-@_compile
+@_part
 def _match(
     rows: Any, others: Any, best: Any, found: Any, other_best: Any, other_found: Any
 ) -> None:
@@ -78,7 +79,7 @@ def _match(
                         other_best[other], other_found[other] = cosine, word
 
 
-@_compile
+@_part
 def _describe_cover(weights: Any, best: Any, total: float, out: Any) -> None:
     """Write how much of a sentence is matched, and what is not: all features but the last five."""
     steps, run = len(STEPS), 0.0
@@ -101,7 +102,7 @@ def _describe_cover(weights: Any, best: Any, total: float, out: Any) -> None:
         out[steps + 6] = max(out[steps + 6], run)
 
 
-@_compile
+@_part
 def _describe_links(
     weights: Any, best: Any, found: Any, back: Any, others: int, total: float, out: Any
 ) -> None:
@@ -122,7 +123,7 @@ def _describe_links(
     out[first + 4] = words
 
 
-@_compile
+@_part
 def _describe_side(weights: Any, best: Any, found: Any, back: Any, others: int, out: Any) -> Any:
     """Write the ``SIDE`` features of one sentence, see ``miner.judge.features``; return its weight.
 

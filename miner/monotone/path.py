@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from miner.compiling import compiled
+from miner.compiling import compiled, compiled_part
 
 _compile = compiled(fastmath={"contract", "reassoc"})
+_part = compiled_part(fastmath={"contract", "reassoc"})
 
 # Chosen on Bleualign's development part and held against merged NTREX lines of five pairs of
 # languages (docs/results-documents.md): strict F1 changes by less than .02 around each.
@@ -17,7 +18,6 @@ MERGE = 0.1  # for each sentence beyond 1-1, so that what fits as two beads is n
 SMOOTHING = 0.1  # of lengths, in sentences of the usual length
 
 
-@_compile
 def dissimilarity(cosine: Any, noise: Any, length: Any, other: Any, weight: Any) -> Any:
     """Return how unlike two blocks are: about 1 and more for random ones.
 
@@ -32,7 +32,10 @@ def dissimilarity(cosine: Any, noise: Any, length: Any, other: Any, weight: Any)
     return distance + weight * np.abs(np.log((length + SMOOTHING) / (other + SMOOTHING)))
 
 
-@_compile
+_dissimilarity = _part(dissimilarity)
+
+
+@_part
 def _dot(vector: Any, other: Any) -> Any:
     """Return the product of two vectors; for NumPy's own, Numba needs SciPy."""
     total = np.float32(0)
@@ -97,7 +100,7 @@ def cheapest_path(
                 else:
                     cosine = _dot(source[a - 1, i - a], target[b - 1, j - b])
                     noise = source_noise[a - 1, i - a] + target_noise[b - 1, j - b]
-                    cost = dissimilarity(cosine, noise, length, other, weight)
+                    cost = _dissimilarity(cosine, noise, length, other, weight)
                     cost *= np.sqrt(a * b * (length + other) / 2)
                     cost += MERGE * (a + b - 2)
                 if before + cost < best[cell]:
@@ -106,7 +109,7 @@ def cheapest_path(
     return _walked(best, back, starts, low, beads)
 
 
-@_compile
+@_part
 def _walked(best: Any, back: Any, starts: Any, low: Any, beads: Any) -> Any:
     """Return the path's beads from the first to the last, and their costs."""
     i = len(low) - 1

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -54,6 +59,25 @@ def test_int8_vectors_do_not_depend_on_the_batch() -> None:
     for row, length in zip(ids, lengths, strict=True):
         row[length:] = -1
     assert torch.equal(network(ids), alone)
+
+
+OF_KEPT_CODE = """
+import hashlib, torch
+from encoder.laser.int8 import Int8BiLSTM
+from tests.encoder.test_precision import bilstm
+vectors = Int8BiLSTM(bilstm())(torch.randint(0, 50, (9, 7)))
+print(hashlib.sha256(vectors.numpy().tobytes()).hexdigest())
+"""
+
+
+@pytest.mark.slow  # it compiles
+def test_int8_vectors_of_kept_code_are_those_of_code_just_compiled(tmp_path: Path) -> None:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    compiled, kept = (
+        subprocess.check_output([sys.executable, "-c", OF_KEPT_CODE], env=environment)
+        for _ in range(2)
+    )
+    assert compiled == kept
 
 
 def test_auto_takes_the_first_that_is_near_enough(monkeypatch: pytest.MonkeyPatch) -> None:

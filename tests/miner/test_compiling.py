@@ -60,20 +60,33 @@ def test_what_is_kept_is_loaded_alone(tmp_path) -> None:
     assert not loads_all_of_numba()
 
 
-def compiled_functions():
-    """The functions of the product that Numba compiles."""
-    for room in ("miner", "encoder"):
-        for path in sorted((ROOT / room).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.FunctionDef) and any(
-                    "compile" in ast.unparse(decorator) for decorator in node.decorator_list
-                ):
-                    yield pytest.param(node, id=f"{path.stem}.{node.name}")
+def functions(decorator: str) -> dict[str, ast.FunctionDef]:
+    """The functions of the product that have a Numba decorator of this name, by module and name."""
+    return {
+        f"{path.stem}.{node.name}": node
+        for room in ("miner", "encoder")
+        for path in sorted((ROOT / room).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef)
+        and any(decorator in ast.unparse(each) for each in node.decorator_list)
+    }
 
 
-@pytest.mark.parametrize("function", [*compiled_functions()])
-def test_no_linear_algebra(function: ast.FunctionDef) -> None:
+WHOLE, PARTS = functions("compile"), functions("_part")
+COMPILED = {**WHOLE, **PARTS}
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_no_linear_algebra(name: str) -> None:
     """For it Numba needs SciPy, which the base does not install."""
-    for node in ast.walk(function):
+    for node in ast.walk(COMPILED[name]):
         assert not isinstance(node, ast.MatMult)
         assert not (isinstance(node, ast.Attribute) and node.attr in ("dot", "vdot", "linalg"))
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_what_compiled_functions_call_is_part_of_them(name: str) -> None:
+    whole = {function.name for function in WHOLE.values()} - {each.name for each in PARTS.values()}
+    for node in ast.walk(COMPILED[name]):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id not in whole

@@ -10,7 +10,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from miner.compiling import compiled
+from miner.compiling import compiled, compiled_part
 
 BLOCK = 32
 LANES = 8
@@ -22,6 +22,7 @@ HALF = np.float32(2.0**112)  # the bits of float16's exponent, read as float32's
 # cosines are exact in float64 in any order (see miner.knn.core.rescore).
 FASTMATH = {"nnan", "nsz", "contract", "reassoc"}
 _compile = compiled(fastmath=FASTMATH)
+_part = compiled_part(fastmath=FASTMATH)
 
 
 def _as_float(value: Any) -> Any:
@@ -40,7 +41,7 @@ def _as_float_of(value: Any) -> Any:
     return of_bits if value == types.uint16 else of_number
 
 
-@_compile
+@_part
 def _insert(bounds: Any, ids: Any, bound: Any, number: Any) -> None:
     """Put a candidate in its place in a row that is sorted best first; the last one goes."""
     place = len(bounds) - 1
@@ -52,7 +53,7 @@ def _insert(bounds: Any, ids: Any, bound: Any, number: Any) -> None:
     ids[place] = number
 
 
-@_compile
+@_part
 def _holds(ids: Any, number: Any) -> Any:
     for other in ids:
         if other == number:
@@ -60,7 +61,7 @@ def _holds(ids: Any, number: Any) -> Any:
     return False
 
 
-@_compile
+@_part
 def _exceeds(
     tile: Any,
     row: Any,
@@ -85,7 +86,7 @@ def _exceeds(
     return hits != 0
 
 
-@_compile
+@_part
 def longer(numbers: Any) -> Any:
     """Return numbers (N,) with room for as many more."""
     found = np.empty(2 * len(numbers), dtype=numbers.dtype)
@@ -235,7 +236,7 @@ def add_rows(rows: Any, groups: Any, sums: Any) -> None:
             total[place] += rows[row, place]
 
 
-@_compile
+@_part
 def _cosine(x: Any, y: Any) -> Any:
     total = 0.0
     for place in range(len(x)):
@@ -243,13 +244,13 @@ def _cosine(x: Any, y: Any) -> Any:
     return np.float32(total)
 
 
-@_compile
+@_part
 def _precedes(cosine: Any, number: Any, other_cosine: Any, other: Any) -> Any:
     """Return whether a neighbour comes before another: by cosine, best first, then by id."""
     return cosine > other_cosine or (cosine == other_cosine and number < other)
 
 
-@_compile
+@_part
 def _place(ids: Any, cosines: Any, number: Any, cosine: Any) -> None:
     """Take a neighbour into its place in a list in order, if it precedes the last one."""
     place = len(ids) - 1

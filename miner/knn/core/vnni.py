@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from miner.compiling import compiled
+from miner.compiling import compiled, compiled_part
 from miner.knn.core.compiled import FASTMATH, longer
 from miner.knn.core.products import DEPTH
 from miner.knn.core.vnni_blocks import (
@@ -27,9 +27,10 @@ from miner.knn.core.vnni_blocks import (
 ERROR = np.float32(2.0**-20)  # relative, of some operations in float32
 
 _compile = compiled(fastmath=FASTMATH)
+_part = compiled_part(fastmath=FASTMATH)
 
 
-@_compile
+@_part
 def _sums_of(rows: Any) -> Any:
     """Return what the products of each row (R, D) begin at."""
     sums = np.empty(len(rows), dtype=np.int32)
@@ -41,7 +42,7 @@ def _sums_of(rows: Any) -> Any:
     return sums
 
 
-@_compile
+@_part
 def _panels_of(codes: Any) -> Any:
     """Return the codes of columns (C, D / 4), by fours, raised, as panels (P, D / 4, COLUMNS)."""
     columns, depth = codes.shape
@@ -79,7 +80,7 @@ def _fill(rows: Any, panels: Any, products: Any) -> None:
                     products[row, column] = block[row - first, column - start]
 
 
-@_compile
+@_part
 def _levels(floor: Any, bias: Any, other: Any) -> Any:
     """Return floors (N,) less the bias of one side, lowered by more than rounding errs.
 
