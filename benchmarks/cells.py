@@ -22,17 +22,28 @@ from typing import Any
 import numpy as np
 
 from miner.arrays import Neighbours
-from miner.knn.cells import by_nearest_cell, find_floors, join_cells, nearest_cells, train_cells
+from miner.knn.cells import (
+    Reach,
+    by_nearest_cell,
+    find_floors,
+    find_reach,
+    join_cells,
+    nearest_cells,
+    train_cells,
+)
+from miner.knn.core.tuning import PART_TRIAL_ROWS, choose
 from miner.knn.cost_model import Problem, exact_cost
 from miner.knn.exact import search_unit_rows
 from miner.knn.machine_trial import measure_machine
 from miner.knn.method import POINTS, PROBES, default_cells
+from miner.knn.tiled import search_one_way
 from miner.selection import candidate_pairs, select
 from miner.threads import blocks, in_threads
 from worlds import PLANTED, load_sides, make_sides
 
 K = 4
 SAMPLE = 2048  # rows of each side that are searched where not all are
+SHOWN = 1021  # rows of a side that show how far cells are to reach, as in a run
 COLUMNS = 64  # that are reordered at a time
 
 
@@ -42,7 +53,7 @@ def find(
     """Search in a process of its own; reports seconds, peak bytes, and what was found."""
     x, y = load_sides(vectors, rows) if vectors else make_sides("clustered", rows, dim)
     search_unit_rows(x[:8192], y[:8192], k=K)  # compiles
-    join(x[:8192].copy(), y[:8192].copy(), x[:16], probes)
+    join(x[:8192].copy(), y[:8192].copy(), x[:16], probes, None)
     start = time.perf_counter()
     if method == "exact":
         found = search_unit_rows(x, y, k=K)
@@ -53,21 +64,30 @@ def find(
         cells = default_cells(rows)
         step = max(1, 2 * rows // (POINTS * cells))
         centroids = train_cells(np.concatenate([x[::step], y[::step]]), cells)
-        found = join(x, y, centroids, probes)
+        shown = [side[:: -(-rows // SHOWN)] for side in (x, y)]
+        near = [nearest(some, other) for some, other in zip(shown, (y, x), strict=True)]
+        reach = find_reach(np.concatenate(shown), np.concatenate(near), centroids, probes=probes)
+        found = join(x, y, centroids, probes, reach)
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     tell.put((seconds, peak, [(side.ids, side.cosines) for side in found]))
 
 
+def nearest(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return the nearest of the others to each row, (N, D)."""
+    tuned = choose(rows, others, k=1, precision=None, trial_rows=PART_TRIAL_ROWS)
+    return others[search_one_way(rows, others, k=1, tuned=tuned).ids[:, 0]]
+
+
 def join(
-    x: np.ndarray, y: np.ndarray, centroids: np.ndarray, probes: int
+    x: np.ndarray, y: np.ndarray, centroids: np.ndarray, probes: int, reach: Reach | None
 ) -> tuple[Neighbours, Neighbours]:
     """Join both sides as a run does, which reads vectors in the order of their cells.
 
     The nearest cell of each row first, which gives floors.
     """
     part = range(len(centroids))
-    cells = [nearest_cells(side, centroids, probes=probes) for side in (x, y)]
+    cells = [nearest_cells(side, centroids, probes=probes, reach=reach) for side in (x, y)]
     orders = [by_nearest_cell(own, part) for own in cells]
     for side, own, order in zip((x, y), cells, orders, strict=True):
         put_in_order(side, order)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from miner.arrays import NO_NEIGHBOUR, FloatArray, IntArray, Matrix, Neighbours,
 from miner.knn.core.candidates import Candidates
 from miner.knn.core.codes import Codes, Precision, encode_both, round_to_int8
 from miner.knn.core.passes import (
+    LARGE,
     Tile,
     best_columns,
     fallback_search,
@@ -42,6 +44,9 @@ BRANCHES = 8
 # How loads are made even: by rows of the sample for each cell, in so many rounds, by so much of the
 # distance between a row's first and last cell, which some of the rows show.
 LOADED, EVENED, EVENING, LOOKED_AT = 10, 3, 0.04, 1000
+# A row is in so many cells less or more than on average, by how near they are; one pair of nearest
+# rows in so many may meet in none within reach.
+MORE_OR_LESS, FARTHEST = 2, 1000
 # Cells whose rows show how products are to be computed, and how many candidates to keep. They are
 # as many as have most of what is near to a row.
 SHOWN = 16
@@ -136,27 +141,87 @@ def _k_means(sample: Matrix, centroids: Matrix) -> Matrix:
     return centroids
 
 
-def nearest_cells(rows: Matrix, centroids: Matrix, *, probes: int) -> NDArray[np.int64]:
-    """Return the cells of each row (N, D), (N, p), nearest first: by products of int8 codes.
+class Reach(NamedTuple):
+    """How far a row's cells may be from it: by how much their cosines are below the first one's.
 
-    Centroids are (C, D), or as ``train_cells`` returns them. A row's cells depend on the row and
-    the centroids alone: integers sum exactly, and the one rounding, by the centroid's step, is of
-    one product. Costs N * C products.
+    So it lies in ``probes`` cells on average, in up to ``MORE_OR_LESS`` others if it lies between
+    many, and in none that no neighbours meet in.
+
+    Attributes:
+        usual: of cells beyond the first ``probes - MORE_OR_LESS``.
+        farthest: of all.
     """
+
+    usual: float
+    farthest: float
+
+
+def nearest_cells(
+    rows: Matrix, centroids: Matrix, *, probes: int, reach: Reach | None = None
+) -> NDArray[np.int64]:
+    """Return the cells of each row (N, D), nearest first: by products of int8 codes.
+
+    They are (N, p), or (N, p + MORE_OR_LESS) of those within reach, then -1. Centroids are (C, D),
+    or as ``train_cells`` returns them. A row's cells depend on the row, the centroids and the reach
+    alone: integers sum exactly, and what is rounded is a product and a difference. Costs N * C
+    products.
+    """
+    if reach is None:
+        return _nearest(rows, centroids, probes)[0]
+    cells, gaps = _nearest(rows, centroids, probes + MORE_OR_LESS)
+    beyond = gaps > reach.farthest
+    beyond[:, _least(probes) :] |= gaps[:, _least(probes) :] > reach.usual
+    cells[beyond] = NO_NEIGHBOUR
+    return cells
+
+
+def find_reach(rows: Matrix, nearest: Matrix, centroids: Matrix, *, probes: int) -> Reach:
+    """Return the reach that suits rows like some of both sides, (N, D).
+
+    Given are the nearest row of each on the other side, too, (N, D). The farthest cells are those
+    that all but one in ``FARTHEST`` of these meet within, if they meet at all.
+    """
+    if probes >= len(centroids):
+        return Reach(usual=LARGE, farthest=LARGE)
+    (own, gaps), (theirs, their_gaps) = (
+        _nearest(each, centroids, probes + MORE_OR_LESS) for each in (rows, nearest)
+    )
+    apart = np.maximum(gaps[:, :, None], their_gaps[:, None, :])
+    apart[own[:, :, None] != theirs[:, None, :]] = LARGE
+    meeting, farther = (
+        np.sort(apart.min(axis=(1, 2))),
+        np.sort(gaps[:, _least(probes) :], axis=None),
+    )
+    return Reach(
+        usual=float(farther[: len(rows) * (probes - _least(probes)) + 1][-1]),
+        farthest=float(meeting[-1 - len(meeting) // FARTHEST]),
+    )
+
+
+def _least(probes: int) -> int:
+    """Return how many cells within reach a row is in at least."""
+    return max(1, probes - MORE_OR_LESS)
+
+
+def _nearest(rows: Matrix, centroids: Matrix, count: int) -> tuple[NDArray[np.int64], Matrix]:
+    """Return the nearest cells of each row, (N, p), and by how much they are farther than one."""
     integers = type_of_integers(centroids.shape[1], 2 * len(rows) * centroids.size)
     columns = _codes(np.pad(centroids, ((0, 0), (0, -centroids.shape[1] % DEPTH))), integers)
-    dim = rows.shape[1]
-    cells = np.empty((len(rows), min(probes, len(centroids))), dtype=np.int64)
+    dim, kept = rows.shape[1], min(count, len(centroids))
+    cells = np.empty((len(rows), kept), dtype=np.int64)
+    gaps = np.empty((len(rows), kept), dtype=np.float32)
 
     def assign(block: slice) -> None:
-        # A row's own step changes nothing in the order of its products.
         some = np.zeros((len(rows[block]), columns.numbers.shape[1]), dtype=np.float32)
         some[:, :dim], some[:, dim : centroids.shape[1]] = rows[block], _weight(rows)
-        own = replace(_codes(some, integers), scale=np.ones(len(some), np.float32))
-        cells[block] = best_columns(own, columns, kept=cells.shape[1]).ids
+        own = _codes(some, integers)
+        # A row's own step changes nothing in the order of its products.
+        found = best_columns(replace(own, scale=np.ones(len(some), np.float32)), columns, kept=kept)
+        cells[block] = found.ids
+        gaps[block] = (found.bounds[:, :1] - found.bounds) * own.scale[:, None]
 
     in_threads(assign, blocks(len(rows), TILE))
-    return cells
+    return cells, gaps
 
 
 def _codes(rows: Matrix, integers: type[np.generic]) -> Codes:

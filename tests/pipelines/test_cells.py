@@ -124,7 +124,7 @@ def test_cells_are_trained_once_and_searched_as_often_as_needed(large: World, ca
     assert calls_of("--index", "cells16:probes=2") == (1, 2)
     assert calls_of("--index", "cells16:probes=2", "--margin", "distance") == (0, 0)
     assert calls_of("--index", "cells16:probes=2", "-k", "2") == (0, 2)
-    assert calls_of("--index", "cells16:probes=3", "-k", "2") == (0, 2)
+    assert calls_of("--index", "cells16:probes=3", "-k", "2") == (1, 2)
     reused = large.path("out.jsonl").read_bytes()
     assert large.mine("new.jsonl", "--index", "cells16:probes=3", "-k", "2").read_bytes() == reused
     assert calls.take() == (1, 2)

@@ -1,18 +1,20 @@
 """The cells of a cell join: trained once for a run, and found once for each shard's vectors."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from miner.knn.cells import nearest_cells, train_cells
+from miner.knn.cells import Reach, find_reach, nearest_cells, train_cells
 from miner.knn.method import POINTS, CellSpec, default_cells
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from miner.storage.layout import CELLS, CENTROIDS, SIDES
 from miner.threads import all_threads
 from pipelines.context import RunContext
 from pipelines.references import EmbeddedShard, SearchableShard, SideVectors
+from pipelines.stages.searching.recall import recall_samples, sampled_positions, search_sample
 
 
 def trained_cells(run: RunContext, spec: CellSpec, shards: Sequence[EmbeddedShard]) -> Artefact:
@@ -23,18 +25,25 @@ def trained_cells(run: RunContext, spec: CellSpec, shards: Sequence[EmbeddedShar
     Raises:
         ValueError: more cells than sentences.
     """
-    sides = [SideVectors([shard for shard in shards if shard.shard.side == side]) for side in SIDES]
+    of_sides = [[shard for shard in shards if shard.shard.side == side] for side in SIDES]
+    sides = [SideVectors(side) for side in of_sides]
     count = spec.count or default_cells(max(len(side) for side in sides))
-    key = content_key("even cells", vectors=[shard.content for shard in shards], count=count)
+    key = content_key(
+        "cells in reach",
+        vectors=[shard.content for shard in shards],
+        count=count,
+        probes=spec.probes,
+    )
 
     def write(draft: Draft) -> Mapping[str, Any]:
         sample = _sample(sides, POINTS * count)
         meters = run.monitor.stage("train", len(sample), "sentences", "cells")
         with meters as meter, all_threads():
             centroids = train_cells(sample, count)
+            reach = find_reach(*_sampled(run, of_sides), centroids, probes=spec.probes)
             meter.advance(len(sample))
         draft.array(CENTROIDS, centroids)
-        return {"cells": len(centroids), "sample": len(sample)}
+        return {"cells": len(centroids), "sample": len(sample), "reach": [*reach]}
 
     return produce(run.folder.cells, key=key, write=write)
 
@@ -51,26 +60,42 @@ def _sample(sides: Sequence[SideVectors], size: int) -> NDArray[np.float32]:
     )
 
 
+def _sampled(
+    run: RunContext, sides: Sequence[Sequence[EmbeddedShard]]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return some rows of both sides, and the nearest on the other side of each: (N, D)."""
+    rows, nearest = [], []
+    for sample in recall_samples(sides):
+        own, other = SideVectors(sample.shards), SideVectors(sample.others)
+        ids = np.concatenate([part.load()[1].ids[:, 0] for part in search_sample(run, sample)])
+        positions, places = np.unique(ids, return_inverse=True)
+        rows.append(own.take(sampled_positions(own)))
+        nearest.append(other.take(positions)[places])
+    return np.concatenate(rows), np.concatenate(nearest)
+
+
 def assigned_cells(
     run: RunContext, spec: CellSpec, embedded: EmbeddedShard, cells: Artefact
 ) -> Artefact:
     """Find the nearest cells of a shard's vectors; seals ``indexes/SIDE/INDEX``.
 
-    ``cells.npy`` is int16 or int32 (n, probes), by the fact ``cells``: how many there are.
+    ``cells.npy`` is int16 or int32 (n, p), by the fact ``cells``: how many there are.
     """
     key = content_key(
         "assign",
         cells=cells.files[CENTROIDS],
         vectors=embedded.content,
         probes=spec.probes,
+        reach=cells.facts["reach"],
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        centroids = np.load(cells.file(CENTROIDS))
+        centroids, reach = np.load(cells.file(CENTROIDS)), Reach(*cells.facts["reach"])
+        find = partial(nearest_cells, centroids=centroids, probes=spec.probes, reach=reach)
         with run.monitor.stage("index", len(embedded), "sentences", embedded.shard.name) as meter:
-            found = [np.empty((0, min(spec.probes, len(centroids))), dtype=np.int64)]
+            found = [find(np.empty((0, embedded.dim), dtype=np.float32))]
             for units in embedded.unit_blocks():
-                found.append(nearest_cells(units, centroids, probes=spec.probes))
+                found.append(find(units))
                 meter.advance(len(units))
         kind = np.min_scalar_type(-len(centroids))
         draft.array(CELLS, np.concatenate(found).astype(kind))

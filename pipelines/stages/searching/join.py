@@ -257,5 +257,5 @@ def _meter(
 
 
 def _cells(searchable: SearchableShard, method: CellSpec) -> NDArray[np.signedinteger]:
-    """Return the cells of a shard's rows that the method looks at."""
-    return load_cells(assigned_to(searchable))[:, : method.probes]
+    """Return the cells of a shard's rows that the method looks at: all, or the nearest."""
+    return load_cells(assigned_to(searchable))[:, : None if method.probes > 1 else 1]

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from miner.arrays import Neighbours
 from miner.knn.core.rescore import merge
@@ -35,6 +36,12 @@ def recall_samples(sides: Sequence[Sequence[EmbeddedShard]]) -> list[RecallSampl
     ]
 
 
+def sampled_positions(side: SideVectors) -> NDArray[np.int64]:
+    """Return the positions of the sample in a side, ascending."""
+    count = min(SAMPLE, len(side))
+    return np.arange(count) * len(side) // max(1, count)
+
+
 def search_sample(run: RunContext, sample: RecallSample) -> list[SampledNeighbours]:
     """Search some rows of a side in the whole other side, exactly; seals ``tiles/recall-SIDE``.
 
@@ -50,9 +57,8 @@ def search_sample(run: RunContext, sample: RecallSample) -> list[SampledNeighbou
 
     def write(draft: Draft) -> Mapping[str, Any]:
         own, base = SideVectors(sample.shards), SideVectors(sample.others)
-        count = min(SAMPLE, len(own))
-        positions = np.arange(count) * len(own) // max(1, count)
-        rows = own.take(positions)
+        positions = sampled_positions(own)
+        rows, count = own.take(positions), len(positions)
         exact, k, tuned = Neighbours.none(count, 0), run.options.k, None
         blocks = itertools.chain.from_iterable(other.unit_blocks() for other in sample.others)
         with run.monitor.stage("recall", count * len(base), "similarities", side) as meter:

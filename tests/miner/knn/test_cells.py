@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from miner.arrays import Neighbours
 from miner.knn import cells
 from miner.knn.cells import (
+    Reach,
     by_nearest_cell,
     cut_cells,
     find_floors,
+    find_reach,
     join_cells,
     nearest_cells,
     rows_in_cells,
@@ -379,6 +381,75 @@ def test_nearest_cells(join, probes, cut):
     np.testing.assert_array_equal(found, sorted_cells(rows, centroids, probes))
     parts = [nearest_cells(part, centroids, probes=probes) for part in (rows[:cut], rows[cut:])]
     np.testing.assert_array_equal(np.concatenate(parts), found)
+
+
+@settings(max_examples=30)
+@given(join=joins(), probes=st.integers(1, 5), usual=st.floats(0, 0.5), beyond=st.floats(0, 0.5))
+def test_cells_within_reach(join, probes, usual, beyond):
+    (rows, _), centroids = join
+    reach = Reach(usual=usual, farthest=usual + beyond)
+    found = nearest_cells(rows, centroids, probes=probes, reach=reach)
+    ordered = sorted_cells(rows, centroids, probes + 2)
+    (numbers, steps), (others, other_steps) = rounded(rows), rounded(centroids)
+    products = (numbers @ others.T).astype(np.float32) * other_steps
+    best = np.take_along_axis(products, ordered, axis=1)
+    gaps = (best[:, :1] - best) * steps[:, None]
+    near = gaps <= np.where(np.arange(gaps.shape[1]) < max(1, probes - 2), usual + beyond, usual)
+    np.testing.assert_array_equal(found, np.where(near, ordered, -1))
+
+
+def test_as_many_cells_on_average():
+    rows, nearest, centroids = (random_units(count, 16, count) for count in (2000, 2001, 200))
+    reach = find_reach(rows, nearest[:2000], centroids, probes=5)
+    found = nearest_cells(rows, centroids, probes=5, reach=reach)
+    loads = (found >= 0).sum(axis=1)
+    assert (loads.min(), loads.max()) == (3, 7)
+    assert loads.mean() == pytest.approx(5, abs=0.001)
+
+
+def test_no_cells_that_no_neighbours_meet_in():
+    """Rows about 40 centres that are far apart, each with a cell: others hold nothing near."""
+    random = np.random.default_rng(0)
+    centres = unit_rows(random.standard_normal((40, 64)))
+    rows, nearest = (
+        unit_rows(centres[np.arange(2000) % 40] + 0.02 * random.standard_normal((2000, 64)))
+        for _ in range(2)
+    )
+    reach = find_reach(rows, nearest, centres, probes=5)
+    assert (nearest_cells(rows, centres, probes=5, reach=reach)[:, 1:] == -1).all()
+    nearest[:4] *= -1  # more than one in a thousand meet nowhere
+    reach = find_reach(rows, nearest, centres, probes=5)
+    loads = (nearest_cells(rows, centres, probes=5, reach=reach) >= 0).sum(axis=1)
+    assert loads.mean() == pytest.approx(5, abs=0.001)
+
+
+@pytest.mark.parametrize("probes", [6, 99])
+def test_all_cells_are_within_reach(probes):
+    rows, centroids = random_units(50, 8), random_units(6, 8, 1)
+    reach = find_reach(rows, rows, centroids, probes=probes)
+    assert (nearest_cells(rows, centroids, probes=probes, reach=reach) >= 0).all()
+
+
+def test_cells_out_of_reach_join_nothing():
+    """-1 in place of a cell is as if the row had the others alone."""
+    sides = random_units(60, 8), random_units(70, 8, 1)
+    own = [sorted_cells(rows, random_units(9, 8, 2), 4) for rows in sides]
+    for cells_of_side in own:
+        cells_of_side[::3, 2:] = -1
+        cells_of_side[1::3, 1:] = -1
+    sets = [[set(row) - {-1} for row in cells_of_side.tolist()] for cells_of_side in own]
+    table = oracle.cosines(*sides)
+    found = join_cells(*sides, *own, part=range(9), k=3)
+    for neighbours, similar, mine, theirs in zip(
+        found, (table, table.T), sets, sets[::-1], strict=True
+    ):
+        ids, _ = nearest_of_cells(similar, mine, theirs, 3)
+        np.testing.assert_array_equal(neighbours.ids, ids)
+    parts = cut_cells(*own, count=9, most=40)
+    assert [cell for part in parts for cell in part] == [*range(9)]
+    for part in parts[:-1]:
+        inside = [sum(bool(cells & {*part}) for cells in side) for side in sets]
+        assert sum(inside) <= 40 or len(part) == 1
 
 
 @pytest.mark.parametrize("dim", [2, 3, 7])
