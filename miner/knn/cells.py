@@ -44,8 +44,8 @@ BRANCHES = 8
 # How loads are made even: by rows of the sample for each cell, in so many rounds, by so much of the
 # distance between a row's first and last cell, which some of the rows show.
 LOADED, EVENED, EVENING, LOOKED_AT = 10, 3, 0.04, 1000
-# A row is in so many cells less or more than on average, by how near they are; one pair of nearest
-# rows in so many may meet in none within reach.
+# A row is in so many cells less or more than on average, by how near they are. How far one pair
+# of nearest rows in so many meets bounds them all.
 MORE_OR_LESS, FARTHEST = 2, 1000
 # Cells whose rows show how products are to be computed, and how many candidates to keep. They are
 # as many as have most of what is near to a row.
@@ -145,7 +145,7 @@ class Reach(NamedTuple):
     """How far a row's cells may be from it: by how much their cosines are below the first one's.
 
     So it lies in ``probes`` cells on average, in up to ``MORE_OR_LESS`` others if it lies between
-    many, and in none that no neighbours meet in.
+    many, and in none that hardly any neighbours meet in.
 
     Attributes:
         usual: of cells beyond the first ``probes - MORE_OR_LESS``.
@@ -178,8 +178,8 @@ def nearest_cells(
 def find_reach(rows: Matrix, nearest: Matrix, centroids: Matrix, *, probes: int) -> Reach:
     """Return the reach that suits rows like some of both sides, (N, D).
 
-    Given are the nearest row of each on the other side, too, (N, D). The farthest cells are those
-    that all but one in ``FARTHEST`` of these meet within, if they meet at all.
+    Given are the nearest row of each on the other side, too, (N, D). The farthest cells are twice
+    as far as those that all but one in ``FARTHEST`` of these meet within, if so many meet at all.
     """
     if probes >= len(centroids):
         return Reach(usual=LARGE, farthest=LARGE)
@@ -194,7 +194,7 @@ def find_reach(rows: Matrix, nearest: Matrix, centroids: Matrix, *, probes: int)
     )
     return Reach(
         usual=float(farther[: len(rows) * (probes - _least(probes)) + 1][-1]),
-        farthest=float(meeting[-1 - len(meeting) // FARTHEST]),
+        farthest=2 * float(meeting[-1 - len(meeting) // FARTHEST]),
     )
 
 
