@@ -37,11 +37,11 @@ def trained_cells(run: RunContext, spec: CellSpec, shards: Sequence[EmbeddedShar
 
     def write(draft: Draft) -> Mapping[str, Any]:
         sample = _sample(sides, POINTS * count)
-        meters = run.monitor.stage("train", len(sample), "sentences", "cells")
-        with meters as meter, all_threads():
-            centroids = train_cells(sample, count)
+        with all_threads():
+            with run.monitor.stage("train", len(sample), "sentences", "cells") as meter:
+                centroids = train_cells(sample, count)
+                meter.advance(len(sample))
             reach = find_reach(*_sampled(run, of_sides), centroids, probes=spec.probes)
-            meter.advance(len(sample))
         draft.array(CENTROIDS, centroids)
         return {"cells": len(centroids), "sample": len(sample), "reach": [*reach]}
 
