@@ -28,6 +28,11 @@ def taken(array: NDArray[Any], rows: slice | NDArray[np.integer[Any]]) -> NDArra
     return array[rows] if isinstance(rows, slice) else array.take(rows, axis=0)
 
 
+def evenly(rows: int, count: int) -> IntArray:
+    """Return the positions of ``count`` of the rows, at an even stride."""
+    return np.arange(count) * rows // count
+
+
 class Direction(IntEnum):
     """The neighbour lists that hold a pair: bit 1 the source's, bit 2 the target's."""
 

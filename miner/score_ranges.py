@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from miner.arrays import Direction, JudgedPairs, Pairs
+from miner.arrays import Direction, JudgedPairs, Pairs, evenly
 from miner.best_pairs import joined
 from miner.choices import check_choice
 from miner.selection import RETRIEVALS, best_of_both, order_best_first, take_free
@@ -120,7 +120,7 @@ def _ranges(files: Sequence[Sorted], size: int, threshold: float) -> Iterator[tu
         scores = file.records()["score"]
         some = min(SAMPLES, len(scores))
         total += len(scores)
-        samples.append(scores[np.arange(some) * len(scores) // max(1, some)])
+        samples.append(scores[evenly(len(scores), some)])
     count = max(1, -(-total // size))
     scores = np.sort(np.concatenate([*samples, [np.inf]]))
     bounds = np.unique(scores[np.arange(1, count) * len(scores) // count])

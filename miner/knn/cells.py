@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from miner.arrays import NO_NEIGHBOUR, FloatArray, IntArray, Matrix, Neighbours, taken
+from miner.arrays import NO_NEIGHBOUR, FloatArray, IntArray, Matrix, Neighbours, evenly, taken
 from miner.knn.core.candidates import Candidates
 from miner.knn.core.codes import Codes, Precision, encode_both, round_to_int8
 from miner.knn.core.passes import (
@@ -65,14 +65,14 @@ def train_cells(sample: Matrix, count: int) -> Matrix:
         raise ValueError(
             f"{count} cells cannot be made of {len(sample)} sentences; choose fewer, or 'exact'"
         )
-    centroids = _k_means(sample, sample[_evenly(len(sample), count)])
+    centroids = _k_means(sample, sample[evenly(len(sample), count)])
     nearest = nearest_cells(sample, centroids, probes=1)[:, 0]
     parts = np.ceil(np.bincount(nearest, minlength=count) * count / len(sample)).astype(int)
     crowded = parts > CROWDED
     seeds = [centroids[~crowded]]
     for cell in np.flatnonzero(crowded):
         members = np.flatnonzero(nearest == cell)
-        seeds.append(sample[members[_evenly(len(members), parts[cell])]])
+        seeds.append(sample[members[evenly(len(members), parts[cell])]])
     return _evened(_near_together(_k_means(sample, np.concatenate(seeds))), sample)
 
 
@@ -84,7 +84,7 @@ def _evened(centroids: Matrix, sample: Matrix) -> Matrix:
     the logarithm of the load and to how far a row's nearest cells are apart. A row's next cell is
     then nearly as good.
     """
-    rows = sample[_evenly(len(sample), min(len(sample), LOADED * len(centroids)))]
+    rows = sample[evenly(len(sample), min(len(sample), LOADED * len(centroids)))]
     cells = nearest_cells(rows, centroids, probes=PROBES)
     few = slice(None, None, max(1, len(rows) // LOOKED_AT))
     some = rows[few].astype(np.float64)  # in which products of unit rows sum exactly
@@ -119,14 +119,9 @@ def _near_together(centroids: Matrix) -> Matrix:
     """Return the centroids by their own cells, which are ordered in the same way: as in a tree."""
     if len(centroids) <= BRANCHES:
         return centroids
-    parents = centroids[_evenly(len(centroids), len(centroids) // BRANCHES)]
+    parents = centroids[evenly(len(centroids), len(centroids) // BRANCHES)]
     nearest = nearest_cells(centroids, _near_together(_k_means(centroids, parents)), probes=1)
     return centroids[np.argsort(nearest[:, 0], kind="stable")]
-
-
-def _evenly(rows: int, count: int) -> NDArray[np.int64]:
-    """Return ``count`` of the rows, at an even stride."""
-    return np.arange(count) * rows // count
 
 
 def _k_means(sample: Matrix, centroids: Matrix) -> Matrix:
@@ -142,9 +137,9 @@ def _k_means(sample: Matrix, centroids: Matrix) -> Matrix:
 
 
 class Reach(NamedTuple):
-    """How far a row's cells may be from it: by how much their cosines are below the first one's.
+    """How far a row's cells may be from it: how much less their cosine may be than the nearest's.
 
-    So it lies in ``probes`` cells on average, in up to ``MORE_OR_LESS`` others if it lies between
+    So a row is in ``probes`` cells on average: in up to ``MORE_OR_LESS`` more if it lies between
     many, and in none that hardly any neighbours meet in.
 
     Attributes:
@@ -163,14 +158,15 @@ def nearest_cells(
 
     They are (N, p), or (N, p + MORE_OR_LESS) of those within reach, then -1. Centroids are (C, D),
     or as ``train_cells`` returns them. A row's cells depend on the row, the centroids and the reach
-    alone: integers sum exactly, and what is rounded is a product and a difference. Costs N * C
-    products.
+    alone: sums of integers are exact, and the product and the difference that are rounded are the
+    same everywhere. Costs N * C products.
     """
     if reach is None:
         return _nearest(rows, centroids, probes)[0]
     cells, gaps = _nearest(rows, centroids, probes + MORE_OR_LESS)
+    spare = slice(_least(probes), None)
     beyond = gaps > reach.farthest
-    beyond[:, _least(probes) :] |= gaps[:, _least(probes) :] > reach.usual
+    beyond[:, spare] |= gaps[:, spare] > reach.usual
     cells[beyond] = NO_NEIGHBOUR
     return cells
 
@@ -183,17 +179,16 @@ def find_reach(rows: Matrix, nearest: Matrix, centroids: Matrix, *, probes: int)
     """
     if probes >= len(centroids):
         return Reach(usual=LARGE, farthest=LARGE)
+    least = _least(probes)
     (own, gaps), (theirs, their_gaps) = (
         _nearest(each, centroids, probes + MORE_OR_LESS) for each in (rows, nearest)
     )
     apart = np.maximum(gaps[:, :, None], their_gaps[:, None, :])
     apart[own[:, :, None] != theirs[:, None, :]] = LARGE
-    meeting, farther = (
-        np.sort(apart.min(axis=(1, 2))),
-        np.sort(gaps[:, _least(probes) :], axis=None),
-    )
+    meeting = np.sort(apart.min(axis=(1, 2)))
+    farther = np.sort(gaps[:, least:], axis=None)
     return Reach(
-        usual=float(farther[: len(rows) * (probes - _least(probes)) + 1][-1]),
+        usual=float(farther[: len(rows) * (probes - least) + 1][-1]),
         farthest=2 * float(meeting[-1 - len(meeting) // FARTHEST]),
     )
 

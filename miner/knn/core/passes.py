@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from miner.arrays import Matrix, Neighbours, Rows
+from miner.arrays import Matrix, Neighbours, Rows, evenly
 from miner.knn.core.candidates import Candidates
 from miner.knn.core.codes import Codes
 from miner.knn.core.products import compiled_int8, loops, product
@@ -132,7 +132,7 @@ def first_floors(rows: Codes, columns: Codes, *, kept: int) -> NDArray[np.float3
     floors = np.full(len(rows), -np.inf, dtype=np.float32)
     if len(columns) < SEEDED_FROM or kept > SEEDS:
         return floors
-    sample = columns.part(np.arange(SEEDS) * len(columns) // SEEDS)
+    sample = columns.part(evenly(len(columns), SEEDS))
 
     def seed(block: slice) -> None:
         found = best_columns(rows.part(block), sample, kept=kept)

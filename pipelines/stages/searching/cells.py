@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from miner.arrays import evenly
 from miner.knn.cells import Reach, find_reach, nearest_cells, train_cells
 from miner.knn.method import POINTS, CellSpec, default_cells
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
@@ -53,10 +54,7 @@ def _sample(sides: Sequence[SideVectors], size: int) -> NDArray[np.float32]:
     total = sum(len(side) for side in sides)
     shares = [min(len(side), -(-size * len(side) // total)) for side in sides]
     return np.concatenate(
-        [
-            side.take(np.arange(share) * len(side) // max(1, share))
-            for side, share in zip(sides, shares, strict=True)
-        ]
+        [side.take(evenly(len(side), share)) for side, share in zip(sides, shares, strict=True)]
     )
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from miner.arrays import evenly
 from miner.knn.core.rescore import check_search
 from miner.knn.faiss_index import (
     MIN_POINTS,
@@ -131,7 +132,7 @@ def _train(run: RunContext, side: EmbeddedSide, spec: IndexSpec) -> tuple[faiss.
     if not count:
         return index, 0
     with run.monitor.stage("train", count, "sentences", side.name) as meter:
-        sample = vectors.take(np.arange(count) * len(vectors) // count)
+        sample = vectors.take(evenly(len(vectors), count))
         train_index(index, sample, factory=spec.factory)
         meter.advance(count)
     cells = cells_of(index)

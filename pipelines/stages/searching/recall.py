@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from miner.arrays import Neighbours
+from miner.arrays import Neighbours, evenly
 from miner.knn.core.rescore import merge
 from miner.knn.core.tuning import PART_TRIAL_ROWS, choose
 from miner.knn.tiled import search_one_way
@@ -38,8 +38,7 @@ def recall_samples(sides: Sequence[Sequence[EmbeddedShard]]) -> list[RecallSampl
 
 def sampled_positions(side: SideVectors) -> NDArray[np.int64]:
     """Return the positions of the sample in a side, ascending."""
-    count = min(SAMPLE, len(side))
-    return np.arange(count) * len(side) // max(1, count)
+    return evenly(len(side), min(SAMPLE, len(side)))
 
 
 def search_sample(run: RunContext, sample: RecallSample) -> list[SampledNeighbours]:
