@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from miner.arrays import NO_NEIGHBOUR, Neighbours, taken
+from miner.arrays import NO_NEIGHBOUR, IntArray, Matrix, Neighbours, Rows, taken
 from miner.knn.core.rescore import unit_rows
 from miner.knn.method import CorpusMethod, Method, PairedDocuments
 from miner.storage import layout
@@ -27,10 +27,7 @@ Reference = TypeVar("Reference", bound="EmbeddedShard | OfShard")
 
 @dataclass(frozen=True, kw_only=True)
 class Shard:
-    """Consecutive sentences of one side: file ``index`` of that side's artefact, ``rows`` of them.
-
-    The metadata of ``corpus`` are of the whole side; its files are only those that a shard needs.
-    """
+    """File ``index`` of a side's artefact ``corpus``, whose metadata are of the whole side."""
 
     side: str
     index: int
@@ -39,7 +36,7 @@ class Shard:
 
     @property
     def name(self) -> str:
-        """``side/index``: its place in the folders of the later stages."""
+        """Its place in the folders of the later stages."""
         return layout.shard_name(self.side, self.index)
 
     @property
@@ -63,10 +60,9 @@ class Shard:
     def text_bytes(self) -> int:
         """Return about how many bytes its sentences take in memory."""
         metadata = pq.read_metadata(self._file)
-        groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
-        return sum(group.total_byte_size for group in groups)
+        return sum(metadata.row_group(at).total_byte_size for at in range(metadata.num_row_groups))
 
-    def row_ids(self) -> NDArray[np.int64]:
+    def row_ids(self) -> IntArray:
         """Return the rows of its sentences in the corpus, ascending."""
         return self.read(["row"])["row"].to_numpy()
 
@@ -75,8 +71,7 @@ class Shard:
 class EmbeddedShard:
     """A shard and its sealed vectors: ``rows.npy`` int64 (n,) and ``vectors.npy`` (n, D).
 
-    ``dropped.parquet`` has the rows without a vector, and why. ``columns`` are those that a pair
-    takes of a joined encoder's vectors, with their weights; none for all as they are.
+    ``columns`` are those that a pair takes of a joined encoder's vectors; none for all as they are.
     """
 
     shard: Shard
@@ -86,7 +81,7 @@ class EmbeddedShard:
     def __len__(self) -> int:
         return self.shard.rows - sum(self.vectors.facts["dropped"].values())
 
-    def row_ids(self) -> NDArray[np.int64]:
+    def row_ids(self) -> IntArray:
         """Return the rows of the sentences that have a vector, ascending."""
         return np.load(self.vectors.file(layout.ROWS))
 
@@ -99,18 +94,15 @@ class EmbeddedShard:
     @property
     def content(self) -> list[object]:
         """What identifies their rows and vectors."""
-        return [
-            *(self.vectors.files[name] for name in (layout.ROWS, layout.VECTORS)),
-            *self.columns,
-        ]
+        files = self.vectors.files
+        return [files[layout.ROWS], files[layout.VECTORS], *self.columns]
 
     @property
     def dim(self) -> int:
         """Dimensions of each vector."""
-        stored = int(self._stored().shape[1])
-        return sum(stop - start for start, stop, _ in self.columns) or stored
+        return sum(stop - start for start, stop, _ in self.columns) or int(self._stored().shape[1])
 
-    def unit_vectors(self) -> NDArray[np.float32]:
+    def unit_vectors(self) -> Matrix:
         """Return their vectors as unit rows."""
         units = np.empty((len(self), self.dim), dtype=np.float32)
         size = max(1, BLOCK_NUMBERS // self.dim)
@@ -119,41 +111,34 @@ class EmbeddedShard:
             unit_rows(self.read(block), out=units[block])
         return units
 
-    def unit_blocks(self) -> Iterator[NDArray[np.float32]]:
+    def unit_blocks(self) -> Iterator[Matrix]:
         """Yield their vectors as unit rows, some at a time: memory that is used again is faster."""
         size = max(1, 4 * BLOCK_NUMBERS // self.dim)
         for start in range(0, len(self), size):
             yield unit_rows(self.read(slice(start, start + size)))
 
-    def read_units(
-        self, rows: NDArray[np.int64], *, out: NDArray[np.float32], places: NDArray[np.int64]
-    ) -> None:
+    def read_units(self, rows: IntArray, *, out: Matrix, places: IntArray) -> None:
         """Read some rows of their vectors to their places among unit rows."""
         if self.columns:
             unit_rows(self.read(rows), out, places=places)
         else:  # from disk to their places at once
             unit_rows(self._stored(), out, rows=rows, places=places)
 
-    def read(self, rows: slice | NDArray[np.int64]) -> NDArray[np.floating]:
-        """Read some rows of their vectors from disk.
-
-        The file is mapped anew each time, for what was read of a mapping stays in memory.
-        """
+    def read(self, rows: Rows) -> NDArray[np.floating]:
+        """Read some rows of their vectors from disk."""
         return take_columns(taken(self._stored(), rows), self.columns)
 
     def _stored(self) -> NDArray[np.floating]:
+        """Map the file, anew each time, for what was read of a mapping stays in memory."""
         return np.load(self.vectors.file(layout.VECTORS), mmap_mode="r")
 
 
 class SideVectors:
-    """The vectors of a whole side, numbered through its shards whatever these are.
-
-    ``starts[i]`` is the position of shard i's first vector; the last entry is their number.
-    """
+    """The vectors of a whole side, numbered through its shards, which begin at ``starts``."""
 
     def __init__(self, shards: Sequence[EmbeddedShard]) -> None:
         self._shards = shards
-        self.starts = [0, *accumulate(len(embedded) for embedded in shards)]
+        self.starts = [0, *accumulate(map(len, shards))]  # the last is the number of all
 
     def __len__(self) -> int:
         return self.starts[-1]
@@ -163,42 +148,32 @@ class SideVectors:
         """Dimensions of each vector."""
         return self._shards[0].dim
 
-    def take(
-        self, positions: NDArray[np.int64], *, places: NDArray[np.int64] | None = None
-    ) -> NDArray[np.float32]:
-        """Read the vectors at ascending positions (P,) from disk: unit rows (P, D).
-
-        They come in the same order, or at the ``places`` (P,) that are given.
-        """
+    def take(self, positions: IntArray, *, places: IntArray | None = None) -> Matrix:
+        """Read vectors at ascending positions (P,): unit rows (P, D), at ``places`` if given."""
         units = np.empty((len(positions), self.dim), dtype=np.float32)
         places = np.arange(len(positions)) if places is None else places
         for embedded, start, part in self._parts(positions):
             embedded.read_units(positions[part] - start, out=units, places=places[part])
         return units
 
-    def row_ids(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+    def row_ids(self, positions: IntArray) -> IntArray:
         """Return the rows of the corpus at ascending positions (P,)."""
         rows = np.empty_like(positions)
         for embedded, start, part in self._parts(positions):
             rows[part] = embedded.row_ids()[positions[part] - start]
         return rows
 
-    def _parts(self, positions: NDArray[np.int64]) -> Iterator[tuple[EmbeddedShard, int, slice]]:
+    def _parts(self, positions: IntArray) -> Iterator[tuple[EmbeddedShard, int, slice]]:
         """Yield the shards that ascending positions lie in: where each begins, and which do."""
-        bounds = np.searchsorted(positions, self.starts)
-        for embedded, start, first, last in zip(
-            self._shards, self.starts, bounds, bounds[1:], strict=False
-        ):
+        parts = pairwise(np.searchsorted(positions, self.starts))
+        for embedded, start, (first, last) in zip(self._shards, self.starts, parts, strict=False):
             if first < last:
                 yield embedded, start, slice(first, last)
 
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddedSide:
-    """All shards of a side, and how the whole other side is searched.
-
-    ``cells`` are the centroids of a cell join.
-    """
+    """All shards of a side, how the other side is searched, and the centroids of a cell join."""
 
     name: str
     method: CorpusMethod
@@ -242,8 +217,7 @@ class SearchTile:
     """A group of source shards and one of target shards, to be searched against each other.
 
     In a cell join both groups are whole sides, and the tile is of the ``cells`` alone; ``floors``
-    are what was found of rows before (``pipelines.stages.searching.join``). ``part`` says which
-    tile of how many, such as ``2/6``; empty for a single one.
+    are what was found of rows before. ``part`` says which tile of how many, such as ``2/6``.
     """
 
     sources: Sequence[SearchableShard]
@@ -284,10 +258,7 @@ class RecallSample:
 
 @dataclass(frozen=True, kw_only=True)
 class TileNeighbours(OfShard):
-    """A shard's neighbours from one tile: its files ``SIDE.INDEX.ids.npy`` and ``...cosines.npy``.
-
-    They are in the shards ``others`` of the ``of`` that the other side has.
-    """
+    """A shard's neighbours from one tile, in the shards ``others`` of the other side's ``of``."""
 
     others: range
     of: int
@@ -297,16 +268,13 @@ class TileNeighbours(OfShard):
 
 @dataclass(frozen=True, kw_only=True)
 class SomeNeighbours(OfShard):
-    """Neighbours of some of a shard's rows: ``part`` of an artefact's lists.
-
-    The files ``SIDE.places.npy``, int32 (P,), say which rows of their shards they are of.
-    """
+    """Neighbours of some of a shard's rows: ``part`` of an artefact's lists."""
 
     part: range
     artefact: Artefact
 
     def load(self) -> tuple[NDArray[np.int32], Neighbours]:
-        """Load the places of the rows in the shard, and their neighbours."""
+        """Load the places of the rows in the shard (P,), and their neighbours."""
         side, part = self.shard.side, slice(self.part.start, self.part.stop)
         names = layout.places_file(side), *layout.list_files(side)
         files = (np.load(self.artefact.file(name), mmap_mode="r") for name in names)
@@ -374,7 +342,7 @@ class AlignedDocuments:
 class ChosenPairs:
     """The chosen pairs, sealed as rows and scores, best first, and what they were chosen from.
 
-    ``merges`` has the rows that a row stands for in monotone alignments; None in others.
+    ``merges`` has the rows that a row stands for in monotone alignments.
     """
 
     pairs: Artefact
@@ -393,11 +361,7 @@ class ChosenPairs:
 
 @dataclass(frozen=True, kw_only=True)
 class PairBatch:
-    """Some of the chosen pairs, to be scored: ``rows`` of them, batch ``index`` of ``of``.
-
-    ``usual`` has what they are measured by, or nothing where there are none; None if they are not
-    to be scored.
-    """
+    """``rows`` of the chosen pairs, to be scored by what is ``usual``; not at all if that is None."""
 
     index: int
     of: int
@@ -425,7 +389,7 @@ def element_name(element: object) -> str:
 
 
 def tile_list(embedded: EmbeddedShard) -> str:
-    """Return how a shard's list is called in the tiles that it was in."""
+    """Return what a shard's list is called in the tiles that it was in."""
     return f"{embedded.shard.side}.{embedded.shard.index:05d}"
 
 
@@ -442,25 +406,21 @@ def load_list(file: Callable[[str], Path], name: str) -> Neighbours:
     return Neighbours(ids=ids, cosines=cosines)
 
 
-def named(neighbours: Neighbours, rows: NDArray[np.int64]) -> Neighbours:
+def named(neighbours: Neighbours, rows: IntArray) -> Neighbours:
     """Replace the neighbours' positions by what stands there in ``rows`` of the other corpus."""
     rows = np.append(rows, NO_NEIGHBOUR)  # so that -1 stays -1
     return Neighbours(ids=rows[neighbours.ids], cosines=neighbours.cosines)
 
 
 def save_some(
-    draft: Draft,
-    vectors: SideVectors,
-    side: str,
-    positions: NDArray[np.int64],
-    neighbours: Neighbours,
+    draft: Draft, vectors: SideVectors, side: str, positions: IntArray, neighbours: Neighbours
 ) -> list[int]:
     """Save neighbours of the rows at ascending positions; return where each shard's begin."""
     starts = np.searchsorted(positions, vectors.starts)
     shards = np.repeat(vectors.starts[:-1], np.diff(starts))
     draft.array(layout.places_file(side), (positions - shards).astype(np.int32))
     save_list(draft.array, side, neighbours)
-    return [int(start) for start in starts]
+    return starts.tolist()
 
 
 def parts_of(
@@ -478,11 +438,7 @@ def parts_of(
 
 
 def whole_side(references: Iterable[Reference], side: str) -> list[Reference]:
-    """Return the references to a side's shards, one to each, in the order of these.
-
-    Raises:
-        ValueError: there are more or fewer; the runner has repeated or lost some.
-    """
+    """Return the references to a side's shards, in order; there must be one to each."""
     found = sorted(
         (reference for reference in references if reference.shard.side == side),
         key=lambda reference: reference.shard.index,
@@ -498,11 +454,7 @@ def whole_sides(references: Iterable[Reference]) -> dict[str, list[Reference]]:
 
 
 def check_whole(found: Sequence[int], expected: int, what: str) -> None:
-    """Check that the ascending indices are those of all shards of a side, or cells, each once.
-
-    Raises:
-        ValueError: they are not; the runner has repeated or lost some.
-    """
+    """Raise a ValueError if the ascending indices are not those of all of ``what``, each once."""
     if list(found) != list(range(expected)):
         raise ValueError(
             f"--runner: it has handed on {len(found)} references to the {expected} {what}, "
