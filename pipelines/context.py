@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from encoder import Encoder, load_encoder
@@ -15,44 +15,66 @@ from pipelines.job import WHOLE, Job
 from pipelines.options import MiningOptions
 from pipelines.progress import Monitor
 
+# Each reference that a stage is handed has a context of its own.
+_work_folder = lru_cache(maxsize=64)(WorkFolder)
 
+
+class _Encoders:
+    """The encoder of a run, loaded once, by the parts taken of it and by language; its words."""
+
+    def __init__(self) -> None:
+        self._loading = threading.Lock()
+        self._loaded: Encoder | None = None
+        self._prepared: dict[tuple[str, str | None], Encoder] = {}
+        self._words: dict[tuple[str | None, ...], tuple[WordEncoder, ...]] = {}
+
+    def get(self, whole: MiningOptions, spec: str, language: str | None) -> Encoder:
+        with self._loading:
+            if self._loaded is None:
+                self._loaded = load_encoder(whole.encoder, precision=whole.precision)
+            if (spec, language) not in self._prepared:
+                taken = taken_parts(self._loaded, spec)
+                self._prepared[spec, language] = taken.for_language(language)
+            return self._prepared[spec, language]
+
+    def words(self, encoder: Encoder | None, *languages: str | None) -> tuple[WordEncoder, ...]:
+        with self._loading:
+            if languages not in self._words:
+                self._words[languages] = word_encoders(encoder, languages)
+            return self._words[languages]
+
+
+@dataclass(eq=False)
 class RunContext:
-    """A part of a run as its stages see it: options, places in its work folder, encoder, progress.
+    """A part of a run as its stages see it; the parts share the encoder.
 
-    The parts of a run share the encoder. Several runs may be at work in one process, each with a
-    context of its own.
+    Several runs may be at work in one process, each with a context of its own.
     """
 
-    def __init__(self, job: Job, monitor: Monitor | None = None, *, part: str = WHOLE) -> None:
-        self.job = job
-        self.options = job.parts[part]
+    job: Job
+    monitor: Monitor = field(default_factory=Monitor)
+    part: str = WHOLE
+    _encoders: _Encoders = field(default_factory=_Encoders)
+
+    def __post_init__(self) -> None:
+        self.options = self.job.parts[self.part]
         self.folder = _work_folder(self.options.work_dir, self.options.corpus_names)
-        self.monitor = monitor or Monitor()
-        self._encoders = _Encoders()
 
     def of(self, part: str) -> RunContext:
         """Return another part of the same run."""
-        return self._with(self.job, self.monitor.of(part), part)
+        return replace(self, monitor=self.monitor.of(part), part=part)
 
     def fixed(self, **changes: object) -> RunContext:
         """Return the whole run with some options decided, and the encoder that was loaded."""
-        return self._with(self.job.fixed(**changes), self.monitor)
+        return replace(self, job=self.job.fixed(**changes), part=WHOLE)
 
     def decided(self, parts: Mapping[str, MiningOptions]) -> RunContext:
         """Return the whole run with other options for some of its parts."""
-        return self._with(replace(self.job, parts={**self.job.parts, **parts}), self.monitor)
-
-    def _with(self, job: Job, monitor: Monitor, part: str = WHOLE) -> RunContext:
-        context = RunContext(job, monitor, part=part)
-        context._encoders = self._encoders
-        return context
+        job = replace(self.job, parts={**self.job.parts, **parts})
+        return replace(self, job=job, part=WHOLE)
 
     def encoder(self, language: str | None = None) -> Encoder:
-        """Return the run's encoder with what it does to a language; it is loaded once.
-
-        Raises:
-            ValueError: there is no such encoder, or it cannot run in the precision asked for.
-        """
+        """Return the run's encoder, loaded once, with what it does to a language."""
         return self._encoders.get(self.job.whole, self.options.encoder, language)
 
     def side_encoder(self, side: str) -> Encoder:
@@ -76,44 +98,11 @@ class RunContext:
         return _joined(self.word_encoders())
 
     def word_encoders(self) -> tuple[WordEncoder, ...]:
-        """Return what makes the words of both sides.
-
-        Raises:
-            ValueError: nothing can.
-        """
+        """Return what makes the words of both sides; a ValueError says that nothing does."""
         encoder = None if self.options.source.embeddings is not None else self.encoder()
         languages = [self.options.side(side).decided_language for side in SIDES]
         return self._encoders.words(encoder, *languages)
 
 
-# Each reference that a stage is handed has a context of its own.
-_work_folder = lru_cache(maxsize=64)(WorkFolder)
-
-
 def _joined(encoders: Iterable[Encoder | WordEncoder]) -> str:
     return "+".join(dict.fromkeys(encoder.name for encoder in encoders))
-
-
-class _Encoders:
-    """The encoder of a run, loaded once, by the parts that are taken of it and by language."""
-
-    def __init__(self) -> None:
-        self._loading = threading.Lock()
-        self._loaded: Encoder | None = None
-        self._prepared: dict[tuple[str, str | None], Encoder] = {}
-        self._words: dict[tuple[str | None, ...], tuple[WordEncoder, ...]] = {}
-
-    def get(self, whole: MiningOptions, spec: str, language: str | None) -> Encoder:
-        with self._loading:
-            if self._loaded is None:
-                self._loaded = load_encoder(whole.encoder, precision=whole.precision)
-            if (spec, language) not in self._prepared:
-                taken = taken_parts(self._loaded, spec)
-                self._prepared[spec, language] = taken.for_language(language)
-            return self._prepared[spec, language]
-
-    def words(self, encoder: Encoder | None, *languages: str | None) -> tuple[WordEncoder, ...]:
-        with self._loading:
-            if languages not in self._words:
-                self._words[languages] = word_encoders(encoder, languages)
-            return self._words[languages]

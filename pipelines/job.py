@@ -19,10 +19,9 @@ class Of(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """The parts of a run by name, each with options of its own.
+    """The parts of a run by name; ``pairs`` are mined.
 
-    ``corpora`` are the parts whose corpora are read, each with the side that it has there;
-    ``pairs`` are the parts that are mined.
+    ``corpora`` are the parts whose corpora are read, each with the side that it has there.
     """
 
     parts: Mapping[str, MiningOptions]
@@ -47,5 +46,4 @@ class Job:
 
 def job_of(options: MiningOptions) -> Job:
     """Return the job of mining two corpora: a single part."""
-    corpora = [Of(WHOLE, side) for side in SIDES]
-    return Job(parts={WHOLE: options}, corpora=corpora, pairs=[WHOLE])
+    return Job(parts={WHOLE: options}, corpora=[Of(WHOLE, side) for side in SIDES], pairs=[WHOLE])

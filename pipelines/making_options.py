@@ -25,10 +25,9 @@ class TextOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class MapOptions(TextOptions):
-    """Two languages to be brought into one space.
+    """Corpora, or files of vectors (``VEC``), of two languages to be brought into one space.
 
-    ``source`` and ``target`` are corpora, or files of vectors (``VEC``). ``start`` is one
-    of ``STARTS`` or a file of words and their translations.
+    ``start`` is one of ``STARTS`` or a file of words and their translations.
     """
 
     start: str = IDENTICAL
@@ -39,11 +38,7 @@ class MapOptions(TextOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class RoundOptions(Checked):
-    """What a round keeps of the pairs and trains on them.
-
-    Raises:
-        ValueError: a value is out of its range.
-    """
+    """What a round keeps of the pairs and trains on them; values out of range are ValueErrors."""
 
     rounds: int = option(3, "rounds at most", low=1)
     fdr: float = option(0.1, "share of wrong pairs, as estimated, to keep to", low=0.0001, high=0.5)

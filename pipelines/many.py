@@ -1,11 +1,19 @@
 """Runs of many languages: each is read and encoded once, and mined with others."""
 
+import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeAlias
 
+import numpy as np
+
+from eval.runs.side import Side
+from eval.runs.store import Run, open_run
+from miner.multiway import Clusters, cluster_pairs
 from miner.storage.artefacts import content_key, produce
+from miner.storage.atomic import atomic_file
 from miner.storage.corpus.languages import (
     base_language,
     describe_languages,
@@ -15,6 +23,7 @@ from miner.storage.corpus.languages import (
 )
 from miner.storage.layout import SOURCE, WorkFolder
 from miner.storage.places import Place
+from miner.storage.writers.batches import on_a_line
 from pipelines.job import WHOLE, Job, Of
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.progress import counted
@@ -22,7 +31,10 @@ from pipelines.stages.reading.cut import digest_of
 
 logger = logging.getLogger(__name__)
 
-ALL = "all"
+BLOCK = 8192  # clusters whose texts are in memory
+
+# Languages, links, score, and sentences (id and text) of a cluster.
+Described: TypeAlias = tuple[int, int, float, dict[str, tuple[str, str]]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,13 +47,11 @@ class ManyOptions:
 
     corpora: Place
     output: Place
-    pairs: str = ALL
+    pairs: str = "all"
     ending: str = "tsv"
 
 
-def find_corpora(
-    corpora: Place, work_dir: Place, *, input_format: str = "auto"
-) -> dict[str, CorpusOptions]:
+def find_corpora(corpora: Place, work_dir: Place, input_format: str) -> dict[str, CorpusOptions]:
     """Return the corpus of each language; those of one file are first parted in ``work_dir``.
 
     Raises:
@@ -80,15 +90,7 @@ def _parted(corpus: Place, work_dir: Place, input_format: str) -> dict[str, Plac
 def job_of_languages(
     many: ManyOptions, base: MiningOptions, corpora: Mapping[str, CorpusOptions]
 ) -> Job:
-    """Return the job of mining pairs of languages, with the other options of ``base``.
-
-    Raises:
-        ValueError: ``many.pairs`` are no pairs of them.
-    """
-    pairs = {
-        f"{one}-{other}": (one, other) for one, other in language_pairs([*corpora], many.pairs)
-    }
-    languages = list(dict.fromkeys(name for pair in pairs.values() for name in pair))
+    """Return the job of mining ``many.pairs`` of languages, with the other options of ``base``."""
 
     def part(name: str, source: str, target: str) -> MiningOptions:
         return replace(
@@ -100,11 +102,90 @@ def job_of_languages(
             corpus_names=(source, target),
         )
 
-    parts = {name: part(name, *names) for name, names in pairs.items()}
+    pairs = language_pairs([*corpora], many.pairs)
+    parts = {f"{one}-{other}": part(f"{one}-{other}", one, other) for one, other in pairs}
     # Where a language is read and encoded it is the source of a part of its own.
-    alone = {name: part(name, name, name) for name in languages}
+    alone = {name: part(name, name, name) for pair in pairs for name in pair}
     return Job(
         parts={WHOLE: base, **alone, **parts},
-        corpora=[Of(name, SOURCE) for name in languages],
+        corpora=[Of(name, SOURCE) for name in alone],
         pairs=[*parts],
     )
+
+
+def write_multiway(many: ManyOptions, job: Job) -> None:
+    """Write what translates each other in all languages of a finished run.
+
+    It is ``multiway.jsonl`` where the pairs are JSON lines, else ``multiway.tsv``.
+
+    Raises:
+        ValueError: there are too many languages.
+    """
+    runs = {name: open_run(job.parts[name].work_dir) for name in job.pairs}
+    sides: dict[str, Side] = {}
+    for name, run in runs.items():
+        source, target = job.parts[name].corpus_names
+        sides |= {source: run.source, target: run.target}
+    languages = sorted(sides)
+    sizes = [int(sides[language].searched[-1]) + 1 for language in languages]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    first = dict(zip(languages, starts.tolist(), strict=False))
+    one, other, scores = _pairs(job, runs, first)
+    found = _described(cluster_pairs(one, other, starts), scores, sides, first)
+    is_json = many.ending.startswith("jsonl")
+    lines = _json_lines(found) if is_json else _table_lines(found, languages)
+    path = many.output / f"multiway.{'jsonl' if is_json else 'tsv'}"
+    with atomic_file(path) as temporary, temporary.open("wb") as file:
+        file.writelines(f"{line}\n".encode() for line in lines)
+
+
+def _pairs(
+    job: Job, runs: Mapping[str, Run], first: Mapping[str, int]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the sentences and scores of all pairs, best first: by probability where it is known.
+
+    Equal ones come in the order of the job's pairs, and then of their outputs.
+    """
+    parts = []
+    for name, run in runs.items():
+        options, pairs = job.parts[name], run.pairs
+        source, target = (first[language] for language in options.corpus_names)
+        if (likely := run.probabilities) is None:
+            likely = np.zeros(len(pairs))
+        columns = pairs.source + source, pairs.target + target, pairs.score, likely
+        parts.append([column[: options.top] for column in columns])
+    one, other, scores, likely = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.lexsort((-scores, -likely))
+    return one[order], other[order], scores[order]
+
+
+def _described(
+    clusters: Clusters, scores: np.ndarray, sides: Mapping[str, Side], first: Mapping[str, int]
+) -> Iterator[Described]:
+    for start in range(0, len(clusters.last), BLOCK):
+        block = slice(start, start + BLOCK)
+        members = clusters.members[block]
+        found: list[dict[str, tuple[str, str]]] = [{} for _ in members]
+        for column, (language, before) in enumerate(first.items()):
+            (places,) = np.nonzero(members[:, column] >= 0)
+            rows, side = members[places, column] - before, sides[language]
+            sentences = zip(side.ids(rows), side.texts(rows), strict=True)
+            for place, sentence in zip(places.tolist(), sentences, strict=True):
+                found[place][language] = sentence
+        sizes = (members >= 0).sum(axis=1).tolist()
+        last = scores[clusters.last[block]].tolist()
+        yield from zip(sizes, clusters.links[block].tolist(), last, found, strict=True)
+
+
+def _table_lines(clusters: Iterable[Described], languages: Sequence[str]) -> Iterator[str]:
+    yield "\t".join(["languages", "links", "score", *languages])
+    for size, links, score, sentences in clusters:
+        texts = [on_a_line(sentences.get(name, ("", ""))[1]) for name in languages]
+        yield "\t".join([str(size), str(links), repr(score), *texts])
+
+
+def _json_lines(clusters: Iterable[Described]) -> Iterator[str]:
+    for size, links, score, sentences in clusters:
+        named = {name: {"id": own, "text": text} for name, (own, text) in sentences.items()}
+        record = {"languages": size, "links": links, "score": score, "sentences": named}
+        yield json.dumps(record)

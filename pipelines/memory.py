@@ -6,21 +6,17 @@ import os
 import re
 import resource
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from pipelines.options import MiningOptions
 
 UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
-ASSUMED_BYTES = 1 << 30  # where the machine does not say
 
 
 def parse_size(text: str) -> int:
-    """Return the bytes of a size such as ``6G``, ``800M`` or ``1.5GiB``: units are powers of 1024.
-
-    Raises:
-        ValueError: it is no size, or not above zero.
-    """
+    """Return the bytes of a size such as ``6G`` or ``1.5GiB``, or raise a ValueError."""
     parts = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT]?)(?:iB|B)?", text.strip(), re.IGNORECASE)
     size = int(float(parts[1]) * (1 << UNITS[parts[2].upper()])) if parts else 0
     if size < 1:
@@ -31,20 +27,19 @@ def parse_size(text: str) -> int:
 def show_size(size: float) -> str:
     """Return a size for people: ``1.5 GiB``; rounded up, so that it suffices."""
     for unit, bits in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
-        if size >= 1 << bits:
-            value = size / (1 << bits)
-            if value >= 100:
-                return f"{math.ceil(value):,} {unit}"
+        if (value := size / (1 << bits)) >= 100:
+            return f"{math.ceil(value):,} {unit}"
+        if value >= 1:
             return f"{math.ceil(value * 10) / 10:.1f} {unit}"
     return f"{size:.0f} bytes"
 
 
 def physical_bytes() -> int:
-    """Return the machine's memory, or what a container allows of it."""
+    """Return the machine's memory, or what a container allows of it; 1 GiB if neither is known."""
     try:
         physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
-        return ASSUMED_BYTES
+        return 1 << 30
     try:
         return min(physical, int(CONTAINER_LIMIT.read_text(encoding="ascii")))
     except (OSError, ValueError):  # no container, or "max"
@@ -75,13 +70,10 @@ def peak_bytes() -> int:
 
     Linux counts the parent's into what ``getrusage`` says of a child; its ``VmHWM`` is our own.
     """
-    try:
+    with suppress(OSError):
         status = Path("/proc/self/status").read_text(encoding="ascii")
-    except OSError:
-        status = ""
-    own = re.search(r"^VmHWM:\s+(\d+) kB$", status, re.MULTILINE)
-    if own:
-        return int(own[1]) << 10
+        if own := re.search(r"^VmHWM:\s+(\d+) kB$", status, re.MULTILINE):
+            return int(own[1]) << 10
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 

@@ -27,8 +27,7 @@ ROWS_PER_SHARD = 1 << 18  # 262,144 float32 vectors of 384 dimensions are 400 MB
 class CorpusOptions:
     """One side: its text and, if they were made elsewhere, its vectors.
 
-    ``language`` is the one given; ``shares`` are those of languages in a sample of the text, the
-    largest first (``pipelines.stages.reading.language``).
+    ``language`` is the one given; ``shares`` are those of languages in a sample, largest first.
     """
 
     path: Place
@@ -122,8 +121,7 @@ class MiningOptions:
     @property
     def only_packaged(self) -> bool:
         """Whether Beam is to write the job to a file, which an engine is given later."""
-        names = [option.partition("=")[0] for option in self.beam_options]
-        return "--output_executable_path" in names
+        return "--output_executable_path" in (name.partition("=")[0] for name in self.beam_options)
 
     @property
     def margin_threshold(self) -> float:
@@ -134,16 +132,6 @@ class MiningOptions:
     def by_words(self) -> bool:
         """Whether pairs are scored by their words, too; only a run has decided that."""
         return self.score == WORDS
-
-    @property
-    def keeps_all(self) -> bool:
-        """Return whether pairs that are likelier wrong than right are written, too."""
-        return self.all or self.top is not None or self.alignment == choices.LINES
-
-    @property
-    def needs_words(self) -> bool:
-        """Whether it is an error if words cannot be compared."""
-        return self.by_words or self.fdr is not None
 
     @property
     def rejected_output(self) -> Place:
@@ -195,14 +183,9 @@ def check_options(options: MiningOptions) -> None:
     _check_score(options)
     choices.check_choice("retrieval", options.retrieval, choices.RETRIEVALS)
     _check_search_precision(options.search_precision)
-    for name, count, least in (
-        ("--shards", options.shards, 1),
-        ("--workers", options.workers, 1),
-        ("--max-rejected", options.max_rejected, 0),
-        ("--top", options.top, 1),
-    ):
-        if count is not None and count < least:
-            raise ValueError(f"{name} {count}: must be at least {least}")
+    for name, least in (("shards", 1), ("workers", 1), ("max_rejected", 0), ("top", 1)):
+        if (count := getattr(options, name)) is not None and count < least:
+            raise ValueError(f"--{name.replace('_', '-')} {count}: must be at least {least}")
     if options.rows_per_shard < 1:
         raise ValueError(f"rows_per_shard is {options.rows_per_shard}; it must be at least 1")
     if isinstance(options.method, IndexSpec):
@@ -270,14 +253,13 @@ def _check_sides(options: MiningOptions) -> None:
     source, target = options.source.path, options.target.path
     vectors = [side.embeddings for side in (options.source, options.target) if side.embeddings]
     folders = [path for path in (source, target) if path.is_dir()]
-    for folder in folders:
-        if options.output.parent.resolve() == folder.resolve():
-            raise ValueError(f"{options.output}: would lie among the inputs; name another folder")
+    if any(options.output.parent.resolve() == folder.resolve() for folder in folders):
+        raise ValueError(f"{options.output}: would lie among the inputs; name another folder")
     files = [path for path in (source, target) if path not in folders]
-    pairs = [options.document_pairs] if options.document_pairs else []
+    files += [*vectors, *([options.document_pairs] if options.document_pairs else [])]
     for output in options.outputs:
         for file in Output.named(output).files(options.origin):
-            check_files([*files, *vectors, *pairs], file)
+            check_files(files, file)
     if same_file(source, target):
         raise ValueError(
             f"{source}: source and target are the same file, "
@@ -291,17 +273,12 @@ def _check_sides(options: MiningOptions) -> None:
         )
     if vectors and same_file(*vectors):
         raise ValueError(f"{vectors[0]}: both sides are given the same vectors; give each its own")
-    dim = options.source.dim
-    if dim is not None and dim < 1:
+    if (dim := options.source.dim) is not None and dim < 1:
         raise ValueError(f"--dim {dim}: a vector has at least 1 dimension")
 
 
 def check_files(inputs: Sequence[Place], output: Place) -> None:
-    """Refuse inputs that cannot be read more than once, as they are, and an output among them.
-
-    Raises:
-        ValueError, OSError: one line that names the file.
-    """
+    """Raise a ValueError or OSError for an input that cannot be read twice, or is the output."""
     for path in inputs:
         if path.is_dir():
             raise IsADirectoryError(f"{path}: is a folder; name a file in it")

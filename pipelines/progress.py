@@ -7,16 +7,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeAlias
 
 logger = logging.getLogger(__name__)
 
 PACKAGES = ("encoder", "miner", "pipelines")
-
 LOG_SECONDS = 10.0
-START = "start"
-STDERR = 2
-NO_SIZE = os.terminal_size((80, 24))  # for terminals that say 0, at which tqdm shows nothing
 
 
 def counted(count: int, unit: str) -> str:
@@ -48,15 +43,9 @@ class Bar(Meter):
     def __init__(self, name: str, total: int | None, unit: str) -> None:
         from tqdm import tqdm
 
-        terminal = os.get_terminal_size(STDERR)
-        self._bar = tqdm(
-            desc=f"{name:<10}",
-            total=total,
-            unit=f" {unit}",
-            unit_scale=True,
-            ncols=terminal.columns or NO_SIZE.columns,
-            nrows=terminal.lines or NO_SIZE.lines,
-        )
+        columns, lines = os.get_terminal_size(2)
+        size = {"ncols": columns or 80, "nrows": lines or 24}  # at 0, tqdm shows nothing
+        self._bar = tqdm(desc=f"{name:<10}", total=total, unit=f" {unit}", unit_scale=True, **size)
 
     def begin(self, done: int) -> None:
         """Show what was there before as done."""
@@ -96,16 +85,12 @@ class LogLines(Meter):
             left = f", {(self._total - self._done) / rate:.0f} s left" if self._total else ""
             of = f"{self._done:,} of " if self._total else ""
             units = counted(self._total or self._done, self._unit)
-            logger.info("%s: %s%s, %.3g/s%s", *(self._name, of, units, rate, left))
+            logger.info("%s: %s%s, %.3g/s%s", self._name, of, units, rate, left)
 
     def close(self) -> None:
         """Log the last line."""
-        seconds = time.monotonic() - self._start
         done = counted(self._done - self._before, self._unit)
-        logger.info("%s: %s in %.1f s", self._name, done, seconds)
-
-
-MakeMeter: TypeAlias = Callable[[str, int | None, str], Meter]
+        logger.info("%s: %s in %.1f s", self._name, done, time.monotonic() - self._start)
 
 
 class Monitor:
@@ -115,7 +100,7 @@ class Monitor:
     ``peak_bytes`` is the largest resident set of a worker, where there are any.
     """
 
-    def __init__(self, meter: MakeMeter = LogLines) -> None:
+    def __init__(self, meter: Callable[[str, int | None, str], Meter] = LogLines) -> None:
         self.seconds: dict[str, float] = {}
         self.peak_bytes = 0
         self._part = ""
@@ -130,7 +115,7 @@ class Monitor:
 
     def started(self) -> None:
         """Note that the first stage begins."""
-        self.seconds[START] = time.perf_counter() - self._begun
+        self.seconds["start"] = time.perf_counter() - self._begun
 
     def note(self, stage: str, seconds: float) -> None:
         """Add to the time spent in a stage: that of ``read_side`` counts as ``read``."""
@@ -139,10 +124,7 @@ class Monitor:
 
     @contextmanager
     def stage(self, name: str, total: int | None, unit: str, part: str = "") -> Iterator[Meter]:
-        """Follow one piece of a stage's work, ``total`` units long (None if unknown).
-
-        ``part`` says which piece it is, where there are several.
-        """
+        """Follow a piece of a stage's work, which ``part`` names: ``total`` units, if known."""
         meter = self._meter(" ".join(filter(None, [name, self._part, part])), total, unit)
         try:
             yield meter

@@ -361,7 +361,7 @@ class ChosenPairs:
 
 @dataclass(frozen=True, kw_only=True)
 class PairBatch:
-    """``rows`` of the chosen pairs, to be scored by what is ``usual``; not at all if that is None."""
+    """``rows`` of the chosen pairs, to be scored by what is ``usual``, or not at all if None."""
 
     index: int
     of: int

@@ -29,7 +29,7 @@ FLOORS = {
     ),
     "pipelines": (
         *({"options", "progress", "references", "making_options"}, {"job", "memory"}),
-        *({"context"}, {"stages"}, {"many", "multiway"}, {"run"}, {"cli"}),
+        *({"context"}, {"stages"}, {"many"}, {"run"}, {"cli"}),
     ),
 }
 HEAVY = ("torch", "apache_beam", "faiss", "numba", "pyarrow", "numpy")

@@ -11,7 +11,6 @@ from pipelines.cli.arguments import AUTO_PAIRS
 from pipelines.cli.documents import decide_documents
 from pipelines.cli.pipes import STANDARD
 from pipelines.cli.running import after_interrupt, mining_options, set_up_logging, work_dir_of
-from pipelines.many import ManyOptions, find_corpora, job_of_languages
 
 # Options that are for two corpora: the fields of their arguments, which are empty without them.
 TWO_CORPORA = (
@@ -27,8 +26,8 @@ def mine_languages(args: argparse.Namespace) -> int:
         ValueError, OSError: what cannot be read, written or done, in one line.
     """
     monitor = set_up_logging(args)
+    from pipelines.many import ManyOptions, find_corpora, job_of_languages, write_multiway
     from pipelines.memory import peak_bytes
-    from pipelines.multiway import check_multiway, multiway_output, write_multiway
     from pipelines.run.mining import run_job
     from pipelines.stages.summary import describe_many, read_summaries, write_table
 
@@ -55,8 +54,10 @@ def mine_languages(args: argparse.Namespace) -> int:
         source, target, *_ = corpora.values()
         base = mining_options(args, work_dir, source, target)
         job = job_of_languages(many, base, corpora)
-        if args.multiway:
-            check_multiway(job)
+        if args.multiway and base.is_monotone:
+            raise ValueError(
+                "--multiway: --alignment monotone merges sentences; leave one of both out"
+            )
         try:
             run_job(job, monitor)
         except KeyboardInterrupt as interrupt:
@@ -64,7 +65,7 @@ def mine_languages(args: argparse.Namespace) -> int:
         summaries = read_summaries(job)
         write_table(many.output / "summary.tsv", summaries)
         if args.multiway:
-            write_multiway(multiway_output(many.output, many.ending), job)
+            write_multiway(many, job)
     if not args.quiet:
         peak = max(peak_bytes(), monitor.peak_bytes)
         sys.stderr.write(describe_many(summaries, monitor.seconds, peak, args.work_dir) + "\n")

@@ -20,7 +20,6 @@ from urllib.request import Request, urlopen
 
 import apache_beam as beam
 import grpc
-from apache_beam.metrics.cells import DistributionResult
 from apache_beam.metrics.metric import Metrics
 from apache_beam.options.pipeline_options import (
     FlinkRunnerOptions,
@@ -43,8 +42,7 @@ from pipelines.job import WHOLE, Job, Of
 from pipelines.memory import peak_bytes
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.progress import Monitor
-from pipelines.run.executor import StageRunner
-from pipelines.run.steps import Each, Gather, Step
+from pipelines.run.steps import Each, Gather, StageRunner, Step
 
 logger = logging.getLogger(__name__)
 
@@ -55,24 +53,21 @@ ENDED_ON_FLINK = ("FINISHED", "FAILED", "CANCELED")
 RUNNING = "running"  # the file that workers on this machine go on with as long as it exists
 
 
-class EngineError(OSError):
-    """An engine has failed, not a stage: one line that says how."""
-
-
 def submit(run: RunContext, steps: Sequence[Step], own: Path) -> None:
-    """Take the steps on Beam as the options say.
+    """Take the steps on Beam; ``own`` is a folder on this machine for this run alone.
 
-    ``own`` is a folder on this machine for this run alone.
+    Raises:
+        OSError: the engine has failed, not a stage: one line that says how.
     """
     parts = {name: _absolute(options) for name, options in run.job.parts.items()}
     job = replace(run.job, parts=parts)
-    options = job.whole
-    runner, beam_options, hints = _engine(options, own)
+    runner, beam_options, hints = _engine(job.whole, own)
     pipeline = beam.Pipeline(runner=runner, options=beam_options)
-    build(pipeline, steps, job, hints, own if options.workers > 1 else None)
-    if options.workers == 1:
+    if job.whole.workers == 1:
+        build(pipeline, steps, job, hints)
         result = _run_on_engine(pipeline, beam_options)
     else:
+        build(pipeline, steps, job, hints, own)
         result = _run_with_workers(pipeline, own / RUNNING)
     _note_workers(run.monitor, result)
 
@@ -111,9 +106,7 @@ class Stage(beam.DoFn):
     """
 
     def __init__(self, step: Each, job: Job, run_id: str) -> None:
-        self._step = step
-        self._job = job
-        self._run_id = run_id
+        self._step, self._job, self._run_id = step, job, run_id
         self._done = Metrics.counter("stages", step.name)
         self._milliseconds = Metrics.distribution("milliseconds", step.name)
         self._peak = Metrics.distribution("memory", "peak bytes")
@@ -139,7 +132,6 @@ _starting = threading.Lock()
 
 
 def _of_worker(run_id: str, job: Job) -> StageRunner:
-    """Return what calls this run's stages in this process, made for the first of its elements."""
     with _starting:
         if run_id not in _current:
             _current.clear()
@@ -178,10 +170,9 @@ def _spread(references: beam.pvalue.PCollection) -> beam.pvalue.PCollection:
 def _offer(
     references: beam.pvalue.PCollection, claims: Path, workers: int
 ) -> beam.pvalue.PCollection:
-    """Have the workers of this machine take references one by one, whenever they are ready.
+    """Have the workers of this machine take references from a list, whenever they are ready.
 
-    All get the whole list. The direct runner would deal them out evenly before it is known how long
-    each takes.
+    The direct runner would deal them out evenly before it is known how long each takes.
     """
     whole = references | beam.Map(lambda element: ("", element)) | beam.GroupByKey()
     lists = whole | beam.FlatMap(lambda group: [[*group[1]] for _ in range(workers)])
@@ -210,11 +201,12 @@ def _engine(
 ) -> tuple[PipelineRunner, PipelineOptions, Mapping[str, str]]:
     """Return the runner, its options, and the resource hints for the workers that encode."""
     flags = [f"--direct_num_workers={options.workers}", *options.beam_options]
-    name = options.runner or "DirectRunner"
     try:
         # The direct runner by its own name: "DirectRunner" would first try to download another one.
-        local = name == "DirectRunner"
-        runner = FnApiRunner(_workers_here(options, own)) if local else create_runner(name)
+        local = options.runner in (None, "DirectRunner")
+        runner = (
+            FnApiRunner(_workers_here(options, own)) if local else create_runner(options.runner)
+        )
     except ImportError as error:
         raise ValueError(f"--runner {options.runner}: {error}") from error
     beam_options = PipelineOptions(flags)
@@ -225,11 +217,15 @@ def _engine(
         every = beam_options.get_all_options(retain_unknown_options=True).keys()
         _refuse_options(every - known, f"for --runner {options.runner}")
     standard = beam_options.view_as(StandardOptions)
-    hints = dict(_hint(hint) for hint in standard.resource_hints)
+    hints = dict(map(_hint, standard.resource_hints))
     standard.resource_hints = []  # Beam would give them to all workers
     cloud = beam_options.view_as(GoogleCloudOptions)  # the name is for every engine
     cloud.job_name = f"{cloud.job_name or 'adit'}-{secrets.token_hex(4)}"
-    _outlive_interrupts(beam_options.view_as(JobServerOptions))
+    # A terminal's interrupt must not reach the job server: it has yet to cancel the job.
+    server = beam_options.view_as(JobServerOptions)
+    command = ["-m", "pipelines.run.job_server", server.job_server_java_launcher]
+    server.job_server_java_launcher = sys.executable
+    server.job_server_jvm_properties = [*command, *server.job_server_jvm_properties]
     return runner, beam_options, hints
 
 
@@ -251,13 +247,6 @@ class _JobService(JobServiceHandle):
         return known
 
 
-def _outlive_interrupts(job_server: JobServerOptions) -> None:
-    """Start the job server out of reach of a terminal's interrupt: it has yet to cancel the job."""
-    command = ["-m", "pipelines.run.job_server", job_server.job_server_java_launcher]
-    job_server.job_server_java_launcher = sys.executable
-    job_server.job_server_jvm_properties = [*command, *job_server.job_server_jvm_properties]
-
-
 def _hint(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
@@ -266,10 +255,7 @@ def _hint(text: str) -> tuple[str, str]:
 
 
 def _workers_here(options: MiningOptions, own: Path) -> Environment | None:
-    """Return what starts worker processes on this machine; None for the runner's own process.
-
-    They share its cores and the copies of remote files.
-    """
+    """Return what starts worker processes on this machine; None for the runner's own process."""
     if options.workers == 1:
         return None
     threads = os.environ.get(THREADS, str(max(1, usable_cores() // options.workers)))
@@ -290,7 +276,7 @@ def _run_on_engine(pipeline: beam.Pipeline, options: PipelineOptions) -> Pipelin
     try:
         result = pipeline.run()
     except (grpc.RpcError, grpc.FutureTimeoutError, RuntimeError) as error:
-        raise EngineError(f"the engine took no job: {_cause(error)}") from error
+        raise OSError(f"the engine took no job: {_cause(error)}") from error
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, handler)  # Beam's own would end the job server at once
     try:
@@ -298,9 +284,9 @@ def _run_on_engine(pipeline: beam.Pipeline, options: PipelineOptions) -> Pipelin
     except KeyboardInterrupt:
         raise KeyboardInterrupt(_cancel(result, options)) from None
     except RuntimeError as error:
-        raise EngineError(f"the engine ended the job: {_cause(error)}") from error
+        raise OSError(f"the engine ended the job: {_cause(error)}") from error
     except grpc.RpcError as error:
-        raise EngineError(f"the job server is gone: {_cause(error)}") from error
+        raise OSError(f"the job server is gone: {_cause(error)}") from error
     return result
 
 
@@ -328,10 +314,7 @@ def _cancel(result: PipelineResult, options: PipelineOptions) -> str:
 
 
 def _runs_on_flink(master: str, name: str) -> bool:
-    """Return whether a job still runs on Flink after it was asked to cancel it.
-
-    Beam's job server says that a job is cancelled once it no longer waits for it.
-    """
+    """Return whether a job still runs on Flink: Beam's job server does not wait for its end."""
     if not master.startswith("http"):  # Flink in the job server, or another engine
         return False
     with urlopen(f"{master}/jobs/overview", timeout=CANCELLING_SECONDS) as answer:
@@ -378,16 +361,13 @@ def _note_workers(monitor: Monitor, result: PipelineResult) -> None:
         distributions = result.metrics().query()["distributions"]
     except NotImplementedError:  # Dask
         return
-    by_kind: dict[str, dict[str, DistributionResult]] = {"milliseconds": {}, "memory": {}}
     for found in distributions:
         name = found.key.metric
         value = found.result  # that of attempts, where an engine does not count what was kept
-        if value is not None:
-            by_kind.setdefault(name.namespace, {})[name.name] = value
-    for name, spent in by_kind["milliseconds"].items():
-        monitor.note(name, (spent.sum or 0) / 1000)
-    peaks = [peak.max or 0 for peak in by_kind["memory"].values()]
-    monitor.peak_bytes = max(peaks, default=0)
+        if value is not None and name.namespace == "milliseconds":
+            monitor.note(name.name, (value.sum or 0) / 1000)
+        elif value is not None and name.namespace == "memory":
+            monitor.peak_bytes = max(monitor.peak_bytes, value.max or 0)
 
 
 def _absolute(options: MiningOptions) -> MiningOptions:

@@ -1,9 +1,14 @@
 """``--plan``: the time, memory and disk that a run would take, estimated before anything runs."""
 
+import logging
 import re
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
 
 from encoder import BEST
 from miner.knn.cost_model import (
@@ -17,29 +22,38 @@ from miner.knn.cost_model import (
 )
 from miner.knn.machine_trial import measure_machine
 from miner.knn.method import CellSpec, CorpusMethod, IndexSpec, auto_method, default_cells
-from miner.storage.layout import DOCUMENT, SIDES, SOURCE, TARGET
+from miner.storage.layout import DOCUMENT, SIDES
+from miner.storage.vectors.embeddings import open_embeddings
+from miner.threads import thread_count, using_threads
 from pipelines.context import RunContext
 from pipelines.job import job_of
 from pipelines.memory import show_size
-from pipelines.options import MiningOptions, check_options
-from pipelines.progress import counted
+from pipelines.options import CorpusOptions, MiningOptions, check_options
+from pipelines.progress import Meter, Monitor, counted
 from pipelines.run.fitting import (
     MAX_TRIED,
     Fit,
     SideSize,
+    Sizes,
     fit_run,
     load_libraries,
     measure_side,
 )
-from pipelines.run.trial import SHARED, StageTime, try_stages
+from pipelines.run.mining import run_job
 from pipelines.stages.judge import decide_score
-from pipelines.stages.reading.language import best_of_run, decide_languages
+from pipelines.stages.reading.language import beginning, best_of_run, decide_languages
 from pipelines.stages.searching.shard_groups import group_sizes
 
 PAIR_BYTES = 130  # of the numbers of a pair, and of those with its score
 # Seconds that Beam and its workers take more to start and to hand on, whatever the lines: runs of
 # 10,000 and 100,000 lines beside their trials (benchmarks/scaling.py, 2026-11-24).
 WORKERS_SECONDS = 6.0
+# Lines a side of a trial run: the first loads what those after it find loaded; of these two, what
+# disturbs one seldom disturbs the other.
+TRIED = 2_048, 16_384, 16_384
+# The stages that all workers have a part in; the others' work is done by one.
+SHARED = ("read", "embed", "find", "score")
+SEARCHING = ("prepare", "train", "fill", "cut", "search")  # what the model of a search is of
 
 
 def plan_run(options: MiningOptions) -> str:
@@ -62,29 +76,29 @@ def plan_run(options: MiningOptions) -> str:
     load_libraries(run, MAX_TRIED)
     start_up = process_seconds + time.perf_counter() - start
     sizes = {side: measure_side(run, side) for side in SIDES}
-    dims = {size.dim for size in sizes.values()}
-    if len(dims) > 1:
+    source, target = sizes.values()
+    if source.dim != target.dim:
         raise ValueError(
-            f"source vectors have {sizes[SOURCE].dim} dimensions, target vectors "
-            f"{sizes[TARGET].dim}; embed both sides with the same encoder"
+            f"source vectors have {source.dim} dimensions, target vectors {target.dim}; "
+            "embed both sides with the same encoder"
         )
     fit = fit_run(run, sizes)
-    problem = Problem(
-        sources=sizes[SOURCE].rows, targets=sizes[TARGET].rows, dim=dims.pop(), k=options.k
-    )
+    problem = Problem(sources=source.rows, targets=target.rows, dim=source.dim, k=options.k)
     machine = measure_machine(dim=problem.dim, k=options.k)
     method = options.method or auto_method(problem.sources, problem.targets)
     costs = _costs(options, problem, machine, method)
-    stages = try_stages(run, sizes)
+    times = {"start": start_up, **_stage_seconds(run, sizes, lines=problem.rows / 2)}
+    why = "what --index auto comes to here" if options.index == "auto" else "as --index says"
+    work, output = map(show_size, disk_bytes(fit.options, sizes))
     lines = [
         *(_describe_side(options, side, size) for side, size in sizes.items()),
-        _describe_method(options, method),
-        _describe_memory(fit, sizes),
-        _describe_disk(fit.options, sizes),
+        f"search: {method} ({why}), {options.k} neighbours of every line in both directions",
+        _describe_memory(fit),
+        f"disk: at most about {work} for the work folder and {output} for {options.output}",
         "",
         *_table(costs, method),
         "",
-        _describe_times(options, machine, start_up, stages, _chosen(costs, method), problem),
+        _describe_times(options, machine, times, _chosen(costs, method)),
     ]
     return "\n".join(lines)
 
@@ -98,61 +112,39 @@ def _describe_side(options: MiningOptions, side: str, size: SideSize) -> str:
     )
 
 
-def _describe_method(options: MiningOptions, method: CorpusMethod) -> str:
-    why = "what --index auto comes to here" if options.index == "auto" else "as --index says"
-    return f"search: {method} ({why}), {options.k} neighbours of every line in both directions"
-
-
-def _describe_memory(fit: Fit, sizes: Mapping[str, SideSize]) -> str:
-    rows = fit.options.rows_per_shard
-    stage = max(fit.stages, key=fit.stages.__getitem__)
+def _describe_memory(fit: Fit) -> str:
     bound = fit.options.memory
     limit = f"of the {show_size(bound)} allowed" if bound else "without a bound (--memory)"
     return (
         f"memory: at most about {show_size(fit.peak)} {limit}: {show_size(fit.libraries)} for "
-        f"libraries, and {show_size(fit.stages[stage])} for the largest stage, {stage}, of up to "
-        f"{rows:,} lines a side at a time"
+        f"libraries, and {show_size(fit.stages[fit.largest])} for the largest stage, "
+        f"{fit.largest}, of up to {fit.options.rows_per_shard:,} lines a side at a time"
     )
 
 
-def _describe_disk(options: MiningOptions, sizes: Mapping[str, SideSize]) -> str:
-    work, output = disk_bytes(options, sizes)
-    return (
-        f"disk: at most about {show_size(work)} for the work folder and {show_size(output)} for "
-        f"{options.output}"
-    )
-
-
-def disk_bytes(options: MiningOptions, sizes: Mapping[str, SideSize]) -> tuple[int, int]:
+def disk_bytes(options: MiningOptions, sizes: Sizes) -> tuple[int, int]:
     """Estimate the most bytes that the work folder takes, and that the output does as text.
 
     FAISS's indexes are taken for flat ones, of float32.
     """
-    method = options.method or auto_method(*(size.rows for size in sizes.values()))
-    groups = {
-        side: len(group_sizes(-(-size.rows // options.rows_per_shard)))
-        for side, size in sizes.items()
-    }
-    parts: dict[str, float] = {SOURCE: groups[TARGET], TARGET: groups[SOURCE]}
+    rows = [size.rows for size in sizes.values()]
+    method = options.method or auto_method(*rows)
+    # The lists of a side's neighbours: of each group of the other's shards, or of cells.
+    parts = [len(group_sizes(-(-count // options.rows_per_shard))) for count in reversed(rows)]
     if isinstance(method, CellSpec):
-        parts = {SOURCE: PARTS, TARGET: PARTS}
+        parts = [PARTS, PARTS]
     work = 0.0
-    for side, size in sizes.items():
+    for size, part in zip(sizes.values(), parts, strict=True):
         sentences = size.text + 24 * size.rows
         vectors = size.rows * (8 + size.dim * size.width)
-        lists = size.rows * options.k * 12 * (parts[side] + 1.0)  # of each tile, and merged
+        lists = size.rows * options.k * 12 * (part + 1.0)  # of each tile, and merged
         if isinstance(method, CellSpec):
             lists += size.rows * 4 * (PARTS + method.probes)
         index = size.rows * (4 * size.dim + 8) if isinstance(options.method, IndexSpec) else 0
         work += sentences + vectors + lists + index
-    pairs = _pairs(options, sizes)
+    pairs = {"forward": rows[0], "backward": rows[1]}.get(options.retrieval, min(rows))
     text = sum(size.text / max(1, size.rows) for size in sizes.values())
     return round(work) + PAIR_BYTES * pairs, round((text + 24) * pairs)
-
-
-def _pairs(options: MiningOptions, sizes: Mapping[str, SideSize]) -> int:
-    rows = [size.rows for size in sizes.values()]
-    return {"forward": rows[0], "backward": rows[1]}.get(options.retrieval, min(rows))
 
 
 def _costs(
@@ -176,34 +168,28 @@ def _chosen(costs: Sequence[Cost], method: CorpusMethod) -> Cost | None:
 
 def _table(costs: Sequence[Cost], method: CorpusMethod) -> list[str]:
     rows = [("search", "operations", "time", "finds")]
+    chosen = _chosen(costs, method)
     for cost in costs:
         finds = "every neighbour" if cost.method == "exact" else "most"
-        chosen = " <- chosen" if cost is _chosen(costs, method) else ""
-        rows.append(
-            (cost.method, f"{cost.operations:.1e}", show_time(cost.seconds), finds + chosen)
-        )
-    if not any("chosen" in row[3] for row in rows):
+        finds += " <- chosen" if cost is chosen else ""
+        rows.append((cost.method, f"{cost.operations:.1e}", show_time(cost.seconds), finds))
+    if chosen is None:
         rows.append((str(method), "?", "?", "not estimated <- chosen"))
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
-        f"  {row[0]:<{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:>{widths[2]}}  {row[3]}"
-        for row in rows
+        f"  {name:<{widths[0]}}  {operations:>{widths[1]}}  {seconds:>{widths[2]}}  {finds}"
+        for name, operations, seconds, finds in rows
     ]
 
 
 def _describe_times(
-    options: MiningOptions,
-    machine: Machine,
-    start_up: float,
-    stages: Mapping[str, StageTime],
-    search: Cost | None,
-    problem: Problem,
+    options: MiningOptions, machine: Machine, stages: Mapping[str, float], search: Cost | None
 ) -> str:
     """Say what the whole run takes: of the stages, those that all workers share in side by side."""
-    lines = problem.rows / 2
-    times = {"start": start_up}
-    for stage, time_of in stages.items():
-        times[stage] = time_of.of(lines) / (options.workers if stage in SHARED else 1)
+    times = {
+        stage: seconds / (options.workers if stage in SHARED else 1)
+        for stage, seconds in stages.items()
+    }
     if search:
         times["search"] = search.seconds
     if not options.runs_inside:
@@ -222,11 +208,71 @@ def _describe_times(
 
 def show_time(seconds: float) -> str:
     """Return a time for people, to two digits."""
-    for unit, length in (("days", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= 2 * length:
-            return (
-                f"{seconds / length:.2g} {unit}"
-                if seconds < 99 * length
-                else f"{seconds / length:,.0f} {unit}"
+    units = ("days", 86400), ("h", 3600), ("min", 60)
+    unit, length = next((each for each in units if seconds >= 2 * each[1]), ("s", 1))
+    value = seconds / length
+    return f"{value:.2g} {unit}" if value < 99 else f"{value:,.0f} {unit}"
+
+
+def _stage_seconds(run: RunContext, sizes: Sizes, *, lines: float) -> dict[str, float]:
+    """Estimate the seconds of each stage but the search for so many lines a side, in one worker.
+
+    By trial runs of the first lines in a worker's threads, in folders of their own and unlogged.
+    """
+    texts = {}
+    for side in SIDES:
+        corpus = run.options.side(side)
+        texts[side] = beginning(corpus.path, corpus.input_format, count=TRIED[-1])
+    counts = [min(count, *map(len, texts.values())) for count in TRIED]
+    logging.disable(logging.CRITICAL)
+    try:
+        with using_threads(max(1, thread_count() // run.options.workers)):
+            before, *after = (
+                _seconds(run.options, {side: own[:count] for side, own in texts.items()}, sizes)
+                for count in counts
             )
-    return f"{seconds:.2g} s" if seconds < 99 else f"{seconds:.0f} s"
+    finally:
+        logging.disable(logging.NOTSET)
+    found = {}
+    for stage, first in before.items():
+        second = min(seconds[stage] for seconds in after)
+        a_line = max(0.0, second - first) / max(1, counts[-1] - counts[0])
+        found[stage] = max(0.0, first - counts[0] * a_line) + lines * a_line
+    return {stage: seconds for stage, seconds in found.items() if stage not in SEARCHING}
+
+
+def _seconds(
+    options: MiningOptions, texts: Mapping[str, list[str]], sizes: Sizes
+) -> dict[str, float]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        source, target = (
+            _written(options.side(side), folder / side, texts[side], sizes[side]) for side in SIDES
+        )
+        tried = replace(
+            options,
+            source=source,
+            target=target,
+            output=folder / "pairs.tsv",
+            work_dir=folder / "work",
+            index="exact",
+            memory=None,
+            workers=1,
+            runner=None,
+            beam_options=(),
+        )
+        monitor = Monitor(Meter)
+        run_job(job_of(tried), monitor)
+        return monitor.seconds
+
+
+def _written(corpus: CorpusOptions, path: Path, texts: list[str], size: SideSize) -> CorpusOptions:
+    path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    embeddings = None
+    if corpus.embeddings is not None:
+        vectors = open_embeddings(
+            corpus.embeddings, rows=size.rows, dim=corpus.dim, corpus=str(corpus.path)
+        )
+        embeddings = path.with_suffix(".npy")
+        np.save(embeddings, vectors[np.arange(len(texts))])
+    return replace(corpus, path=path, input_format="lines", embeddings=embeddings, dim=None)

@@ -6,6 +6,7 @@ dimensions, each stage's peak by VmHWM, arrays by tracemalloc (2026-11-21); all 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from miner.score_ranges import MIN_RANGE, RANGE_BYTES
 from miner.storage.corpus.reader import measure_files
 from miner.storage.corpus.repeats import BLOCK, BLOCK_BYTES
 from miner.storage.documents.split import open_side
-from miner.storage.layout import SIDES, SOURCE, TARGET
+from miner.storage.layout import SIDES
 from miner.storage.vectors.embeddings import open_embeddings, peek_dim
 from miner.threads import thread_count
 from pipelines import memory
@@ -38,12 +39,9 @@ LINE_BYTES = 96
 BATCH_BYTES = 128 << 20
 # The vectors of the words of as many pairs as are judged at a time (miner.judge.features.TEXTS).
 WORDS_BYTES = 128 << 20
-# What a bag keeps of the words it has met (encoder.bag.known_words).
-KNOWN_BYTES = 272 << 20
-# What allocators keep, and what was measured too small.
-SLACK_BYTES = 160 << 20
-# Where nothing is measured: of the libraries, about.
-LIBRARY_BYTES = 640 << 20
+KNOWN_BYTES = 272 << 20  # that a bag keeps of the words it has met (encoder.bag.known_words)
+SLACK_BYTES = 160 << 20  # that allocators keep, and what was measured too small
+LIBRARY_BYTES = 640 << 20  # where nothing is measured
 MIN_SHARD = 1 << 10  # under a bound
 USUAL_SHARD = 1 << 15  # the least without one: smaller ones save little and cost time
 MAX_SHARDS = 64  # of a side: past that, reading shards again and again costs more than searching
@@ -61,6 +59,9 @@ class SideSize:
     width: int
 
 
+Sizes: TypeAlias = Mapping[str, SideSize]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Fit:
     """How a run fits: its options with shards; bytes of the libraries and of each stage."""
@@ -74,13 +75,14 @@ class Fit:
         """The most that the run should hold."""
         return self.libraries + max(self.stages.values()) + SLACK_BYTES
 
+    @property
+    def largest(self) -> str:
+        """The stage that takes most."""
+        return max(self.stages, key=self.stages.__getitem__)
+
 
 def measure_side(run: RunContext, side: str) -> SideSize:
-    """Measure one side.
-
-    Raises:
-        ValueError: the corpus or its embeddings cannot be used.
-    """
+    """Measure one side; a ValueError says that its corpus or embeddings cannot be used."""
     corpus = run.options.side(side)
     reader = open_side(corpus.path, corpus.input_format)
     size = measure_files(reader.files, input_format=reader.input_format)
@@ -104,32 +106,27 @@ def fit_shards(run: RunContext) -> int:
     if run.options.memory is not None:
         corpora = [(run.of(part), side) for part, side in run.job.corpora]
         sizes = {own.folder.corpus(side): measure_side(own, side) for own, side in corpora}
-        fits = [
-            fit_run(pair, {side: sizes[pair.folder.corpus(side)] for side in SIDES})
-            for pair in pairs
-        ]
+        sides = ({side: sizes[pair.folder.corpus(side)] for side in SIDES} for pair in pairs)
+        fits = map(fit_run, pairs, sides)
         return min(fit.options.rows_per_shard for fit in fits)
     options = pairs[0].options
     dims = [
         run.encoder().dim if side.embeddings is None else side.dim or peek_dim(side.embeddings)
         for side in (options.source, options.target)
     ]
-    known = max((dim for dim in dims if dim is not None), default=None)
-    if known is None:
+    if not (known := [dim for dim in dims if dim is not None]):
         return options.rows_per_shard  # the encode stage says what is wrong with the embeddings
-    return _rows_per_shard(
-        options, known, memory.allowed_bytes(options) - LIBRARY_BYTES, USUAL_SHARD
-    )
+    room = memory.allowed_bytes(options) - LIBRARY_BYTES
+    return _rows_per_shard(options, max(known), room, USUAL_SHARD)
 
 
-def fit_run(run: RunContext, sizes: Mapping[str, SideSize]) -> Fit:
+def fit_run(run: RunContext, sizes: Sizes) -> Fit:
     """Find out what a run of that size takes, in shards as large as memory allows.
 
     Raises:
         ValueError: the run does not fit into ``options.memory``.
     """
-    options = run.options
-    rows = [size.rows for size in sizes.values()]
+    options, rows = run.options, [size.rows for size in sizes.values()]
     dim = max(size.dim for size in sizes.values())
     libraries = load_libraries(run, dim)
     least = MIN_SHARD
@@ -140,11 +137,10 @@ def fit_run(run: RunContext, sizes: Mapping[str, SideSize]) -> Fit:
     fit = Fit(options=fitted, libraries=libraries, stages=_stages(fitted, sizes))
     needed = max(fit.peak, memory.peak_bytes()) * memory.process_count(options)
     if options.memory is not None and needed > options.memory:
-        stage = max(fit.stages, key=fit.stages.__getitem__)
         raise ValueError(
             f"--memory: {memory.show_size(options.memory)} cannot hold this run of {rows[0]:,} x "
             f"{rows[1]:,} lines and {dim} dimensions, which needs {memory.show_size(needed)} "
-            f"({memory.show_size(libraries)} for libraries; the largest stage is {stage})"
+            f"({memory.show_size(libraries)} for libraries; the largest stage is {fit.largest})"
         )
     return fit
 
@@ -152,28 +148,27 @@ def fit_run(run: RunContext, sizes: Mapping[str, SideSize]) -> Fit:
 def _rows_per_shard(options: MiningOptions, dim: int, room: int, least: int) -> int:
     most = options.rows_per_shard
     least = min(least, most)
-    rows = rows_per_shard(
-        room, dim=dim, k=options.k, threads=thread_count(), least=least, most=most
-    )
+    threads = thread_count()
+    rows = rows_per_shard(room, dim=dim, k=options.k, threads=threads, least=least, most=most)
     return rows or least
 
 
-def _stages(options: MiningOptions, sizes: Mapping[str, SideSize]) -> dict[str, int]:
+def _stages(options: MiningOptions, sizes: Sizes) -> dict[str, int]:
     """Return the bytes that each stage takes beyond the libraries."""
-    rows = {side: size.rows for side, size in sizes.items()}
-    shard = {side: min(count, options.rows_per_shard) for side, count in rows.items()}
-    dim, longer = max(size.dim for size in sizes.values()), max(rows.values())
+    rows = [size.rows for size in sizes.values()]
+    source, target = (min(count, options.rows_per_shard) for count in rows)
+    shard, longer, dim = max(source, target), max(rows), max(size.dim for size in sizes.values())
     line = sum(size.text / max(1, size.rows) for size in sizes.values())  # of both sides together
     batch = BATCH_BYTES + round(8 * line * 32_768)
-    tile = Problem(sources=shard[SOURCE], targets=shard[TARGET], dim=dim, k=options.k)
+    tile = Problem(sources=source, targets=target, dim=dim, k=options.k)
     return {
         "read": batch + (0 if options.keeps_repeats else BLOCK_BYTES * min(BLOCK, longer)),
-        "encode": BATCH_BYTES + 16 * max(shard.values()),
+        "encode": BATCH_BYTES + 16 * shard,
         "search": tile_bytes(tile, threads=thread_count()),
-        "merge": 80 * options.k * max(shard.values()),
-        "select": (CHOSEN_BYTES + CHOSEN_LIST_BYTES * options.k) * max(shard.values())
+        "merge": 80 * options.k * shard,
+        "select": (CHOSEN_BYTES + CHOSEN_LIST_BYTES * options.k) * shard
         + RANGE_BYTES * MIN_RANGE
-        + sum(rows.values())  # one byte says that a sentence is taken
+        + sum(rows)  # one byte says that a sentence is taken
         + (LINE_BYTES * longer if options.alignment == LINES else 0),
         "align": batch + (0 if options.score == MARGIN else WORDS_BYTES),
         "export": batch,
@@ -181,10 +176,7 @@ def _stages(options: MiningOptions, sizes: Mapping[str, SideSize]) -> dict[str, 
 
 
 def load_libraries(run: RunContext, dim: int) -> int:
-    """Load all that a run uses, by a small search; return the bytes this process then holds.
-
-    What encoders will keep of the words they meet is among them.
-    """
+    """Load all that a run uses, by a small search; return the bytes this process will then hold."""
     import pipelines.run.steps
 
     if not run.options.runs_inside:
@@ -201,11 +193,9 @@ def load_libraries(run: RunContext, dim: int) -> int:
 
 
 def known_bytes(run: RunContext) -> int:
-    """Load the encoders of a run whose languages and score are decided.
+    """Return what the encoders of a run, once decided, will keep of the words and pieces they meet.
 
-    Returns:
-        The bytes that its encoders will keep of the words and pieces they meet: of bags, one covers
-        the twelve languages and all names, another all others.
+    Of bags, one covers the twelve languages and all names, another all others.
     """
     encoders: list[Encoder | WordEncoder] = []
     if run.options.source.embeddings is None:

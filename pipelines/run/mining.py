@@ -8,23 +8,22 @@ from encoder import BEST
 from miner.choices import LINES
 from miner.languages import identifier
 from miner.storage import cache
-from miner.storage.atomic import TEMPORARY
+from miner.storage.atomic import TEMPORARY, write_text
 from miner.storage.layout import SIDES
-from miner.storage.places import remove_tree
+from miner.storage.places import Place, remove_tree
 from miner.storage.remote import RemotePath
 from miner.threads import usable_cores
 from pipelines.context import RunContext
 from pipelines.job import Job, job_of
 from pipelines.options import MiningOptions, check_options
 from pipelines.progress import Monitor
-from pipelines.run.executor import execute
 from pipelines.run.fitting import fit_shards, measure_side
 from pipelines.run.ledger import Ledger, begin, first_failure
 from pipelines.run.locking import sole_run
-from pipelines.run.steps import Step, sources_of_elements, steps_of
+from pipelines.run.steps import Step, execute, sources_of_elements, steps_of
 from pipelines.stages.given import check_lines
 from pipelines.stages.judge import decide_score
-from pipelines.stages.reading.language import best_of_run, decide_languages, remember_best
+from pipelines.stages.reading.language import best_of_run, decide_languages
 
 logger = logging.getLogger(__name__)
 
@@ -42,35 +41,26 @@ def mine_corpus(options: MiningOptions, monitor: Monitor | None = None) -> None:
 
 
 def run_job(job: Job, monitor: Monitor | None = None) -> None:
-    """Mine every pair of a job; their pairs are in their outputs, all else in the work folder.
-
-    Raises:
-        ValueError, OSError: what cannot be read, written or done, in one line.
-    """
+    """Mine every pair of a job as ``mine_corpus`` does, all in one work folder."""
     for pair in job.pairs:
         check_options(job.parts[pair])
     run_steps(job, steps_of(job.whole), monitor)
 
 
 def run_steps(job: Job, steps: Sequence[Step], monitor: Monitor | None = None) -> None:
-    """Take steps of a run with options that can be run.
-
-    Raises:
-        ValueError, OSError: what cannot be read, written or done, in one line.
-    """
-    is_best = job.whole.encoder == BEST
-    if is_best:
+    """Take steps of a run with options that can be run."""
+    if is_best := job.whole.encoder == BEST:
         job = job.fixed(encoder=best_of_run(job.whole))
     options = job.whole
-    run = RunContext(job.fixed(workers=_usable_workers(options.workers)), monitor)
+    run = RunContext(job.fixed(workers=_usable(options.workers)), monitor or Monitor())
     if options.source.embeddings is None:
         threading.Thread(target=identifier, daemon=True).start()  # loads while the encoder does
         run = run.fixed(precision=run.encoder().precision)
     options.work_dir.mkdir(parents=True, exist_ok=True)
     with sole_run(options.work_dir), cache.folder_of_run() as own:
-        _sweep(options)
-        if is_best:
-            remember_best(options, options.encoder)
+        _sweep(options.work_dir)
+        if is_best:  # no later call in the folder takes another
+            write_text(run.folder.best_encoder, f"{options.encoder}\n")
         begin(run.folder, sources_of_elements(steps, run.job))
         run.monitor.started()
         if options.alignment == LINES:
@@ -93,17 +83,15 @@ def run_steps(job: Job, steps: Sequence[Step], monitor: Monitor | None = None) -
             raise
 
 
-def _usable_workers(workers: int) -> int:
+def _usable(workers: int) -> int:
     """Return no more workers than cores, which would only wait for each other."""
-    cores = usable_cores()
-    if workers <= cores:
-        return workers
-    logger.warning("--workers %d: more than the usable cores; using %d", workers, cores)
-    return cores
+    if workers > (cores := usable_cores()):
+        logger.warning("--workers %d: more than the usable cores; using %d", workers, cores)
+    return min(workers, cores)
 
 
-def _sweep(options: MiningOptions) -> None:
+def _sweep(work_dir: Place) -> None:
     """Remove what a run that was killed has left half written."""
-    if not isinstance(options.work_dir, RemotePath):
-        for path in list(options.work_dir.rglob(f"{TEMPORARY}*")):
+    if not isinstance(work_dir, RemotePath):
+        for path in list(work_dir.rglob(f"{TEMPORARY}*")):
             remove_tree(path) if path.is_dir() else path.unlink(missing_ok=True)

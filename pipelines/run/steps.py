@@ -1,4 +1,4 @@
-"""The mining graph, as data: the steps that lead from corpora to an output for each pair of them.
+"""The mining graph: the steps that lead from corpora to an output for each pair of them.
 
     corpora [-> split documents] -> read -> encode -> share [-> pair documents] -> train, fill
             indexes -> join nearest cells -> all tiles -> search -> merge -> select (or align
@@ -6,11 +6,12 @@
             -> summary -> export
 
 Elements are small references to sealed artefacts, never sentences or vectors, so next to nothing
-is moved. ``pipelines.run.executor`` interprets the steps in this process, ``pipelines.run.beam`` on
-Beam's engines; both call the same functions and make the same artefacts. References that an engine
-lost are missed by the next stage that gathers (``pipelines.references.whole_side``).
+is moved. ``execute`` interprets the steps in this process, ``pipelines.run.beam`` on Beam's
+engines; both call the same functions and make the same artefacts. References that an engine lost
+are missed by the next stage that gathers (``pipelines.references.whole_side``).
 """
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -18,9 +19,11 @@ from typing import Any, TypeAlias
 from miner.choices import LINES
 from miner.storage.documents.split import is_documents
 from pipelines.context import RunContext
-from pipelines.job import Job
+from pipelines.job import WHOLE, Job, Of
+from pipelines.memory import release
 from pipelines.options import MiningOptions
-from pipelines.references import EmbeddedShard, Shard
+from pipelines.references import EmbeddedShard, Shard, element_name
+from pipelines.run.ledger import Ledger
 from pipelines.stages.encode import embed_shard
 from pipelines.stages.export import export_pairs
 from pipelines.stages.given import rate_lines
@@ -39,24 +42,21 @@ from pipelines.stages.select import select_pairs
 from pipelines.stages.share import share_corpora
 from pipelines.stages.summary import write_summary
 
-Account: TypeAlias = Callable[[Any], Mapping[str, int]]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Each:
     """Call a stage's function on each reference; what it returns goes on.
 
-    Where it makes ``many``, it returns a list, each item of which goes on by itself. They belong to
-    the part of the job that the reference belongs to, unless it ``deals``: then each is an ``Of``.
-    ``account`` counts what became of the sentences that were read; ``encodes`` says that
-    accelerators help.
+    Where it makes ``many``, each item of its list goes on by itself. They belong to the part of the
+    job that the reference belongs to, unless it ``deals``: then each is an ``Of``. ``account``
+    counts what became of the sentences that were read; ``encodes`` says that accelerators help.
     """
 
     stage: Callable[[RunContext, Any], Any]
     many: bool = False
     deals: bool = False
     encodes: bool = False
-    account: Account | None = None
+    account: Callable[[Any], Mapping[str, int]] | None = None
 
     @property
     def name(self) -> str:
@@ -68,8 +68,8 @@ class Each:
 class Gather:
     """Put the references of each key into a list, for each part of the job or for the ``whole``.
 
-    Without a key, all of them. There are as many lists as the stage ``as_many_as`` makes
-    references, or one for each; or one for each corpus.
+    There are as many lists as the stage ``as_many_as`` makes references, or one for each; or one
+    for each corpus.
     """
 
     name: str
@@ -96,8 +96,7 @@ def _account_of_reading(shards: Sequence[Shard]) -> Mapping[str, int]:
 
 
 def _account_of_encoding(embedded: EmbeddedShard) -> Mapping[str, int]:
-    counts = embedded.vectors.facts["dropped"]
-    return {f"rejected: {why}": count for why, count in counts.items()}
+    return {f"rejected: {why}": count for why, count in embedded.vectors.facts["dropped"].items()}
 
 
 SPLITTING: tuple[Step, ...] = (
@@ -119,12 +118,7 @@ SHARING: tuple[Step, ...] = (
     Each(stage=share_corpora, many=True, deals=True),
 )
 
-PAIRING: tuple[Step, ...] = (
-    *ENCODING,
-    Each(stage=sum_documents),
-    *SHARING,
-    Each(stage=pair_documents),
-)
+PAIRING = (*ENCODING, Each(stage=sum_documents), *SHARING, Each(stage=pair_documents))
 
 SEARCHING: tuple[Step, ...] = (
     Each(stage=prepare_sides, many=True),
@@ -168,20 +162,14 @@ ENDING: tuple[Step, ...] = (
 
 def steps_of(options: MiningOptions) -> tuple[Step, ...]:
     """Return the steps of a run."""
-    choosing: tuple[Step, ...] = (Each(stage=select_pairs),)
-    if options.is_monotone:
-        choosing = ALIGNING
-    elif options.alignment == LINES:
-        choosing = (Each(stage=rate_lines),)
     sides = (options.source, options.target)
-    has_documents = any(is_documents(side.path, side.input_format) for side in sides)
-    return (
-        *(SPLITTING if has_documents else ()),
-        *(PAIRING if options.pairs_documents else (*ENCODING, *SHARING)),
-        *SEARCHING,
-        *choosing,
-        *ENDING,
+    splitting = (
+        SPLITTING if any(is_documents(side.path, side.input_format) for side in sides) else ()
     )
+    encoding = PAIRING if options.pairs_documents else (*ENCODING, *SHARING)
+    choosing = (Each(stage=rate_lines if options.alignment == LINES else select_pairs),)
+    choosing = ALIGNING if options.is_monotone else choosing
+    return (*splitting, *encoding, *SEARCHING, *choosing, *ENDING)
 
 
 def sources_of_elements(steps: Sequence[Step], job: Job) -> dict[str, int | str]:
@@ -196,3 +184,41 @@ def sources_of_elements(steps: Sequence[Step], job: Job) -> dict[str, int | str]
             found[step.name] = feed
             feed = step.name if step.many else feed
     return found
+
+
+class StageRunner:
+    """Calls stages' functions in this process, and notes in the ledger what they have done."""
+
+    def __init__(self, run: RunContext) -> None:
+        self._run, self._ledger = run, Ledger(run.folder)
+
+    def __call__(self, step: Each, element: Of) -> list[Of]:
+        """Return what a stage makes of one reference, or of the list of a group."""
+        start = time.perf_counter()
+        try:
+            result = step.stage(self._run.of(element.part), element.reference)
+        except BaseException as error:
+            self._ledger.note_failed(step.name, error)
+            raise
+        made = result if step.many else [result]
+        release()
+        seconds = time.perf_counter() - start
+        name = f"{element.part} {element_name(element.reference)}"
+        self._ledger.note_done(step.name, name, made=len(made), seconds=seconds)
+        self._run.monitor.note(step.name, seconds)
+        return made if step.deals else [Of(element.part, reference) for reference in made]
+
+
+def execute(run: RunContext, steps: Sequence[Step]) -> None:
+    """Interpret the steps in this process."""
+    call = StageRunner(run)
+    found = list(run.job.corpora)
+    for step in steps:
+        if isinstance(step, Each):
+            found = [made for element in found for made in call(step, element)]
+        elif isinstance(step, Gather):
+            groups: dict[tuple[str, str], list[Any]] = {}
+            for part, reference in found:
+                group = WHOLE if step.whole else part, step.key(reference)
+                groups.setdefault(group, []).append(reference)
+            found = [Of(part, references) for (part, _), references in groups.items()]

@@ -49,7 +49,7 @@ def _decided_score(run: RunContext, about: str) -> str:
             run.word_encoders()
         except ValueError as error:
             why = str(error)
-    if why and options.needs_words:
+    if why and (options.by_words or options.fdr is not None):
         raise ValueError(f"{about}{'--fdr' if options.fdr else '--score words'}: {why}")
     if why:
         logger.info("%spairs are scored by margin alone, and all are written: %s", about, why)

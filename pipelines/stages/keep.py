@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from miner.arrays import Mask
+from miner.choices import LINES
 from miner.filters import Suspects, occurrences, reasons, usual_ratio, usual_script
 from miner.judge.prior import LIKELY, MAX_ALIKE, count_kept
 from miner.near_copies import HASHES, HELD_BYTES, SIMILARITY, near_copies, signatures
@@ -49,7 +50,8 @@ def _rule(options: MiningOptions) -> tuple[str, float]:
         return "fdr", options.fdr
     if options.threshold != -math.inf:
         return "threshold", options.threshold
-    return ("all", 0.0) if options.keeps_all else ("probability", LIKELY)
+    keeps_all = options.all or options.top is not None or options.alignment == LINES
+    return ("all", 0.0) if keeps_all else ("probability", LIKELY)
 
 
 def _keep(judged: Artefact, options: MiningOptions, draft: Draft) -> Mapping[str, Any]:

@@ -87,11 +87,6 @@ def best_of_run(options: MiningOptions) -> str:
     return path.read_text(encoding="utf-8").strip() if path.exists() else best_encoder()
 
 
-def remember_best(options: MiningOptions, spec: str) -> None:
-    """Keep what ``--encoder best`` is in the work folder, so that no later call takes another."""
-    write_text(WorkFolder(options.work_dir).best_encoder, f"{spec}\n")
-
-
 def _seen_languages(run: RunContext, side: str, *, remember: bool) -> dict[str, float]:
     """Return the shares of languages at the corpus's beginning, as before if that is the same."""
     corpus = run.options.side(side)

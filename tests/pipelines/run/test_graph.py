@@ -19,8 +19,7 @@ from pipelines.cli.mine import mine_corpus
 from pipelines.job import Of, job_of
 from pipelines.run import mining as run
 from pipelines.run.beam import Claim, build
-from pipelines.run.executor import StageRunner
-from pipelines.run.steps import Each, Spread, steps_of
+from pipelines.run.steps import Each, Spread, StageRunner, steps_of
 from tests.pipelines.worlds import World
 
 RESHUFFLE = composites.RESHUFFLE.urn

@@ -12,10 +12,9 @@ from miner.storage.remote import RemotePath
 from pipelines.job import Of, job_of
 from pipelines.references import element_name
 from pipelines.run import ledger
-from pipelines.run.executor import StageRunner
 from pipelines.run.ledger import Ledger, begin, first_failure, read_stages, read_workers
 from pipelines.run.mining import mine_corpus
-from pipelines.run.steps import Each, sources_of_elements, steps_of
+from pipelines.run.steps import Each, StageRunner, sources_of_elements, steps_of
 from tests.pipelines.worlds import World
 
 

@@ -19,10 +19,9 @@ from pipelines.cli.mine import mine_corpus as command
 from pipelines.progress import Meter, Monitor
 from pipelines.run import locking, mining
 from pipelines.run.beam import submit
-from pipelines.run.executor import execute
 from pipelines.run.ledger import begin
 from pipelines.run.mining import mine_corpus
-from pipelines.run.steps import sources_of_elements, steps_of
+from pipelines.run.steps import execute, sources_of_elements, steps_of
 from tests.pipelines.worlds import World, make_world, snapshot
 
 
