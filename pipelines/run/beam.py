@@ -201,12 +201,11 @@ def _engine(
 ) -> tuple[PipelineRunner, PipelineOptions, Mapping[str, str]]:
     """Return the runner, its options, and the resource hints for the workers that encode."""
     flags = [f"--direct_num_workers={options.workers}", *options.beam_options]
+    name = options.runner or "DirectRunner"
     try:
         # The direct runner by its own name: "DirectRunner" would first try to download another one.
-        local = options.runner in (None, "DirectRunner")
-        runner = (
-            FnApiRunner(_workers_here(options, own)) if local else create_runner(options.runner)
-        )
+        local = name == "DirectRunner"
+        runner = FnApiRunner(_workers_here(options, own)) if local else create_runner(name)
     except ImportError as error:
         raise ValueError(f"--runner {options.runner}: {error}") from error
     beam_options = PipelineOptions(flags)

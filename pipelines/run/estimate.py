@@ -130,7 +130,8 @@ def disk_bytes(options: MiningOptions, sizes: Sizes) -> tuple[int, int]:
     rows = [size.rows for size in sizes.values()]
     method = options.method or auto_method(*rows)
     # The lists of a side's neighbours: of each group of the other's shards, or of cells.
-    parts = [len(group_sizes(-(-count // options.rows_per_shard))) for count in reversed(rows)]
+    shards = (-(-count // options.rows_per_shard) for count in reversed(rows))
+    parts: list[float] = [len(group_sizes(count)) for count in shards]
     if isinstance(method, CellSpec):
         parts = [PARTS, PARTS]
     work = 0.0

@@ -163,13 +163,12 @@ ENDING: tuple[Step, ...] = (
 def steps_of(options: MiningOptions) -> tuple[Step, ...]:
     """Return the steps of a run."""
     sides = (options.source, options.target)
-    splitting = (
-        SPLITTING if any(is_documents(side.path, side.input_format) for side in sides) else ()
-    )
+    has_documents = any(is_documents(side.path, side.input_format) for side in sides)
     encoding = PAIRING if options.pairs_documents else (*ENCODING, *SHARING)
-    choosing = (Each(stage=rate_lines if options.alignment == LINES else select_pairs),)
-    choosing = ALIGNING if options.is_monotone else choosing
-    return (*splitting, *encoding, *SEARCHING, *choosing, *ENDING)
+    choosing = ALIGNING
+    if not options.is_monotone:
+        choosing = (Each(stage=rate_lines if options.alignment == LINES else select_pairs),)
+    return (*(SPLITTING if has_documents else ()), *encoding, *SEARCHING, *choosing, *ENDING)
 
 
 def sources_of_elements(steps: Sequence[Step], job: Job) -> dict[str, int | str]:
