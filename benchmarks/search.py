@@ -22,8 +22,7 @@ import numpy as np
 
 from miner.knn.core.codes import encode_both
 from miner.knn.core.passes import TILE_COLUMNS, TILE_ROWS, blocks
-from miner.knn.core.products import product
-from miner.knn.core.torch_products import int8_product
+from miner.knn.core.products import int8_product, product
 from miner.knn.core.tuning import product_rates
 from miner.knn.exact import search_unit_rows
 from miner.threads import in_threads, thread_count

@@ -26,6 +26,7 @@ from miner.knn.core.vnni_blocks import (
     VECTORS,
     declared,
     in_all_lanes,
+    loaded,
     rows_from,
 )
 
@@ -60,11 +61,7 @@ def _multiply_block(typing: Any, first: Any, panel: Any, rows: Any, panels: Any,
         for total in (total for row in totals for total in row):
             builder.store(zero, total)
         with cgutils.for_range(builder, depth) as loop:
-            place = builder.mul(loop.index, LONG(VECTORS))
-            columns = [
-                builder.load(builder.gep(weights, [builder.add(place, LONG(part))]), align=4)
-                for part in range(VECTORS)
-            ]
+            columns = loaded(builder, weights, loop.index)
             for row, sums in zip(lefts, totals, strict=True):
                 number = in_all_lanes(builder, builder.gep(row, [loop.index]))
                 for total, column in zip(sums, columns, strict=True):

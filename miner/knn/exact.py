@@ -11,9 +11,14 @@ from numpy.typing import ArrayLike
 
 from miner.arrays import Matrix, Neighbours
 from miner.choices import check_choice
-from miner.knn.core.brute_force import MAX_SIMILARITIES, search_table
 from miner.knn.core.codes import PRECISIONS, Precision
-from miner.knn.core.rescore import check_search, checked_vectors, unit_rows
+from miner.knn.core.rescore import (
+    MAX_SIMILARITIES,
+    check_search,
+    checked_vectors,
+    search_table,
+    unit_rows,
+)
 from miner.knn.duplicates import Distinct, expand, find_distinct
 from miner.knn.tiled import search_tiles
 

@@ -6,9 +6,8 @@ from collections.abc import Callable
 import numpy as np
 
 from miner.arrays import Matrix, Neighbours
-from miner.knn.core.candidates import Candidates
 from miner.knn.core.codes import Codes, Precision, encode_both
-from miner.knn.core.passes import TILE_COLUMNS, TILE_ROWS, find_hits
+from miner.knn.core.passes import TILE_COLUMNS, TILE_ROWS, Candidates, find_hits
 from miner.knn.core.products import INT8_MAX_DIMENSIONS, loops, numbers_of, product
 from miner.knn.core.rescore import unit_rows
 from miner.knn.core.tuning import choose, product_rates

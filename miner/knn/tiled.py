@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from miner.arrays import Matrix, Neighbours
 from miner.knn.core import passes
-from miner.knn.core.candidates import Candidates
 from miner.knn.core.codes import Codes, Precision, encode_both
 from miner.knn.core.passes import (
+    Candidates,
     Tile,
     best_columns,
     fallback_search,
@@ -27,7 +27,7 @@ from miner.knn.core.passes import (
     seeded,
     verify,
 )
-from miner.knn.core.products import torch_pays
+from miner.knn.core.products import bfloat16_rows, torch_pays
 from miner.knn.core.tuning import Tuning, choose
 from miner.threads import blocks, in_threads
 
@@ -122,7 +122,6 @@ def _search_on_devices(
     Devices rank by products, so vectors are not centred; what was left out is bounded by the least
     product that was kept and the largest errors of rounding.
     """
-    from miner.knn.core.torch_products import bfloat16_rows
     from miner.knn.gpu.cuda import generate_on_devices
 
     kept = choose(source, target, k=k, precision="bfloat16").kept

@@ -20,13 +20,7 @@ from numpy.typing import NDArray
 
 from miner.arrays import Matrix, Rows, taken
 from miner.choices import check_choice
-from miner.knn.core.products import (
-    INT8_LARGEST,
-    INT8_MAX_DIMENSIONS,
-    int8_is_exact,
-    loops,
-    numbers_of,
-)
+from miner.knn.core.products import INT8_MAX, INT8_MAX_DIMENSIONS, int8_is_exact, loops, numbers_of
 from miner.threads import blocks, in_threads
 
 Precision = Literal["float32", "bfloat16", "int8"]
@@ -45,10 +39,9 @@ BOUND_OPERATIONS = 8
 class Codes:
     """One side: ``cos(i, j) <= p + slack |p| + bias[i] + bias[j]`` for any two rows i and j.
 
-    p is ``scale[i] scale[j]`` times the product of their codes, as ``product`` computes it.
-    ``ids``, int32 (N,), name the rows, by their positions unless said otherwise; ``numbers`` are
-    the codes (N, D), int8, bits of bfloat16 as uint16, or float32; ``scale`` and ``bias`` are
-    float32 (N,); ``slack`` is the same on both sides.
+    p is ``scale[i] scale[j]`` times the product of their codes. ``ids``, int32 (N,), name the rows,
+    by their positions unless said otherwise; ``numbers`` are the codes (N, D): int8, bits of
+    bfloat16 as uint16, or float32. ``scale`` and ``bias`` are (N,); both sides share ``slack``.
     """
 
     ids: NDArray[np.int32]
@@ -61,7 +54,7 @@ class Codes:
         return len(self.numbers)
 
     @property
-    def terms(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def terms(self) -> tuple[Matrix, Matrix]:
         """What a bound is made of beside the product: ``scale`` and ``bias``."""
         return self.scale, self.bias
 
@@ -79,16 +72,13 @@ class Codes:
 def encode_both(
     source: Matrix, target: Matrix, precision: Precision, *, centred: bool = True
 ) -> tuple[Codes, Codes]:
-    """Return both sides in ``precision``, from unit rows (N, D) and (M, D).
+    """Return both sides in ``precision``, from unit rows (N, D) and (M, D), which it reads twice.
 
-    float32 is never ``centred``. What is not has biases that hold the errors of rounding alone, so
-    that products rank all but as bounds do.
-
-    Reads the rows twice; the codes take 1, 2 or (float32: shared with the rows) no bytes a number.
+    float32, whose codes are the rows, is never ``centred``. What is not has biases that hold the
+    errors of rounding alone, so that products rank all but as bounds do.
 
     Raises:
-        ValueError: an unknown precision, more dimensions than int8 products can sum, or int8 where
-            its products are wrong.
+        ValueError: an unknown precision, or int8 whose products overflow or are wrong here.
         ModuleNotFoundError: torch is not installed, and the products need it.
     """
     check_choice("precision", precision, PRECISIONS)
@@ -97,14 +87,14 @@ def encode_both(
         raise ValueError(f"int8 products of {dim} dimensions may overflow; choose bfloat16")
     if precision == "int8" and not int8_is_exact():
         raise ValueError("int8 products saturate on this machine; choose bfloat16 or float32")
-    centred = centred and precision != "float32"
     left, right = (_Side(rows, precision, centred=centred) for rows in (source, target))
     measured = 1 + (dim + 8) * 2 * UNIT  # lengths are computed in float32, too
     reach = right.longest * measured
     span = (left.longest + left.error.max(initial=0.0)) * measured
     largest = span * (right.longest + right.error.max(initial=0.0)) * measured  # product of codes
+    of_means = float(right.mean.astype(np.float64) @ left.mean.astype(np.float64))
     left_bias = left.dot(right.mean) + left.error * reach * measured
-    right_bias = right.dot_centred(left.mean) + right.error * span * measured
+    right_bias = right.dot(left.mean) - of_means + right.error * span * measured
     terms = largest + sum(float(np.abs(bias).max(initial=0.0)) for bias in (left_bias, right_bias))
     left_bias += product_rounding(precision, dim) * largest
     left_bias += BOUND_OPERATIONS * UNIT * (terms + UNIT)  # + UNIT for what underflows
@@ -117,7 +107,7 @@ def round_to_int8(rows: Matrix) -> tuple[Matrix, Matrix]:
     Both are float32 and depend on the row alone.
     """
     largest = np.maximum(rows.max(axis=1, keepdims=True), -rows.min(axis=1, keepdims=True))
-    scale = np.maximum(largest / np.float32(INT8_LARGEST), TINY)
+    scale = np.maximum(largest / np.float32(INT8_MAX), TINY)
     numbers = rows / scale
     return np.rint(numbers, out=numbers), scale
 
@@ -132,19 +122,11 @@ def round_to_bfloat16(rows: Matrix) -> NDArray[np.uint16]:
 def product_rounding(precision: Precision, dim: int) -> float:
     """Return the share of their lengths by which a product of codes errs before it is rounded.
 
-    Arm's bfloat16 instructions round sums to odd, which errs by twice as much as to nearest.
+    That is of a sum in any order (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.,
+    section 3.1). Integers sum exactly; Arm's bfloat16 instructions round sums to odd, which errs by
+    twice as much as to nearest.
     """
-    if precision == "int8":
-        return 0.0  # integers sum exactly
-    return _sum_rounding(dim, 2 * UNIT if precision == "bfloat16" else UNIT)
-
-
-def _sum_rounding(dim: int, unit: float) -> float:
-    """Return the error of a sum of D products in any order, as a share of the lengths.
-
-    Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1.
-    """
-    steps = (dim + 2) * unit
+    steps = (dim + 2) * {"int8": 0.0, "bfloat16": 2 * UNIT, "float32": UNIT}[precision]
     return steps / (1 - steps)
 
 
@@ -175,7 +157,7 @@ class _Side:
         lengths, errors = self._lengths[block], np.empty(len(self._lengths[block]), np.float32)
         if self._precision == "int8":
             codes = self._numbers[block], self._scale[block], lengths, errors
-            loops().round_centred(self._rows[block], self.mean, np.float32(INT8_LARGEST), codes)
+            loops().round_centred(self._rows[block], self.mean, np.float32(INT8_MAX), codes)
         else:
             centred = self._rows[block] - self.mean
             self._numbers[block] = round_to_bfloat16(centred)
@@ -189,13 +171,9 @@ class _Side:
     def dot(self, mean: Matrix) -> NDArray[np.float64]:
         """Return at least ``x.b`` for each row x: float64 (N,)."""
         length = 1.01 * float(np.linalg.norm(mean.astype(np.float64)))
-        bound = _sum_rounding(len(mean), UNIT) * length
+        bound = product_rounding("float32", len(mean)) * length
         products: NDArray[np.float64] = (self._rows @ mean).astype(np.float64) + bound
         return products
-
-    def dot_centred(self, mean: Matrix) -> NDArray[np.float64]:
-        """Return at least ``a.(y - b)`` for each row y: float64 (N,)."""
-        return self.dot(mean) - float(self.mean.astype(np.float64) @ mean.astype(np.float64))
 
     def codes(self, bias: NDArray[np.float64]) -> Codes:
         return Codes(

@@ -1,8 +1,4 @@
-"""The inner loops of the search, compiled by Numba.
-
-All release the interpreter's lock. They are compiled when first called (a few seconds) and kept in
-Numba's cache on disk.
-"""
+"""The inner loops of the search, compiled by Numba when first called (``miner.compiling``)."""
 
 from typing import Any
 
@@ -62,22 +58,13 @@ def _holds(ids: Any, number: Any) -> Any:
 
 
 @_part
-def _exceeds(
-    tile: Any,
-    row: Any,
-    start: Any,
-    slack: Any,
-    row_scale: Any,
-    row_bias: Any,
-    row_floor: Any,
-    column_scale: Any,
-    column_bias: Any,
-    column_floor: Any,
-) -> Any:
+def _exceeds(tile: Any, row: Any, start: Any, slack: Any, row_code: Any, column_codes: Any) -> Any:
     """Return whether one of BLOCK bounds exceeds its row's or its column's floor.
 
     Always of so many, which compiles to vector instructions and no loop.
     """
+    row_scale, row_bias, row_floor = row_code
+    column_scale, column_bias, column_floor = column_codes
     hits = np.int32(0)
     for column in range(np.uint64(start), np.uint64(start + BLOCK)):
         value = _as_float(tile[row, column]) * (row_scale * column_scale[column])
@@ -98,24 +85,19 @@ def longer(numbers: Any) -> Any:
 def hits(tile: Any, slack: Any, row_codes: Any, column_codes: Any) -> Any:
     """Return the products of a tile (R, C) whose bounds exceed their row's or column's floor.
 
-    Of each side ``scale``, ``bias`` and ``floor`` are given, float32 (R,) or (C,); floors may be
-    lower than they are by the time that hits are taken. Reads the tile once, in vector
-    instructions, and again only the blocks that have a hit.
-
-    Returns:
-        Places, int32 (H,), a row's number times C plus a column's, and bounds, float32 (H,).
+    They come as places, int32 (H,), a row's number times C plus a column's, and bounds, float32
+    (H,). Of each side ``scale``, ``bias`` and ``floor`` are given, float32 (R,) or (C,). Reads the
+    tile once, in vector instructions, and again only the blocks that have a hit.
     """
     (scale, bias, floor), (column_scale, column_bias, column_floor) = row_codes, column_codes
     rows, columns = tile.shape
     places, bounds = np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.float32)
     found = 0
     for row in range(rows):
-        row_scale, row_bias, row_floor = scale[row], bias[row], floor[row]
+        row_code = row_scale, row_bias, row_floor = scale[row], bias[row], floor[row]
         for start in range(0, columns, BLOCK):
-            if start + BLOCK <= columns and not _exceeds(
-                *(tile, row, start, slack, row_scale, row_bias, row_floor),
-                *(column_scale, column_bias, column_floor),
-            ):
+            whole = start + BLOCK <= columns
+            if whole and not _exceeds(tile, row, start, slack, row_code, column_codes):
                 continue
             if found + BLOCK > len(places):
                 places, bounds = longer(places), longer(bounds)
@@ -135,8 +117,7 @@ def take(
     """Take a tile's hits into the candidates of its R rows and of its C columns.
 
     Of both are given their places among all candidates, and their ids, (R,) or (C,). ``repeated``
-    says that other tiles may hold the same pairs. Of M columns in random order about C ln(M / C)
-    are taken for each row.
+    says that other tiles may hold the same pairs.
     """
     (places, found_bounds), (bounds, ids, floor) = found, forward
     (row_places, row_ids), (column_places, column_ids) = of_rows, of_columns
@@ -184,9 +165,8 @@ def unit_rows(halves: Any, rows: Any, factor: Any, out: Any, places: Any) -> Non
     """Fill ``places`` (N,) in ``out`` with some ``rows`` (N,) of float16 at length 1.
 
     All rows (R, D) are given as uint16. Their numbers are rounded to multiples of one over
-    ``factor``, a power of two. Lengths are summed in LANES
-    (``miner.knn.core.rescore.square_lengths``). All loops compile to vector instructions, as calls
-    to round would not.
+    ``factor``, a power of two, and lengths summed as by ``miner.knn.core.rescore.square_lengths``.
+    All loops compile to vector instructions, as calls to round would not.
     """
     sign, rest = np.uint32(0x8000), np.uint32(0x7FFF)
     lanes, floats = np.empty(LANES), np.empty(halves.shape[1], dtype=np.float32)
@@ -216,8 +196,7 @@ def unit_rows(halves: Any, rows: Any, factor: Any, out: Any, places: Any) -> Non
 @_compile
 def rows_in(cells: Any, start: Any, stop: Any) -> Any:
     """Return the rows (R,), ascending, of which a cell (N, P) is in the range."""
-    rows = np.empty(len(cells), dtype=np.int64)
-    found = 0
+    rows, found = np.empty(len(cells), dtype=np.int64), 0
     for row in range(len(cells)):
         for cell in cells[row]:
             if start <= cell < stop:
@@ -264,10 +243,7 @@ def _place(ids: Any, cosines: Any, number: Any, cosine: Any) -> None:
 
 @_compile
 def merge(ids: Any, cosines: Any, rows: Any, other_ids: Any, other_cosines: Any) -> None:
-    """Take other lists of neighbours (P, L), of some ``rows`` (P,), into those of all (N, K).
-
-    In both, -1 stands behind the neighbours; one that both hold is taken once.
-    """
+    """Take other neighbours (P, L) of some ``rows`` (P,) into those of all (N, K), each once."""
     for place in range(len(rows)):
         row = rows[place]
         for rank in range(other_ids.shape[1]):
@@ -286,9 +262,8 @@ def verify(
 
     These are ``of_rows``, best bound first: a row is done when the next bound is below its K-th
     cosine. Lists begin as no neighbours, of the cosine that a neighbour must exceed.
-    ``incomplete`` (N,) says which rows may have better neighbours than their candidates.
-    ``names`` (M,) are the ids of the rows of ``base`` (M, D), one of which is fetched for each
-    candidate looked at: memory bounds it.
+    ``incomplete`` (N,) says which rows may have better neighbours than their candidates. ``names``
+    (M,) are the ids of ``base`` (M, D), of which a row is fetched for each candidate looked at.
     """
     bounds, candidates, floor = of_rows
     for row in range(len(queries)):
@@ -304,23 +279,16 @@ def verify(
 
 @_compile
 def fallback_search(
-    found: Any,
-    queries: Any,
-    row_places: Any,
-    base: Any,
-    column_places: Any,
-    names: Any,
-    ids: Any,
-    cosines: Any,
+    found: Any, queries: Any, row_places: Any, base: Any, column_places: Any, names: Any, lists: Any
 ) -> None:
-    """Take a tile's hits into lists of neighbours, ``ids`` and ``cosines`` (R, K), of its rows.
+    """Take a tile's hits into the ``lists`` of its rows: neighbours' ids and cosines (R, K).
 
     ``queries`` and ``base`` are whole sides, in which the tile's rows and columns have places;
     ``names`` are the ids of the latter's rows. The exact cosine of a pair is computed wherever its
     bound reaches the row's K-th one.
     """
     columns = np.uint32(len(column_places))
-    places, bounds = found
+    (places, bounds), (ids, cosines) = found, lists
     for place, bound in zip(places, bounds):  # noqa: B905  # Numba knows no strict
         row, column = divmod(np.uint32(place), columns)
         other = column_places[column]

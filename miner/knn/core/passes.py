@@ -8,20 +8,19 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from miner.arrays import Matrix, Neighbours, Rows, evenly
-from miner.knn.core.candidates import Candidates
+from miner.arrays import NO_NEIGHBOUR, Matrix, Neighbours, Rows, evenly, taken
 from miner.knn.core.codes import Codes
 from miner.knn.core.products import compiled_int8, loops, product
 from miner.threads import blocks, in_threads, thread_count
 
 # Places and bounds, see ``miner.knn.core.compiled.hits``.
 Hits: TypeAlias = tuple[NDArray[np.int32], NDArray[np.float32]]
+Side: TypeAlias = tuple[Matrix, Codes]  # unit rows (N, D) and what they are coded as
 
 logger = logging.getLogger(__name__)
 
@@ -36,23 +35,47 @@ SEEDS, SEEDED_FROM = 512, 16 * 512
 LARGE = 2.0**99  # than any bound
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tile:
+class Tile(NamedTuple):
     """Rows and columns by slice or by ascending position; tiles may share some."""
 
     rows: Rows
     columns: Rows
 
 
+class Candidates(NamedTuple):
+    """Of N rows the C columns with the largest bounds so far, best first, while tiles go by.
+
+    ``bounds`` is float32 (N, C), -inf where fewer were seen; ``ids`` int32 (N, C), -1 there.
+    ``floor``, float32 (N,), is the last bound of each row, or higher: no column left out has a
+    larger one.
+    """
+
+    bounds: NDArray[np.float32]
+    ids: NDArray[np.int32]
+    floor: NDArray[np.float32]
+
+    @classmethod
+    def none(cls, rows: int, kept: int) -> Self:
+        """Room for ``kept`` candidates of each row."""
+        return cls(
+            bounds=np.full((rows, kept), -np.inf, dtype=np.float32),
+            ids=np.full((rows, kept), NO_NEIGHBOUR, dtype=np.int32),
+            floor=np.full(rows, -np.inf, dtype=np.float32),
+        )
+
+    def part(self, rows: Rows) -> Self:
+        """Return those of some rows: a view of a slice, a copy of what positions name."""
+        return type(self)(*(taken(field, rows) for field in self))
+
+
 class Claims:
-    """Lets one thread at a time change a row of tables that threads share.
+    """Lets one of some threads at a time change a row of tables (of so many rows) that they share.
 
     All rows are claimed at once or none, so threads cannot wait for each other in a circle. One
     thread alone claims nothing.
     """
 
     def __init__(self, *tables: int, threads: int) -> None:
-        """Of tables with so many rows, for so many threads."""
         self.threads = threads
         self._claimed = [np.zeros(rows, dtype=np.bool_) for rows in tables]
         self._freed = threading.Condition()
@@ -66,17 +89,15 @@ class Claims:
         parts = list(zip(self._claimed, rows, strict=True))
         with self._freed:
             self._freed.wait_for(lambda: not any(table[part].any() for table, part in parts))
-            self._mark(parts, claimed=True)
+            for table, part in parts:
+                table[part] = True
         try:
             yield
         finally:
             with self._freed:
-                self._mark(parts, claimed=False)
+                for table, part in parts:
+                    table[part] = False
                 self._freed.notify_all()
-
-    def _mark(self, parts: list[tuple[NDArray[np.bool_], Rows]], *, claimed: bool) -> None:
-        for table, part in parts:
-            table[part] = claimed
 
 
 def generate_candidates(
@@ -113,33 +134,27 @@ def _places(rows: Rows) -> NDArray[np.int64]:
 
 
 def seeded(left: Codes, right: Codes, *, kept: int) -> tuple[Candidates, Candidates]:
-    """Return room for ``kept`` candidates of each row of both codes, above their first floors."""
-    lists = []
-    for rows, columns in ((left, right), (right, left)):
-        candidates = Candidates.none(len(rows), min(kept, len(columns)))
-        candidates.floor[:] = first_floors(rows, columns, kept=candidates.bounds.shape[1])
-        lists.append(candidates)
-    forward, backward = lists
-    return forward, backward
+    """Return room for ``kept`` candidates of each row of both codes, above their first floors.
 
-
-def first_floors(rows: Codes, columns: Codes, *, kept: int) -> NDArray[np.float32]:
-    """Return for each row what all of its ``kept`` best bounds exceed: float32 (N,).
-
-    Computed from a sample of the columns; -inf where there are few. It keeps most columns of the
-    first tiles from becoming candidates.
+    These are below the ``kept`` best bounds of a sample of the columns, or -inf where there are
+    few: they keep most columns of the first tiles from becoming candidates.
     """
-    floors = np.full(len(rows), -np.inf, dtype=np.float32)
+    return _seeded(left, right, kept), _seeded(right, left, kept)
+
+
+def _seeded(rows: Codes, columns: Codes, kept: int) -> Candidates:
+    kept = min(kept, len(columns))
+    candidates = Candidates.none(len(rows), kept)
     if len(columns) < SEEDED_FROM or kept > SEEDS:
-        return floors
+        return candidates
     sample = columns.part(evenly(len(columns), SEEDS))
 
     def seed(block: slice) -> None:
-        found = best_columns(rows.part(block), sample, kept=kept)
-        floors[block] = np.nextafter(found.floor, np.float32(-np.inf))
+        floor = best_columns(rows.part(block), sample, kept=kept).floor
+        candidates.floor[block] = np.nextafter(floor, np.float32(-np.inf))
 
     in_threads(seed, blocks(len(rows), TILE_ROWS))
-    return floors
+    return candidates
 
 
 def best_columns(rows: Codes, columns: Codes, *, kept: int) -> Candidates:
@@ -149,9 +164,8 @@ def best_columns(rows: Codes, columns: Codes, *, kept: int) -> Candidates:
         part = columns.part(block)
         unwanted = Candidates.none(len(part), 1)
         unwanted.floor[:] = LARGE
-        hits = find_hits(rows, part, found.floor, unwanted.floor)
-        beside = np.arange(len(part)), part.ids
-        loops().take(hits, own, beside, found, unwanted, False)
+        hits, beside = find_hits(rows, part, found.floor, unwanted.floor), np.arange(len(part))
+        loops().take(hits, own, (beside, part.ids), found, unwanted, False)
     return found
 
 
@@ -164,12 +178,7 @@ def growing_blocks(rows: int, size: int) -> list[slice]:
     return found
 
 
-def find_hits(
-    rows: Codes,
-    columns: Codes,
-    row_floor: NDArray[np.float32],
-    column_floor: NDArray[np.float32],
-) -> Hits:
+def find_hits(rows: Codes, columns: Codes, row_floor: Matrix, column_floor: Matrix) -> Hits:
     """Return the products that exceed a floor, which may have risen by the time they are taken."""
     codes = (*rows.terms, row_floor), (*columns.terms, column_floor)
     if rows.numbers.dtype == np.int8 and (vnni := compiled_int8()):
@@ -180,12 +189,7 @@ def find_hits(
 
 
 def verify(
-    queries: tuple[Matrix, Codes],
-    base: tuple[Matrix, Codes],
-    candidates: Candidates,
-    *,
-    k: int,
-    floors: NDArray[np.float32] | None = None,
+    queries: Side, base: Side, candidates: Candidates, *, k: int, floors: Matrix | None = None
 ) -> tuple[Neighbours, NDArray[np.int64]]:
     """Return the best k of the candidates, and the rows that may have better ones left out.
 
@@ -211,15 +215,9 @@ def verify(
 
 
 def fallback_search(
-    queries: tuple[Matrix, Codes],
-    base: tuple[Matrix, Codes],
-    neighbours: Neighbours,
-    tiles: Iterable[Tile],
+    queries: Side, base: Side, neighbours: Neighbours, tiles: Iterable[Tile]
 ) -> None:
-    """Complete the neighbours of the tiles' rows among the tiles' columns.
-
-    Rows and neighbours come as their codes do.
-    """
+    """Complete the neighbours, in the order of codes, of tiles' rows among the tiles' columns."""
     (left, left_codes), (right, right_codes) = queries, base
     claims = Claims(len(left), threads=thread_count())
 
@@ -229,9 +227,8 @@ def fallback_search(
         hits = find_hits(x, y, below, np.full(len(y), LARGE, dtype=np.float32))
         rows, columns = _places(tile.rows), _places(tile.columns)
         with claims.on(tile.rows):
-            found = neighbours.part(rows)
-            lists = found.ids, found.cosines
-            loops().fallback_search(hits, left, rows, right, columns, right_codes.ids, *lists)
+            lists = taken(neighbours.ids, rows), taken(neighbours.cosines, rows)
+            loops().fallback_search(hits, left, rows, right, columns, right_codes.ids, lists)
             neighbours.ids[rows], neighbours.cosines[rows] = lists
 
     in_threads(search, tiles, count=claims.threads)

@@ -2,21 +2,27 @@
 
 int8 is multiplied by code that is compiled here where the processor has the instructions, else by
 torch where that is installed, as bfloat16 is: up to eight times as fast as float32, but torch takes
-seconds to load. Results are the same without it. bfloat16 numbers are held as their bits, uint16.
+seconds to load. A build of it that lacks a call raises AttributeError or RuntimeError. Results are
+the same without it. bfloat16 numbers are held as their bits, uint16.
 """
+
+from __future__ import annotations
 
 import sys
 from functools import cache
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+if TYPE_CHECKING:
+    import torch
+
 # Operations from which on torch pays for being loaded: some seconds of float32 products.
 TORCH_FROM = 1 << 38
-INT8_LARGEST = 127
+INT8_MAX = 127
 DEPTH = 4  # codes that an instruction sums
 INT8_MAX_DIMENSIONS = 1 << 17  # 127 * 127 * D stays below 2**31
 FLOAT32_MAX_DIMENSIONS = 1040  # 127 * 127 * D stays below 2**24: float32 sums it exactly
@@ -29,11 +35,28 @@ def product(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
     if left.dtype == np.int8 and (vnni := compiled_int8()):
         found: NDArray[np.int32] = vnni.product(left, right)
         return found
-    from miner.knn.core import torch_products
+    import torch
 
     if left.dtype == np.int8:
-        return torch_products.int8_product(left, right)
-    return torch_products.bfloat16_product(left, right)
+        return int8_product(left, right)
+    return (bfloat16_rows(left) @ bfloat16_rows(right).T).view(torch.uint16).numpy()
+
+
+def int8_product(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
+    """Return the product of int8 rows by torch's private function for it."""
+    import torch
+
+    x, y = torch.from_numpy(left), torch.from_numpy(right)
+    if x.shape[1] == 1:  # which _int_mm leaves unset in torch 2.13
+        return (x.int() * y.int().T).numpy()
+    return torch._int_mm(x, y.T).numpy()
+
+
+def bfloat16_rows(bits: NDArray[Any]) -> torch.Tensor:
+    """Return rows given as bits as a tensor that shares their memory."""
+    import torch
+
+    return torch.from_numpy(bits).view(torch.bfloat16)
 
 
 @cache
@@ -77,12 +100,8 @@ def int8_is_exact() -> bool:
 
     Without VNNI instructions oneDNN sums pairs of products in 16 bits, which saturate
     (pytorch/pytorch#136746). torch avoids it from 2.6 on, unless ONEDNN_MAX_CPU_ISA hides VNNI.
-
-    Raises:
-        RuntimeError, AttributeError: this build of torch has no int8 products.
-        ModuleNotFoundError: torch is not installed.
     """
-    numbers = np.full((64, 64), INT8_LARGEST, dtype=np.int8)
+    numbers = np.full((64, 64), INT8_MAX, dtype=np.int8)
     numbers[::2] *= -1
     exact = numbers.astype(np.int32) @ numbers.T.astype(np.int32)
     return np.array_equal(product(numbers, numbers), exact)

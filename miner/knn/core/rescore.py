@@ -14,30 +14,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from miner.arrays import NO_NEIGHBOUR, Neighbours
+from miner.arrays import NO_NEIGHBOUR, IntArray, Matrix, Neighbours
 from miner.knn.core.products import loops
 from miner.threads import blocks, in_threads
 
 COMPILED_FROM = 1 << 21  # numbers, from which on compiled loops pay for being loaded
 BLOCK_ROWS = 1 << 12
 BLOCK_BYTES = 1 << 21  # float64 vectors at a time; larger blocks fall out of the cache
+# Similarities up to which a table is soonest searched: past it, loading Numba (half a second) pays.
+MAX_SIMILARITIES = 1 << 22
+TABLE_ROWS = 1024  # of both sides that are multiplied at a time
 UNIT_BITS = 26  # rounding to 2**-26 moves a cosine by about 6e-9, rounding it to float32 by 2e-8
 
 
 def unit_rows(
     vectors: NDArray[np.floating],
-    out: NDArray[np.float32] | None = None,
+    out: Matrix | None = None,
     *,
-    rows: NDArray[np.int64] | None = None,
-    places: NDArray[np.int64] | None = None,
-) -> NDArray[np.float32]:
+    rows: IntArray | None = None,
+    places: IntArray | None = None,
+) -> Matrix:
     """Rows (N, D) of any scale, made length 1 and rounded to multiples of 2**-26: float32 (N, D).
 
-    Args:
-        vectors: finite, and no row is zero.
-        out: where they are put, if given.
-        rows: which of the vectors, (N,); all unless given.
-        places: where in ``out``, (N,); in their order unless given.
+    Vectors are finite, and no row is zero. If given, ``rows`` (N,) says which of them, ``out``
+    where they are put, and ``places`` (N,) in which of its rows.
     """
     rows = np.arange(len(vectors)) if rows is None else rows
     units = np.empty((len(rows), vectors.shape[1]), dtype=np.float32) if out is None else out
@@ -45,12 +45,11 @@ def unit_rows(
     many = vectors.size >= COMPILED_FROM or "miner.knn.core.compiled" in sys.modules
     if vectors.dtype == np.float16 and many:
         halves = np.ascontiguousarray(vectors).view(np.uint16)
-        in_threads(
-            lambda block: loops().unit_rows(
-                halves, rows[block], 2.0**UNIT_BITS, units, places[block]
-            ),
-            blocks(len(rows), BLOCK_ROWS),
-        )
+
+        def fill_block(block: slice) -> None:
+            loops().unit_rows(halves, rows[block], 2.0**UNIT_BITS, units, places[block])
+
+        in_threads(fill_block, blocks(len(rows), BLOCK_ROWS))
         return units
     size = max(1, BLOCK_BYTES // (8 * max(1, vectors.shape[1])))
 
@@ -78,11 +77,7 @@ def square_lengths(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def checked_vectors(vectors: ArrayLike, side: str) -> NDArray[Any]:
-    """Return vectors, (N, D), as an array of real numbers whose rows have a direction.
-
-    Raises:
-        ValueError: they are not two-dimensional, no real numbers, or a row is zero or not finite.
-    """
+    """Return vectors (N, D) as an array; a ValueError if a row is not real, not finite or zero."""
     rows = np.asarray(vectors)
     if rows.ndim != 2:
         raise ValueError(
@@ -103,11 +98,7 @@ def checked_vectors(vectors: ArrayLike, side: str) -> NDArray[Any]:
 
 
 def check_search(source: NDArray[Any], target: NDArray[Any], *, k: int) -> None:
-    """Refuse what no search can answer.
-
-    Raises:
-        ValueError: k below 1, or rows of different dimensions.
-    """
+    """Refuse, by a ValueError, k below 1 and rows of different dimensions."""
     if k < 1:
         raise ValueError(f"k is {k}; a neighbourhood needs at least 1 sentence")
     if source.shape[1] != target.shape[1]:
@@ -117,22 +108,11 @@ def check_search(source: NDArray[Any], target: NDArray[Any], *, k: int) -> None:
         )
 
 
-def rescore(
-    queries: NDArray[np.float32],
-    base: NDArray[np.float32],
-    candidates: NDArray[np.int64],
-    *,
-    k: int,
-) -> Neighbours:
+def rescore(queries: Matrix, base: Matrix, candidates: IntArray, *, k: int) -> Neighbours:
     """Return the best ``k`` of each row's candidates by exact cosine; ties by id, lowest first.
 
-    Reads N * C vectors of D numbers: memory traffic bounds it.
-
-    Args:
-        queries: rows as ``unit_rows`` makes them, (N, D).
-        base: rows as ``unit_rows`` makes them, (M, D).
-        candidates: positions in ``base``, (N, C), each at most once in a row; -1 for none.
-        k: neighbours to keep, at most C.
+    Queries (N, D) and base (M, D) are ``unit_rows``. Candidates (N, C) are positions in the base,
+    each at most once in a row; -1 for none. Reads N * C vectors: memory traffic bounds it.
     """
     cosines = np.empty(candidates.shape, dtype=np.float32)
     rows = max(1, BLOCK_BYTES // (8 * max(1, base.shape[1] * candidates.shape[1])))
@@ -166,3 +146,27 @@ def merge_some(neighbours: Neighbours, rows: NDArray[np.integer], others: Neighb
     if neighbours.ids.shape[1]:
         lists = neighbours.ids, neighbours.cosines
         loops().merge(*lists, rows, others.ids, others.cosines)
+
+
+def search_table(source: Matrix, target: Matrix, *, k: int) -> tuple[Neighbours, Neighbours]:
+    """Return what ``miner.knn.exact.search_unit_rows`` does, from a table (N, M) of all cosines."""
+    table = np.empty((len(source), len(target)), dtype=np.float32)
+    for columns in blocks(len(target), TABLE_ROWS):
+        others = target[columns].astype(np.float64).T
+        for rows in blocks(len(source), TABLE_ROWS):
+            table[rows, columns] = source[rows].astype(np.float64) @ others
+    return _best_of_rows(table, k), _best_of_rows(np.ascontiguousarray(table.T), k)
+
+
+def _best_of_rows(table: Matrix, k: int) -> Neighbours:
+    """Return the k largest numbers of each row, ties to the lower column."""
+    rows, columns = table.shape
+    k = min(k, columns)
+    if not table.size:
+        return Neighbours.none(rows, k)
+    least = np.partition(table, columns - k, axis=1)[:, columns - k]
+    row, column = np.nonzero(table >= least[:, None])  # with all that are equal to the k-th
+    order = np.lexsort((column, -table[row, column], row))
+    start = np.searchsorted(row, np.arange(rows))
+    ids = column[order[start[:, None] + np.arange(k)]]
+    return Neighbours(ids=ids, cosines=np.take_along_axis(table, ids, axis=1))

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import logging
 import sys
-import time
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
-from typing import Any
+from timeit import repeat
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from miner.arrays import Matrix
+from miner.arrays import IntArray, Matrix
 from miner.knn.core.codes import PRECISIONS, Precision, encode_both
 from miner.knn.core.products import (
     INT8_MAX_DIMENSIONS,
@@ -47,8 +46,7 @@ SPARE = 4
 SECOND_SEARCH = 4
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tuning:
+class Tuning(NamedTuple):
     """The way to generate candidates: the precision of the product, and how many a row keeps."""
 
     precision: Precision
@@ -59,13 +57,12 @@ class Tuning:
 def product_rates() -> dict[Precision, float]:
     """Return operations a second (a multiply-add is two) of one thread's products.
 
-    Measured once in a process, in about 50 milliseconds. Where int8 is compiled, bfloat16, which is
-    slower, is not worth to load torch for; else torch is loaded where it is installed. Precisions
-    that fail here are left out.
+    Measured once, in about 50 milliseconds. Where int8 is compiled, bfloat16, which is slower, is
+    not worth to load torch for. Precisions that fail here are left out.
     """
     if compiled_int8() is None:
         with suppress(ImportError):  # before the thread begins: it is to compute alone
-            import_module("miner.knn.core.torch_products")
+            import_module("torch")
     return on_one_thread(_measure_products)
 
 
@@ -78,24 +75,13 @@ def _measure_products() -> dict[Precision, float]:
             continue
         try:
             left, right = encode_both(x, y, precision)
-            seconds = min(_seconds(left.numbers, right.numbers) for _ in range(REPEATS))
+            work = partial(product, left.numbers, right.numbers)
+            rates[precision] = 2 * x.size * len(y) / min(repeat(work, number=1, repeat=REPEATS))
         except (RuntimeError, AttributeError, ValueError, ImportError) as error:  # of torch
             logger.debug("no %s products here: %s", precision, error)
-            continue
-        rates[precision] = 2 * ROWS * COLUMNS * DIM / seconds
     shown = ", ".join(f"{precision} {rate / 1e9:.0f}" for precision, rate in rates.items())
     logger.debug("products of one thread, 10^9 operations a second: %s", shown)
     return rates
-
-
-def _seconds(left: NDArray[Any], right: NDArray[Any]) -> float:
-    start = time.perf_counter()
-    product(left, right)
-    return time.perf_counter() - start
-
-
-def _rates(operations: float) -> dict[Precision, float]:
-    return product_rates() if low_precision_pays(operations) else {"float32": 1.0}
 
 
 def choose(
@@ -108,20 +94,19 @@ def choose(
 ) -> Tuning:
     """Return the precision (unless given) and the candidates a row with the shortest search.
 
-    A few rows of each side are searched in float32. A precision whose rounding could hide more of
-    the others' rows than are kept leaves those rows to a second search. Costs ``trial_rows``
-    (N + M) products.
+    Some rows of each side are searched in float32. A precision whose rounding could hide more of
+    the others' rows than are kept leaves those rows to a second search.
     """
     if len(source) == 0 or len(target) == 0:
         return Tuning(precision=precision or "float32", kept=k)
-    sides = (source, target), (target, source)
-    samples = [_Sample.of(side, other, k, trial_rows) for side, other in sides]
-    rates = _rates(2 * len(source) * len(target) * source.shape[1])
+    trials = _trial(source, target, k, trial_rows), _trial(target, source, k, trial_rows)
+    pays = low_precision_pays(2 * source.size * len(target))
+    rates: dict[Precision, float] = product_rates() if pays else {"float32": 1.0}
     chosen, least = Tuning(precision="float32", kept=k + SPARE), np.inf
     for candidate in (precision,) if precision else rates:
         if candidate == "int8" and source.shape[1] >= INT8_MAX_DIMENSIONS and not precision:
             continue
-        hidden = np.concatenate([sample.hidden(candidate) for sample in samples])
+        hidden = np.concatenate([trial(candidate) for trial in trials])
         kept = int(np.clip(np.quantile(hidden, SHARE) + 2, k + SPARE, max(MAX_KEPT, k + SPARE)))
         again = float((hidden >= kept).mean())
         cost = (1 + SECOND_SEARCH * again) / rates.get(candidate, 1.0)
@@ -131,43 +116,28 @@ def choose(
     return chosen
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Sample:
-    """Some rows of a side, (Q, D), and the other side's k-th nearest of each, (Q, D).
+def _trial(side: Matrix, other: Matrix, k: int, count: int) -> Callable[[Precision], IntArray]:
+    """Search ``count`` rows, and return what says how many bounds of each reach its k-th cosine."""
+    rows = side[:: max(1, -(-len(side) // count))]
+    cosines, ids = _nearest(rows, other, max(MAX_KEPT, k) + 1)
+    place = min(k, len(other)) - 1
+    last, gaps = other[ids[:, place]], cosines[:, place, None] - cosines
 
-    ``gaps`` (Q, any) says how far below the k-th cosine those of the nearest lie.
-    """
-
-    rows: Matrix
-    last: Matrix
-    gaps: NDArray[np.float32]
-
-    @classmethod
-    def of(cls, side: Matrix, other: Matrix, k: int, count: int) -> _Sample:
-        rows = side[:: max(1, -(-len(side) // count))]
-        cosines, ids = _nearest(rows, other, max(MAX_KEPT, k) + 1)
-        last = min(k, len(other)) - 1
-        return cls(rows=rows, last=other[ids[:, last]], gaps=cosines[:, last, None] - cosines)
-
-    def hidden(self, precision: Precision) -> NDArray[np.int64]:
-        """Of how many of the other side's rows the bounds reach the k-th cosine, about: (Q,).
-
-        Bounds of near rows exceed their cosines by more than others, where rounding is relative.
-        """
-        left, right = encode_both(self.rows, self.last, precision)
+    def hidden(precision: Precision) -> IntArray:
+        left, right = encode_both(rows, last, precision)
         products = numbers_of(product(left.numbers, right.numbers).diagonal())
         products *= left.scale * right.scale
         bounds = products + left.slack * np.abs(products) + left.bias + right.bias
-        excess = (bounds - np.einsum("nd,nd->n", self.rows, self.last)).mean()
-        reached: NDArray[np.int64] = (self.gaps <= excess).sum(axis=1)
-        return reached
+        # Of near rows, which exceed cosines by more than others, where rounding is relative.
+        excess = (bounds - np.einsum("nd,nd->n", rows, last)).mean()
+        return np.asarray((gaps <= excess).sum(axis=1))
+
+    return hidden
 
 
-def _nearest(
-    queries: Matrix, base: Matrix, count: int
-) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+def _nearest(queries: Matrix, base: Matrix, count: int) -> tuple[Matrix, IntArray]:
     """Return cosines and positions of each query's ``count`` nearest, or of all: in float32."""
-    found: list[tuple[NDArray[np.float32], NDArray[np.int64]]] = []
+    found: list[tuple[Matrix, IntArray]] = []
 
     def search(columns: slice) -> None:
         cosines, places = _largest(queries @ base[columns].T, count)
@@ -179,7 +149,7 @@ def _nearest(
     return cosines, np.take_along_axis(ids, places, axis=1)
 
 
-def _largest(table: Matrix, count: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+def _largest(table: Matrix, count: int) -> tuple[Matrix, IntArray]:
     """Return the ``count`` largest numbers of each row, or all, largest first, and their places."""
     count = min(count, table.shape[1])
     places = np.argpartition(table, table.shape[1] - count, axis=1)[:, table.shape[1] - count :]

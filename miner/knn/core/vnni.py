@@ -1,9 +1,7 @@
 """Products of int8 codes by compiled code, and which of them are worth a look.
 
 Most products never reach memory: a block of them is tested in the processor's registers
-(``miner.knn.core.vnni_blocks``). Numba compiles the loops for the processor at hand and keeps them
-in its cache on disk. Axes: ``R`` rows and ``C`` columns of a tile, ``D`` dimensions, ``P`` panels
-of COLUMNS columns.
+(``miner.knn.core.vnni_blocks``, which says what the axes are).
 """
 
 from typing import Any
@@ -62,19 +60,15 @@ def _panels_of(codes: Any) -> Any:
 
 @_compile
 def _fill(rows: Any, panels: Any, products: Any) -> None:
-    sums, depth = _sums_of(rows), panels.shape[1]
-    zeros = np.zeros(max(len(rows), len(panels) * COLUMNS), dtype=np.float32)
-    block = np.empty((ROWS, COLUMNS), dtype=np.int32)
-    masks = np.empty(ROWS, dtype=np.uint64)
-    row_codes, column_codes = (sums, zeros, zeros, zeros), (zeros, zeros)
+    sums, size = _sums_of(rows), max(len(rows), len(panels) * COLUMNS)
+    zeros = np.zeros(size, dtype=np.float32)
+    left, right = (rows, sums, zeros, zeros, zeros), (panels, zeros, zeros)
+    block, masks = np.empty((ROWS, COLUMNS), np.int32), np.empty(ROWS, np.uint64)
     for panel in range(len(panels)):
         start = panel * COLUMNS
         stop = min(start + COLUMNS, products.shape[1])
         for first in range(0, len(rows), ROWS):
-            multiply_block(
-                *(first, panel, depth),
-                *(rows, row_codes, panels, column_codes, block, masks),
-            )
+            multiply_block(first, panel, left, right, (block, masks))
             for row in range(first, min(first + ROWS, len(rows))):
                 for column in range(start, stop):
                     products[row, column] = block[row - first, column - start]
@@ -97,19 +91,15 @@ def _hits(rows: Any, columns: Any, width: Any, row_codes: Any, column_codes: Any
     levels = np.zeros_like(scales)
     scales[:width] = column_scale
     levels[:width] = _levels(column_floor, column_bias, np.abs(bias).max())
-    block = np.empty((ROWS, COLUMNS), dtype=np.int32)
-    masks = np.empty(ROWS, dtype=np.uint64)
+    block, masks = np.empty((ROWS, COLUMNS), np.int32), np.empty(ROWS, np.uint64)
     places, bounds = np.empty(1024, dtype=np.int32), np.empty(1024, dtype=np.float32)
     found = 0
     for panel in range(len(panels)):
         start = panel * COLUMNS
         highest = column_bias[start : start + COLUMNS].max()
-        row_levels = _levels(floor, highest, bias)
+        left = rows, sums, scale, bias, _levels(floor, highest, bias)
         for first in range(0, len(rows), ROWS):
-            if not multiply_block(
-                *(first, panel, columns.shape[1]),
-                *(rows, (sums, scale, bias, row_levels), panels, (scales, levels), block, masks),
-            ):
+            if not multiply_block(first, panel, left, (panels, scales, levels), (block, masks)):
                 continue
             if found + block.size > len(places):
                 places, bounds = longer(places), longer(bounds)
@@ -154,14 +144,10 @@ def product(left: NDArray[np.int8], right: NDArray[np.int8]) -> NDArray[np.int32
 def hits(
     rows: NDArray[np.int8], columns: NDArray[np.int8], row_codes: Any, column_codes: Any
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Return what ``miner.knn.core.compiled.hits`` does, of int8 codes without their product.
-
-    Costs little more than the product: of the rest, one comparison of a vector of them.
-    """
-    panels = _by_fours(columns).view(np.int32)
-    found: tuple[NDArray[np.int32], NDArray[np.float32]] = _hits(
-        _by_fours(rows), panels, len(columns), row_codes, column_codes
-    )
+    """Return what ``miner.knn.core.compiled.hits`` does, of int8 codes at the cost of a product."""
+    left, right = _by_fours(rows), _by_fours(columns).view(np.int32)
+    found: tuple[NDArray[np.int32], NDArray[np.float32]]
+    found = _hits(left, right, len(columns), row_codes, column_codes)
     return found
 
 

@@ -4,11 +4,10 @@ Written as LLVM code, which Numba puts into the loops of ``miner.knn.core.vnni``
 multiplies 64 codes by 64 and sums them by fours. A block of products, ROWS rows by COLUMNS columns,
 stays in the processor's registers while it goes through the dimensions (Goto and van de Geijn 2008,
 Anatomy of High-Performance Matrix Multiplication) and is compared with its rows' and columns'
-levels there.
+levels there. The instruction takes one factor without sign: the codes of columns are raised by 128,
+and sums start at -128 times the sum of the row's codes.
 
-The instruction takes one factor without sign: the codes of columns are raised by 128, and sums
-start at -128 times the sum of the row's codes. Integers sum exactly, in any order. Axes: ``R`` rows
-and ``C`` columns of a tile, ``D`` dimensions, ``P`` panels of COLUMNS columns.
+Axes: ``R`` rows and ``C`` columns of a tile, ``D`` dimensions, ``P`` panels of COLUMNS columns.
 """
 
 import os
@@ -53,13 +52,19 @@ def declared(builder: Any, name: str, *given: Any) -> Any:
     return cgutils.get_or_insert_function(builder.module, kind, name)
 
 
-def _vector(builder: Any, start: Any, *steps: Any, kind: Any = None) -> Any:
+def _vector(builder: Any, start: Any, *steps: Any) -> Any:
     """Return the address of a vector, so many numbers after the start of its array."""
     for step in steps:
         start = builder.gep(start, [step])
-    if kind is None:
-        kind = FLOATS if start.type.pointee == ir.FloatType() else VECTOR
+    kind = FLOATS if start.type.pointee == ir.FloatType() else VECTOR
     return builder.bitcast(start, kind.as_pointer())
+
+
+def loaded(builder: Any, vectors: Any, row: Any) -> list[Any]:
+    """Return the vectors of a row of COLUMNS numbers, from the address of the first row's first."""
+    start = builder.mul(row, LONG(VECTORS))
+    places = [builder.add(start, LONG(part)) for part in range(VECTORS)]
+    return [builder.load(builder.gep(vectors, [place]), align=4) for place in places]
 
 
 def rows_from(builder: Any, first: Any, count: Any, rows: int) -> list[Any]:
@@ -78,73 +83,51 @@ def in_all_lanes(builder: Any, pointer: Any) -> Any:
 
 
 @intrinsic
-def multiply_block(
-    typing: Any,
-    first: Any,
-    panel: Any,
-    depth: Any,
-    rows: Any,
-    row_codes: Any,
-    panels: Any,
-    column_codes: Any,
-    block: Any,
-    masks: Any,
-) -> Any:
-    """Fill ``block`` (ROWS, COLUMNS) with products of rows (R, D) from ``first`` on and a panel.
+def multiply_block(typing: Any, first: Any, panel: Any, left: Any, right: Any, out: Any) -> Any:
+    """Fill a block (ROWS, COLUMNS) with products of rows from ``first`` on and a panel.
 
-    ``row_codes`` are (R,): what sums start at, scales, biases, and levels for this panel;
-    ``column_codes`` (P, COLUMNS): scales and levels. ``masks`` (ROWS,) get a bit for each product
-    p with ``p column_scale row_scale + row_bias`` above the lower of both levels. Returns whether
-    one has. D is ``depth`` times DEPTH.
+    ``left`` are codes (R, D), and, (R,), what sums start at, scales, biases, and levels for this
+    panel; ``right`` are panels (P, D / 4, COLUMNS), and scales and levels (P, COLUMNS). ``out`` are
+    the block and masks (ROWS,), which get a bit for each product p with ``p column_scale row_scale
+    + row_bias`` above the lower of both levels. Returns whether one has.
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        def begins(kind: Any, array: Any) -> Any:
-            return context.make_array(kind)(context, builder, array).data
-
-        def parts(place: int) -> list[Any]:
+        def arrays(place: int) -> list[Any]:
             kinds = signature.args[place]
-            arrays = cgutils.unpack_tuple(builder, values[place], len(kinds))
-            return [begins(kind, array) for kind, array in zip(kinds, arrays, strict=True)]
+            parts = cgutils.unpack_tuple(builder, values[place], len(kinds))
+            return [
+                context.make_array(kind)(context, builder, part)
+                for kind, part in zip(kinds, parts, strict=True)
+            ]
 
-        first, panel, depth = values[:3]
-        codes, right, out, marks = (begins(signature.args[at], values[at]) for at in (3, 5, 7, 8))
-        sums, *of_rows = parts(4)
-        count = context.make_array(signature.args[3])(context, builder, values[3]).shape
-        numbers = rows_from(builder, first, cgutils.unpack_tuple(builder, count, 2)[0], ROWS)
-        codes = builder.bitcast(codes, NUMBER.as_pointer())
-        left = [builder.gep(codes, [builder.mul(row, depth)]) for row in numbers]
+        first, panel = values[:2]
+        (codes, sums, *of_rows), (panels, *of_columns), (block, masks) = map(arrays, (2, 3, 4))
+        count, _ = cgutils.unpack_tuple(builder, codes.shape, 2)
+        _, depth, _ = cgutils.unpack_tuple(builder, panels.shape, 3)
+        numbers = rows_from(builder, first, count, ROWS)
+        start = builder.bitcast(codes.data, NUMBER.as_pointer())
+        left = [builder.gep(start, [builder.mul(row, depth)]) for row in numbers]
         multiply = declared(builder, f"llvm.x86.avx512.vpdpbusd.{32 * LANES}", *[VECTOR] * 3)
         found = [
             [cgutils.alloca_once_value(builder, total) for _ in range(VECTORS)]
-            for total in (in_all_lanes(builder, builder.gep(sums, [row])) for row in numbers)
+            for total in (in_all_lanes(builder, builder.gep(sums.data, [row])) for row in numbers)
         ]
-        right = _vector(builder, right, builder.mul(builder.mul(panel, depth), LONG(COLUMNS)))
+        right = _vector(builder, panels.data, builder.mul(builder.mul(panel, depth), LONG(COLUMNS)))
         with cgutils.for_range(builder, depth) as loop:
-            place = builder.mul(loop.index, LONG(VECTORS))
-            columns = [
-                builder.load(builder.gep(right, [builder.add(place, LONG(part))]), align=4)
-                for part in range(VECTORS)
-            ]
+            columns = loaded(builder, right, loop.index)
             for row, products in zip(left, found, strict=True):
                 code = in_all_lanes(builder, builder.gep(row, [loop.index]))
                 for product, column in zip(products, columns, strict=True):
                     total = builder.call(multiply, [builder.load(product), column, code])
                     builder.store(total, product)
-        place = builder.mul(panel, LONG(COLUMNS))
-        scales, levels = (
-            [
-                builder.load(_vector(builder, at, builder.add(place, LONG(part * LANES))), align=4)
-                for part in range(VECTORS)
-            ]
-            for at in parts(6)
-        )
-        out, marks = _vector(builder, out, kind=VECTOR), builder.bitcast(marks, LONG.as_pointer())
+        scales, levels = (loaded(builder, _vector(builder, at.data), panel) for at in of_columns)
+        out, marks = _vector(builder, block.data), builder.bitcast(masks.data, LONG.as_pointer())
         multiply_add = declared(builder, f"llvm.fma.v{LANES}f32", *[FLOATS] * 3)
         some = LONG(0)
         for row, products in enumerate(found):
             scale, bias, level = (
-                in_all_lanes(builder, builder.gep(at, [numbers[row]])) for at in of_rows
+                in_all_lanes(builder, builder.gep(at.data, [numbers[row]])) for at in of_rows
             )
             bits = LONG(0)
             for part, product in enumerate(products):
@@ -153,17 +136,14 @@ def multiply_block(
                 scaled = builder.fmul(builder.sitofp(value, FLOATS), scales[part])
                 bound = builder.call(multiply_add, [scaled, scale, bias])
                 lower = builder.fcmp_ordered("<", levels[part], level)
-                least = builder.select(lower, levels[part], level)
-                hits = builder.fcmp_ordered(">", bound, least)
+                hits = builder.fcmp_ordered(">", bound, builder.select(lower, levels[part], level))
                 hits = builder.zext(builder.bitcast(hits, ir.IntType(LANES)), LONG)
                 bits = builder.or_(bits, builder.shl(hits, LONG(part * LANES)))
             builder.store(bits, builder.gep(marks, [LONG(row)]))
             some = builder.or_(some, bits)
         return builder.icmp_unsigned("!=", some, LONG(0))
 
-    long = types.int64
-    given = long, long, long, rows, row_codes, panels, column_codes, block, masks
-    return types.boolean(*given), generate
+    return types.boolean(types.int64, types.int64, left, right, out), generate
 
 
 @intrinsic

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from miner import mine
 from miner.knn import exact, tiled
-from miner.knn.core import brute_force, passes, products
+from miner.knn.core import passes, products, rescore
 from miner.knn.core.codes import PRECISIONS, encode_both
 from miner.knn.core.rescore import unit_rows
 from miner.knn.core.tuning import Tuning
@@ -198,7 +198,6 @@ def test_without_torch_or_its_private_calls_the_result_is_the_same(
     monkeypatch.setattr(products, "TORCH_FROM", 0)
     if lack == "torch":
         monkeypatch.setitem(sys.modules, "torch", None)
-        monkeypatch.delitem(sys.modules, "miner.knn.core.torch_products", raising=False)
         monkeypatch.setattr(tiled, "_usable_devices", lambda: pytest.fail("no torch"))
     else:
         monkeypatch.delattr(torch, "_int_mm")
@@ -208,8 +207,6 @@ def test_without_torch_or_its_private_calls_the_result_is_the_same(
 def test_a_precision_that_torch_computes_without_torch(monkeypatch, small_tiles):
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.setattr(products, "find_spec", lambda name: None)
-    monkeypatch.delitem(sys.modules, "miner.knn.core.torch_products", raising=False)
-    monkeypatch.delattr("miner.knn.core.torch_products", raising=False)
     with pytest.raises(ModuleNotFoundError, match="torch"):
         search_unit_rows(random_units(9, 8), random_units(9, 8), k=2, precision="bfloat16")
 
@@ -217,7 +214,7 @@ def test_a_precision_that_torch_computes_without_torch(monkeypatch, small_tiles)
 @given(sides=two_sides(max_rows=30), k=st.integers(1, 40), block=st.sampled_from([1, 4, 1024]))
 def test_a_table_equals_a_full_sort(sides, k, block):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(brute_force, "BLOCK_ROWS", block)
+        patch.setattr(rescore, "TABLE_ROWS", block)
         patch.setattr(exact, "search_tiles", None)
         assert_is_full_sort(*sides, k, search_unit_rows(*sides, k=k))
 
@@ -352,9 +349,9 @@ def test_first_floors_are_below_all_candidates(precision):
     """And above most of the rest: the last of a row's best among a few columns."""
     sides = crowd(700, 16, 0.5, 1), crowd(9000, 16, 0.5, 2)
     left, right = encode_both(*sides, precision)
-    floors = passes.first_floors(left, right, kept=11)
     forward, backward = passes.seeded(left, right, kept=11)
-    np.testing.assert_array_equal(forward.floor, floors)
+    floors = forward.floor.copy()
+    assert np.isneginf(backward.floor).all()
     passes.generate_candidates(
         *(left, right, tiled._tiles(len(left), len(right)), (forward, backward)),
         repeated=False,
@@ -364,7 +361,6 @@ def test_first_floors_are_below_all_candidates(precision):
     assert (forward.floor == forward.bounds[:, -1]).all()
     some = (sides[0] @ sides[1].T > floors[:, None]).mean()
     assert some < 3 * 11 / passes.SEEDS
-    assert np.isneginf(passes.first_floors(right, left, kept=11)).all()
 
 
 @settings(max_examples=40)

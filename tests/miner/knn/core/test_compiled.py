@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from miner.arrays import Neighbours
 from miner.knn.core import compiled
-from miner.knn.core.candidates import Candidates
 from miner.knn.core.codes import PRECISIONS, Codes, encode_both, round_to_bfloat16
-from miner.knn.core.passes import LARGE
+from miner.knn.core.passes import LARGE, Candidates
 from miner.knn.core.products import numbers_of, product
 from tests.miner import oracle
 from tests.miner.strategies import two_sides
@@ -158,7 +157,7 @@ def complete(tile, left, right, x, y, found):
     none = np.full(len(right), LARGE, dtype=np.float32)
     hits = compiled.hits(tile, left.slack, (*left.terms, below), (*right.terms, none))
     names = np.arange(len(y))
-    compiled.fallback_search(hits, x, left.ids, y, right.ids, names, found.ids, found.cosines)
+    compiled.fallback_search(hits, x, left.ids, y, right.ids, names, (found.ids, found.cosines))
 
 
 @settings(max_examples=60)
