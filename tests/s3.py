@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from miner.storage.places import place
-from miner.storage.remote import RemotePath
+from miner.storage.places import RemotePath, place
 
 BUCKET = "corpora"
 ENVIRONMENT = {

@@ -1,7 +1,7 @@
 """Sealed artefacts: what a stage wrote, whole, and for which configuration and inputs.
 
 An artefact is a folder of files. They are written under temporary names and renamed, and the file
-``seal.json`` comes last; without it the folder is unfinished and is written again. The seal holds
+``seal.json`` comes last; without it the folder is written again. The seal holds
 
 - ``key``: a hash of everything that decides the content (stage, options, digests of the inputs), so
   that a changed option never meets a stale file;
@@ -10,9 +10,7 @@ An artefact is a folder of files. They are written under temporary names and ren
 
 Two workers may be at the same artefact: an engine that believes one lost starts another. Each
 writes files of its own; who is done first names them, and the other takes what is sealed then.
-
-The folder may be on any file system (``miner.storage.places``). Files are written here first, and
-read from here: those of a remote artefact are fetched when they are asked for, and checked then.
+Files of a remote artefact are written here first, and fetched and checked when asked for.
 """
 
 from __future__ import annotations
@@ -30,8 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 from miner.storage import cache
 from miner.storage.atomic import TEMPORARY, atomic_file, write_text
-from miner.storage.places import Place
-from miner.storage.remote import RemotePath
+from miner.storage.places import Place, RemotePath
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,10 +43,7 @@ class ArtefactError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Artefact:
-    """A sealed artefact: a small reference that can travel between workers.
-
-    ``files`` maps the name of each of its files to its SHA-256; ``facts`` its stage reports.
-    """
+    """A sealed artefact by its seal: a small reference that can travel between workers."""
 
     folder: Place
     files: Mapping[str, str]
@@ -58,19 +52,24 @@ class Artefact:
     def file(self, name: str) -> Path:
         """Return the path of one of its files on this machine; it may be gone ten minutes later.
 
-        Raises:
-            ArtefactError: it is remote, and missing or damaged.
+        A remote file is ``checked``.
         """
-        return _local(self.folder, name, self.files[name])
+        return self.checked(name) if isinstance(self.folder, RemotePath) else self.folder / name
 
     def checked(self, name: str) -> Path:
-        """Return the path of one of its files after comparing its content with the seal.
-
-        Raises:
-            ArtefactError: the file is missing or damaged.
-        """
-        _check_files(self.folder, {name: self.files[name]})
-        return self.file(name)
+        """Return the same path, or raise an ArtefactError: the file is missing or damaged."""
+        path, digest = self.folder / name, self.files[name]
+        remedy = f"remove the folder {self.folder} to make it again"
+        try:
+            if isinstance(path, RemotePath):
+                found = cache.fetch(path, digest)
+            else:
+                found = path if file_digest(path) == digest else None
+        except (FileNotFoundError, IsADirectoryError):
+            raise ArtefactError(f"{path} is missing; {remedy}") from None
+        if found is None:
+            raise ArtefactError(f"{path} is not what was sealed (damaged or exchanged); {remedy}")
+        return found
 
 
 def content_key(stage: str, **decides: object) -> str:
@@ -86,37 +85,28 @@ def file_digest(path: Path) -> str:
 
 
 def find(folder: Place, *, key: str) -> Artefact | None:
-    """Return the artefact sealed in ``folder`` for ``key``, if there is one.
-
-    Raises:
-        ArtefactError: there is, but a file of it was damaged.
-    """
-    found = _read_seal(folder / SEAL)
-    if found is None or found["key"] != key:
-        return None
-    _check_files(folder, found["files"])
-    return Artefact(folder=folder, files=found["files"], facts=found["facts"])
+    """Return the artefact sealed in ``folder`` for ``key``, if there is one, ``checked``."""
+    if found := _sealed(folder, key):
+        for name in found.files:
+            found.checked(name)
+    return found
 
 
 def produce(folder: Place, *, key: str, write: Callable[[Draft], Mapping[str, Any]]) -> Artefact:
     """Return the artefact sealed in ``folder`` for ``key``, calling ``write`` only if it is not.
 
-    ``write`` adds files to the draft and returns the facts (JSON values).
-
-    Raises:
-        ArtefactError: the folder is sealed for this key, but a file of it was damaged.
+    ``write`` adds files to the draft and returns the facts (JSON values). An ArtefactError says
+    that a file of what is sealed was damaged.
     """
-    found = find(folder, key=key)
-    if found is not None:
+    if found := find(folder, key=key):
         return found
     folder.mkdir(parents=True, exist_ok=True)
     try:
         return _make(folder, key, write)
     except (_OvertakenError, OSError, ArtefactError):
-        found = find(folder, key=key)
-        if found is None:
-            raise
-        return found  # of another worker, which may have removed what this one still read
+        if found := find(folder, key=key):
+            return found  # of another worker, which may have removed what this one still read
+        raise
 
 
 class _OvertakenError(Exception):
@@ -124,35 +114,52 @@ class _OvertakenError(Exception):
 
 
 def _make(folder: Place, key: str, write: Callable[[Draft], Mapping[str, Any]]) -> Artefact:
-    seal_path = folder / SEAL
     with ExitStack() as lock:
         draft = Draft(folder)
         with draft.names:
             facts = dict(write(draft))
             seal = {"key": key, "files": draft.digests, "facts": facts}
             text = json.dumps(seal, indent=1, sort_keys=True)
-            lock.enter_context(_naming(folder))
-            sealed = _read_seal(seal_path)
-            if sealed is not None and sealed["key"] == key:
+            _keep_others_out(folder, lock)
+            if _sealed(folder, key):
                 raise _OvertakenError
-            seal_path.unlink(missing_ok=True)
-        write_text(seal_path, text)
+            (folder / SEAL).unlink(missing_ok=True)
+        write_text(folder / SEAL, text)
     return Artefact(folder=folder, files=draft.digests, facts=facts)
 
 
-@contextmanager
-def _naming(folder: Place) -> Iterator[None]:
+def _keep_others_out(folder: Place, lock: ExitStack) -> None:
     """Keep others from naming files in the folder, where its file system has locks."""
-    if isinstance(folder, RemotePath):
-        yield
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
+    if not isinstance(folder, RemotePath):
+        descriptor = os.open(folder, os.O_RDONLY)
+        lock.callback(os.close, descriptor)
         with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+
+
+def open_artefact(folder: Place) -> Artefact:
+    """Return the artefact sealed in ``folder``, whatever for; its files are not looked at.
+
+    An ArtefactError says that nothing is sealed there.
+    """
+    if found := _sealed(folder):
+        return found
+    raise ArtefactError(f"{folder}: holds nothing finished; run mine-corpus with --work-dir")
+
+
+def _sealed(folder: Place, key: str | None = None) -> Artefact | None:
+    """Return what is sealed in a folder, if anything is, and for ``key`` unless that is None."""
+    path = folder / SEAL
+    if not path.exists():
+        return None
+    seal = None
+    with suppress(ValueError):
+        seal = json.loads(path.read_text(encoding="utf-8"))
+    match seal:
+        case {"key": found, "files": dict(files), "facts": dict(facts), **more} if not more:
+            artefact = Artefact(folder=folder, files=files, facts=facts)
+            return artefact if key in (None, found) else None
+    raise ArtefactError(f"{path} is not a seal of this program; remove the folder {folder}")
 
 
 def write_array(path: Path, values: NDArray[Any]) -> None:
@@ -163,10 +170,9 @@ def write_array(path: Path, values: NDArray[Any]) -> None:
 
 @contextmanager
 def npy_rows(path: Path) -> Iterator[Callable[[NDArray[Any]], None]]:
-    """Write an ``.npy`` file of rows that come in blocks (n, ...), by the function it yields.
+    """Write an ``.npy`` file of rows that come in one or more blocks (n, ...), by what it yields.
 
-    At least one block must come; memory holds one at a time. Not by ``numpy.save``, whose error on
-    a full disk has lost the reason.
+    Not by ``numpy.save``, whose error on a full disk has lost the reason.
     """
     import numpy as np
 
@@ -190,18 +196,6 @@ def npy_rows(path: Path) -> Iterator[Callable[[NDArray[Any]], None]]:
         assert stream.tell() == start
 
 
-def open_artefact(folder: Place) -> Artefact:
-    """Return the artefact sealed in ``folder``, whatever for; its files are not looked at.
-
-    Raises:
-        ArtefactError: nothing is sealed there.
-    """
-    found = _read_seal(folder / SEAL)
-    if found is None:
-        raise ArtefactError(f"{folder}: holds nothing finished; run mine-corpus with --work-dir")
-    return Artefact(folder=folder, files=found["files"], facts=found["facts"])
-
-
 class Draft:
     """The files of an artefact that is being written; they get their names as ``names`` ends."""
 
@@ -219,7 +213,7 @@ class Draft:
 
     @contextmanager
     def file(self, name: str) -> Iterator[Path]:
-        """A temporary path to write; it gets its name when the whole artefact is written."""
+        """A temporary path to write."""
         temporary = self.names.enter_context(atomic_file(self._folder / name))
         yield temporary
         self.digests[name] = file_digest(temporary)
@@ -227,64 +221,12 @@ class Draft:
             cache.keep(temporary, self.digests[name])
 
     def array(self, name: str, values: NDArray[Any]) -> None:
-        """Write ``values`` as an ``.npy`` file."""
-        with self.file(name) as path:
-            write_array(path, values)
+        """Write an ``.npy`` file."""
+        with self.rows(name) as append:
+            append(values)
 
     @contextmanager
     def rows(self, name: str) -> Iterator[Callable[[NDArray[Any]], None]]:
-        """Write rows that come in blocks as an ``.npy`` file, see ``npy_rows``."""
+        """Do as ``npy_rows``."""
         with self.file(name) as path, npy_rows(path) as append:
             yield append
-
-
-def _read_seal(path: Place) -> dict[str, Any] | None:
-    if not path.exists():
-        return None
-    try:
-        seal = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        seal = None
-    if (
-        isinstance(seal, dict)
-        and set(seal) == {"key", "files", "facts"}
-        and isinstance(seal["files"], dict)
-        and isinstance(seal["facts"], dict)
-    ):
-        return seal
-    raise ArtefactError(f"{path} is not a seal of this program; remove the folder {path.parent}")
-
-
-def _check_files(folder: Place, digests: Mapping[str, str]) -> None:
-    for name, digest in digests.items():
-        path = _local(folder, name, digest)
-        if isinstance(folder, RemotePath):
-            continue  # the copy was checked when it was made
-        if not path.is_file():
-            raise _missing(folder, name)
-        if file_digest(path) != digest:
-            raise _damaged(folder, name)
-
-
-def _local(folder: Place, name: str, digest: str) -> Path:
-    """Return the path of a file; if it is remote, that of a checked copy."""
-    if not isinstance(folder, RemotePath):
-        return folder / name
-    try:
-        path = cache.fetch(folder / name, digest)
-    except FileNotFoundError:
-        raise _missing(folder, name) from None
-    if path is None:
-        raise _damaged(folder, name)
-    return path
-
-
-def _missing(folder: Place, name: str) -> ArtefactError:
-    return ArtefactError(f"{folder / name} is missing; remove the folder {folder} to make it again")
-
-
-def _damaged(folder: Place, name: str) -> ArtefactError:
-    return ArtefactError(
-        f"{folder / name} is not what was sealed (damaged or exchanged); "
-        f"remove the folder {folder} to make it again"
-    )

@@ -11,8 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from miner.storage import cache
-from miner.storage.places import AnyPath
-from miner.storage.remote import PlaceError, RemotePath
+from miner.storage.places import AnyPath, PlaceError, RemotePath
 
 TEMPORARY = ".adit-"  # how the names of unfinished files begin
 
@@ -21,15 +20,19 @@ class OutputError(OSError):
     """An output that cannot be written: one line that names it and says why."""
 
 
+class _OnlyTriedError(Exception):
+    """A file could be written, and is not to be."""
+
+
 @contextmanager
 def atomic_file(path: AnyPath) -> Iterator[Path]:
     """Yield the path of an empty temporary file that becomes ``path`` when the block succeeds.
 
-    The temporary file lies in the folder of ``path``, under a hidden name with the same suffix
-    (so that ``numpy.save`` and others that go by the suffix write to it and not beside it). It
-    has the permissions that any new file would have. When the block raises anything at all, it
-    is removed and ``path`` stays as it was. A symbolic link is followed: the file it points to is
-    replaced, the link is kept. For a remote ``path`` it lies on this machine, and is copied.
+    It lies in the folder of ``path``, under a hidden name with the same suffix (so that
+    ``numpy.save`` and others that go by the suffix write to it and not beside it), with the
+    permissions of any new file. When the block raises anything at all, it is removed and ``path``
+    stays as it was. A symbolic link is followed: the file it points to is replaced, the link is
+    kept. For a remote ``path`` it lies on this machine, and is copied.
 
     Raises:
         OutputError: ``path`` cannot be created or replaced, or the block failed with an error of
@@ -54,18 +57,16 @@ def atomic_file(path: AnyPath) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
         # An error without a number is a message of our own (of an input's, say): leave it be.
         if isinstance(error, OSError) and error.errno is not None:
-            raise OutputError(_not_written(path, error, temporary)) from error
+            names_other_file = str(error.filename or temporary) != str(temporary)
+            cause = str(error) if names_other_file or not error.strerror else error.strerror
+            raise OutputError(f"{os.fspath(path)}: cannot be written: {cause}") from error
         raise
     with suppress(OSError):  # Some file systems cannot sync a folder; the file itself is safe.
         _flush_to_disk(final.parent)
 
 
 def write_text(path: AnyPath, text: str) -> None:
-    """Write ``text`` in UTF-8, whole or not at all.
-
-    Raises:
-        OutputError: ``path`` cannot be written.
-    """
+    """Write ``text`` in UTF-8, whole or not at all, as ``atomic_file`` does."""
     with atomic_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
@@ -77,19 +78,19 @@ def check_writable(path: AnyPath) -> None:
         OutputError: the folder is missing or refuses new files, or ``path`` is no regular file.
     """
     if isinstance(path, RemotePath):
-        _check_remote(path)
+        probe = path.parent / f"{TEMPORARY}{secrets.token_hex(8)}"
+        try:
+            write_text(probe, "")
+            probe.unlink()
+        except PlaceError as error:
+            raise OutputError(f"{path}: cannot be written: {error}") from error
         return
-    final = Path(os.path.realpath(path))
-    if not final.parent.is_dir():
-        raise OutputError(f"{os.fspath(path)}: there is no folder {final.parent}; create it first")
-    _refuse_special(final)
-    probe = final.with_name(f"{TEMPORARY}{secrets.token_hex(8)}{final.suffix}")
-    try:
-        # Only trying tells: os.access knows nothing of quotas, and root passes all its checks.
-        os.close(os.open(probe, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-        probe.unlink()
-    except OSError as error:
-        raise OutputError(_not_written(path, error, probe)) from error
+    folder = Path(os.path.realpath(path)).parent
+    if not folder.is_dir():
+        raise OutputError(f"{os.fspath(path)}: there is no folder {folder}; create it first")
+    # os.access knows nothing of quotas, and root passes all its checks.
+    with suppress(_OnlyTriedError), atomic_file(path):
+        raise _OnlyTriedError
 
 
 def check_folder(path: AnyPath) -> None:
@@ -99,23 +100,13 @@ def check_folder(path: AnyPath) -> None:
         OutputError: it is a file, or lies below one, or no folder can be made there.
     """
     if isinstance(path, RemotePath):
-        _check_remote(path / TEMPORARY)
+        check_writable(path / TEMPORARY)
         return
     final = Path(os.path.realpath(path))
     above = next(place for place in (final, *final.parents) if place.exists())
     if not above.is_dir():
         raise OutputError(f"{os.fspath(path)}: {above} is a file; name a folder")
     check_writable(above / TEMPORARY)
-
-
-def _check_remote(path: RemotePath) -> None:
-    probe = path.parent / f"{TEMPORARY}{secrets.token_hex(8)}"
-    try:
-        with cache.temporary_file("") as empty:
-            probe.receive(empty)
-        probe.unlink()
-    except PlaceError as error:
-        raise OutputError(f"{path}: cannot be written: {error}") from error
 
 
 def _refuse_special(final: Path) -> None:
@@ -132,9 +123,3 @@ def _flush_to_disk(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _not_written(path: str | os.PathLike[str], error: OSError, temporary: Path) -> str:
-    names_other_file = error.filename is not None and str(error.filename) != str(temporary)
-    cause = str(error) if names_other_file or not error.strerror else error.strerror
-    return f"{os.fspath(path)}: cannot be written: {cause}"

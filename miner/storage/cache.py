@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 
-from miner.storage.remote import COPY_BYTES, RemotePath
+from miner.storage.places import COPY_BYTES, RemotePath
 
 FOLDER = "ADIT_CACHE"
 FREE_SHARE = 1 / 10
@@ -29,21 +29,16 @@ _folder_of_run: ContextVar[Path | None] = ContextVar("_folder_of_run", default=N
 
 
 def cache_folder() -> Path:
-    """Return the folder of the run, if it has one, else that which all share.
-
-    Raises:
-        PermissionError: as ``shared_folder``.
-    """
+    """Return the folder of the run, if it has one, else ``shared_folder``."""
     return _folder_of_run.get() or shared_folder()
 
 
 def shared_folder() -> Path:
-    """Return the folder, which is made if need be: one's own, that nobody else can write to.
-
-    In a shared folder for temporary files anybody can make something of its name first.
+    """Return the folder of one's own that all processes share, which is made if need be.
 
     Raises:
-        PermissionError: it is a link, no folder, another user's, or open to others.
+        PermissionError: it is a link, no folder, another user's, or open to others: beside others'
+            temporary files anybody can make something of its name first.
     """
     given = os.environ.get(FOLDER)
     folder = Path(given or Path(tempfile.gettempdir()) / f"adit-{os.getuid()}")
@@ -89,12 +84,7 @@ def keep(local: Path, digest: str) -> None:
 
 
 def fetch(remote: RemotePath, digest: str) -> Path | None:
-    """Return a local copy of a file with this SHA-256 (hexadecimal); None if it has another one.
-
-    Raises:
-        FileNotFoundError: it is not there.
-        PlaceError: it cannot be read.
-    """
+    """Return a local copy of a file with this SHA-256 (hexadecimal); None if it has another one."""
     path = cache_folder() / digest
     if _is_kept(path):
         return path
@@ -112,11 +102,10 @@ def fetch(remote: RemotePath, digest: str) -> Path | None:
 
 def _is_kept(path: Path) -> bool:
     """Return whether the file is there; it counts as used now."""
-    try:
+    with suppress(FileNotFoundError):
         os.utime(path)
-    except FileNotFoundError:
-        return False
-    return True
+        return True
+    return False
 
 
 def _copy(remote: RemotePath, local: Path) -> str:
@@ -135,9 +124,8 @@ def _make_room(size: int) -> None:
     lacking = size + FREE_SHARE * total - free
     if lacking <= 0:
         return
-    kept = [path for path in folder.iterdir() if len(path.name) == DIGEST_LENGTH]
-    states = {path: path.stat() for path in kept}
-    for path, state in sorted(states.items(), key=lambda kept: kept[1].st_mtime):
+    kept = [(path, path.stat()) for path in folder.iterdir() if len(path.name) == DIGEST_LENGTH]
+    for path, state in sorted(kept, key=lambda each: each[1].st_mtime):
         if lacking <= 0 or time.time() - state.st_mtime < USED_SECONDS:
             break
         path.unlink(missing_ok=True)

@@ -43,13 +43,12 @@ SOURCE, TARGET = SIDES = ("source", "target")
 
 # Where a search, or a margin, looks: the whole other side, or documents paired with one's own.
 CORPUS, DOCUMENT = SCOPES = ("corpus", "document")
+_ENDS = {CORPUS: "", DOCUMENT: "-documents"}  # of the names of what was found there
 
 # What ``clean`` removes, and what else no output may lie in.
 ARTEFACTS = (
-    *("split", "sentences", "embeddings", "documents", "indexes", "tiles", "neighbours"),
-    "beads",
-    *("pairs", "usual", "scored", "judged", "kept", "filtered", "distinct"),
-    "languages",
+    *("split", "sentences", "embeddings", "documents", "indexes", "tiles", "neighbours", "beads"),
+    *("pairs", "usual", "scored", "judged", "kept", "filtered", "distinct", "languages"),
 )
 MINED = "mined"
 OWN_FOLDERS = (*ARTEFACTS, MINED, "progress", "rejected")
@@ -95,12 +94,22 @@ def _place(template: str) -> Callable[..., Place]:
     return lambda folder, *names: folder.root / template.format(*names)
 
 
+def _of_side(template: str) -> Callable[..., Place]:
+    """Return the same of a side, by its name, and more: where pairs of its corpus share it."""
+    return lambda folder, side, *more: folder.shared / template.format(folder.corpus(side), *more)
+
+
 class WorkFolder:
     """The places in a work folder: artefacts, if not said otherwise.
 
     ``corpora`` are the names of both sides where other pairs share their sentences and vectors.
     """
 
+    split = _of_side("split/{}/{:05d}")  # of a group of files of documents: their sentences
+    sentences = _of_side("sentences/{}")
+    cut = _of_side("sentences/{}.cut.json")  # a file: remembers how the side was cut into shards
+    seen_languages = _of_side("sentences/{}.languages.json")  # remembers those the side is in
+    embeddings = _of_side("embeddings/{}/{:05d}")  # of a shard: its vectors; and ``batches`` so far
     pair = _place(MINED + "/{}")  # of one of many languages: a work folder
     document_sums = _place("documents/{}")  # of a shard: sums of its documents
     trained = _place("indexes/{}/trained")  # of a side: its trained index
@@ -114,7 +123,7 @@ class WorkFolder:
 
     def __init__(self, root: Place, corpora: tuple[str, str] = SIDES) -> None:
         self.root, self.corpora = root, corpora
-        self._shared = root if corpora == SIDES else root.parent.parent
+        self.shared = root if corpora == SIDES else root.parent.parent
         self.languages = root / "languages"  # of a corpus of many, a file for each
         self.document_pairs = root / "documents" / "pairs"  # that were found
         self.cells = root / "indexes" / "cells"  # centroids of a cell join
@@ -134,34 +143,10 @@ class WorkFolder:
         """Return the name of a side's corpus."""
         return self.corpora[SIDES.index(side)]
 
-    def split(self, side: str, group: int) -> Place:
-        """Return the place of the sentences of a group of a side's files of documents."""
-        return self._shared / "split" / self.corpus(side) / f"{group:05d}"
-
-    def sentences(self, side: str) -> Place:
-        """Return the place of a side's sentences."""
-        return self._shared / "sentences" / self.corpus(side)
-
-    def cut(self, side: str) -> Place:
-        """Return the file that remembers how a side was cut into shards."""
-        return self._shared / "sentences" / f"{self.corpus(side)}.cut.json"
-
-    def seen_languages(self, side: str) -> Place:
-        """Return the file that remembers what languages a side is in."""
-        return self._shared / "sentences" / f"{self.corpus(side)}.languages.json"
-
-    def embeddings(self, side: str, index: int) -> Place:
-        """Return the place of a shard's vectors; below it, ``batches`` has those made so far."""
-        return self._shared / "embeddings" / shard_name(self.corpus(side), index)
-
     def tile(self, source: int, target: int, scope: str) -> Place:
         """Return the place of a tile whose groups begin with these shards."""
-        return self.root / "tiles" / f"{source:05d}-{target:05d}{_suffix(scope)}"
+        return self.root / "tiles" / f"{source:05d}-{target:05d}{_ENDS[scope]}"
 
     def neighbours(self, shard: str, scope: str) -> Place:
         """Return the place of a shard's neighbours."""
-        return self.root / "neighbours" / f"{shard}{_suffix(scope)}"
-
-
-def _suffix(scope: str) -> str:
-    return "-documents" if scope == DOCUMENT else ""
+        return self.root / "neighbours" / f"{shard}{_ENDS[scope]}"

@@ -28,28 +28,17 @@ def pairs_schema(*, judged: bool = False, merged: bool = False, reasons: bool = 
     """
     import pyarrow as pa
 
-    ids = pa.list_(pa.string())
-    plural, own, row = ("s", ids, pa.list_(pa.int64())) if merged else ("", pa.string(), pa.int64())
-    found = {"rank": pa.int32(), "direction": pa.string()}
-    schema = pa.schema(
-        {
-            "score": pa.float64(),
-            **(dict.fromkeys(JUDGED, pa.float64()) if judged else {}),
-            f"source_id{plural}": own,
-            f"target_id{plural}": own,
-            "source_doc": pa.string(),
-            "target_doc": pa.string(),
-            "source_text": pa.string(),
-            "target_text": pa.string(),
-            f"source_row{plural}": row,
-            f"target_row{plural}": row,
-            "cosine": pa.float32(),
-            "source_mean": pa.float64(),
-            "target_mean": pa.float64(),
-            **({} if merged else {**found, "source_duplicates": ids, "target_duplicates": ids}),
-        }
-    )
-    return schema.append(pa.field("reason", pa.string())) if reasons else schema
+    text, number, ids = pa.string(), pa.float64(), pa.list_(pa.string())
+    own, row = (ids, pa.list_(pa.int64())) if merged else (text, pa.int64())
+    plural = "s" if merged else ""
+    fields = [("score", number), *((name, number) for name in JUDGED if judged)]
+    for name, kind in ((f"id{plural}", own), ("doc", text), ("text", text), (f"row{plural}", row)):
+        fields += [(f"source_{name}", kind), (f"target_{name}", kind)]
+    fields += [("cosine", pa.float32()), ("source_mean", number), ("target_mean", number)]
+    if not merged:
+        fields += [("rank", pa.int32()), ("direction", text)]
+        fields += [("source_duplicates", ids), ("target_duplicates", ids)]
+    return pa.schema([*fields, ("reason", text)] if reasons else fields)
 
 
 def check_output(path: AnyPath, origin: Origin) -> None:
@@ -67,44 +56,30 @@ def check_output(path: AnyPath, origin: Origin) -> None:
         check_writable(file)
 
 
-def write_pairs(
-    path: AnyPath,
-    batches: Batches,
-    *,
-    origin: Origin,
-    judged: bool = False,
-    merged: bool = False,
-    reasons: bool = False,
-) -> int:
+def write_pairs(path: AnyPath, batches: Batches, *, origin: Origin, **kinds: bool) -> int:
     """Write pairs in the order they come, each file whole or not at all; returns how many.
 
-    The ending of ``path`` chooses the format (``miner.storage.writers``). The bytes written do not
-    depend on how the pairs are cut into batches.
-
-    Raises:
-        ValueError: see ``check_output``.
-        OutputError: a file cannot be written; what was there before stays.
+    The ending of ``path`` chooses the format (``miner.storage.writers``); ``kinds`` are those of
+    ``pairs_schema``. The bytes written do not depend on how the pairs are cut into batches.
+    Raises what ``check_output`` does; what was there before stays.
     """
     from miner.storage.writers.batches import regrouped
 
     output = Output.named(path)
     if output.format.files:
         output.path.mkdir(parents=True, exist_ok=True)
+    schema, written = pairs_schema(**kinds), 0
+
+    def counted() -> Iterator[pa.Table]:
+        nonlocal written
+        for table in regrouped(batches, schema, output.format.rows):
+            written += len(table)
+            yield table
+
     with ExitStack() as stack:
         places = [stack.enter_context(atomic_file(file)) for file in output.files(origin)]
-        with ExitStack() as open_files:
-            files = [
-                open_files.enter_context(_compressed(place, output.compression)) for place in places
-            ]
-            schema = pairs_schema(judged=judged, merged=merged, reasons=reasons)
-            written = 0
-
-            def counted() -> Iterator[pa.Table]:
-                nonlocal written
-                for table in regrouped(batches, schema, output.format.rows):
-                    written += len(table)
-                    yield table
-
+        with ExitStack() as opened:
+            files = [opened.enter_context(_compressed(at, output.compression)) for at in places]
             output.format.load().write(files, counted(), schema, origin)
             return written
 

@@ -10,8 +10,7 @@ from pathlib import PurePath
 from typing import IO, cast
 
 from miner.storage.corpus.records import CorpusError
-from miner.storage.places import AnyPath
-from miner.storage.remote import PlaceError, RemotePath
+from miner.storage.places import AnyPath, PlaceError, RemotePath
 
 # By suffix: the first bytes of what is compressed so, and the compression's name.
 COMPRESSIONS = {
@@ -30,21 +29,17 @@ _DAMAGE = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
 
 def split_compression(path: AnyPath) -> tuple[str, str]:
     """Return the file's lower-case suffix below its compression suffix, and that one (or "")."""
-    name = PurePath(str(path))
-    compression = name.suffix.lower()
-    if compression not in COMPRESSIONS:
-        return compression, ""
-    return name.with_suffix("").suffix.lower(), compression
+    name = PurePath(str(path).lower())
+    if name.suffix not in COMPRESSIONS:
+        return name.suffix, ""
+    return name.with_suffix("").suffix, name.suffix
 
 
 def read_chunks(path: AnyPath) -> Iterator[bytes]:
     """Yield the file's bytes, decompressed by its suffix, ``CHUNK_BYTES`` at a time.
 
-    It is opened once and read forward only, so a pipe will do.
-
-    Raises:
-        CorpusError: the file is missing, is a folder, cannot be read, or is a damaged archive.
-        PlaceError: its file system cannot be reached.
+    It is opened once and read forward only, so a pipe will do. Raises as ``open_binary``, and a
+    CorpusError where it is a damaged archive.
     """
     compression = split_compression(path)[1]
     with open_binary(path) as raw:
@@ -70,23 +65,21 @@ def open_binary(path: AnyPath) -> IO[bytes]:
         CorpusError: it is missing, is a folder, or cannot be opened.
         PlaceError: its file system cannot be reached.
     """
-    name = str(path)
     try:
         return path.open() if isinstance(path, RemotePath) else open(path, "rb")
     except FileNotFoundError:
-        raise CorpusError(f"{name}: there is no such file") from None
+        raise CorpusError(f"{path}: there is no such file") from None
     except IsADirectoryError:
-        raise CorpusError(f"{name}: is a folder; name a file in it") from None
+        raise CorpusError(f"{path}: is a folder; name a file in it") from None
     except PermissionError:
-        raise CorpusError(f"{name}: may not be read; check its permissions") from None
+        raise CorpusError(f"{path}: may not be read; check its permissions") from None
     except PlaceError:
         raise
     except OSError as error:
-        raise CorpusError(f"{name}: cannot be opened: {error.strerror}") from error
+        raise CorpusError(f"{path}: cannot be opened: {error.strerror}") from error
 
 
 def _decompressed(raw: IO[bytes], compression: str) -> IO[bytes]:
-    """The decompressed stream of ``raw``."""
     match compression:
         case ".gz":
             return cast("IO[bytes]", gzip.GzipFile(fileobj=raw, mode="rb"))

@@ -11,8 +11,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from miner.storage.layout import SIDES
-from miner.storage.places import Place
-from miner.storage.remote import RemotePath
+from miner.storage.places import Place, RemotePath
 from pipelines import progress
 from pipelines.cli.arguments import CORPORA
 from pipelines.cli.pipes import shown_output

@@ -19,8 +19,7 @@ from typing import Any
 from miner.commandline import error_line
 from miner.storage.atomic import write_text
 from miner.storage.layout import WorkFolder
-from miner.storage.places import Place, remove_tree, tree_files
-from miner.storage.remote import RemotePath
+from miner.storage.places import Place, RemotePath, remove_tree, tree_files
 
 BEGUN = "begun.json"
 CHUNK = 32  # lines of a remote file: on average, each is written 16 times

@@ -20,8 +20,7 @@ from typing import TextIO
 
 from miner.storage.atomic import write_text
 from miner.storage.layout import WorkFolder
-from miner.storage.places import Place
-from miner.storage.remote import RemotePath
+from miner.storage.places import Place, RemotePath
 
 logger = logging.getLogger(__name__)
 

@@ -10,8 +10,7 @@ from miner.languages import identifier
 from miner.storage import cache
 from miner.storage.atomic import TEMPORARY, write_text
 from miner.storage.layout import SIDES
-from miner.storage.places import Place, remove_tree
-from miner.storage.remote import RemotePath
+from miner.storage.places import Place, RemotePath, remove_tree
 from miner.threads import usable_cores
 from pipelines.context import RunContext
 from pipelines.job import Job, job_of

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from encoder import Encoder
 from miner.storage.artefacts import Artefact, Draft, content_key, find, produce
 from miner.storage.layout import DROPPED, ROWS, VECTORS
-from miner.storage.places import Place, file_state, remove_tree
-from miner.storage.remote import RemotePath
+from miner.storage.places import Place, RemotePath, file_state, remove_tree
 from miner.storage.vectors.embeddings import open_embeddings, usable_rows
 from pipelines.context import RunContext
 from pipelines.options import CorpusOptions

@@ -23,14 +23,9 @@ def digest_lines(
     chance of 2**-32 (multilinear hashing, Lemire and Kaser 2014, "Strongly universal string hashing
     is fast", section 2). A byte of 1 after the last makes texts of different lengths differ.
 
-    Args:
-        data: the bytes of texts, one after the other.
-        words: the four bytes from each of them on as a number: three fewer.
-        starts: where each begins; each ends one byte before the next begins: (N + 1,).
-        keys: the random numbers: one to begin with, and one for each word (W + 1, 4).
-        kept: which texts to digest: (N,).
-        high: where digests go.
-        low: where digests go.
+    ``data`` are the bytes of texts, ``words`` the four from each of them on as a number. Texts end
+    one byte before the next of ``starts`` (N + 1,); those that are ``kept`` (N,) are digested. Of
+    the random ``keys`` (W + 1, 4) there are some to begin with, and some for each word.
     """
     for line in range(len(high)):
         if not kept[line]:

@@ -9,10 +9,7 @@ def read_document_pairs(path: AnyPath) -> list[tuple[str, str]]:
     """Return the pairs of a source and a target document, each once, in order.
 
     A line has the ids of both with a tab between them; a score may follow, after another tab.
-    Blank lines mean nothing.
-
-    Raises:
-        CorpusError: the file cannot be read, a line is something else, or there is no pair.
+    Blank lines mean nothing. A CorpusError names a line that is something else.
     """
     pairs: dict[tuple[str, str], None] = {}
     number = 0
@@ -20,24 +17,23 @@ def read_document_pairs(path: AnyPath) -> list[tuple[str, str]]:
         texts, rejected = decode_lines(batch)
         for position, text in enumerate(texts):
             number += 1
-            source, tab, rest = text.partition("\t")
-            target, _, score = rest.partition("\t")
-            is_pair = source and target and (not score or _is_number(score))
-            if position in rejected or (text.strip() and not is_pair):
-                raise CorpusError(
-                    f"{path}: line {number} is not a source and a target document with "
-                    "a tab between them"
-                )
-            if tab and text.strip():
-                pairs[source, target] = None
+            if text.strip() or position in rejected:
+                try:
+                    pairs[_pair(text)] = None
+                except ValueError:
+                    raise CorpusError(
+                        f"{path}: line {number} is not a source and a target document with "
+                        "a tab between them"
+                    ) from None
     if not pairs:
         raise CorpusError(f"{path}: holds no pair of documents")
     return list(pairs)
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def _pair(line: str) -> tuple[str, str]:
+    source, target, *score = line.split("\t", 2)
+    if not (source and target):
+        raise ValueError(line)
+    if any(score):
+        float(*score)
+    return source, target

@@ -20,10 +20,7 @@ def may_hold_corpus(entry: Place) -> bool:
 
 
 def folder_files(folder: Place) -> tuple[list[Place], list[Place]]:
-    """Return what of a folder is the corpus, and what is not; both by name.
-
-    Sub-folders, hidden files and files about the corpus, such as README.md, are no part of it.
-    """
+    """Return the files of a folder that are the corpus, and what is not; both by name."""
     entries: list[Place] = sorted(folder.iterdir(), key=lambda entry: entry.name)
     taken = [entry for entry in entries if may_hold_corpus(entry) and entry.is_file()]
     return taken, [entry for entry in entries if entry not in taken]
@@ -44,13 +41,10 @@ def named(names: Sequence[str]) -> str:
 
 
 def corpus_files(path: Place, *, input_format: str = "auto") -> list[Place]:
-    """Return the files of a corpus: ``path`` itself, or those of this folder (``folder_files``).
+    """Return the files of a corpus: ``path``, or what is in this folder, or else a CorpusError.
 
     They are in order of the id of their first records, shorter ids first, then of their names. So
     records that have ids of their own come in the same order whatever their files are called.
-
-    Raises:
-        CorpusError: there is no file in the folder.
     """
     if not path.is_dir():
         return [path]
@@ -77,17 +71,11 @@ class CorpusReader:
     """
 
     def __init__(self, files: Sequence[Place], *, input_format: str = "auto") -> None:
-        self.files = files
+        self.files, self.input_format = files, input_format
         self.names = [file.name for file in files]
         self.starts: list[int] = []
-        self.input_format = input_format
 
     def __iter__(self) -> Iterator[Records]:
-        """Batches of records, in order.
-
-        Raises:
-            CorpusError: the only file cannot be read.
-        """
         self.starts.clear()
         row = 0
         for file in self.files:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 
 from miner.storage.corpus.records import CorpusError, Rejection
 from miner.storage.places import AnyPath
+from miner.storage.streams import split_compression
 
 # What only documents are kept in; files of other suffixes may as well hold a sentence a line.
 DOCUMENT_SUFFIXES = (".html", ".htm", ".xhtml", ".warc", ".wet", ".xml")
@@ -29,8 +30,10 @@ FORMAT_BY_SUFFIX = {
     ".tsv": "tsv",
 }
 
+Record = tuple[str, str, str]
+"""Id, document and text; an empty id or document is one that is not known."""
+
 Columns = tuple[list[str], list[str], Sequence[str]]
-"""Ids, documents and texts; an empty id or document is one that is not known."""
 
 LineParser = Callable[[Sequence[str], dict[int, Rejection]], Columns]
 """Reads lines into columns as long; enters the positions of those it cannot read."""
@@ -38,47 +41,58 @@ LineParser = Callable[[Sequence[str], dict[int, Rejection]], Columns]
 # The ids of the BUCC shared task's files, such as de-000000001.
 _BUCC_ID = re.compile(r"[a-z]{2,3}-\d{9}\t")
 
-_NO_RECORD = ("", "", "")
 
-
-def sniff_format(lines: Sequence[str]) -> str:
-    """Tell ``jsonl``, ``bucc`` or ``lines`` by the first line that is not blank."""
-    first = _first_filled(lines)[1]
-    if _BUCC_ID.match(first):
-        return "bucc"
-    return "jsonl" if isinstance(json_object(first).get("text"), str) else "lines"
+def format_of(path: AnyPath, input_format: str) -> str:
+    """Return the format of a file, of which ``auto`` leaves that to its suffix, or its text."""
+    if input_format != "auto":
+        return input_format
+    return FORMAT_BY_SUFFIX.get(split_compression(path)[0], "auto")
 
 
 def line_parser(path: AnyPath, text_format: str, lines: Sequence[str]) -> LineParser:
     """Return the parser of a text format for the file that begins with ``lines``.
 
-    Raises:
-        CorpusError: it is ``tsv`` and the first line that is not blank has neither two columns
-            nor three.
+    The first that is not blank decides between ``bucc``, ``jsonl`` and ``lines`` for ``auto``. Of
+    ``tsv`` a CorpusError says that it has neither two columns nor three.
     """
-    parsers = {"lines": _parse_lines, "bucc": _parse_bucc, "jsonl": _parse_jsonl}
-    return _tsv_parser(path, lines) if text_format == "tsv" else parsers[text_format]
+    filled = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+    number, first = next(filled, (1, ""))
+    if text_format == "auto":
+        is_json = isinstance(json_object(first).get("text"), str)
+        text_format = "bucc" if _BUCC_ID.match(first) else "jsonl" if is_json else "lines"
+    if text_format == "lines":
+        return lambda lines, rejected: ([""] * len(lines), [""] * len(lines), lines)
+    if text_format == "tsv":
+        return _by_line(_tsv_records(path, number, first))
+    return _by_line(_bucc_record if text_format == "bucc" else _json_record)
 
 
-def _parse_lines(lines: Sequence[str], rejected: dict[int, Rejection]) -> Columns:
-    nothing = [""] * len(lines)
-    return nothing, nothing, lines
+def _by_line(parse: Callable[[str], Record | None]) -> LineParser:
+    """Return what reads each line by itself, of which what is no record gives None."""
+
+    def parse_lines(lines: Sequence[str], rejected: dict[int, Rejection]) -> Columns:
+        records = []
+        for position, line in enumerate(lines):
+            record, why = None, Rejection.MALFORMED
+            try:
+                record = parse(line)
+            except UnicodeEncodeError:
+                why = Rejection.UNDECODABLE
+            if record is None and line.strip():  # else it is rejected as blank
+                rejected.setdefault(position, why)
+            records.append(record or ("", "", ""))
+        ids, docs, texts = map(list, zip(*records, strict=True))
+        return ids, docs, texts
+
+    return parse_lines
 
 
-def _parse_bucc(lines: Sequence[str], rejected: dict[int, Rejection]) -> Columns:
-    ids, texts = [], []
-    for position, line in enumerate(lines):
-        own, tab, text = line.partition("\t")
-        if not tab:
-            _reject_malformed(position, line, rejected)
-            own = ""
-        ids.append(own)
-        texts.append(text)
-    return ids, [""] * len(lines), texts
+def _bucc_record(line: str) -> Record | None:
+    own, tab, text = line.partition("\t")
+    return (own, "", text) if tab else None
 
 
-def _tsv_parser(path: AnyPath, lines: Sequence[str]) -> LineParser:
-    number, first = _first_filled(lines)
+def _tsv_records(path: AnyPath, number: int, first: str) -> Callable[[str], Record | None]:
     columns = first.count("\t") + 1 if first else 2
     if columns not in (2, 3):
         plural = "column" if columns == 1 else "columns"
@@ -87,34 +101,22 @@ def _tsv_parser(path: AnyPath, lines: Sequence[str]) -> LineParser:
             "id TAB document TAB text; if it is plain sentences, use --input-format lines"
         )
 
-    def parse(lines: Sequence[str], rejected: dict[int, Rejection]) -> Columns:
-        records = []
-        for position, line in enumerate(lines):
-            cells = line.split("\t")
-            if len(cells) != columns:
-                _reject_malformed(position, line, rejected)
-                records.append(_NO_RECORD)
-            else:
-                records.append((cells[0], cells[1] if columns == 3 else "", cells[-1]))
-        return _transposed(records)
+    def record(line: str) -> Record | None:
+        cells = line.split("\t")
+        doc = cells[1] if columns == 3 else ""
+        return (cells[0], doc, cells[-1]) if len(cells) == columns else None
 
-    return parse
+    return record
 
 
-def _parse_jsonl(lines: Sequence[str], rejected: dict[int, Rejection]) -> Columns:
-    records = []
-    for position, line in enumerate(lines):
-        record = json_object(line)
-        own, doc, text = _name(record.get("id")), _name(record.get("doc")), record.get("text")
-        if own is None or doc is None or not isinstance(text, str):
-            _reject_malformed(position, line, rejected)
-            records.append(_NO_RECORD)
-        elif "\\u" in line and not _is_encodable(own + doc + text):
-            rejected.setdefault(position, Rejection.UNDECODABLE)
-            records.append(_NO_RECORD)
-        else:
-            records.append((own, doc, text))
-    return _transposed(records)
+def _json_record(line: str) -> Record | None:
+    record = json_object(line)
+    own, doc, text = _name(record.get("id")), _name(record.get("doc")), record.get("text")
+    if own is None or doc is None or not isinstance(text, str):
+        return None
+    if "\\u" in line:  # JSON's ``\ud800`` is half a character, which no file can hold
+        (own + doc + text).encode()
+    return own, doc, text
 
 
 def json_object(line: str) -> dict[str, object]:
@@ -128,34 +130,6 @@ def json_object(line: str) -> dict[str, object]:
 
 def _name(value: object) -> str | None:
     """An id or a document as a string, empty if missing; None if it is neither text nor integer."""
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
+    if value is None or isinstance(value, str):
+        return value or ""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _is_encodable(text: str) -> bool:
-    r"""Return whether it is text: JSON's ``\ud800`` is half a character, which no file can hold."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _reject_malformed(position: int, line: str, rejected: dict[int, Rejection]) -> None:
-    """Reject a line that is no record; a blank one is left to be rejected as blank."""
-    if line and not line.isspace():
-        rejected.setdefault(position, Rejection.MALFORMED)
-
-
-def _first_filled(lines: Sequence[str]) -> tuple[int, str]:
-    """Number (from 1) and content of the first line that is not blank; 1 and "" if all are."""
-    filled = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
-    return next(filled, (1, ""))
-
-
-def _transposed(records: list[tuple[str, str, str]]) -> Columns:
-    ids, docs, texts = (list(column) for column in zip(*records, strict=True))
-    return ids, docs, texts

@@ -27,8 +27,7 @@ class JoinedLines(Sequence[str]):
     """
 
     def __init__(self, data: bytes, starts: NDArray[np.int64]) -> None:
-        self.data = data
-        self.starts = starts
+        self.data, self.starts = data, starts
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> "JoinedLines":
@@ -66,7 +65,7 @@ class JoinedLines(Sequence[str]):
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """Return the number of bytes of each: (N,)."""
+        """The number of bytes of each: (N,)."""
         return np.diff(self.starts) - 1
 
     def column(self) -> "pa.StringArray":
@@ -79,7 +78,7 @@ class JoinedLines(Sequence[str]):
 
 
 def doubtful_texts(texts: Sequence[str]) -> list[tuple[int, str]]:
-    """Return all texts that cannot be mined, and maybe some that can, with their positions."""
+    """Return all texts that cannot be mined, and maybe some that can, after their positions."""
     if isinstance(texts, JoinedLines):
         data = np.frombuffer(texts.data + b"\n", np.uint8)
         lengths = texts.lengths

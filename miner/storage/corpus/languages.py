@@ -11,7 +11,7 @@ from typing import IO
 from miner.languages import CODES
 from miner.storage.artefacts import Draft
 from miner.storage.corpus.filesets import may_hold_corpus, named
-from miner.storage.corpus.formats import FORMAT_BY_SUFFIX, json_object
+from miner.storage.corpus.formats import FORMAT_BY_SUFFIX, format_of, json_object
 from miner.storage.corpus.lines import decode_lines, line_batches
 from miner.storage.corpus.parquet import parquet_file
 from miner.storage.corpus.records import BATCH_ROWS, CorpusError
@@ -27,10 +27,8 @@ def languages_of(folder: Place) -> tuple[dict[str, Place], list[Place]]:
     """Return the corpus of each language in a folder, by name, and what else is there.
 
     A corpus is a file or a folder whose name begins or ends with its ISO 639 code: ``de``,
-    ``de.txt``, ``pt-BR.jsonl.gz``, ``de.news.txt``, ``news.de``, ``news.de.zst``.
-
-    Raises:
-        CorpusError: two of them are of the same language, or one is of two.
+    ``de.txt``, ``pt-BR.jsonl.gz``, ``de.news.txt``, ``news.de``, ``news.de.zst``. A CorpusError
+    says that two of them are of the same language, or one is of two.
     """
     found: dict[str, Place] = {}
     left_out: list[Place] = []
@@ -66,11 +64,11 @@ def _language(entry: Place) -> str | None:
         name = name.removesuffix(suffix) if suffix in _PLAIN else name
     parts = name.split(".")
     codes = {part for part in (parts[0], parts[-1]) if is_code(part)}
-    short = {code for code in codes if len(base_language(code)) == 2}
-    if len(short or codes) > 1:
-        one, other = sorted(short or codes)
+    codes = {code for code in codes if len(base_language(code)) == 2} or codes
+    if len(codes) > 1:
+        one, other = sorted(codes)
         raise CorpusError(f"{entry}: is it {one} or {other}? name it by one language, as {one}.txt")
-    return next(iter(short or codes), None)
+    return next(iter(codes), None)
 
 
 def is_code(text: str) -> bool:
@@ -87,10 +85,8 @@ def base_language(code: str) -> str:
 def language_pairs(languages: Sequence[str], wanted: str) -> list[tuple[str, str]]:
     """Return the pairs of languages named in a list such as ``de-en,fr-en``, or ``all`` of them.
 
-    All are each once, both languages in the order of the alphabet.
-
-    Raises:
-        ValueError: a pair is not one of two of these languages, or is named twice.
+    All are each once, both languages in the order of the alphabet. A ValueError names what is no
+    pair of two of these languages, or is named twice.
     """
     if wanted == "all":
         return list(combinations(sorted(languages), 2))
@@ -113,10 +109,7 @@ def split_languages(corpus: Place, draft: Draft, *, input_format: str = "auto") 
 
     The corpus is JSON lines or Parquet with a field ``language`` beside ``text``, ``id`` and
     ``doc``. A record without an ``id`` gets its number in the corpus, from 1. Those without a
-    language are left out, and counted as of ``""``.
-
-    Raises:
-        CorpusError: it cannot be read, or no record has a language.
+    language are left out, and counted as of ``""``; a CorpusError says that all are.
     """
     counts: Counter[str] = Counter()
     with ExitStack() as stack:
@@ -129,9 +122,8 @@ def split_languages(corpus: Place, draft: Draft, *, input_format: str = "auto") 
             if language not in files:
                 path = stack.enter_context(draft.file(f"{language}.jsonl"))
                 files[language] = stack.enter_context(path.open("wb"))
-            own = record.get("id")
-            kept = {"id": number if own is None else own}
-            kept |= {name: record.get(name) for name in ("doc", "text")}
+            kept = {name: record.get(name) for name in ("id", "doc", "text")}
+            kept["id"] = number if kept["id"] is None else kept["id"]
             files[language].write((json.dumps(kept) + "\n").encode())
             counts[language] += 1
     if not files:
@@ -143,14 +135,11 @@ def split_languages(corpus: Place, draft: Draft, *, input_format: str = "auto") 
 
 
 def _records(corpus: Place, input_format: str) -> Iterator[Mapping[str, object]]:
-    suffix = split_compression(corpus)[0]
-    chosen = FORMAT_BY_SUFFIX.get(suffix) if input_format == "auto" else input_format
-    if chosen == "parquet":
+    if format_of(corpus, input_format) == "parquet":
         with parquet_file(corpus) as file:
             wanted = [name for name in ("id", "doc", "text", LANGUAGE) if name in file.schema.names]
             for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=wanted):
                 yield from batch.to_pylist()
-        return
-    for batch in line_batches(corpus):
-        lines, _ = decode_lines(batch)
-        yield from map(json_object, lines)
+    else:
+        for lines in line_batches(corpus):
+            yield from map(json_object, decode_lines(lines)[0])

@@ -7,18 +7,18 @@ A line ends at ``b"\n"`` and nowhere else. Python's text mode and ``str.splitlin
 import codecs
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 
 from miner.storage.corpus.joined import JoinedLines
-from miner.storage.corpus.records import BATCH_ROWS, CorpusError, Rejection
+from miner.storage.corpus.records import BATCH_ROWS, CorpusError, Rejection, decoded
 from miner.storage.places import AnyPath
 from miner.storage.streams import COMPRESSIONS, PARQUET_MAGIC, read_chunks
 
 # A longer line is rejected before it is decoded, and its rest is skipped, not held. It leaves room
 # for MAX_CHARACTERS as JSON escapes (12 bytes each at most) and an id, a document and more.
 MAX_LINE_BYTES = 1 << 20
-
 _SAMPLE_BYTES = 64 << 10
 # A shorter file is left to the rejections line by line, which name the rows to look at.
 _ENOUGH_TO_JUDGE_BYTES = 1 << 10
@@ -44,10 +44,7 @@ def line_batches(path: AnyPath) -> Iterator[JoinedLines]:
     """Yield at most ``BATCH_ROWS`` of the file's lines at a time, as they are.
 
     A UTF-8 byte order mark at the start is left out. A line of more than ``MAX_LINE_BYTES`` may
-    come cut, but stays longer than that.
-
-    Raises:
-        CorpusError: the file cannot be read, or is not UTF-8 text.
+    come cut, but stays longer than that. A CorpusError says that it is not UTF-8 text.
     """
     for block in _line_blocks(path):
         ends = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord("\n"))
@@ -65,8 +62,7 @@ def decode_lines(lines: JoinedLines) -> tuple[Sequence[str], dict[int, Rejection
     rejected: dict[int, Rejection] = {}
     too_long = np.flatnonzero(lines.lengths > MAX_LINE_BYTES).tolist()
     if not _is_utf8(lines.data):
-        cut = enumerate(lines.data.split(b"\n"))
-        texts = [_decode_line(line, position, rejected) for position, line in cut]
+        texts = decoded(lines.data.split(b"\n"), rejected)
     elif lines.data and not too_long and b"\r" not in lines.data:
         return lines, rejected
     else:
@@ -97,42 +93,30 @@ def _line_blocks(path: AnyPath) -> Iterator[bytes]:
     rest = next(chunks, b"")
     _refuse_other_than_text(path, rest)
     rest = rest.removeprefix(codecs.BOM_UTF8)
-    more = True
-    while more:
+    for chunk in chain(chunks, [b""]):
         whole, newline, rest = rest.rpartition(b"\n")
         if newline:
             yield whole
-        chunk = next(chunks, b"")
         rest = rest[: MAX_LINE_BYTES + 1] + chunk
-        more = bool(chunk)
     if rest:
         yield rest
 
 
-def _decode_line(line: bytes, position: int, rejected: dict[int, Rejection]) -> str:
-    try:
-        return line.decode()
-    except UnicodeDecodeError:
-        rejected[position] = Rejection.UNDECODABLE
-        return ""
-
-
 def _refuse_other_than_text(path: AnyPath, head: bytes) -> None:
     """Refuse a file whose beginning shows that it is no UTF-8 text."""
-    name = str(path)
     for mark, encoding in _OTHER_ENCODINGS.items():
         if head.startswith(mark):
             raise CorpusError(
-                f"{name}: is {encoding}; convert it with iconv -f {encoding} -t UTF-8"
+                f"{path}: is {encoding}; convert it with iconv -f {encoding} -t UTF-8"
             )
     sample = head[:_SAMPLE_BYTES]
     for magic, what in _OTHER_FILES.items():
         if head.startswith(magic) and not _is_text(sample):
-            raise CorpusError(f"{name}: {what}")
+            raise CorpusError(f"{path}: {what}")
     other = sum(len(line) for line in sample.split(b"\n") if not _is_text(line))
     if len(sample) >= _ENOUGH_TO_JUDGE_BYTES and other > len(sample) / 2:
         raise CorpusError(
-            f"{name}: is not UTF-8 text: of its first {len(sample)} bytes, {other} are in lines "
+            f"{path}: is not UTF-8 text: of its first {len(sample)} bytes, {other} are in lines "
             "that are not; convert it with iconv, or unpack it if it is compressed"
         )
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from miner.storage.corpus.formats import FORMAT_BY_SUFFIX, INPUT_FORMATS, line_parser, sniff_format
+from miner.storage.corpus.formats import INPUT_FORMATS, format_of, line_parser
 from miner.storage.corpus.lines import decode_lines, line_batches
 from miner.storage.corpus.parquet import read_parquet
 from miner.storage.corpus.records import CorpusError, Records, checked_records
@@ -22,11 +22,8 @@ class CorpusSize(NamedTuple):
 def measure_files(files: Sequence[Place], *, input_format: str = "auto") -> CorpusSize:
     """Count the records and bytes of all files together, in a pass over their bytes.
 
-    Of Parquet only the footer is read. One of several that cannot be read counts as one record.
-
-    Raises:
-        CorpusError: the only file cannot be read.
-        ValueError: there is no such format.
+    Of Parquet only the footer is read. One of several that cannot be read counts as one record;
+    a CorpusError is raised where it is the only one.
     """
     sizes = []
     for file in files:
@@ -41,35 +38,25 @@ def measure_files(files: Sequence[Place], *, input_format: str = "auto") -> Corp
 
 def _measure(path: Place, input_format: str) -> CorpusSize:
     next(open_corpus(path, input_format=input_format))  # says what is wrong with its beginning
-    suffix, _ = split_compression(path)
-    chosen = FORMAT_BY_SUFFIX.get(suffix) if input_format == "auto" else input_format
+    rows = text = 0
+    chosen, last = format_of(path, input_format), b"\n"
     if chosen == "parquet":
-        return _measure_parquet(path)
+        import pyarrow.parquet as pq
+
+        with open_binary(path) as raw:
+            metadata = pq.read_metadata(raw)
+        groups = map(metadata.row_group, range(metadata.num_row_groups))
+        return CorpusSize(metadata.num_rows, sum(group.total_byte_size for group in groups))
     if chosen == "documents":
-        return _measure_documents(path)
-    lines, text, last = 0, 0, b"\n"
+        for records in open_corpus(path, input_format=chosen):
+            rows += len(records)
+            text += sum(len(sentence.encode()) for sentence in records.texts)
+        return CorpusSize(rows, text)
     for chunk in read_chunks(path):
-        lines += chunk.count(b"\n")
+        rows += chunk.count(b"\n")
         text += len(chunk)
         last = chunk[-1:]
-    return CorpusSize(rows=lines + (last != b"\n"), text=text)
-
-
-def _measure_documents(path: Place) -> CorpusSize:
-    rows = text = 0
-    for records in open_corpus(path, input_format="documents"):
-        rows += len(records)
-        text += sum(len(sentence.encode()) for sentence in records.texts)
-    return CorpusSize(rows=rows, text=text)
-
-
-def _measure_parquet(path: Place) -> CorpusSize:
-    import pyarrow.parquet as pq
-
-    with open_binary(path) as raw:
-        metadata = pq.read_metadata(raw)
-    groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
-    return CorpusSize(rows=metadata.num_rows, text=sum(group.total_byte_size for group in groups))
+    return CorpusSize(rows + (last != b"\n"), text)
 
 
 def open_corpus(
@@ -78,19 +65,15 @@ def open_corpus(
     """Read a corpus, every record of it, in order and in batches of at most ``BATCH_ROWS``.
 
     What can be seen from the file's beginning is checked here, before the first batch is asked
-    for; damage further on is raised by the batch that meets it. Memory is bounded by the batch,
-    whatever the file holds, and the file is read once, so a pipe will do for text.
+    for; damage further on is raised by the batch that meets it. The file is read once, so a pipe
+    will do for text, which is verbatim, without the end of the line.
 
     Args:
         path: the file; ``.gz``, ``.xz``, ``.zst`` and ``.bz2`` are decompressed as it is read.
         input_format: one of ``INPUT_FORMATS`` (``miner.storage.corpus.formats`` describes them).
-            ``auto`` goes by the suffix (below that of the compression) ``.jsonl``, ``.ndjson``,
-            ``.parquet``, ``.tsv`` or those of documents, such as ``.html``, else by the first line
-            that is not blank.
+            ``auto`` goes by the suffix (below that of the compression), ``FORMAT_BY_SUFFIX``, else
+            by the first line that is not blank.
         first_row: the row of the first record, where other files of the corpus come before.
-
-    Returns:
-        The batches; texts verbatim, without the end of the line.
 
     Raises:
         CorpusError: the file is missing, unreadable, empty, damaged, or not of that format.
@@ -100,13 +83,12 @@ def open_corpus(
         raise ValueError(
             f"input format {input_format!r} is unknown; use one of {', '.join(INPUT_FORMATS)}"
         )
-    suffix, compression = split_compression(path)
-    chosen = FORMAT_BY_SUFFIX.get(suffix, "auto") if input_format == "auto" else input_format
-    if chosen == "parquet" and compression:
-        raise CorpusError(
-            f"{path}: Parquet is compressed inside; remove the {compression} around it"
-        )
+    chosen = format_of(path, input_format)
     if chosen == "parquet":
+        if compression := split_compression(path)[1]:
+            raise CorpusError(
+                f"{path}: Parquet is compressed inside; remove the {compression} around it"
+            )
         batches = read_parquet(path, first_row)
     elif chosen == "documents":
         from miner.storage.documents.corpus import read_sentences  # which reads corpora, too
@@ -125,8 +107,7 @@ def _read_text(path: AnyPath, text_format: str, first_row: int) -> Iterator[Reco
     for batch in line_batches(path):
         lines, rejected = decode_lines(batch)
         if parse is None:
-            chosen = sniff_format(lines) if text_format == "auto" else text_format
-            parse = line_parser(path, chosen, lines)
+            parse = line_parser(path, text_format, lines)
         ids, docs, texts = parse(lines, rejected)
         yield checked_records(first_row, ids, docs, texts, rejected, batch.raw)
         first_row += len(lines)

@@ -1,6 +1,6 @@
 """What reading a corpus gives: batches of records, each with its row, good or rejected."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -32,9 +32,8 @@ class Records:
 
     Position ``i`` is row ``first_row + i`` of the file, counted from 0 over all its records,
     rejected ones included. ``own_ids`` holds a record's own id, or an empty string; ``docs`` its
-    document, likewise. ``rejected`` maps the positions that are to
-    be left out, in order, to the reason, and ``rejected_texts`` to what was found there, at most
-    ``MAX_CHARACTERS`` of it; what the columns hold there means nothing.
+    document, likewise. ``rejected`` maps positions to be left out, in order, to the reason, and
+    ``rejected_texts`` to the beginning of what was found there; the columns mean nothing there.
     """
 
     first_row: int
@@ -46,8 +45,7 @@ class Records:
 
     def ids(self) -> list[str]:
         """Return the id of each record, or its number, from 1, where it has none."""
-        numbered = enumerate(self.own_ids, self.first_row + 1)
-        return [own or str(number) for number, own in numbered]
+        return [own or str(row) for row, own in enumerate(self.own_ids, self.first_row + 1)]
 
     def kept_texts(self) -> list[str]:
         """Return the texts of those that are not rejected."""
@@ -65,10 +63,9 @@ def checked_records(
     rejected: dict[int, Rejection],
     raw: Callable[[int], bytes],
 ) -> Records:
-    """Reject the texts that cannot be mined; a record without an id has an empty one.
+    """Reject the texts that cannot be mined beside those that reading has, for its own reasons.
 
-    ``rejected`` is what reading has found already; its reasons stand. ``raw`` gives what stands at
-    a position of the file, to name what is rejected.
+    ``raw`` gives what stands at a position of the file, to name what is rejected.
     """
     from miner.storage.corpus.joined import doubtful_texts  # loads NumPy
 
@@ -83,6 +80,18 @@ def checked_records(
         rejected=dict(sorted(rejected.items())),
         rejected_texts={position: _shown(raw(position)) for position in sorted(rejected)},
     )
+
+
+def decoded(values: Iterable[bytes], rejected: dict[int, Rejection]) -> list[str]:
+    """Decode UTF-8; of what is none the position is rejected, and empty in the list."""
+    texts = []
+    for position, value in enumerate(values):
+        try:
+            texts.append(value.decode())
+        except UnicodeDecodeError:
+            texts.append("")
+            rejected.setdefault(position, Rejection.UNDECODABLE)
+    return texts
 
 
 def _shown(raw: bytes) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import compress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,7 @@ class SortedRecords:
 
     def __init__(self, folder: Path, dtype: np.dtype[Any], *, block: int) -> None:
         self._file = tempfile.TemporaryFile(dir=folder)
+        self.close = self._file.close
         self._dtype, self._block = dtype, block
         self._key = next(iter(dtype.fields or ()))
         self._waiting: NDArray[np.void] = np.empty(block, dtype=dtype)
@@ -72,29 +73,24 @@ class SortedRecords:
             parts.append(block[first:last])
         return _sorted(np.concatenate(parts), self._key)
 
-    def close(self) -> None:
-        """Give the disk back."""
-        self._file.close()
-
     def _write(self) -> None:
         self._file.write(_sorted(self._waiting[: self._filled], self._key).tobytes())
         self._file.flush()
         self._written, self._filled = len(self), 0
 
 
-class Repeats:
+class Repeats(NamedTuple):
     """The repeated records of a corpus; ``unique`` others can be mined."""
 
-    def __init__(self, repeats: SortedRecords, *, unique: int) -> None:
-        self.unique = unique
-        self._repeats = repeats
+    repeats: SortedRecords
+    unique: int
 
     def of(self, records: Records) -> dict[int, int]:
         """Position to the first row with the same text, of those in a batch that repeat one."""
         first_row = records.first_row
-        found = self._repeats.between(first_row, first_row + len(records) - 1)
-        positions = found["row"] - first_row
-        return dict(zip(positions.tolist(), found["first_row"].tolist(), strict=True))
+        found = self.repeats.between(first_row, first_row + len(records) - 1)
+        found["row"] -= first_row
+        return dict(found.tolist())
 
 
 @contextmanager
@@ -114,7 +110,7 @@ def find_repeats(
         batches: what ``open_corpus`` gives, all of it.
         folder: where to sort.
         within_documents: look for repeated texts in each document by itself.
-        key: what of a text is compared; all of it as it is if left out.
+        key: what of a text is compared.
         block: how many records are in memory at a time.
     """
     with closing(SortedRecords(folder, REPEAT, block=block)) as repeats:
@@ -126,10 +122,12 @@ def find_repeats(
                     is_large = len(records) >= COMPILED_FROM
                     hashes = _compiled_hashes() if is_plain and is_large else _hashes
                 digests.append(_digests(records, within_documents, key, hashes))
-            for low, high in _ranges(-(-len(digests) // block)):
+            count = -(-len(digests) // block)
+            for part in range(count):  # equal ranges of keys, which have about as many digests each
+                low, high = (part << 64) // count, ((part + 1) << 64) // count - 1
                 repeats.append(repeats_among(digests.between(low, high)))
             unique = len(digests) - len(repeats)
-        yield Repeats(repeats, unique=unique)
+        yield Repeats(repeats, unique)
 
 
 def repeats_among(digests: NDArray[np.void]) -> NDArray[np.void]:
@@ -179,7 +177,6 @@ def _hashes(texts: Sequence[str], kept: Mask) -> list[NDArray[np.uint64]]:
 
 
 def _compiled_hashes() -> Hashes:
-    """Return what hashes with random numbers of its own."""
     from miner.storage.corpus.compiled import digest_lines  # loads Numba
 
     numbers = secrets.token_bytes(8 * 4 * (MAX_CHARACTERS + 2))  # of up to four bytes each
@@ -196,12 +193,6 @@ def _compiled_hashes() -> Hashes:
         return [*found[:, kept]]
 
     return hashes
-
-
-def _ranges(count: int) -> Iterator[tuple[int, int]]:
-    """Yield all keys in equal ranges, which have about as many digests each."""
-    for number in range(count):
-        yield (number << 64) // count, ((number + 1) << 64) // count - 1
 
 
 def _sorted(records: NDArray[np.void], key: str) -> NDArray[np.void]:

@@ -25,10 +25,7 @@ REJECTED_FIELDS = pa.schema({"row": pa.int64(), "why": pa.string(), "text": pa.s
 
 
 class Sentences(NamedTuple):
-    """What a batch of records comes to, each of them in one of three tables.
-
-    They are of ``SENTENCE_FIELDS``, ``DUPLICATE_FIELDS`` and ``REJECTED_FIELDS``.
-    """
+    """What a batch of records comes to, each of them in one of three tables of those fields."""
 
     kept: pa.Table
     duplicates: pa.Table
@@ -67,15 +64,7 @@ class CorpusCounts:
 
 
 def unique_sentences(batches: Iterable[Records], repeats: Repeats | None) -> Iterator[Sentences]:
-    """Leave out what is rejected or repeated, a batch at a time.
-
-    Args:
-        batches: what ``open_corpus`` gives.
-        repeats: what ``find_repeats`` found in the same batches; None keeps repeated texts, too.
-
-    Yields:
-        One ``Sentences`` for each batch.
-    """
+    """Leave out what is rejected and, unless ``repeats`` is None, repeated, batch by batch."""
     for records in batches:
         yield _sentences(records, repeats.of(records) if repeats else {})
 

@@ -19,8 +19,7 @@ from miner.storage.corpus.records import CorpusError, Rejection
 from miner.storage.documents.corpus import sentence_tables
 from miner.storage.documents.formats import FORMATS, reader_of
 from miner.storage.documents.records import Document, Found, read_found
-from miner.storage.places import Place
-from miner.storage.remote import RemotePath
+from miner.storage.places import Place, RemotePath
 from miner.storage.streams import split_compression
 
 SHOWN_LANGUAGES = 3

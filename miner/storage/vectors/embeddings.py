@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miner.storage.atomic import atomic_file
-from miner.storage.places import AnyPath
-from miner.storage.remote import PlaceError, RemotePath
+from miner.storage.places import AnyPath, PlaceError, RemotePath
 from miner.storage.streams import COMPRESSIONS
 
 # Rows are read in one piece if at most so many times as many lie between the first and the last.

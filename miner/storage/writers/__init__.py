@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple, Protocol, cast
 
-from miner.storage.places import AnyPath, Place
-from miner.storage.remote import RemotePath
+from miner.storage.places import AnyPath, Place, RemotePath
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -29,8 +29,7 @@ from miner.storage.corpus.sentences import (
 from miner.storage.documents.sentences import repeat_key
 from miner.storage.documents.split import is_documents, open_side
 from miner.storage.layout import DOCUMENT, DUPLICATES, INPUTS, REJECTED, shard_file
-from miner.storage.places import Place
-from miner.storage.remote import PlaceError
+from miner.storage.places import Place, PlaceError
 from miner.storage.streams import split_compression
 from pipelines.context import RunContext
 from pipelines.progress import counted

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from miner.storage import cache
-from miner.storage.remote import RemotePath
+from miner.storage.places import RemotePath
 from tests.s3 import S3
 
 

@@ -8,8 +8,16 @@ import pytest
 
 from miner.storage.atomic import atomic_file, check_writable
 from miner.storage.corpus.filesets import CorpusReader, corpus_files
-from miner.storage.places import lies_in, place, remove_tree, same_file, tree_files
-from miner.storage.remote import PlaceError, RemotePath, _RemoteFile
+from miner.storage.places import (
+    PlaceError,
+    RemotePath,
+    _RemoteFile,
+    lies_in,
+    place,
+    remove_tree,
+    same_file,
+    tree_files,
+)
 from tests.s3 import S3
 
 

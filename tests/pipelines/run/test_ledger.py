@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from miner.storage.layout import WorkFolder
-from miner.storage.remote import RemotePath
+from miner.storage.places import RemotePath
 from pipelines.job import Of, job_of
 from pipelines.references import element_name
 from pipelines.run import ledger
