@@ -53,7 +53,7 @@ def decide_documents(args: argparse.Namespace, corpora: Sequence[Place] = ()) ->
 
 def _are_documents(args: argparse.Namespace, corpora: Sequence[Place]) -> bool:
     """Return whether all corpora are folders of documents; those that are will be read as such."""
-    from miner.storage.documents.detect import holds_documents, looks_like_a_document
+    from miner.storage.documents.split import holds_documents, looks_like_a_document
 
     found = []
     for side, corpus in zip(("src_format", "tgt_format"), corpora, strict=False):

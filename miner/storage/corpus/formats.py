@@ -5,7 +5,7 @@ lines      a sentence a line
 bucc       id TAB text (the text may hold further tabs)
 tsv        id TAB text, or id TAB document TAB text; the first line says which
 jsonl      an object a line: ``text``; ``id`` and ``doc`` (string or integer) if known
-documents  raw documents, whose sentences are the records: ``miner.storage.documents.formats``
+documents  raw documents, whose sentences are the records: ``miner.storage.documents.records``
 =========  =========================================================================
 """
 

@@ -91,7 +91,7 @@ def open_corpus(
             )
         batches = read_parquet(path, first_row)
     elif chosen == "documents":
-        from miner.storage.documents.corpus import read_sentences  # which reads corpora, too
+        from miner.storage.documents.sentences import read_sentences  # which reads corpora, too
 
         batches = read_sentences(path, first_row)
     else:

@@ -1,14 +1,26 @@
-"""What reading documents gives: one after the other, whole or with the reason why not."""
+"""What reading documents gives, one after the other, and which module reads files of a format."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from miner.storage.corpus.records import Rejection
+from miner.storage.places import AnyPath
+from miner.storage.streams import split_compression
 
 # A longer document is counted and left out, so that memory is bounded by what one may take.
 MAX_BYTES = 8 << 20
+
+# The module whose ``read`` reads a file, by its suffix; all but Parquet may be compressed.
+FORMATS = {
+    **dict.fromkeys((".txt", ".md"), "text"),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), "web"),
+    **dict.fromkeys((".jsonl", ".ndjson", ".json", ".parquet"), "rows"),
+    **dict.fromkeys((".warc", ".wet"), "web"),
+    ".xml": "wiki",
+}
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
@@ -38,22 +50,30 @@ class Raw:
     content: bytes | str
     extract: Callable[[str, Any], Document]
 
-    def read(self) -> Document:
-        """Return the document, a broken one if the parser fails."""
-        try:
-            return self.extract(self.name, self.content)
-        except MemoryError:
-            raise
-        except Exception:  # on pages that nobody has tried, parsers raise whatever they meet
-            return Document(name=self.name, broken=Rejection.MALFORMED)
-
 
 Found = Document | Raw
 
+Reader = Callable[[AnyPath, str], Iterator[Found]]
+"""Reads a file whose name in the corpus is given, too; a CorpusError says that it is damaged."""
+
+
+def reader_of(path: AnyPath) -> Reader | None:
+    """Return what reads a file, by its suffix below that of a compression; None if nothing does."""
+    name = FORMATS.get(split_compression(path)[0])
+    reader: Reader | None = import_module(f"miner.storage.documents.{name}").read if name else None
+    return reader
+
 
 def read_found(found: Found) -> Document:
-    """Return the document that was found."""
-    return found.read() if isinstance(found, Raw) else found
+    """Return the document that was found, a broken one if the parser fails."""
+    if isinstance(found, Document):
+        return found
+    try:
+        return found.extract(found.name, found.content)
+    except MemoryError:
+        raise
+    except Exception:  # on pages that nobody has tried, parsers raise whatever they meet
+        return Document(name=found.name, broken=Rejection.MALFORMED)
 
 
 def decoded(name: str, data: bytes) -> Document:

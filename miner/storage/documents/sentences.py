@@ -1,16 +1,25 @@
-"""A document's text to its sentences: paragraphs, wrapped lines, and what is cleaned away."""
+"""Documents to a corpus of their sentences: paragraphs, wrapped lines, and what is cleaned away."""
 
 import re
 import statistics
 import unicodedata
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from pathlib import PurePath
+from typing import NamedTuple
 
-from miner.storage.documents.records import Document
+import pyarrow as pa
+
+from miner.storage.corpus.records import CorpusError, Records, Rejection, checked_records
+from miner.storage.documents.records import FORMATS, Document, read_found, reader_of
 from miner.storage.documents.splitting import sentence_spans
+from miner.storage.places import AnyPath
 
 BATCH_ROWS = 8192  # of tables of sentences
 PLACE = "#char="  # between a sentence's document and where it is there, in its id
+# Of ``sentence_tables``.
+SENTENCE_TABLE = pa.schema(
+    {"file": pa.int32(), **dict.fromkeys(("id", "doc", "text", "why"), pa.string())}
+)
 
 _PARAGRAPH = re.compile(r"\S.*?(?=\n[^\S\n]*\n|\Z)", re.DOTALL)
 _LINE = re.compile(r"\S[^\n]*")
@@ -21,16 +30,14 @@ _ENDED = re.compile(r"[.!?…。！？:;\"'”’»)]\s*$")
 # Soft hyphens, characters without width, byte order marks, and marks of direction.
 _INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 _SPACE = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
-_WIDE_BREAK = re.compile(
-    r"(?<=[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef])\n\s*(?=[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef])"
-)
+_WIDE = r"[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]"
+_WIDE_BREAK = re.compile(rf"(?<={_WIDE})\n\s*(?={_WIDE})")
 
 # Marks that the same sentence has in one document and not in the other.
 _QUOTES = str.maketrans(dict.fromkeys("“”„‟«»″", '"') | dict.fromkeys("‘’‚‛‹›′", "'"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sentence:
+class Sentence(NamedTuple):
     """A sentence, and where it is in the text of its document, in characters from 0."""
 
     text: str
@@ -38,32 +45,70 @@ class Sentence:
     end: int
 
 
+def read_sentences(path: AnyPath, first_row: int) -> Iterator[Records]:
+    """Yield the sentences of a file's documents, with a rejected record for each broken one.
+
+    A CorpusError says that the file is of no such format, or damaged.
+    """
+    reader = reader_of(path)
+    if reader is None:
+        raise CorpusError(f"{path}: documents are in files that end in one of {' '.join(FORMATS)}")
+    found = reader(path, PurePath(str(path)).name)
+    for table in sentence_tables((0, read_found(one)) for one in found):
+        yield table_records(table, first_row)
+        first_row += len(table)
+
+
+def sentence_tables(
+    documents: Iterable[tuple[int, Document]], language: str | None = None
+) -> Iterator[pa.Table]:
+    """Yield the sentences of documents, which come with their files' numbers.
+
+    The columns are ``file``, ``id``, ``doc``, ``text`` and ``why``. An id is the document's name
+    and where the sentence is in its text, in characters: ``guide.txt#char=120,188`` (RFC 5147). A
+    broken document is a row with the reason (a ``Rejection``) and without text.
+    """
+    rows: list[tuple[int, str, str, str, str | None]] = []
+    for file, document in documents:
+        name = document.name
+        if document.broken:
+            rows.append((file, name, name, "", document.broken))
+        for text, start, end in document_sentences(document, language):
+            rows.append((file, f"{name}{PLACE}{start},{end}", name, text, None))
+        if len(rows) >= BATCH_ROWS:
+            yield pa.table([*map(list, zip(*rows, strict=True))], schema=SENTENCE_TABLE)
+            rows = []
+    if rows:
+        yield pa.table([*map(list, zip(*rows, strict=True))], schema=SENTENCE_TABLE)
+
+
+def table_records(table: pa.Table | pa.RecordBatch, first_row: int) -> Records:
+    """Return the records of a table of ``sentence_tables``; the first is row ``first_row``."""
+    ids, docs, texts, reasons = (table[name].to_pylist() for name in SENTENCE_TABLE.names[1:])
+    rejected = {place: Rejection(why) for place, why in enumerate(reasons) if why}
+
+    def raw(place: int) -> bytes:
+        return (texts[place] or docs[place]).encode()
+
+    return checked_records(first_row, ids, docs, texts, rejected, raw)
+
+
 def document_sentences(document: Document, language: str | None = None) -> Iterator[Sentence]:
     """Yield the sentences of a document in order.
 
-    ``language`` (ISO 639-1) helps to tell ordinals from sentences that end in a number.
+    ``language`` (ISO 639-1) helps to tell ordinals from sentences that end in a number. An empty
+    line ends a paragraph. So does every line's end, unless the text is wrapped.
     """
     text = document.text.replace("\r\n", " \n").replace("\r", "\n")
-    for first, last in paragraph_spans(text):
-        for start, end in sentence_spans(text[first:last], language):
-            sentence = cleaned(text[first + start : first + end])
-            if sentence:
-                yield Sentence(text=sentence, start=first + start, end=first + end)
-
-
-def paragraph_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where paragraphs begin and end.
-
-    An empty line ends one. So does every line's end, unless the text is wrapped: most lines that
-    others follow are long, and end within a sentence.
-    """
-    pattern = _PARAGRAPH if is_wrapped(text) else _LINE
-    for match in pattern.finditer(text):
-        yield match.span()
+    for match in (_PARAGRAPH if is_wrapped(text) else _LINE).finditer(text):
+        for first, last in sentence_spans(match[0], language):
+            start, end = match.start() + first, match.start() + last
+            if sentence := cleaned(text[start:end]):
+                yield Sentence(sentence, start, end)
 
 
 def is_wrapped(text: str) -> bool:
-    """Whether line ends within paragraphs mean nothing."""
+    """Return whether most lines that others follow are long, and end within a sentence."""
     inner = [line for match in _PARAGRAPH.finditer(text) for line in match[0].split("\n")[:-1]]
     if not inner:
         return False

@@ -1,8 +1,10 @@
 """Files of documents to a corpus of sentences, one file after the other, in bounded memory."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import pyarrow as pa
 
@@ -16,15 +18,25 @@ from miner.storage.corpus.filesets import (
 )
 from miner.storage.corpus.formats import DOCUMENT_SUFFIXES
 from miner.storage.corpus.records import CorpusError, Rejection
-from miner.storage.documents.corpus import sentence_tables
-from miner.storage.documents.formats import FORMATS, reader_of
-from miner.storage.documents.records import Document, Found, read_found
+from miner.storage.documents.records import FORMATS, Document, Found, read_found, reader_of
+from miner.storage.documents.sentences import is_wrapped, sentence_tables
+from miner.storage.documents.splitting import sentence_spans
+from miner.storage.documents.text import read_bytes
 from miner.storage.places import Place, RemotePath
 from miner.storage.streams import split_compression
 
 SHOWN_LANGUAGES = 3
 # Of the sentences that ``adit split`` writes.
 SPLIT_FIELDS = pa.schema(dict.fromkeys(("id", "doc", "text", "language"), pa.string()))
+
+# A file of these is one document; a .txt may as well hold a sentence a line.
+MARKED = (".md", ".html", ".htm", ".xhtml")
+SAMPLED_FILES, SAMPLED_BYTES = 20, 1 << 16
+MIN_SENTENCES = 1.5  # in a line, on average
+MIN_FILLED = 0.8  # of the lines that the next line's first word would not have fitted into
+MAX_WORD = 30  # characters; longer ones are text without spaces
+
+_HTML = re.compile(r"\s*(<!doctype\s+html|<html)", re.IGNORECASE)
 
 NamedPlace = tuple[str, Place]
 """A file and its name in the corpus."""
@@ -45,10 +57,8 @@ class SplitCounts:
         """Return a line for people."""
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.broken.items())
         left_out = f"; left out: {reasons}" if reasons else ""
-        shares = ", ".join(
-            f"{count / self.sentences:.0%} {language}"
-            for language, count in self.languages.most_common(SHOWN_LANGUAGES)
-        )
+        most = self.languages.most_common(SHOWN_LANGUAGES)
+        shares = ", ".join(f"{count / self.sentences:.0%} {language}" for language, count in most)
         languages = f" ({shares})" if shares else ""
         return f"{self.documents:,} documents, {self.sentences:,} sentences{languages}{left_out}"
 
@@ -66,6 +76,43 @@ def is_documents(path: Place, input_format: str) -> bool:
     return bool(files) and all(split_compression(file)[0] in DOCUMENT_SUFFIXES for file in files)
 
 
+def holds_documents(folder: Place) -> bool:
+    """Return whether each file of a folder is a document, by suffixes and a sample of texts."""
+    files, _ = folder_files(folder)
+    suffixes = [split_compression(file)[0] for file in files]
+    if not files or not {*suffixes} <= {*MARKED, ".txt"}:
+        return False
+    texts = [file for file, suffix in zip(files, suffixes, strict=True) if suffix == ".txt"]
+    sample = texts[:: max(1, len(texts) // SAMPLED_FILES)]
+    return sum(map(looks_like_a_document, sample)) * 2 >= len(sample)
+
+
+def looks_like_a_document(path: Place) -> bool:
+    """Return whether a text is wrapped, has lines of several sentences, or is a web page."""
+    try:
+        data = read_bytes(path, SAMPLED_BYTES)
+    except ValueError:  # reported by whoever reads it
+        return False
+    text = data[:SAMPLED_BYTES].decode("utf-8", errors="replace").replace("\r\n", "\n")
+    if _HTML.match(text):
+        return True
+    lines = [line for line in text.split("\n") if line.strip()]
+    sentences = sum(1 for line in lines for _ in sentence_spans(line))
+    return sentences > MIN_SENTENCES * len(lines) or (is_wrapped(text) and _is_filled(text))
+
+
+def _is_filled(text: str) -> bool:
+    """Return whether lines end where the next one's first word would have made them too long."""
+    pairs = [
+        (len(one.rstrip()), len(other.split()[0]))
+        for one, other in pairwise(text.split("\n"))
+        if one.strip() and other.strip()
+    ]
+    width = max((length for length, _ in pairs), default=0)
+    filled = sum(length + (1 if word > MAX_WORD else word + 1) >= width for length, word in pairs)
+    return filled >= MIN_FILLED * len(pairs) > 0
+
+
 def describe_documents(folder: Place) -> str:
     """Return a line that says which files of a folder are read."""
     files = named([name for name, _ in document_files(folder)])
@@ -76,10 +123,7 @@ def document_files(path: Place) -> list[NamedPlace]:
     """Return the files of documents at a place with their names: itself, or all below a folder.
 
     Hidden files and folders, files about the corpus, such as README.md, and those of unknown
-    suffixes are left out.
-
-    Raises:
-        CorpusError: there is none.
+    suffixes are left out; if there is no other, a CorpusError says so.
     """
     if path.is_dir():
         files = list(_below(path, ""))
@@ -98,8 +142,7 @@ def open_side(path: Place, input_format: str) -> CorpusReader:
         CorpusError: there is no file.
     """
     if is_documents(path, input_format):
-        files = [file for _, file in document_files(path)]
-        return CorpusReader(files, input_format="documents")
+        return CorpusReader([file for _, file in document_files(path)], input_format="documents")
     return CorpusReader(corpus_files(path, input_format=input_format), input_format=input_format)
 
 
@@ -109,9 +152,7 @@ def _below(folder: Place, prefix: str, above: frozenset[str] = frozenset()) -> I
     if real in above:
         return
     entries: list[Place] = sorted(folder.iterdir(), key=lambda entry: entry.name)
-    for entry in entries:
-        if not may_hold_corpus(entry):
-            continue
+    for entry in filter(may_hold_corpus, entries):
         if entry.is_dir():
             yield from _below(entry, f"{prefix}{entry.name}/", above | {real})
         elif entry.is_file() and reader_of(entry):
@@ -143,8 +184,7 @@ def find_documents(
 
 def read_documents(files: Sequence[NamedPlace]) -> Iterator[Document]:
     """Yield the documents of files; see ``find_documents``."""
-    for _, found in find_documents(files, is_only_file=len(files) == 1):
-        yield read_found(found)
+    return (read_found(one) for _, one in find_documents(files, is_only_file=len(files) == 1))
 
 
 def split_documents(

@@ -51,7 +51,7 @@ _LETTER = (
 )
 # What precedes a full stop: letters with dots within, or a number, at the end of the text so far.
 _WORD = re.compile(rf"(?:(?<!\w)(?:{_LETTER}+[.'’])*{_LETTER}+|\d[\d.,]*)$")
-_WHOLE_WORD = re.compile(r"[^\W\d_]+(?![\w.])")
+_WHOLE_WORD = re.compile(r"[^\W\d_]+(?![\w.])")  # no abbreviation
 _LOOK_BACK = 24  # characters; no abbreviation is longer
 _LONG = 7  # letters in a row; no abbreviation has as many
 
@@ -66,19 +66,15 @@ _SYLLABLE = re.compile(r"[\u0900-\u0dff\u1000-\u109f\u1780-\u17ff\u3040-\u9fff\u
 
 _TEXT = files("miner").joinpath("assets", "splitting-words.json").read_text(encoding="utf-8")
 _WORDS = {name: frozenset(" ".join(lines).split()) for name, lines in json.loads(_TEXT).items()}
-# Words whose full stop ends no sentence where a name, a noun or a number may follow; one language
-# after the other: en de fr es it pt nl cs pl ru tr, then others.
-_ABBREVIATIONS = _WORDS["abbreviations"]
-# Of these, what ends a sentence as often as not.
-_MAY_END = _WORDS["may_end"]
+# Words whose full stop ends no sentence where a name, a noun or a number may follow, and those of
+# them that end one as often as not; one language after the other: en de fr es it pt nl cs pl ru tr,
+# then others.
+_ABBREVIATIONS, _MAY_END = _WORDS["abbreviations"], _WORDS["may_end"]
 # The same where a number follows, and words of their own, or likely ends, elsewhere.
 _BEFORE_NUMBERS = _WORDS["before_numbers"]
-# Words that begin sentences and are hardly ever names or nouns, in the same order.
-_STARTERS = _WORDS["starters"]
-# Of these, what may stand between an initial and a surname.
-_PARTICLES = _WORDS["particles"]
-# Languages in which a number and a full stop is an ordinal: "am 1. Mai".
-_ORDINAL_LANGUAGES = _WORDS["ordinal_languages"]
+# Words that begin sentences and are hardly ever names or nouns, in the same order; and those of
+# them that may stand between an initial and a surname.
+_STARTERS, _PARTICLES = _WORDS["starters"], _WORDS["particles"]
 # Letters that are words by themselves, and no initials: "Ik hou van u."
 _LETTER_WORDS = {"nl": "u", "tr": "o", "ru": "я", "uk": "я", "bg": "я"}
 
@@ -86,10 +82,8 @@ _LETTER_WORDS = {"nl": "u", "tr": "o", "ru": "я", "uk": "я", "bg": "я"}
 def sentence_spans(text: str, language: str | None = None) -> Iterator[tuple[int, int]]:
     """Yield where the sentences of a paragraph begin and end, without the space around them.
 
-    Args:
-        text: the paragraph; line ends within it count as spaces.
-        language: ISO 639-1; decides whether a number and a full stop may be an ordinal. Where it
-            is not known they may.
+    Line ends within it count as spaces. ``language`` (ISO 639-1) decides whether a number and a
+    full stop may be an ordinal; where it is not known they may.
     """
     start = counted = quotes = 0
     for match in _END.finditer(text):
@@ -104,10 +98,8 @@ def sentence_spans(text: str, language: str | None = None) -> Iterator[tuple[int
 
 def _stripped(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     part = text[start:end]
-    first = start + len(part) - len(part.lstrip())
-    last = start + len(part.rstrip())
-    if first < last:
-        yield first, last
+    if part.strip():
+        yield end - len(part.lstrip()), start + len(part.rstrip())
 
 
 def _end(match: re.Match[str], *, is_quoted: bool) -> int:
@@ -137,15 +129,14 @@ def _is_end(text: str, match: re.Match[str], start: int, language: str | None) -
     if stop[0] != "." or stop.startswith(".."):
         return True
     place = match.start()
-    if text[max(0, place - _LONG) : place].isalpha() and place >= _LONG:
+    if place >= _LONG and text[place - _LONG : place].isalpha():
         return True
     before = _WORD.search(text, max(start, place - _LOOK_BACK), place)
-    following_at = match.start("next")
-    return before is None or not _is_abbreviated(text, before, following_at, start, language)
+    return not (before and _is_abbreviated(text, before, match.start("next"), start, language))
 
 
 def _is_lower(character: str) -> bool:
-    """Whether no sentence begins with it; Georgian sentences do with what counts as lower case."""
+    """Return whether no sentence begins with it; Georgian ones do with what counts as lower."""
     return character.islower() and not "\u10d0" <= character <= "\u10ff"
 
 
@@ -157,9 +148,10 @@ def _is_abbreviated(
     head = text[max(start, before.start() - _LOOK_BACK) : before.start()]
     if word.isdecimal() and not head.strip(f" {_OPENERS}"):  # "1. What is new"
         return True
-    follower = _next_word(text, following)
+    next_word = _WHOLE_WORD.match(text, following)
+    follower = next_word[0].lower() if next_word else ""
     begins = follower in _STARTERS
-    if _ORDINAL.fullmatch(word) and (language is None or language in _ORDINAL_LANGUAGES):
+    if _ORDINAL.fullmatch(word) and (language is None or language in _WORDS["ordinal_languages"]):
         return not (begins or head.endswith(_RESULT))
     if _UNIT.search(head + word):
         return False
@@ -182,9 +174,3 @@ def _is_initial(before: re.Match[str], language: str | None) -> bool:
     if before.string[: before.start()].endswith("-"):  # Portuguese: "vista-a."
         return before.string[: before.start() - 1].endswith(".")
     return not _SYLLABLE.match(word) and word not in _LETTER_WORDS.get(language or "ru", "")
-
-
-def _next_word(text: str, position: int) -> str:
-    """Return the word at a position in lower case; "" if that is an abbreviation or none."""
-    match = _WHOLE_WORD.match(text, position)
-    return match[0].lower() if match else ""

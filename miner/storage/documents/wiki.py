@@ -8,7 +8,7 @@ from lxml import etree
 
 from miner.storage.corpus.records import CorpusError, Rejection
 from miner.storage.documents.records import Document, Raw, checked
-from miner.storage.documents.warc import ChunkStream
+from miner.storage.documents.web import ChunkStream
 from miner.storage.places import AnyPath
 from miner.storage.streams import read_chunks
 
@@ -18,12 +18,9 @@ ARTICLES = "0"  # the name space of what is neither talk nor help
 
 
 def read(path: AnyPath, name: str) -> Iterator[Raw]:
-    """Yield a document for each article that is no redirection.
+    """Yield a document for each article that is no redirection; a CorpusError: it is no XML.
 
     Entities that the file defines are not expanded, and nothing is fetched.
-
-    Raises:
-        CorpusError: the file is no XML.
     """
     stream = io.BufferedReader(ChunkStream(read_chunks(path)))
     pages = etree.iterparse(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from miner.storage.documents.detect import holds_documents, looks_like_a_document
+from miner.storage.documents.split import holds_documents, looks_like_a_document
 
 SENTENCES = [
     "The rain came down in the night and the river rose.",

@@ -199,7 +199,7 @@ def test_archives_with_endless_headers(
 ) -> None:
     pytest.importorskip("warcio")
     # An eighth of what they are, as are the archives: tracing memory takes its time.
-    monkeypatch.setattr("miner.storage.documents.warc.MAX_HEADERS", 1 << 17)
+    monkeypatch.setattr("miner.storage.documents.web.MAX_HEADERS", 1 << 17)
     monkeypatch.setattr("miner.storage.streams.CHUNK_BYTES", 1 << 19)
     (tmp_path / "good.warc").write_bytes(warc())
     split(tmp_path / "good.warc")  # loads all that reads archives

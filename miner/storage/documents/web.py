@@ -1,18 +1,19 @@
-"""Web archives: the pages of WARC files, and the texts of WET files."""
+"""Web pages without menus, by trafilatura, and archives: the pages of WARC, the texts of WET."""
 
 import io
 from collections.abc import Iterator
 from typing import Any
 
+import trafilatura
 from warcio.archiveiterator import ArchiveIterator
 from warcio.bufferedreaders import DecompressingBufferedReader
 from warcio.exceptions import ArchiveLoadFailed
 
-from miner.storage.corpus.records import CorpusError
-from miner.storage.documents.html import page
-from miner.storage.documents.records import MAX_BYTES, Found, Raw, decoded
+from miner.storage.corpus.records import CorpusError, Rejection
+from miner.storage.documents.records import MAX_BYTES, Document, Found, Raw, checked, decoded
+from miner.storage.documents.text import read_bytes
 from miner.storage.places import AnyPath
-from miner.storage.streams import read_chunks
+from miner.storage.streams import read_chunks, split_compression
 
 MESSAGE = 80  # characters of an error that is shown, as some hold what was found
 MAX_HEADERS = 1 << 20  # bytes of the headers of a record, which warcio holds whole
@@ -21,11 +22,13 @@ _PAGES = ("text/html", "application/xhtml+xml")
 
 
 def read(path: AnyPath, name: str) -> Iterator[Found]:
-    """Yield a document for each page (WARC: a response in HTML) or text (WET) of the archive.
+    """Yield the page that a file is, or those of an archive (WARC: responses in HTML).
 
-    Raises:
-        CorpusError: the archive is damaged.
+    A CorpusError says that the file cannot be read, or that the archive is damaged.
     """
+    if split_compression(path)[0] not in (".warc", ".wet"):
+        yield Raw(name=name, content=read_bytes(path), extract=page)
+        return
     stream = io.BufferedReader(ChunkStream(read_chunks(path)))
     try:
         records = ArchiveIterator(stream)
@@ -39,6 +42,16 @@ def read(path: AnyPath, name: str) -> Iterator[Found]:
         raise CorpusError(
             f"{path}: is a damaged web archive ({cause!r}); fetch it again"
         ) from error
+
+
+def page(name: str, html: bytes) -> Document:
+    """Return the document of a page; a paragraph a line, in the encoding that the page names."""
+    if len(html) > MAX_BYTES:
+        return Document(name=name, broken=Rejection.TOO_LONG)
+    text = trafilatura.extract(
+        html, include_comments=False, include_formatting=False, favor_recall=True
+    )
+    return checked(name, (text or "").replace("\n", "\n\n"))
 
 
 def _documents(record: Any) -> Iterator[Found]:  # noqa: ANN401 - warcio has no types
@@ -70,11 +83,7 @@ class _Reader(DecompressingBufferedReader):  # type: ignore[misc]  # without typ
         return content
 
     def readline(self, length: int | None = None) -> bytes:
-        """Return a line of headers.
-
-        Raises:
-            ArchiveLoadFailed: together they are longer than ``MAX_HEADERS``.
-        """
+        """Return a line of headers, which are at most ``MAX_HEADERS`` together."""
         line: bytes = super().readline(self._left if length is None else min(length, self._left))
         self._left -= len(line)
         if not self._left:
@@ -95,12 +104,11 @@ class ChunkStream(io.RawIOBase):
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
         """Fill the buffer as far as the chunk at hand goes."""
-        target = memoryview(buffer).cast("B")
         while not self._rest:
-            chunk = next(self._chunks, None)
-            if chunk is None:
+            if (chunk := next(self._chunks, None)) is None:
                 return 0
             self._rest = memoryview(chunk)
+        target = memoryview(buffer).cast("B")
         count = min(len(target), len(self._rest))
         target[:count], self._rest = self._rest[:count], self._rest[count:]
         return count
