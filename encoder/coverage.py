@@ -41,10 +41,9 @@ def find_coverage(languages: Mapping[str, Coverage], language: str) -> Coverage 
 
 
 def read_coverage(spec: str) -> dict[str, Coverage]:
-    """Return what an encoder's configuration says of its languages, by ISO 639 code.
+    """Return what an encoder's configuration, or one added to it, says of languages (ISO 639).
 
-    Those that were added to it are among them. Nothing is known of encoders whose configuration has
-    no ``languages``, LASER's among them.
+    Nothing is known of those whose configuration has no ``languages``, LASER's among them.
     """
     folder = folder_of(spec)
     found: dict[str, Coverage] = {}

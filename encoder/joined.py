@@ -59,10 +59,8 @@ def _parse_part(spec: str, part: str) -> Weighted:
         raise ValueError(f"encoder {spec!r} has an empty part; write A+B, such as 0.5*mini+use")
     if name == BEST:
         raise ValueError(f"encoder {spec!r}: {BEST} stands alone; name the parts")
-    if not star:
-        return Weighted(WEIGHTS.get(name, 1.0), name)
     try:
-        weight = float(given)
+        weight = float(given) if star else WEIGHTS.get(name, 1.0)
     except ValueError:
         weight = math.nan
     if not 0 < weight < math.inf:
@@ -72,7 +70,7 @@ def _parse_part(spec: str, part: str) -> Weighted:
     return Weighted(weight, name)
 
 
-def spell_joined(parts: Sequence[Weighted]) -> str:
+def spell_joined(parts: Iterable[Weighted]) -> str:
     """Return how parts are spelt: each with its weight."""
     return "+".join(f"{part.weight!r}*{part.spec}" for part in parts)
 
@@ -83,15 +81,14 @@ def covering(spec: str, languages: Sequence[str | None]) -> str:
     A part whose languages are not known stays, and all stay where a language is not known or no
     part has them all.
     """
-    parts = parse_joined(spec)
-    kept = [part for part in parts if covers(part.spec, languages)]
-    return spell_joined(kept) if kept else spec
+    kept = [part for part in parse_joined(spec) if covers(part.spec, languages)]
+    return spell_joined(kept) or spec
 
 
 def absolute_spec(spec: str) -> str:
     """Return the same encoder for processes with other working folders."""
     if parts := parse_joined(spec):
-        return spell_joined([part._replace(spec=absolute_spec(part.spec)) for part in parts])
+        return spell_joined(part._replace(spec=absolute_spec(part.spec)) for part in parts)
     is_folder = spec not in (BUNDLED, USE) and Path(spec).is_dir()
     return str(Path(spec).absolute()) if is_folder else spec
 
@@ -100,7 +97,7 @@ def all_parts(specs: Iterable[str]) -> str:
     """Return the parts of several encoders as one joined encoder; a single encoder as it is."""
     found = list(specs)
     parts = {part.spec: part for spec in found for part in parse_joined(spec)}
-    return spell_joined([*parts.values()]) or found[0]
+    return spell_joined(parts.values()) or found[0]
 
 
 def taken_parts(encoder: Encoder, spec: str) -> Encoder:
@@ -162,31 +159,34 @@ class Part:
 class JoinedEncoder(BaseEncoder):
     """Encodes with several encoders side by side; satisfies ``encoder.Encoder``.
 
-    A sentence of which any part makes nothing has the zero vector.
+    A sentence of which any part makes nothing has the zero vector. Rows that are to be stored are
+    never normalised as a whole.
     """
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[Part], *, stored: bool = False) -> None:
         self.parts = tuple(parts)
         means = hashlib.sha256(b"".join(part.mean.tobytes() for part in parts)).hexdigest()
         names = "+".join(f"{part.weight!r}*{part.encoder.name}" for part in parts)
         self.name = f"{names}~{means[:8]}"
         self.dim = sum(part.encoder.dim for part in parts)
         self.precision: Precision = next(iter(_precisions(parts)), "float32")
+        self._stored = stored
 
     def for_language(self, language: str | None) -> "JoinedEncoder":
         """Return the encoder for a language: each part's, with the mean of that language."""
-        return JoinedEncoder([part.for_language(language) for part in self.parts])
+        parts = [part.for_language(language) for part in self.parts]
+        return JoinedEncoder(parts, stored=self._stored)
 
     def for_languages(self, languages: Sequence[str | None]) -> "JoinedEncoder":
         """Return what is left without the parts that lack one of the languages (``covering``)."""
         kept = [part for part in self.parts if covers(part.spec, languages)]
-        return JoinedEncoder(kept) if kept else self
+        return JoinedEncoder(kept, stored=self._stored) if kept else self
 
     def _embed(self, sentences: Sequence[str], *, normalize: bool) -> Matrix:
         parts = [part.rows(sentences) for part in self.parts]
         rows = np.concatenate(parts, axis=1)
         rows[~np.all([part.any(axis=1) for part in parts], axis=0)] = 0
-        if normalize:
+        if normalize and not self._stored:
             normalize_rows(rows)
         return rows
 
@@ -198,32 +198,15 @@ def parts_of(encoder: object) -> list[object]:
     return [encoder]
 
 
-def whole_parts(encoder: Encoder | None) -> list[Encoder]:
-    """Return the encoders of all languages that an encoder is made of; none if there is none."""
-    if isinstance(encoder, JoinedEncoder):
-        return [part.whole for part in encoder.parts]
-    return [] if encoder is None else [encoder]
-
-
-class StoredParts(JoinedEncoder):
-    """A joined encoder without weights whose parts' rows have unit length each, to be stored.
-
-    A part's numbers are then the same bits whatever parts are beside it.
-    """
-
-    def for_language(self, language: str | None) -> "StoredParts":
-        """Return the same for a language."""
-        return StoredParts(super().for_language(language).parts)
-
-    def _embed(self, sentences: Sequence[str], *, normalize: bool) -> Matrix:
-        return super()._embed(sentences, normalize=False)
-
-
 def stored_parts(encoder: Encoder) -> Encoder:
-    """Return what makes the vectors to be stored for an encoder."""
+    """Return what makes the vectors to be stored for an encoder: of a joined one, without weights.
+
+    A part's rows have unit length each, so its numbers are the same bits whatever parts are beside
+    it.
+    """
     if not isinstance(encoder, JoinedEncoder):
         return encoder
-    return StoredParts([replace(part, weight=1.0) for part in encoder.parts])
+    return JoinedEncoder([replace(part, weight=1.0) for part in encoder.parts], stored=True)
 
 
 def load_joined(parts: Sequence[Weighted], *, precision: Precision) -> JoinedEncoder:
@@ -232,19 +215,16 @@ def load_joined(parts: Sequence[Weighted], *, precision: Precision) -> JoinedEnc
     Raises:
         ValueError: a part is no encoder, is damaged, or cannot run in the precision.
     """
-    loaded = _load(parts, precision)
+    loaded = [_load(part, precision) for part in parts]
     if precision == "auto" and len(_precisions(loaded)) > 1:
-        loaded = _load(parts, "float32")
+        loaded = [_load(part, "float32") for part in parts]
     return JoinedEncoder([part.for_language(None) for part in loaded])
 
 
-def _load(parts: Sequence[Weighted], precision: Precision) -> list[Part]:
-    found = []
-    for weight, spec in parts:
-        encoder = load_encoder(spec, precision="auto" if is_bag(spec) else precision)
-        mean = np.zeros(encoder.dim, dtype=np.float32)
-        found.append(Part(weight=weight, spec=spec, whole=encoder, encoder=encoder, mean=mean))
-    return found
+def _load(part: Weighted, precision: Precision) -> Part:
+    whole = load_encoder(part.spec, precision="auto" if is_bag(part.spec) else precision)
+    mean = np.zeros(whole.dim, dtype=np.float32)
+    return Part(weight=part.weight, spec=part.spec, whole=whole, encoder=whole, mean=mean)
 
 
 def _precisions(parts: Sequence[Part]) -> set[Precision]:

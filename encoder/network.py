@@ -4,6 +4,8 @@ Nothing is computed for padding, and a sentence's vector does not depend on what
 it: batches hold sentences of one length only, unless the network leaves out those that have ended.
 """
 
+import copy
+import logging
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -14,8 +16,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from encoder import Precision
-from encoder.base import BaseEncoder
+from encoder import Precision, torch_private
+from encoder.base import MIN_COSINE, BaseEncoder
+from encoder.laser.bilstm import BiLSTM
 from encoder.tokenizer import Tokens
 from miner.threads import ahead, in_threads
 
@@ -23,6 +26,7 @@ CHUNK_SENTENCES = 4096  # tokenised and sorted by length together; the next ones
 BATCH_TOKENS = {"cpu": 4096, "cuda": 65_536}
 MIN_TOKENS = 32  # of a batch
 
+logger = logging.getLogger(__name__)
 _working = threading.Lock()  # one call has all threads
 
 
@@ -66,15 +70,63 @@ class Ready:
         return self._network(ids)
 
 
+def ready(network: nn.Module, precision: Precision, sample: Tokens) -> Ready:
+    """Put a network on the GPU, where there is one, and into a precision.
+
+    ``auto`` is the first of int8 and bfloat16 for which the processor has instructions and in which
+    every sentence of the sample keeps its vector's direction (``MIN_COSINE``), else float32. So
+    it depends on the machine's kind and the weights, not on what else the machine does.
+
+    Raises:
+        ValueError: the network has no such precision here.
+    """
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if precision != "auto":
+        return _in_precision(network, precision, device)
+    exact = _in_precision(network, "float32", device)
+    expected = embed_tokens(exact, sample)
+    for candidate in _fast_here(network, device):
+        found = _in_precision(network, candidate, device)
+        cosines = functional.cosine_similarity(embed_tokens(found, sample), expected)
+        cosine = cosines.min().item()
+        logger.debug("precision %s: least cosine to float32 %.6f", candidate, cosine)
+        if cosine >= MIN_COSINE:
+            return found
+    return exact
+
+
+def _fast_here(network: nn.Module, device: torch.device) -> list[Precision]:
+    if device.type == "cuda":
+        return ["bfloat16"]
+    fast: list[Precision] = []
+    if isinstance(network, BiLSTM) and torch_private.has_int8_products():
+        fast.append("int8")
+    if torch_private.has_bfloat16_products():
+        fast.append("bfloat16")
+    return fast
+
+
+def _in_precision(network: nn.Module, precision: Precision, device: torch.device) -> Ready:
+    if precision == "int8":
+        if not isinstance(network, BiLSTM) or device.type != "cpu":
+            raise ValueError(
+                "int8 is for LASER1 and LASER2 on processors; choose float32, bfloat16 or auto"
+            )
+        from encoder.laser.int8 import Int8BiLSTM  # loads Numba
+
+        network = Int8BiLSTM(network)
+    if precision == "bfloat16":  # of a copy: the conversion is in place
+        network = copy.deepcopy(network).bfloat16()
+    return Ready(network, precision=precision, device=device)
+
+
 class NetworkEncoder(BaseEncoder):
     """Encodes sentences with a network; satisfies ``encoder.Encoder``."""
 
     def __init__(self, *, name: str, tokenizer: SentenceTokenizer, network: Ready) -> None:
         self.name = name
-        self.dim = network.dim
-        self.precision = network.precision
-        self._tokenizer = tokenizer
-        self._network = network
+        self.dim, self.precision = network.dim, network.precision
+        self._tokenizer, self._network = tokenizer, network
 
     def for_language(self, language: str | None) -> "NetworkEncoder":
         """Return the same network with the preprocessing of ``language``, which its name has."""
@@ -93,17 +145,16 @@ class NetworkEncoder(BaseEncoder):
         starts = range(0, len(unique), CHUNK_SENTENCES)
         chunks = (unique[start : start + CHUNK_SENTENCES] for start in starts)
         for start, tokens in zip(starts, ahead(self._tokenizer.encode, chunks), strict=True):
-            embed_tokens(self._network, tokens, out=vectors[start : start + len(tokens)])
+            vectors[start : start + len(tokens)] = embed_tokens(self._network, tokens)
         if normalize:
             functional.normalize(vectors, out=vectors)
         return vectors.numpy()[rows]
 
 
-def embed_tokens(network: Ready, tokens: Tokens, *, out: Tensor) -> None:
-    """Write the vectors of the sentences to ``out``, float32 (S, D)."""
+def embed_tokens(network: Ready, tokens: Tokens) -> Tensor:
+    """Return the vectors of the sentences, float32 (S, D), on the processor."""
     device = network.device
     vectors = torch.empty(len(tokens), network.dim, device=device)
-
     lengths = np.diff(tokens.offsets)
 
     @torch.inference_mode()
@@ -114,8 +165,7 @@ def embed_tokens(network: Ready, tokens: Tokens, *, out: Tensor) -> None:
         rows = np.repeat(rows, -(-MIN_TOKENS // (longest * len(rows))))
         padded = np.full((len(rows), longest), -1, dtype=np.int64)
         padded[np.arange(longest) < lengths[rows, None]] = tokens.take(rows).ids
-        ids = torch.from_numpy(padded)
-        places = torch.from_numpy(rows)
+        ids, places = torch.from_numpy(padded), torch.from_numpy(rows)
         if device.type == "cuda":  # pinned, so that the host does not wait for the copies
             ids, places = (one.pin_memory().to(device, non_blocking=True) for one in (ids, places))
         vectors[places] = network.embed(ids).float()
@@ -123,7 +173,7 @@ def embed_tokens(network: Ready, tokens: Tokens, *, out: Tensor) -> None:
     batches = length_batches(lengths, BATCH_TOKENS[device.type], ragged=network.ragged)
     with _working:
         in_threads(embed, batches, count=1 if device.type == "cuda" else None)
-    out.copy_(vectors)
+    return vectors.cpu()
 
 
 def length_batches(

@@ -7,6 +7,7 @@ Axes: ``V`` rows of a table, ``S`` sums, ``D`` dimensions.
 
 import sys
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,7 @@ from miner.threads import blocks, in_threads
 Matrix = NDArray[np.float32]
 
 LARGEST = 7  # of the whole numbers, of 4 bits with their sign, that stand for those of a row
-# A row's largest number is cut off to one of these shares of it, where the others gain more by the
-# finer steps.
+# A row's largest number is cut off to one of these shares, where the others gain by finer steps.
 SHARES = (1.0, 0.9, 0.8, 0.7, 0.6)
 
 COMPILED_FROM = 1 << 18  # tokens; for fewer, loading Numba takes longer than doing without it
@@ -35,10 +35,10 @@ _PAIRS = (
 
 @dataclass(frozen=True, kw_only=True)
 class PackedTable:
-    """A table of V rows of D whole numbers from -7 to 7, times a scale for each row.
+    """A table of V rows of D whole numbers from -7 to 7, times a scale for each row, float32 (V,).
 
     ``codes`` are the numbers plus 8, the first of two in the upper bits: uint8 (V, D / 2, rounded
-    up). ``scales`` are float32 (V,).
+    up).
     """
 
     codes: NDArray[np.uint8]
@@ -81,8 +81,7 @@ def pack(table: Matrix) -> PackedTable:
 
 def sum_rows(table: Matrix | PackedTable, tokens: Tokens, out: Matrix | None = None) -> Matrix:
     """Sum the rows (V, D) that each list of tokens names: float32 (S, D), in ``out`` if given."""
-    shape = len(tokens), table.shape[1]
-    sums = np.empty(shape, dtype=np.float32) if out is None else out
+    sums = np.empty((len(tokens), table.shape[1]), dtype=np.float32) if out is None else out
     if len(tokens.ids) < COMPILED_FROM and "encoder.compiled" not in sys.modules:
         _sum_plainly(table, tokens, sums)
         return sums
@@ -116,7 +115,7 @@ def _sum_plainly(table: Matrix | PackedTable, tokens: Tokens, sums: Matrix) -> N
         sums[block] = total
 
 
-def normalize_rows(rows: Matrix) -> NDArray[np.float32]:
+def normalize_rows(rows: Matrix) -> Matrix:
     """Bring rows (S, D) to unit length, in place, zero rows excepted; return their lengths (S,)."""
     count, dim = rows.shape
     if compiled := sys.modules.get("encoder.compiled"):
@@ -128,9 +127,6 @@ def normalize_rows(rows: Matrix) -> NDArray[np.float32]:
     for start in range(0, whole, LANES):
         sums += np.square(rows[:, start : start + LANES])
     parts = [*sums.T, *np.square(rows[:, whole:]).T]
-    lengths = parts[0]
-    for part in parts[1:]:
-        lengths = lengths + part
-    np.sqrt(lengths, out=lengths)
+    lengths = np.sqrt(reduce(np.add, parts))
     rows /= np.maximum(lengths, np.float32(MIN_LENGTH))[:, None]
     return lengths

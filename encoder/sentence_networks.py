@@ -16,13 +16,12 @@ from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from encoder.laser.bilstm import Tensors, adopt
-from encoder.laser.transformer import POOLS, sinusoids
+from encoder.laser.transformer import POOLS, sinusoids, within
 
 WIDTH = 320  # of token vectors, as LASER's
 KERNEL = 3  # positions that a convolution sees
-HIERARCHY = 4  # layers of the hierarchical network, each of which gives a part of the vector
+HIERARCHY, GATED = 4, 8  # layers; each of a hierarchical network gives a part of the vector
 CONTEXTS = 4  # context vectors of inner attention
-GATED = 8  # layers of the gated network
 RECURRENT = "rnn.weight_hh_l"  # what the names of a recurrent layer's weights begin with
 
 
@@ -30,20 +29,18 @@ class SentenceNetwork(nn.Module):
     """Embeds token ids (B, T) as unnormalised vectors (B, D)."""
 
     dim: int
-    vocabulary: int
 
     def __init__(self, vocabulary: int) -> None:
         super().__init__()
-        self.vocabulary = vocabulary
-        self.dropout = 0.0
+        self.vocabulary, self.dropout = vocabulary, 0.0
         self.embed_tokens = nn.Embedding(vocabulary, WIDTH)
         nn.init.normal_(self.embed_tokens.weight, std=0.1)
 
     def forward(self, ids: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Embed sentences as (B, D), of one length; or of ``lengths`` (B,), and padded to T."""
         if lengths is None:
-            lengths = torch.full((len(ids),), ids.shape[1], device=ids.device)
-        there = torch.arange(ids.shape[1], device=ids.device) < lengths.unsqueeze(1)
+            lengths = torch.full((len(ids),), ids.shape[1])
+        there = within(lengths, ids.shape[1], ids.device)
         x = functional.dropout(self.embed_tokens(ids), self.dropout, self.training)
         return self.embed(x, there)
 
@@ -61,8 +58,7 @@ class Recurrent(SentenceNetwork):
         super().__init__(vocabulary)
         kind: type[nn.LSTM] | type[nn.GRU] = {"lstm": nn.LSTM, "gru": nn.GRU}[cell]
         self.rnn = kind(WIDTH, hidden, num_layers=layers, bidirectional=both, batch_first=True)
-        self._directions = 1 + both
-        self._pool = pool
+        self._directions, self._pool = 1 + both, pool
         self.dim = hidden * self._directions
         if pool == "attention":
             self.project = nn.Linear(self.dim, self.dim)
@@ -95,9 +91,7 @@ class Hierarchical(SentenceNetwork):
     def __init__(self, vocabulary: int, hidden: int, layers: int = HIERARCHY) -> None:
         super().__init__(vocabulary)
         widths = [WIDTH, *[hidden] * (layers - 1)]
-        self.layers = nn.ModuleList(
-            nn.Conv1d(width, hidden, KERNEL, padding=KERNEL // 2) for width in widths
-        )
+        self.layers = nn.ModuleList(_convolution(width, hidden) for width in widths)
         self.dim = hidden * layers
 
     def embed(self, x: Tensor, there: Tensor) -> Tensor:
@@ -118,9 +112,7 @@ class Gated(SentenceNetwork):
     def __init__(self, vocabulary: int, hidden: int, layers: int = GATED) -> None:
         super().__init__(vocabulary)
         self.project = nn.Linear(WIDTH, hidden)
-        self.layers = nn.ModuleList(
-            nn.Conv1d(hidden, 2 * hidden, KERNEL, padding=KERNEL // 2) for _ in range(layers)
-        )
+        self.layers = nn.ModuleList(_convolution(hidden, 2 * hidden) for _ in range(layers))
         self.dim = hidden
 
     def embed(self, x: Tensor, there: Tensor) -> Tensor:
@@ -129,6 +121,10 @@ class Gated(SentenceNetwork):
         for layer in self.layers:
             x = (x + functional.glu(_convolved(layer, x, there), dim=2)) * 0.5**0.5
         return POOLS["maxpool"](x, there)
+
+
+def _convolution(inputs: int, outputs: int) -> nn.Conv1d:
+    return nn.Conv1d(inputs, outputs, KERNEL, padding=KERNEL // 2)
 
 
 def _convolved(layer: nn.Module, x: Tensor, there: Tensor) -> Tensor:
@@ -144,24 +140,19 @@ class Kind(NamedTuple):
     times: int
 
     def new(self, vocabulary: int, dim: int, **more: int) -> dict[str, Tensor]:
-        """Draw weights for a network.
-
-        Raises:
-            ValueError: it cannot have as many dimensions.
-        """
+        """Draw weights for a network; a ValueError says that it cannot have as many dimensions."""
         if dim % self.times:
             raise ValueError(f"dim {dim}: expected a multiple of {self.times}")
         return dict(self.make(vocabulary, dim // self.times, **more).state_dict())
 
     def build(self, tensors: Tensors, *, dropout: float) -> SentenceNetwork:
-        """Build the network of these weights; its sizes are theirs.
+        """Build the network of these weights, whose sizes are its own.
 
-        Raises:
-            ValueError: a tensor is missing, left over, or of another shape than the others ask for.
+        A ValueError names a tensor that is missing, left over, or of another shape than the others
+        ask for.
         """
         depth = {name.split(".")[1] for name in tensors if name.startswith("layers.")}
-        recurrent = [name for name in tensors if name.startswith(RECURRENT)]
-        depth |= {name for name in recurrent if not name.endswith("_reverse")}
+        depth |= {n for n in tensors if n.startswith(RECURRENT) and not n.endswith("_reverse")}
         sized = f"{RECURRENT}0" if f"{RECURRENT}0" in tensors else "layers.0.bias"
         for name in ("embed_tokens.weight", sized):
             if name not in tensors or not tensors[name].dim():

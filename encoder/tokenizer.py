@@ -1,13 +1,13 @@
 """Subword tokenisation: sentences to one flat array of piece ids.
 
-Array code in this package names its axes: ``S`` sentences, ``T`` tokens in all of them
-together, ``V`` vocabulary rows, ``D`` dimensions.
+Axes in this package: ``S`` sentences, ``T`` tokens in all of them, ``V`` vocabulary rows, ``D``
+dimensions.
 """
 
 import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import accumulate, chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,9 @@ SPACE = "\u2581"  # what SentencePiece writes for the space before a word
 
 @dataclass(frozen=True, kw_only=True)
 class Tokens:
-    """Token ids of S sentences laid end to end.
+    """Token ids of S sentences laid end to end: int32 (T,) and int64 (S + 1,).
 
-    ``ids`` is int32 of shape (T,); ``offsets`` is int64 of shape (S + 1,), and sentence ``i``
-    owns ``ids[offsets[i]:offsets[i + 1]]``.
+    Sentence ``i`` owns ``ids[offsets[i]:offsets[i + 1]]``.
     """
 
     ids: NDArray[np.int32]
@@ -30,12 +29,11 @@ class Tokens:
 
     @classmethod
     def of(cls, sentences: Iterable[Sequence[int]]) -> "Tokens":
-        """The ids of each sentence."""
+        """Return the ids of each sentence."""
         parts = list(sentences)
-        offsets = np.zeros(len(parts) + 1, dtype=np.int64)
-        np.cumsum([len(part) for part in parts], out=offsets[1:])
-        flat = np.fromiter(chain.from_iterable(parts), dtype=np.int32, count=offsets[-1])
-        return cls(ids=flat, offsets=offsets)
+        offsets = np.fromiter(accumulate(map(len, parts), initial=0), np.int64, len(parts) + 1)
+        ids = np.fromiter(chain.from_iterable(parts), np.int32, offsets[-1])
+        return cls(ids=ids, offsets=offsets)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -83,13 +81,13 @@ class Tokenizer:
 def train_tokenizer(
     sentences: Iterable[str], *, vocabulary_size: int, model_type: str = "unigram"
 ) -> bytes:
-    """Train a joint vocabulary and return the serialised model.
-
-    It is a unigram model's (Kudo 2018), or one of byte pair encoding (``bpe``, Sennrich et al.
-    2016).
+    """Train a joint vocabulary, of a unigram model (Kudo 2018) or ``bpe`` (Sennrich et al. 2016).
 
     Case folding keeps one row for the spellings of a word at the start and in the middle of a
     sentence; coverage 0.9999 keeps the rarer Chinese and Japanese characters.
+
+    Returns:
+        The serialised model.
 
     Raises:
         ValueError: the text has too few different words, or too many characters, for that size.

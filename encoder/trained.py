@@ -7,7 +7,6 @@ before the blocks. The others are those of ``encoder.sentence_networks``.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +14,17 @@ from torch import Tensor
 
 from encoder import Encoder, Precision
 from encoder.base import SAMPLE, BaseEncoder
-from encoder.checkpoint import APART_FORMAT, NETWORK_FORMAT, WEIGHTS, read_folder, write_folder
+from encoder.checkpoint import (
+    APART_FORMAT,
+    NETWORK_FORMAT,
+    WEIGHTS,
+    Facts,
+    read_folder,
+    write_folder,
+)
 from encoder.laser.bilstm import BiLSTM, Tensors
 from encoder.laser.transformer import Transformer
-from encoder.network import NetworkEncoder, Ready, SentenceTokenizer
-from encoder.precision import ready
+from encoder.network import NetworkEncoder, Ready, SentenceTokenizer, ready
 from encoder.sentence_networks import KINDS, SentenceNetwork
 from encoder.tokenizer import Tokenizer, Tokens
 
@@ -51,21 +56,6 @@ def build_network(architecture: str, tensors: Tensors, *, dropout: float = 0.0) 
     raise ValueError(f"is of an architecture {architecture!r} that is not known")
 
 
-def saved_network(config: Mapping[str, Any], tensors: Tensors, pieces: int) -> Trainable:
-    """Build the network of a saved encoder.
-
-    Raises:
-        ValueError: the tensors are not those of its architecture, or of so many pieces.
-    """
-    network = build_network(config.get("architecture", "unnamed"), tensors)
-    if network.vocabulary != pieces + 1:
-        raise ValueError(
-            f"has {network.vocabulary} vectors for {pieces} pieces and an end; weights and "
-            "tokeniser are not from the same training"
-        )
-    return network
-
-
 class EndingTokenizer(SentenceTokenizer):
     """Ends each sentence with a token of its own, so that none is empty; its id is the last."""
 
@@ -85,11 +75,7 @@ class TrainedNetwork(NetworkEncoder):
     def __init__(self, *, name: str, tokenizer: Tokenizer, network: Ready) -> None:
         super().__init__(name=name, tokenizer=EndingTokenizer(tokenizer), network=network)
         self.tokenizer_model = tokenizer.model
-        self._ready = network
-
-    def weights(self) -> Tensors:
-        """Return all tensors, by name, in the precision that the encoder was loaded in."""
-        return self._ready.weights()
+        self.weights = network.weights  # all tensors, in the precision that it was loaded in
 
 
 def save_networks(
@@ -98,7 +84,7 @@ def save_networks(
     networks: Mapping[str, Trainable],
     *,
     tokenizer_model: bytes,
-    facts: Mapping[str, Any],
+    facts: Facts,
 ) -> None:
     """Write a network for each language, or one for ``ALL``.
 
@@ -107,11 +93,9 @@ def save_networks(
     from safetensors.torch import save
 
     first = next(iter(networks.values()))
-    kind: dict[str, Any] = {"format": NETWORK_FORMAT}
-    if ALL not in networks:
-        kind = {"format": APART_FORMAT, "apart": list(networks)}
+    apart = {"format": APART_FORMAT, "apart": list(networks)}
     config = {
-        **kind,
+        **({"format": NETWORK_FORMAT} if ALL in networks else apart),
         "architecture": architecture,
         "vocabulary": first.vocabulary,
         "dim": first.dim,
@@ -128,39 +112,44 @@ def save_networks(
 def load_networks(folder: Path, *, name: str, precision: Precision) -> Encoder:
     """Load the encoder that ``save_networks`` wrote, all its networks in one precision.
 
-    A hash of the files becomes a part of its name.
-
-    Raises:
-        ValueError: a file is missing, damaged, or of another format, or a network cannot run in
-            this precision.
+    A hash of the files becomes a part of its name. A ValueError says which file is missing,
+    damaged, or of another format, or that a network cannot run in this precision.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load
 
     config, pieces, weights = read_folder(folder)
     own: dict[str, dict[str, Tensor]] = {language: {} for language in config.get("apart", [ALL])}
-    sample = EndingTokenizer(pieces).encode(SAMPLE)
+    tokenizer = EndingTokenizer(pieces)
+    sample = tokenizer.encode(SAMPLE)
     try:
         for full, tensor in load(weights).items():
             language, _, part = full.rpartition(BETWEEN)
             own.setdefault(language, {})[part] = tensor
-        networks = {
-            language: saved_network(config, each, len(pieces)) for language, each in own.items()
-        }
-        chosen = {language: ready(one, precision, sample) for language, one in networks.items()}
+        networks = {each: _saved_network(config, own[each], len(pieces)) for each in own}
+        chosen = {each: ready(one, precision, sample) for each, one in networks.items()}
         if len({one.precision for one in chosen.values()}) > 1:  # what is fast suits some of them
-            chosen = {language: ready(one, "float32", sample) for language, one in networks.items()}
+            chosen = {each: ready(one, "float32", sample) for each, one in networks.items()}
     except (SafetensorError, ValueError) as error:
         raise ValueError(f"encoder {folder}: {WEIGHTS} {error}") from error
     full_name = f"{name}@{config['sha256'][:12]}-{next(iter(chosen.values())).precision}"
     if ALL in chosen:
         return TrainedNetwork(name=full_name, tokenizer=pieces, network=chosen[ALL])
-    tokenizer = EndingTokenizer(pieces)
     encoders = {
         language: NetworkEncoder(name=f"{full_name}/{language}", tokenizer=tokenizer, network=one)
         for language, one in chosen.items()
     }
     return ApartEncoder(name=full_name, encoders=encoders)
+
+
+def _saved_network(config: Facts, tensors: Tensors, pieces: int) -> Trainable:
+    network = build_network(config.get("architecture", "unnamed"), tensors)
+    if network.vocabulary != pieces + 1:
+        raise ValueError(
+            f"has {network.vocabulary} vectors for {pieces} pieces and an end; weights and "
+            "tokeniser are not from the same training"
+        )
+    return network
 
 
 class ApartEncoder(BaseEncoder):
@@ -170,17 +159,12 @@ class ApartEncoder(BaseEncoder):
     """
 
     def __init__(self, *, name: str, encoders: Mapping[str, Encoder]) -> None:
-        self._encoders = encoders
-        self.name = name
+        self.name, self._encoders = name, encoders
         first = next(iter(encoders.values()))
         self.dim, self.precision = first.dim, first.precision
 
     def for_language(self, language: str | None) -> Encoder:  # type: ignore[override]
-        """Return the encoder of a language.
-
-        Raises:
-            ValueError: it has none.
-        """
+        """Return the encoder of a language; a ValueError says that it has none."""
         if language is None:
             return self
         if language not in self._encoders:

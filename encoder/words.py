@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from encoder import BUNDLED, Encoder, load_encoder
 from encoder.coverage import find_coverage, read_coverage
-from encoder.joined import whole_parts
+from encoder.joined import JoinedEncoder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,9 @@ def word_encoders(
     Raises:
         ValueError: the encoder has no words, and the bundled one does not cover a language well.
     """
-    for whole in whole_parts(encoder):
+    joined_parts = encoder.parts if isinstance(encoder, JoinedEncoder) else ()
+    wholes: list[Encoder | None] = [part.whole for part in joined_parts] or [encoder]
+    for whole in wholes:
         if isinstance(whole, WordEncoder):
             own = (whole.for_language(language) for language in languages)
             return tuple(each for each in own if isinstance(each, WordEncoder))

@@ -5,20 +5,20 @@ any, n-grams. No weights are stored beside the vectors: the length of a vector i
 training on sums lets it shrink for what says little.
 """
 
+import re
 import sys
 import threading
 from collections.abc import Sequence
 from copy import copy
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encoder import Precision
 from encoder.bag.features import SCHEME, Features
-from encoder.bag.names import names
 from encoder.base import BaseEncoder, listed
-from encoder.rows import PackedTable, normalize_rows, sum_rows
+from encoder.rows import Matrix, PackedTable, normalize_rows, sum_rows
 from encoder.tokenizer import Tokenizer, Tokens
 from encoder.words import Words, joined
 
@@ -37,7 +37,7 @@ class BagEncoder(BaseEncoder):
         *,
         name: str,
         tokenizer: Tokenizer,
-        table: NDArray[np.float32] | PackedTable,
+        table: Matrix | PackedTable,
         ngram_rows: int = 0,
         scheme: int = SCHEME,
     ) -> None:
@@ -52,13 +52,11 @@ class BagEncoder(BaseEncoder):
                 f"encoder {name}: {pieces} vectors for {len(tokenizer)} pieces; "
                 "weights and tokeniser are not from the same training"
             )
-        self.name = name
-        self.scheme = scheme
-        self.dim = table.shape[1]
+        self.name, self.scheme, self.dim = name, scheme, table.shape[1]
         self.precision: Precision = "float32"
-        self._tokenizer = tokenizer
+        self.tokenizer_model = tokenizer.model
+        self._tokenizer, self._table = tokenizer, table
         self._features = Features(tokenizer.pieces(), ngram_rows, scheme=scheme)
-        self._table = table
         self._known: KnownWords | None = None
         self._lock = threading.Lock()  # around what is known, which each call adds to
         self.namer: BagEncoder | None = None
@@ -66,14 +64,13 @@ class BagEncoder(BaseEncoder):
     def with_names(self, other: "BagEncoder") -> "BagEncoder":
         """Return this encoder with the names that another one in its space has.
 
-        Names (``encoder.bag.names``) are further words of a sentence, beside its own, which are
-        names, too.
+        Names are further words of a sentence, beside its own, which are names, too.
         """
         both = copy(self)
         both.namer = other
         return both
 
-    def _embed(self, sentences: Sequence[str], *, normalize: bool) -> NDArray[np.float32]:
+    def _embed(self, sentences: Sequence[str], *, normalize: bool) -> Matrix:
         vectors = np.empty((len(sentences), self.dim), dtype=np.float32)
         for start in range(0, len(sentences), CHUNK_SENTENCES):
             chunk = sentences[start : start + CHUNK_SENTENCES]
@@ -87,12 +84,7 @@ class BagEncoder(BaseEncoder):
             normalize_rows(vectors)
         return vectors
 
-    @property
-    def tokenizer_model(self) -> bytes:
-        """The serialised SentencePiece model."""
-        return self._tokenizer.model
-
-    def rows(self) -> NDArray[np.float32]:
+    def rows(self) -> Matrix:
         """Return the vectors of pieces and of n-grams after them: float32 (V, D), a copy."""
         return np.array(self._table[np.arange(len(self._table))])
 
@@ -113,7 +105,7 @@ class BagEncoder(BaseEncoder):
             return own
         return joined(own, self.namer.words(names(listed(sentences))))
 
-    def _words(self, sentences: Sequence[str]) -> tuple[Tokens, NDArray[np.float32]]:
+    def _words(self, sentences: Sequence[str]) -> tuple[Tokens, Matrix]:
         """Return sentences as numbers of words, and the sum of each word, float32 (W, D).
 
         The sums are valid until the next call.
@@ -127,3 +119,24 @@ class BagEncoder(BaseEncoder):
             return self._known.split(sentences)
         numbers, words = self._features.split(self._tokenizer.encode(sentences))
         return numbers, sum_rows(self._table, words)
+
+
+def names(sentences: Sequence[str]) -> list[str]:
+    """Return the names in each sentence: the words inside of it that begin with a capital letter.
+
+    Names are spelt much alike in many languages, so that an encoder that has met more of them knows
+    better what a language's names stand for than one that was trained on little text of it. Where
+    more than half of a sentence's words have capitals, as in headlines, these tell nothing.
+    """
+    found = map(_name().findall, sentences)
+    return [
+        " ".join(words) if 2 * len(words) <= 1 + sentence.count(" ") else ""
+        for words, sentence in zip(found, sentences, strict=True)
+    ]
+
+
+@cache
+def _name() -> re.Pattern[str]:
+    capitals = "".join(letter for letter in map(chr, range(2**16)) if letter.isupper())
+    # After a space, for any first word has a capital; quotes and brackets may stand before it.
+    return re.compile(rf"(?<=\s)[^\w\s]*[{capitals}]\S*")

@@ -3,8 +3,8 @@
 Names, numbers and words of common origin are spelt much alike in many languages, but the pieces of
 a subword vocabulary cut them apart in different places. N-grams with marks at the ends of a word
 match all the same (Bojanowski et al. 2017, "Enriching Word Vectors with Subword Information",
-section 3.2, of romanised words here); in scripts without spaces, a word's characters
-and pairs of them do.
+section 3.2, of romanised words here); in scripts without spaces, a word's characters and pairs of
+them do.
 """
 
 import re
@@ -58,26 +58,19 @@ class Features:
         The fourth scheme has no stems. The third one romanises three alphabets, has no classes of
         consonants, either, and takes Hangul for letters alone.
         """
-        self._stem_sizes = STEM_SIZES if scheme > 4 else ()
-        self.pieces = len(pieces)
-        self.ngram_rows = ngram_rows
-        begins = map(_BEGINS.match, pieces)
-        self._begins_word = np.fromiter(map(bool, begins), np.bool_, len(pieces))
+        self.pieces, self.ngram_rows = len(pieces), ngram_rows
+        self._scheme, self._stem_sizes = scheme, STEM_SIZES if scheme > 4 else ()
+        self._begins_word = np.array([*map(bool, map(_BEGINS.match, pieces))], dtype=np.bool_)
         self._numbers = _mixed(np.arange(1, self.pieces + 1, dtype=np.uint64))
         self._texts = pieces if ngram_rows else []
-        self._scheme = scheme
 
     def __len__(self) -> int:
         return self.pieces + self.ngram_rows
 
     def split(self, tokens: Tokens) -> tuple[Tokens, Tokens]:
-        """Sentences as lists of words, and each different word as a list of rows.
+        """Return pieces of S sentences as numbers of words, and the rows of each different word.
 
-        Args:
-            tokens: pieces of S sentences.
-
-        Returns:
-            Numbers of words, from 0, of S sentences; and rows of those W words, pieces first.
+        Numbers are from 0 to W - 1; of the rows of a word, pieces are the first.
         """
         words, offsets = self.words(tokens)
         _, first, numbers = np.unique(self._hashes(words), return_index=True, return_inverse=True)
@@ -92,10 +85,7 @@ class Features:
         return Tokens(ids=tokens.ids[kept], offsets=before[tokens.offsets])
 
     def words(self, tokens: Tokens) -> tuple[Tokens, Ids]:
-        """Return sentences' words as lists of pieces, and where each of S sentences begins.
-
-        The latter are places in these words: int64 (S + 1,).
-        """
+        """Return sentences' words as lists of pieces, and the first of each one: int64 (S + 1,)."""
         begins = np.zeros(len(tokens.ids) + 1, dtype=np.bool_)
         begins[:-1] = self._begins_word[tokens.ids]
         begins[tokens.offsets] = True
@@ -104,7 +94,7 @@ class Features:
         return words, np.searchsorted(starts, tokens.offsets)
 
     def _hashes(self, words: Tokens) -> NDArray[np.uint64]:
-        """A number for each word; those of different words are equal once in 2^64."""
+        """Return a number for each word; those of different words are equal once in 2^64."""
         if not len(words):
             return np.empty(0, dtype=np.uint64)
         places = np.arange(len(words.ids)) - words.offsets[words.owners]
@@ -133,14 +123,11 @@ class Features:
         split = _UNSPACED if before else _SYLLABLES
         characters = Tokens.of([*map(ord, text)] if split.match(text) else [] for text in texts)
         ngrams = self._ngrams(characters, CHARACTER_SIZES, _CHARACTER_BASE)
-        return (
-            _coded(spellings, LETTERS, _MARK),
-            _coded(sounds, SOUNDS, _SOUND_MARK),
-            _grouped([ngrams], len(characters)),
-        )
+        letters, classes = _coded(spellings, LETTERS, _MARK), _coded(sounds, SOUNDS, _SOUND_MARK)
+        return letters, classes, _grouped([ngrams], len(characters))
 
     def _compiled_rows(self, words: Tokens) -> Tokens:
-        from encoder.bag.compiled_features import rows_of_words
+        from encoder.bag.compiled import rows_of_words
 
         parts = self._of_all_pieces
         letters, sounds, characters = (
@@ -149,20 +136,11 @@ class Features:
         room = len(words.ids) + len(LETTER_SIZES) * letters + len(SOUND_SIZES) * sounds
         found = np.empty(room + len(STEM_SIZES) * len(words) + characters, dtype=np.int32)
         ends = np.zeros(len(words) + 1, dtype=np.int64)
-        rows_of_words(
-            words.ids,
-            words.offsets,
-            *((part.ids, part.offsets) for part in parts),
-            (_MARK, _SOUND_MARK),
-            tuple(
-                np.array(sizes, np.int64) for sizes in (LETTER_SIZES, SOUND_SIZES, self._stem_sizes)
-            ),
-            _LETTER_BASE,
-            self.pieces,
-            self.ngram_rows,
-            found,
-            ends[1:],
-        )
+        pieces, *spelling = ((part.ids, part.offsets) for part in (words, *parts))
+        sizes = (np.array(own, np.int64) for own in (LETTER_SIZES, SOUND_SIZES, self._stem_sizes))
+        hashed = _LETTER_BASE, self.pieces, self.ngram_rows
+        marks = _MARK, _SOUND_MARK
+        rows_of_words(pieces, tuple(spelling), marks, tuple(sizes), hashed, found, ends[1:])
         return Tokens(ids=found[: ends[-1]], offsets=ends)
 
     def _rows(self, words: Tokens) -> Tokens:
@@ -183,7 +161,7 @@ class Features:
     def _ngrams(
         self, texts: Tokens, sizes: Sequence[int], base: int, *, at_start: bool = False
     ) -> Owned:
-        """The rows of all n-grams of these sizes, and which text each is of."""
+        """Return the rows of all n-grams of these sizes, and which text each is of."""
         owner, letters = texts.owners, texts.ids.astype(np.uint64)
         rows, owners = [np.empty(0, dtype=np.int32)], [np.empty(0, dtype=np.int64)]
         for size in sizes:
@@ -202,7 +180,7 @@ class Features:
 
 
 def _coded(lines: str, alphabet: str, mark: int) -> Tokens:
-    """The numbers of the letters of each line; those of the alphabet follow its mark's."""
+    """Return numbers for the letters of each line; those of the alphabet follow its mark's."""
     codes = np.zeros(128, dtype=np.int32)
     codes[[*alphabet.encode()]] = np.arange(mark + 1, mark + 1 + len(alphabet))
     letters = np.frombuffer(lines.encode("ascii"), dtype=np.uint8)
@@ -212,27 +190,26 @@ def _coded(lines: str, alphabet: str, mark: int) -> Tokens:
 
 
 def _marked(words: Tokens, spelt: Tokens, mark: int) -> Tokens:
-    """The letters of each word between marks, given each piece's; none of a word without."""
+    """Return the letters of each word between marks, given each piece's; none of one without."""
     pieces = spelt.take(words.ids.astype(np.int64))
-    lengths = np.diff(pieces.offsets[words.offsets])
+    starts = pieces.offsets[words.offsets]
+    lengths = np.diff(starts)
     offsets = np.concatenate(([0], np.cumsum(np.where(lengths > 0, lengths + 2, 0))))
     ids = np.full(offsets[-1], mark, dtype=np.int32)
-    inner = np.ones(offsets[-1], dtype=np.bool_)
-    inner[offsets[:-1][lengths > 0]] = False
-    inner[offsets[1:][lengths > 0] - 1] = False
-    ids[inner] = pieces.ids
+    places = np.arange(len(pieces.ids)) + np.repeat(offsets[:-1] + 1 - starts[:-1], lengths)
+    ids[places] = pieces.ids
     return Tokens(ids=ids, offsets=offsets)
 
 
 def _grouped(parts: Sequence[Owned], count: int) -> Tokens:
-    """One list for each of ``count`` owners, in the order of the parts."""
+    """Return one list for each of ``count`` owners, in the order of the parts."""
     ids, owners = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     order = np.argsort(owners, kind="stable")
     return Tokens(ids=ids[order], offsets=np.searchsorted(owners[order], np.arange(count + 1)))
 
 
 def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Numbers whose every bit hangs on all bits of the given ones (finaliser of splitmix64)."""
+    """Return numbers whose every bit hangs on all of the given ones' (finaliser of splitmix64)."""
     numbers = numbers * _FIBONACCI
     numbers ^= numbers >> np.uint64(32)
     numbers *= np.uint64(0xD6E8FEB86659FD93)

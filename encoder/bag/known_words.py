@@ -3,6 +3,8 @@
 A sentence then costs one look-up and one row for each word, and its vector has the same bits as
 without this: the tokeniser's normaliser has no rule with a space in it, no piece goes across one,
 and a sentence in which rounding might cut a word otherwise than alone is left to the tokeniser.
+For that adds scores up from the sentence's beginning, in float32, and of two ways to cut a word
+that score nearly the same ("aa a" and "a aa" do), what stands before it may decide.
 """
 
 from collections.abc import Sequence
@@ -10,17 +12,52 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from encoder.bag.compiled_words import number_texts
-from encoder.bag.cuts import ROUNDING, Cuts
+from encoder.bag.compiled import compare_cuts, enter_pieces, number_texts
 from encoder.bag.features import Features
-from encoder.rows import PackedTable, sum_rows
+from encoder.rows import Matrix, PackedTable, sum_rows
 from encoder.tokenizer import Tokenizer, Tokens
-
-Matrix = NDArray[np.float32]
 
 ROOM = 1 << 18  # texts between spaces that are kept, and vectors: 256 MiB of 256 dimensions
 LONGEST = 48  # bytes: what is longer is seldom met again, or written without spaces
 MANY = 4  # words between two spaces, likewise
+
+# A sum is rounded by 2^-24 of itself at most, each of two at each character; and twice that much.
+ROUNDING = 2.0**-22
+UNKNOWN = 10.0  # that a character of no piece scores below all pieces
+
+
+class Cuts:
+    """The pieces of a unigram model (Kudo 2018) and their scores, to cut words into."""
+
+    def __init__(self, pieces: Sequence[str], scores: Sequence[float]) -> None:
+        self._scores = np.array(scores)
+        self._unknown = pieces.index("")
+        lengths = np.array([*map(len, pieces)])
+        self._longest = int(lengths.max())
+        self._characters = Tokens(
+            ids=np.frombuffer("".join(pieces).encode("utf-32-le"), dtype=np.int32),
+            offsets=np.concatenate(([0], lengths.cumsum())),
+        )
+        self._hashes = np.zeros(len(pieces), dtype=np.uint64)
+        self._slots = np.full(4 << len(pieces).bit_length(), -1, dtype=np.int32)
+        enter_pieces(self._characters.ids, self._characters.offsets, self._hashes, self._slots)
+
+    def margins(self, words: Tokens) -> tuple[Matrix, Matrix]:
+        """Return by how much the best cut of each word beats the next, and what it costs.
+
+        ``words`` are lists of pieces. Margins are per character, float32 (W,), infinite where there
+        is one cut, and 0 where a character has no piece; costs are negative log probabilities,
+        float32 (W,). In a sentence whose words cost C together, a word with a margin above C
+        ``ROUNDING`` is cut as it is alone.
+        """
+        spelt = self._characters.take(words.ids.astype(np.int64))
+        margins, costs = np.zeros((2, len(words)), dtype=np.float32)
+        offsets = spelt.offsets[words.offsets]
+        unknown = self._scores.min() - UNKNOWN
+        table = self._hashes, self._slots, self._scores
+        compare_cuts(spelt.ids, offsets, table, unknown, self._longest, margins, costs)
+        margins[words.owners[words.ids == self._unknown]] = 0
+        return margins, costs
 
 
 class KnownWords:
@@ -29,19 +66,19 @@ class KnownWords:
     def __init__(
         self, tokenizer: Tokenizer, features: Features, table: Matrix | PackedTable
     ) -> None:
-        self._tokenizer = tokenizer
-        self._features = features
-        self._table = table
+        self._tokenizer, self._features, self._table = tokenizer, features, table
         self._cuts = Cuts(tokenizer.pieces(), tokenizer.scores())
         self._vectors = np.empty((ROOM, table.shape[1]), dtype=np.float32)
         self._keys = np.zeros(2 * ROOM, dtype=np.uint64)
         self._kept = np.empty((ROOM + 1, 1 + LONGEST), dtype=np.uint8)
-        self._slots: NDArray[np.int32]
-        self._rows: int
-        self._words: Tokens
-        self._margins: NDArray[np.float32]
-        self._costs: NDArray[np.float32]
         self._forget()
+
+    def _forget(self) -> None:
+        self._slots = np.full(len(self._keys), -1, dtype=np.int32)
+        self._rows = 0
+        # Number 0 is that of texts that are not kept: in doubt in each sentence, and of no words.
+        self._words = Tokens.of([[]])
+        self._margins, self._costs = np.zeros((2, 1), dtype=np.float32)
 
     def split(self, sentences: Sequence[str]) -> tuple[Tokens, Matrix]:
         """Return sentences as numbers of words, and the words' vectors, float32 (W, D).
@@ -75,24 +112,13 @@ class KnownWords:
 
         New ones are added. None if there is no room for them.
         """
-        text = b"".join(texts)
+        text = np.frombuffer(b"".join(texts), dtype=np.uint8)
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         counts = np.empty(len(texts), dtype=np.int64)
-        numbers = np.empty(text.count(b" ") + len(texts), dtype=np.int32)
+        numbers = np.empty(np.count_nonzero(text == ord(" ")) + len(texts), dtype=np.int32)
         new = np.empty(len(text) + len(texts), dtype=np.uint8)
-        before = len(self._words)
-        count, used = number_texts(
-            np.frombuffer(text, dtype=np.uint8),
-            lengths,
-            LONGEST,
-            self._keys,
-            self._slots,
-            self._kept,
-            before,
-            numbers,
-            counts,
-            new,
-        )
+        table = self._keys, self._slots, self._kept
+        count, used = number_texts(text, lengths, table, len(self._words), numbers, counts, new)
         if count < 0 or (used and not self._add(new[: used - 1].tobytes().decode().split(" "))):
             return None
         return numbers, counts
@@ -122,13 +148,6 @@ class KnownWords:
         self._rows = stop
         return True
 
-    def _forget(self) -> None:
-        self._slots = np.full(len(self._keys), -1, dtype=np.int32)
-        self._rows = 0
-        # Number 0 is that of texts that are not kept: in doubt in each sentence, and of no words.
-        self._words = Tokens.of([[]])
-        self._margins, self._costs = np.zeros((2, 1), dtype=np.float32)
-
     def _cut(self, sentences: Sequence[str]) -> tuple[Tokens, Matrix]:
         """Do without what is known."""
         numbers, words = self._features.split(self._tokenizer.encode(sentences))
@@ -142,8 +161,7 @@ class KnownWords:
         lengths[unsure] = np.diff(others.offsets)
         of_others = np.repeat(unsure, lengths)
         ids = np.empty(len(of_others), dtype=np.int32)
-        ids[of_others] = others.ids + self._rows
-        ids[~of_others] = known.ids
+        ids[of_others], ids[~of_others] = others.ids + self._rows, known.ids
         tokens = Tokens(ids=ids, offsets=np.concatenate(([0], lengths.cumsum())))
         stop = self._rows + len(vectors)
         if stop > ROOM:

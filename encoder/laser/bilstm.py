@@ -20,29 +20,22 @@ class BiLSTM(nn.Module):
     def __init__(self, tensors: Tensors, *, dropout: float = 0.0) -> None:
         """Take the weights as LASER names them; its sizes are theirs.
 
-        ``dropout`` is the share of what enters each layer that is left out in training.
-
-        Raises:
-            ValueError: a tensor is missing, left over, or of another shape than the others ask for.
+        ``dropout`` is the share of what enters each layer that is left out in training. A
+        ValueError names a tensor that is missing, left over, or of another shape than the others
+        ask for.
         """
         super().__init__()
         vocabulary, width = _shape(tensors, "embed_tokens.weight", 2)
         hidden = _shape(tensors, "lstm.weight_hh_l0", 2)[1]
         layers = sum(name.startswith("lstm.weight_hh_l") for name in tensors)
-        bidirectional = "lstm.weight_hh_l0_reverse" in tensors
+        both = "lstm.weight_hh_l0_reverse" in tensors
+        self.directions = ("", "_reverse") if both else ("",)
+        layers //= len(self.directions)
         with torch.device("meta"):
             self.embed_tokens = nn.Embedding(vocabulary, width)
-            self.lstm = nn.LSTM(
-                width,
-                hidden,
-                num_layers=layers // 2 if bidirectional else layers,
-                bidirectional=bidirectional,
-                batch_first=True,
-            )
+            self.lstm = nn.LSTM(width, hidden, layers, bidirectional=both, batch_first=True)
         adopt(self, tensors)
-        self.vocabulary = vocabulary
-        self.directions = ("", "_reverse") if bidirectional else ("",)
-        self.dim = hidden * len(self.directions)
+        self.vocabulary, self.dim = vocabulary, hidden * len(self.directions)
         self.lstm.dropout = self._dropout = dropout
 
     def forward(self, ids: Tensor, lengths: Tensor | None = None) -> Tensor:
@@ -52,17 +45,14 @@ class BiLSTM(nn.Module):
             outputs, _ = self.lstm(x)
         else:
             packed = pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
-            outputs, _ = pad_packed_sequence(
-                self.lstm(packed)[0], batch_first=True, padding_value=-torch.inf
-            )
+            outputs, _ = pad_packed_sequence(self.lstm(packed)[0], True, padding_value=-torch.inf)
         return outputs.amax(dim=1)
 
 
 def adopt(module: nn.Module, tensors: Tensors) -> None:
     """Make the tensors the parameters of a module built on the meta device, as float32.
 
-    Raises:
-        ValueError: a tensor is missing, left over or of another shape, by name.
+    A ValueError names a tensor that is missing, left over or of another shape.
     """
     expected = module.state_dict()
     for name in expected.keys() - tensors.keys():

@@ -42,16 +42,17 @@ def fetch_laser(
         )
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
-        if name in missing:
-            part = _fetch(f"{publisher.rstrip('/')}/{name}", folder / name)
-            try:
-                _check(part, folder, name)
-            except ValueError:
-                part.unlink()
-                raise
-            os.replace(part, folder / name)
-        else:
-            _check(folder / name, folder, name)
+        target = folder / name
+        if name not in missing:
+            _check(target, target)
+            continue
+        part = _fetch(f"{publisher.rstrip('/')}/{name}", target)
+        try:
+            _check(part, target)
+        except ValueError:
+            part.unlink()
+            raise
+        os.replace(part, target)
     return folder / names[0]
 
 
@@ -80,18 +81,18 @@ def _fetch(address: str, target: Path) -> Path:
     return part
 
 
-def _check(path: Path, folder: Path, name: str) -> None:
-    """Compare a file with the checksum under its name, or enter it where there is none."""
+def _check(path: Path, target: Path) -> None:
+    """Compare a file with the checksum under its target's name, or enter it where there is none."""
     with path.open("rb") as stream:
         found = hashlib.file_digest(stream, "sha256").hexdigest()
-    sums = folder / CHECKSUMS
+    sums = target.with_name(CHECKSUMS)
     lines = sums.read_text(encoding="utf-8").splitlines() if sums.exists() else []
-    known = {line[64:].lstrip(" *"): line[:64] for line in lines}
-    if name not in known:
+    known = {line[64:].lstrip(" *"): line[:64] for line in lines}.get(target.name)
+    if known is None:
         with sums.open("a", encoding="utf-8") as stream:
-            stream.write(f"{found}  {name}\n")
-    elif known[name] != found:
+            stream.write(f"{found}  {target.name}\n")
+    elif known != found:
         raise ValueError(
-            f"{folder / name}: its SHA-256 is {found}, and {sums} has {known[name]}; "
+            f"{target}: its SHA-256 is {found}, and {sums} has {known}; "
             "delete the file and fetch it again, or the line if the publisher has changed it"
         )

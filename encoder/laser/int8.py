@@ -6,8 +6,8 @@ Efficient Integer-Arithmetic-Only Inference", section 2). So a sentence's vector
 its batch. Axes: ``B`` sentences of ``T`` tokens, ``H`` hidden units, ``G = 4 H`` gates in torch's
 order (input, forget, cell, output), ``K`` inputs of a layer.
 
-The compiled loops are written so that LLVM turns them into vector instructions: each is over whole
-arrays and in a function of its own, and tanh is a quotient of polynomials.
+LLVM makes vector instructions of the loops: each is over whole arrays and in a function of its own,
+and tanh is a quotient of polynomials.
 """
 
 from typing import Any, NamedTuple
@@ -62,16 +62,9 @@ def quantize_rows(rows: Any, codes: Any, scales: Any) -> None:
 
 
 @_part
-def _add_products(
-    gates: Any,
-    from_inputs: Any,
-    scale: Any,
-    input_scales: Any,
-    from_hidden: Any,
-    last_scale: Any,
-    hidden_scales: Any,
-    bias: Any,
-) -> None:
+def _add_products(gates: Any, inputs: Any, hidden: Any, bias: Any) -> None:
+    from_inputs, scale, input_scales = inputs
+    from_hidden, last_scale, hidden_scales = hidden
     for g in range(len(gates)):
         gates[g] = (
             F(from_inputs[g]) * (scale * input_scales[g])
@@ -100,39 +93,23 @@ def _expose(hidden: Any, leaves: Any, cells: Any) -> None:
 
 @_compile
 def lstm_step(
-    scales: Any,
-    input_scales: Any,
-    hidden_scales: Any,
-    bias: Any,
-    from_inputs: Any,
-    from_hidden: Any,
-    state: Any,
-    last: Any,
-    last_scales: Any,
-    gates: Any,
-    out: Any,
-    first: Any,
+    scales: Any, fixed: Any, products: Any, states: Any, gates: Any, out: Any, first: Any
 ) -> None:
     """Do one step of an LSTM for B sentences, from the integer products on.
 
-    ``scales`` (B,) are the input tokens'; ``input_scales``, ``hidden_scales`` and ``bias`` (G,) the
-    weights'. ``from_inputs`` and ``from_hidden`` are products of codes, int32 (B, G); ``gates`` is
-    room for G numbers. Written are the cells' ``state``, float32 (B, H); the hidden states, to the
-    columns of ``out``, float32 (B, D), from ``first`` on; and these as int8, ``last`` (B, H) with
-    ``last_scales`` (B,).
+    ``scales`` (B,) are the input tokens'; ``fixed`` are the scales of a layer's two weights, and
+    its biases, (G,) each. ``products`` are those of codes with these weights, int32 (B, G);
+    ``gates`` is room for G numbers. Written are ``states``: the cells', float32 (B, H), and the
+    hidden ones as int8 (B, H) with scales (B,); and the latter to the columns of ``out``, float32
+    (B, D), from ``first`` on.
     """
+    input_scales, hidden_scales, bias = fixed
+    from_inputs, from_hidden = products
+    state, last, last_scales = states
     size = state.shape[1]
     for b in range(len(state)):
-        _add_products(
-            gates,
-            from_inputs[b],
-            scales[b],
-            input_scales,
-            from_hidden[b],
-            last_scales[b],
-            hidden_scales,
-            bias,
-        )
+        inputs = from_inputs[b], scales[b], input_scales
+        _add_products(gates, inputs, (from_hidden[b], last_scales[b], hidden_scales), bias)
         _sigmoids(gates[: 2 * size])
         _sigmoids(gates[3 * size :])
         _update(state[b], gates[:size], gates[size : 2 * size], gates[2 * size : 3 * size])
@@ -188,21 +165,18 @@ def _run(
     """
     length, batch, _ = out.shape
     gates, hidden = weights.hidden.shape
-    from_inputs = torch.empty(batch, gates, dtype=torch.int32)
-    from_hidden = torch.empty(batch, gates, dtype=torch.int32)
-    state = torch.zeros(batch, hidden)
+    from_inputs, from_hidden = torch.empty(2, batch, gates, dtype=torch.int32)
     last = torch.zeros(batch, hidden, dtype=torch.int8)  # hidden states of the step before
-    last_scales = torch.zeros(batch)
-    fixed = [part.numpy() for part in (weights.input_scales, weights.hidden_scales, weights.bias)]
-    moving = [part.numpy() for part in (from_inputs, from_hidden, state, last, last_scales)]
-    room = torch.empty(gates).numpy()
-    scales_of, out_of = scales.numpy(), out.numpy()
+    products = from_inputs.numpy(), from_hidden.numpy()
+    states = np.zeros((batch, hidden), np.float32), last.numpy(), np.zeros(batch, np.float32)
+    fixed = weights.input_scales.numpy(), weights.hidden_scales.numpy(), weights.bias.numpy()
+    room, scales_of, out_of = np.empty(gates, np.float32), scales.numpy(), out.numpy()
     for t in reversed(range(length)) if place else range(length):
         n = active[t]
         int8_product(x[t, :n], weights.inputs.t(), out=from_inputs[:n])
         int8_product(last[:n], weights.hidden.t(), out=from_hidden[:n])
-        rows = [part[:n] for part in moving]
-        lstm_step(scales_of[t], *fixed, *rows, room, out_of[t], place * hidden)
+        moving = (tuple(part[:n] for part in parts) for parts in (products, states))
+        lstm_step(scales_of[t], fixed, *moving, room, out_of[t], place * hidden)
 
 
 def _weights(lstm: nn.LSTM, suffix: str) -> Weights:

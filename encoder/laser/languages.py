@@ -17,11 +17,8 @@ INDIVIDUAL: dict[str, str] = _TABLES["individual"]
 def files_of(language: str) -> list[str]:
     """Return the checkpoint and the subwords of a language's encoder: LASER3's, else LASER2.
 
-    Args:
-        language: an ISO 639-1 or 639-3 code, with a script (``kas_Deva``) where there are two.
-
-    Raises:
-        ValueError: LASER has no encoder for it, or one for each of its scripts.
+    ``language`` is an ISO 639-1 or 639-3 code, with a script (``kas_Deva``) where there are two. A
+    ValueError says that LASER has no encoder for it, or one for each of its scripts.
     """
     code, _, script = language.partition("_")
     wanted = f"{INDIVIDUAL.get(code, code)}_{script}"  # without a script, what names begin with

@@ -25,8 +25,7 @@ from encoder.laser.bilstm import BiLSTM
 from encoder.laser.languages import SHARED
 from encoder.laser.preprocess import normalizing, tokenizing
 from encoder.laser.transformer import Transformer
-from encoder.network import NetworkEncoder, SentenceTokenizer
-from encoder.precision import ready
+from encoder.network import NetworkEncoder, ready
 
 
 class _Node:
@@ -47,13 +46,13 @@ _NODES = [
     )
 ]
 _TYPES = [_stand_in("typing.Any"), dict, list, str, int, float, bool]
+OF_LSTM = ("hidden_size", "num_layers", "bidirectional")  # as LASER and torch call them
 
 
 def read_torch_file(path: Path) -> dict[str, Any]:
     """Read what ``torch.save`` wrote: tensors on the CPU, plain values, configurations as dicts.
 
-    Raises:
-        ValueError: not such a file, damaged, or with something in it that is not data.
+    A ValueError says that it is no such file, is damaged, or has something in it that is not data.
     """
     if not path.is_file():
         raise ValueError(f"{path}: there is no such checkpoint file")
@@ -88,8 +87,7 @@ def plain(value: Any) -> Any:  # noqa: ANN401  # whatever a pickle holds
 
 def _reason(error: Exception) -> str:
     message = str(error)
-    named = re.search(r"GLOBAL (\S+)", message) or re.search(r"function (\S+)", message)
-    if named:
+    if named := re.search(r"GLOBAL (\S+)", message) or re.search(r"function (\S+)", message):
         return (
             f"names {named[1]}, which is code and not data; it was not run. "
             "Take the file from its publisher, or save its tensors alone"
@@ -99,7 +97,7 @@ def _reason(error: Exception) -> str:
 
 
 def load_laser(
-    path: Path, *, vocabulary: Path | None, pretokenized: bool, precision: Precision
+    path: Path, vocabulary: Path | None, pretokenized: bool, precision: Precision
 ) -> NetworkEncoder:
     """Load LASER1 (``.fcodes`` and ``.fvocab`` beside it) or LASER2 (``.spm`` beside it).
 
@@ -107,7 +105,7 @@ def load_laser(
         path: the ``.pt`` file: a mapping of ``params``, ``model`` and ``dictionary``.
         vocabulary: another name for the ``.spm``, or for the ``.fcodes`` of LASER1.
         pretokenized: whether sentences are subword tokens between spaces.
-        precision: of the network's products, see ``encoder.precision``.
+        precision: of the network's products, see ``encoder.network.ready``.
 
     Raises:
         ValueError: a file is missing, damaged, or does not belong to the others.
@@ -115,14 +113,13 @@ def load_laser(
     content = read_torch_file(path)
     if "params" not in content and "cfg" in content:
         raise ValueError(f"{path}: is a LASER3 encoder; name it laser3:{path}")
-    model = _part(path, content, "model")
-    params = _part(path, content, "params")
-    dictionary = _part(path, content, "dictionary")
+    model, params, dictionary = (
+        _part(path, content, name) for name in ("model", "params", "dictionary")
+    )
     network = _built(path, lambda: _bilstm(model, params))
     _check_ids(path, dictionary, network.vocabulary)
     words = subwords.Vocabulary(dictionary)
-    files = [path]
-    tokenizer: SentenceTokenizer = subwords.WhitespaceTokenizer(words)
+    files, tokenizer = [path], subwords.TextTokenizer(words)
     if not pretokenized:
         pieces = vocabulary or _beside(path, (".spm", ".fcodes"))
         files.append(pieces)
@@ -132,11 +129,11 @@ def load_laser(
             tokenizer = subwords.TextTokenizer(words, lambda lines: map(bpe, lines), tokenizing)
         else:
             tokenizer = subwords.TextTokenizer(words, subwords.read_pieces(pieces), normalizing)
-    return _encoder(files, tokenizer, network, precision, dictionary)
+    return _encoder(files, tokenizer, network, precision, dictionary if pretokenized else ())
 
 
 def load_laser3(
-    path: Path, *, vocabulary: Path | None, pretokenized: bool, precision: Precision
+    path: Path, vocabulary: Path | None, pretokenized: bool, precision: Precision
 ) -> NetworkEncoder:
     """Load a LASER3 encoder with its ``.cvocab`` and ``.spm``, its own or LASER2's beside it.
 
@@ -162,23 +159,26 @@ def load_laser3(
         )
     begun = bool(config["prepend_bos"])
     words = subwords.Vocabulary(ids, prepend_bos=begun, capacity=network.capacity)
-    files = [path, cvocab]
-    tokenizer: SentenceTokenizer = subwords.WhitespaceTokenizer(words)
+    files, tokenizer = [path, cvocab], subwords.TextTokenizer(words)
     if not pretokenized:
         files.append(_beside(path, (".spm",)))
         tokenizer = subwords.TextTokenizer(words, subwords.read_pieces(files[-1]), normalizing)
-    return _encoder(files, tokenizer, network, precision, ids)
+    return _encoder(files, tokenizer, network, precision, ids if pretokenized else ())
 
 
 def _encoder(
     files: Sequence[Path],
-    tokenizer: SentenceTokenizer,
+    tokenizer: subwords.TextTokenizer,
     network: nn.Module,
     precision: Precision,
     tokens: Iterable[str],
 ) -> NetworkEncoder:
+    """Return the encoder of a checkpoint and its subwords; what it encodes are ``tokens``, if any.
+
+    Its name has a hash of the files.
+    """
     sample: Sequence[str] = SAMPLE
-    if isinstance(tokenizer, subwords.WhitespaceTokenizer):
+    if tokens:
         draw, known = random.Random(0), sorted(tokens)
         sample = [" ".join(draw.choices(known, k=length)) for length in range(2, 50)]
     try:
@@ -214,16 +214,9 @@ def _bilstm(model: Mapping[str, Any], params: Mapping[str, Any]) -> BiLSTM:
         if not isinstance(tensor, torch.Tensor):
             raise ValueError(f"has a {type(tensor).__name__} as {name}, not a tensor")
     network = BiLSTM(model)
-    lstm = network.lstm
-    found = {
-        "num_embeddings": network.vocabulary,
-        "embed_dim": lstm.input_size,
-        "hidden_size": lstm.hidden_size,
-        "num_layers": lstm.num_layers,
-        "bidirectional": lstm.bidirectional,
-    }
-    # LASER's own defaults; what the file does not say is what the tensors say.
-    for name, size in found.items():
+    found = {"num_embeddings": network.vocabulary, "embed_dim": network.lstm.input_size}
+    found |= {name: getattr(network.lstm, name) for name in OF_LSTM}
+    for name, size in found.items():  # what the file does not say is what the tensors say
         if params.get(name, size) != size:
             raise ValueError(f"says {name} {params[name]!r}, and its tensors have {size!r}")
     return network

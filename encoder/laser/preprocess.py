@@ -11,12 +11,16 @@ from typing import Any
 import regex
 from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
+Step = Callable[[str], str]
+
 _NON_PRINTING = regex.compile(r"\p{C}")
 # sacremoses has the rule on quotation marks and commas for these alone; Perl, for all but two.
 _ITS_OWN_QUOTES = ("en", "de", "es", "fr")
 _NO_QUOTES = ("cs", "cz")
 _SPLIT_LEFT = ("fr", "it", "ga", "ca")  # l' amour
 _GLOTTALS = ("so", "tdt")
+# The codes that LASER takes for another one.
+SAME_AS = {"cmn": "zh", "wuu": "zh", "yue": "zh", "jpn": "ja"}
 
 
 def remove_non_printing(line: str) -> str:
@@ -24,22 +28,21 @@ def remove_non_printing(line: str) -> str:
     return _NON_PRINTING.sub(" ", line)
 
 
-class PunctuationNormalizer:
-    """``normalize-punctuation.perl -l LANGUAGE``."""
+def normalize_punctuation(language: str) -> Step:
+    """Return ``normalize-punctuation.perl -l LANGUAGE``."""
+    ours = MosesPunctNormalizer(language, perl_parity=True)
+    rules = ours.substitutions
+    if language not in (*_ITS_OWN_QUOTES, *_NO_QUOTES):
+        rules = [*rules[:-1], *ours.DE_ES_FR_QUOTATION_FOLLOWED_BY_COMMA, rules[-1]]
+    compiled = [(regex.compile(pattern), replacement) for pattern, replacement in rules]
 
-    def __init__(self, language: str) -> None:
-        ours = MosesPunctNormalizer(language, perl_parity=True)
-        rules = ours.substitutions
-        if language not in (*_ITS_OWN_QUOTES, *_NO_QUOTES):
-            rules = [*rules[:-1], *ours.DE_ES_FR_QUOTATION_FOLLOWED_BY_COMMA, rules[-1]]
-        self._rules = [(regex.compile(pattern), replacement) for pattern, replacement in rules]
-
-    def __call__(self, line: str) -> str:
-        """Normalise a line."""
+    def normalize(line: str) -> str:
         line += "\n"  # Perl keeps it, and one rule asks for a character after a quotation mark
-        for pattern, replacement in self._rules:
+        for pattern, replacement in compiled:
             line = pattern.sub(replacement, line)
         return line.removesuffix("\n")
+
+    return normalize
 
 
 class PerlTokenizer(MosesTokenizer):
@@ -61,9 +64,8 @@ class PerlTokenizer(MosesTokenizer):
         (regex.compile(r"(\p{Alpha})'(\P{Alpha})"), r"\1 ' \2"),
         (regex.compile(r"(\p{Alpha})'(\p{Alpha})"), r"\1' \2"),
     ]
-    _LOWER = regex.compile(r"\p{Lower}")
+    _LOWER, _ALPHA = regex.compile(r"\p{Lower}"), regex.compile(r"\p{Alpha}")
     _LAST_STOP = regex.compile(r"(\S)\.\s*$")
-    _ALPHA = regex.compile(r"\p{Alpha}")
 
     def __init__(self, language: str) -> None:
         super().__init__(language)
@@ -95,19 +97,13 @@ class PerlTokenizer(MosesTokenizer):
         return str(tokens)
 
 
-Step = Callable[[str], str]
-
-# The codes that LASER takes for another one.
-SAME_AS = {"cmn": "zh", "wuu": "zh", "yue": "zh", "jpn": "ja"}
-
-
 def normalizing(language: str | None) -> Step:
     """Return steps for LASER2 and LASER3: characters and punctuation made regular, lower case.
 
     ``language`` is an ISO 639 code as the Moses scripts take it; None does what ``en`` does.
     """
-    punctuation = PunctuationNormalizer(_code(language))
-    return lambda line: punctuation(remove_non_printing(line)).lower()
+    normalize = normalize_punctuation(_code(language))
+    return lambda line: normalize(remove_non_printing(line)).lower()
 
 
 def tokenizing(language: str | None) -> Step:
@@ -117,9 +113,9 @@ def tokenizing(language: str | None) -> Step:
         ModuleNotFoundError: Chinese, Japanese or Greek need a package that is not installed.
     """
     code = _code(language)
-    punctuation, words = PunctuationNormalizer(code), PerlTokenizer(code)
+    normalize, words = normalize_punctuation(code), PerlTokenizer(code)
     special: Step = {"zh": _chinese, "ja": _japanese, "el": _greek}.get(code, lambda: str)()
-    return lambda line: special(words(punctuation(remove_non_printing(line)))).lower()
+    return lambda line: special(words(normalize(remove_non_printing(line)))).lower()
 
 
 def _code(language: str | None) -> str:

@@ -11,18 +11,21 @@ from functools import lru_cache, partial
 from itertools import pairwise
 from pathlib import Path
 
-from encoder.laser.preprocess import Step
 from encoder.network import SentenceTokenizer
 from encoder.tokenizer import Tokens
 from miner.threads import thread_count
 
 Split = Callable[[Sequence[str]], Iterable[Sequence[str]]]  # lines into subwords
-Steps = Callable[[str | None], Step]  # of a language
+Steps = Callable[[str | None], Callable[[str], str]]  # what a language's lines are changed by
 
 END = "</w>"  # of a word, inside the codes
 CONTINUES = "@@"  # what a token has that is not the last of its word
 
 WORDS_KEPT = 1 << 18  # of which the tokens are remembered
+
+BOS, PAD, EOS, UNK = 0, 1, 2, 3
+SPECIAL = {"<s>": BOS, "<pad>": PAD, "</s>": EOS, "<unk>": UNK}
+OVERWRITE = " #fairseq:overwrite"
 
 
 class BPE:
@@ -42,11 +45,10 @@ class BPE:
     def _split(self, word: str) -> list[str]:
         parts = [*word[:-1], word[-1] + END]
         while len(parts) > 1:
-            ranks = [self._ranks.get(pair, len(self._ranks)) for pair in pairwise(parts)]
-            best = min(ranks)
-            if best == len(self._ranks):
+            best = min(pairwise(parts), key=lambda pair: self._ranks.get(pair, len(self._ranks)))
+            if best not in self._ranks:
                 break
-            parts = _merged(parts, parts[ranks.index(best)], parts[ranks.index(best) + 1])
+            parts = _merged(parts, *best)
         return [token for part in parts for token in self._known(part)]
 
     def _known(self, part: str) -> list[str]:
@@ -71,9 +73,8 @@ def _merged(parts: list[str], first: str, second: str) -> list[str]:
 def _read_fields(path: Path, count: int) -> list[list[str]]:
     if not path.is_file():
         raise ValueError(f"{path}: there is no such file; LASER1 needs its .fcodes and its .fvocab")
-    lines = path.read_bytes().removesuffix(b"\n").split(b"\n")
     try:
-        rows = [line.decode("utf-8").split(" ") for line in lines]
+        rows = [line.decode("utf-8").split(" ") for line in _lines(path)]
     except UnicodeDecodeError:
         raise ValueError(f"{path}: is not UTF-8 text, so no file of fastBPE's") from None
     for number, row in enumerate(rows, start=1):
@@ -84,9 +85,9 @@ def _read_fields(path: Path, count: int) -> list[list[str]]:
     return rows
 
 
-BOS, PAD, EOS, UNK = 0, 1, 2, 3
-SPECIAL = {"<s>": BOS, "<pad>": PAD, "</s>": EOS, "<unk>": UNK}
-OVERWRITE = " #fairseq:overwrite"
+def _lines(path: Path) -> list[bytes]:
+    """Return lines, which may hold any character but the newline."""
+    return path.read_bytes().removesuffix(b"\n").split(b"\n")
 
 
 class Vocabulary:
@@ -99,9 +100,8 @@ class Vocabulary:
     def __init__(
         self, ids: Mapping[str, int], *, prepend_bos: bool = False, capacity: int | None = None
     ) -> None:
-        self._ids = {**ids, **SPECIAL}
         # Sentences of one length are never padded, so the token <pad> in a text is just unknown.
-        self._ids["<pad>"] = UNK
+        self._ids = {**ids, **SPECIAL, "<pad>": UNK}
         self._first = [BOS] if prepend_bos else []
         self._room = None if capacity is None else capacity - 1 - len(self._first)
 
@@ -123,8 +123,7 @@ def read_cvocab(path: Path) -> dict[str, int]:
     if not path.is_file():
         raise ValueError(f"{path}: there is no such vocabulary file")
     ids: dict[str, int] = {}
-    # Tokens may hold any character but the newline, also what str.splitlines takes for one.
-    for row, line in enumerate(path.read_bytes().removesuffix(b"\n").split(b"\n")):
+    for row, line in enumerate(_lines(path)):
         try:
             entry = line.decode("utf-8").removesuffix(OVERWRITE)
             token, count = entry.rsplit(" ", 1)
@@ -139,35 +138,32 @@ def read_cvocab(path: Path) -> dict[str, int]:
     return ids
 
 
-class WhitespaceTokenizer(SentenceTokenizer):
-    """For text that is tokens between spaces already."""
-
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        self._vocabulary = vocabulary
-
-    def encode(self, sentences: Sequence[str]) -> Tokens:
-        """Return the ids of the tokens of each sentence."""
-        return self._vocabulary.encode(sentence.split() for sentence in sentences)
+def split_at_spaces(lines: Sequence[str]) -> Iterable[Sequence[str]]:
+    """Return what stands between spaces in each line."""
+    return map(str.split, lines)
 
 
 class TextTokenizer(SentenceTokenizer):
-    """For text: its lines are changed as their language asks, then split into subwords.
+    """Changes lines as their language (ISO 639) asks, then splits them into subwords.
 
-    Args:
-        vocabulary: of the subwords.
-        split: lines into them: ``BPE`` for LASER1, ``read_pieces`` for LASER2 and LASER3.
-        steps: the changes for a language, of ``encoder.laser.preprocess``.
-        language: the ISO 639 code, if it is known.
+    ``split`` is ``BPE`` for LASER1, ``read_pieces`` for LASER2 and LASER3; ``steps`` is of
+    ``encoder.laser.preprocess``. Without these, lines are subwords between spaces already.
     """
 
     def __init__(
-        self, vocabulary: Vocabulary, split: Split, steps: Steps, language: str | None = None
+        self,
+        vocabulary: Vocabulary,
+        split: Split = split_at_spaces,
+        steps: Steps | None = None,
+        language: str | None = None,
     ) -> None:
         self._vocabulary, self._split, self._steps = vocabulary, split, steps
-        self._prepare = steps(language)
+        self._prepare = steps(language) if steps else str
 
     def for_language(self, language: str | None) -> "TextTokenizer":
         """Return the same subwords after the preprocessing of ``language``."""
+        if self._steps is None:
+            return self
         return TextTokenizer(self._vocabulary, self._split, self._steps, language)
 
     def encode(self, sentences: Sequence[str]) -> Tokens:

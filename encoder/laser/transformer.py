@@ -6,7 +6,7 @@ Low-Resource Languages". Axes: ``B`` sentences of one length, ``T`` tokens, ``D`
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -17,6 +17,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from encoder.laser.bilstm import Tensors, adopt
 from encoder.laser.subwords import PAD
+
+Config = Mapping[str, Any]
+Map = Callable[[Tensor], Tensor]
 
 ACTIVATIONS = {"relu": functional.relu, "gelu": functional.gelu}
 # What fairseq saves beside the weights.
@@ -43,16 +46,12 @@ POOLS = {"cls": _first, "maxpool": _maximum, "mean": _mean}  # (B, T, D) to (B, 
 class Transformer(nn.Module):
     """Embeds token ids (B, T) as unnormalised vectors (B, D)."""
 
-    def __init__(
-        self, tensors: Tensors, config: Mapping[str, Any], *, dropout: float = 0.0
-    ) -> None:
+    def __init__(self, tensors: Tensors, config: Config, *, dropout: float = 0.0) -> None:
         """Take the weights and the configuration (``cfg.model``) as fairseq names them.
 
         ``dropout`` is the share of the embeddings and of each block's output that is left out in
-        training.
-
-        Raises:
-            ValueError: a tensor or a setting is missing, or is not what the others ask for.
+        training. A ValueError names a tensor or a setting that is missing, or is not what the
+        others ask for.
         """
         super().__init__()
         weights = {name: tensor for name, tensor in tensors.items() if name not in BOOKKEEPING}
@@ -63,7 +62,9 @@ class Transformer(nn.Module):
         layers = sum(name.endswith(".fc1.weight") for name in weights)
         self._pool = _choice(config, "sentemb_criterion", POOLS)
         activation = _choice(config, "activation_fn", ACTIVATIONS)
-        heads = _heads(config, self.dim)
+        heads = _setting(config, "encoder_attention_heads")
+        if not isinstance(heads, int) or heads < 1 or self.dim % heads:
+            raise ValueError(f"has encoder_attention_heads {heads!r} for {self.dim} dimensions")
         if self._pool is _first and not _setting(config, "prepend_bos"):
             raise ValueError("is pooled at <s> (sentemb_criterion cls) but has no prepend_bos")
         self._dropout = dropout
@@ -75,7 +76,7 @@ class Transformer(nn.Module):
                 self.embed_positions = nn.Embedding(*weights["embed_positions.weight"].shape)
             if "layernorm_embedding.weight" in weights:
                 self.layernorm_embedding = nn.LayerNorm(self.dim)
-            sizes = self.dim, weights["layers.0.fc1.weight"].shape[0], heads
+            sizes = self.dim, len(weights["layers.0.fc1.weight"]), heads
             before = bool(_setting(config, "encoder_normalize_before"))
             kind = {"before": before, "activation": activation, "dropout": dropout}
             self.layers = nn.ModuleList(Layer(*sizes, **kind) for _ in range(layers))
@@ -89,20 +90,12 @@ class Transformer(nn.Module):
         return self._pool(self.states(ids, there), there)
 
     def states(
-        self,
-        ids: Tensor,
-        there: Tensor | None = None,
-        *,
-        parts: Sequence[int] = (),
-        causal: bool = False,
+        self, ids: Tensor, there: Tensor | None, *, parts: Sequence[int] = (), causal: bool = False
     ) -> Tensor:
-        """Return the last layer's vectors of all tokens (B, T, D).
+        """Return the last layer's vectors of all tokens (B, T, D), of ids int64 (B, T).
 
-        Args:
-            ids: int64 (B, T).
-            there: bool (B, T), false where there is padding.
-            parts: numbers of tokens, T together, each part of which has positions from 0 on.
-            causal: attend to no later token.
+        ``there``, bool (B, T), is false where there is padding. ``parts`` are numbers of tokens, T
+        together, each of which has positions from 0 on. If ``causal``, none attends to a later one.
         """
         positions = [self._positions(length) for length in parts or (ids.shape[1],)]
         x = self.embed_tokens(ids) * self._scale + torch.cat(positions)
@@ -129,14 +122,7 @@ class Layer(nn.Module):
     """A layer of fairseq's ``TransformerEncoder``, under its parameter names."""
 
     def __init__(
-        self,
-        dim: int,
-        inner: int,
-        heads: int,
-        *,
-        before: bool,
-        activation: Any,  # noqa: ANN401
-        dropout: float = 0.0,
+        self, dim: int, inner: int, heads: int, *, before: bool, activation: Map, dropout: float = 0
     ) -> None:
         super().__init__()
         self.self_attn = nn.ModuleDict(
@@ -145,8 +131,8 @@ class Layer(nn.Module):
         self.self_attn_layer_norm = nn.LayerNorm(dim)
         self.fc1, self.fc2 = nn.Linear(dim, inner), nn.Linear(inner, dim)
         self.final_layer_norm = nn.LayerNorm(dim)
-        self._heads, self._before, self._activation = heads, before, activation
-        self._dropout = dropout
+        self._heads, self._before = heads, before
+        self._activation, self._dropout = activation, dropout
 
     def forward(self, x: Tensor, seen: Tensor | None = None) -> Tensor:
         """Map (B, T, D) to (B, T, D); norms come before the two blocks, or after them.
@@ -193,7 +179,7 @@ def sinusoids(length: int, dim: int) -> Tensor:
     return functional.pad(torch.cat([angles.sin(), angles.cos()], dim=1), (0, dim % 2))
 
 
-def _capacity(weights: Tensors, config: Mapping[str, Any]) -> int | None:
+def _capacity(weights: Tensors, config: Config) -> int | None:
     """Return the number of tokens that have a position: learned positions have an end."""
     if "embed_positions.weight" in weights:
         return len(weights["embed_positions.weight"]) - PAD - 1
@@ -202,20 +188,13 @@ def _capacity(weights: Tensors, config: Mapping[str, Any]) -> int | None:
     return None
 
 
-def _setting(config: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401
+def _setting(config: Config, name: str) -> Any:  # noqa: ANN401
     if name not in config:
         raise ValueError(f"lacks the setting {name}")
     return config[name]
 
 
-def _heads(config: Mapping[str, Any], dim: int) -> int:
-    heads = _setting(config, "encoder_attention_heads")
-    if not isinstance(heads, int) or heads < 1 or dim % heads:
-        raise ValueError(f"has encoder_attention_heads {heads!r} for {dim} dimensions")
-    return heads
-
-
-def _choice(config: Mapping[str, Any], name: str, choices: Mapping[str, Any]) -> Any:  # noqa: ANN401
+def _choice(config: Config, name: str, choices: Mapping[str, Any]) -> Any:  # noqa: ANN401
     found = _setting(config, name)
     if found not in choices:
         raise ValueError(f"has {name} {found!r}; known are {', '.join(choices)}")

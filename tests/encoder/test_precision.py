@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 import torch
 
-from encoder import precision, torch_private
+from encoder import network as networks
+from encoder import torch_private
 from encoder.laser.bilstm import BiLSTM
 from encoder.laser.int8 import Int8BiLSTM, lstm_step, quantize_rows
-from encoder.network import embed_tokens
-from encoder.precision import ready
+from encoder.network import embed_tokens, ready
 from encoder.tokenizer import Tokens
 
 HIDDEN = 40
@@ -34,20 +34,14 @@ def sample(seed: int = 0) -> Tokens:
     return Tokens(ids=draw.integers(0, 50, size=offsets[-1]).astype(np.int32), offsets=offsets)
 
 
-def vectors(network: precision.Ready, tokens: Tokens) -> torch.Tensor:
-    out = torch.empty(len(tokens), network.dim)
-    embed_tokens(network, tokens, out=out)
-    return out
-
-
 @pytest.mark.parametrize("bidirectional", [True, False])
 @pytest.mark.parametrize("kind", ["int8", "bfloat16"])
 def test_directions_are_nearly_those_of_float32(kind: str, bidirectional: bool) -> None:
     network, tokens = bilstm(bidirectional=bidirectional), sample()
-    expected = vectors(ready(network, "float32", tokens), tokens)
-    found = vectors(ready(network, kind, tokens), tokens)
+    expected = embed_tokens(ready(network, "float32", tokens), tokens)
+    found = embed_tokens(ready(network, kind, tokens), tokens)
     assert (found != expected).any()
-    assert torch.cosine_similarity(found, expected).min() >= precision.MIN_COSINE
+    assert torch.cosine_similarity(found, expected).min() >= networks.MIN_COSINE
 
 
 def test_int8_vectors_do_not_depend_on_the_batch() -> None:
@@ -82,17 +76,17 @@ def test_int8_vectors_of_kept_code_are_those_of_code_just_compiled(tmp_path: Pat
 
 def test_auto_takes_the_first_that_is_near_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     network, tokens = bilstm(), sample()
-    monkeypatch.setattr(precision, "_fast_here", lambda network, device: ["int8", "bfloat16"])
+    monkeypatch.setattr(networks, "_fast_here", lambda network, device: ["int8", "bfloat16"])
     assert ready(network, "auto", tokens).precision == "int8"
     cosines = {}
-    exact = vectors(ready(network, "float32", tokens), tokens)
+    exact = embed_tokens(ready(network, "float32", tokens), tokens)
     for kind in ("int8", "bfloat16"):
-        found = vectors(ready(network, kind, tokens), tokens)
+        found = embed_tokens(ready(network, kind, tokens), tokens)
         cosines[kind] = torch.cosine_similarity(found, exact).min().item()
     assert cosines["int8"] < cosines["bfloat16"]
-    monkeypatch.setattr(precision, "MIN_COSINE", (cosines["int8"] + cosines["bfloat16"]) / 2)
+    monkeypatch.setattr(networks, "MIN_COSINE", (cosines["int8"] + cosines["bfloat16"]) / 2)
     assert ready(network, "auto", tokens).precision == "bfloat16"
-    monkeypatch.setattr(precision, "MIN_COSINE", 1.01)
+    monkeypatch.setattr(networks, "MIN_COSINE", 1.01)
     assert ready(network, "auto", tokens).precision == "float32"
 
 
@@ -100,11 +94,11 @@ def test_what_is_fast_depends_on_the_processor(monkeypatch: pytest.MonkeyPatch) 
     network, cpu = bilstm(), torch.device("cpu")
     monkeypatch.setattr(torch_private, "has_int8_products", lambda: True)
     monkeypatch.setattr(torch_private, "has_bfloat16_products", lambda: False)
-    assert precision._fast_here(network, cpu) == ["int8"]
-    assert precision._fast_here(torch.nn.Linear(1, 1), cpu) == []
+    assert networks._fast_here(network, cpu) == ["int8"]
+    assert networks._fast_here(torch.nn.Linear(1, 1), cpu) == []
     monkeypatch.setattr(torch_private, "has_bfloat16_products", lambda: True)
-    assert precision._fast_here(torch.nn.Linear(1, 1), cpu) == ["bfloat16"]
-    assert precision._fast_here(network, torch.device("cuda")) == ["bfloat16"]
+    assert networks._fast_here(torch.nn.Linear(1, 1), cpu) == ["bfloat16"]
+    assert networks._fast_here(network, torch.device("cuda")) == ["bfloat16"]
 
 
 @pytest.mark.parametrize("scale", [1e-20, 1.0, 1e20])
@@ -135,8 +129,9 @@ def test_a_step_is_the_lstms(size: int = 33) -> None:
     sigmoid = lambda x: 1 / (1 + np.exp(-x))  # noqa: E731
     cells = sigmoid(stays) * state + sigmoid(enters) * np.tanh(candidates)
     exposed = sigmoid(leaves) * np.tanh(cells)
-    arguments = (scales, input_scales, hidden_scales, bias, inputs, hidden, state, last)
-    lstm_step(*arguments, last_scales, np.empty(4 * size, np.float32), out, size)
+    fixed, states = (input_scales, hidden_scales, bias), (state, last, last_scales)
+    room = np.empty(4 * size, np.float32)
+    lstm_step(scales, fixed, (inputs, hidden), states, room, out, size)
     np.testing.assert_allclose(state, cells, rtol=0, atol=2e-6)
     np.testing.assert_allclose(out[:, size : 2 * size], exposed, rtol=0, atol=2e-6)
     assert not out[:, :size].any()

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from encoder.inference import save_head
+from encoder.checkpoint import save_head
 from encoder.tokenizer import Tokens
 from encoder.training import parallel
 from encoder.training.architectures.model import Model

@@ -8,8 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from encoder import Encoder
-from encoder.bag.encoder import BagEncoder
-from encoder.bag.names import names
+from encoder.bag.encoder import BagEncoder, names
 from encoder.tokenizer import Tokens
 from encoder.trained import TrainedNetwork
 from encoder.training import parallel

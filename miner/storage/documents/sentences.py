@@ -86,11 +86,9 @@ def table_records(table: pa.Table | pa.RecordBatch, first_row: int) -> Records:
     """Return the records of a table of ``sentence_tables``; the first is row ``first_row``."""
     ids, docs, texts, reasons = (table[name].to_pylist() for name in SENTENCE_TABLE.names[1:])
     rejected = {place: Rejection(why) for place, why in enumerate(reasons) if why}
-
-    def raw(place: int) -> bytes:
-        return (texts[place] or docs[place]).encode()
-
-    return checked_records(first_row, ids, docs, texts, rejected, raw)
+    return checked_records(
+        first_row, ids, docs, texts, rejected, lambda place: (texts[place] or docs[place]).encode()
+    )
 
 
 def document_sentences(document: Document, language: str | None = None) -> Iterator[Sentence]:

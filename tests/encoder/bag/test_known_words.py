@@ -6,15 +6,14 @@ import threading
 import numpy as np
 import pytest
 
-import encoder.bag.compiled_words
+import encoder.bag.compiled
 import encoder.bag.encoder
 import encoder.bag.known_words
 import encoder.compiled
 from encoder import load_encoder
-from encoder.bag.cuts import ROUNDING, Cuts
 from encoder.bag.encoder import BagEncoder
 from encoder.bag.features import Features
-from encoder.bag.known_words import KnownWords
+from encoder.bag.known_words import ROUNDING, Cuts, KnownWords
 from encoder.rows import sum_rows
 from encoder.tokenizer import Tokenizer
 
@@ -89,8 +88,8 @@ def test_sums_have_the_bits_of_whole_sentences(
 def test_texts_of_one_hash_are_told_apart(
     bundled: BagEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(encoder.bag.compiled_words, "_PRIME", np.uint64(0))
-    number_texts = encoder.bag.compiled_words.number_texts.py_func
+    monkeypatch.setattr(encoder.bag.compiled, "_PRIME", np.uint64(0))
+    number_texts = encoder.bag.compiled.number_texts.py_func
     monkeypatch.setattr(encoder.bag.known_words, "number_texts", number_texts)
     known = KnownWords(bundled._tokenizer, bundled._features, bundled._table)
     found, expected = known_and_cut(bundled, known, ["ein Haus am See", "am Haus ein See"])

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from encoder.bag.encoder import KNOWN_FROM, BagEncoder
-from encoder.bag.names import names
+from encoder.bag.encoder import KNOWN_FROM, BagEncoder, names
 from encoder.tokenizer import Tokenizer
 from encoder.words import Words, joined
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from encoder.laser.preprocess import PerlTokenizer, PunctuationNormalizer, remove_non_printing
+from encoder.laser.preprocess import PerlTokenizer, normalize_punctuation, remove_non_printing
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "moses"
 LANGUAGES = sorted(path.stem for path in GOLDEN.glob("*.raw"))
@@ -19,7 +19,7 @@ def lines(name: str) -> list[str]:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_lines_are_those_of_the_scripts(language: str) -> None:
-    normalize, tokenize = PunctuationNormalizer(language), PerlTokenizer(language)
+    normalize, tokenize = normalize_punctuation(language), PerlTokenizer(language)
     norm = [normalize(remove_non_printing(line)) for line in lines(f"{language}.raw")]
     assert norm == lines(f"{language}.norm")
     assert [tokenize(line) for line in norm] == lines(f"{language}.tok")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from encoder import load_encoder
-from encoder.inference import HEAD, load_head
+from encoder.checkpoint import HEAD, load_head
 from encoder.training.evaluation import LOG, PROGRESS
 from encoder.training.options import INFERENCE_LABELS
 from eval.cli.encoder import eval_encoder

@@ -120,7 +120,7 @@ def test_no_token_of_a_causal_model_depends_on_later_ones() -> None:
     ids = torch.randint(1, V, (1, 6), generator=torch.Generator().manual_seed(1))
     changed = ids.clone()
     changed[0, 4] = 0
-    states = [model.network.states(each, causal=True) for each in (ids, changed)]
+    states = [model.network.states(each, None, causal=True) for each in (ids, changed)]
     assert torch.equal(states[0][:, :4], states[1][:, :4])
     assert not torch.equal(states[0][:, 4:], states[1][:, 4:])
 

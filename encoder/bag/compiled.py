@@ -1,4 +1,7 @@
-"""Tables of texts between spaces and of the pieces they are cut into, compiled by Numba."""
+"""Words as texts between spaces, their cuts into pieces, and their rows, compiled by Numba.
+
+``encoder.bag.features`` has the rows in NumPy, for few.
+"""
 
 from typing import Any
 
@@ -9,6 +12,7 @@ from miner.compiling import compiled, compiled_part
 _compile = compiled()
 _part = compiled_part()
 _PRIME, _FIBONACCI = np.uint64(0x100000001B3), np.uint64(0x9E3779B97F4A7C15)
+_SECOND = np.uint64(0xD6E8FEB86659FD93)
 _SHIFT, _ONE, _SPACE = np.uint64(32), np.uint64(1), np.uint8(32)
 
 
@@ -34,28 +38,18 @@ def _same(kept: Any, text: Any, start: Any, stop: Any) -> Any:
 
 @_compile
 def number_texts(
-    text: Any,
-    lengths: Any,
-    longest: Any,
-    keys: Any,
-    values: Any,
-    kept: Any,
-    before: Any,
-    numbers: Any,
-    counts: Any,
-    new: Any,
+    text: Any, lengths: Any, table: Any, before: Any, numbers: Any, counts: Any, new: Any
 ) -> Any:
     """Number the texts between the spaces of each sentence.
 
-    In a sentence with a text above ``longest``, all numbers are 0.
+    In a sentence with a text that is too long to be kept, all numbers are 0.
 
     Args:
         text: uint8, the sentences' bytes, end to end.
         lengths: int64 (S,), of each sentence.
-        longest: bytes of a text.
-        keys: uint64, a power of two of slots for hashes, of which half are used at most.
-        values: int32, the number of the text of each slot; -1 in empty ones.
-        kept: uint8, a row for the bytes of each text, after their number.
+        table: keys, uint64, a power of two of slots for hashes, of which half are used at most;
+            values, int32, the number of the text of each slot, -1 in empty ones; and uint8, a row
+            for the bytes of each text, after their number.
         before: how many texts there were.
         numbers: int32, room for a number for each text of each sentence.
         counts: int64 (S,), room for the number of texts of each sentence.
@@ -65,12 +59,13 @@ def number_texts(
         How many texts there are now, and the bytes of ``new`` in use; or, where there is no more
         room, -1 and 0.
     """
+    keys, values, kept = table
     last = np.uint64(len(keys) - 1)
     count, place, stop, used = before, 0, 0, 0
     for sentence in range(len(lengths)):
         start, first = stop, place
         stop += lengths[sentence]
-        short = _longest(text, start, stop) <= longest
+        short = _longest(text, start, stop) < kept.shape[1]
         key = np.uint64(0)
         for end in range(start, stop + 1):
             if end < stop and text[end] != _SPACE:
@@ -109,7 +104,7 @@ def number_texts(
 
 
 @_part
-def _mixed(number: Any, character: Any) -> Any:
+def _with(number: Any, character: Any) -> Any:
     number = (number ^ np.uint64(character)) * _FIBONACCI
     return number ^ (number >> _SHIFT)
 
@@ -121,7 +116,7 @@ def enter_pieces(characters: Any, offsets: Any, hashes: Any, slots: Any) -> None
     for piece in range(len(hashes)):
         number = np.uint64(0)
         for place in range(offsets[piece], offsets[piece + 1]):
-            number = _mixed(number, characters[place])
+            number = _with(number, characters[place])
         hashes[piece] = number
         slot = number & last
         while slots[slot] >= 0:
@@ -141,17 +136,13 @@ def _found(number: Any, hashes: Any, slots: Any) -> Any:
 
 @_compile
 def compare_cuts(
-    characters: Any,
-    offsets: Any,
-    hashes: Any,
-    slots: Any,
-    scores: Any,
-    unknown: Any,
-    longest: Any,
-    margins: Any,
-    costs: Any,
+    characters: Any, offsets: Any, table: Any, unknown: Any, longest: Any, margins: Any, costs: Any
 ) -> None:
-    """Write margins and costs of words: the scores of the two best cuts up to each character."""
+    """Write margins and costs of words: the scores of the two best cuts up to each character.
+
+    ``table`` has the hashes, the slots and the scores of pieces.
+    """
+    hashes, slots, scores = table
     most = 0
     for word in range(len(margins)):
         most = max(most, offsets[word + 1] - offsets[word])
@@ -165,7 +156,7 @@ def compare_cuts(
         for start in range(length):
             number = np.uint64(0)
             for end in range(start + 1, min(start + longest, length) + 1):
-                number = _mixed(number, characters[first + end - 1])
+                number = _with(number, characters[first + end - 1])
                 piece = _found(number, hashes, slots)
                 if piece < 0 and end > start + 1:
                     continue
@@ -178,3 +169,88 @@ def compare_cuts(
                         second[end] = total
         costs[word] = -best[length]
         margins[word] = (best[length] - second[length]) / max(1, length)
+
+
+@_part
+def _mixed(number: Any) -> Any:
+    number = number * _FIBONACCI
+    number ^= number >> _SHIFT
+    number *= _SECOND
+    return number ^ (number >> _SHIFT)
+
+
+@_part
+def _spell(pieces: Any, letters: Any, mark: Any, spelt: Any) -> Any:
+    """Write the letters of a word's pieces to ``spelt``, between marks; return how many."""
+    ids, offsets = letters
+    length = 1
+    for piece in pieces:
+        for place in range(offsets[piece], offsets[piece + 1]):
+            spelt[length] = ids[place]
+            length += 1
+    spelt[0] = mark
+    spelt[length] = mark
+    return length + 1 if length > 1 else 0
+
+
+@_part
+def _hash(spelt: Any, starts: Any, size: Any, hashed: Any, found: Any) -> None:
+    """Write the row of each n-gram of ``size`` that begins before ``starts`` to ``found``."""
+    base, first, rows = hashed
+    for start in range(starts):
+        code = np.uint64(size)
+        for place in range(size):
+            code = code * np.uint64(base) + np.uint64(spelt[start + place])
+        found[start] = first + np.int64(_mixed(code) % np.uint64(rows))
+
+
+@_compile
+def rows_of_words(
+    words: Any, spelling: Any, marks: Any, sizes: Any, hashed: Any, found: Any, ends: Any
+) -> None:
+    """Write the rows of each word to ``found``, one after the other, and where it ends to ``ends``.
+
+    Args:
+        words: ids and offsets of the words' pieces.
+        spelling: the same of each piece's letters, of its consonants, and of the rows of its
+            characters.
+        marks: before and after a word's letters, and before and after its sounds.
+        sizes: of n-grams of letters, of sounds, and of those that a word begins with.
+        hashed: a number above all letters, the row of the first n-gram, and how many there are.
+        found: room for the rows.
+        ends: int64 (W,).
+    """
+    ids, offsets = words
+    letters, sounds, characters = spelling
+    longest = 0
+    for word in range(len(ends)):
+        length, count = 0, 0
+        for piece in ids[offsets[word] : offsets[word + 1]]:
+            length += letters[1][piece + 1] - letters[1][piece]
+            count += sounds[1][piece + 1] - sounds[1][piece]
+        longest = max(longest, length, count)
+    spelt, sounded = np.empty((2, longest + 2), np.int32)
+    end = 0
+    for word in range(len(ends)):
+        pieces = ids[offsets[word] : offsets[word + 1]]
+        found[end : end + len(pieces)] = pieces
+        end += len(pieces)
+        length = _spell(pieces, letters, marks[0], spelt)
+        for size in sizes[0]:
+            starts = max(0, length - size + 1)
+            _hash(spelt, starts, size, hashed, found[end:])
+            end += starts
+        count = _spell(pieces, sounds, marks[1], sounded)
+        for size in sizes[1]:
+            starts = max(0, count - size + 1)
+            _hash(sounded, starts, size, hashed, found[end:])
+            end += starts
+        for size in sizes[2]:
+            starts = 1 if length >= size else 0
+            _hash(spelt, starts, size, hashed, found[end:])
+            end += starts
+        for piece in pieces:
+            for place in range(characters[1][piece], characters[1][piece + 1]):
+                found[end] = characters[0][place]
+                end += 1
+        ends[word] = end
