@@ -31,7 +31,7 @@ from encoder.coverage import individual, read_coverage
 from encoder.joined import ALL, MEANS, JoinedEncoder, load_joined, parse_joined
 from encoder.training.reading import find_parallel_text, read_parallel_text
 from encoder.use.glossary import added_languages
-from eval.data.aligned import aligned_files
+from eval.tasks.aligned import aligned_files
 
 SENTENCES, MIN_LENGTH = 2000, 40
 EXCLUDED = frozenset({"multi30k", "quran", "ted", "django-docs"})

@@ -34,10 +34,10 @@ from sklearn.preprocessing import StandardScaler
 from encoder import load_encoder
 from encoder.words import word_encoders
 from eval.cli.judge import add_sources, sources_of
-from eval.data.aligned import load_aligned
 from eval.data.bucc import bucc_pairs, bucc_splits
 from eval.judge.mined import mine_texts
 from eval.judge.training import comparable_world, gather, train_judge
+from eval.tasks.aligned import load_aligned
 from eval.tasks.noise import noises
 from miner.judge.features import FEATURES, Usual, features, read_texts
 

@@ -20,8 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from encoder import load_encoder
-from eval.data.bucc import BuccFiles, BuccSplit
-from eval.data.sentences import Sentences
+from eval.data.bucc import BuccFiles, BuccSplit, Sentences
 from eval.tasks.fdr import Kept, measure, reliability
 from eval.tasks.mined_splits import mine_split
 

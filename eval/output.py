@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from encoder import Encoder
 from encoder.joined import JoinedEncoder
-from eval.metrics.bucc import BuccScore
+from eval.metrics.bucc import BuccScore, IdPair
 from miner.commandline import product_version
 
 if TYPE_CHECKING:
@@ -41,15 +41,13 @@ class Table:
     @property
     def header(self) -> str:
         """The first line."""
-        return self._line(self.label, self.columns)
+        return self.row(self.label, *self.columns)
 
     def row(self, label: str, *cells: Cell) -> str:
         """Return a line with a cell for each column; columns without a cell stay empty."""
-        return self._line(label, [_shown(cell) for cell in cells])
-
-    def _line(self, label: str, cells: Sequence[str]) -> str:
         widths = [max(MIN_WIDTH, len(column) + 2) for column in self.columns]
-        shown = (f" {cell:>{width - 1}}" for cell, width in zip(cells, widths, strict=False))
+        both = zip(cells, widths, strict=False)
+        shown = (f" {_shown(cell):>{width - 1}}" for cell, width in both)
         return (label.ljust(self.width) + "".join(shown)).rstrip()
 
 
@@ -101,6 +99,11 @@ def score_record(score: BuccScore) -> Record:
     shares = {"precision": score.precision, "recall": score.recall, "f1": score.f1}
     finite = score.threshold if math.isfinite(score.threshold) else None
     return {**shares, **asdict(score), "threshold": finite}
+
+
+def id_lines(pairs: Iterable[IdPair]) -> str:
+    """Return id pairs as the BUCC tasks want them, a line each, tab between."""
+    return "".join(f"{source}\t{target}\n" for source, target in pairs)
 
 
 def template(name: str) -> "Template":

@@ -15,25 +15,33 @@ from typing import Literal
 
 import numpy as np
 
-from eval.data import sentences
-from eval.data.sentences import Sentences
+from eval.data.bucc import (
+    Sentences,
+    check_gold,
+    read_gold,
+    read_sentences,
+    read_split_sentences,
+    text_key,
+)
 from eval.data.textfiles import fingerprint, read_lines
 from eval.metrics import bucc, laser_compat
 from eval.metrics.laser_compat import ScoredTexts
-from eval.output import score_line, score_record, signature
+from eval.output import Record, id_lines, score_line, score_record, signature
 from miner.storage.atomic import write_text
 from miner.storage.corpus.parquet import parquet_file
+from miner.storage.layout import SIDES
 
 REQUIRED = ("score", "source_id", "target_id")
 OPTIONAL = ("source_duplicates", "target_duplicates")
+OPTIMIZED: Literal["optimized"] = "optimized"
+
+SideFiles = tuple[Path] | tuple[Path, Path]  # ID TAB sentence lines, or sentences and ids
+Sides = tuple[Sentences, Sentences]
+Gold = frozenset[bucc.IdPair]
 
 
 def read_scored_texts(path: Path) -> list[ScoredTexts]:
-    """Read a ``.tsv`` file.
-
-    Raises:
-        ValueError: a line is not a number and two texts.
-    """
+    """Read a ``.tsv`` file; a ValueError names a line that is not a number and two texts."""
     rows = []
     for number, line in enumerate(read_lines(path), start=1):
         fields = line.split("\t")
@@ -51,16 +59,12 @@ def read_scored_texts(path: Path) -> list[ScoredTexts]:
 def candidates_from_texts(
     rows: Sequence[ScoredTexts], source: Sentences, target: Sentences, *, path: Path
 ) -> bucc.Candidates:
-    """Give each pair of texts all the ids that its texts have.
-
-    Raises:
-        ValueError: a text is not among the sentences (``path`` is named in the message).
-    """
+    """Give each pair of texts all the ids that its texts have; a ValueError names one without."""
     sides = ("source", source.ids_by_text()), ("target", target.ids_by_text())
     ids: tuple[list[bucc.Ids], list[bucc.Ids]] = ([], [])
     for number, (_, *texts) in enumerate(rows, start=1):
         for (side, by_text), text, found in zip(sides, texts, ids, strict=True):
-            known = by_text.get(sentences.text_key(text))
+            known = by_text.get(text_key(text))
             if known is None:
                 raise ValueError(
                     f"{path} line {number}: the {side} text is not among the {side} sentences: "
@@ -84,7 +88,7 @@ def read_records(path: Path) -> bucc.Candidates:
     raise ValueError(f"{path}: unknown format; give a name in .tsv, .jsonl or .parquet")
 
 
-def _json_records(path: Path) -> Iterable[Mapping[str, object]]:
+def _json_records(path: Path) -> Iterable[Record]:
     for number, line in enumerate(read_lines(path), start=1):
         try:
             record = json.loads(line)
@@ -95,77 +99,50 @@ def _json_records(path: Path) -> Iterable[Mapping[str, object]]:
         yield record
 
 
-def _parquet_records(path: Path) -> Iterable[Mapping[str, object]]:
+def _parquet_records(path: Path) -> Iterable[Record]:
     with parquet_file(path) as file:
         columns = [name for name in REQUIRED + OPTIONAL if name in file.schema_arrow.names]
         for batch in file.iter_batches(columns=columns):
             yield from batch.to_pylist()
 
 
-def _candidates(records: Iterable[Mapping[str, object]], path: Path) -> bucc.Candidates:
+def _candidates(records: Iterable[Record], path: Path) -> bucc.Candidates:
     scores: list[float] = []
     sources: list[bucc.Ids] = []
     targets: list[bucc.Ids] = []
     for number, record in enumerate(records, start=1):
-        missing = [name for name in REQUIRED if record.get(name) is None]
-        if missing:
-            raise ValueError(f"{path} record {number}: no {' and no '.join(missing)}")
+        where = f"{path} record {number}"
+        if missing := [name for name in REQUIRED if record.get(name) is None]:
+            raise ValueError(f"{where}: no {' and no '.join(missing)}")
         score = record["score"]
         if isinstance(score, bool) or not isinstance(score, int | float):
-            raise ValueError(f"{path} record {number}: score {score!r} is not a number")
+            raise ValueError(f"{where}: score {score!r} is not a number")
         scores.append(score)
-        sources.append(_ids(record, "source", f"{path} record {number}"))
-        targets.append(_ids(record, "target", f"{path} record {number}"))
+        sources.append(_ids(record, "source", where))
+        targets.append(_ids(record, "target", where))
     return bucc.Candidates(scores=np.array(scores, np.float64), sources=sources, targets=targets)
 
 
-def _ids(record: Mapping[str, object], side: str, where: str) -> bucc.Ids:
+def _ids(record: Record, side: str, where: str) -> bucc.Ids:
     first, repeats = record[f"{side}_id"], record.get(f"{side}_duplicates") or []
     if not isinstance(repeats, list):
         raise ValueError(f"{where}: {side}_duplicates must be a list of ids, not {repeats!r}")
-    ids = (first, *repeats)
-    for identifier in ids:
+    for identifier in (first, *repeats):
         if not isinstance(identifier, str):
             raise ValueError(f"{where}: the {side} id {identifier!r} is not a string")
-    return tuple(str(identifier) for identifier in ids)
-
-
-OPTIMIZED: Literal["optimized"] = "optimized"
-
-Sides = tuple[Sentences, Sentences]
-
-
-@dataclass(frozen=True, kw_only=True)
-class SideFiles:
-    """Where one side's sentences and ids are: one file of ``ID TAB sentence``, or two."""
-
-    texts: Path
-    ids: Path | None = None
-
-    def read(self) -> Sentences:
-        """Read the sentences."""
-        if self.ids is None:
-            return sentences.read_sentences(self.texts)
-        return sentences.read_split_sentences(self.texts, self.ids)
-
-    def fingerprint(self) -> str:
-        """Fingerprint of the file, or of both joined by ``+``."""
-        names = [fingerprint(path) for path in (self.texts, self.ids) if path is not None]
-        return "+".join(names)
+    return first, *repeats
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoringOptions:
     """Pairs to score, and how; the sides are needed for pairs that carry texts and no ids.
 
-    Raises:
-        ValueError: without gold there is nothing to do but to extract at a given threshold.
+    Without gold there is nothing to do but to extract at a given threshold; else a ValueError.
     """
 
     pairs: Path
     gold: Path | None
-    source: SideFiles | None
-    target: SideFiles | None
+    sides: tuple[SideFiles, SideFiles] | None
     threshold: float | Literal["optimized"] = -math.inf
     output: Path | None = None
 
@@ -174,19 +151,36 @@ class ScoringOptions:
         if self.gold is None and not (given and self.output is not None):
             raise ValueError("without --gold only --threshold with --output has a meaning")
 
+    def read_sides(self) -> Sides | None:
+        """Read the sentences of both sides, where they are given."""
+        return self.sides and (_sentences(self.sides[0]), _sentences(self.sides[1]))
+
+    def read_gold(self, sides: Sides | None) -> Gold | None:
+        """Read the gold, where it is given, and check it."""
+        if self.gold is None:
+            return None
+        gold = read_gold(self.gold)
+        if sides is not None:
+            check_gold(gold, source=sides[0], target=sides[1], path=self.gold)
+        return gold
+
+
+def _sentences(files: SideFiles) -> Sentences:
+    return read_sentences(*files) if len(files) == 1 else read_split_sentences(*files)
+
 
 @dataclass(frozen=True, kw_only=True)
 class ScoringReport:
     """The outcome as a line for people and as a record for JSON, with a signature; any doubt."""
 
     line: str
-    record: dict[str, object]
+    record: Record
     remark: str | None = None
 
 
 def score_pairs(options: ScoringOptions) -> ScoringReport:
     """Score by the rules of ``eval.metrics.bucc``, and write the extracted id pairs if asked to."""
-    sides = _read_sides(options)
+    sides = options.read_sides()
     if options.pairs.suffix == ".tsv":
         both = _needed(sides, options)
         rows = read_scored_texts(options.pairs)
@@ -195,7 +189,7 @@ def score_pairs(options: ScoringOptions) -> ScoringReport:
         candidates = read_records(options.pairs)
     ranked = bucc.rank(candidates)
     threshold, remark, shown = options.threshold, None, None
-    if gold := _read_gold(options, sides):
+    if gold := options.read_gold(sides):
         judgements = bucc.judge(ranked, gold)
         if threshold == OPTIMIZED:
             score = bucc.best_score(judgements)
@@ -212,12 +206,12 @@ def score_pairs_like_laser(options: ScoringOptions) -> ScoringReport:
     """Score as LASER's bucc.py does."""
     if options.pairs.suffix != ".tsv":
         raise ValueError(f"{options.pairs}: --compat laser reads pairs in .tsv only")
-    sides = _needed(_read_sides(options), options)
+    sides = _needed(options.read_sides(), options)
     rows = read_scored_texts(options.pairs)
     ids = (laser_compat.unique_ids(side.texts, side.ids) for side in sides)
     scores = laser_compat.score_by_ids(rows, *ids)
     threshold, label, shown = options.threshold, "threshold", None
-    if gold := _read_gold(options, sides):
+    if gold := options.read_gold(sides):
         if threshold == OPTIMIZED:
             threshold, label = laser_compat.best_threshold(scores, gold), "best threshold"
         measured = laser_compat.measure(scores, gold, float(threshold))
@@ -225,21 +219,6 @@ def score_pairs_like_laser(options: ScoringOptions) -> ScoringReport:
     extracted = laser_compat.extract(scores, float(threshold))
     rules = {"ties": "split", "repeats": "dropped", "compat": "laser"}
     return _report(options, extracted, gold, len(rows), rules, shown)
-
-
-def _read_sides(options: ScoringOptions) -> Sides | None:
-    if options.source is None or options.target is None:
-        return None
-    return options.source.read(), options.target.read()
-
-
-def _read_gold(options: ScoringOptions, sides: Sides | None) -> frozenset[bucc.IdPair] | None:
-    if options.gold is None:
-        return None
-    gold = sentences.read_gold(options.gold)
-    if sides is not None:
-        sentences.check_gold(gold, source=sides[0], target=sides[1], path=options.gold)
-    return gold
 
 
 def _needed(sides: Sides | None, options: ScoringOptions) -> Sides:
@@ -251,7 +230,7 @@ def _needed(sides: Sides | None, options: ScoringOptions) -> Sides:
     return sides
 
 
-def _stranger_ids(ranked: bucc.Candidates, gold: frozenset[bucc.IdPair]) -> str | None:
+def _stranger_ids(ranked: bucc.Candidates, gold: Gold) -> str | None:
     """Return a remark if gold and candidates share no id on a side: the wrong file, probably."""
     for side, column, known in (("source", 0, ranked.sources), ("target", 1, ranked.targets)):
         ids = {identifier for same in known for identifier in same}
@@ -266,22 +245,21 @@ def _stranger_ids(ranked: bucc.Candidates, gold: frozenset[bucc.IdPair]) -> str 
 def _report(
     options: ScoringOptions,
     extracted: Sequence[bucc.IdPair],
-    gold: frozenset[bucc.IdPair] | None,
+    gold: Gold | None,
     pairs: int,
     rules: Mapping[str, str],
-    shown: tuple[str, dict[str, object]] | None,
+    shown: tuple[str, Record] | None,
     remark: str | None = None,
 ) -> ScoringReport:
     """Write the extraction, and sign; ``shown`` are the line and the record of the score."""
     if options.output is not None:
-        write_text(options.output, "".join(f"{own}\t{other}\n" for own, other in extracted))
-    fields: dict[str, object] = {"gold": "none" if gold is None else len(gold)}
+        write_text(options.output, id_lines(extracted))
+    fields: Record = {"gold": "none" if gold is None else len(gold)}
     if options.gold is not None:
         fields["gold_sha256"] = fingerprint(options.gold)
     fields |= {"pairs": pairs, "pairs_sha256": fingerprint(options.pairs)}
-    if options.source is not None and options.target is not None:
-        fields["source_sha256"] = options.source.fingerprint()
-        fields["target_sha256"] = options.target.fingerprint()
+    for side, files in zip(SIDES, options.sides or (), strict=False):
+        fields[f"{side}_sha256"] = "+".join(map(fingerprint, files))
     fields["threshold"] = "none" if options.threshold == -math.inf else options.threshold
     full = signature("bucc", **fields, **rules)
     line, record = shown or (f"threshold={options.threshold!r} extracted={len(extracted)}", {})

@@ -24,7 +24,7 @@ NO_PACKAGE = {"tests", "benchmarks"}
 # Of these packages each part imports from those before it only.
 FLOORS = {
     "eval": (
-        *({"metrics"}, {"data"}, {"output", "encoding"}, {"judge"}, {"runs", "tasks", "scoring"}),
+        *({"metrics"}, {"data"}, {"output"}, {"judge"}, {"runs", "tasks", "scoring"}),
         *({"report"}, {"cli"}),
     ),
     "pipelines": (

@@ -56,12 +56,10 @@ def _threshold(text: str) -> float:
 
 def _side(args: argparse.Namespace, name: str) -> "SideFiles | None":
     """Return one side's files, if they are given: lines with ids, or texts and ids."""
-    from eval.scoring import SideFiles
-
     joined, texts, ids = (getattr(args, name + part) for part in ("", "_texts", "_ids"))
     if (texts is None) != (ids is None) or None not in (joined, texts):
         raise ValueError(f"give either --{name}, or both --{name}-texts and --{name}-ids")
-    return SideFiles(texts=joined or texts, ids=ids) if joined or texts else None
+    return (joined,) if joined else (texts, ids) if texts else None
 
 
 @command(add_arguments, "bucc-score")
@@ -79,8 +77,7 @@ def bucc_score(args: argparse.Namespace) -> int:
     options = ScoringOptions(
         pairs=args.pairs,
         gold=args.gold,
-        source=source,
-        target=target,
+        sides=(source, target) if source and target else None,
         threshold=OPTIMIZED if optimize else given,
         output=args.output,
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from eval.tasks import TASKS, TaskModule
+from eval.tasks import TASKS, TaskModule, load_task
 from miner.commandline import add_version, run_command
 
 if TYPE_CHECKING:
@@ -30,10 +30,10 @@ def encoder_parser(prog: str, tasks: Collection[str] = TASKS) -> argparse.Argume
     )
     add_version(parser)
     subparsers = parser.add_subparsers(dest="task", required=True, metavar="TASK")
-    for name, task in TASKS.items():
-        subparser = subparsers.add_parser(name, help=task.help)
+    for name, text in TASKS.items():
+        subparser = subparsers.add_parser(name, help=text)
         if name in tasks:
-            module = task.load()
+            module = load_task(name)
             subparser.description = module.__doc__
             module.add_arguments(subparser)
             add = subparser.add_argument

@@ -19,7 +19,7 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
 @command(_add_report, "adit report")
 def report(args: argparse.Namespace) -> int:
     """Write a web page about a finished run."""
-    from eval.data.sentences import read_gold
+    from eval.data.bucc import read_gold
     from eval.report.page import render
     from eval.runs.marks import Gold
     from eval.runs.store import open_run

@@ -1,7 +1,7 @@
 """Sentences, or pairs of them, with labels: what classifiers on frozen vectors are trained on."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -23,7 +23,7 @@ class Examples:
     labels: Sequence[str]
     sides: tuple[Sequence[str], ...]
     parts: Sequence[str] = ()
-    files: Sequence[Path] = field(default=())
+    files: Sequence[Path] = ()
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -34,16 +34,11 @@ class Examples:
 
     def classes(self) -> tuple[list[str], NDArray[np.int64]]:
         """Return the different labels, sorted, and the number of each example's: int64 (N,)."""
-        names = sorted(set(self.labels))
-        numbers = {name: number for number, name in enumerate(names)}
-        return names, np.array([numbers[label] for label in self.labels], dtype=np.int64)
+        names, numbers = np.unique(np.array(self.labels, dtype=np.str_), return_inverse=True)
+        return names.tolist(), numbers.astype(np.int64)
 
     def scores(self) -> NDArray[np.float64]:
-        """Return the labels as numbers: float64 (N,).
-
-        Raises:
-            ValueError: one is none.
-        """
+        """Return the labels as numbers: float64 (N,); a ValueError says that one is none."""
         try:
             found = np.array([float(label) for label in self.labels])
         except ValueError as error:
@@ -65,23 +60,11 @@ def read_examples(path: Path, *, sides: int = 1) -> Examples:
     shown = " TAB ".join(["tr|va|te"] * split + ["LABEL"] + ["sentence"] * sides)
     for number, row in enumerate(rows, start=1):
         if len(row) != columns or (split and row[0] not in PARTS):
-            raise ValueError(
-                f"{path} line {number}: expected {shown}, not {chr(9).join(row)[:60]!r}"
-            )
+            line = "\t".join(row)[:60]
+            raise ValueError(f"{path} line {number}: expected {shown}, not {line!r}")
     if not rows:
         raise ValueError(f"{path}: empty; expected {shown} lines")
     return _examples(path, rows, split, range(split + 1, columns), 0 if split else None)
-
-
-def joined(parts: dict[str, Examples]) -> Examples:
-    """Put the examples of parts one after the other."""
-    sides = zip(*(one.sides for one in parts.values()), strict=True)
-    return Examples(
-        labels=[label for one in parts.values() for label in one.labels],
-        sides=tuple([sentence for side in both for sentence in side] for both in sides),
-        parts=[name for name, one in parts.items() for _ in one.labels],
-        files=[path for one in parts.values() for path in one.files],
-    )
 
 
 def read_columns(
@@ -93,28 +76,16 @@ def read_columns(
         ValueError: a line has too few columns or another part, or there is none.
     """
     rows = [line.split("\t") for line in read_lines(path)][skip:]
-    last = max(label, *sides, part or 0)
+    needed = 1 + max(label, *sides, part or 0)
     for number, row in enumerate(rows, start=skip + 1):
-        if len(row) <= last:
-            raise ValueError(
-                f"{path} line {number}: {len(row)} columns between tabs; expected {last + 1}"
-            )
+        where = f"{path} line {number}"
+        if len(row) < needed:
+            raise ValueError(f"{where}: {len(row)} columns between tabs; expected {needed}")
         if part is not None and row[part] not in PARTS:
-            raise ValueError(
-                f"{path} line {number}: part {row[part][:40]!r}; expected {', '.join(PARTS)}"
-            )
+            raise ValueError(f"{where}: part {row[part][:40]!r}; expected {', '.join(PARTS)}")
     if not rows:
         raise ValueError(f"{path}: no examples")
     return _examples(path, rows, label, sides, part)
-
-
-def read_parts(
-    files: Mapping[str, Path], *, label: int, sides: Sequence[int], skip: int = 0
-) -> Examples:
-    """Read columns of the files of parts that are there, see ``read_columns``, and join them."""
-    there = {part: path for part, path in files.items() if path.is_file()}
-    read = partial(read_columns, label=label, sides=sides, skip=skip)
-    return joined({part: read(path) for part, path in there.items()})
 
 
 def _examples(
@@ -128,19 +99,26 @@ def _examples(
     )
 
 
-def first_file(directories: Sequence[Path], *names: str) -> Path | None:
-    """Return the first of some files that is in any of the folders, as it is or with ``.xz``."""
-    for directory in directories:
-        for name in names:
-            for path in (directory / name, directory / f"{name}.xz"):
-                if path.is_file():
-                    return path
-    return None
+def read_parts(
+    files: Mapping[str, Path], *, label: int, sides: Sequence[int], skip: int = 0
+) -> Examples:
+    """Read columns of the files of parts that are there, see ``read_columns``, and join them."""
+    read = partial(read_columns, label=label, sides=sides, skip=skip)
+    return joined({part: read(path) for part, path in files.items() if path.is_file()})
 
 
-def lines_of_any_encoding(path: Path) -> list[str]:
-    """Read lines as UTF-8 or, where they are not, as Latin-1, as several old sets are."""
-    try:
-        return read_lines(path)
-    except ValueError:
-        return path.read_bytes().decode("latin-1").rstrip("\n").split("\n")
+def joined(parts: Mapping[str, Examples]) -> Examples:
+    """Put the examples of parts one after the other."""
+    sides = zip(*(one.sides for one in parts.values()), strict=True)
+    return Examples(
+        labels=[label for one in parts.values() for label in one.labels],
+        sides=tuple([sentence for side in both for sentence in side] for both in sides),
+        parts=[name for name, one in parts.items() for _ in one.labels],
+        files=[path for one in parts.values() for path in one.files],
+    )
+
+
+def first_file(directories: Sequence[Path], name: str) -> Path | None:
+    """Return the first file of a name that is in any of the folders, as it is or with ``.xz``."""
+    paths = (folder / each for folder in directories for each in (name, f"{name}.xz"))
+    return next((path for path in paths if path.is_file()), None)

@@ -1,7 +1,10 @@
-"""Codes of languages: ISO 639-3, which Tatoeba's files are named by, and ISO 639-1."""
+"""Languages as data name them: codes of ISO 639-3 (Tatoeba's files) and 639-1, and encoders."""
 
 import re
+from collections.abc import Sequence
 from importlib.resources import files
+
+from encoder import Encoder
 
 # Where the longer code is of one member of a macrolanguage, it is the one that Tatoeba has.
 _TABLE = files("eval").joinpath("assets", "iso-639.tsv").read_text(encoding="utf-8")
@@ -20,8 +23,12 @@ def iso_639_1(code: str) -> str:
 
 
 def code_of(name: str) -> str:
-    """Return the code of a language that data name with a script or region: ``deu_Latn``, ``de``.
-
-    It is that of ISO 639-1 where there is one, which encoders know.
-    """
+    """Return the code that encoders know, without a script or region: ``deu_Latn`` is ``de``."""
     return iso_639_1(re.split("[_-]", name)[0])
+
+
+def own_encoders(encoder: Encoder, languages: Sequence[str]) -> list[Encoder]:
+    """Return the encoder of each language, all in one space: nothing but the language decides."""
+    codes = [code_of(language) for language in languages]
+    both = encoder.for_languages(codes)
+    return [both.for_language(code) for code in codes]

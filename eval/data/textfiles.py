@@ -1,6 +1,7 @@
 """Text files: UTF-8, split at LF only, so that line numbers agree with other programs'."""
 
 import hashlib
+import re
 from pathlib import Path
 
 from encoder.training.reading import lines_of
@@ -8,12 +9,7 @@ from miner.storage.places import Place
 
 
 def read_lines(path: Place) -> list[str]:
-    """Read the lines of a file, as ``encoder.training.reading.lines_of``.
-
-    Raises:
-        ValueError: the file is not UTF-8, or ``.xz`` and no such file or cut short.
-        OSError: it cannot be read.
-    """
+    """Read the lines of a file, as ``lines_of`` does; a ValueError says that they are no UTF-8."""
     return lines_of(path.read_bytes(), str(path))
 
 
@@ -23,3 +19,11 @@ def fingerprint(*paths: Path) -> str:
     for path in paths:
         digest.update(path.read_bytes())
     return digest.hexdigest()[:8]
+
+
+def named(directory: Path, pattern: str) -> dict[Path, re.Match[str]]:
+    """Return what is in a folder by names of a pattern, sorted; a ValueError where it is none."""
+    if not directory.is_dir():
+        raise ValueError(f"{directory}: not a directory")
+    matches = {path: re.fullmatch(pattern, path.name) for path in sorted(directory.iterdir())}
+    return {path: match for path, match in matches.items() if match}

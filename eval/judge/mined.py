@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from encoder import Encoder
 from encoder.words import WordEncoder, word_encoders
-from eval.encoding import own_encoders
+from eval.data.languages import own_encoders
 from miner.arrays import JudgedPairs, Neighbours, Pairs
 from miner.judge.features import Near, Texts, Usual, features, read_texts, spacing_of
 from miner.judge.left_out import best_left, likely_places

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from encoder import Encoder, load_encoder
 from encoder.training.reading import ParallelText, find_parallel_text, read_parallel_text
-from eval.data.bucc import bucc_pairs, bucc_splits, load_bucc
-from eval.data.sentences import text_key
+from eval.data.bucc import bucc_pairs, bucc_splits, load_bucc, text_key
 from eval.judge.mined import mine_texts
 from eval.judge.worlds import UNKNOWN, Known, World, make_world
 from miner.judge.features import FEATURES, NEIGHBOURHOOD

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoder.training.reading import ParallelText
-from eval.data.sentences import text_key
+from eval.data.bucc import text_key
 from eval.judge.mined import Mined
 from eval.judge.spoiling import KINDS, negation
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.data.sentences import read_gold
+from eval.data.bucc import read_gold
 from eval.data.textfiles import read_lines
 from eval.metrics.bootstrap import Interval
 from eval.metrics.bucc import BuccScore, IdPair, Judgements, best_score, judge, rank

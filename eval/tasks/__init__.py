@@ -7,7 +7,7 @@ for, so that ``adit evaluate --help`` is quick.
 import argparse
 import importlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 if TYPE_CHECKING:
     from eval.tasks.suite import Suite
@@ -26,49 +26,37 @@ class TaskModule(Protocol):
     def run(self, args: argparse.Namespace, show: Callable[[str], None]) -> dict[str, Any]:
         """Measure the encoder ``args.encoder`` and return the record that ``--json`` prints.
 
-        Every line for people goes to ``show`` as soon as it is ready.
-
-        Raises:
-            ValueError: data or an option is wrong; all is checked before anything is encoded.
+        Every line for people goes to ``show`` as soon as it is ready. A ValueError says that data
+        or an option is wrong; all is checked before anything is encoded.
         """
         ...
 
     def prepare(self, args: argparse.Namespace) -> "Suite":
-        """Load the data, for a suite that can be measured of any encoder.
-
-        Raises:
-            ValueError: data or an option is wrong.
-        """
+        """Load the data, with the same errors, for a suite that can be measured of any encoder."""
         ...
 
 
-class Task(NamedTuple):
-    """Where a task is, and its line in the list of tasks."""
-
-    module: str
-    help: str
-
-    def load(self) -> TaskModule:
-        """Import the task's module."""
-        return cast("TaskModule", importlib.import_module(f"eval.tasks.{self.module}"))
-
-
 TASKS = {
-    "bucc": Task("bucc", "mine comparable corpora with gold pairs: F1"),
-    "tatoeba": Task("tatoeba", "find translations by similarity search: error rate"),
-    "xsim": Task("xsim", "the same by margin, among aligned texts"),
-    "xsim++": Task("xsim_pp", "the same among English sentences and falsified copies of them"),
-    "retrieval": Task("retrieval", "find translations among other sentences: P@1, P@5, P@10"),
-    "sts": Task("sts", "correlation of human and vector similarity: Pearson's r"),
-    "align": Task("align", "align documents with their translations: F1"),
-    "fdr": Task("fdr", "thresholds chosen without gold, judged by gold"),
-    "noise": Task("noise", "share of each kind of web-like noise that each filter removes"),
-    "filters": Task("filters", "effect of filters and of a second score: F1"),
-    "senteval": Task("senteval", "classifiers on frozen vectors: sentiment, questions, SICK, STS"),
-    "probe": Task("probe", "what of a sentence's form can be read off its vector: accuracy"),
-    "nli": Task("nli", "inference learned from one language, tested in others: accuracy"),
-    "classify": Task("classify", "topics learned from one language, tested in others: accuracy"),
-    "words": Task("words", "translation and similarity of words: P@1, P@5, P@10, correlation"),
-    "eigen": Task("eigen", "how alike the graphs of sentences of two languages are"),
-    "compare": Task("compare", "several encoders on the same sets, with their differences"),
+    "bucc": "mine comparable corpora with gold pairs: F1",
+    "tatoeba": "find translations by similarity search: error rate",
+    "xsim": "the same by margin, among aligned texts",
+    "xsim++": "the same among English sentences and falsified copies of them",
+    "retrieval": "find translations among other sentences: P@1, P@5, P@10",
+    "sts": "correlation of human and vector similarity: Pearson's r",
+    "align": "align documents with their translations: F1",
+    "fdr": "thresholds chosen without gold, judged by gold",
+    "noise": "share of each kind of web-like noise that each filter removes",
+    "filters": "effect of filters and of a second score: F1",
+    "senteval": "classifiers on frozen vectors: sentiment, questions, SICK, STS",
+    "probe": "what of a sentence's form can be read off its vector: accuracy",
+    "nli": "inference learned from one language, tested in others: accuracy",
+    "classify": "topics learned from one language, tested in others: accuracy",
+    "words": "translation and similarity of words: P@1, P@5, P@10, correlation",
+    "eigen": "how alike the graphs of sentences of two languages are",
+    "compare": "several encoders on the same sets, with their differences",
 }
+
+
+def load_task(name: str) -> TaskModule:
+    """Import a task's module."""
+    return cast("TaskModule", importlib.import_module(f"eval.tasks.{name.replace('++', '_pp')}"))

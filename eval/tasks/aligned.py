@@ -1,25 +1,119 @@
-"""Shared by tasks on aligned texts: options, the texts, their vectors, part of a signature."""
+"""One text in many languages, a file for each: line i translates line i of all others.
+
+Three layouts: ``xx.txt``; NTREX-128's own, ``newstest2019-ref.xxx.txt`` (and ``-src.`` for the
+original); FLORES's, ``xxx_Yyyy.dev`` or ``.devtest``.
+"""
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from encoder import Encoder
 from encoder.rows import Matrix
-from eval.data.aligned import AlignedTexts, aligned_files, english_of, load_aligned
-from eval.data.textfiles import fingerprint
-from eval.encoding import own_encoders
+from eval.data.languages import own_encoders
+from eval.data.textfiles import named, read_lines
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
+from eval.tasks.suite import fields_of
+
+LAYOUT = r"(?:newstest2019-(?:ref|src)\.)?([\w-]+)\.(?:txt|dev|devtest)"
+ENGLISH = ("en", "eng", "eng_Latn")  # what the three layouts call it
 
 Encode = Callable[[Encoder, Sequence[str], str], Matrix]  # sentences of a language
 
 
+@dataclass(frozen=True, kw_only=True)
+class AlignedTexts:
+    """``texts[language][i]`` says in that language what ``texts[other][i]`` says in the other."""
+
+    files: dict[str, Path]
+    texts: dict[str, list[str]]
+
+    @property
+    def languages(self) -> list[str]:
+        """The languages, in the order asked for."""
+        return list(self.texts)
+
+
+def aligned_files(directory: Path) -> dict[str, Path]:
+    """Find the file of each language, sorted; a ValueError: there is none, or two of a language."""
+    files: dict[str, Path] = {}
+    for path, match in named(directory, LAYOUT).items():
+        if path.is_file() and (known := files.setdefault(match[1], path)) != path:
+            raise ValueError(
+                f"{directory}: {known.name} and {path.name} are both of the language "
+                f"{match[1]!r}; leave one in the folder"
+            )
+    if not files:
+        raise ValueError(
+            f"{directory}: no aligned texts; expected xx.txt, newstest2019-ref.xxx.txt or "
+            "xxx_Yyyy.devtest for each language"
+        )
+    return dict(sorted(files.items()))
+
+
+def english_of(languages: Sequence[str], directory: Path) -> str:
+    """Return what English is called among ``languages``; a ValueError says that it is not there."""
+    for name in ENGLISH:
+        if name in languages:
+            return name
+    raise ValueError(
+        f"{directory}: no English text; expected one of the languages {', '.join(ENGLISH)}"
+    )
+
+
+def load_aligned(directory: Path, languages: Sequence[str] | None = None) -> AlignedTexts:
+    """Load the texts of ``languages``, or of all there are.
+
+    Raises:
+        ValueError: a language is missing, a text is empty, or numbers of lines differ.
+    """
+    files = aligned_files(directory)
+    names = list(files) if languages is None else list(dict.fromkeys(languages))
+    for name in names:
+        if name not in files:
+            raise ValueError(f"{directory}: no language {name!r}; it has {', '.join(files)}")
+    texts = {name: read_lines(files[name]) for name in names}
+    first = names[0]
+    for name, lines in texts.items():
+        if not lines:
+            raise ValueError(f"{files[name]}: empty")
+        if len(lines) != len(texts[first]):
+            raise ValueError(
+                f"{files[name]} has {len(lines)} lines but {files[first]} has "
+                f"{len(texts[first])}; line i of one must translate line i of the other"
+            )
+    return AlignedTexts(files={name: files[name] for name in names}, texts=texts)
+
+
+def add_aligned_data(parser: argparse.ArgumentParser) -> None:
+    """Add the options that ``load_texts`` takes its texts from."""
+    layouts = "xx.txt, newstest2019-ref.xxx.txt or xxx_Yyyy.devtest for each language"
+    add_directory(parser, holds=layouts)
+    add_languages(parser, named="languages as the files name them, besides English")
+
+
+def load_texts(args: argparse.Namespace) -> tuple[AlignedTexts, str]:
+    """Load the texts of the languages asked for and of English; return what English is called, too.
+
+    A ValueError says that data is missing or malformed, or that there is nothing but English.
+    """
+    known = list(aligned_files(args.directory))
+    english = english_of(known, args.directory)
+    data = load_aligned(args.directory, [*chosen_languages(args, known), english])
+    if data.languages == [english]:
+        raise ValueError(
+            f"{args.directory}: nothing to find {english!r} sentences from but themselves; "
+            "give another language with --lang"
+        )
+    return data, english
+
+
 def fields_of_texts(data: AlignedTexts) -> dict[str, object]:
     """Return what a signature says of the texts."""
-    return {
-        "languages": ",".join(data.languages),
-        "sentences": len(data.texts[data.languages[0]]),
-        "sha256": fingerprint(*data.files.values()),
-    }
+    count = len(data.texts[data.languages[0]])
+    known = {"languages": ",".join(data.languages), "sentences": count}
+    return fields_of(list(data.files.values()), **known)
 
 
 def encoded_sides(
@@ -47,27 +141,3 @@ def encoded_sides(
         if other.name not in of_english:
             of_english[other.name] = embed(other, english)
         yield language, embed(own, language), of_english[other.name]
-
-
-def add_aligned_data(parser: argparse.ArgumentParser) -> None:
-    """Add the options that ``load_texts`` takes its texts from."""
-    layouts = "xx.txt, newstest2019-ref.xxx.txt or xxx_Yyyy.devtest for each language"
-    add_directory(parser, holds=layouts)
-    add_languages(parser, named="languages as the files name them, besides English")
-
-
-def load_texts(args: argparse.Namespace) -> tuple[AlignedTexts, str]:
-    """Load the texts of the languages asked for and of English, and say what English is called.
-
-    Raises:
-        ValueError: data is missing or malformed, or there is nothing but English.
-    """
-    known = list(aligned_files(args.directory))
-    english = english_of(known, args.directory)
-    data = load_aligned(args.directory, [*chosen_languages(args, known), english])
-    if data.languages == [english]:
-        raise ValueError(
-            f"{args.directory}: nothing to find {english!r} sentences from but themselves; "
-            "give another language with --lang"
-        )
-    return data, english

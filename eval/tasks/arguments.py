@@ -19,16 +19,14 @@ def add_directory(parser: argparse.ArgumentParser, *, holds: str) -> None:
 def add_bucc_data(parser: argparse.ArgumentParser) -> None:
     """Add ``directory`` and ``pair`` of tasks on data in the BUCC layout."""
     add_directory(parser, holds="xx-en/xx-en.SPLIT.xx, .en and .gold")
-    parser.add_argument(
-        "--pair", action="append", metavar="xx-en", help="may be repeated (default: all)"
-    )
+    text = "may be repeated (default: all)"
+    parser.add_argument("--pair", action="append", metavar="xx-en", help=text)
 
 
 def chosen_pairs(args: argparse.Namespace) -> list[str]:
     """Return the language pairs that ``add_bucc_data`` was asked for."""
-    if args.pair in (None, [ALL]):
-        return bucc_pairs(args.directory)
-    return list(dict.fromkeys(args.pair))
+    all_pairs = args.pair in (None, [ALL])
+    return bucc_pairs(args.directory) if all_pairs else list(dict.fromkeys(args.pair))
 
 
 def add_list(
@@ -42,6 +40,11 @@ def add_list(
 def add_languages(parser: argparse.ArgumentParser, *, named: str) -> None:
     """Add ``lang``."""
     add_list(parser, "--lang", "XX", f"{named}, or all (default: {' '.join(LANGUAGES)})")
+
+
+def chosen_languages(args: argparse.Namespace, known: Sequence[str]) -> list[str]:
+    """Return the languages that ``add_languages`` was asked for, of those known."""
+    return list(known if args.lang == [ALL] else dict.fromkeys(args.lang or LANGUAGES))
 
 
 def add_sides(parser: argparse.ArgumentParser, *, default: str) -> None:
@@ -59,19 +62,14 @@ def languages_of_sides(args: argparse.Namespace) -> tuple[str, str] | None:
     return args.lang[0], args.lang[-1]
 
 
-def chosen_languages(args: argparse.Namespace, known: Sequence[str]) -> list[str]:
-    """Return the languages that ``add_languages`` was asked for, of those known."""
-    return list(known if args.lang == [ALL] else dict.fromkeys(args.lang or LANGUAGES))
-
-
 def add_files_of_languages(parser: argparse.ArgumentParser, option: str, text: str) -> None:
     """Add an option that takes files and the languages that they are in."""
     add_list(parser, option, "XX=FILE", text, type=_language_and_file, default=[])
 
 
 def _language_and_file(text: str) -> tuple[str, Path]:
-    language, equals, path = text.partition("=")
-    if not (language and equals and path):
+    language, _, path = text.partition("=")
+    if not (language and path):
         raise argparse.ArgumentTypeError(f"expected XX=FILE, not {text!r}")
     return language, Path(path)
 

@@ -9,20 +9,28 @@ import argparse
 import json
 import math
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encoder import Encoder, load_encoder
 from eval.data.bucc import bucc_files, bucc_splits, load_bucc
 from eval.data.textfiles import fingerprint
-from eval.metrics.bootstrap import SIGNED, interval
-from eval.output import Record, Show, Table, print_note, score_record, signature
-from eval.tasks import mined_splits
+from eval.metrics.bootstrap import SIGNED, FloatArray, interval
+from eval.metrics.bucc import extracted_pairs
+from eval.output import Record, Show, Table, id_lines, print_note, score_record, signature
 from eval.tasks.arguments import add_bucc_data, chosen_pairs, positive
-from eval.tasks.suite import Figure, Suite, fields_of
+from eval.tasks.mined_splits import (
+    SplitResult,
+    choose_splits,
+    f1_of_sums,
+    likely_score,
+    mine_split,
+    scored_texts,
+    tune_and_test,
+)
+from eval.tasks.suite import Figure, Suite, fields_of, figure_of
+from miner.arrays import JudgedPairs
 from miner.choices import SCORES
 from miner.margin import MARGINS
 from miner.selection import RETRIEVALS
@@ -61,18 +69,13 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     if args.output_dir is not None:
         args.output_dir.mkdir(parents=True, exist_ok=True)
     encoder = load_encoder(args.encoder)
-    samples: dict[str, list[NDArray[np.float64]]] = {role: [] for role in ROLES}
+    samples: dict[str, list[FloatArray]] = {role: [] for role in ROLES}
     pairs: dict[str, dict[str, Record]] = {}
     show(TABLE.header)
-    for pair, (tune, test) in splits.items():
-        both = _tune_and_test(args, pair, (tune, test), encoder)
+    for pair, both in splits.items():
         pairs[pair] = {}
-        for role, result in zip(ROLES, both, strict=True):
-            threshold = "optimized" if result.mined.data.split == tune else f"optimized-on-{tune}"
-            words = "yes" if args.score == WORDS else "no"
-            fields = {**_mining(args), "align": words, "threshold": threshold}
-            signed = _signature(result, encoder.name, fields)
-            pairs[pair][role] = {**_record(result), "signature": signed}
+        for role, result in zip(ROLES, _tune_and_test(args, pair, both, encoder), strict=True):
+            pairs[pair][role] = _record(args, result, both[0], encoder.name)
             show(_row(pair, role, pairs[pair][role]))
             samples[role].append(result.f1_samples)
     means = {role: _mean([both[role] for both in pairs.values()], samples[role]) for role in ROLES}
@@ -94,8 +97,8 @@ def prepare(args: argparse.Namespace) -> Suite:
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
         for stream, (pair, both) in enumerate(splits.items()):
-            units = _tune_and_test(args, pair, both, encoder)[1].f1_units
-            yield Figure(name=pair, units=units, statistic=mined_splits.f1_of_sums, stream=stream)
+            _, tested = _tune_and_test(args, pair, both, encoder)
+            yield figure_of(pair, tested.f1_units, f1_of_sums, stream=stream)
 
     files = [bucc_files(args.directory, pair, test).gold for pair, (_, test) in splits.items()]
     fields = fields_of(files, pairs=",".join(splits), **_mining(args))
@@ -108,7 +111,7 @@ def _mining(args: argparse.Namespace) -> Record:
 
 def _splits(args: argparse.Namespace, pair: str) -> tuple[str, str]:
     available = bucc_splits(args.directory, pair)
-    tune, test, remark = mined_splits.choose_splits(available, tune=args.tune, test=args.test)
+    tune, test, remark = choose_splits(available, tune=args.tune, test=args.test)
     for split in (tune, test):
         bucc_files(args.directory, pair, split)  # now, not after an hour of encoding
     if remark is not None:
@@ -118,16 +121,17 @@ def _splits(args: argparse.Namespace, pair: str) -> tuple[str, str]:
 
 def _tune_and_test(
     args: argparse.Namespace, pair: str, splits: tuple[str, str], encoder: Encoder
-) -> tuple[mined_splits.SplitResult, mined_splits.SplitResult]:
-    mine = partial(mined_splits.mine_split, encoder=encoder, judged=args.score == WORDS)
+) -> tuple[SplitResult, SplitResult]:
     data = {split: load_bucc(args.directory, pair, split) for split in splits}
-    mined = {split: mine(each, **_mining(args)) for split, each in data.items()}
-    results = mined_splits.tune_and_test(*(mined[split] for split in splits))
+    how = {**_mining(args), "encoder": encoder, "judged": args.score == WORDS}
+    mined = {split: mine_split(each, **how) for split, each in data.items()}
+    results = tune_and_test(*(mined[split] for split in splits))
     if args.output_dir is not None:
         for result in results:
             stem = f"{pair}.{result.mined.data.split}"
-            write_text(args.output_dir / f"{stem}.tsv", mined_splits.scored_texts(result.mined))
-            write_text(args.output_dir / f"{stem}.extracted", mined_splits.extracted_ids(result))
+            extracted = extracted_pairs(result.mined.ranked, result.score.threshold)
+            write_text(args.output_dir / f"{stem}.tsv", scored_texts(result.mined))
+            write_text(args.output_dir / f"{stem}.extracted", id_lines(extracted))
     return results
 
 
@@ -145,7 +149,7 @@ def _row(label: str, role: str, one: Record) -> str:
     )
 
 
-def _mean(records: Sequence[Record], samples: Sequence[NDArray[np.float64]]) -> Record:
+def _mean(records: Sequence[Record], samples: Sequence[FloatArray]) -> Record:
     """Return the means over the pairs, each counting the same; pairs are resampled on their own."""
     means: Record = {}
     for name in ("precision", "recall", "f1", "oracle_f1", "seconds", "likely_f1"):
@@ -154,8 +158,14 @@ def _mean(records: Sequence[Record], samples: Sequence[NDArray[np.float64]]) -> 
     return {**means, "f1_interval": interval(np.mean(samples, axis=0))}
 
 
-def _record(result: mined_splits.SplitResult) -> Record:
-    data = result.mined.data
+def _record(args: argparse.Namespace, result: SplitResult, tune: str, encoder: str) -> Record:
+    mined, data = result.mined, result.mined.data
+    fields: Record = {"pair": data.pair, "split": data.split, "gold": len(data.gold)}
+    for name in ("gold", *SIDES):
+        fields[f"{name}_sha256"] = fingerprint(getattr(data.files, name))
+    fields |= {"encoder": encoder, **_mining(args), "align": "yes" if args.score == WORDS else "no"}
+    fields["threshold"] = "optimized" if data.split == tune else f"optimized-on-{tune}"
+    fields |= {"ties": "grouped", "repeats": "any", "compat": "none", "interval": SIGNED}
     return {
         "split": data.split,
         "source_sentences": len(data.source),
@@ -164,15 +174,7 @@ def _record(result: mined_splits.SplitResult) -> Record:
         "f1_interval": interval(result.f1_samples),
         "oracle_f1": result.oracle.f1,
         "oracle_threshold": score_record(result.oracle)["threshold"],
-        "likely_f1": result.likely_f1,
-        "seconds": result.mined.seconds,
+        "likely_f1": likely_score(mined).f1 if isinstance(mined.pairs, JudgedPairs) else None,
+        "seconds": mined.seconds,
+        "signature": signature("bucc", **fields),
     }
-
-
-def _signature(result: mined_splits.SplitResult, encoder: str, fields: Record) -> str:
-    data = result.mined.data
-    sizes = {"pair": data.pair, "split": data.split, "gold": len(data.gold)}
-    files = {name: getattr(data.files, name) for name in ("gold", *SIDES)}
-    digests = {f"{name}_sha256": fingerprint(path) for name, path in files.items()}
-    rules = {"ties": "grouped", "repeats": "any", "compat": "none", "interval": SIGNED}
-    return signature("bucc", **sizes, **digests, encoder=encoder, **fields, **rules)

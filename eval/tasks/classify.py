@@ -6,30 +6,37 @@ language trained on, or by 10-fold cross-validation where va is tested.
 
 import argparse
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encoder import Encoder
 from eval.data.labelled import DEV, PARTS, TEST, TRAIN, Examples, joined, read_columns, read_parts
-from eval.data.published import published
-from eval.encoding import learner
+from eval.data.textfiles import named
 from eval.metrics import frozen
 from eval.output import Record, Show, Table
 from eval.tasks.arguments import add_directory, add_list
-from eval.tasks.suite import Figure, Suite, fields_of, mean_figure, run_suite
+from eval.tasks.frozen import learner
+from eval.tasks.suite import Figure, Suite, fields_of, mean_figure, published, run_suite
 from miner.extras import require
 
 _NAMES = "english:en german:de spanish:es french:fr italian:it japanese:ja russian:ru chinese:zh"
 MLDOC = dict(each.split(":") for each in _NAMES.split())  # codes by what its files are called
+MLDOC_TRAIN = ("train.1000", "train.10000", "train.5000", "train.2000")
 _FLAT = re.compile(r"(\w{3}_\w{4})\.tsv(?:\.xz)?")
 _STARS = re.compile(r"([a-z]{2,3})\.(train|test)\.tsv(?:\.xz)?")
 FAIR, FIRST_WORDS = 3, 64  # stars that say neither; what is read of a review
-_SIB_PARTS = dict(zip(PARTS, ("train", "dev", "test"), strict=True))
-MLDOC_TRAIN = ("train.1000", "train.10000", "train.5000", "train.2000")
+SHARES = (0.0, 0.1, 0.2, 0.4, 0.8, 1.0)  # Chidambaram et al. 2019, table 6
+REMARK = "LASER: Artetxe & Schwenk 2019, where the set is MLDoc with 1,000 training documents"
+CLASSIFIERS: dict[str, frozen.Classifier] = {
+    "logistic": frozen.Logistic(),
+    "mlp": frozen.Mlp(
+        shapes=[frozen.Shape(hidden=[10], activation="tanh", dropout=p) for p in (0.0, 0.1, 0.2)]
+    ),
+    "mlp-512": frozen.Mlp(shapes=[frozen.Shape(hidden=[512, 512], activation="tanh")]),
+}
 
 
 def load_topics(directory: Path) -> dict[str, Examples]:
@@ -38,27 +45,23 @@ def load_topics(directory: Path) -> dict[str, Examples]:
     Read are ``xxx_Yyyy.tsv`` (``tr|va|te TAB id TAB category TAB text``); SIB-200's own
     ``xxx_Yyyy/train.tsv``, ``dev.tsv`` and ``test.tsv`` with the header ``index_id category text``;
     MLDoc's ``english.train.1000``, ``english.dev`` and ``english.test`` (``LABEL TAB text``); and
-    reviews, ``xx.train.tsv`` and ``xx.test.tsv`` (``STARS TAB text``).
-
-    Raises:
-        ValueError: there is none, or a file is malformed.
+    reviews, ``xx.train.tsv`` and ``xx.test.tsv`` (``STARS TAB text``). A ValueError says that there
+    is none, or that a file is malformed.
     """
-    if not directory.is_dir():
-        raise ValueError(f"{directory}: not a directory")
     found: dict[str, Examples] = {}
     reviews: dict[str, dict[str, Examples]] = {}
-    for path in sorted(directory.iterdir()):
+    for path in named(directory, ".*"):
         if match := _FLAT.fullmatch(path.name):
             found[match[1]] = read_columns(path, part=0, label=2, sides=(3,))
         elif path.is_dir() and (path / "train.tsv").is_file():
-            there = {part: path / f"{name}.tsv" for part, name in _SIB_PARTS.items()}
+            files = zip(PARTS, ("train.tsv", "dev.tsv", "test.tsv"), strict=True)
+            there = {part: path / file for part, file in files}
             found[path.name] = read_parts(there, label=1, sides=(2,), skip=1)
         elif match := _STARS.fullmatch(path.name):
             reviews.setdefault(match[1], {})[match[2][:2]] = _opinions(path)
     found |= {language: joined(parts) for language, parts in reviews.items()}
     for name, code in MLDOC.items():
-        train = [p for p in MLDOC_TRAIN if (directory / f"{name}.{p}").is_file()]
-        if train:
+        if train := [p for p in MLDOC_TRAIN if (directory / f"{name}.{p}").is_file()]:
             files = zip(PARTS, (train[0], "dev", "test"), strict=True)
             there = {part: directory / f"{name}.{file}" for part, file in files}
             found[code] = read_parts(there, label=0, sides=(1,))
@@ -76,22 +79,10 @@ def _opinions(path: Path) -> Examples:
     Of each the first 64 words (Chidambaram et al. 2019, section 4.2).
     """
     rows = read_columns(path, label=0, sides=(1,))
-    stars = rows.scores()
-    texts = [" ".join(text.split()[:FIRST_WORDS]) for text in rows.sides[0]]
-    kept = [row for row, each in enumerate(stars) if each != FAIR]
-    labels = ["positive" if stars[row] > FAIR else "negative" for row in kept]
-    return Examples(labels=labels, sides=([texts[row] for row in kept],), files=[path])
-
-
-SHARES = (0.0, 0.1, 0.2, 0.4, 0.8, 1.0)  # Chidambaram et al. 2019, table 6
-REMARK = "LASER: Artetxe & Schwenk 2019, where the set is MLDoc with 1,000 training documents"
-CLASSIFIERS: dict[str, frozen.Classifier] = {
-    "logistic": frozen.Logistic(),
-    "mlp": frozen.Mlp(
-        shapes=[frozen.Shape(hidden=[10], activation="tanh", dropout=p) for p in (0.0, 0.1, 0.2)]
-    ),
-    "mlp-512": frozen.Mlp(shapes=[frozen.Shape(hidden=[512, 512], activation="tanh")]),
-}
+    reviews = zip(rows.scores(), rows.sides[0], strict=True)
+    kept = [(stars, text.split()[:FIRST_WORDS]) for stars, text in reviews if stars != FAIR]
+    labels = ["positive" if stars > FAIR else "negative" for stars, _ in kept]
+    return Examples(labels=labels, sides=([" ".join(words) for _, words in kept],), files=[path])
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -109,22 +100,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, show: Show) -> Record:
     """Learn from one language, test in all."""
+    if not args.few_shot:
+        return run_suite(prepare(args), args.encoder, show)
     curves: dict[str, Record] = {}
     record = run_suite(prepare(args, curves), args.encoder, show)
-    if not args.few_shot:
-        return record
-    _show_curves(curves, show)
+    shares = [f"{share:.0%}" for share in SHARES]
+    for kind, title in (("with", "and own"), ("alone", "own alone")):
+        table = Table(title, shares)
+        show(table.header)
+        for name, curve in curves.items():
+            show(table.row(name, *map(curve[kind].get, shares)))
     return {**record, "few_shot": curves}
 
 
 def prepare(args: argparse.Namespace, curves: dict[str, Record] | None = None) -> Suite:
-    """Load the sets; few-shot curves, if asked for, go to ``curves``."""
+    """Load the sets; few-shot curves go to ``curves``."""
     require("sklearn")
     sets = _load(args)
     first = next(iter(sets))
     classes = sorted({label for one in sets.values() for label in one.labels})
     classifier = CLASSIFIERS[args.classifier]
-    few = curves if curves is not None and args.few_shot else None
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
         def learn(own: Encoder) -> tuple[frozen.Predictor, frozen.Part, np.float32]:
@@ -140,12 +135,12 @@ def prepare(args: argparse.Namespace, curves: dict[str, Record] | None = None) -
         for name, examples in sets.items():
             (predict, source, scale), (own,) = learned(name)
             test = _part(own, examples, _tested(examples), classes, scale)
+            right = predict(test.rows).argmax(axis=1) == test.targets.argmax(axis=1)
             others = published("classify", name, size=int(examples.part(TRAIN).sum()))
-            right = mean_figure(name, _right(predict(test.rows), test))
-            yield replace(right, beside=others)
-            if few is not None and name != first:
+            yield replace(mean_figure(name, right), beside=others)
+            if curves is not None and name != first:
                 theirs = _part(own, examples, TRAIN, classes, scale)
-                few[name] = _curve(classifier, source, theirs, test)
+                curves[name] = _curve(classifier, source, theirs, test)
 
     files = [path for one in sets.values() for path in dict.fromkeys(one.files)]
     known = {"languages": ",".join(sets), "part": _tested(sets[first]), "train_lang": first}
@@ -160,9 +155,7 @@ def _tested(examples: Examples) -> str:
 def _load(args: argparse.Namespace) -> dict[str, Examples]:
     """Load the languages asked for, after the one that is trained on."""
     sets = load_topics(args.directory)
-    first = args.train_lang or next(
-        (name for name in ("en", "eng_Latn") if name in sets), next(iter(sets))
-    )
+    first = args.train_lang or next(n for n in ("en", "eng_Latn", *sets) if n in sets)
     for name in (first, *(args.lang or ())):
         if name not in sets:
             raise ValueError(f"{args.directory}: no {name!r}; there are {', '.join(sets)}")
@@ -192,25 +185,10 @@ def _curve(
     for share in SHARES:
         some = order[: round(share * len(order))]
         part = frozen.Part(own.rows[some], own.targets[some])
-        both = frozen.Part(
-            np.concatenate([source.rows, part.rows]), np.concatenate([source.targets, part.targets])
-        )
+        sides = (source.rows, part.rows), (source.targets, part.targets)
+        both = frozen.Part(*map(np.concatenate, sides))
         for kind, train in (("with", both), ("alone", part)):
             if len(train.rows) > 1:
-                correct = _right(classifier.fit(train)(test.rows), test)
-                curve[kind][f"{share:.0%}"] = float(correct.mean())
+                found = classifier.fit(train)(test.rows)
+                curve[kind][f"{share:.0%}"] = frozen.accuracy(found, test.targets)
     return curve
-
-
-def _right(found: NDArray[np.float32], test: frozen.Part) -> NDArray[np.bool_]:
-    correct: NDArray[np.bool_] = found.argmax(axis=1) == test.targets.argmax(axis=1)
-    return correct
-
-
-def _show_curves(curves: Mapping[str, Record], show: Show) -> None:
-    shares = [f"{share:.0%}" for share in SHARES]
-    for kind, title in (("with", "and own"), ("alone", "own alone")):
-        table = Table(title, shares)
-        show(table.header)
-        for name, curve in curves.items():
-            show(table.row(name, *(curve[kind].get(share) for share in shares)))

@@ -5,15 +5,16 @@ The bootstrap draws the same units for all encoders, so the difference of two is
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 
 from encoder import Encoder, load_encoder
 from eval.metrics.bootstrap import SIGNED, interval
 from eval.output import Record, Show, Table, signature, signed, template
+from eval.tasks import load_task
 from eval.tasks.arguments import LANGUAGES, add_list
-from eval.tasks.suite import Measured, Suite
+from eval.tasks.suite import Figure, Suite, mean_of
 from miner.storage.atomic import write_text
 
 # What is measured, by name: a task and its arguments, folders being those in DIR.
@@ -57,7 +58,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     suites = {name: _prepared(name, args.data, args.lang) for name in _chosen(args)}
     encoders = {spec: load_encoder(spec) for spec in args.encoders}
     results: dict[str, Record] = {}
-    means: dict[str, list[Measured]] = {}
+    means: dict[str, list[Figure]] = {}
     for name, suite in suites.items():
         results[name], means[name] = _compare(name, suite, encoders, show)
     if args.figure is not None:
@@ -85,13 +86,11 @@ def _is_place(word: str) -> bool:
 
 
 def _prepared(name: str, data: Path, languages: Sequence[str] | None) -> Suite:
-    from eval.tasks import TASKS
-
     task, *words = SUITES[name].split()
     for place in _places(name, data):
         if not place.exists():
             raise ValueError(f"{place}: there is no such folder; the suite {name} needs it")
-    module = TASKS[task].load()
+    module = load_task(task)
     parser = argparse.ArgumentParser(prog=f"adit evaluate {task}")
     module.add_arguments(parser)
     parsed = parser.parse_args([str(data / word) if _is_place(word) else word for word in words])
@@ -102,63 +101,53 @@ def _prepared(name: str, data: Path, languages: Sequence[str] | None) -> Suite:
 
 def _compare(
     name: str, suite: Suite, encoders: dict[str, Encoder], show: Show
-) -> tuple[Record, list[Measured]]:
+) -> tuple[Record, list[Figure]]:
     """Show a row for each figure and, of several, their mean; return both kinds."""
-    specs = list(encoders)
-    pairs = list(combinations(range(len(specs)), 2))
-    columns = [part for spec in specs for part in (spec, "95% interval")]
-    differences = [f"{specs[b]} - {specs[a]}" for a, b in pairs]
+    pairs = list(combinations(encoders, 2))
+    columns = [part for spec in encoders for part in (spec, "95% interval")]
+    differences = [f"{other} - {one}" for one, other in pairs]
     table = Table(name, [*columns, *differences], max(suite.width, 14))
     show(table.header)
-    rows: list[list[Measured]] = []
+
+    def shown(row: Mapping[str, Figure]) -> Record:
+        found = [_difference(row, *pair) for pair in pairs]
+        first = next(iter(row.values()))
+        cells = [cell for one in row.values() for cell in one.cells()]
+        show(table.row(first.name, *cells, *(cell for _, cell in found)))
+        return {
+            "figures": {spec: one.record() for spec, one in row.items()},
+            "lower_is_better": first.lower,
+            "differences": [difference for difference, _ in found],
+        }
+
+    counted: list[Sequence[Figure]] = []
     record: Record = {}
-    measured = zip(*(suite.measure(one) for one in encoders.values()), strict=True)
-    for figures in measured:
-        rows.append(list(map(Measured.of, figures)))
-        record[figures[0].name] = _show_row(table, specs, pairs, rows[-1], show)
-    counted = [row for row in rows if row[0].figure.in_mean]
-    means = [Measured.mean([row[place] for row in counted]) for place in range(len(specs))]
+    for row in zip(*(suite.measure(one) for one in encoders.values()), strict=True):
+        record[row[0].name] = shown(dict(zip(encoders, row, strict=True)))
+        counted += [row] if row[0].in_mean else []
+    means = [mean_of(figures) for figures in zip(*counted, strict=True)]
     if len(counted) > 1:
-        record["mean"] = _show_row(table, specs, pairs, means, show)
+        record["mean"] = shown(dict(zip(encoders, means, strict=True)))
     line = signature(suite.task, **suite.fields)
     show(line)
     return {"figures": record, "signature": line}, means
 
 
-def _show_row(
-    table: Table,
-    specs: Sequence[str],
-    pairs: Sequence[tuple[int, int]],
-    row: Sequence[Measured],
-    show: Show,
-) -> Record:
-    cells = [cell for one in row for cell in one.cells()]
-    record: Record = {
-        "figures": {spec: one.record() for spec, one in zip(specs, row, strict=True)},
-        "lower_is_better": row[0].figure.lower,
-        "differences": [],
-    }
-    marked = []
-    for a, b in pairs:
-        difference = row[b].figure.value - row[a].figure.value
-        between = interval(row[b].samples - row[a].samples)
-        beyond = between[0] > 0 or between[1] < 0
-        percent = row[0].figure.percent
-        number = f"{100 * difference:+.2f}" if percent else f"{difference:+.4g}"
-        marked.append(number + ("*" if beyond else " "))
-        found = {"of": [specs[b], specs[a]], "value": difference, "interval": between}
-        record["differences"].append({**found, "beyond_chance": beyond})
-    show(table.row(row[0].figure.name, *cells, *marked))
-    return record
+def _difference(row: Mapping[str, Figure], one: str, other: str) -> tuple[Record, str]:
+    """Return by how much the second is above the first, and what the table shows of it."""
+    difference = row[other].value - row[one].value
+    between = interval(row[other].samples - row[one].samples)
+    beyond = between[0] > 0 or between[1] < 0
+    number = f"{100 * difference:+.2f}" if row[one].percent else f"{difference:+.4g}"
+    record = {"of": [other, one], "value": difference, "interval": between}
+    return {**record, "beyond_chance": beyond}, number + ("*" if beyond else " ")
 
 
-def _drawn(specs: Sequence[str], means: dict[str, list[Measured]]) -> str:
+def _drawn(specs: Sequence[str], means: Mapping[str, Sequence[Figure]]) -> str:
     rows: dict[str, list[tuple[float, float, float]]] = {}  # value, low, high
     for name, row in means.items():
-        if row[0].figure.percent:
-            label = f"{name} (error)" if row[0].figure.lower else name
-            rows[label] = []
-            for one in row:
-                low, high = interval(one.samples)
-                rows[label].append((100 * one.figure.value, 100 * low, 100 * high))
+        if row[0].percent:
+            label = f"{name} (error)" if row[0].lower else name
+            shares = ((one.value, *interval(one.samples)) for one in row)
+            rows[label] = [(100 * value, 100 * low, 100 * high) for value, low, high in shares]
     return template("intervals.svg").render(rows=rows, names=specs)

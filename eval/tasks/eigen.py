@@ -14,21 +14,24 @@ from numpy.typing import NDArray
 from encoder import Encoder
 from eval.tasks.aligned import add_aligned_data, encoded_sides, load_texts
 from eval.tasks.arguments import positive
-from eval.tasks.suite import Figure, Suite, fields_of, mean_figure
+from eval.tasks.suite import Figure, Floats, Suite, fields_of, mean_figure
 
 NEIGHBOURS = 10  # of a sentence, in the binary graph
 GRAPHS = ("distances", "neighbours")
+SEED = 1
+REMARK = (
+    "Chidambaram et al. 2019, table 7, by 1,000 samples of 10 pairs of their training data: en-fr "
+    "0.592, en-de 0.761, en-zh 2.366 (by ranking alone 1.036, 2.187, 0.393); the paper does not "
+    "say how distances become edges"
+)
 
 
-def spectrum(vectors: NDArray[np.float32], graph: str) -> NDArray[np.float64]:
+def spectrum(vectors: NDArray[np.float32], graph: str) -> Floats:
     """Return the eigenvalues of a graph's Laplacian, L = D - A, ascending: float64 (N,).
 
     A holds the cosine distances (``distances``; the paper does not say what is on its edges) or 1
-    where one of two sentences is among the nearest of the other (``neighbours``).
-
-    Args:
-        vectors: float32 (N, D), unit rows.
-        graph: one of ``GRAPHS``.
+    where one of two sentences is among the nearest of the other (``neighbours``). ``vectors`` are
+    float32 (N, D), unit rows.
     """
     cosines = vectors.astype(np.float64) @ vectors.T.astype(np.float64)
     np.fill_diagonal(cosines, -np.inf if graph == "neighbours" else 1)
@@ -43,20 +46,12 @@ def spectrum(vectors: NDArray[np.float32], graph: str) -> NDArray[np.float64]:
     return values.astype(np.float64)
 
 
-def spectral_difference(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
+def spectral_difference(first: Floats, second: Floats) -> float:
     """Return the sum of the squared differences of two spectra (N,), in order.
 
     Chidambaram et al. 2019, equation 3, after Søgaard et al. 2018.
     """
     return float(np.square(np.sort(first) - np.sort(second)).sum())
-
-
-SEED = 1
-REMARK = (
-    "Chidambaram et al. 2019, table 7, by 1,000 samples of 10 pairs of their training data: en-fr "
-    "0.592, en-de 0.761, en-zh 2.366 (by ranking alone 1.036, 2.187, 0.393); the paper does not "
-    "say how distances become edges"
-)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,29 +67,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def prepare(args: argparse.Namespace) -> Suite:
     """Load the texts."""
     data, english = load_texts(args)
-    count = len(data.texts[english])
-    if args.sentences > count:
+    count, size = len(data.texts[english]), args.sentences
+    if size > count:
         raise ValueError(
-            f"--sentences {args.sentences}: {args.directory} has {count}; ask for at most as many"
+            f"--sentences {size}: {args.directory} has {count}; ask for at most as many"
         )
-    if args.graph == "neighbours" and args.sentences <= NEIGHBOURS + 1:
+    if args.graph == "neighbours" and size <= NEIGHBOURS + 1:
         raise ValueError(
-            f"--graph neighbours: of {args.sentences} sentences all are the nearest of each other; "
+            f"--graph neighbours: of {size} sentences all are the nearest of each other; "
             f"ask for more than {NEIGHBOURS + 1} with --sentences"
         )
     random = np.random.default_rng(SEED)
-    samples = [
-        np.sort(random.choice(count, args.sentences, replace=False)) for _ in range(args.samples)
-    ]
+    samples = [np.sort(random.choice(count, size, replace=False)) for _ in range(args.samples)]
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
         for language, *both in encoded_sides(encoder, data, english):
-            psi = [
-                spectral_difference(*(spectrum(side[rows], args.graph) for side in both))
-                for rows in samples
-            ]
-            yield replace(mean_figure(language, np.array(psi)), lower=True, percent=False)
+            spectra = ([spectrum(side[rows], args.graph) for side in both] for rows in samples)
+            psi = np.array([spectral_difference(*pair) for pair in spectra])
+            yield replace(mean_figure(language, psi), lower=True, percent=False)
 
-    known = {"graph": args.graph, "samples": args.samples, "sentences": args.sentences}
+    known = {"graph": args.graph, "samples": args.samples, "sentences": size}
     fields = fields_of(list(data.files.values()), languages=",".join(data.languages), **known)
     return Suite(task="eigen", fields=fields, measure=measure, remark=REMARK, unit="samples")

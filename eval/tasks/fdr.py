@@ -5,14 +5,14 @@
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encoder import load_encoder
 from eval.data.bucc import load_bucc
 from eval.data.textfiles import fingerprint
+from eval.metrics.bootstrap import FloatArray
 from eval.metrics.bucc import BuccScore, score_at
 from eval.output import Record, Show, Table, score_record, signed
 from eval.tasks.arguments import add_bucc_data, chosen_pairs
@@ -27,8 +27,7 @@ BINS = 10
 TABLE = Table("pair", ["wanted", "true FDR", "expected", "pairs", "recall", "F1"])
 
 
-@dataclass(frozen=True, kw_only=True)
-class Kept:
+class Kept(NamedTuple):
     """The pairs that a run keeps for a wanted share of wrong ones, or None for those likely right.
 
     ``expected`` is the share of wrong ones by the probabilities, ``score`` what gold says.
@@ -37,13 +36,6 @@ class Kept:
     wanted: float | None
     expected: float
     score: BuccScore
-
-    def row(self, name: str) -> str:
-        """Return a line of the table."""
-        score = self.score
-        wanted = LIKELY if self.wanted is None else self.wanted
-        cells = score.fdr, self.expected, score.extracted, score.recall, score.f1
-        return TABLE.row(name, wanted, *cells)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,20 +51,17 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     encoder = load_encoder(args.encoder)
     show(TABLE.header)
     record: Record = {}
-    kept: list[list[Kept]] = []
+    found: list[list[Kept]] = []
     for name, split in data.items():
         mined = mine_split(split, encoder=encoder, judged=True)
-        kept.append(measure(mined))
-        for one in kept[-1]:
-            show(one.row(name))
-        record[name] = {
-            "kept": [
-                {"wanted": one.wanted, "expected": one.expected, **score_record(one.score)}
-                for one in kept[-1]
-            ],
-            "reliability": reliability(mined),
-        }
-    for line in summary(kept):
+        found.append(measure(mined))
+        kept = []
+        for wanted, expected, score in found[-1]:
+            cells = score.fdr, expected, score.extracted, score.recall, score.f1
+            show(TABLE.row(name, LIKELY if wanted is None else wanted, *cells))
+            kept.append({"wanted": wanted, "expected": expected, **score_record(score)})
+        record[name] = {"kept": kept, "reliability": reliability(mined)}
+    for line in _summary(found):
         show(line)
     files = [file for split in data.values() for file in split.files]
     fields = {"pairs": ",".join(names), "split": args.split, "sha256": fingerprint(*files)}
@@ -88,14 +77,12 @@ def measure(mined: MinedSplit, wanted: Sequence[float] = WANTED) -> list[Kept]:
     for rate in wanted:
         kept = count_kept(scores, wrong, "fdr", rate)
         threshold = float(np.nextafter(scores[kept - 1], -np.inf)) if kept else np.inf
-        score = score_at(mined.judgements, threshold)
-        found.append(Kept(wanted=rate, expected=_mean(wrong[:kept]), score=score))
+        found.append(Kept(rate, _mean(wrong[:kept]), score_at(mined.judgements, threshold)))
     likely = likely_score(mined)
-    expected = _mean(wrong[scores > likely.threshold])
-    return [*found, Kept(wanted=None, expected=expected, score=likely)]
+    return [*found, Kept(None, _mean(wrong[scores > likely.threshold]), likely)]
 
 
-def _mean(values: NDArray[np.float64]) -> float:
+def _mean(values: FloatArray) -> float:
     return float(values.mean()) if len(values) else 0.0
 
 
@@ -111,20 +98,17 @@ def reliability(mined: MinedSplit) -> list[tuple[float, float, int]]:
     ]
 
 
-def summary(kept: Sequence[Sequence[Kept]]) -> list[str]:
+def _summary(found: Sequence[Sequence[Kept]]) -> list[str]:
     """Lines of the table: for each wanted FDR the mean, the mean error and the highest."""
     lines = []
-    for together in zip(*kept, strict=True):
+    for together in zip(*found, strict=True):
         wanted = together[0].wanted
-        rates = [one.score.fdr for one in together]
-        figures = [
-            (one.score.fdr, one.expected, one.score.recall, one.score.f1) for one in together
-        ]
-        means = np.mean(figures, axis=0).tolist()
+        rows = [(one.score.fdr, one.expected, one.score.recall, one.score.f1) for one in together]
+        means, rates = np.mean(rows, axis=0).tolist(), [row[0] for row in rows]
         label = LIKELY if wanted is None else wanted
         lines.append(TABLE.row("mean", label, *means[:2], None, *means[2:]))
         if wanted is not None:
-            errors = [abs(rate - wanted) for rate in rates]
-            lines.append(TABLE.row("error", label, float(np.mean(errors))))
+            error = np.mean([abs(rate - wanted) for rate in rates])
+            lines.append(TABLE.row("error", label, float(error)))
         lines.append(TABLE.row("highest", label, max(rates)))
     return lines

@@ -5,7 +5,7 @@ F1 of the margin, of the margin without what each filter rejects, and of the jud
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,23 +22,10 @@ from miner.choices import SCORES
 from miner.filters import FILTERS, Suspects, check_filters, occurrences, usual_ratio, usual_script
 from miner.judge.model import load_judge
 
-Mask = NDArray[np.bool_]
-
 WORDS, MARGIN = SCORES
-# By name: the filters at work, and what scores.
-VARIANTS: Mapping[str, tuple[Sequence[str], str]] = {
-    MARGIN: ((), MARGIN),
-    **{name: ((name,), MARGIN) for name in FILTERS},
-    WORDS: ((), WORDS),
-}
 
-
-@dataclass(frozen=True, kw_only=True)
-class Split:
-    """A mined split of P pairs, and what each filter rejects, bool (P,)."""
-
-    mined: MinedSplit
-    rejected: Mapping[str, Mask]
+# A mined split of P pairs, and what each filter rejects, bool (P,).
+Split = tuple[MinedSplit, Mapping[str, NDArray[np.bool_]]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:
-    """Measure every variant on all pairs."""
+    """Measure the margin, each filter, and the judge on all pairs."""
     names = chosen_pairs(args)
     for name in names:
         check_filters(tuple(FILTERS), _languages(name))
@@ -67,11 +54,11 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     table = Table("rule", [*names, "mean F1", "best F1", "rejected", "right"])
     show(table.header)
     rules: Record = {}
-    for variant, (filters, scoring) in VARIANTS.items():
-        if scoring not in splits:
-            continue
-        rules[variant] = measured = _measured(names, splits[scoring], filters)
-        show(table.row(variant, *measured["f1"].values(), *list(measured.values())[2:]))
+    for rule in (MARGIN, *FILTERS, WORDS):
+        scoring = WORDS if rule == WORDS else MARGIN
+        if scoring in splits:
+            rules[rule] = measured = _measured(names, splits[scoring], rule)
+            show(table.row(rule, *measured["f1"].values(), *list(measured.values())[2:]))
     files = (file for both in data.values() for split in both for file in split.files)
     fields = {"pairs": ",".join(names), "tune": args.tune, "test": args.test}
     models = {"encoder": encoder.name, "judge": load_judge().name}
@@ -99,24 +86,19 @@ def _mined(data: BuccSplit, encoder: Encoder, *, judged: bool) -> Split:
         languages=_languages(data.pair),
         scripts=(usual_script(source), usual_script(target)),
     )
-    rejected = {name: rejects(suspects) for name, rejects in FILTERS.items()}
-    return Split(mined=mined, rejected=rejected)
+    return mined, {name: rejects(suspects) for name, rejects in FILTERS.items()}
 
 
-def _measured(
-    names: Sequence[str], splits: Sequence[Sequence[Split]], filters: Sequence[str]
-) -> Record:
-    """Measure a variant: F1 of each pair with the other split's threshold, and with the best.
+def _measured(names: Sequence[str], splits: Sequence[Sequence[Split]], rule: str) -> Record:
+    """Measure a rule: F1 of each pair with the other split's threshold, and with the best.
 
-    Of the tested splits, ``rejected`` counts the mined pairs that filters reject, and ``right``
+    Of the tested splits, ``rejected`` counts the mined pairs that its filter rejects, and ``right``
     those of them that gold says are right.
     """
-    results = [
-        tune_and_test(*(_kept(split, filters) for split in both))[1]
-        for both in zip(*splits, strict=True)
-    ]
-    tested = splits[1]
-    rejected = [(_rejected(test, filters), test.mined.judgements.correct) for test in tested]
+    tune, test = ([_kept(split, rule) for split in every] for every in splits)
+    results = [tune_and_test(*both)[1] for both in zip(tune, test, strict=True)]
+    judged = [(mined.judgements.correct, masks) for mined, masks in splits[1]]
+    rejected = [(masks[rule], right) for right, masks in judged if rule in masks]
     return {
         "f1": {name: one.score.f1 for name, one in zip(names, results, strict=True)},
         "oracle_f1": {name: one.oracle.f1 for name, one in zip(names, results, strict=True)},
@@ -127,14 +109,9 @@ def _measured(
     }
 
 
-def _rejected(split: Split, filters: Sequence[str]) -> Mask:
-    rejected = np.zeros(len(split.mined.pairs), dtype=np.bool_)
-    for name in filters:
-        rejected |= split.rejected[name]
-    return rejected
-
-
-def _kept(split: Split, filters: Sequence[str]) -> MinedSplit:
-    ranked = split.mined.ranked.take(np.flatnonzero(~_rejected(split, filters)).tolist())
-    judgements = judge(ranked, split.mined.data.gold)
-    return replace(split.mined, ranked=ranked, judgements=judgements)
+def _kept(split: Split, rule: str) -> MinedSplit:
+    mined, rejected = split
+    if rule not in rejected:
+        return mined
+    ranked = mined.ranked.take(np.flatnonzero(~rejected[rule]).tolist())
+    return replace(mined, ranked=ranked, judgements=judge(ranked, mined.data.gold))

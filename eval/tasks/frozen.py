@@ -1,18 +1,22 @@
 """Shared by tasks with a classifier on frozen vectors: its option, vectors, right or wrong."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from encoder import Encoder
-from eval.data.labelled import DEV, TEST, TRAIN, Examples
-from eval.encoding import own_encoders
+from eval.data.labelled import PARTS, TEST, Examples
+from eval.data.languages import own_encoders
 from eval.metrics import frozen
 from eval.metrics.frozen import Floats
 
 CLASSIFIERS: dict[str, type[frozen.Classifier]] = {"logistic": frozen.Logistic, "mlp": frozen.Mlp}
+
+Classes = NDArray[np.int64]
+Learned = TypeVar("Learned")
 
 
 def add_classifier(parser: argparse.ArgumentParser, *, default: str) -> None:
@@ -24,6 +28,24 @@ def add_classifier(parser: argparse.ArgumentParser, *, default: str) -> None:
     parser.add_argument("--classifier", choices=CLASSIFIERS, default=default, help=text)
 
 
+def learner(
+    encoder: Encoder, first: str, learn: Callable[[Encoder], Learned]
+) -> Callable[..., tuple[Learned, list[Encoder]]]:
+    """Return what gives, for languages tested, what was learned of the first, and their encoders.
+
+    Of a joined encoder, other languages have other parts: each choice of parts learns once.
+    """
+    known: dict[str, Learned] = {}
+
+    def of(*languages: str) -> tuple[Learned, list[Encoder]]:
+        own, *others = own_encoders(encoder, (first, *languages))
+        if own.name not in known:
+            known[own.name] = learn(own)
+        return known[own.name], others
+
+    return of
+
+
 def scaled_features(sides: Sequence[Floats], scale: np.float32, *, both: bool) -> Floats:
     """Return what a classifier sees of sentences, or pairs of them, divided by ``scale``."""
     divided = [side / scale for side in sides]
@@ -32,10 +54,10 @@ def scaled_features(sides: Sequence[Floats], scale: np.float32, *, both: bool) -
 
 def judged(
     encoder: Encoder, examples: Examples, classifier: frozen.Classifier, *, language: str = "en"
-) -> NDArray[np.int64]:
-    """Return the classes that single sentences, or paraphrases, are taken for: int64 (U,).
+) -> tuple[Classes, Classes]:
+    """Return the classes that sentences, or paraphrases, are taken for, and those they are of.
 
-    Vectors are as long as the network makes them: their length is information, too.
+    Both are int64 (U,). Vectors are as long as the network makes them: their length says something.
 
     Without parts by nested cross-validation, U = N; else of the test part, with what is not learned
     chosen on the development part or, where there is none, by cross-validation.
@@ -45,21 +67,10 @@ def judged(
     shown = ~examples.part(TEST) if examples.parts else slice(None)
     scale = frozen.root_mean_square(np.concatenate([side[shown] for side in sides]))
     names, labels = examples.classes()
-    targets = frozen.one_hot(labels, len(names))
-    everything = frozen.Part(scaled_features(sides, scale, both=False), targets)
+    features = scaled_features(sides, scale, both=False)
+    everything = frozen.Part(features, frozen.one_hot(labels, len(names)))
     if not examples.parts:
-        return _likeliest(frozen.nested(everything, classifier))
-    train, dev, test = (everything.take(examples.part(name)) for name in (TRAIN, DEV, TEST))
+        return frozen.nested(everything, classifier).argmax(axis=1), labels
+    train, dev, test = (everything.take(examples.part(name)) for name in PARTS)
     predict = classifier.fit(train, dev if len(dev.rows) else None)
-    return _likeliest(predict(test.rows))
-
-
-def tested(examples: Examples) -> NDArray[np.int64]:
-    """Return the classes of the units that ``judged`` judges."""
-    _, labels = examples.classes()
-    return labels[examples.part(TEST)] if examples.parts else labels
-
-
-def _likeliest(found: Floats) -> NDArray[np.int64]:
-    classes: NDArray[np.int64] = found.argmax(axis=1)
-    return classes
+    return predict(test.rows).argmax(axis=1), labels[examples.part(TEST)]

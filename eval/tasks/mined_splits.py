@@ -2,19 +2,17 @@
 
 import math
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encoder import Encoder
-from eval.data.bucc import BuccSplit
-from eval.data.sentences import Sentences, text_key
+from eval.data.bucc import BuccSplit, text_key
 from eval.judge.mined import Mined, mine_texts
 from eval.metrics import bucc
-from eval.metrics.bootstrap import resampled
+from eval.metrics.bootstrap import FloatArray, resampled
 from miner.arrays import JudgedPairs, Pairs
 from miner.judge.prior import LIKELY
 from miner.storage.layout import SIDES
@@ -46,19 +44,13 @@ class SplitResult:
     score: bucc.BuccScore
     oracle: bucc.BuccScore
 
-    @property
-    def likely_f1(self) -> float | None:
-        """F1 of the pairs that are more likely right than wrong; None where that is not known."""
-        known = isinstance(self.mined.pairs, JudgedPairs)
-        return likely_score(self.mined).f1 if known else None
-
     @cached_property
-    def f1_samples(self) -> NDArray[np.float64]:
+    def f1_samples(self) -> FloatArray:
         """F1 at the same threshold on R resamples of the source sentences: float64 (R,)."""
         return resampled(self.f1_units, f1_of_sums)
 
     @property
-    def f1_units(self) -> NDArray[np.float64]:
+    def f1_units(self) -> FloatArray:
         """The numbers of each source sentence that ``f1_of_sums`` adds up: float64 (N, 4).
 
         A source sentence comes with its candidate and its gold pairs.
@@ -72,6 +64,14 @@ class SplitResult:
         for source, _ in mined.data.gold:
             units[place[source], 3] += 1
         return units
+
+
+def f1_of_sums(sums: FloatArray) -> FloatArray:
+    """Compute ``BuccScore.f1`` of each row of sums."""
+    extracted, correct, found, gold = sums.T
+    below = correct * gold + found * extracted
+    f1: FloatArray = 2 * correct * found / np.maximum(below, 1)
+    return f1
 
 
 def mine_split(
@@ -106,13 +106,9 @@ def mine_split(
     rows = zip((pairs.source, pairs.target), mined.texts, names, strict=True)
     sources, targets = ([of[kept[row]] for row in own.tolist()] for own, kept, of in rows)
     ranked = bucc.rank(bucc.Candidates(scores=pairs.score, sources=sources, targets=targets))
+    judgements = bucc.judge(ranked, data.gold)
     return MinedSplit(
-        data=data,
-        mined=mined,
-        pairs=pairs,
-        ranked=ranked,
-        judgements=bucc.judge(ranked, data.gold),
-        seconds=seconds,
+        data=data, mined=mined, pairs=pairs, ranked=ranked, judgements=judgements, seconds=seconds
     )
 
 
@@ -132,7 +128,7 @@ def tune_and_test(tune: MinedSplit, test: MinedSplit) -> tuple[SplitResult, Spli
 
 
 def choose_splits(
-    available: Collection[str], *, tune: str | None, test: str | None
+    available: Collection[str], *, tune: str | None = None, test: str | None = None
 ) -> tuple[str, str, str | None]:
     """Choose the splits to tune and to test on, with a remark if they are not the usual ones.
 
@@ -154,14 +150,6 @@ def _first_of(preferred: tuple[str, ...], available: Collection[str], *, but: st
     return next((name for name in ranked if name in available and name != but), None)
 
 
-def f1_of_sums(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute ``BuccScore.f1`` of each row of sums."""
-    extracted, correct, found, gold = sums.T
-    below = correct * gold + found * extracted
-    f1: NDArray[np.float64] = 2 * correct * found / np.maximum(below, 1)
-    return f1
-
-
 def scored_texts(mined: MinedSplit) -> str:
     """Return the candidates as a PAIRS ``.tsv``: score and both texts; tabs become spaces."""
     lines = zip(mined.ranked.scores.tolist(), *mined_texts(mined), strict=True)
@@ -170,18 +158,7 @@ def scored_texts(mined: MinedSplit) -> str:
 
 def mined_texts(mined: MinedSplit) -> tuple[list[str], list[str]]:
     """Return the sources and the targets of the candidates, without tabs and repeated spaces."""
-    return (
-        _texts(mined.data.source, mined.ranked.sources),
-        _texts(mined.data.target, mined.ranked.targets),
-    )
-
-
-def _texts(sentences: Sentences, ids: Sequence[bucc.Ids]) -> list[str]:
-    texts = dict(zip(sentences.ids, sentences.texts, strict=True))
-    return [text_key(texts[first]) for first, *_ in ids]
-
-
-def extracted_ids(result: SplitResult) -> str:
-    """Return the pairs above the threshold as the BUCC tasks want them: ids, tab between."""
-    pairs = bucc.extracted_pairs(result.mined.ranked, result.score.threshold)
-    return "".join(f"{source}\t{target}\n" for source, target in pairs)
+    sides = (mined.data.source, mined.ranked.sources), (mined.data.target, mined.ranked.targets)
+    texts = ((dict(zip(side.ids, side.texts, strict=True)), ids) for side, ids in sides)
+    source, target = ([text_key(known[first]) for first, *_ in ids] for known, ids in texts)
+    return source, target

@@ -5,56 +5,59 @@ pairs if the development part is tested.
 """
 
 import argparse
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encoder import Encoder
 from encoder.checkpoint import HEAD, load_head
 from encoder.training.options import INFERENCE_LABELS as LABELS
 from encoder.training.reading_tasks import labelled, read_inference
 from eval.data.labelled import Examples, joined
-from eval.data.published import published
-from eval.data.textfiles import fingerprint, read_lines
-from eval.encoding import learner
+from eval.data.textfiles import fingerprint, named, read_lines
 from eval.metrics import frozen
+from eval.metrics.frozen import Floats
 from eval.output import Record, Show, Table
 from eval.tasks.arguments import add_directory, add_list
-from eval.tasks.frozen import scaled_features
-from eval.tasks.suite import Figure, Suite, fields_of, mean_figure, run_suite
+from eval.tasks.frozen import learner, scaled_features
+from eval.tasks.suite import Figure, Flags, Suite, fields_of, mean_figure, published, run_suite
 from miner.extras import require
 
+Learned = tuple[frozen.Predictor, np.float32]  # and what vectors are divided by
+Matrix = dict[str, dict[str, float]]  # accuracies by premise's language, and by hypothesis's
 
-def read_pairs(path: Path) -> Examples:
-    """Read labelled pairs, see ``encoder.training.reading_tasks.read_inference``.
-
-    Raises:
-        ValueError: a line has too few columns or another label, or there is no pair.
-    """
-    return _examples(path, read_inference(path))
+MULTINLI = 392_702
+REMARK = (
+    "LASER: Artetxe & Schwenk 2019; X-BiLSTM: Conneau 2018; shown where the test part is XNLI's "
+    "and the training pairs are MultiNLI's"
+)
+CLASSIFIERS: dict[str, frozen.Classifier] = {
+    "mlp": frozen.Mlp(shapes=[frozen.Shape(hidden=(512, 384), activation="tanh", dropout=0.1)]),
+    "logistic": frozen.Logistic(),
+}
 
 
 def load_xnli(directory: Path) -> tuple[str, dict[str, Examples]]:
-    """Load the test part of each language or, where there is none, the development part.
+    """Load the test part or, where there is none, the development part, by language.
 
     Files are ``dev.xx.tsv`` and ``test.xx.tsv`` (label, premise, hypothesis) or, as published,
-    ``xnli.dev.tsv`` and ``xnli.test.tsv``, which hold all languages and have a header.
-
-    Returns:
-        The part, ``test`` or ``dev``, and its pairs by language; row i of one language is row i of
-        all others.
+    ``xnli.dev.tsv`` and ``xnli.test.tsv``, which hold all languages and have a header. Row i of one
+    language is row i of all others.
 
     Raises:
         ValueError: there is none, or languages have different numbers of pairs or other labels.
     """
     for part in ("test", "dev"):
-        found = _part(directory, part)
-        if found:
-            _check(directory, found)
+        if found := _part(directory, part):
+            first = next(iter(found))
+            for language, one in found.items():
+                if list(one.labels) != list(found[first].labels):
+                    raise ValueError(
+                        f"{directory}: pairs of {language} and {first} differ in number or labels; "
+                        "row i of one language must be row i of all others"
+                    )
             return part, found
     raise ValueError(
         f"{directory}: no XNLI; expected dev.xx.tsv or test.xx.tsv for each language, or "
@@ -66,11 +69,8 @@ def _part(directory: Path, part: str) -> dict[str, Examples]:
     for name in (f"xnli.{part}.tsv", f"xnli.{part}.tsv.xz"):
         if (directory / name).is_file():
             return _all_languages(directory / name)
-    layout = re.compile(rf"{part}\.([\w-]+)\.tsv(?:\.xz)?")
-    if not directory.is_dir():
-        raise ValueError(f"{directory}: not a directory")
-    matches = ((path, layout.fullmatch(path.name)) for path in sorted(directory.iterdir()))
-    return {match[1]: read_pairs(path) for path, match in matches if match}
+    found = named(directory, rf"{part}\.([\w-]+)\.tsv(?:\.xz)?")
+    return {match[1]: _examples(path, read_inference(path)) for path, match in found.items()}
 
 
 def _all_languages(path: Path) -> dict[str, Examples]:
@@ -94,30 +94,7 @@ def _examples(path: Path, rows: Sequence[tuple[str, str, str]]) -> Examples:
     if not rows:
         raise ValueError(f"{path}: no pairs")
     labels, *sides = zip(*rows, strict=True)
-    return Examples(labels=labels, sides=(sides[0], sides[1]), files=[path])
-
-
-def _check(directory: Path, found: Mapping[str, Examples]) -> None:
-    first = next(iter(found))
-    for language, one in found.items():
-        if list(one.labels) != list(found[first].labels):
-            raise ValueError(
-                f"{directory}: pairs of {language} and {first} differ in number or labels; row i "
-                "of one language must be row i of all others"
-            )
-
-
-Matrix = dict[str, dict[str, float]]  # accuracies by premise's language, and by hypothesis's
-
-MULTINLI = 392_702
-REMARK = (
-    "LASER: Artetxe & Schwenk 2019; X-BiLSTM: Conneau 2018; shown where the test part is XNLI's "
-    "and the training pairs are MultiNLI's"
-)
-CLASSIFIERS: dict[str, frozen.Classifier] = {
-    "mlp": frozen.Mlp(shapes=[frozen.Shape(hidden=(512, 384), activation="tanh", dropout=0.1)]),
-    "logistic": frozen.Logistic(),
-}
+    return Examples(labels=labels, sides=tuple(sides), files=[path])
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -140,7 +117,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     if not args.matrix:
         return run_suite(prepare(args), args.encoder, show)
     matrix: Matrix = {}
-    record = run_suite(prepare(args, keep=matrix), args.encoder, show)
+    record = run_suite(prepare(args, matrix), args.encoder, show)
     table = Table("premise", list(matrix))
     show(table.header)
     for premise, rates in matrix.items():
@@ -148,8 +125,8 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     return {**record, "matrix": matrix}
 
 
-def prepare(args: argparse.Namespace, keep: Matrix | None = None) -> Suite:
-    """Load the pairs; accuracies by languages of premise and hypothesis go to ``keep``."""
+def prepare(args: argparse.Namespace, matrix: Matrix | None = None) -> Suite:
+    """Load the pairs; accuracies by languages of premise and hypothesis go to ``matrix``."""
     require("sklearn")
     part, tested = load_xnli(args.directory)
     if unknown := sorted(set(args.lang or ()) - tested.keys()):
@@ -157,24 +134,24 @@ def prepare(args: argparse.Namespace, keep: Matrix | None = None) -> Suite:
     tested = {name: tested[name] for name in args.lang or tested}
     if (args.head is None) != bool(args.train):
         raise ValueError("--train FILE or --head ENCODER: give one of them, to classify by")
-    train = joined({str(path): read_pairs(path) for path in args.train})
+    train = joined({str(path): _examples(path, read_inference(path)) for path in args.train})
     dev = _part(args.directory, "dev").get(args.train_lang) if part == "test" else None
     head = args.head and load_head(args.head)
     same = len(train) == MULTINLI and part == "test"
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
-        def learn(own: Encoder) -> tuple[frozen.Predictor, np.float32]:
+        def learn(own: Encoder) -> Learned:
             if head:
                 return head, np.float32(own.dim**-0.5)
-            return _learn(own, train=train, dev=dev, classifier=CLASSIFIERS[args.classifier])
+            return _learn(own, train, dev, CLASSIFIERS[args.classifier])
 
         correct = _judge(learner(encoder, args.train_lang, learn), tested)
         for name in tested:
             others = published("nli", name, size=len(tested[name]) if same else 0)
             yield replace(mean_figure(name, correct(name, name)), beside=others)
-        if keep is not None:
+        if matrix is not None:
             for one in tested:
-                keep[one] = {other: float(correct(one, other).mean()) for other in tested}
+                matrix[one] = {other: float(correct(one, other).mean()) for other in tested}
 
     files = [*args.train, *dict.fromkeys(p for one in tested.values() for p in one.files)]
     learned = {"train": len(train), "train_lang": args.train_lang}
@@ -185,8 +162,8 @@ def prepare(args: argparse.Namespace, keep: Matrix | None = None) -> Suite:
 
 
 def _learn(
-    own: Encoder, *, train: Examples, dev: Examples | None, classifier: frozen.Classifier
-) -> tuple[frozen.Predictor, np.float32]:
+    own: Encoder, train: Examples, dev: Examples | None, classifier: frozen.Classifier
+) -> Learned:
     vectors = _vectors(own, train)
     scale = frozen.root_mean_square(np.concatenate(vectors))
     parts = [frozen.Part(scaled_features(vectors, scale, both=True), _targets(train))]
@@ -197,30 +174,28 @@ def _learn(
 
 
 def _judge(
-    learned: Callable[..., tuple[tuple[frozen.Predictor, np.float32], list[Encoder]]],
-    tested: Mapping[str, Examples],
-) -> Callable[[str, str], NDArray[np.bool_]]:
+    learned: Callable[..., tuple[Learned, list[Encoder]]], tested: Mapping[str, Examples]
+) -> Callable[[str, str], Flags]:
     """Return what says which pairs are right, by the languages of premise and hypothesis."""
-    vectors: dict[tuple[str, str], list[NDArray[np.float32]]] = {}
+    vectors: dict[tuple[str, str], list[Floats]] = {}
     gold = _targets(next(iter(tested.values()))).argmax(axis=1)
 
-    def correct(*languages: str) -> NDArray[np.bool_]:
+    def correct(*languages: str) -> Flags:
         (predict, scale), encoders = learned(*languages)
         sides = []
         for side, (name, own) in enumerate(zip(languages, encoders, strict=True)):
             if (name, own.name) not in vectors:
                 vectors[name, own.name] = _vectors(own, tested[name])
             sides.append(vectors[name, own.name][side])
-        found = predict(scaled_features(sides, scale, both=True)).argmax(axis=1)
-        right: NDArray[np.bool_] = found == gold
+        right: Flags = predict(scaled_features(sides, scale, both=True)).argmax(axis=1) == gold
         return right
 
     return correct
 
 
-def _targets(examples: Examples) -> NDArray[np.float32]:
+def _targets(examples: Examples) -> Floats:
     return frozen.one_hot(np.array([LABELS.index(label) for label in examples.labels]), len(LABELS))
 
 
-def _vectors(own: Encoder, examples: Examples) -> list[NDArray[np.float32]]:
+def _vectors(own: Encoder, examples: Examples) -> list[Floats]:
     return [own.encode(side) for side in examples.sides]

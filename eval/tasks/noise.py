@@ -8,15 +8,14 @@ then loses of the clean half.
 import argparse
 import re
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 
 from encoder import Encoder, load_encoder
 from encoder.words import word_encoders
-from eval.data.aligned import english_of, load_aligned
 from eval.data.textfiles import fingerprint
 from eval.output import Record, Show, Table, signed
+from eval.tasks.aligned import english_of, load_aligned
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
 from miner.filters import FILTERS, Suspects, check_filters, usual_ratio, usual_script
 from miner.judge.features import Usual, features, read_texts
@@ -34,8 +33,13 @@ SITE_LINES = (
     "Posted by admin at 10:32 | 4 comments",
 )
 LINK = " https://www.example.com/news/article?id=12"
+MEASURED = tuple(name for name in FILTERS if name != "hub")  # which takes neighbours
+CLEAN, JUDGE, LOST = "clean", "judge", "judge: lost"
+FOREIGN = ("es", "ru")  # a target in these is noise, but for pairs that have the language
+
 Sides = tuple[list[str], list[str]]
 Foreign = Mapping[str, Sequence[str]]  # lines by language
+Shares = dict[str, dict[str, float]]  # by what removes them, and by kind of pairs
 
 
 def noises(source: Sequence[str], target: Sequence[str], foreign: Foreign) -> dict[str, Sides]:
@@ -54,14 +58,11 @@ def noises(source: Sequence[str], target: Sequence[str], foreign: Foreign) -> di
         "boilerplate": lambda row: SITE_LINES[row % len(SITE_LINES)],
         "number": lambda row: _other_number(target[row]),
         "link": lambda row: target[row] + LINK,
-        **{
-            f"in {language}": lambda row, lines=lines: lines[row]  # type: ignore[misc]
-            for language, lines in foreign.items()
-        },
+        **{f"in {language}": lines.__getitem__ for language, lines in foreign.items()},
     }
     made: dict[str, Sides] = {}
     for kind, change in changes.items():
-        changed = [(source[row], change(row), target[row]) for row in range(len(source))]
+        changed = [(one, change(row), target[row]) for row, one in enumerate(source)]
         kept = [(one, other) for one, other, before in changed if other != before]
         made[kind] = [one for one, _ in kept], [other for _, other in kept]
     return made
@@ -70,19 +71,12 @@ def noises(source: Sequence[str], target: Sequence[str], foreign: Foreign) -> di
 def _half(text: str) -> str:
     """Return the first half: of its words, or of its characters where it has no spaces."""
     words = text.split()
-    if len(words) > 3:
-        return " ".join(words[: len(words) // 2])
-    return text[: len(text) // 2]
+    return " ".join(words[: len(words) // 2]) if len(words) > 3 else text[: len(text) // 2]
 
 
 def _other_number(text: str) -> str:
     """Return a text with every digit of its numbers one higher; 9 becomes 1."""
     return re.sub(r"\d", lambda digit: str(int(digit[0]) % 9 + 1), text)
-
-
-MEASURED = tuple(name for name in FILTERS if name != "hub")  # which takes neighbours
-CLEAN, JUDGE, LOST = "clean", "judge", "judge: lost"
-FOREIGN = ("es", "ru")  # a target in these is noise, but for pairs that have the language
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -104,29 +98,26 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     for language in languages:
         foreign = {name: data.texts[name] for name in FOREIGN if name != language}
         clean = data.texts[language], data.texts[english]
-        shares = removed(clean, foreign, encoder=encoder, languages=(language, english))
-        record[language] = shares
-        for line in _table(language, shares):
-            show(line)
+        record[language] = _removed(clean, foreign, encoder, (language, english))
+        _show(language, record[language], show)
     if len(languages) > 1:
-        record["mean"] = _mean([record[language] for language in languages])
-        for line in _table("mean", record["mean"]):
-            show(line)
-    files: list[Path] = list(data.files.values())
+        record["mean"] = _mean(list(record.values()))
+        _show("mean", record["mean"], show)
     fields = {"lang": ",".join(languages), "judge": load_judge().name}
-    return signed(show, "noise", {"removed": record}, **fields, sha256=fingerprint(*files))
+    digest = fingerprint(*data.files.values())
+    return signed(show, "noise", {"removed": record}, **fields, sha256=digest)
 
 
-def removed(
-    clean: Sides, foreign: Foreign, *, encoder: Encoder, languages: tuple[str, str]
-) -> dict[str, dict[str, float]]:
+def _removed(
+    clean: Sides, foreign: Foreign, encoder: Encoder, languages: tuple[str, str]
+) -> Shares:
     """Return for each filter, any of them, and the judge what it removes by kind of pairs.
 
     What is usual is that of the clean pairs. ``clean`` is a kind, too: what is removed of it is
     lost. The judge sees as many clean pairs beside each kind, and loses some of these.
     """
     ratio, scripts = usual_ratio(*clean), (usual_script(clean[0]), usual_script(clean[1]))
-    shares: dict[str, dict[str, float]] = {name: {} for name in (*MEASURED, "any", JUDGE, LOST)}
+    shares: Shares = {name: {} for name in (*MEASURED, "any", JUDGE, LOST)}
     makers = word_encoders(encoder, languages)
     usual = Usual.of(read_texts(makers, *clean))
     judged = np.empty(0)
@@ -137,9 +128,8 @@ def removed(
             source=source, target=target, ratio=ratio, languages=languages, scripts=scripts
         )
         masks = {name: FILTERS[name](suspects) for name in MEASURED}
-        for name, mask in masks.items():
+        for name, mask in {**masks, "any": np.any(list(masks.values()), axis=0)}.items():
             shares[name][kind] = float(mask.mean())
-        shares["any"][kind] = float(np.any(list(masks.values()), axis=0).mean())
         seen = features(read_texts(makers, source, target), None, usual)
         scores = load_judge().scores(seen)
         judged = scores if kind == CLEAN else judged
@@ -149,20 +139,18 @@ def removed(
     return shares
 
 
-def _mean(measured: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, float]]:
+def _mean(measured: Sequence[Shares]) -> Shares:
     """Return the mean over languages; a kind that some have not is the mean of the others."""
-    means: dict[str, dict[str, float]] = {}
+    means: Shares = {}
     for name in measured[0]:
-        kinds = {kind: None for one in measured for kind in one[name]}
-        means[name] = {}
-        for kind in kinds:
-            found = [one[name][kind] for one in measured if kind in one[name]]
-            means[name][kind] = sum(found) / len(found)
+        kinds = dict.fromkeys(kind for one in measured for kind in one[name])
+        found = {kind: [one[name][kind] for one in measured if kind in one[name]] for kind in kinds}
+        means[name] = {kind: sum(each) / len(each) for kind, each in found.items()}
     return means
 
 
-def _table(title: str, shares: Mapping[str, Mapping[str, float]]) -> list[str]:
-    kinds = list(next(iter(shares.values())))
-    table = Table(title, kinds)
-    rows = [table.row(name, *of_kinds.values()) for name, of_kinds in shares.items()]
-    return [table.header, *rows]
+def _show(title: str, shares: Shares, show: Show) -> None:
+    table = Table(title, list(shares[JUDGE]))
+    show(table.header)
+    for name, of_kinds in shares.items():
+        show(table.row(name, *of_kinds.values()))

@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoder import Encoder
-from eval.data.labelled import DEV, TEST, TRAIN, Examples, first_file, read_examples
-from eval.data.published import published
+from eval.data.labelled import PARTS, TEST, TRAIN, Examples, first_file, read_examples
 from eval.metrics.frozen import Logistic, Part, accuracy, one_hot
 from eval.tasks.arguments import add_directory, add_list
-from eval.tasks.frozen import CLASSIFIERS, add_classifier, judged, tested
-from eval.tasks.suite import Figure, Suite, fields_of, mean_figure
+from eval.tasks.frozen import CLASSIFIERS, add_classifier, judged
+from eval.tasks.suite import Figure, Flags, Suite, fields_of, mean_figure, published
 from miner.extras import require
 
 logger = logging.getLogger(__name__)
@@ -69,10 +68,9 @@ def prepare(args: argparse.Namespace) -> Suite:
         for stream, (name, examples) in enumerate(sets.items()):
             # Regression for the thousand classes of WC, as published.
             chosen = Logistic() if name == "WC" else classifier
-            found = judged(encoder, examples, chosen, language=args.lang)
+            found, gold = judged(encoder, examples, chosen, language=args.lang)
             others = {**baselines[name], **published("probe", name, size=len(found))}
-            right = mean_figure(name, found == tested(examples), stream=stream)
-            yield replace(right, beside=others)
+            yield replace(mean_figure(name, found == gold, stream=stream), beside=others)
 
     files = [path for path in paths.values() if path is not None]
     return Suite(
@@ -88,7 +86,7 @@ def prepare(args: argparse.Namespace) -> Suite:
 
 def _read(path: Path) -> Examples:
     examples = read_examples(path)
-    for part in (TRAIN, DEV, TEST):
+    for part in PARTS:
         if not examples.part(part).any():
             raise ValueError(f"{path}: no line of the part {part}; expected tr, va and te")
     labels = defaultdict(set)
@@ -97,9 +95,7 @@ def _read(path: Path) -> Examples:
     if torn := sum(len(each) > 1 for each in labels.values()):
         logger.warning(
             "%s: %d of %d different sentences have several labels: no encoder can be right",
-            path,
-            torn,
-            len(labels),
+            *(path, torn, len(labels)),
         )
     return examples
 
@@ -114,19 +110,16 @@ def _baselines(examples: Examples) -> dict[str, float | None]:
         "bigrams": naive_bayes(sentences, labels, train, 2),
     }
     found = {name: float((each == labels)[test].mean()) for name, each in by_rule.items()}
-    return {**found, "length": _by_length(sentences, labels, examples)}
-
-
-def _by_length(sentences: Sequence[str], labels: NDArray[np.int64], examples: Examples) -> float:
     lengths = np.array([[len(each.split())] for each in sentences], dtype=np.float32)
     lengths = (lengths - lengths.mean()) / max(1.0, float(lengths.std()))
     everything = Part(lengths, one_hot(labels, labels.max() + 1))
-    train, dev, test = (everything.take(examples.part(part)) for part in (TRAIN, DEV, TEST))
-    return accuracy(Logistic().fit(train, dev)(test.rows), test.targets)
+    learned, dev, tested = (everything.take(examples.part(part)) for part in PARTS)
+    by_length = accuracy(Logistic().fit(learned, dev)(tested.rows), tested.targets)
+    return {**found, "length": by_length}
 
 
 def naive_bayes(
-    sentences: Sequence[str], labels: NDArray[np.int64], train: NDArray[np.bool_], size: int
+    sentences: Sequence[str], labels: NDArray[np.int64], train: Flags, size: int
 ) -> NDArray[np.int64]:
     """Return the class of each sentence by multinomial naive Bayes with add-one smoothing: (N,).
 
@@ -141,7 +134,6 @@ def naive_bayes(
     ).fit([sentences[row] for row in known.tolist()])
     _, counts = np.unique(labels[known], return_counts=True)
     counted, prior = runs.transform(sentences), (counts + 1) / (counts + 1).sum()
-    found: NDArray[np.int64] = (
-        MultinomialNB(class_prior=prior).fit(counted[known], labels[known]).predict(counted)
-    )
+    bayes = MultinomialNB(class_prior=prior).fit(counted[known], labels[known])
+    found: NDArray[np.int64] = bayes.predict(counted)
     return found

@@ -35,12 +35,9 @@ def translation_ranks(
         source: float32 (N, D), unit or zero rows.
         target: float32 (N + M, D), unit or zero rows, of which the last translate none.
         others: how many other targets are drawn, without replacement, for each source; None takes
-            them all.
+            them all. A ValueError says that there are not that many.
         seed: of the draws; each source's own draw depends on it and on its row alone.
         csls: near is what CSLS says, not cosine; a target's neighbourhood is among the sources.
-
-    Raises:
-        ValueError: there are not that many others.
     """
     if others is not None and others > len(target) - 1:
         raise ValueError(
@@ -70,25 +67,24 @@ def _others(row: int, rows: int, others: int | None, seed: int) -> NDArray[np.in
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
     add_aligned_data(parser)
-    parser.add_argument(
-        "--others",
-        type=lambda text: None if text == ALL else positive(text),
-        default=999,
-        metavar="K",
-        help="number of other sentences drawn for each, or all (default: 999)",
-    )
+    add = parser.add_argument
+    text = "number of other sentences drawn for each, or all (default: 999)"
+    add("--others", type=_number_or_all, default=999, metavar="K", help=text)
     more = "more sentences of a language that are searched among, translations of none"
     add_files_of_languages(parser, "--more", more)
     idf = "vectors are means of words weighted by how few of these sentences have them"
     add_files_of_languages(parser, "--idf", idf)
-    parser.add_argument("--csls", action="store_true", help="search by CSLS, not by cosine")
+    add("--csls", action="store_true", help="search by CSLS, not by cosine")
+
+
+def _number_or_all(text: str) -> int | None:
+    return None if text == ALL else positive(text)
 
 
 def prepare(args: argparse.Namespace) -> Suite:
     """Load the texts, to retrieve from each language into English and back."""
     data, english = load_texts(args)
-    further = {"more": by_language(args.more, read_lines), "idf": by_language(args.idf, read_lines)}
-    more, counted = further.values()
+    more, counted = (by_language(given, read_lines) for given in (args.more, args.idf))
     languages = {*data.languages}
     if not languages >= more.keys() or counted.keys() not in (set(), languages):
         raise ValueError(
@@ -113,9 +109,10 @@ def prepare(args: argparse.Namespace) -> Suite:
 
     others = ALL if args.others is None else args.others
     fields = {"others": others, "similarity": "csls" if args.csls else "cosine"}
-    for name, texts in further.items():
-        files = [path for _, path in getattr(args, name)]
-        fields |= {name: f"{sum(map(len, texts.values()))}-{fingerprint(*files)}"} if files else {}
+    for name, given, texts in (("more", args.more, more), ("idf", args.idf, counted)):
+        if given:
+            digest = fingerprint(*(path for _, path in given))
+            fields[name] = f"{sum(map(len, texts.values()))}-{digest}"
     return Suite(
         task="retrieval",
         label="pair",
@@ -131,10 +128,7 @@ def idf_weighted(own: Encoder, sentences: Sequence[str], counted: Sequence[str])
     """Return the means of sentences' words, at unit length: float32 (S, D).
 
     A word weighs the logarithm of how many of the sentences ``counted``, N, there are to each that
-    has it, at most N (Conneau et al. 2018, section 3.3).
-
-    Raises:
-        ValueError: the encoder has no vectors of words.
+    has it, at most N (Conneau et al. 2018, section 3.3). A ValueError: the encoder has no words.
     """
     if not isinstance(own, WordEncoder):
         raise ValueError(f"encoder {own.name} has no vectors of words for --idf to weigh")

@@ -10,26 +10,81 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encoder import Encoder
-from eval.data import senteval
-from eval.data.labelled import DEV, TEST, TRAIN, Examples
-from eval.data.published import published
-from eval.encoding import learner, own_encoders
+from eval.data.labelled import (
+    DEV,
+    PARTS,
+    TEST,
+    TRAIN,
+    Examples,
+    first_file,
+    joined,
+    read_columns,
+    read_examples,
+    read_parts,
+)
+from eval.data.languages import own_encoders
+from eval.data.textfiles import read_lines
 from eval.metrics import frozen
-from eval.metrics.bootstrap import pearson
-from eval.tasks import suite
+from eval.metrics.bootstrap import FloatArray, moments, pearson
 from eval.tasks.arguments import add_list
-from eval.tasks.frozen import CLASSIFIERS, add_classifier, judged, scaled_features, tested
+from eval.tasks.frozen import CLASSIFIERS, add_classifier, judged, learner, scaled_features
+from eval.tasks.suite import (
+    Figure,
+    Suite,
+    correlation_figure,
+    f1_figure,
+    fields_of,
+    figure_of,
+    mean_figure,
+    published,
+    ranks,
+)
 from miner.extras import require
 
+Folders = Sequence[Path]
 Sets = Mapping[str, Examples]  # by language
 
-NAMES = (*senteval.SINGLE, "MRPC", "SICK", "STSB", *senteval.STS_YEARS)
+
+class _Layout(NamedTuple):
+    """A file for each part in SentEval's own folders, and the columns of labels and sentences."""
+
+    files: Mapping[str, str]
+    label: int = 0
+    sides: Sequence[int] = (1,)
+    skip: int = 0
+
+
+def _parts(name: str, *parts: str) -> dict[str, str]:
+    return {part: name.format(kind) for part, kind in zip(PARTS, parts, strict=True) if kind}
+
+
+_TWO_FILES = {
+    "MR": {"1": "MR/rt-polarity.pos", "0": "MR/rt-polarity.neg"},
+    "CR": {"1": "CR/custrev.pos", "0": "CR/custrev.neg"},
+    "SUBJ": {"1": "SUBJ/subj.objective", "0": "SUBJ/subj.subjective"},
+    "MPQA": {"1": "MPQA/mpqa.pos", "0": "MPQA/mpqa.neg"},
+}
+_SST = ("train", "dev", "test")
+_SICK = _parts("SICK/SICK_{}.txt", "train", "trial", "test_annotated")
+_MRPC = _parts("MRPC/msr_paraphrase_{}.txt", "train", "", "test")
+_LAYOUTS = {
+    "SST2": _Layout(_parts("SST/binary/sentiment-{}", *_SST), label=1, sides=(0,)),
+    "SST5": _Layout(_parts("SST/fine/sentiment-{}", *_SST), label=1, sides=(0,)),
+    "TREC": _Layout(_parts("TREC/{}.label", "train_5500", "", "TREC_10")),
+    "MRPC": _Layout(_MRPC, sides=(3, 4), skip=1),
+    "SICK-E": _Layout(_SICK, label=4, sides=(1, 2), skip=1),
+    "SICK-R": _Layout(_SICK, label=3, sides=(1, 2), skip=1),
+    "STSB": _Layout(_parts("STS/STSBenchmark/sts-{}.csv", *_SST), label=4, sides=(5, 6)),
+}
+SICK_FILE = "sick.en-nl-pt-ja.tsv"
+SINGLE = ("MR", "CR", "SUBJ", "MPQA", "SST2", "SST5", "TREC")
+STS_YEARS = ("STS12", "STS13", "STS14", "STS15", "STS16")
+NAMES = (*SINGLE, "MRPC", "SICK", "STSB", *STS_YEARS)
 REMARK = (
     "InferSent (BiLSTM-max, AllNLI) and GloVe (mean of words): Conneau 2018, where the set has as "
     "many examples; correlations in per cent"
@@ -43,7 +98,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_classifier(parser, default="logistic")
 
 
-def prepare(args: argparse.Namespace) -> suite.Suite:
+def prepare(args: argparse.Namespace) -> Suite:
     """Load the sets."""
     require("sklearn")
     wanted = args.set or NAMES
@@ -55,81 +110,167 @@ def prepare(args: argparse.Namespace) -> suite.Suite:
         raise ValueError(f"{args.directories[0]}: none of the sets {', '.join(NAMES)}")
     classifier = CLASSIFIERS[args.classifier]()
 
-    def measure(encoder: Encoder) -> Iterator[suite.Figure]:
+    def measure(encoder: Encoder) -> Iterator[Figure]:
         for name, each in sets.items():
             if name == "SICK":
                 yield from _sick(encoder, each, classifier)
             elif name == "STSB":
                 yield from _graded(encoder, name, each, classifier, lowest=0)
-            elif name in senteval.STS_YEARS:
+            elif name in STS_YEARS:
                 yield from _by_cosine(encoder, name, each)
             else:
                 yield from _classified(encoder, name, each[""], classifier)
 
-    files = dict.fromkeys(path for each in sets.values() for path in _files(each))
-    fields = suite.fields_of(list(files), sets=",".join(sets), classifier=classifier.name)
-    return suite.Suite(
+    loaded = [one for each in sets.values() for one in each.values()]
+    examples = [one if isinstance(one, Examples) else one[0] for one in loaded]
+    files = dict.fromkeys(path for one in examples for path in one.files)
+    fields = fields_of(list(files), sets=",".join(sets), classifier=classifier.name)
+    return Suite(
         task="senteval", label="set", fields=fields, measure=measure, remark=REMARK, unit="tested"
     )
 
 
-def _load(directories: Sequence[Path], name: str) -> Mapping[str, Any]:
+def _load(folders: Folders, name: str) -> Mapping[str, Any]:
     """Return the examples of a set by language or by part, both kinds of them for SICK."""
     if name == "SICK":
-        return senteval.load_sick(directories)
-    if name in senteval.STS_YEARS:
-        return senteval.load_sts_year(directories, name)
+        return _load_sick(folders)
+    if name in STS_YEARS:
+        return _load_year(folders, name)
     if name == "STSB":
-        benchmark = senteval.load_sts_benchmark(directories)
+        benchmark = _original(folders, name)
         return {"en": benchmark} if benchmark else {}
-    single = senteval.load_transfer(directories, name)
-    return {"": single} if single else {}
+    path = first_file(folders, f"{name}.tsv")
+    sides = 1 if name in SINGLE else 2
+    found = read_examples(path, sides=sides) if path else _original(folders, name)
+    if found is not None and name == "TREC":
+        found = replace(found, labels=[label.partition(":")[0] for label in found.labels])
+    return {"": found} if found else {}
 
 
-def _files(sets: Mapping[str, Any]) -> Iterator[Path]:
-    for one in sets.values():
-        yield from (one if isinstance(one, Examples) else one[0]).files
+def _original(folders: Folders, name: str) -> Examples | None:
+    """Load a set from SentEval's own folder; None where a file is missing."""
+    layout = _LAYOUTS.get(name)
+    files = _TWO_FILES[name] if layout is None else layout.files
+    found = {key: first_file(folders, file) for key, file in files.items()}
+    there = {key: path for key, path in found.items() if path is not None}
+    if len(there) < len(files):
+        return None
+    if name == "TREC":
+        return joined({part: _read_trec(path) for part, path in there.items()})
+    if layout is not None:
+        return read_parts(there, label=layout.label, sides=layout.sides, skip=layout.skip)
+    lines = {label: _lines(path) for label, path in there.items()}
+    return Examples(
+        labels=[label for label, some in lines.items() for _ in some],
+        sides=([line for some in lines.values() for line in some],),
+        files=list(there.values()),
+    )
+
+
+def _lines(path: Path) -> list[str]:
+    """Read lines as UTF-8 or, where they are not, as Latin-1, as several old sets are."""
+    try:
+        return read_lines(path)
+    except ValueError:
+        return path.read_bytes().decode("latin-1").rstrip("\n").split("\n")
+
+
+def _read_trec(path: Path) -> Examples:
+    """Read ``COARSE:fine question`` lines."""
+    rows = [line.partition(" ") for line in _lines(path)]
+    for number, (label, _, _) in enumerate(rows, start=1):
+        if ":" not in label:
+            raise ValueError(f"{path} line {number}: expected COARSE:fine, not {label[:60]!r}")
+    labels, _, questions = zip(*rows, strict=True)
+    return Examples(labels=labels, sides=(questions,), files=[path])
+
+
+def _load_sick(folders: Folders) -> dict[str, tuple[Examples, Examples]]:
+    """Load SICK in each language that is there: labels of inference, and relatedness from 1 to 5.
+
+    Read are SentEval's folder (English) or ``sick.en-nl-pt-ja.tsv``, whose header names columns
+    ``split``, ``label``, ``relatedness`` and, for each language, ``xx_A`` and ``xx_B``, with
+    ``xx_label`` and ``xx_relatedness`` where it has its own.
+    """
+    path = first_file(folders, SICK_FILE)
+    if path is None:
+        inference, graded = (_original(folders, name) for name in ("SICK-E", "SICK-R"))
+        return {} if inference is None or graded is None else {"en": (inference, graded)}
+    header = read_lines(path)[0].split("\t")
+    languages = [name.removesuffix("_A") for name in header if name.endswith("_A")]
+    if not {"split", "label", "relatedness"} <= set(header) or not languages:
+        raise ValueError(f"{path}: expected a header with split, label, relatedness, xx_A and xx_B")
+    found = {}
+    for language in languages:
+        sides = [header.index(f"{language}_{side}") for side in "AB"]
+        read = partial(read_columns, path, part=header.index("split"), sides=sides, skip=1)
+        own = {name: f"{language}_{name}" for name in ("label", "relatedness")}
+        names = [name if mine not in header else mine for name, mine in own.items()]
+        inference, graded = (read(label=header.index(name)) for name in names)
+        found[language] = inference, graded
+    return found
+
+
+def _load_year(folders: Folders, year: str) -> dict[str, Examples]:
+    """Load the sets of a year of STS: ``STS/STS12-en-test/STS.input.X.txt`` and ``STS.gs.X.txt``.
+
+    Pairs without a score are left out.
+    """
+    found = {}
+    paths = ((folder / "STS" / f"{year}-en-test").glob("STS.input.*.txt") for folder in folders)
+    for path in (path for some in paths for path in sorted(some)):
+        scores = read_lines(path.with_name(path.name.replace("input", "gs", 1)))
+        pairs = [line.split("\t") for line in read_lines(path)]
+        if len(scores) != len(pairs) or any(len(pair) < 2 for pair in pairs):
+            raise ValueError(
+                f"{path}: {len(pairs)} lines and {len(scores)} scores; expected a pair between "
+                "tabs for each score"
+            )
+        kept = [row for row, score in enumerate(scores) if score.strip()]
+        sides = tuple([pairs[row][side] for row in kept] for side in (0, 1))
+        labels = [scores[row] for row in kept]
+        found[path.name.split(".")[2]] = Examples(labels=labels, sides=sides, files=[path])
+    return found
 
 
 def _classified(
     encoder: Encoder, name: str, examples: Examples, classifier: frozen.Classifier
-) -> Iterator[suite.Figure]:
-    found, gold = judged(encoder, examples, classifier), tested(examples)
+) -> Iterator[Figure]:
+    found, gold = judged(encoder, examples, classifier)
     stream = NAMES.index(name)
-    right = suite.mean_figure(name, found == gold, stream=stream)
+    right = mean_figure(name, found == gold, stream=stream)
     yield replace(right, beside=published("senteval", name, size=len(examples)))
     if name == "MRPC":
         label = f"{name} F1"
-        f1 = suite.f1_figure(label, found == 1, gold == 1, stream=stream)
+        f1 = f1_figure(label, found == 1, gold == 1, stream=stream)
         yield replace(f1, beside=published("senteval", label, size=len(examples)), in_mean=False)
 
 
 def _sick(
     encoder: Encoder, sick: Mapping[str, tuple[Examples, Examples]], classifier: frozen.Classifier
-) -> Iterator[suite.Figure]:
+) -> Iterator[Figure]:
     """Learn from English, or the first language, and test on all."""
     first = next(iter(sick))
-    inference = {language: both[0] for language, both in sick.items()}
+    inference, graded = ({name: both[kind] for name, both in sick.items()} for kind in (0, 1))
     names, _ = inference[first].classes()
     targets = {
         language: frozen.one_hot(examples.classes()[1], len(names))
         for language, examples in inference.items()
     }
     for language, test in _tested(encoder, inference, targets, classifier, both=True):
-        examples = inference[language]
         correct = test.rows.argmax(axis=1) == test.targets.argmax(axis=1)
-        yield _of_language("SICK-E", language, first, examples, suite.mean_figure("", correct))
-    graded = {language: both[1] for language, both in sick.items()}
+        figure = mean_figure("SICK-E", correct, stream=NAMES.index("SICK"))
+        yield _of_language(figure, language, first, inference[language])
     yield from _graded(encoder, "SICK-R", graded, classifier, lowest=1)
 
 
 def _graded(
     encoder: Encoder, name: str, sets: Sets, classifier: frozen.Classifier, *, lowest: int
-) -> Iterator[suite.Figure]:
+) -> Iterator[Figure]:
     """Learn distributions over grades from the first language; correlate on all."""
     first = next(iter(sets))
     regression = replace(classifier, score=frozen.grade_correlation)
-    stream = NAMES.index("SICK" if name.startswith("SICK") else name)
+    stream = NAMES.index(name.partition("-")[0])
     scores = {language: examples.scores() - lowest + 1 for language, examples in sets.items()}
     targets = {
         language: frozen.grade_targets(each, 5 - lowest + 1) for language, each in scores.items()
@@ -137,56 +278,43 @@ def _graded(
     for language, test in _tested(encoder, sets, targets, regression, both=False):
         examples = sets[language]
         found, gold = frozen.expected_grade(test.rows), scores[language][examples.part(TEST)]
-        correlated = suite.correlation_figure("", found, gold)
-        yield replace(_of_language(name, language, first, examples, correlated), in_mean=False)
+        correlated = correlation_figure(name, found, gold, stream=stream)
+        yield replace(_of_language(correlated, language, first, examples), in_mean=False)
         if language == first:
-            rho = suite.correlation_figure(f"{name} rho", suite.ranks(found), suite.ranks(gold))
-            yield replace(rho, stream=stream, in_mean=False)
+            rho = correlation_figure(f"{name} rho", ranks(found), ranks(gold), stream=stream)
+            yield replace(rho, in_mean=False)
 
 
-def _of_language(
-    name: str, language: str, first: str, examples: Examples, figure: suite.Figure
-) -> suite.Figure:
-    """Name a figure of a set that has the same sentences in all its languages."""
-    return replace(
-        figure,
-        name=name if language == first else f"{name} {language}",
-        stream=NAMES.index("SICK" if name.startswith("SICK") else name),
-        beside=published("senteval", name, size=len(examples)) if language == first else {},
-        in_mean=language == first,
-    )
+def _of_language(figure: Figure, language: str, first: str, examples: Examples) -> Figure:
+    """Name a figure of a set by its language; only that of the first counts, beside others'."""
+    if language != first:
+        return replace(figure, name=f"{figure.name} {language}", in_mean=False)
+    return replace(figure, beside=published("senteval", figure.name, size=len(examples)))
 
 
-def _by_cosine(encoder: Encoder, year: str, sets: Sets) -> Iterator[suite.Figure]:
-    """Correlate the cosines of each set of a year; then the sets' mean, plain and weighted."""
-    figures = []
+def _by_cosine(encoder: Encoder, year: str, sets: Sets) -> Iterator[Figure]:
+    """Correlate the cosines of each set of a year; then the sets' mean, plain and weighted.
+
+    For the means the units of all sets are resampled together; each has its sums in columns of its
+    own.
+    """
+    parts = []
     for name, examples in sets.items():
         (own,) = own_encoders(encoder, ["en"])
         first, second = (own.encode(side) for side in examples.sides)
         cosines = np.einsum("nd,nd->n", first, second, dtype=np.float64)
-        figures.append(suite.correlation_figure(f"{year} {name}", cosines, examples.scores()))
-    yield from (replace(figure, in_mean=False) for figure in figures)
-    yield from _means(year, figures)
-
-
-def _means(year: str, figures: list[suite.Figure]) -> Iterator[suite.Figure]:
-    """Return the mean of the figures of sets, each alike and by their number of pairs.
-
-    The units of all sets are resampled together; each has its sums in columns of its own.
-    """
-    width = figures[0].units.shape[1]
-    units = np.zeros((sum(len(one.units) for one in figures), width * len(figures)))
-    row = 0
-    for number, one in enumerate(figures):
-        units[row : row + len(one.units), width * number : width * (number + 1)] = one.units
-        row += len(one.units)
-    sizes = np.array([len(one.units) for one in figures], dtype=np.float64)
-    for label, weights in (("", np.ones(len(figures))), (" weighted", sizes)):
+        parts.append(moments(cosines, examples.scores()))
+        yield replace(figure_of(f"{year} {name}", parts[-1], pearson), in_mean=False)
+    width, sizes = parts[0].shape[1], np.array([len(one) for one in parts])
+    units = np.zeros((sizes.sum(), width * len(parts)))
+    for number, (one, end) in enumerate(zip(parts, sizes.cumsum().tolist(), strict=True)):
+        units[end - len(one) : end, width * number : width * (number + 1)] = one
+    for label, weights in (("", np.ones(len(parts))), (" weighted", sizes.astype(np.float64))):
         statistic = partial(_weighted, weights=weights / weights.sum())
-        yield suite.Figure(name=f"{year}{label}", units=units, statistic=statistic, in_mean=False)
+        yield replace(figure_of(f"{year}{label}", units, statistic), in_mean=False)
 
 
-def _weighted(sums: NDArray[np.float64], *, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def _weighted(sums: FloatArray, *, weights: FloatArray) -> FloatArray:
     """Return the weighted mean of correlations from their sums side by side."""
     parts = np.split(sums, len(weights), axis=1)
     return np.stack([pearson(one) for one in parts], axis=1) @ weights
@@ -195,7 +323,7 @@ def _weighted(sums: NDArray[np.float64], *, weights: NDArray[np.float64]) -> NDA
 def _tested(
     encoder: Encoder,
     sets: Sets,
-    targets: Mapping[str, NDArray[np.float32]],
+    targets: Mapping[str, frozen.Floats],
     classifier: frozen.Classifier,
     *,
     both: bool,

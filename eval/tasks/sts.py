@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from encoder import Encoder
 from eval.data.labelled import read_examples
-from eval.encoding import own_encoders
+from eval.data.languages import own_encoders
 from eval.tasks.arguments import add_sides, languages_of_sides
 from eval.tasks.suite import Figure, Floats, Suite, correlation_figure, fields_of
 from miner.languages import seen_language
@@ -28,9 +28,8 @@ def angular_similarity(first: NDArray[np.float32], second: NDArray[np.float32]) 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    parser.add_argument(
-        "files", nargs="+", type=Path, metavar="FILE", help="SCORE TAB sentence TAB sentence lines"
-    )
+    text = "SCORE TAB sentence TAB sentence lines"
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help=text)
     add_sides(parser, default="by a sample of each side")
 
 

@@ -1,7 +1,6 @@
 """Error rate of nearest-neighbour search by cosine, into English and back, beside LASER's."""
 
 import argparse
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,36 +8,28 @@ from pathlib import Path
 import numpy as np
 
 from encoder import Encoder
-from eval.data.languages import iso_639_3
-from eval.data.published import published
-from eval.data.textfiles import read_lines
-from eval.encoding import own_encoders
+from eval.data.languages import iso_639_3, own_encoders
+from eval.data.textfiles import named, read_lines
 from eval.metrics.similarity import SearchErrors, search_errors
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
-from eval.tasks.suite import Figure, Suite, mean_figure
+from eval.tasks.suite import Figure, Suite, mean_figure, published
+
+REMARK = (
+    "LASER: Artetxe & Schwenk 2019, Massively Multilingual Sentence Embeddings for Zero-Shot "
+    "Cross-Lingual Transfer and Beyond, TACL 7, tables 1 and 9"
+)
 
 
 def tatoeba_languages(directory: Path) -> list[str]:
-    """Return the ISO 639-3 codes that ``directory`` has files for, sorted.
-
-    Raises:
-        ValueError: there is none.
-    """
-    if not directory.is_dir():
-        raise ValueError(f"{directory}: not a directory")
-    found = (re.fullmatch(r"tatoeba\.(\w+)-eng\.\1", entry.name) for entry in directory.iterdir())
-    codes = sorted(match[1] for match in found if match)
-    if not codes:
+    """Return the ISO 639-3 codes that a folder has files for, sorted; a ValueError: it has none."""
+    found = named(directory, r"tatoeba\.(\w+)-eng\.\1")
+    if not found:
         raise ValueError(f"{directory}: no Tatoeba data; expected tatoeba.xxx-eng.xxx and .eng")
-    return codes
+    return [match[1] for match in found.values()]
 
 
 def load_tatoeba(directory: Path, language: str) -> tuple[list[str], list[str]]:
-    """Load the sentences of ``language`` and their English translations, line by line.
-
-    Args:
-        directory: holds ``tatoeba.xxx-eng.xxx`` and ``tatoeba.xxx-eng.eng``.
-        language: ISO 639-3 or ISO 639-1 code.
+    """Load the sentences of a language, by either code, and their English translations.
 
     Raises:
         ValueError: no such language, no sentence, or numbers of lines that differ.
@@ -57,12 +48,6 @@ def load_tatoeba(directory: Path, language: str) -> tuple[list[str], list[str]]:
     if not foreign:
         raise ValueError(f"{path}: empty")
     return foreign, english
-
-
-REMARK = (
-    "LASER: Artetxe & Schwenk 2019, Massively Multilingual Sentence Embeddings for Zero-Shot "
-    "Cross-Lingual Transfer and Beyond, TACL 7, tables 1 and 9"
-)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -101,10 +86,6 @@ def prepare(args: argparse.Namespace) -> Suite:
 def language_errors(
     encoder: Encoder, language: str, foreign: Sequence[str], english: Sequence[str]
 ) -> SearchErrors:
-    """Search by cosine between sentences of a language and their translations.
-
-    Raises:
-        ValueError: there are no sentences.
-    """
+    """Search by cosine between sentences of a language and their translations, one at least."""
     own, other = own_encoders(encoder, (language, "en"))
     return search_errors(own.encode(foreign), other.encode(english))

@@ -18,8 +18,7 @@ logger = logging.getLogger(__name__)
 def tatoeba_error(directory: Path, pairs: Collection[str]) -> Measure:
     """Measure the error rate of ``adit evaluate tatoeba`` in the languages of the language pairs.
 
-    Raises:
-        ValueError: there are no sentences of any of them in ``directory``, or malformed ones.
+    A ValueError says that there are no sentences of any of them, or malformed ones.
     """
     there = tatoeba_languages(directory)
     languages = [name for name in sorted(_languages(pairs)) if iso_639_3(name) in there]
@@ -38,19 +37,15 @@ def tatoeba_error(directory: Path, pairs: Collection[str]) -> Measure:
 def bucc_f1(directory: Path, pairs: Collection[str]) -> Measure:
     """Measure the F1 that ``adit evaluate bucc`` reports of the split that thresholds are tuned on.
 
-    It is measured on every language pair in ``directory`` of which both languages are in ``pairs``.
-
-    Raises:
-        ValueError: there is none, or one is malformed.
+    Language pairs of which both languages are in ``pairs`` count; a ValueError says that there is
+    none, or that one is malformed.
     """
     known = _languages(pairs)
     names = [name for name in bucc_pairs(directory) if known.issuperset(name.split("-"))]
     if not names:
         raise ValueError(f"{directory}: no gold pairs of the languages of {', '.join(pairs)}")
-    splits = []
-    for name in names:
-        tune, *_ = choose_splits(bucc_splits(directory, name), tune=None, test=None)
-        splits.append(load_bucc(directory, name, tune))
+    tuned = {name: choose_splits(bucc_splits(directory, name))[0] for name in names}
+    splits = [load_bucc(directory, name, split) for name, split in tuned.items()]
 
     def take(encoder: Encoder) -> Mapping[str, float]:
         mined = [mine_split(split, encoder=encoder) for split in splits]

@@ -14,29 +14,50 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoder import Encoder
-from eval.data.published import published
+from eval.data.languages import own_encoders
 from eval.data.textfiles import read_lines
-from eval.encoding import own_encoders
 from eval.metrics.bootstrap import moments, pearson
 from eval.metrics.word_translation import NEIGHBOURS, translation_ranks
 from eval.tasks.arguments import add_files_of_languages, add_sides, by_language, languages_of_sides
-from eval.tasks.suite import Figure, Suite, correlation_figure, fields_of, mean_figure, ranks
-
-Rows = Sequence[Sequence[str]]
+from eval.tasks.suite import (
+    Figure,
+    Floats,
+    Suite,
+    correlation_figure,
+    fields_of,
+    figure_of,
+    mean_figure,
+    published,
+    ranks,
+)
 
 DOUBTFUL = frozenset({"pn", "nw"})  # names, and what is no word (Kementchedjhieva et al. 2019)
+DEPTHS = (1, 5, 10)
+TARGETS = 200_000  # target words of the published figures
+REMARK = (
+    "MUSE: Conneau et al. 2018, among 200,000 target words; among fewer, translations are easier "
+    "to find. r, rho, hm: Pearson's, Spearman's, their harmonic mean, in per cent"
+)
 _SCORES = ("SimLex999", "Average Score", "Human (mean)")  # how the originals name the column
 _LANGUAGES = re.compile(r"([a-z]{2,3})(?:-([a-z]{2,3}))?\.")
 
+Languages = tuple[str, str]
+Rows = Sequence[Sequence[str]]
+Side = tuple[Sequence[str], NDArray[np.float32]]  # words and their vectors
+
 
 @dataclass(frozen=True, kw_only=True)
-class Dictionary:
-    """Translations of words: ``pairs[i]`` is of the category ``kinds[i]``, which may be empty."""
+class WordPairs:
+    """Pairs of words with ``scores`` float64 (N,), or else of a dictionary.
+
+    ``pairs[i]`` of a dictionary is of the category ``kinds[i]``, which may be empty.
+    """
 
     path: Path
-    languages: tuple[str, str]
-    pairs: Sequence[tuple[str, str]]
-    kinds: Sequence[str]
+    languages: Languages
+    pairs: Sequence[Languages]
+    kinds: Sequence[str] = ()
+    scores: Floats | None = None
 
     def translations(self, *, doubtful: bool = True) -> dict[str, set[str]]:
         """Return all translations of each source word; without those of doubtful categories."""
@@ -47,18 +68,7 @@ class Dictionary:
         return found
 
 
-@dataclass(frozen=True, kw_only=True)
-class ScoredWords:
-    """Pairs of words with scores float64 (N,), and their languages."""
-
-    path: Path
-    languages: tuple[str, str]
-    first: Sequence[str]
-    second: Sequence[str]
-    scores: NDArray[np.float64]
-
-
-def read_words(path: Path, languages: tuple[str, str] | None = None) -> Dictionary | ScoredWords:
+def read_words(path: Path, languages: Languages | None = None) -> WordPairs:
     """Read scored pairs if the third column, or that which the header names, is a number.
 
     Else read a dictionary ``xx-yy.*``: a word and its translation between tabs or white space, and
@@ -86,24 +96,21 @@ def read_words(path: Path, languages: tuple[str, str] | None = None) -> Dictiona
     return _dictionary(path, rows)
 
 
-def _dictionary(path: Path, rows: Rows) -> Dictionary:
+def _dictionary(path: Path, rows: Rows) -> WordPairs:
     match = _LANGUAGES.match(path.name)
     if not match or match[2] is None:
         raise ValueError(f"{path}: the name of a dictionary must begin with its languages, xx-yy.")
     for number, row in enumerate(rows, start=1):
         if len(row) < 2:
             raise ValueError(f"{path} line {number}: expected a word and its translation")
-    return Dictionary(
-        path=path,
-        languages=(match[1], match[2]),
-        pairs=[(row[0], row[1]) for row in rows],
-        kinds=[row[2] if len(row) > 2 else "" for row in rows],
-    )
+    kinds = [row[2] if len(row) > 2 else "" for row in rows]
+    pairs = [(row[0], row[1]) for row in rows]
+    return WordPairs(path=path, languages=(match[1], match[2]), pairs=pairs, kinds=kinds)
 
 
 def _scored(
-    path: Path, rows: Rows, column: int, *, first: int, languages: tuple[str, str] | None
-) -> ScoredWords:
+    path: Path, rows: Rows, column: int, *, first: int, languages: Languages | None
+) -> WordPairs:
     for number, row in enumerate(rows, start=first):
         if len(row) <= column or not _is_number(row[column]):
             raise ValueError(f"{path} line {number}: expected two words and a score")
@@ -116,27 +123,8 @@ def _scored(
         raise ValueError(
             f"{path}: its name does not begin with the language of its words; give --lang"
         )
-    return ScoredWords(
-        path=path,
-        languages=languages,
-        first=[row[0] for row in rows],
-        second=[row[1] for row in rows],
-        scores=scores,
-    )
-
-
-def read_vocabulary(path: Path) -> list[str]:
-    """Read the first word of each line, as of a list or a ``.vec`` file, whose header is left out.
-
-    Raises:
-        ValueError: there is none.
-    """
-    lines = [line.split(" ", 1) for line in read_lines(path) if line.strip()]
-    header = bool(lines) and len(lines[0]) == 2 and all(map(str.isdecimal, lines[0]))
-    words = list(dict.fromkeys(line[0] for line in lines[header:]))
-    if not words:
-        raise ValueError(f"{path}: no words")
-    return words
+    pairs = [(row[0], row[1]) for row in rows]
+    return WordPairs(path=path, languages=languages, pairs=pairs, scores=scores)
 
 
 def _is_number(text: str) -> bool:
@@ -146,12 +134,17 @@ def _is_number(text: str) -> bool:
         return False
 
 
-DEPTHS = (1, 5, 10)
-TARGETS = 200_000  # target words of the published figures
-REMARK = (
-    "MUSE: Conneau et al. 2018, among 200,000 target words; among fewer, translations are easier "
-    "to find. r, rho, hm: Pearson's, Spearman's, their harmonic mean, in per cent"
-)
+def read_vocabulary(path: Path) -> list[str]:
+    """Read the first word of each line, as of a list or a ``.vec`` file, whose header is left out.
+
+    A ValueError says that there is none.
+    """
+    lines = [line.split(" ", 1) for line in read_lines(path) if line.strip()]
+    header = bool(lines) and len(lines[0]) == 2 and all(map(str.isdecimal, lines[0]))
+    words = list(dict.fromkeys(line[0] for line in lines[header:]))
+    if not words:
+        raise ValueError(f"{path}: no words")
+    return words
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -168,36 +161,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def prepare(args: argparse.Namespace) -> Suite:
     """Load the files."""
-    paths = [path for given in args.files for path in _files(given)]
+    given = [sorted(path.iterdir()) if path.is_dir() else [path] for path in args.files]
+    paths = [path for some in given for path in some]
     files = [read_words(path, languages_of_sides(args)) for path in paths]
-    given = by_language(args.vocabulary, read_vocabulary)
-    vocabularies = _vocabularies([one for one in files if isinstance(one, Dictionary)], given)
-    if unknown := sorted(given.keys() - vocabularies.keys()):
+    more = by_language(args.vocabulary, read_vocabulary)
+    vocabularies = _vocabularies([one for one in files if one.scores is None], more)
+    if unknown := sorted(more.keys() - vocabularies.keys()):
         raise ValueError(
             f"--vocabulary {unknown[0]}: no dictionary of that language is among the files; those "
             f"of {', '.join(vocabularies) or 'none'} are"
         )
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
-        vectors: dict[tuple[str, str], NDArray[np.float32]] = {}
+        vectors: dict[Languages, NDArray[np.float32]] = {}  # by language and by name of its encoder
         for stream, one in enumerate(files):
-            if isinstance(one, ScoredWords):
-                yield from _similarity(encoder, one, stream)
+            encoders = own_encoders(encoder, one.languages)
+            if one.scores is not None:
+                yield from _similarity(encoders, one, one.scores, stream)
                 continue
-            own = dict(zip(one.languages, own_encoders(encoder, one.languages), strict=True))
-            for language, each in own.items():
-                if (language, each.name) not in vectors:
-                    vectors[language, each.name] = each.encode(vocabularies[language])
-            both = {language: vectors[language, each.name] for language, each in own.items()}
-            yield from _translation(one, vocabularies, both, stream)
+            sides = []
+            for language, own in zip(one.languages, encoders, strict=True):
+                if (language, own.name) not in vectors:
+                    vectors[language, own.name] = own.encode(vocabularies[language])
+                sides.append((vocabularies[language], vectors[language, own.name]))
+            yield from _translation(one, *sides, stream=stream)
 
     used = [*paths, *(path for _, path in args.vocabulary)]
     targets = ",".join(f"{name}={len(each)}" for name, each in vocabularies.items()) or "none"
-    fields = fields_of(used, files=len(files), targets=targets, k=NEIGHBOURS)
     return Suite(
         task="words",
         label="file",
-        fields=fields,
+        fields=fields_of(used, files=len(files), targets=targets, k=NEIGHBOURS),
         measure=measure,
         remark=REMARK,
         unit="words",
@@ -205,12 +199,8 @@ def prepare(args: argparse.Namespace) -> Suite:
     )
 
 
-def _files(path: Path) -> list[Path]:
-    return sorted(path.iterdir()) if path.is_dir() else [path]
-
-
 def _vocabularies(
-    dictionaries: Sequence[Dictionary], given: Mapping[str, Sequence[str]]
+    dictionaries: Sequence[WordPairs], given: Mapping[str, Sequence[str]]
 ) -> dict[str, list[str]]:
     """Return the words of each language: those given, then those of the dictionaries."""
     found: dict[str, dict[str, None]] = {}
@@ -223,27 +213,18 @@ def _vocabularies(
     return {language: list(words) for language, words in found.items()}
 
 
-def _translation(
-    one: Dictionary,
-    vocabularies: Mapping[str, Sequence[str]],
-    vectors: Mapping[str, NDArray[np.float32]],
-    stream: int,
-) -> Iterator[Figure]:
-    source, target = one.languages
-    place = {
-        language: {word: row for row, word in enumerate(vocabularies[language])}
-        for language in one.languages
-    }
+def _translation(one: WordPairs, source: Side, target: Side, *, stream: int) -> Iterator[Figure]:
+    places = [{word: row for row, word in enumerate(words)} for words, _ in (source, target)]
     translations = one.translations()
     words = list(translations)
     found = translation_ranks(
-        vectors[source][[place[source][word] for word in words]],
-        vectors[target],
-        vectors[source],
-        [[place[target][other] for other in sorted(translations[word])] for word in words],
+        source[1][[places[0][word] for word in words]],
+        target[1],
+        source[1],
+        [[places[1][other] for other in sorted(translations[word])] for word in words],
     )
-    name = f"{source}-{target}"
-    size = min(len(vocabularies[target]), TARGETS)
+    name = "-".join(one.languages)
+    size = min(len(target[0]), TARGETS)
     for method, reached in found.items():
         for depth in DEPTHS:
             main = method == "CSLS" and depth == 1
@@ -257,22 +238,24 @@ def _translation(
         yield replace(figure, in_mean=False)
 
 
-def _similarity(encoder: Encoder, one: ScoredWords, stream: int) -> Iterator[Figure]:
-    owners = zip(own_encoders(encoder, one.languages), (one.first, one.second), strict=True)
-    sides = [own.encode(words) for own, words in owners]
-    cosines = np.einsum("nd,nd->n", *sides, dtype=np.float64)
+def _similarity(
+    encoders: Sequence[Encoder], one: WordPairs, scores: Floats, stream: int
+) -> Iterator[Figure]:
+    sides = zip(encoders, zip(*one.pairs, strict=True), strict=True)
+    cosines = np.einsum("nd,nd->n", *(own.encode(side) for own, side in sides), dtype=np.float64)
     name = one.path.name.removesuffix(".xz").rpartition(".")[0]
-    both = [(cosines, one.scores), (ranks(cosines), ranks(one.scores))]
-    for label, (x, y) in zip(("r", "rho"), both, strict=True):
-        figure = correlation_figure(f"{name} {label}", x, y, stream=stream)
-        yield replace(figure, in_mean=False)
+    both = [(cosines, scores), (ranks(cosines), ranks(scores))]
     units = np.hstack([moments(*each) for each in both])
-    yield Figure(name=f"{name} hm", units=units, statistic=_harmonic, stream=stream, in_mean=False)
+    for figure in (
+        correlation_figure(f"{name} r", *both[0], stream=stream),
+        correlation_figure(f"{name} rho", *both[1], stream=stream),
+        figure_of(f"{name} hm", units, _harmonic, stream=stream),
+    ):
+        yield replace(figure, in_mean=False)
 
 
-def _harmonic(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+def _harmonic(sums: Floats) -> Floats:
     """Return the harmonic mean of two correlations, 0 where one is not above 0."""
     r, rho = (np.maximum(pearson(part), 0) for part in np.split(sums, 2, axis=1))
-    found: NDArray[np.float64]
-    found = np.divide(2 * r * rho, r + rho, out=np.zeros_like(r), where=r + rho > 0)
-    return found
+    mean: Floats = np.divide(2 * r * rho, r + rho, out=np.zeros_like(r), where=r + rho > 0)
+    return mean

@@ -7,7 +7,8 @@ too.
 import argparse
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,10 +17,7 @@ from eval.metrics.similarity import NEIGHBOURS, best_by_margin, nearest
 from eval.tasks.aligned import add_aligned_data, encoded_sides, fields_of_texts, load_texts
 from eval.tasks.suite import Figure, Suite, mean_figure
 
-KINDS = ("number", "entity", "negation")
 VARIANTS = 3  # of each kind and sentence, at most
-
-Pool = Sequence[str]
 
 _DIGITS = re.compile(r"\d+")
 _NUMBER_WORDS = (
@@ -47,8 +45,7 @@ _OPPOSITE = {one: other for pair in _PAIRS for one, other in (pair, pair[::-1])}
 _TURNED = re.compile(rf"\b({'|'.join(_OPPOSITE)})\b")
 
 
-@dataclass(frozen=True, kw_only=True)
-class HardNegative:
+class HardNegative(NamedTuple):
     """A changed copy of sentence ``row``; ``kind`` is one of ``KINDS``."""
 
     row: int
@@ -73,17 +70,17 @@ def hard_negatives(sentences: Sequence[str], *, seed: int = 0) -> list[HardNegat
     for row, sentence in enumerate(sentences):
         random = np.random.default_rng([seed, row])
         own: set[str] = set()
-        for kind, change in zip(KINDS, (_numbers, _entities, _negations), strict=True):
+        for kind, change in _CHANGES.items():
             count = 0
             for text in change(sentence, names, random):
                 if count < VARIANTS and text not in taken and text not in own:
                     own.add(text)
-                    made.append(HardNegative(row=row, kind=kind, text=text))
+                    made.append(HardNegative(row, kind, text))
                     count += 1
     return made
 
 
-def _numbers(sentence: str, names: Pool, random: np.random.Generator) -> Iterator[str]:
+def _numbers(sentence: str, names: Sequence[str], random: np.random.Generator) -> Iterator[str]:
     """Replace one number at a time by another of as many digits or by another number word."""
     for match in _DIGITS.finditer(sentence):
         yield _with(sentence, match, _other_digits(match[0], random))
@@ -103,17 +100,15 @@ def _other_digits(digits: str, random: np.random.Generator) -> str:
             return digits.replace(core, other, 1)
 
 
-def _entities(sentence: str, names: Pool, random: np.random.Generator) -> Iterator[str]:
+def _entities(sentence: str, names: Sequence[str], random: np.random.Generator) -> Iterator[str]:
     """Replace one name at a time by one of another sentence."""
     own = {match[0] for match in _names_in(sentence)}
-    others = [name for name in names if name not in own]
-    if not others:
-        return
-    for match in _names_in(sentence):
-        yield _with(sentence, match, others[random.integers(len(others))])
+    if others := [name for name in names if name not in own]:
+        for match in _names_in(sentence):
+            yield _with(sentence, match, others[random.integers(len(others))])
 
 
-def _negations(sentence: str, names: Pool, random: np.random.Generator) -> Iterator[str]:
+def _negations(sentence: str, names: Sequence[str], random: np.random.Generator) -> Iterator[str]:
     """Put in or leave out a ``not``, or turn a word into its opposite."""
     for match in _NOT.finditer(sentence):
         yield _with(sentence, match, "")
@@ -132,6 +127,8 @@ def _with(sentence: str, match: re.Match[str], other: str) -> str:
     return sentence[: match.start()] + other + sentence[match.end() :]
 
 
+_CHANGES = {"number": _numbers, "entity": _entities, "negation": _negations}
+KINDS = tuple(_CHANGES)
 OTHER = "other"
 
 
@@ -147,27 +144,27 @@ def prepare(args: argparse.Namespace) -> Suite:
     found, and as ``other`` where it was another sentence, or a copy of one, or nothing.
     """
     data, english = load_texts(args)
-    sentences = data.texts[english]
-    copies = hard_negatives(sentences)
+    count = len(data.texts[english])
+    copies = hard_negatives(data.texts[english])
     # What each candidate is (a position in KINDS, -1 an original), and of which sentence.
-    kinds = np.array([-1] * len(sentences) + [KINDS.index(copy.kind) for copy in copies])
-    owners = np.array([*range(len(sentences)), *(copy.row for copy in copies)])
+    kinds = np.array([-1] * count + [KINDS.index(copy.kind) for copy in copies])
+    owners = np.array([*range(count), *(copy.row for copy in copies)])
     more = {english: [copy.text for copy in copies]}
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
-        for language, vectors, candidates in encoded_sides(encoder, data, english, more):
-            found = best_by_margin(*nearest(vectors, candidates), margin="ratio")
-            own = (found >= 0) & (owners[found] == np.arange(len(sentences)))
+        for language, *both in encoded_sides(encoder, data, english, more):
+            found = best_by_margin(*nearest(*both), margin="ratio")
+            own = (found >= 0) & (owners[found] == np.arange(count))
             missed = ~own | (kinds[found] >= 0)
             instead = {kind: own & (kinds[found] == at) for at, kind in enumerate(KINDS)}
             shares = {kind: float(each.mean()) for kind, each in {**instead, OTHER: ~own}.items()}
             yield replace(mean_figure(language, missed), lower=True, beside=shares)
 
+    fields = {"k": NEIGHBOURS, "margin": "ratio", "negatives": "adit-1"}
     counts = {kind: sum(copy.kind == kind for copy in copies) for kind in KINDS}
-    fields = {"k": NEIGHBOURS, "margin": "ratio", "negatives": "adit-1", **counts}
     return Suite(
         task="xsim++",
-        fields={**fields_of_texts(data), **fields},
+        fields={**fields_of_texts(data), **fields, **counts},
         measure=measure,
         figure="errors",
         after=(*KINDS, OTHER),

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from encoder.base import BaseEncoder
-from eval.tasks import TASKS
+from eval.tasks import TASKS, load_task
 from pipelines.cli.mine import mine_corpus
 
 
@@ -53,11 +53,7 @@ def write_numbers(folder: Path, pair: str, split: str, *, first: int) -> None:
 
 def use_encoder(monkeypatch: pytest.MonkeyPatch, load: Callable[[str], object]) -> None:
     """Let all tasks load their encoder by ``load``."""
-    for module in [
-        importlib.import_module("eval.tasks.aligned"),
-        importlib.import_module("eval.tasks.suite"),
-        *(t.load() for t in TASKS.values()),
-    ]:
+    for module in [importlib.import_module("eval.tasks.suite"), *map(load_task, TASKS)]:
         if hasattr(module, "load_encoder"):
             monkeypatch.setattr(module, "load_encoder", load)
 

@@ -10,7 +10,7 @@ import pytest
 from eval.cli.bucc_score import bucc_score
 from eval.cli.encoder import encoder_parser, eval_encoder
 from eval.data.languages import iso_639_3
-from eval.tasks import TASKS
+from eval.tasks import TASKS, load_task
 from eval.tasks.arguments import LANGUAGES
 from miner.commandline import product_version
 from tests.eval.conftest import NumberEncoder
@@ -158,7 +158,7 @@ def test_help_of_a_task(task: str, capsys: Captured) -> None:
     assert "%%" not in text
     assert "%(" not in text
     assert ("--encoder" in text) == (task != "compare")  # which names several by position
-    said = " ".join((TASKS[task].load().__doc__ or "").split())
+    said = " ".join((load_task(task).__doc__ or "").split())
     assert task == "compare" or said in " ".join(text.split())  # which lists its suites, too
 
 

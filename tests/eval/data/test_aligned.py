@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.data.aligned import aligned_files, english_of, load_aligned
+from eval.tasks.aligned import aligned_files, english_of, load_aligned
 
 LAYOUTS = {
     "plain": {"de": "de.txt", "en": "en.txt", "zh-Hant": "zh-Hant.txt"},

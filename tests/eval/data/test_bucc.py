@@ -11,14 +11,14 @@ from tests.eval.conftest import write_split
 def test_pairs_and_splits(bucc_dir: Path) -> None:
     (bucc_dir / "notes-en").mkdir()
     assert bucc_pairs(bucc_dir) == ["de-en", "fr-en"]
-    assert bucc_splits(bucc_dir, "de-en") == ["sample", "training"]
-    assert bucc_splits(bucc_dir, "fr-en") == ["dev", "test"]
+    assert list(bucc_splits(bucc_dir, "de-en")) == ["sample", "training"]
+    assert list(bucc_splits(bucc_dir, "fr-en")) == ["dev", "test"]
 
 
 def test_the_pair_folder_itself_will_do(bucc_dir: Path) -> None:
     folder = bucc_dir / "de-en"
     assert bucc_pairs(folder) == ["de-en"]
-    assert bucc_splits(folder, "de-en") == ["sample", "training"]
+    assert list(bucc_splits(folder, "de-en")) == ["sample", "training"]
     here, there = (load_bucc(root, "de-en", "sample") for root in (folder, bucc_dir))
     assert (here.gold, here.source, here.target) == (there.gold, there.source, there.target)
 
@@ -37,7 +37,7 @@ def test_load(tmp_path: Path) -> None:
 
 def test_a_split_without_gold_is_not_offered(bucc_dir: Path) -> None:
     write_split(bucc_dir / "de-en", "de-en", "test", source="1\ta\n", target="2\tb\n", gold=None)
-    assert bucc_splits(bucc_dir, "de-en") == ["sample", "training"]
+    assert list(bucc_splits(bucc_dir, "de-en")) == ["sample", "training"]
     with pytest.raises(ValueError, match="no split 'test' with both texts and gold; it has sample"):
         load_bucc(bucc_dir, "de-en", "test")
 

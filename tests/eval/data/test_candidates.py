@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from eval.data.sentences import Sentences
+from eval.data.bucc import Sentences
 from eval.scoring import candidates_from_texts, read_records, read_scored_texts
 
 RECORDS = [

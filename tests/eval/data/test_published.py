@@ -2,7 +2,7 @@
 
 import pytest
 
-from eval.data.published import published, publishers
+from eval.tasks.suite import published, publishers
 
 
 def test_the_mean_of_both_directions() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.data.sentences import (
+from eval.data.bucc import (
     Sentences,
     check_gold,
     read_gold,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.data.sentences import read_gold, read_split_sentences
+from eval.data.bucc import read_gold, read_split_sentences
 from eval.metrics import laser_compat
 from eval.scoring import read_scored_texts
 

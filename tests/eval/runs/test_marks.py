@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from eval.data.sentences import read_gold
+from eval.data.bucc import read_gold
 from eval.runs import marks
 from eval.runs.marks import Gold, Judged, by_marks, read_judged
 from eval.runs.store import Run, open_run

@@ -9,8 +9,7 @@ import pytest
 
 from encoder import load_encoder
 from encoder.words import WordEncoder
-from eval.data.bucc import BuccFiles, BuccSplit, load_bucc
-from eval.data.sentences import Sentences
+from eval.data.bucc import BuccFiles, BuccSplit, Sentences, load_bucc
 from eval.metrics.bootstrap import RESAMPLES
 from eval.metrics.bucc import Candidates, best_score, judge
 from eval.tasks.mined_splits import (
