@@ -61,7 +61,7 @@ def map_languages_command(args: argparse.Namespace) -> int:
         raise ValueError(f"--refinements {args.refinements}: must be at least 0")
     from pipelines.run.map_words import map_languages
 
-    mapped = map_languages(
+    rounds = map_languages(
         MapOptions(
             **given_texts(args),
             start=args.start,
@@ -71,7 +71,7 @@ def map_languages_command(args: argparse.Namespace) -> int:
         ),
         monitor,
     )
-    for number, value in enumerate(mapped.rounds):
+    for number, value in enumerate(rounds):
         sys.stdout.write(f"{args.src_lang}-{args.tgt_lang}\t{number}\tcriterion {value:.4f}\n")
     return 0
 

@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from urllib.request import Request, urlopen
@@ -118,11 +119,8 @@ class Stage(beam.DoFn):
         self._done.inc()
         self._milliseconds.update(round(1000 * (time.perf_counter() - start)))
         self._peak.update(peak_bytes())
-        if self._step.account:
-            references = [reference for _, reference in made]
-            account = self._step.account(references if self._step.many else references[0])
-            for name, count in account.items():
-                Metrics.counter("sentences", name).inc(count)
+        for name, count in self._step.account([reference for _, reference in made]).items():
+            Metrics.counter("sentences", name).inc(count)
         yield from made
 
 
@@ -330,16 +328,15 @@ def _run_with_workers(pipeline: beam.Pipeline, running: Path) -> PipelineResult:
 
     Beam runs in a thread: interrupted, it would wait for its workers, and not always let them go.
     """
-    results: list[PipelineResult] = []
-    errors: list[BaseException] = []
+    ended: Future[PipelineResult] = Future()
 
     def run() -> None:
         try:
             result = pipeline.run()
             result.wait_until_finish()
-            results.append(result)
-        except BaseException as error:  # raised again below, in the caller's thread
-            errors.append(error)
+            ended.set_result(result)
+        except BaseException as error:
+            ended.set_exception(error)
 
     thread = threading.Thread(target=run, daemon=True)
     running.touch()
@@ -349,9 +346,7 @@ def _run_with_workers(pipeline: beam.Pipeline, running: Path) -> PipelineResult:
     finally:
         running.unlink(missing_ok=True)
         thread.join(ENDING_SECONDS)
-    if errors:
-        raise errors[0]
-    return results[0]
+    return ended.result()
 
 
 def _note_workers(monitor: Monitor, result: PipelineResult) -> None:

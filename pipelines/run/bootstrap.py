@@ -8,8 +8,8 @@ import json
 import logging
 import math
 import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,6 @@ from pipelines.stages.reading.cut import digest_of
 
 logger = logging.getLogger(__name__)
 
-ROUNDS, FIGURES, ENCODER, WORK, PAIRS = "rounds", "round.json", "encoder", "work", "pairs"
 TRAINING = ("learning_rate", "dim", "ngram_rows", "batch_size", "steps", "seed")  # of RoundOptions
 HELD_OUT = 20  # of so many source sentences one judges the encoders
 
@@ -40,27 +39,27 @@ def bootstrap(options: BootstrapOptions, monitor: Monitor) -> list[dict[str, Any
     Raises:
         ValueError: nothing can be mined or trained, or other rounds were begun in ``output``.
     """
-    folder = options.output / ROUNDS
+    folder = options.output / "rounds"
     _begin(options, folder)
     found: list[dict[str, Any]] = []
     encoder = best = options.encoder
+    before = 0
     for number in range(1, options.each.rounds + 2):  # the last one judges an encoder alone
         place = folder / str(number)
-        is_last = number > options.each.rounds
-        figures = _mined(options, place, encoder, monitor)
-        found.append(figures)
+        found.append(_mined(options, place, encoder, monitor))
+        pairs, by, mutual = (found[-1][name] for name in ("pairs", "kept by", "mutual"))
         logger.info(
             "round %d: %d pairs (%s); %d held-out sentences are nearest to their nearest",
-            *(number, figures["pairs"], figures["kept by"], figures["mutual"]),
+            *(number, pairs, by, mutual),
         )
-        before = found[-2]["mutual"] if number > 1 else 0
-        if figures["mutual"] < before - math.sqrt(before):
+        if mutual < before - math.sqrt(before):
             break
         best = encoder  # of two that chance may tell apart, the one that learnt from more pairs
-        if number > 1 and figures["mutual"] <= before:
+        if number > 1 and mutual <= before:
             break
-        if not is_last:
-            encoder = _trained(options, place, figures["pairs"], monitor)
+        before = mutual
+        if number <= options.each.rounds:
+            encoder = _trained(options, place, pairs, monitor)
     if best == options.encoder:
         raise ValueError(
             f"the encoder trained on the pairs of the first round is worse than {best}: "
@@ -114,37 +113,45 @@ def _mined(
 ) -> dict[str, Any]:
     """Mine with an encoder, keep pairs for the next one; return the figures, which seal it."""
     figures: dict[str, Any]
-    if (place / FIGURES).exists():
-        figures = json.loads((place / FIGURES).read_text(encoding="utf-8"))
+    seal = place / "round.json"
+    if seal.exists():
+        figures = json.loads(seal.read_text(encoding="utf-8"))
         return figures
     mined, trusted, kept = (_pairs(options, place, each) for each in ("mined", "trusted", "kept"))
     mined.parent.mkdir(parents=True, exist_ok=True)
-    mine_corpus(_mining(options, place, mined, encoder), monitor)
+    corpora = zip((options.source, options.target), options.languages, strict=True)
+    source, target = (
+        CorpusOptions(path=path, language=language, input_format=options.input_format)
+        for path, language in corpora
+    )
+    mining = MiningOptions(
+        source=source, target=target, output=mined, work_dir=place / "work", encoder=encoder
+    )
+    fdr, best = options.each.fdr, options.each.best
+    mine_corpus(mining, monitor)
     try:
-        mine_corpus(_mining(options, place, trusted, encoder, fdr=options.each.fdr), monitor)
-        figures = _keep(trusted, kept, 1.0, f"fdr {options.each.fdr:g}")
+        mine_corpus(replace(mining, output=trusted, fdr=fdr), monitor)
+        figures = _keep(trusted, kept, 1.0, f"fdr {fdr:g}")
     except ValueError as error:  # all else would have been one without --fdr
-        best = options.each.best
         logger.info("the best %g of all pairs are kept: %s", best, error)
         figures = _keep(mined, kept, best, f"best {best:g}")
     figures["mutual"] = _mutual(mined)
-    _write(place / FIGURES, figures)
+    _write(seal, figures)
     return figures
 
 
 def _pairs(options: BootstrapOptions, place: Path, which: str) -> Path:
-    return place / PAIRS / f"{which}.{'-'.join(options.languages)}.parquet"
+    return place / "pairs" / f"{which}.{'-'.join(options.languages)}.parquet"
 
 
 def _trained(options: BootstrapOptions, place: Path, pairs: int, monitor: Monitor) -> str:
     """Train an encoder on the pairs of a round, or go on; return its folder."""
     kept = _pairs(options, place, "kept")
     recipe = _recipe(options, "-".join(options.languages), kept, pairs)
+    folder = place / "encoder"
     with monitor.stage("train", recipe.options.steps, "steps") as meter:
-        train_encoder(
-            recipe, place / ENCODER, on_begin=meter.begin, on_step=lambda: meter.advance(1)
-        )
-    return str(place / ENCODER)
+        train_encoder(recipe, folder, on_begin=meter.begin, on_step=lambda: meter.advance(1))
+    return str(folder)
 
 
 def _is_held_out(text: str) -> bool:
@@ -153,30 +160,12 @@ def _is_held_out(text: str) -> bool:
 
 
 def _mutual(mined: Path) -> int:
-    """Count the held-out sentences with a pair whose sides are each other's nearest.
-
-    As many sentences have a translation in every round, so it rises as encoders find more of them.
-    """
+    """Count held-out sentences with a pair of mutual nearest: it rises with what encoders find."""
     from pyarrow import parquet
 
     table = parquet.read_table(mined, columns=["source_text", "direction"])
-    texts, directions = (column.to_pylist() for column in table.columns)
-    return sum(
-        direction == "both" and _is_held_out(text)
-        for text, direction in zip(texts, directions, strict=True)
-    )
-
-
-def _mining(
-    options: BootstrapOptions, place: Path, output: Path, encoder: str, fdr: float | None = None
-) -> MiningOptions:
-    source, target = (
-        CorpusOptions(path=path, language=language, input_format=options.input_format)
-        for path, language in zip((options.source, options.target), options.languages, strict=True)
-    )
-    return MiningOptions(
-        source=source, target=target, output=output, work_dir=place / WORK, encoder=encoder, fdr=fdr
-    )
+    pairs = zip(*(column.to_pylist() for column in table.columns), strict=True)
+    return sum(direction == "both" and _is_held_out(text) for text, direction in pairs)
 
 
 def _keep(mined: Path, kept: Path, share: float, by: str) -> dict[str, Any]:
@@ -191,18 +180,16 @@ def _keep(mined: Path, kept: Path, share: float, by: str) -> dict[str, Any]:
     best = best.filter(pa.array(taught, pa.bool_()))
     if not len(best):
         raise ValueError("no pairs were mined; give other text, or another encoder")
+    best = best.append_column("corpus", pa.array(["mined"] * len(best)))
     with atomic_file(kept) as temporary:
-        parquet.write_table(
-            best.append_column("corpus", pa.array(["mined"] * len(best))), temporary
-        )
+        parquet.write_table(best, temporary)
     return {"pairs": len(best), "kept by": by}
 
 
 def _recipe(options: BootstrapOptions, name: str, kept: Path, pairs: int) -> Recipe:
     each = options.each
-    files: Sequence[Path] = [kept, *([] if options.known is None else [options.known])]
     return Recipe(
-        files={name: tuple(files)},
+        files={name: (kept,) if options.known is None else (kept, options.known)},
         vocabulary_size=min(each.vocabulary_size, pairs),  # few sentences do not have more
         evaluate_every=max(1, each.steps // 4),
         held_out=each.held_out,

@@ -35,9 +35,8 @@ def embed_file(
 ) -> str:
     """Encode every record of ``corpus`` to one row of ``output``; return a line to print.
 
-    Rejected records and sentences without any token are zero rows. Other arguments are those of
-    ``encoder.load_encoder`` and its encoders. Of ``pretokenized`` lines, blank ones are
-    sentences without tokens, which LASER's networks have a vector for.
+    Rejected records and sentences without any token are zero rows. Of ``pretokenized`` lines, blank
+    ones are sentences without tokens, which LASER's networks have a vector for.
 
     Raises:
         ValueError, OSError: the corpus, the encoder or the output cannot be used.

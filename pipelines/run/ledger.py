@@ -1,8 +1,7 @@
 """The ledger of a run: what its stages have done so far, for ``mine-corpus status``.
 
-Each process that runs stages adds lines to a file of its own in the work folder, so none waits for
-another. A remote file cannot be added to, so there each has a chain of small ones: no line is
-written more than ``CHUNK`` times, however many there are.
+Each process adds lines to a file of its own in the work folder, so none waits for another. Remote
+files cannot be added to; there each has a chain of small ones, of at most ``CHUNK`` lines.
 """
 
 import json
@@ -14,6 +13,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from miner.commandline import error_line
@@ -29,8 +29,7 @@ CHUNK = 32  # lines of a remote file: on average, each is written 16 times
 class StageState:
     """``done`` of ``expected`` elements (None: not known yet) in ``seconds`` of all processes.
 
-    An element that an engine has had done again counts once. ``since`` is when the first of them
-    was begun, in seconds since 1970.
+    An element that was done again counts once. ``since`` is when the first was begun (since 1970).
     """
 
     name: str
@@ -52,12 +51,8 @@ class WorkerState:
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """The error that ended a stage, ``at`` in seconds since 1970.
+    """What ended a stage; it is the user's to mend where ``is_users``, else a defect."""
 
-    ``line`` says what went wrong. It is the user's to mend where ``is_users``, else a defect.
-    """
-
-    at: float
     line: str
     is_users: bool
 
@@ -74,18 +69,17 @@ class Ledger:
         self._full = 0
 
     def note_done(self, stage: str, element: str, *, made: int, seconds: float) -> None:
-        """Note that a stage has done the element of a name, and how many references it made."""
+        """Note that a stage has done an element, of which it made so many references."""
         done = {"stage": stage, "element": element, "made": made, "seconds": seconds}
         self._add(done | {"since": time.time() - seconds, "worker": self._name})
 
     def note_failed(self, stage: str, error: BaseException) -> None:
         """Note what has ended a stage, unless it was interrupted."""
-        if not isinstance(error, Exception):
-            return
-        is_users = isinstance(error, (ValueError, OSError, MemoryError))
-        line = error_line(error) if is_users else f"{type(error).__name__}: {error}"
-        with suppress(OSError):  # a full disk may be what has ended it
-            self._add({"stage": stage, "failed": line, "user": is_users, "since": time.time()})
+        if isinstance(error, Exception):
+            is_users = isinstance(error, (ValueError, OSError, MemoryError))
+            line = error_line(error) if is_users else f"{type(error).__name__}: {error}"
+            with suppress(OSError):  # a full disk may be what has ended it
+                self._add({"stage": stage, "failed": line, "user": is_users, "since": time.time()})
 
     def _add(self, note: Mapping[str, Any]) -> None:
         line = json.dumps(note) + "\n"
@@ -125,11 +119,10 @@ def read_stages(folder: WorkFolder) -> list[StageState]:
         own = [note for note in notes if note["stage"] == name]
         done = {note["element"]: note["made"] for note in own}
         made[name] = sum(done.values())
+        expected = source
         if isinstance(source, str):
             feeding = states[source]
             expected = made[source] if feeding.done == feeding.expected else None
-        else:
-            expected = source
         states[name] = StageState(
             name=name,
             done=len(done),
@@ -159,16 +152,13 @@ def read_workers(folder: WorkFolder) -> list[WorkerState]:
 
 def first_failure(folder: WorkFolder) -> Failure | None:
     """Return the first error of the last run in a work folder, if it has failed."""
-    failed = [
-        Failure(at=note["since"], line=note["failed"], is_users=note["user"])
-        for note in _notes(folder.progress)
-        if "failed" in note
-    ]
-    return min(failed, key=lambda failure: failure.at, default=None)
+    failed = (note for note in _notes(folder.progress) if "failed" in note)
+    first = min(failed, key=itemgetter("since"), default=None)
+    return first and Failure(line=first["failed"], is_users=first["user"])
 
 
 def _notes(folder: Place) -> Iterator[dict[str, Any]]:
-    files = [path for path, _ in tree_files(folder) if path.suffix == ".jsonl"]
+    files = (path for path, _ in tree_files(folder) if path.suffix == ".jsonl")
     for path in sorted(files, key=str):
         for line in path.read_text(encoding="utf-8").split("\n"):
             with suppress(ValueError):  # a line that is being written, or the end of the file

@@ -30,11 +30,7 @@ STALE_SECONDS = 90.0
 
 @contextmanager
 def sole_run(work_dir: Place) -> Iterator[None]:
-    """Keep other runs out of the work folder.
-
-    Raises:
-        ValueError: one is at work there.
-    """
+    """Keep other runs out of the work folder; a ValueError says that one is at work there."""
     path = WorkFolder(work_dir).lock
     with _renewed(path) if isinstance(path, RemotePath) else _flocked(path):
         yield
@@ -48,10 +44,8 @@ def is_locked(work_dir: Place) -> bool:
     try:
         with path.open("r") as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:  # no run was there, or the file system has no locks
-        return False
+    except OSError as error:  # others: no run was there, or the file system has no locks
+        return isinstance(error, BlockingIOError)
     return False
 
 
@@ -71,33 +65,28 @@ def _flocked(path: Path) -> Iterator[None]:
 
 
 def _take(lock: TextIO) -> None:
-    """Take the lock for this run alone.
+    """Take the lock for this run alone; a BlockingIOError says that another run has it.
 
     Who only asks whether it is taken shares it for a moment, and is waited for; a run never does.
-
-    Raises:
-        BlockingIOError: a run has it.
     """
     while True:
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        try:
+        with suppress(BlockingIOError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            fcntl.flock(lock, fcntl.LOCK_UN)
-            time.sleep(random.uniform(0.001, 0.01))
-        else:
             return
+        fcntl.flock(lock, fcntl.LOCK_UN)
+        time.sleep(random.uniform(0.001, 0.01))
 
 
 @contextmanager
 def _renewed(lock: RemotePath) -> Iterator[None]:
-    ended = threading.Event()
     if _is_held(lock):
         raise ValueError(
             f"--work-dir {lock.parent}: another run is at work there; wait, name another folder, "
             f"or remove {lock} if there is none"
         )
     _hold(lock)
+    ended = threading.Event()
 
     def renew() -> None:
         while not ended.wait(RENEWED_SECONDS):
@@ -105,8 +94,8 @@ def _renewed(lock: RemotePath) -> Iterator[None]:
                 _hold(lock)
 
     # The lock is written by way of the folder of the run that this thread belongs to.
-    context = contextvars.copy_context()
-    thread = threading.Thread(target=context.run, args=[renew], daemon=True)
+    run = contextvars.copy_context().run
+    thread = threading.Thread(target=run, args=[renew], daemon=True)
     thread.start()
     try:
         yield
@@ -123,18 +112,9 @@ def _hold(lock: RemotePath) -> None:
 def _is_held(lock: RemotePath) -> bool:
     try:
         host, process, renewed = json.loads(lock.read_text())
-    except (FileNotFoundError, ValueError):
+        if host == socket.gethostname():
+            with suppress(PermissionError):
+                os.kill(process, 0)
+    except (FileNotFoundError, ValueError, ProcessLookupError):  # the last: it was killed
         return False
-    if host == socket.gethostname() and not _is_alive(process):
-        return False  # it was killed
     return bool(time.time() - renewed < STALE_SECONDS)
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True

@@ -3,21 +3,18 @@
 import hashlib
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encoder.checkpoint import replace_files
 from encoder.monolingual.sides import Side, of_text, of_vectors, save_sides
 from encoder.monolingual.vec import WordVectors, read_vec, write_vec
 from encoder.tokenizer import Tokenizer, train_tokenizer
-from miner.arrays import Matrix
-from miner.mapping.orthogonal import Mapping as WordMapping
+from miner.arrays import IntArray, Matrix
 from miner.mapping.orthogonal import comparable_rows, identical_words, procrustes, refine
 from miner.mapping.similarity import learn_by_itself, similarity_start
 from miner.storage.atomic import check_folder
@@ -41,23 +38,10 @@ PROGRESS = "training"  # the folder, in the encoder's, that learning goes on fro
 OTHERS = f"give a file or one of {', '.join(STARTS)}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Mapped:
-    """What is known of a map: how it began, with how many pairs, and its criterion by round."""
-
-    start: str
-    pairs: int
-    rounds: Sequence[float]
-    mapping: WordMapping
-
-    def facts(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        rounds = [round(value, 4) for value in self.rounds]
-        return {"start": self.start, "pairs": self.pairs, "criterion": rounds}
-
-
-def map_languages(options: MapOptions, monitor: Monitor) -> Mapped:
+def map_languages(options: MapOptions, monitor: Monitor) -> Sequence[float]:
     """Write an encoder of two languages: a bag of the target's words, and the source's beside it.
+
+    Returns the criterion of the map of words by round.
 
     Raises:
         ValueError: text, vectors or a dictionary cannot be used, or ``output`` cannot be written.
@@ -65,36 +49,13 @@ def map_languages(options: MapOptions, monitor: Monitor) -> Mapped:
     _check(options)
     (options.output / PROGRESS).mkdir(parents=True, exist_ok=True)
     texts, given = _read(options)
-    tokenizer = _tokenizer(
-        options, [*texts.values(), *(side.words.words for side in given.values())]
-    )
-    learnt = _learnt(options, texts, tokenizer, monitor)
-    sides = [(given | learnt)[language] for language in options.languages]
+    every = [*texts.values(), *(side.words.words for side in given.values())]
+    tokenizer = _tokenizer(options, every)
+    learnt = given | _learnt(options, texts, tokenizer, monitor)
+    sides = [learnt[language] for language in options.languages]
     source, target = (
         replace(side.words, vectors=comparable_rows(side.words.vectors)) for side in sides
     )
-    mapped = map_words(source, target, options)
-    moved = replace(source, vectors=source.vectors @ mapped.mapping.matrix)
-    with monitor.stage("write", None, "words"):
-        found = {
-            language: replace(side, words=words)
-            for language, side, words in zip(options.languages, sides, (moved, target), strict=True)
-        }
-        facts = {"mapping": mapped.facts()}
-        save_sides(options.output, found, tokenizer, options.words, facts)
-    if options.vec is not None:
-        options.vec.mkdir(parents=True, exist_ok=True)
-        for language, side in found.items():
-            write_vec(options.vec / f"{language}{VEC}", side.words)
-    return mapped
-
-
-def map_words(source: WordVectors, target: WordVectors, options: MapOptions) -> Mapped:
-    """Find the map of the source's words to the target's; rows are comparable.
-
-    Raises:
-        ValueError: no word is known to begin with.
-    """
     rounds: list[float] = []
 
     def judged(number: int, value: float) -> None:
@@ -105,7 +66,20 @@ def map_words(source: WordVectors, target: WordVectors, options: MapOptions) -> 
     mapping = refine(
         source.vectors, target.vectors, matrix, rounds=options.refinements, judged=judged
     )
-    return Mapped(start=options.start, pairs=pairs, rounds=rounds, mapping=mapping)
+    moved = replace(source, vectors=source.vectors @ mapping.matrix)
+    with monitor.stage("write", None, "words"):
+        found = {
+            language: replace(side, words=words)
+            for language, side, words in zip(options.languages, sides, (moved, target), strict=True)
+        }
+        criterion = [round(value, 4) for value in rounds]
+        facts = {"mapping": {"start": options.start, "pairs": pairs, "criterion": criterion}}
+        save_sides(options.output, found, tokenizer, options.words, facts)
+    if options.vec is not None:
+        options.vec.mkdir(parents=True, exist_ok=True)
+        for language, side in found.items():
+            write_vec(options.vec / f"{language}{VEC}", side.words)
+    return rounds
 
 
 def _start(source: WordVectors, target: WordVectors, options: MapOptions) -> tuple[Matrix, int]:
@@ -116,17 +90,11 @@ def _start(source: WordVectors, target: WordVectors, options: MapOptions) -> tup
     if options.start in (ADVERSARIAL, ALONE):
         from miner.mapping.adversarial import adversarial_start
 
-        begun = adversarial_start(
-            *sides,
-            seed=seed,
-            judge=partial(learn_by_itself, *sides, seed=seed)
-            if options.start == ADVERSARIAL
-            else partial(refine, *sides, rounds=0),
-            judged=lambda updates, value: logger.info(
-                "after %d updates: criterion %.4f", updates, value
-            ),
-        )
-        return begun.matrix, 0
+        judge = partial(learn_by_itself, *sides, seed=seed)
+        if options.start == ALONE:
+            judge = partial(refine, *sides, rounds=0)
+        log = partial(logger.info, "after %d updates: criterion %.4f")
+        return adversarial_start(*sides, seed=seed, judge=judge, judged=log).matrix, 0
     if options.start == IDENTICAL:
         rows = identical_words(source.words, target.words)
         if not len(rows[0]):
@@ -140,38 +108,33 @@ def _start(source: WordVectors, target: WordVectors, options: MapOptions) -> tup
     return procrustes(source.vectors[rows[0]], target.vectors[rows[1]]), len(rows[0])
 
 
-def _known_pairs(
-    path: Path, source: WordVectors, target: WordVectors
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _known_pairs(path: Path, source: WordVectors, target: WordVectors) -> tuple[IntArray, IntArray]:
     """Read a dictionary, a word and its translation a line; return the rows of what is known."""
     try:
         lines = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: no dictionary to begin with ({error}); {OTHERS}") from error
-    places = [{word: row for row, word in enumerate(side.words)} for side in (source, target)]
+    own, other = ({word: row for row, word in enumerate(side.words)} for side in (source, target))
     for number, line in enumerate(lines, start=1):
         if len(line) < 2:
             raise ValueError(f"{path}:{number}: expected a word and its translation")
-    rows = [
-        (places[0][line[0]], places[1][line[1]])
-        for line in lines
-        if line[0] in places[0] and line[1] in places[1]
-    ]
+    rows = [(own[one], other[two]) for one, two, *_ in lines if one in own and two in other]
     if not rows:
         raise ValueError(
             f"{path}: none of its {len(lines):,} pairs has vectors on both sides; the words are in "
             "lower case, and the source's come first"
         )
-    found = np.array(rows, dtype=np.int64)
-    return found[:, 0], found[:, 1]
+    one, two = np.array(rows, dtype=np.int64).T
+    return one, two
 
 
 def _check(options: MapOptions) -> None:
     """Refuse before the text is read what could not be written, or begun, in the end."""
     if options.languages[0] == options.languages[1]:
         raise ValueError(f"both languages are {options.languages[0]}; give those of SRC and TGT")
-    for folder in (options.output, *([] if options.vec is None else [options.vec])):
-        check_folder(folder)
+    check_folder(options.output)
+    if options.vec is not None:
+        check_folder(options.vec)
     if options.start not in STARTS and not Path(options.start).is_file():
         raise ValueError(f"--start {options.start}: there is no such dictionary; {OTHERS}")
 
@@ -202,9 +165,8 @@ def _tokenizer(options: MapOptions, texts: Sequence[Sequence[str]]) -> Tokenizer
         digest.update("\n".join(text).encode("utf-8", "surrogatepass"))
     path = options.output / PROGRESS / f"{digest.hexdigest()[:12]}-{size}.model"
     if not path.exists():
-        replace_files(
-            path.parent, {path.name: train_tokenizer(chain(*texts), vocabulary_size=size)}
-        )
+        model = train_tokenizer(chain(*texts), vocabulary_size=size)
+        replace_files(path.parent, {path.name: model})
     return Tokenizer(path.read_bytes())
 
 
@@ -218,13 +180,11 @@ def _learnt(
 
         def learn(language: str) -> None:
             # In a folder of its own, for what is half written in one is removed by who writes next.
-            folder = options.output / PROGRESS / language
-            folder.mkdir(exist_ok=True)
-            state = folder / "state.safetensors"
+            state = options.output / PROGRESS / language / "state.safetensors"
+            state.parent.mkdir(exist_ok=True)
+            given = texts[language], tokenizer, options.words, state
             try:
-                found[language] = of_text(
-                    texts[language], tokenizer, options.words, state, progress=meter.advance
-                )
+                found[language] = of_text(*given, progress=meter.advance)
             except ValueError as error:
                 raise ValueError(f"{language}: {error}") from error
 

@@ -56,7 +56,7 @@ class Each:
     many: bool = False
     deals: bool = False
     encodes: bool = False
-    account: Callable[[Any], Mapping[str, int]] | None = None
+    account: Callable[[Any], Mapping[str, int]] = lambda made: {}
 
     @property
     def name(self) -> str:
@@ -95,8 +95,9 @@ def _account_of_reading(shards: Sequence[Shard]) -> Mapping[str, int]:
     return kept | {f"rejected: {why}": count for why, count in facts["rejected"].items()}
 
 
-def _account_of_encoding(embedded: EmbeddedShard) -> Mapping[str, int]:
-    return {f"rejected: {why}": count for why, count in embedded.vectors.facts["dropped"].items()}
+def _account_of_encoding(made: Sequence[EmbeddedShard]) -> Mapping[str, int]:
+    counts = made[0].vectors.facts["dropped"]
+    return {f"rejected: {why}": count for why, count in counts.items()}
 
 
 SPLITTING: tuple[Step, ...] = (

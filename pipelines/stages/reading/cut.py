@@ -25,13 +25,10 @@ def shard_sizes(
 
     ``count_kept`` counts the sentences of the side; it is called only if the cut depends on it.
     """
-    options = run.options
-    most = options.rows_per_shard
-    before = _cut_before(run, side, files)
-    if before:
+    options, most = run.options, run.options.rows_per_shard
+    if before := _cut_before(run, side, files):
         return chain(before, repeat(min(most, max(before)) if options.shards else most))
-    shards = options.shards or options.workers
-    if shards == 1:
+    if (shards := options.shards or options.workers) == 1:
         return repeat(most)
     rows = count_kept()
     shards = max(1, min(rows, max(shards, -(-rows // most))))
@@ -54,11 +51,9 @@ def _cut_before(run: RunContext, side: str, files: Sequence[Place]) -> list[int]
     if not path.exists():
         return []
     cut: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    inputs: list[tuple[int, str]] = cut["inputs"]
-    if cut["asked"] != _asked(run, side) or len(inputs) > len(files):
-        return []
-    begun = zip(files, inputs, strict=False)
-    if all(digest_of_beginning(file, size) == digest for file, (size, digest) in begun):
+    begun = zip(files, cut["inputs"], strict=False)
+    is_same = cut["asked"] == _asked(run, side) and len(cut["inputs"]) <= len(files)
+    if is_same and all(digest_of_beginning(file, size) == own for file, (size, own) in begun):
         return cut["sizes"]
     return []
 

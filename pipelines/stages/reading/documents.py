@@ -3,8 +3,8 @@
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,8 +21,7 @@ from pipelines.references import EmbeddedShard, Shard
 READ_ROWS = 32_768
 
 
-@dataclass(frozen=True, kw_only=True)
-class DocumentPairs:
+class DocumentPairs(NamedTuple):
     """The pairs, by source document, and the digest of the file that lists them."""
 
     targets: Mapping[str, Sequence[str]]
@@ -30,11 +29,7 @@ class DocumentPairs:
 
 
 def document_pairs(run: RunContext) -> DocumentPairs:
-    """Return the document pairs, given or found, read once in each process.
-
-    Raises:
-        CorpusError: the list cannot be read.
-    """
+    """Return the document pairs, given or found, read once; a CorpusError if they cannot be."""
     path = run.options.document_pairs
     if path is None:
         path = open_artefact(run.folder.document_pairs).file(DOCUMENT_PAIRS)
@@ -42,17 +37,11 @@ def document_pairs(run: RunContext) -> DocumentPairs:
 
 
 def one_to_one(run: RunContext) -> list[tuple[str, str]]:
-    """Return the document pairs in the order of the list.
-
-    Raises:
-        CorpusError: the list cannot be read.
-        ValueError: a document is in several pairs.
-    """
-    pairs = [
-        (own, other) for own, others in document_pairs(run).targets.items() for other in others
-    ]
-    for place in (0, 1):
-        [(name, count)] = Counter(pair[place] for pair in pairs).most_common(1)
+    """Return the document pairs in the order of the list; a document in several is a ValueError."""
+    targets = document_pairs(run).targets
+    pairs = [(own, other) for own, others in targets.items() for other in others]
+    for names in zip(*pairs, strict=True):
+        [(name, count)] = Counter(names).most_common(1)
         if count > 1:
             raise ValueError(
                 f"{run.options.document_pairs}: the document {name!r} is in {count} pairs; a list "
@@ -70,11 +59,7 @@ def _read_once(path: Place, *state: int) -> DocumentPairs:
 
 
 def check_documents(run: RunContext, side: str, shards: Sequence[Shard]) -> None:
-    """Refuse a corpus without documents, or with none of the listed ones, before it is encoded.
-
-    Raises:
-        ValueError: that is so, or the list is not one that documents can be aligned by.
-    """
+    """Raise a ValueError, before anything is encoded, where no document can be aligned."""
     listed, path = run.options.document_pairs, run.options.side(side).path
     if listed is None:
         if not _any_document(shards, lambda docs: pc.not_equal(docs, "")):

@@ -1,7 +1,7 @@
 """What languages the corpora are in, and whether the encoder covers them.
 
-A side's language decides how it is encoded. It is seen once, before anything else is done, and
-remembered, so that shards, workers and later runs on a corpus that has grown agree on it.
+It is seen once, before anything else is done, and remembered, so that shards, workers and later
+runs on a corpus that has grown agree on it.
 """
 
 import hashlib
@@ -10,6 +10,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from encoder import best_encoder
@@ -32,8 +33,8 @@ CONTRADICTED = 0.1  # share of a sample below which a corpus is not in the langu
 def decide_languages(run: RunContext, *, remember: bool = True) -> RunContext:
     """Return the run with the languages of its corpora, and warn of what a user should know.
 
-    They are written into the work folder unless ``remember`` is false. Nothing is looked at where
-    nothing hangs on it: no encoder is used, for vectors are given.
+    They are written into the work folder to ``remember`` them. Nothing is looked at where no
+    encoder is used, for vectors are given.
     """
     options = run.options
     if options.source.embeddings is not None and options.score == MARGIN:
@@ -45,12 +46,10 @@ def decide_languages(run: RunContext, *, remember: bool = True) -> RunContext:
         new = [side for side in SIDES if own.options.side(side).path not in seen]
         for side in new:
             seen[own.options.side(side).path] = _seen_languages(own, side, remember=remember)
-        source, target = (
-            replace(corpus, shares=seen[corpus.path])
-            for corpus in (own.options.source, own.options.target)
-        )
+        corpora = (own.options.source, own.options.target)
+        source, target = (replace(corpus, shares=seen[corpus.path]) for corpus in corpora)
         parts[name] = replace(own.options, source=source, target=target)
-        for line in (line for side in new for line in language_warnings(parts[name], side)):
+        for line in chain.from_iterable(language_warnings(parts[name], side) for side in new):
             logger.warning("%s", line)
     return _decide_encoders(run.decided(parts))
 
@@ -96,11 +95,10 @@ def _seen_languages(run: RunContext, side: str, *, remember: bool) -> dict[str, 
         if _digest(texts[: known["texts"]]) == known["sha256"]:
             return known["shares"]
     shares = language_shares(texts)
-    if not remember:
-        return shares
-    seen = {"texts": len(texts), "sha256": _digest(texts), "shares": shares}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, json.dumps(seen))
+    if remember:
+        seen = {"texts": len(texts), "sha256": _digest(texts), "shares": shares}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, json.dumps(seen))
     return shares
 
 
@@ -123,36 +121,37 @@ def _digest(texts: Sequence[str]) -> str:
 
 def describe_language(options: MiningOptions, side: str) -> dict[str, Any]:
     """Return what is known of a side's language: given, seen, its share, the encoder's quality."""
-    shares = options.side(side).shares
-    given, seen = options.side(side).language, main_language(shares)
-    coverage = _coverage(options, given or seen)
+    corpus = options.side(side)
+    language, seen = corpus.decided_language, main_language(corpus.shares)
+    coverage = find_coverage(_languages(options), language) if language else None
     return {
-        "given": given,
+        "given": corpus.language,
         "seen": seen,
-        "share": shares.get(seen, 0.0) if seen else None,
+        "share": corpus.shares.get(seen, 0.0) if seen else None,
         "quality": coverage.quality if coverage else None,
     }
 
 
 def language_warnings(options: MiningOptions, side: str) -> list[str]:
     """Return a line for each thing about a side's language that a user should know."""
-    shares = options.side(side).shares
-    if not shares or not _languages(options):
+    corpus = options.side(side)
+    shares, given, language = corpus.shares, corpus.language, corpus.decided_language
+    if not shares or not (known := _languages(options)):
         return []
     name = options.corpus_names[SIDES.index(side)]
-    given, seen = options.side(side).language, main_language(shares)
+    code, share = next(iter(shares.items()))
+    mixed = f"no language has {MIN_SHARE:.0%} of a sample; {code} has most, {share:.0%}"
+    if language is None:
+        return [
+            f"{name}: its language was not recognised ({mixed}); if {options.encoder} "
+            f"does not cover it, few pairs will be right ('adit encoders' lists what it covers)"
+        ]
     lines = []
     if given and _share(shares, given) < CONTRADICTED:
-        found = f"{shares[seen]:.0%} of a sample is {seen}" if seen else _mixed(shares)
+        seen = main_language(shares)
+        found = f"{shares[seen]:.0%} of a sample is {seen}" if seen else mixed
         lines.append(f"{name}: {given} was given as its language, but {found}")
-    language = given or seen
-    if language is None:
-        lines.append(
-            f"{name}: its language was not recognised ({_mixed(shares)}); if {options.encoder} "
-            f"does not cover it, few pairs will be right ('adit encoders' lists what it covers)"
-        )
-        return lines
-    coverage = _coverage(options, language)
+    coverage = find_coverage(known, language)
     if coverage is None:
         lines.append(
             f"{name}: {language} is not covered by {options.encoder}, so few pairs will be right"
@@ -169,15 +168,6 @@ def language_warnings(options: MiningOptions, side: str) -> list[str]:
 def _share(shares: Mapping[str, float], language: str) -> float:
     name = individual(language)
     return sum(share for code, share in shares.items() if individual(code) == name)
-
-
-def _mixed(shares: Mapping[str, float]) -> str:
-    code, share = next(iter(shares.items()))
-    return f"no language has {MIN_SHARE:.0%} of a sample; {code} has most, {share:.0%}"
-
-
-def _coverage(options: MiningOptions, language: str | None) -> Coverage | None:
-    return find_coverage(_languages(options), language) if language else None
 
 
 def _languages(options: MiningOptions) -> Mapping[str, Coverage]:

@@ -1,4 +1,7 @@
-"""The read stage: a corpus to shards of unique sentences, with every record accounted for."""
+"""The read stage: a corpus to shards of unique sentences, with every record accounted for.
+
+What it and the encode stage left out of a side is for people to look at: ``rejected/SIDE.parquet``.
+"""
 
 import hashlib
 import json
@@ -9,13 +12,15 @@ from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
+from miner.storage.atomic import atomic_file
 from miner.storage.corpus.filesets import CorpusReader
 from miner.storage.corpus.records import CorpusError
 from miner.storage.corpus.repeats import Repeats, find_repeats
@@ -28,16 +33,18 @@ from miner.storage.corpus.sentences import (
 )
 from miner.storage.documents.sentences import repeat_key
 from miner.storage.documents.split import is_documents, open_side
-from miner.storage.layout import DOCUMENT, DUPLICATES, INPUTS, REJECTED, shard_file
+from miner.storage.layout import DOCUMENT, DROPPED, DUPLICATES, INPUTS, REJECTED, shard_file
 from miner.storage.places import Place, PlaceError
 from miner.storage.streams import split_compression
 from pipelines.context import RunContext
 from pipelines.progress import counted
-from pipelines.references import Shard
+from pipelines.references import EmbeddedShard, Shard
 from pipelines.stages.reading.cut import HASH_BYTES, digest_of, remember_cut, shard_sizes
 from pipelines.stages.reading.documents import check_documents
 from pipelines.stages.reading.split import SplitCorpus, split_side
 
+Corpus: TypeAlias = CorpusReader | SplitCorpus
+READ_ROWS = 32_768
 # What was rejected: file, line in it from 1, row, why, text.
 PLACED = pa.schema([("file", pa.string()), ("line", pa.int64()), *REJECTED_FIELDS])
 
@@ -45,8 +52,8 @@ PLACED = pa.schema([("file", pa.string()), ("line", pa.int64()), *REJECTED_FIELD
 def read_side(run: RunContext, side: str) -> list[Shard]:
     """Read, clean, deduplicate and cut one side; seals ``sentences/SIDE``.
 
-    A shard's metadata is of its whole side: ``read``, ``unique``, ``duplicates``, ``rejected`` and
-    ``first_rejected`` (by reason), and ``shards``, their sizes.
+    Its facts are ``read``, ``unique``, ``duplicates``, ``rejected`` and ``first_rejected`` (by
+    reason), and ``shards``.
 
     Raises:
         ValueError: the corpus cannot be read, or no sentence of it can be mined.
@@ -76,14 +83,12 @@ def read_side(run: RunContext, side: str) -> list[Shard]:
 
 def _part(corpus: Artefact, index: int) -> Artefact:
     """Return the artefact with only what a shard needs, so that references stay small."""
-    names = shard_file(index), DUPLICATES, REJECTED, INPUTS
-    files = {name: corpus.files[name] for name in names}
-    sizes = corpus.facts["shards"]
+    names, sizes = (shard_file(index), DUPLICATES, REJECTED, INPUTS), corpus.facts["shards"]
     facts = {**corpus.facts, "unique": sum(sizes), "shards": len(sizes)}
-    return replace(corpus, files=files, facts=facts)
+    return replace(corpus, files={name: corpus.files[name] for name in names}, facts=facts)
 
 
-def _open(run: RunContext, side: str) -> tuple[CorpusReader | SplitCorpus, list[str], int | None]:
+def _open(run: RunContext, side: str) -> tuple[Corpus, list[str], int | None]:
     """Return a side's corpus, the SHA-256 of each of its files, and its lines if they are known."""
     corpus = run.options.side(side)
     if is_documents(corpus.path, corpus.input_format):
@@ -113,7 +118,7 @@ def _fingerprint(path: Place) -> tuple[str, int | None]:
 
 
 def _write_side(
-    run: RunContext, side: str, reader: CorpusReader | SplitCorpus, lines: int | None, draft: Draft
+    run: RunContext, side: str, reader: Corpus, lines: int | None, draft: Draft
 ) -> Mapping[str, Any]:
     names = reader.names
     counts = CorpusCounts()
@@ -136,7 +141,7 @@ def _write_side(
             for sentences in unique_sentences(reader, repeats):
                 duplicates.write_table(sentences.duplicates)
                 if len(sentences.rejected):
-                    rejected.write_table(with_places(sentences.rejected, names, reader.starts))
+                    rejected.write_table(_placed(sentences.rejected, names, reader.starts))
                 counts.add(sentences)
                 meter.advance(sum(map(len, sentences)))
                 yield sentences.kept
@@ -154,13 +159,12 @@ def _write_side(
 
 
 def _repeats(
-    run: RunContext, reader: CorpusReader | SplitCorpus, scratch: Path
+    run: RunContext, reader: Corpus, scratch: Path
 ) -> AbstractContextManager[Repeats | None]:
     if run.options.keeps_repeats:
         return nullcontext()
     key = repeat_key if isinstance(reader, SplitCorpus) else str
-    within_documents = run.options.scope == DOCUMENT
-    return find_repeats(reader, scratch, within_documents=within_documents, key=key)
+    return find_repeats(reader, scratch, within_documents=run.options.scope == DOCUMENT, key=key)
 
 
 def _write_shards(tables: Iterable[pa.Table], sizes: Iterator[int], draft: Draft) -> list[int]:
@@ -192,9 +196,54 @@ def _cut(tables: Iterable[pa.Table], sizes: Iterator[int]) -> Iterator[tuple[int
             table = table.slice(len(piece))
 
 
-def with_places(rejected: pa.Table, files: Sequence[str], starts: Sequence[int]) -> pa.Table:
+def _placed(rejected: pa.Table, files: Sequence[str], starts: Sequence[int]) -> pa.Table:
     """Return a table of what was rejected with the places of its rows: of ``PLACED``."""
     rows = rejected["row"].to_numpy()
     number = np.searchsorted(starts, rows, side="right") - 1
     names, lines = np.array(files, object)[number], rows - np.array(starts)[number] + 1
     return pa.table([names, lines, *rejected.columns], schema=PLACED)
+
+
+def collect_rejected(run: RunContext, sides: Mapping[str, Sequence[EmbeddedShard]]) -> None:
+    """Write what reading and encoding left out of each side, as ``PLACED``.
+
+    Raises:
+        ValueError: it is more than ``--max-rejected``.
+    """
+    counts = [_collect(run, side, shards) for side, shards in sides.items()]
+    total, most = sum(counts), run.options.max_rejected
+    if most is not None and total > most:
+        raise ValueError(
+            f"--max-rejected {most}: {total:,} sentences were rejected (source {counts[0]:,}, "
+            f"target {counts[1]:,}); with --work-dir DIR, DIR/rejected lists them"
+        )
+
+
+def _collect(run: RunContext, side: str, shards: Sequence[EmbeddedShard]) -> int:
+    """Write what was left out of a side; return how many sentences that are."""
+    corpus = shards[0].shard.corpus
+    path = run.folder.rejected(side)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    total = sum(corpus.facts["rejected"].values())
+    with (
+        atomic_file(path) as temporary,
+        pq.ParquetWriter(temporary, PLACED) as writer,
+        pq.ParquetFile(corpus.file(REJECTED)) as read,
+    ):
+        for batch in read.iter_batches():
+            writer.write_batch(batch)
+        files, starts = json.loads(corpus.file(INPUTS).read_text(encoding="utf-8"))
+        for embedded in shards:
+            if lost := embedded.shard.rows - len(embedded):
+                writer.write_table(_placed(_dropped_texts(embedded), files, starts))
+                total += lost
+    return total
+
+
+def _dropped_texts(embedded: EmbeddedShard) -> pa.Table:
+    """Return a shard's sentences without a vector, a table of ``REJECTED_FIELDS``."""
+    lost = pq.read_table(embedded.vectors.file(DROPPED))
+    texts = []
+    for batch in embedded.shard.batches(["row", "text"], READ_ROWS):
+        texts += batch.filter(pc.is_in(batch["row"], lost["row"]))["text"].to_pylist()
+    return lost.append_column("text", [texts])

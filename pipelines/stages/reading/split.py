@@ -18,7 +18,7 @@ from miner.storage.artefacts import Artefact, Draft, content_key, find, open_art
 from miner.storage.corpus.records import BATCH_ROWS, Records
 from miner.storage.documents.records import Document, Found, read_found
 from miner.storage.documents.sentences import SENTENCE_TABLE, sentence_tables, table_records
-from miner.storage.documents.split import document_files, find_documents, is_documents
+from miner.storage.documents.split import NamedPlace, document_files, find_documents, is_documents
 from miner.storage.layout import SENTENCES
 from miner.storage.places import Place
 from pipelines.context import RunContext
@@ -35,7 +35,7 @@ class DocumentFiles:
 
     side: str
     index: int
-    files: Sequence[tuple[str, Place]]
+    files: Sequence[NamedPlace]
     is_only_file: bool
 
     @property
@@ -50,14 +50,14 @@ def group_files(run: RunContext, side: str) -> list[DocumentFiles]:
     if not is_documents(corpus.path, corpus.input_format):
         return [DocumentFiles(side=side, index=0, files=(), is_only_file=False)]
     files = document_files(corpus.path)
-    groups: list[list[tuple[str, Place]]] = []
+    groups: list[list[NamedPlace]] = []
     size = 0
-    for name, path in files:
-        own = path.stat().st_size
+    for file in files:
+        own = file[1].stat().st_size
         if not groups or size + own > GROUP_BYTES or len(groups[-1]) == GROUP_FILES:
             groups.append([])
             size = 0
-        groups[-1].append((name, path))
+        groups[-1].append(file)
         size += own
     return [
         DocumentFiles(side=side, index=index, files=group, is_only_file=len(files) == 1)
@@ -66,11 +66,7 @@ def group_files(run: RunContext, side: str) -> list[DocumentFiles]:
 
 
 def split_group(run: RunContext, group: DocumentFiles) -> DocumentFiles:
-    """Split a group's documents into sentences; seals ``split/SIDE/NNNNN``.
-
-    Raises:
-        CorpusError: the only file is damaged.
-    """
+    """Split a group's documents into sentences; seals ``split/SIDE/NNNNN``."""
     if group.files:
         _split(run, group)
     return group
@@ -84,8 +80,7 @@ def join_side(run: RunContext, groups: Sequence[DocumentFiles]) -> str:
 class SplitCorpus:
     """Iterates over the sentences of a side's documents, and the broken ones, as one corpus.
 
-    ``files`` are the side's, by ``names``; ``starts`` are the rows at which they begin, as far as
-    was read.
+    ``starts`` are the rows at which ``files``, called ``names``, begin, as far as was read.
     """
 
     def __init__(self, groups: Sequence[DocumentFiles], parts: Sequence[Sequence[Place]]) -> None:
@@ -117,10 +112,10 @@ class SplitCorpus:
 def split_side(run: RunContext, side: str) -> SplitCorpus:
     """Return the sentences of a side's documents; what has not been split yet, is."""
     groups = group_files(run, side)
-    parts = []
-    for group in groups:
-        whole = _split(run, group)
-        parts.append([whole.folder / f"{part:05d}" for part in range(whole.facts["parts"])])
+    wholes = [_split(run, group) for group in groups]
+    parts = [
+        [whole.folder / f"{part:05d}" for part in range(whole.facts["parts"])] for whole in wholes
+    ]
     return SplitCorpus(groups, parts)
 
 

@@ -37,7 +37,7 @@ from pipelines.references import (
     whole_sides,
 )
 from pipelines.stages.encode import dropped
-from pipelines.stages.reading.rejected import check_rejected, collect_rejected
+from pipelines.stages.reading.read import collect_rejected
 from pipelines.stages.searching.cells import assigned_cells, trained_cells
 
 if TYPE_CHECKING:
@@ -55,9 +55,7 @@ def prepare_sides(run: RunContext, shards: Sequence[EmbeddedShard]) -> list[Embe
     """
     options = run.options
     sides = whole_sides(shards)
-    check_rejected(
-        options, [collect_rejected(run, name, embedded) for name, embedded in sides.items()]
-    )
+    collect_rejected(run, sides)
     for name, embedded in sides.items():
         _check_usable(options.side(name).path, embedded)
     source, target = (np.empty((0, embedded[0].dim)) for embedded in sides.values())
