@@ -154,7 +154,7 @@ def first_failure(folder: WorkFolder) -> Failure | None:
     """Return the first error of the last run in a work folder, if it has failed."""
     failed = (note for note in _notes(folder.progress) if "failed" in note)
     first = min(failed, key=itemgetter("since"), default=None)
-    return first and Failure(line=first["failed"], is_users=first["user"])
+    return Failure(line=first["failed"], is_users=first["user"]) if first else None
 
 
 def _notes(folder: Place) -> Iterator[dict[str, Any]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from miner.storage.layout import WorkFolder
-from miner.storage.places import RemotePath
+from miner.storage.places import RemotePath, place
 from pipelines.job import Of, job_of
 from pipelines.references import element_name
 from pipelines.run import ledger
@@ -112,7 +112,7 @@ def test_a_remote_ledger_writes_in_proportion_to_its_lines(
     monkeypatch.setenv("ADIT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(RemotePath, "receive", receive)
     monkeypatch.setattr(RemotePath, "mkdir", lambda *_, **__: None)
-    notes = Ledger(WorkFolder(RemotePath.from_uri("s3://bucket/work")))
+    notes = Ledger(WorkFolder(place("s3://bucket/work")))
     for number in range(320):
         notes.note_done("search_tile", f"{number}", made=number, seconds=0.5)
     lines = [json.loads(line) for content in objects.values() for line in content.splitlines()]
