@@ -15,7 +15,6 @@ import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
 from functools import cache
 from io import BufferedReader, RawIOBase
 from pathlib import Path, PurePosixPath
@@ -53,7 +52,6 @@ class Stat(NamedTuple):
     st_ino: int = 0
 
 
-@dataclass(frozen=True, repr=False)
 class RemotePath:
     """A file or folder named by a URI such as ``s3://bucket/folder?region=eu-west-1``.
 
@@ -61,9 +59,15 @@ class RemotePath:
     shows neither these nor a key and secret before ``@``, so it can be shown to anyone.
     """
 
-    _root: str
-    _inner: PurePosixPath
-    _query: str
+    # No dataclass, of which ``asdict`` would show all.
+    def __init__(self, root: str, inner: PurePosixPath, query: str) -> None:
+        self._root, self._inner, self._query = root, inner, query
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RemotePath) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((self._root, self._inner, self._query))
 
     def __str__(self) -> str:
         scheme, _, authority = self._root.partition("://")
@@ -73,7 +77,7 @@ class RemotePath:
         return f"RemotePath({str(self)!r})"
 
     def __truediv__(self, name: str) -> RemotePath:
-        return replace(self, _inner=self._inner / name)
+        return RemotePath(self._root, self._inner / name, self._query)
 
     @property
     def _key(self) -> str:
@@ -92,11 +96,11 @@ class RemotePath:
     @property
     def parent(self) -> RemotePath:
         """The folder."""
-        return replace(self, _inner=self._inner.parent)
+        return RemotePath(self._root, self._inner.parent, self._query)
 
     def with_suffix(self, suffix: str) -> RemotePath:
         """Return the same place under a name with that suffix."""
-        return replace(self, _inner=self._inner.with_suffix(suffix))
+        return RemotePath(self._root, self._inner.with_suffix(suffix), self._query)
 
     def absolute(self) -> RemotePath:
         """Return itself."""
