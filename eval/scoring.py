@@ -28,7 +28,7 @@ from eval.metrics import bucc, laser_compat
 from eval.metrics.laser_compat import ScoredTexts
 from eval.output import Record, id_lines, score_line, score_record, signature
 from miner.storage.atomic import write_text
-from miner.storage.corpus.parquet import parquet_file
+from miner.storage.corpus.reader import parquet_file
 from miner.storage.layout import SIDES
 
 REQUIRED = ("score", "source_id", "target_id")

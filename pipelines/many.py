@@ -14,7 +14,7 @@ from eval.runs.store import Run, open_run
 from miner.multiway import Clusters, cluster_pairs
 from miner.storage.artefacts import content_key, produce
 from miner.storage.atomic import atomic_file
-from miner.storage.corpus.languages import (
+from miner.storage.corpus.filesets import (
     base_language,
     describe_languages,
     language_pairs,

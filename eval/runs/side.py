@@ -22,7 +22,7 @@ from miner.choices import MONOTONE
 from miner.storage import layout
 from miner.storage.artefacts import Artefact, open_artefact
 from miner.storage.documents.sentences import PLACE
-from miner.storage.merges import Merges, joined_texts, list_offsets
+from miner.storage.pair_tables import Merges, joined_texts, list_offsets
 from miner.storage.vectors.columns import Columns, take_columns
 
 KEPT_GROUPS = 32  # row groups of sentences in memory

@@ -22,7 +22,7 @@ from miner.choices import SCORES
 from miner.filters import Suspects, occurrences, usual_ratio, usual_script
 from miner.storage.artefacts import open_artefact
 from miner.storage.layout import PAIRS, REJECTED, SIDES, WorkFolder
-from miner.storage.pair_numbers import pairs_of
+from miner.storage.pair_tables import pairs_of
 from miner.storage.places import Place
 
 WORDS, _ = SCORES

@@ -8,7 +8,7 @@ import numpy as np
 from miner.arrays import Matrix, Neighbours
 from miner.knn.core.codes import Codes, Precision, encode_both
 from miner.knn.core.passes import TILE_COLUMNS, TILE_ROWS, Candidates, find_hits
-from miner.knn.core.products import INT8_MAX_DIMENSIONS, loops, numbers_of, product
+from miner.knn.core.products import INT8_DIMENSIONS, loops, numbers_of, product
 from miner.knn.core.rescore import unit_rows
 from miner.knn.core.tuning import choose, product_rates
 from miner.knn.cost_model import SPARE, Machine
@@ -33,9 +33,7 @@ def measure_machine(*, dim: int, k: int) -> Machine:
 def _measure(dim: int, k: int) -> Machine:
     random = np.random.default_rng(0)
     usable = [
-        precision
-        for precision in product_rates()
-        if precision != "int8" or dim < INT8_MAX_DIMENSIONS
+        precision for precision in product_rates() if precision != "int8" or dim < INT8_DIMENSIONS
     ]
     kept = {precision: max(KEPT[precision], k + SPARE) for precision in usable}
     products, insertions = {}, []

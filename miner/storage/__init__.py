@@ -1,4 +1,1 @@
-"""What mining reads and writes: corpora, embeddings, pairs, and the shards in between.
-
-Import from the modules themselves. Loading them costs little: pyarrow waits for its first use.
-"""
+"""What mining reads and writes, in modules that load soon: pyarrow waits for its first use."""

@@ -55,7 +55,7 @@ def align_documents(args: argparse.Namespace) -> int:
     Sentences may be merged, split or missing.
     """
     from miner.storage.atomic import atomic_file, check_writable
-    from miner.storage.corpus.document_pairs import read_document_pairs
+    from miner.storage.corpus.reader import read_document_pairs
 
     if args.output == STANDARD:
         args.output = None

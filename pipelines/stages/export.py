@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from miner.storage.layout import DUPLICATES, MERGES, PAIRS, REJECTED, SIDES
-from miner.storage.merges import Merges, joined_texts, list_offsets
+from miner.storage.pair_tables import Merges, joined_texts, list_offsets
 from miner.storage.pairs import write_pairs
 from miner.threads import ahead, all_threads, map_in_threads
 from pipelines.context import RunContext

@@ -16,7 +16,7 @@ from miner.judge.prior import LIKELY, Probabilities
 from miner.score_ranges import Sorted, merge_in_ranges
 from miner.storage.artefacts import Draft, produce
 from miner.storage.layout import LEFT_OUT, PAIRS, SCORED, SIDES
-from miner.storage.pair_numbers import numbers_schema, table_of
+from miner.storage.pair_tables import numbers_schema, table_of
 from miner.threads import all_threads
 from pipelines.context import RunContext
 from pipelines.options import MARGIN, WORDS

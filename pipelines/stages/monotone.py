@@ -21,7 +21,7 @@ from miner.monotone.blocks import Blocks, merged_blocks, text_blocks
 from miner.score_ranges import Sorted, sort_pairs
 from miner.storage.artefacts import Draft, content_key, produce
 from miner.storage.layout import BEADS, MERGES, ROWS, SIDES, SOURCE, TARGET
-from miner.storage.merges import MERGE_FIELDS
+from miner.storage.pair_tables import MERGE_FIELDS
 from pipelines.context import RunContext
 from pipelines.references import (
     AlignedDocuments,

@@ -17,7 +17,7 @@ from miner.judge.model import load_judge
 from miner.score_ranges import sort_pairs
 from miner.storage.artefacts import Draft, content_key, produce
 from miner.storage.layout import PAIRS, SCORED, SIDES
-from miner.storage.pair_numbers import numbers_schema, pairs_of
+from miner.storage.pair_tables import numbers_schema, pairs_of
 from miner.threads import all_threads, even_blocks
 from pipelines.context import RunContext
 from pipelines.references import ChosenPairs, PairBatch, ScoredPairs

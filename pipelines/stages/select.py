@@ -20,7 +20,7 @@ from miner.score_ranges import (
 )
 from miner.storage.artefacts import Draft, content_key, produce
 from miner.storage.layout import PAIRS, ROWS
-from miner.storage.pair_numbers import numbers_schema, table_of
+from miner.storage.pair_tables import numbers_schema, table_of
 from miner.threads import ahead, all_threads, in_threads
 from pipelines.context import RunContext
 from pipelines.memory import spare_bytes

@@ -23,7 +23,7 @@ from miner.storage.layout import (
     shard_file,
     shard_name,
 )
-from miner.storage.pair_numbers import table_of
+from miner.storage.pair_tables import table_of
 
 OPTIONS = {
     **{"k": 4, "margin": "ratio", "retrieval": "max", "threshold": None, "index": "exact"},

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from miner.arrays import Matrix, Rows, taken
 from miner.choices import check_choice
-from miner.knn.core.products import INT8_MAX, INT8_MAX_DIMENSIONS, int8_is_exact, loops, numbers_of
+from miner.knn.core.products import INT8_DIMENSIONS, INT8_MAX, int8_is_exact, loops, numbers_of
 from miner.threads import blocks, in_threads
 
 Precision = Literal["float32", "bfloat16", "int8"]
@@ -83,7 +83,7 @@ def encode_both(
     """
     check_choice("precision", precision, PRECISIONS)
     dim = source.shape[1]
-    if precision == "int8" and dim >= INT8_MAX_DIMENSIONS:
+    if precision == "int8" and dim >= INT8_DIMENSIONS:
         raise ValueError(f"int8 products of {dim} dimensions may overflow; choose bfloat16")
     if precision == "int8" and not int8_is_exact():
         raise ValueError("int8 products saturate on this machine; choose bfloat16 or float32")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 TORCH_FROM = 1 << 38
 INT8_MAX = 127
 DEPTH = 4  # codes that an instruction sums
-INT8_MAX_DIMENSIONS = 1 << 17  # 127 * 127 * D stays below 2**31
+INT8_DIMENSIONS = 1 << 17  # of fewer, 127 * 127 * D stays below 2**31
 FLOAT32_MAX_DIMENSIONS = 1040  # 127 * 127 * D stays below 2**24: float32 sums it exactly
 
 
@@ -33,8 +33,7 @@ def product(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
     if left.dtype == np.float32 or left.dtype == np.float64:
         return np.asarray(left @ right.T)
     if left.dtype == np.int8 and (vnni := compiled_int8()):
-        found: NDArray[np.int32] = vnni.product(left, right)
-        return found
+        return np.asarray(vnni.Columns(right).multiplied(left))
     import torch
 
     if left.dtype == np.int8:
@@ -76,11 +75,6 @@ def compiled_int8() -> ModuleType | None:
     return vnni if vnni_blocks.AVAILABLE and not slower else None
 
 
-def low_precision_pays(operations: float) -> bool:
-    """Return whether products of low precision are faster, with the loading of torch if needed."""
-    return torch_pays(operations) or compiled_int8() is not None
-
-
 def numbers_of(tile: NDArray[Any]) -> NDArray[np.float32]:
     """Return a product as float32, whatever it was computed in."""
     if tile.dtype == np.uint16:
@@ -110,7 +104,8 @@ def int8_is_exact() -> bool:
 def type_of_integers(dim: int, operations: float) -> type[np.int8 | np.float32 | np.float64]:
     """Return the type in which ``product`` sums D products of int8 codes without error here."""
     try:
-        if dim < INT8_MAX_DIMENSIONS and low_precision_pays(operations) and int8_is_exact():
+        pays = torch_pays(operations) or compiled_int8()
+        if dim < INT8_DIMENSIONS and pays and int8_is_exact():
             return np.int8
     except (RuntimeError, AttributeError, ImportError):  # a build without int8 products
         pass

@@ -18,13 +18,7 @@ import numpy as np
 
 from miner.arrays import IntArray, Matrix
 from miner.knn.core.codes import PRECISIONS, Precision, encode_both
-from miner.knn.core.products import (
-    INT8_MAX_DIMENSIONS,
-    compiled_int8,
-    low_precision_pays,
-    numbers_of,
-    product,
-)
+from miner.knn.core.products import INT8_DIMENSIONS, compiled_int8, numbers_of, product, torch_pays
 from miner.threads import blocks, in_threads, on_one_thread
 
 logger = logging.getLogger(__name__)
@@ -100,11 +94,11 @@ def choose(
     if len(source) == 0 or len(target) == 0:
         return Tuning(precision=precision or "float32", kept=k)
     trials = _trial(source, target, k, trial_rows), _trial(target, source, k, trial_rows)
-    pays = low_precision_pays(2 * source.size * len(target))
+    pays = torch_pays(2 * source.size * len(target)) or compiled_int8()
     rates: dict[Precision, float] = product_rates() if pays else {"float32": 1.0}
     chosen, least = Tuning(precision="float32", kept=k + SPARE), np.inf
     for candidate in (precision,) if precision else rates:
-        if candidate == "int8" and source.shape[1] >= INT8_MAX_DIMENSIONS and not precision:
+        if candidate == "int8" and source.shape[1] >= INT8_DIMENSIONS and not precision:
             continue
         hidden = np.concatenate([trial(candidate) for trial in trials])
         kept = int(np.clip(np.quantile(hidden, SHARE) + 2, k + SPARE, max(MAX_KEPT, k + SPARE)))

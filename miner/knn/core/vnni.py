@@ -136,19 +136,10 @@ class Columns:
         return products
 
 
-def product(left: NDArray[np.int8], right: NDArray[np.int8]) -> NDArray[np.int32]:
-    """Return the product of codes, (R, D) by (C, D): (R, C)."""
-    return Columns(right).multiplied(left)
-
-
-def hits(
-    rows: NDArray[np.int8], columns: NDArray[np.int8], row_codes: Any, column_codes: Any
-) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+def hits(rows: Any, columns: Any, row_codes: Any, column_codes: Any) -> Any:
     """Return what ``miner.knn.core.compiled.hits`` does, of int8 codes at the cost of a product."""
-    left, right = _by_fours(rows), _by_fours(columns).view(np.int32)
-    found: tuple[NDArray[np.int32], NDArray[np.float32]]
-    found = _hits(left, right, len(columns), row_codes, column_codes)
-    return found
+    panels = _by_fours(columns).view(np.int32)
+    return _hits(_by_fours(rows), panels, len(columns), row_codes, column_codes)
 
 
 def _by_fours(codes: NDArray[np.int8]) -> NDArray[np.int8]:

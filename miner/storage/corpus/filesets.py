@@ -1,13 +1,26 @@
-"""A corpus of one file or many: a folder's files are read one after the other, as if joined."""
+"""Corpora of many files: read one after the other, as if joined, or a corpus for each language."""
 
+import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import combinations
+from typing import IO
 
-from miner.storage.corpus.reader import open_corpus
-from miner.storage.corpus.records import CorpusError, Records, Rejection, checked_records
+from miner.languages import CODES
+from miner.storage.artefacts import Draft
+from miner.storage.corpus.formats import FORMAT_BY_SUFFIX, format_of, json_object
+from miner.storage.corpus.lines import decode_lines, line_batches
+from miner.storage.corpus.reader import open_corpus, parquet_file
+from miner.storage.corpus.records import BATCH_ROWS, CorpusError, Records, Rejection
 from miner.storage.places import Place
+from miner.storage.streams import split_compression
 
+LANGUAGE = "language"  # the column
+_CODE = re.compile(r"([a-z]{2,3})([-_]([A-Z][a-z]{3}|[A-Z]{2}))?")
+_PLAIN = (".txt", *FORMAT_BY_SUFFIX)
 SHOWN = 5  # names in a line
 
 # Files that come with a corpus, and are none of it.
@@ -88,5 +101,127 @@ class CorpusReader:
                 if len(self.files) == 1:
                     raise
                 why, found = {0: Rejection.UNREADABLE}, [os.fsencode(str(error))]
-                yield checked_records(row, [""], [""], [""], why, found.__getitem__)
+                yield Records.checked(row, ([""], [""], [""]), why, found.__getitem__)
                 row += 1
+
+
+def languages_of(folder: Place) -> tuple[dict[str, Place], list[Place]]:
+    """Return the corpus of each language in a folder, by name, and what else is there.
+
+    A corpus is a file or a folder whose name begins or ends with its ISO 639 code: ``de``,
+    ``de.txt``, ``pt-BR.jsonl.gz``, ``de.news.txt``, ``news.de``, ``news.de.zst``. A CorpusError
+    says that two of them are of the same language, or one is of two.
+    """
+    found: dict[str, Place] = {}
+    left_out: list[Place] = []
+    entries: list[Place] = sorted(folder.iterdir(), key=lambda entry: entry.name)
+    for entry in entries:
+        language = _language(entry) if may_hold_corpus(entry) else None
+        if language is None:
+            left_out.append(entry)
+        elif language in found:
+            raise CorpusError(
+                f"{entry}: a second corpus of {language} beside {found[language].name}; put the "
+                f"files of a language into one folder {folder / language}"
+            )
+        else:
+            found[language] = entry
+    return found, left_out
+
+
+def describe_languages(folder: Place) -> str:
+    """Return a line that says which corpora of a folder are read, and what is left out."""
+    found, left_out = languages_of(folder)
+    line = f"{folder}: reads {', '.join(entry.name for entry in found.values()) or 'nothing'}"
+    names = [entry.name for entry in left_out]
+    return line + (f"; leaves out {named(names)}" if names else "")
+
+
+def _language(entry: Place) -> str | None:
+    """Return the language that a name begins or ends with; two letters count before three."""
+    name = entry.name
+    if not entry.is_dir():
+        suffix, compression = split_compression(entry)
+        name = name[: len(name) - len(compression)]
+        name = name.removesuffix(suffix) if suffix in _PLAIN else name
+    parts = name.split(".")
+    codes = {part for part in (parts[0], parts[-1]) if is_code(part)}
+    codes = {code for code in codes if len(base_language(code)) == 2} or codes
+    if len(codes) > 1:
+        one, other = sorted(codes)
+        raise CorpusError(f"{entry}: is it {one} or {other}? name it by one language, as {one}.txt")
+    return next(iter(codes), None)
+
+
+def is_code(text: str) -> bool:
+    """Return whether a text is the code of a language, with a script or a country or without."""
+    match = _CODE.fullmatch(text)
+    return match is not None and match[1] in CODES
+
+
+def base_language(code: str) -> str:
+    """Return the language of a code without its script or country: zh of zh-Hant."""
+    return re.split("[-_]", code, maxsplit=1)[0]
+
+
+def language_pairs(languages: Sequence[str], wanted: str) -> list[tuple[str, str]]:
+    """Return the pairs of languages named in a list such as ``de-en,fr-en``, or ``all`` of them.
+
+    All are each once, both languages in the order of the alphabet. A ValueError names what is no
+    pair of two of these languages, or is named twice.
+    """
+    if wanted == "all":
+        return list(combinations(sorted(languages), 2))
+    known = {f"{one}-{other}": (one, other) for one in languages for other in languages}
+    pairs: list[tuple[str, str]] = []
+    for name in wanted.split(","):
+        if name not in known or len(set(known[name])) < 2:
+            raise ValueError(
+                f"--pairs {name}: is no pair of {', '.join(sorted(languages))}; write pairs as "
+                "de-en,fr-en, or all"
+            )
+        if {*known[name]} in [{*pair} for pair in pairs]:
+            raise ValueError(f"--pairs {name}: is named twice; give each pair of languages once")
+        pairs.append(known[name])
+    return pairs
+
+
+def split_languages(corpus: Place, draft: Draft, *, input_format: str = "auto") -> dict[str, int]:
+    """Write the records of each language of a corpus as ``XX.jsonl``; return how many of each.
+
+    The corpus is JSON lines or Parquet with a field ``language`` beside ``text``, ``id`` and
+    ``doc``. A record without an ``id`` gets its number in the corpus, from 1. Those without a
+    language are left out, and counted as of ``""``; a CorpusError says that all are.
+    """
+    counts: Counter[str] = Counter()
+    with ExitStack() as stack:
+        files: dict[str, IO[bytes]] = {}
+        for number, record in enumerate(_records(corpus, input_format), 1):
+            language = record.get(LANGUAGE)
+            if not isinstance(language, str) or not is_code(language):
+                counts[""] += 1
+                continue
+            if language not in files:
+                path = stack.enter_context(draft.file(f"{language}.jsonl"))
+                files[language] = stack.enter_context(path.open("wb"))
+            kept = {name: record.get(name) for name in ("id", "doc", "text")}
+            kept["id"] = number if kept["id"] is None else kept["id"]
+            files[language].write((json.dumps(kept) + "\n").encode())
+            counts[language] += 1
+    if not files:
+        raise CorpusError(
+            f"{corpus}: no record has a field '{LANGUAGE}' with an ISO 639 code such as de; name "
+            "a folder of files such as de.txt, or a corpus with that field"
+        )
+    return dict(counts)
+
+
+def _records(corpus: Place, input_format: str) -> Iterator[Mapping[str, object]]:
+    if format_of(corpus, input_format) == "parquet":
+        with parquet_file(corpus) as file:
+            wanted = [name for name in ("id", "doc", "text", LANGUAGE) if name in file.schema.names]
+            for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=wanted):
+                yield from batch.to_pylist()
+    else:
+        for lines in line_batches(corpus):
+            yield from map(json_object, decode_lines(lines)[0])

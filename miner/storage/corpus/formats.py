@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 
-from miner.storage.corpus.records import CorpusError, Rejection
+from miner.storage.corpus.records import Columns, CorpusError, Rejected, Rejection
 from miner.storage.places import AnyPath
 from miner.storage.streams import split_compression
 
@@ -31,11 +31,9 @@ FORMAT_BY_SUFFIX = {
 }
 
 Record = tuple[str, str, str]
-"""Id, document and text; an empty id or document is one that is not known."""
+"""Of ``Columns``."""
 
-Columns = tuple[list[str], list[str], Sequence[str]]
-
-LineParser = Callable[[Sequence[str], dict[int, Rejection]], Columns]
+LineParser = Callable[[Sequence[str], Rejected], Columns]
 """Reads lines into columns as long; enters the positions of those it cannot read."""
 
 # The ids of the BUCC shared task's files, such as de-000000001.
@@ -70,7 +68,7 @@ def line_parser(path: AnyPath, text_format: str, lines: Sequence[str]) -> LinePa
 def _by_line(parse: Callable[[str], Record | None]) -> LineParser:
     """Return what reads each line by itself, of which what is no record gives None."""
 
-    def parse_lines(lines: Sequence[str], rejected: dict[int, Rejection]) -> Columns:
+    def parse_lines(lines: Sequence[str], rejected: Rejected) -> Columns:
         records = []
         for position, line in enumerate(lines):
             record, why = None, Rejection.MALFORMED

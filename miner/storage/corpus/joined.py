@@ -49,11 +49,6 @@ class JoinedLines(Sequence[str]):
     def __iter__(self) -> Iterator[str]:
         return iter(self._texts)
 
-    def __eq__(self, other: object) -> bool:
-        return self._texts == (other._texts if isinstance(other, JoinedLines) else other)
-
-    __hash__ = None  # type: ignore[assignment]  # as a list
-
     @cached_property
     def _texts(self) -> list[str]:
         """Decode all at once: many times faster than line by line."""

@@ -12,7 +12,7 @@ from itertools import chain
 import numpy as np
 
 from miner.storage.corpus.joined import JoinedLines
-from miner.storage.corpus.records import BATCH_ROWS, CorpusError, Rejection, decoded
+from miner.storage.corpus.records import BATCH_ROWS, CorpusError, Rejected, Rejection, decoded
 from miner.storage.places import AnyPath
 from miner.storage.streams import COMPRESSIONS, PARQUET_MAGIC, read_chunks
 
@@ -31,10 +31,9 @@ _OTHER_ENCODINGS = {
     codecs.BOM_UTF16_BE: "UTF-16",
 }
 _OTHER_FILES = {
-    **{
-        magic: f"is compressed by {name}; rename it to end in {suffix}"
-        for suffix, (magic, name) in COMPRESSIONS.items()
-    },
+    magic: f"is compressed by {name}; rename it to end in {suffix}"
+    for suffix, (magic, name) in COMPRESSIONS.items()
+} | {
     b"PK\x03\x04": "is a zip archive; unpack it",
     PARQUET_MAGIC: "is a Parquet file; read it with --input-format parquet",
 }
@@ -54,12 +53,12 @@ def line_batches(path: AnyPath) -> Iterator[JoinedLines]:
             yield JoinedLines(block[own[0] : own[-1] - 1], own - own[0])
 
 
-def decode_lines(lines: JoinedLines) -> tuple[Sequence[str], dict[int, Rejection]]:
+def decode_lines(lines: JoinedLines) -> tuple[Sequence[str], Rejected]:
     r"""Decode lines, and reject by position those that cannot be; they are empty in the list.
 
     One ``\r`` at a line's end is removed. Without any of this, they are returned as they are.
     """
-    rejected: dict[int, Rejection] = {}
+    rejected: Rejected = {}
     too_long = np.flatnonzero(lines.lengths > MAX_LINE_BYTES).tolist()
     if not _is_utf8(lines.data):
         texts = decoded(lines.data.split(b"\n"), rejected)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Self
 
 # No sentence is longer. What is, is a document or a table, and would slow its whole batch down.
 MAX_CHARACTERS = 10_000
@@ -26,7 +27,14 @@ class Rejection(StrEnum):
     UNREADABLE = "unreadable file"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+Columns = tuple[list[str], list[str], Sequence[str]]
+"""Ids, documents and texts; an empty id or document is one that is not known."""
+
+Rejected = dict[int, Rejection]
+"""By the position."""
+
+
+@dataclass(frozen=True, slots=True)
 class Records:
     """Consecutive records of a corpus, as columns of equal length.
 
@@ -40,8 +48,30 @@ class Records:
     own_ids: list[str]
     docs: list[str]
     texts: Sequence[str]
-    rejected: dict[int, Rejection]
+    rejected: Rejected
     rejected_texts: dict[int, str]
+
+    @classmethod
+    def checked(
+        cls, first_row: int, columns: Columns, rejected: Rejected, raw: Callable[[int], bytes]
+    ) -> Self:
+        r"""Reject the texts that cannot be mined beside those that reading has, for its reasons.
+
+        ``raw`` gives what stands at a position of the file, to name what is rejected; bytes that
+        are not UTF-8 are shown as ``\xff``.
+        """
+        from miner.storage.corpus.joined import doubtful_texts  # loads NumPy
+
+        for position, text in doubtful_texts(columns[2]):
+            if reason := _reason(text):
+                rejected.setdefault(position, reason)
+        rejected = dict(sorted(rejected.items()))
+        starts = ((position, raw(position)[: 4 * MAX_CHARACTERS]) for position in rejected)
+        shown = {
+            position: start.decode(errors="backslashreplace")[:MAX_CHARACTERS]
+            for position, start in starts
+        }
+        return cls(first_row, *columns, rejected, shown)
 
     def ids(self) -> list[str]:
         """Return the id of each record, or its number, from 1, where it has none."""
@@ -55,34 +85,7 @@ class Records:
         return len(self.texts)
 
 
-def checked_records(
-    first_row: int,
-    ids: list[str],
-    docs: list[str],
-    texts: Sequence[str],
-    rejected: dict[int, Rejection],
-    raw: Callable[[int], bytes],
-) -> Records:
-    """Reject the texts that cannot be mined beside those that reading has, for its own reasons.
-
-    ``raw`` gives what stands at a position of the file, to name what is rejected.
-    """
-    from miner.storage.corpus.joined import doubtful_texts  # loads NumPy
-
-    for position, text in doubtful_texts(texts):
-        if reason := _reason(text):
-            rejected.setdefault(position, reason)
-    return Records(
-        first_row=first_row,
-        own_ids=ids,
-        docs=docs,
-        texts=texts,
-        rejected=dict(sorted(rejected.items())),
-        rejected_texts={position: _shown(raw(position)) for position in sorted(rejected)},
-    )
-
-
-def decoded(values: Iterable[bytes], rejected: dict[int, Rejection]) -> list[str]:
+def decoded(values: Iterable[bytes], rejected: Rejected) -> list[str]:
     """Decode UTF-8; of what is none the position is rejected, and empty in the list."""
     texts = []
     for position, value in enumerate(values):
@@ -92,11 +95,6 @@ def decoded(values: Iterable[bytes], rejected: dict[int, Rejection]) -> list[str
             texts.append("")
             rejected.setdefault(position, Rejection.UNDECODABLE)
     return texts
-
-
-def _shown(raw: bytes) -> str:
-    r"""Return the beginning of what was rejected; bytes that are not UTF-8 as ``\xff``."""
-    return raw[: 4 * MAX_CHARACTERS].decode(errors="backslashreplace")[:MAX_CHARACTERS]
 
 
 def _reason(text: str) -> Rejection | None:

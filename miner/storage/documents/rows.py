@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from miner.storage.corpus.lines import MAX_LINE_BYTES, line_batches
-from miner.storage.corpus.parquet import parquet_file
+from miner.storage.corpus.reader import parquet_file
 from miner.storage.corpus.records import CorpusError, Rejection
 from miner.storage.documents.records import Document, checked, decoded
 from miner.storage.places import AnyPath

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from miner.storage.corpus.records import CorpusError, Records, Rejection, checked_records
+from miner.storage.corpus.records import CorpusError, Records, Rejection
 from miner.storage.documents.records import FORMATS, Document, read_found, reader_of
 from miner.storage.documents.splitting import sentence_spans
 from miner.storage.places import AnyPath
@@ -86,8 +86,9 @@ def table_records(table: pa.Table | pa.RecordBatch, first_row: int) -> Records:
     """Return the records of a table of ``sentence_tables``; the first is row ``first_row``."""
     ids, docs, texts, reasons = (table[name].to_pylist() for name in SENTENCE_TABLE.names[1:])
     rejected = {place: Rejection(why) for place, why in enumerate(reasons) if why}
-    return checked_records(
-        first_row, ids, docs, texts, rejected, lambda place: (texts[place] or docs[place]).encode()
+    columns = ids, docs, texts
+    return Records.checked(
+        first_row, columns, rejected, lambda place: (texts[place] or docs[place]).encode()
     )
 
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from miner.arrays import IntArray
 from miner.storage.artefacts import open_artefact
-from miner.storage.corpus.document_pairs import read_document_pairs
+from miner.storage.corpus.reader import read_document_pairs
 from miner.storage.layout import DOCUMENT_PAIRS, SOURCE
 from miner.storage.places import Place, file_state
 from pipelines.context import RunContext

@@ -8,7 +8,7 @@ import pytest
 
 from miner.commandline import command_parser
 from miner.document_pairing import THRESHOLD
-from miner.storage.corpus.document_pairs import read_document_pairs
+from miner.storage.corpus.reader import read_document_pairs
 from pipelines.cli.documents import add_pairing
 from pipelines.cli.main import adit
 

@@ -74,7 +74,8 @@ def test_an_empty_side(rates, sizes, precision):
 
 def test_low_precision_is_not_measured_where_it_does_not_pay(monkeypatch):
     few = 2 * 400 * 500 * 64
-    monkeypatch.setattr(tuning, "low_precision_pays", lambda operations: operations > few)
+    monkeypatch.setattr(tuning, "torch_pays", lambda operations: operations > few)
+    monkeypatch.setattr(tuning, "compiled_int8", lambda: None)
     monkeypatch.setattr(tuning, "product_rates", lambda: RATES)
     sides = apart(400, 64, 1), apart(500, 64, 2)
     assert choose(*sides, k=4, precision=None).precision == "float32"
@@ -140,7 +141,7 @@ def test_machines_that_have_float32_only(monkeypatch, spread):
 
 
 def test_int8_is_not_chosen_for_more_dimensions_than_it_can_sum(rates, monkeypatch):
-    monkeypatch.setattr(tuning, "INT8_MAX_DIMENSIONS", 64)
+    monkeypatch.setattr(tuning, "INT8_DIMENSIONS", 64)
     assert choose(apart(99, 64, 1), apart(99, 64, 2), k=4, precision=None).precision != "int8"
     assert choose(apart(99, 63, 1), apart(99, 63, 2), k=4, precision=None).precision == "int8"
 

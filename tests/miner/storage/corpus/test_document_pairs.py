@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from miner.storage.corpus.document_pairs import read_document_pairs
+from miner.storage.corpus.reader import read_document_pairs
 from miner.storage.corpus.records import CorpusError
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from miner.storage.corpus.languages import base_language, language_pairs, languages_of
+from miner.storage.corpus.filesets import base_language, language_pairs, languages_of
 from miner.storage.corpus.records import CorpusError
 
 

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from miner.storage.corpus import repeats as module
 from miner.storage.corpus.compiled import digest_lines
 from miner.storage.corpus.joined import JoinedLines
-from miner.storage.corpus.records import checked_records
+from miner.storage.corpus.records import Records
 from miner.storage.corpus.repeats import BLOCK_BYTES, DIGEST, find_repeats, repeats_among
 
 BATCH = 1000
 
 
 def records_of(first_row, texts, docs):
-    return checked_records(first_row, [""] * len(texts), docs, texts, {}, lambda _: b"")
+    return Records.checked(first_row, ([""] * len(texts), docs, texts), {}, lambda _: b"")
 
 
 @given(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from miner.storage.corpus.joined import JoinedLines
-from miner.storage.corpus.records import Rejection, checked_records
+from miner.storage.corpus.records import Records, Rejection
 from miner.storage.corpus.repeats import find_repeats
 from miner.storage.corpus.sentences import (
     DUPLICATE_FIELDS,
@@ -26,7 +26,7 @@ def batches_of(texts, size=3):
     for start in range(0, len(texts), size):
         part = texts[start : start + size]
         ids = [f"id{row}" for row in range(start, start + len(part))]
-        yield checked_records(start, ids, ["doc"] * len(part), part, {}, raw_of(part))
+        yield Records.checked(start, (ids, ["doc"] * len(part), part), {}, raw_of(part))
 
 
 def rows(tables, *names):
@@ -81,8 +81,8 @@ def test_keep_duplicates():
 
 
 def test_a_rejected_text_is_no_first_occurrence():
-    records = checked_records(
-        0, ["", ""], ["", ""], ["a", "a"], {0: Rejection.MALFORMED}, raw_of("{}")
+    records = Records.checked(
+        0, (["", ""], ["", ""], ["a", "a"]), {0: Rejection.MALFORMED}, raw_of("{}")
     )
     found = unique([records])
     assert (kept_of(found), repeated_of(found)) == ([(1, "2", "a")], [])
@@ -150,9 +150,9 @@ LINES = st.lists(
 def test_lines_become_what_their_texts_do(texts, first_row):
     nothing, lines = [""] * len(texts), JoinedLines.of(texts)
     one, other = (
-        unique([checked_records(first_row, nothing, nothing, column, {}, raw_of(texts))])
+        unique([Records.checked(first_row, (nothing, nothing, column), {}, raw_of(texts))])
         for column in (texts, lines)
     )
     assert one == other
-    assert lines == texts
+    assert [*lines] == texts
     assert [lines.raw(place).decode() for place in range(len(lines))] == texts
