@@ -16,7 +16,7 @@ from encoder.use.compiled import FEATURES
 from encoder.use.glossary import KNOWN_BYTES, GlossaryWords, added_languages, bundled, load_glossary
 from encoder.use.network import DIM, KEPT_BYTES, Network, Pieces
 from encoder.use.weights import PieceTokenizer, digest, load_tokenizer, load_weights
-from miner.knn.core.vnni_blocks import AVAILABLE
+from miner.knn.core.vnni import AVAILABLE
 from miner.threads import ahead, blocks, in_threads
 
 RowsOf = Callable[[NDArray[np.int64]], Matrix]  # vectors (P, 512) of pieces by their ids (P,)

@@ -3,7 +3,7 @@
 Libraries choose the order by the place of a row and a column in the matrix, so that a row's
 products change in their last bits with the rows around it. Here each is a chain of fused
 multiply-adds through the dimensions, from the first to the last: the same on every processor.
-As in ``miner.knn.core.vnni_blocks``, a block of products stays in the processor's registers. Axes:
+As in ``miner.knn.core.vnni``, a block of products stays in the processor's registers. Axes:
 ``R`` rows, ``D`` dimensions, ``N`` columns, ``P`` panels of COLUMNS columns.
 """
 
@@ -17,7 +17,7 @@ from numba.extending import intrinsic
 
 from encoder.rows import Matrix
 from miner.compiling import compiled
-from miner.knn.core.vnni_blocks import (
+from miner.knn.core.vnni import (
     COLUMNS,
     FLOATS,
     LANES,

@@ -72,11 +72,7 @@ def write_text(path: AnyPath, text: str) -> None:
 
 
 def check_writable(path: AnyPath) -> None:
-    """Check that a file could be written at ``path``; leaves nothing behind.
-
-    Raises:
-        OutputError: the folder is missing or refuses new files, or ``path`` is no regular file.
-    """
+    """Check that a file could be written at ``path``, or raise an OutputError."""
     if isinstance(path, RemotePath):
         probe = path.parent / f"{TEMPORARY}{secrets.token_hex(8)}"
         try:
@@ -94,11 +90,7 @@ def check_writable(path: AnyPath) -> None:
 
 
 def check_folder(path: AnyPath) -> None:
-    """Check that files could be written in a folder; it and those above it may have to be made.
-
-    Raises:
-        OutputError: it is a file, or lies below one, or no folder can be made there.
-    """
+    """Check the same of files in a folder; it and those above it may have to be made."""
     if isinstance(path, RemotePath):
         check_writable(path / TEMPORARY)
         return

@@ -38,10 +38,7 @@ def table_of(pairs: Pairs) -> pa.Table:
 
 
 def pairs_of(table: pa.Table) -> Pairs:
-    """Return the pairs of a table that has the columns of ``numbers_schema``, in its order.
-
-    They are ``JudgedPairs`` where the table has what those have.
-    """
+    """Return the pairs, ``JudgedPairs`` or not, of a table that ``table_of`` made, in its order."""
     directions = [_DIRECTIONS.index(name) for name in table["direction"].to_pylist()]
     judged = "margin" in table.schema.names
     names = numbers_schema(judged=judged).names

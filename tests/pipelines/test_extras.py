@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from miner.extras import EXTRAS
-from miner.knn.core.vnni_blocks import AVAILABLE
+from miner.knn.core.vnni import AVAILABLE
 from pipelines.cli.mine import mine_corpus
 
 # The extra that each command needs, and its arguments; corpora are a.txt and b.txt.

@@ -69,10 +69,10 @@ def loops() -> ModuleType:
 @cache
 def compiled_int8() -> ModuleType | None:
     """Return the module that compiles int8 products, or None where another way is faster."""
-    from miner.knn.core import vnni, vnni_blocks  # loads Numba
+    from miner.knn.core import vnni  # loads Numba
 
-    slower = vnni_blocks.HAS_AMX and find_spec("torch") is not None
-    return vnni if vnni_blocks.AVAILABLE and not slower else None
+    slower = vnni.HAS_AMX and find_spec("torch") is not None
+    return vnni if vnni.AVAILABLE and not slower else None
 
 
 def numbers_of(tile: NDArray[Any]) -> NDArray[np.float32]:

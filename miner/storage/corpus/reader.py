@@ -77,8 +77,7 @@ def open_corpus(
     Args:
         path: the file; ``.gz``, ``.xz``, ``.zst`` and ``.bz2`` are decompressed as it is read.
         input_format: one of ``INPUT_FORMATS`` (``miner.storage.corpus.formats`` describes them).
-            ``auto`` goes by the suffix (below that of the compression), ``FORMAT_BY_SUFFIX``, else
-            by the first line that is not blank.
+            ``auto`` goes by the suffix (below that of the compression), or the first filled line.
         first_row: the row of the first record, where other files of the corpus come before.
 
     Raises:

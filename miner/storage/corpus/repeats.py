@@ -104,14 +104,9 @@ def find_repeats(
 ) -> Iterator[Repeats]:
     """Find the records whose text an earlier one has; all others are the first of theirs.
 
-    Two texts are the same if all the characters of their keys are; rejected records have none.
-
-    Args:
-        batches: what ``open_corpus`` gives, all of it.
-        folder: where to sort.
-        within_documents: look for repeated texts in each document by itself.
-        key: what of a text is compared.
-        block: how many records are in memory at a time.
+    Two texts are the same if all the characters of what ``key`` makes of them are; rejected records
+    have none. ``within_documents``, each document is looked at by itself. They are sorted in the
+    folder, ``block`` of them at a time in memory.
     """
     with closing(SortedRecords(folder, REPEAT, block=block)) as repeats:
         with closing(SortedRecords(folder, DIGEST, block=block)) as digests:

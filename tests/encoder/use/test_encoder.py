@@ -13,7 +13,7 @@ from encoder.base import MIN_COSINE, SAMPLE
 from encoder.use import weights
 from encoder.use.encoder import UseEncoder, load_use
 from encoder.use.network import Network, Pieces
-from miner.knn.core.vnni_blocks import AVAILABLE
+from miner.knn.core.vnni import AVAILABLE
 
 HOSTILE = (
     *("", " ", "\u200b", "\ufeff", "a", "。", "1", "\x00", "\t\u3000 ", "\U0001f600" * 50),

@@ -27,7 +27,7 @@ from encoder.use.glossary import (
 )
 from encoder.use.products import Weights
 from encoder.use.weights import BEGIN, END, UNKNOWN, load_tokenizer
-from miner.knn.core.vnni_blocks import AVAILABLE
+from miner.knn.core.vnni import AVAILABLE
 from tests.benchmark import benchmark
 
 NEEDS_INT8 = pytest.mark.skipif(not AVAILABLE, reason="no int8 instructions here")

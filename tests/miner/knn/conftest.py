@@ -1,6 +1,6 @@
 import pytest
 
-from miner.knn.core import products, tuning, vnni_blocks
+from miner.knn.core import products, tuning, vnni
 
 CACHES = products.compiled_int8, products.int8_is_exact, tuning.product_rates
 
@@ -18,4 +18,4 @@ def fresh():
 @pytest.fixture
 def no_vnni(fresh, monkeypatch):
     """A processor without the instructions: int8 is left to torch."""
-    monkeypatch.setattr(vnni_blocks, "AVAILABLE", False)
+    monkeypatch.setattr(vnni, "AVAILABLE", False)

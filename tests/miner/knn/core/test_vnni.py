@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from miner.knn.core import compiled, products, vnni, vnni_blocks
+from miner.knn.core import compiled, products, vnni
 from miner.knn.core.codes import Codes
 from tests.miner.knn.core.test_compiled import exact_bounds
 from tests.miner.knn.core.test_compiled import side as exact_side
 
-pytestmark = pytest.mark.skipif(not vnni_blocks.AVAILABLE, reason="not on this processor")
+pytestmark = pytest.mark.skipif(not vnni.AVAILABLE, reason="not on this processor")
 
 ROWS = st.sampled_from([1, 5, 6, 7, 13, 64, 90])
 COLUMNS = st.sampled_from([1, 15, 16, 63, 64, 65, 130, 200])
@@ -149,14 +149,14 @@ features = binding.get_host_cpu_features()
 features["avx512vnni"] = False
 binding.get_host_cpu_features = lambda: features
 import pytest
-from miner.knn.core import vnni_blocks
-assert vnni_blocks.LANES == 8
+from miner.knn.core import vnni
+assert vnni.LANES == 8
 import sys
 sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", sys.argv[1], "-k", "not narrow"]))
 """
 
 
-@pytest.mark.skipif(not vnni_blocks._FEATURES.get("avxvnni"), reason="not on this processor")
+@pytest.mark.skipif(not vnni._FEATURES.get("avxvnni"), reason="not on this processor")
 def test_narrow_registers_do_the_same(tmp_path, monkeypatch):
     """Of laptops' processors, which lack the wide ones: all the tests above."""
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
@@ -165,8 +165,8 @@ def test_narrow_registers_do_the_same(tmp_path, monkeypatch):
 
 def test_what_multiplies_int8(fresh, monkeypatch):
     """Not where torch has a unit of its own for it, and torch is there."""
-    assert (products.compiled_int8() is None) == vnni_blocks.HAS_AMX
-    monkeypatch.setattr(vnni_blocks, "HAS_AMX", True)
+    assert (products.compiled_int8() is None) == vnni.HAS_AMX
+    monkeypatch.setattr(vnni, "HAS_AMX", True)
     products.compiled_int8.cache_clear()
     assert products.compiled_int8() is None
     monkeypatch.setattr(products, "find_spec", lambda name: None)
