@@ -36,7 +36,6 @@ class MapOptions(TextOptions):
     words: WordOptions = field(default_factory=WordOptions)
 
 
-@dataclass(frozen=True, kw_only=True)
 class RoundOptions(Checked):
     """What a round keeps of the pairs and trains on them; values out of range are ValueErrors."""
 

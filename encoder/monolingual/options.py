@@ -1,13 +1,10 @@
 """The options of words learnt from the text of a language; no library is loaded for them."""
 
-from dataclasses import dataclass
-
 from encoder.training.options import Checked, option
 
 MAX_WORDS = 200_000  # of a language that have vectors: Conneau et al. 2018, section 3.1
 
 
-@dataclass(frozen=True, kw_only=True)
 class WordOptions(Checked):
     """The options of the vectors of a language's words, given its text.
 

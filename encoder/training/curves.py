@@ -16,17 +16,14 @@ def draw_curves(history: Sequence[Mapping[str, Any]], titles: Mapping[str, str])
     """Draw a field for each figure that is in ``FIGURES`` or ``titles``, or a task's loss.
 
     Measures are drawn for each of their parts, too, in per cent. A line marks the encoder that is
-    the best.
-
-    Raises:
-        ImportError: matplotlib is not installed.
+    the best. An ImportError says that matplotlib is not installed.
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     named = {name: title for name, title in FIGURES.items() if name in history[0]}
-    named.update({name: name for name in history[-1] if name.endswith(" loss")})
-    named.update({name: f"{title}, %" for name, title in titles.items()})
+    named |= {name: name for name in history[-1] if name.endswith(" loss")}
+    named |= {name: f"{title}, %" for name, title in titles.items()}
     columns = min(COLUMNS, len(named))
     rows = -(-len(named) // columns)
     figure = Figure(figsize=(5 * columns, 3.5 * rows), layout="constrained")
@@ -50,7 +47,8 @@ def _draw(axes: "Axes", history: Sequence[Mapping[str, Any]], name: str) -> None
     history = [entry for entry in history if name in entry]
     steps = [entry["step"] for entry in history]
     parts = history[-1]["parts"].get(name)
-    if parts is not None and len(parts) > 1:
+    many = parts is not None and len(parts) > 1
+    if many:
         # As the lines lie at their ends, so that the legend can be read along them.
         for number, part in enumerate(sorted(parts, key=lambda one: -parts[one])):
             values = [100 * entry["parts"][name][part] for entry in history]
@@ -62,7 +60,7 @@ def _draw(axes: "Axes", history: Sequence[Mapping[str, Any]], name: str) -> None
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.spines[["top", "right"]].set_visible(False)
-    if parts is not None and len(parts) > 1:
+    if many:
         columns = -(-(len(parts) + 2) // LEGEND_ROWS)
         axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), ncols=columns, frameon=False)
     else:

@@ -1,6 +1,6 @@
 """Parallel text for training: N-way text, held-out split, tokenised store, batch sampling."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from encoder.tokenizer import Tokenizer, Tokens
 from encoder.training.reading import ParallelText, Texts
 
+Rows = NDArray[np.int64]
+
 LONGEST = 128  # tokens of a sentence that a network is trained on; the others are cut off
 
 
 @dataclass(frozen=True, kw_only=True)
 class TokenPairs:
-    """One language pair, tokenised, with a sampling weight for every sentence pair.
+    """A language pair, tokenised, with the sampling weight of each sentence pair.
 
     It is drawn ``times`` as often as its size says.
     """
@@ -25,6 +27,9 @@ class TokenPairs:
     target: Tokens
     weight: NDArray[np.float32]
     times: float = 1.0
+
+
+Batch = tuple[TokenPairs, Rows]  # a language pair, and its rows
 
 
 def join(sides: Sequence[Tokens]) -> Tokens:
@@ -42,10 +47,7 @@ def tokenize_pairs(
     times: float = 1.0,
     one_sided: bool = False,
 ) -> TokenPairs:
-    """Tokenise both sides, or the source, the targets then being empty.
-
-    Corpora without an entry in ``corpus_weights`` weigh 1.
-    """
+    """Tokenise both sides, or the source, the targets then being empty."""
     return TokenPairs(
         name=text.name,
         source=tokenizer.encode(text.source),
@@ -56,16 +58,12 @@ def tokenize_pairs(
 
 
 def pair_weights(text: ParallelText, corpus_weights: Mapping[str, float]) -> NDArray[np.float32]:
-    """Return the weight of each pair's corpus, float32 (P,)."""
+    """Return the weight of each pair's corpus, 1 where it is not named: float32 (P,)."""
     return np.array([corpus_weights.get(name, 1.0) for name in text.corpus], dtype=np.float32)
 
 
 def hold_out(text: ParallelText, count: int, *, seed: int) -> tuple[ParallelText, ParallelText]:
-    """Split off ``count`` random pairs: the others, and those.
-
-    Raises:
-        ValueError: fewer than twice as many pairs.
-    """
+    """Split off ``count`` random pairs, at most half of all: the others, and those."""
     if len(text) < 2 * count:
         raise ValueError(
             f"{text.name}: {len(text)} pairs are too few to hold out {count}; give more text"
@@ -74,47 +72,40 @@ def hold_out(text: ParallelText, count: int, *, seed: int) -> tuple[ParallelText
     return text.take(np.sort(order[count:])), text.take(np.sort(order[:count]))
 
 
-def count_pairs(pairs: TokenPairs) -> NDArray[np.int64]:
-    """Return each pair's size in a batch that is measured in pairs: 1, int64 (P,)."""
-    return np.ones(len(pairs.weight), dtype=np.int64)
-
-
-def count_tokens(pairs: TokenPairs) -> NDArray[np.int64]:
+def count_tokens(pairs: TokenPairs) -> Rows:
     """Return the tokens of each pair's longer side, the one that ends it included: int64 (P,)."""
     longer = np.maximum(np.diff(pairs.source.offsets), np.diff(pairs.target.offsets))
     return 1 + np.minimum(longer, LONGEST)
 
 
 def sample_batches(
-    pairs: list[TokenPairs],
+    pairs: Sequence[TokenPairs],
     *,
     batch_size: int,
-    count: Callable[[TokenPairs], NDArray[np.int64]] = count_pairs,
+    in_tokens: bool = False,
     exponent: float,
     seed: int,
-) -> Iterator[tuple[TokenPairs, NDArray[np.int64]]]:
-    """Yield endless batches, each from one language pair: the pair and its row numbers.
+) -> Iterator[Batch]:
+    """Yield endless batches, each of ``batch_size`` pairs or at most so many tokens.
 
     A language pair is drawn with probability proportional to (sum of its weights) **
     ``exponent``, times its own factor. Within it every pass is a fresh shuffle that keeps a
     sentence pair with probability equal to its weight, so that nothing is repeated before its pass
-    is over. A batch is as many sentence pairs as count for at most ``batch_size``, but at least
-    one.
+    is over. A batch has one sentence pair at least.
     """
     generator = np.random.default_rng(seed)
     sizes = np.array([float(p.weight.sum()) ** exponent * p.times for p in pairs])
-    counts = [count(p) for p in pairs]
+    counts = [count_tokens(p) if in_tokens else np.ones(len(p.weight), np.int64) for p in pairs]
     queues = [np.empty(0, dtype=np.int64) for _ in pairs]
     while True:
         chosen = int(generator.choice(len(pairs), p=sizes / sizes.sum()))
         weight, counted = pairs[chosen].weight, counts[chosen]
         while counted[queues[chosen][:batch_size]].sum() < batch_size:
             kept = np.flatnonzero(generator.random(len(weight)) < weight)
-            fresh = generator.permutation(kept).astype(np.int64)
-            queues[chosen] = np.concatenate([queues[chosen], fresh])
+            queues[chosen] = np.concatenate([queues[chosen], generator.permutation(kept)])
         sums = counted[queues[chosen][:batch_size]].cumsum()
         taken = max(1, int(np.searchsorted(sums, batch_size, side="right")))
-        rows, queues[chosen] = queues[chosen][:taken], queues[chosen][taken:]
+        rows, queues[chosen] = np.split(queues[chosen], [taken])
         yield pairs[chosen], rows
 
 
@@ -140,30 +131,21 @@ def join_targets(texts: Texts) -> list[ParallelText]:
             f"N-way text is joined on one target language, and these pairs have "
             f"{', '.join(languages)}; choose with --pairs"
         )
-    places = [_first_rows(text.target) for text in texts]
+    # Of each sentence its first row: it comes last here, in place of others.
+    places = [{one: row for row, one in reversed([*enumerate(text.target)])} for text in texts]
     rows: list[list[int]] = []
-    seen: list[set[str]] = [set() for _ in texts]
-    for sentence in places[0]:
-        if not all(sentence in each for each in places):
-            continue
-        row = [each[sentence] for each in places]
-        sources = [text.source[number] for text, number in zip(texts, row, strict=True)]
-        if not any(source in known for source, known in zip(sources, seen, strict=True)):
-            rows.append(row)
-            for source, known in zip(sources, seen, strict=True):
-                known.add(source)
+    seen: set[tuple[str, str]] = set()
+    for sentence in dict.fromkeys(texts[0].target):
+        if all(sentence in each for each in places):
+            row = [each[sentence] for each in places]
+            found = {(text.name, text.source[n]) for text, n in zip(texts, row, strict=True)}
+            if seen.isdisjoint(found):
+                rows.append(row)
+                seen |= found
     if not rows:
         names = ", ".join(text.name for text in texts)
         raise ValueError(f"{names}: have no target sentence in common, and no N-way text")
-    columns: NDArray[np.int64] = np.array(rows, dtype=np.int64).T
-    return [text.take(column) for text, column in zip(texts, columns, strict=True)]
-
-
-def _first_rows(sentences: Sequence[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for row, sentence in enumerate(sentences):
-        found.setdefault(sentence, row)
-    return found
+    return [text.take(column) for text, column in zip(texts, np.array(rows).T, strict=True)]
 
 
 def sentences_by_language(texts: Texts) -> dict[str, list[str]]:
@@ -174,11 +156,8 @@ def sentences_by_language(texts: Texts) -> dict[str, list[str]]:
 
 def all_pairs(texts: Texts, languages: Sequence[str]) -> list[ParallelText]:
     """Return texts of each two of the languages, of texts that ``join_targets`` made."""
-    sentences = sentences_by_language(texts)
-    corpus = texts[0].corpus
+    found, corpus = sentences_by_language(texts), texts[0].corpus
     return [
-        ParallelText(
-            name=f"{one}-{other}", source=sentences[one], target=sentences[other], corpus=corpus
-        )
+        ParallelText(name=f"{one}-{other}", source=found[one], target=found[other], corpus=corpus)
         for one, other in combinations(languages, 2)
     ]

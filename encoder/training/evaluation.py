@@ -12,9 +12,10 @@ import numpy as np
 
 from encoder import Encoder
 from encoder.checkpoint import replace_files
-from encoder.training import curves, options
+from encoder.training import curves
 from encoder.training.architectures.model import Trained
 from encoder.training.loop import Training
+from encoder.training.options import ACCURACY, HELD_OUT_ERROR, PERPLEXITY
 from encoder.training.reading import ParallelText, Texts
 from encoder.training.state import State, save_state
 
@@ -34,8 +35,8 @@ class Measure:
 
     name: str
     title: str
-    parts: Sequence[str]
-    take: Callable[[Encoder], Mapping[str, float]]
+    parts: Sequence[str] = ()
+    take: Callable[[Encoder], Mapping[str, float]] = lambda encoder: {}
     higher_is_better: bool = False
 
     def best(self, means: Sequence[float]) -> bool:
@@ -45,21 +46,15 @@ class Measure:
 
 # By ``figure`` of an objective, by which the best encoder may be chosen, too.
 OWN = {
-    name: Measure(
-        name=name,
-        title=f"held-out {name}",
-        parts=(),
-        take=lambda encoder: {},
-        higher_is_better=name == options.ACCURACY,
-    )
-    for name in (options.PERPLEXITY, options.ACCURACY)
+    name: Measure(name=name, title=f"held-out {name}", higher_is_better=name == ACCURACY)
+    for name in (PERPLEXITY, ACCURACY)
 }
 
 
 def held_out_error(texts: Texts) -> Measure:
     """Measure retrieval among the held-out pairs of each language pair, see ``retrieval_error``."""
     return Measure(
-        name=options.HELD_OUT_ERROR,
+        name=HELD_OUT_ERROR,
         title="held-out error",
         parts=[text.name for text in texts],
         take=lambda encoder: {text.name: retrieval_error(encoder, text) for text in texts},
@@ -71,17 +66,16 @@ def retrieval_error(encoder: Encoder, text: ParallelText) -> float:
     source, target = map(encoder.for_language, text.name.partition("-")[::2])
     cosines = source.encode(text.source) @ target.encode(text.target).T
     own = np.arange(len(text))
-    wrong = [(cosines.argmax(axis=axis) != own).mean() for axis in (0, 1)]
-    return float(np.mean(wrong))
+    return float(np.mean([(cosines.argmax(axis=axis) != own).mean() for axis in (0, 1)]))
 
 
 @dataclass
 class Keeper:
     """Measures a training at each evaluation and writes what is kept of it.
 
-    The encoder that is the best so far by the measure ``best_by`` goes to ``folder``, for that is
-    what is used; of equal ones the later. The last state, from which a training goes on, goes to
-    ``folder/training``, with a log and curves of all evaluations.
+    The encoder that is the best so far by the measure ``best_by`` goes to ``folder``; of equal ones
+    the later. The last state, from which a training goes on, goes to ``folder/training``, with a
+    log and curves of all evaluations.
     """
 
     folder: Path
@@ -106,14 +100,13 @@ class Keeper:
         state = self.state
         state.step, state.seconds = training.step, time.monotonic() - self._start
         state.tensors = {name: one.cpu().numpy() for name, one in training.tensors().items()}
+        entry: dict[str, Any] = {"step": state.step, **figures, **means, "parts": parts}
         chosen = self.best_by.name
-        current = {**figures, **means}[chosen]
-        best = self.best_by.best([*(entry[chosen] for entry in state.history), current])
+        best = self.best_by.best([one[chosen] for one in (*state.history, entry)])
         shown = [f"{name} {value:.3f}" for name, value in figures.items()]
         shown += [f"{one.title} {100 * means[one.name]:.2f} %" for one in self.measures]
         remark = "" if best else "; not the best"
         logger.info("step %d: %s, %.0f s%s", state.step, ", ".join(shown), state.seconds, remark)
-        entry = {"step": state.step, **figures, **means, "parts": parts}
         state.history.append({**entry, "seconds": round(state.seconds, 1), "best": best})
         if best:
             rounded = {

@@ -8,17 +8,20 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from encoder import torch_private
-from encoder.torch_private import sparse_parts
 from encoder.training import parallel
 from encoder.training.architectures.model import Model
-from encoder.training.data import LONGEST, TokenPairs, count_pairs, count_tokens, sample_batches
+from encoder.training.data import LONGEST, Batch, TokenPairs, sample_batches
 from encoder.training.options import TrainingOptions
 from encoder.training.tasks.task import Task
 from miner.compiling import compiled
+
+LOWEST_RATE = 1e-5  # below which a schedule of plain gradients ends
+Array = Any  # of a compiled function, whose types Numba infers
+
+logger = logging.getLogger(__name__)
 
 
 class RowAdam(torch.optim.Optimizer):
@@ -43,47 +46,34 @@ class RowAdam(torch.optim.Optimizer):
     def _update(self, table: Tensor, group: dict[str, Any]) -> None:
         state = self.state[table]
         if not state:
-            state["step"] = 0
-            state["exp_avg"] = torch.zeros_like(table)
-            state["exp_avg_sq"] = torch.zeros_like(table)
+            moments = {name: torch.zeros_like(table) for name in ("exp_avg", "exp_avg_sq")}
+            state.update(step=0, **moments)
         state["step"] += 1
-        gradient = _coalesced(table.grad)  # type: ignore[arg-type]
-        rows, values = sparse_parts(gradient)
-        first, second = group["betas"]
+        gradient = table.grad
+        assert gradient is not None
+        rows, values = torch_private.sparse_parts(gradient)
+        # Autograd forgets that the gradient of one batch has each row once and sorted, and to sort
+        # it again would take a tenth of a step.
+        if not (rows[1:] > rows[:-1]).all():
+            rows, values = torch_private.sparse_parts(gradient.coalesce())
+        (first, second), step = group["betas"], state["step"]
         parts = table, state["exp_avg"], state["exp_avg_sq"], rows, values
-        constants = np.array([first, second, group["eps"]], dtype=np.float32)
-        step = state["step"]
-        rate = np.float32(group["lr"] * math.sqrt(1 - second**step) / (1 - first**step))
-        _update_rows(*(part.numpy() for part in parts), constants, rate)
-
-
-def _coalesced(gradient: Tensor) -> Tensor:
-    """Return a sparse gradient with each row once.
-
-    Autograd forgets that the gradient of one batch is such, and to sort it again would take a tenth
-    of a step.
-    """
-    rows, _ = sparse_parts(gradient)
-    return gradient if (rows[1:] > rows[:-1]).all() else gradient.coalesce()
+        rate = group["lr"] * math.sqrt(1 - second**step) / (1 - first**step)
+        factors = np.array([first, second, group["eps"], rate], dtype=np.float32)
+        _update_rows(*(part.numpy() for part in parts), factors)
 
 
 @compiled(fastmath={"nnan", "nsz", "contract", "reassoc"})
 def _update_rows(
-    table: Any,  # noqa: ANN401
-    means: Any,  # noqa: ANN401
-    squares: Any,  # noqa: ANN401
-    rows: Any,  # noqa: ANN401
-    gradient: Any,  # noqa: ANN401
-    constants: Any,  # noqa: ANN401
-    rate: Any,  # noqa: ANN401
+    table: Array, means: Array, squares: Array, rows: Array, slopes: Array, factors: Array
 ) -> None:
     """Update as in Kingma & Ba 2015, in the order of computation that section 2 ends with."""
-    first, second, epsilon = constants
+    first, second, epsilon, rate = factors
     one = np.float32(1)
     for number in range(len(rows)):
         row = rows[number]
         for place in range(table.shape[1]):
-            slope = gradient[number, place]
+            slope = slopes[number, place]
             mean = first * means[row, place] + (one - first) * slope
             square = second * squares[row, place] + (one - second) * slope * slope
             means[row, place] = mean
@@ -91,16 +81,10 @@ def _update_rows(
             table[row, place] -= rate * mean / (math.sqrt(square) + epsilon)
 
 
-LOWEST_RATE = 1e-5  # below which a schedule of plain gradients ends
-
-logger = logging.getLogger(__name__)
-
-
 class Training:
     """A model and a task in training, after ``step`` steps.
 
-    A step depends on the weights, the optimisers' moments, the seed and its number alone. The task
-    is a module, for it may have weights of its own.
+    A step depends on the weights, the optimisers' moments, the seed and its number alone.
     """
 
     def __init__(self, model: Model, task: Task, options: TrainingOptions) -> None:
@@ -109,18 +93,18 @@ class Training:
         self.model = model
         self.task = task
         self._options = options
-        device = next(model.parameters()).device
-        if self._bfloat16 and device.type == "cpu" and not torch_private.has_bfloat16_products():
+        self._device = next(model.parameters()).device
+        self._bfloat16, on_cpu = options.precision == "bfloat16", self._device.type == "cpu"
+        if self._bfloat16 and on_cpu and not torch_private.has_bfloat16_products():
             logger.warning(
                 "precision bfloat16: this processor has no AVX-512 BF16; float32 is likely faster"
             )
-        self._modules = nn.ModuleDict()
-        self._modules.update({"model": model, "task": task.to(device)})
+        self._modules = nn.ModuleDict({"model": model, "task": task.to(self._device)})
         self._by_sgd = options.objective.schedule == "sgd"
         plain = [torch.optim.SGD(self._modules.parameters())] if self._by_sgd else None
         self._optimizers = plain or _optimizers(self._modules)
 
-    def advance(self, batches: list[tuple[TokenPairs, NDArray[np.int64]]]) -> float:
+    def advance(self, batches: list[Batch]) -> float:
         """Take one step on the mean loss of the batches; that loss.
 
         Raises:
@@ -138,7 +122,7 @@ class Training:
             ]
             own = parallel.share(len(rows))
             sides = [side.take(own) for side in sides]
-            with self.autocast():
+            with torch.autocast(self._device.type, torch.bfloat16, enabled=self._bfloat16):
                 loss = self.task.loss(self.model, pairs, rows[own], sides) / len(batches)
             loss.backward()
             total += loss.item()
@@ -165,15 +149,6 @@ class Training:
         rate = self._options.learning_rate_at(self.step) * self.slower
         return 0.0 if self._by_sgd and rate < LOWEST_RATE else rate
 
-    def autocast(self) -> torch.autocast:
-        """Compute products in bfloat16, if that is the precision."""
-        device = next(self._modules.parameters()).device.type
-        return torch.autocast(device, torch.bfloat16, enabled=self._bfloat16)
-
-    @property
-    def _bfloat16(self) -> bool:
-        return self._options.precision == "bfloat16"
-
     def tensors(self) -> dict[str, Tensor]:
         """Return all that the next steps depend on, but their numbers."""
         found = {name: tensor.detach() for name, tensor in self._modules.state_dict().items()}
@@ -184,11 +159,7 @@ class Training:
         return found
 
     def restore(self, tensors: Mapping[str, Tensor], step: int) -> None:
-        """Go on from what ``tensors`` gave after ``step`` steps.
-
-        Raises:
-            ValueError: they are another model's.
-        """
+        """Go on from ``tensors`` after ``step`` steps; a ValueError if they are another model's."""
         expected = self._modules.state_dict().keys()
         try:
             self._modules.load_state_dict({name: tensors[name] for name in expected})
@@ -196,12 +167,12 @@ class Training:
             raise ValueError("the state is that of another model") from error
         for number, optimizer in enumerate(self._optimizers):
             moments: dict[int, dict[str, Any]] = {}
-            for name, tensor in tensors.items():
-                kind, *parts = name.split(".")
-                if kind == "optimizer" and int(parts[0]) == number:
+            for full, tensor in tensors.items():
+                if full.startswith(f"optimizer.{number}."):
+                    index, name = full.split(".")[2:]
                     # SparseAdam counts steps in a Python number, Adam in a float tensor.
                     value = tensor if tensor.is_floating_point() else tensor.item()
-                    moments.setdefault(int(parts[1]), {})[parts[2]] = value
+                    moments.setdefault(int(index), {})[name] = value
             groups = optimizer.state_dict()["param_groups"]
             optimizer.load_state_dict({"state": moments, "param_groups": groups})
         self.step = step
@@ -209,16 +180,13 @@ class Training:
 
 def _optimizers(modules: nn.Module) -> list[torch.optim.Optimizer]:
     """Make Adam (Kingma & Ba 2015); of a bag's table, it updates only the rows of a batch."""
-    named = dict(modules.named_parameters())
-    sparse = [parameter for name, parameter in named.items() if name == "model.table"]
-    dense = [parameter for name, parameter in named.items() if name != "model.table"]
+    dense = dict(modules.named_parameters())
     optimizers: list[torch.optim.Optimizer] = []
-    if sparse:
-        on_cpu = sparse[0].device.type == "cpu"
-        kind = RowAdam if on_cpu else torch.optim.SparseAdam
-        optimizers.append(kind(sparse, betas=(0.9, 0.99)))
+    if (table := dense.pop("model.table", None)) is not None:
+        kind = RowAdam if table.device.type == "cpu" else torch.optim.SparseAdam
+        optimizers.append(kind([table], betas=(0.9, 0.99)))
     if dense:
-        optimizers.append(torch.optim.Adam(dense))
+        optimizers.append(torch.optim.Adam(dense.values()))
     return optimizers
 
 
@@ -233,22 +201,17 @@ def train(
     batches = sample_batches(
         pairs,
         batch_size=options.objective.batch_size,
-        count=count_tokens if options.objective.in_tokens else count_pairs,
+        in_tokens=options.objective.in_tokens,
         exponent=options.language_exponent,
         seed=options.seed,
     )
-    done = training.step * options.accumulate
-    batches = islice(batches, done, None)
+    batches = islice(batches, training.step * options.accumulate, None)
     while training.step < options.steps and training.rate:
         on_step(training.advance(list(islice(batches, options.accumulate))))
 
 
 def check_shares(options: TrainingOptions) -> None:
-    """See that a batch can be shared among the processes.
-
-    Raises:
-        ValueError: it cannot.
-    """
+    """See that a batch can be shared among the processes; a ValueError says why not."""
     count, size = parallel.processes(), options.objective.batch_size
     if options.objective.in_tokens and size < count * (1 + LONGEST):
         raise ValueError(

@@ -1,25 +1,19 @@
 """What decides a training: the data, the architecture, the objective, and their numbers.
 
-The options of ``train-encoder`` are made of these fields: an option is one with a help text, and a
-default is written here alone. Nothing heavy is loaded. An architecture or an objective is a class
-of options here, its module in ``architectures`` or ``tasks``, and its line in the table there.
+A field with a help text is an option of ``train-encoder``, and a default is written here alone.
+Nothing heavy is loaded.
 """
 
-import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import Field, asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, dataclass_transform
 
-Kind = TypeVar("Kind")
+T = TypeVar("T")
 
-HELD_OUT_ERROR = "held_out_error"
-PERPLEXITY, ACCURACY = "perplexity", "accuracy"
+HELD_OUT_ERROR, PERPLEXITY, ACCURACY = "held_out_error", "perplexity", "accuracy"
 MEASURES = (HELD_OUT_ERROR, PERPLEXITY, ACCURACY, "tatoeba_error", "bucc_f1")
-
-INFINITE = math.inf
-
 WORD_DIM = 320  # of LASER's subwords (Artetxe & Schwenk 2019, section 3.1)
 INFERENCE_LABELS = ("entailment", "neutral", "contradiction")
 # Tasks beside the objective, see ``tasks.beside``, and what their folders hold.
@@ -35,87 +29,64 @@ BESIDE = {
 
 
 def option(
-    default: Any,  # noqa: ANN401
+    default: T,
     text: str = "",
     *,
     low: float = 0,
-    high: float = INFINITE,
-    choices: Sequence[str] = (),
-) -> Any:  # noqa: ANN401
+    high: float = math.inf,
+    choices: tuple[str, ...] = (),
+) -> T:
     """Make a field with its help, and the values that it can have."""
-    metadata = {"help": text, "low": low, "high": high, "choices": tuple(choices)}
+    metadata = {"help": text, "low": low, "high": high, "choices": choices}
     return field(default=default, metadata=metadata)
 
 
-def same(inherited: type, name: str, default: Any) -> Any:  # noqa: ANN401
+def offered(part: type) -> dict[str, Field]:
+    """Return the fields that are options, by name."""
+    return {one.name: one for one in fields(part) if "low" in one.metadata}
+
+
+def same(inherited: type, name: str, default: T) -> T:
     """Make a field that differs from the inherited one in its default."""
-    (found,) = (one for one in fields(inherited) if one.name == name)
-    return field(default=default, metadata=found.metadata)
+    return field(default=default, metadata=offered(inherited)[name].metadata)
 
 
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
 class Checked:
-    """A dataclass whose fields are within their ranges and choices, or a ValueError is raised."""
+    """What inherits it is a frozen dataclass whose ranges and choices a ValueError guards."""
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True, kw_only=True)(cls)
 
     def __post_init__(self) -> None:
         for name, one in offered(type(self)).items():
             value, low, high = getattr(self, name), one.metadata["low"], one.metadata["high"]
             choices = one.metadata["choices"]
             if isinstance(value, int | float) and not low <= value <= high:
-                limits = f"{low} or more" if high == INFINITE else f"{low} to {high}"
+                limits = f"{low} or more" if high == math.inf else f"{low} to {high}"
                 raise ValueError(f"{name} {value}: expected {limits}")
             if choices and value not in choices:
                 raise ValueError(f"{name} {value}: choose one of {', '.join(choices)}")
 
 
-@dataclass(frozen=True, kw_only=True)
 class ArchitectureOptions(Checked):
     """What all architectures have."""
 
     name: ClassVar[str]
     summary: ClassVar[str]
-
     dim: int = option(384, "dimensions", low=1)
     learning_rate: float = option(2e-3, "Adam's, at its highest", high=1)
     token_dropout: float = option(0.0, "share of subwords left out at random", high=0.99)
     ngram_rows: int = option(0, "vectors that n-grams of letters share; 0 for no n-grams")
 
 
-@dataclass(frozen=True, kw_only=True)
 class BagOptions(ArchitectureOptions):
     """The weighted bag, see ``encoder.bag.encoder``."""
 
-    name = "bag"
-    summary = "sum of subword vectors"
-
+    name, summary = "bag", "sum of subword vectors"
     token_dropout: float = option(0.1, "share of words left out at random", high=0.99)
 
 
-@dataclass(frozen=True, kw_only=True)
-class BiLSTMOptions(ArchitectureOptions):
-    """LASER's network, see ``encoder.laser.bilstm``."""
-
-    name = "bilstm"
-    summary = "LASER's, with max pooling"
-
-    dim: int = same(ArchitectureOptions, "dim", 1024)
-    learning_rate: float = same(ArchitectureOptions, "learning_rate", 1e-3)
-    layers: int = option(1, "layers", low=1, high=5)
-    word_dim: int = option(WORD_DIM, "dimensions of subwords' vectors", low=1)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TransformerOptions(ArchitectureOptions):
-    """A dual encoder's transformer, see ``encoder.trained``."""
-
-    name = "transformer"
-    summary = "with mean pooling"
-
-    dim: int = same(ArchitectureOptions, "dim", 512)
-    learning_rate: float = same(ArchitectureOptions, "learning_rate", 5e-4)
-    layers: int = same(BiLSTMOptions, "layers", 3)
-
-
-@dataclass(frozen=True, kw_only=True)
 class SentenceOptions(ArchitectureOptions):
     """Options of the networks of ``encoder.sentence_networks``."""
 
@@ -123,30 +94,40 @@ class SentenceOptions(ArchitectureOptions):
     learning_rate: float = same(ArchitectureOptions, "learning_rate", 1e-3)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RecurrentOptions(SentenceOptions):
-    """Options of the recurrent ones."""
-
-    layers: int = same(BiLSTMOptions, "layers", 1)
-
-
-@dataclass(frozen=True, kw_only=True)
 class GatedOptions(SentenceOptions):
-    """See ``encoder.sentence_networks``."""
+    """Of one of them."""
 
-    name = "gated"
-    summary = "eight gated convolutional layers with max pooling"
-
+    name, summary = "gated", "eight gated convolutional layers with max pooling"
     dim: int = same(ArchitectureOptions, "dim", 512)
 
 
-def _named(base: type[Kind], name: str, summary: str, **facts: bool) -> type[Kind]:
+class RecurrentOptions(SentenceOptions):
+    """Of those that are recurrent."""
+
+    layers: int = option(1, "layers", low=1, high=5)
+
+
+class BiLSTMOptions(RecurrentOptions):
+    """LASER's network, see ``encoder.laser.bilstm``."""
+
+    name, summary = "bilstm", "LASER's, with max pooling"
+    word_dim: int = option(WORD_DIM, "dimensions of subwords' vectors", low=1)
+
+
+class TransformerOptions(ArchitectureOptions):
+    """A dual encoder's transformer, see ``encoder.trained``."""
+
+    name, summary = "transformer", "with mean pooling"
+    dim: int = same(ArchitectureOptions, "dim", 512)
+    learning_rate: float = same(ArchitectureOptions, "learning_rate", 5e-4)
+    layers: int = same(RecurrentOptions, "layers", 3)
+
+
+def _named(base: type[T], name: str, summary: str, **facts: bool) -> type[T]:
     """Make options that differ from others of ``base`` by their names and facts alone."""
-    made = type(f"{base.__name__}:{name}", (base,), {"name": name, "summary": summary, **facts})
-    return dataclass(frozen=True, kw_only=True)(made)
+    return type(f"{base.__name__}:{name}", (base,), {"name": name, "summary": summary, **facts})
 
 
-@dataclass(frozen=True, kw_only=True)
 class ObjectiveOptions(Checked):
     """What all objectives have.
 
@@ -160,19 +141,10 @@ class ObjectiveOptions(Checked):
 
     name: ClassVar[str]
     summary: ClassVar[str]
-    in_tokens: ClassVar[bool] = False
-    constant: ClassVar[bool] = False
-    teacher: ClassVar[bool] = False
-    one_sided: ClassVar[bool] = False
-    names: ClassVar[bool] = False
-    apart: ClassVar[bool] = False
-    alone: ClassVar[bool] = False
-    labelled: ClassVar[bool] = False
-    figure: ClassVar[str] = ""
+    in_tokens = constant = teacher = one_sided = names = apart = alone = labelled = False
+    figure, best_by = "", HELD_OUT_ERROR
     schedule: ClassVar[str] = "adam"
-    best_by: ClassVar[str] = HELD_OUT_ERROR
     clip: float = 0.0
-
     batch_size: int = option(
         1024,
         "pairs, each ranked against all others in the batch; for translation and language models, "
@@ -184,13 +156,10 @@ class ObjectiveOptions(Checked):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class RankingOptions(ObjectiveOptions):
     """Of ``encoder.training.tasks.ranking``."""
 
-    name = "ranking"
-    summary = "translations are nearer than the rest of the batch"
-
+    name, summary = "ranking", "translations are nearer than the rest of the batch"
     whitening: float = same(ObjectiveOptions, "whitening", 0.1)
     hard_negatives: int = option(
         0, "wrong translations for each pair, mined as training goes on", high=100
@@ -203,30 +172,23 @@ class RankingOptions(ObjectiveOptions):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class TranslationOptions(ObjectiveOptions):
     """Of ``encoder.training.tasks.translation``."""
 
-    name = "translation"
-    summary = "LASER's, a decoder translates from the vector"
-    in_tokens = True
+    name, summary = "translation", "LASER's, a decoder translates from the vector"
+    in_tokens = constant = True  # Artetxe & Schwenk 2019, section 3.2
     figure = PERPLEXITY
-    constant = True  # Artetxe & Schwenk 2019, section 3.2
-
     batch_size: int = same(ObjectiveOptions, "batch_size", 8000)
     targets: tuple[str, ...] = option(("en", "es"), "languages that are translated to")
     decoder_dim: int = option(2048, "of the decoder", low=1)
 
 
-@dataclass(frozen=True, kw_only=True)
 class PathsOptions(ObjectiveOptions):
     """Of ``encoder.training.tasks.paths``; a batch is measured in rows of N-way text."""
 
     name = "paths"
     summary = "an encoder and a decoder for each language, of pairs that share their targets"
-    apart = True
-    figure = PERPLEXITY
-
+    apart, figure = True, PERPLEXITY
     batch_size: int = same(ObjectiveOptions, "batch_size", 96)
     whitening: float = 0.0
     clip: float = option(0.0, "length that longer gradients are cut to, in the paper 2; 0: none")
@@ -243,11 +205,7 @@ class PathsOptions(ObjectiveOptions):
         self.shares()
 
     def shares(self) -> dict[int, float]:
-        """Return the share of batches of each number of source languages.
-
-        Raises:
-            ValueError: one is malformed.
-        """
+        """Return the share of batches of each number of sources; a ValueError names wrong ones."""
         found: dict[int, float] = {}
         for each in self.sources:
             count, colon, share = each.partition(":")
@@ -256,7 +214,7 @@ class PathsOptions(ObjectiveOptions):
             except ValueError:
                 number, value = 0, 0.0
             found[number] = 0.0 if number in found else value
-        if not all(count >= 1 and 0 < share < INFINITE for count, share in found.items()):
+        if not all(count >= 1 and 0 < share < math.inf for count, share in found.items()):
             raise ValueError(
                 f"sources {','.join(self.sources)}: expected numbers of languages and their "
                 "shares, each once, such as 1:.9,2:.05,3:.05"
@@ -264,55 +222,42 @@ class PathsOptions(ObjectiveOptions):
         return found
 
 
-@dataclass(frozen=True, kw_only=True)
 class AdditionOptions(ObjectiveOptions):
     """Of ``encoder.training.tasks.taught``; the space is that of the teacher, unwhitened."""
 
     name = "addition"
     summary = "ranking by a teacher's vectors of the target languages, which it keeps"
-    teacher = True
-    one_sided = True
-    names = True
-
+    teacher = one_sided = names = True
     whitening: float = 0.0
     margin: float = same(RankingOptions, "margin", 0.2)
     scale: float = same(RankingOptions, "scale", 20.0)
 
 
-@dataclass(frozen=True, kw_only=True)
 class AlignmentOptions(ObjectiveOptions):
     """Of ``encoder.training.tasks.taught``, likewise."""
 
-    name = "alignment"
-    summary = "each source near a teacher's vector of its target, which it keeps"
-    teacher = True
-    one_sided = True
-
+    name, summary = "alignment", "each source near a teacher's vector of its target, which it keeps"
+    teacher = one_sided = True
     whitening: float = 0.0
     negatives: float = option(
         0.25, "how much distances to wrong translations count against that", high=0.5
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class LanguageModelOptions(ObjectiveOptions):
     """Of ``encoder.training.tasks.language``."""
 
     in_tokens = True
     figure = best_by = PERPLEXITY
-
     batch_size: int = same(ObjectiveOptions, "batch_size", 4000)
 
 
-@dataclass(frozen=True, kw_only=True)
 class InferenceOptions(ObjectiveOptions):
     """Of ``encoder.training.tasks.beside``; the schedule is that of Conneau et al. 2017."""
 
-    name = "nli"
-    summary = "inference, of labelled pairs of one language; its head is kept"
+    name, summary = "nli", "inference, of labelled pairs of one language; its head is kept"
     labelled = True
     figure = best_by = ACCURACY
-
     batch_size: int = same(ObjectiveOptions, "batch_size", 64)
     schedule: str = option(  # type: ignore[misc]  # of an instance, here
         "adam",
@@ -360,16 +305,8 @@ OBJECTIVES: dict[str, type[ObjectiveOptions]] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
 class TrainingOptions(Checked):
-    """What decides the weights, given the token pairs.
-
-    A step takes ``accumulate`` batches. Of batches of more than ``at_once`` sentences, a network
-    keeps no activations, which bounds memory and takes longer.
-
-    Raises:
-        ValueError: a value is out of its range.
-    """
+    """What decides the weights, given the token pairs; a step takes ``accumulate`` batches."""
 
     architecture: ArchitectureOptions = field(default_factory=BagOptions)
     objective: ObjectiveOptions = field(default_factory=RankingOptions)
@@ -399,13 +336,8 @@ class TrainingOptions(Checked):
 
     def flat(self) -> dict[str, Any]:
         """Return all values by name, those of the architecture and the objective included."""
-        return {
-            **dataclasses.asdict(self),
-            **dataclasses.asdict(self.architecture),
-            **dataclasses.asdict(self.objective),
-            "architecture": self.architecture.name,
-            "objective": self.objective.name,
-        }
+        names = {"architecture": self.architecture.name, "objective": self.objective.name}
+        return {**asdict(self), **asdict(self.architecture), **asdict(self.objective), **names}
 
     def learning_rate_at(self, step: int) -> float:
         """Return the rate after linear warm-up, and in linear decay to zero if it decays."""
@@ -437,9 +369,8 @@ def training_options(
             f"{name} is no option of architecture {architecture} with objective {objective}; "
             "leave it out"
         )
-    return TrainingOptions(
-        architecture=parts[0](**taken[0]), objective=parts[1](**taken[1]), **taken[2]
-    )
+    made = {"architecture": parts[0](**taken[0]), "objective": parts[1](**taken[1])}
+    return TrainingOptions(**made, **taken[2])
 
 
 def _chosen(name: str, value: str, choices: Mapping[str, type]) -> type:
@@ -448,14 +379,9 @@ def _chosen(name: str, value: str, choices: Mapping[str, type]) -> type:
     return choices[value]
 
 
-def offered(part: type) -> dict[str, Field]:
-    """Return the fields that are options, by name."""
-    return {one.name: one for one in fields(part) if "low" in one.metadata}
-
-
 @dataclass(frozen=True, kw_only=True)
 class TaskBeside:
-    """A task beside the objective (``name``), its text's folder, and how often a batch is of it.
+    """A task beside the objective: its kind, its text's folder, and how often a batch is of it.
 
     With weight 1, as often as of parallel text.
     """
@@ -468,29 +394,26 @@ class TaskBeside:
 def named_tasks(tasks: Sequence[TaskBeside]) -> dict[str, TaskBeside]:
     """Name each task, and the second of a kind ``quick-thought-2``: each has heads of its own.
 
-    Raises:
-        ValueError: two are of the same text.
+    Two of the same text are a ValueError.
     """
     found: dict[str, TaskBeside] = {}
     for task in tasks:
-        same = [one for one in found.values() if one.name == task.name]
-        if any(one.folder == task.folder for one in same):
+        folders = [one.folder for one in found.values() if one.name == task.name]
+        if task.folder in folders:
             raise ValueError(
                 f"task {task.name}: {task.folder} is given twice; give it once, with a weight"
             )
-        found[f"{task.name}-{len(same) + 1}" if same else task.name] = task
+        found[f"{task.name}-{len(folders) + 1}" if folders else task.name] = task
     return found
 
 
-@dataclass(frozen=True, kw_only=True)
 class Recipe(Checked):
     """What an encoder is made of.
 
-    ``files`` has the files of each language pair, see ``reading.find_parallel_text``.
-    ``corpus_weights`` maps a corpus's name to the probability that a pass uses a pair of it;
-    corpora that are not named weigh 1. ``pair_weights`` maps a language pair to a factor of how
-    often it is drawn. ``tasks`` are those beside the objective, of ``BESIDE``, under names of their
-    own (``named_tasks``). ``best_by`` names the measure of which the best encoder is saved.
+    ``files`` has the files of each language pair, see ``reading.find_text``. ``corpus_weights``
+    maps a corpus's name to the probability that a pass uses a pair of it, 1 if it is not named.
+    ``pair_weights`` maps a language pair to a factor of how often it is drawn. ``tasks`` are those
+    beside the objective, of ``BESIDE``, under names of their own (``named_tasks``).
     """
 
     files: Mapping[str, tuple[Path, ...]]
@@ -509,29 +432,30 @@ class Recipe(Checked):
     )
     evaluate_every: int = option(5_000, "steps between evaluations, at which OUT is written", low=1)
     held_out: int = option(500, "pairs of each language pair kept for evaluation", low=1)
-    best_by: str = HELD_OUT_ERROR
+    best_by: str = HELD_OUT_ERROR  # the measure of which the best encoder is saved
     options: TrainingOptions = field(default_factory=TrainingOptions)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        objective = self.options.objective
         for name, weight in self.corpus_weights.items():
             if not 0 <= weight <= 1:
                 raise ValueError(f"weight {weight} of corpus {name}: expected 0 to 1")
         for task in self.tasks.values():
-            if task.name not in BESIDE or not 0 < task.weight < INFINITE:
+            if task.name not in BESIDE or not 0 < task.weight < math.inf:
                 raise ValueError(
                     f"task {task.name} of weight {task.weight}: expected more than 0, and one of "
                     f"{', '.join(BESIDE)}"
                 )
-            if self.options.objective.one_sided or self.options.objective.apart:
+            if objective.one_sided or objective.apart:
                 raise ValueError(
-                    f"task {task.name}: the objective {self.options.objective.name} trains no "
-                    "encoder of all languages; leave the task out"
+                    f"task {task.name}: the objective {objective.name} trains no encoder of all "
+                    "languages; leave the task out"
                 )
-        if self.options.objective.apart and self.pair_weights:
+        if objective.apart and self.pair_weights:
             raise ValueError(
-                f"the objective {self.options.objective.name} draws all languages alike; give no "
-                "weights of language pairs"
+                f"the objective {objective.name} draws all languages alike; give no weights of "
+                "language pairs"
             )
         for name, weight in self.pair_weights.items():
             if name not in self.files or weight <= 0:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor, distributed
 
 T = TypeVar("T")
+Context = Any  # of an autograd function
 
 PATIENCE = timedelta(days=1)  # the others wait while the first evaluates; torchrun ends lost ones
 
@@ -93,13 +94,13 @@ def gather(rows: Tensor) -> Tensor:
 
 class _Gather(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, rows: Tensor) -> Tensor:  # noqa: ANN401
+    def forward(ctx: Context, rows: Tensor) -> Tensor:
         parts = [torch.empty_like(rows) for _ in range(processes())]
         distributed.all_gather(parts, rows.contiguous())
         return torch.cat(parts)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Tensor:  # noqa: ANN401
+    def backward(ctx: Context, gradient: Tensor) -> Tensor:
         # The gradient of the same loss reaches a process's weights by its own rows only, and is
         # then divided by the number of processes in ``average_gradients``.
         return gradient.chunk(processes())[rank()] * processes()
@@ -110,8 +111,7 @@ def average_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
     if processes() == 1:
         return
     for parameter in parameters:
-        gradient = parameter.grad
-        if gradient is None:  # of a task that this batch is not of, in any process
+        if (gradient := parameter.grad) is None:  # of another task than this batch, in all
             continue
         if gradient.is_sparse:  # NCCL has no sums of sparse tensors, gloo has
             gradient = gradient.coalesce().cpu()

@@ -1,7 +1,11 @@
-"""Files of parallel text: TSV compressed with xz, Moses pairs, Parquet.
+"""Text to train on: parallel, of one language, or labelled; any may be compressed (``.xz``).
 
-The last part of a file's name before its suffix is the language pair: ``de-en.tsv.xz``,
-``News.de-en.parquet``, and ``News.de-en.de`` beside ``News.de-en.en``, line by line (Moses).
+Parallel text is TSV compressed with xz, Moses pairs or Parquet. The last part of a file's name
+before its suffix is the language pair: ``de-en.tsv.xz``, ``News.de-en.parquet``, and
+``News.de-en.de`` beside ``News.de-en.en``, line by line (Moses). Ordered text is ``.txt``, a
+sentence or turn a line, an empty line between documents or dialogues. Labelled pairs are ``.tsv``:
+``LABEL TAB premise TAB hypothesis``, or columns ``gold_label``, ``sentence1`` and ``sentence2``
+that a header names.
 """
 
 from __future__ import annotations
@@ -12,8 +16,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from encoder.training.options import INFERENCE_LABELS, ObjectiveOptions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,6 +29,11 @@ if TYPE_CHECKING:
 PAIR = re.compile(r"[^-]+-[^-]+")
 TSV, PARQUET = ".tsv.xz", ".parquet"
 COLUMNS = ({"source", "target"}, {"source_text", "target_text"})  # the second: mine-corpus writes
+
+_OF_LANGUAGE = re.compile(r"(?:.*\.)?([a-z]{2,3})\.txt(?:\.xz)?")
+# In the files of SNLI and MultiNLI, and of MultiNLI for XNLI, which spells one label otherwise.
+_HEADERS = (("gold_label", "sentence1", "sentence2"), ("label", "premise", "hypo"))
+_SPELT = {"contradictory": "contradiction"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,12 +59,9 @@ class ParallelText:
 
     def take(self, rows: NDArray[np.int64]) -> ParallelText:
         """Return the pairs at ``rows``, in that order."""
-        return ParallelText(
-            name=self.name,
-            source=[self.source[row] for row in rows],
-            target=[self.target[row] for row in rows],
-            corpus=[self.corpus[row] for row in rows],
-        )
+        columns = (self.source, self.target, self.corpus)
+        source, target, corpus = ([column[row] for row in rows] for column in columns)
+        return ParallelText(name=self.name, source=source, target=target, corpus=corpus)
 
     def corpus_sizes(self) -> dict[str, int]:
         """Count pairs by corpus, largest first."""
@@ -67,19 +76,53 @@ class ParallelText:
 
 
 Texts = Sequence[ParallelText]
+Files = tuple[Path, ...]
+Rows = Iterable[tuple[str, str, str]]  # source, target and corpus; or a label and two sentences
 
 
-def find_parallel_text(folder: Path) -> dict[str, tuple[Path, ...]]:
+def find_text(folder: Path, objective: type[ObjectiveOptions]) -> dict[str, Files]:
+    """Find what an objective learns from, by language pair.
+
+    Where there is no parallel text and it can do without, by language (``NAME.XX.txt``). If there
+    is none, a ValueError is raised.
+    """
+    if objective.labelled:
+        return {objective.name: files_of(folder, ".tsv")}
+    paths = sorted(folder.glob("*"))
+    named = {path: match[1] for path in paths if (match := _OF_LANGUAGE.fullmatch(path.name))}
+    parallel = any(path.name.endswith((TSV, PARQUET)) for path in paths)
+    if parallel or not (named and objective.alone):
+        return find_parallel_text(folder)
+    return {
+        language: tuple(path for path, name in named.items() if name == language)
+        for language in sorted(set(named.values()))
+    }
+
+
+def files_of(folder: Path, suffix: str) -> Files:
+    """Return the files of a folder that end so, or so compressed; a ValueError if there is none."""
+    paths = _listed(folder)
+    found = tuple(path for path in paths if path.name.endswith((suffix, f"{suffix}.xz")))
+    if not found:
+        raise ValueError(f"{folder}: no {suffix} or {suffix}.xz file")
+    return found
+
+
+def _listed(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        raise ValueError(f"{folder}: there is no such folder")
+    return sorted(folder.iterdir())
+
+
+def find_parallel_text(folder: Path) -> dict[str, Files]:
     """Find the files of each language pair in a folder; of a Moses pair, the source side.
 
     Raises:
         ValueError: there is no such folder, no parallel text in it, or a file whose name has no
             language pair.
     """
-    if not folder.is_dir():
-        raise ValueError(f"{folder}: there is no such folder")
-    found: dict[str, tuple[Path, ...]] = {}
-    for path in sorted(folder.iterdir()):
+    found: dict[str, Files] = {}
+    for path in _listed(folder):
         _, name, suffix = _parts(path)
         if suffix in (TSV, PARQUET) and not PAIR.fullmatch(name):
             raise ValueError(
@@ -95,6 +138,18 @@ def find_parallel_text(folder: Path) -> dict[str, tuple[Path, ...]]:
     return dict(sorted(found.items()))
 
 
+def read_text(name: str, files: Files, exclude: frozenset[str]) -> ParallelText:
+    """Read what ``find_text`` found under a name.
+
+    Raises:
+        ValueError: a file is damaged or malformed, or nothing is left.
+    """
+    if PAIR.fullmatch(name):
+        return read_parallel_text(files, exclude=exclude)
+    is_text = _OF_LANGUAGE.fullmatch(files[0].name)
+    return (read_sentences if is_text else read_labelled)(name, files)
+
+
 def read_parallel_text(files: Sequence[Path], *, exclude: frozenset[str]) -> ParallelText:
     """Read the files of one language pair; leave the corpora ``exclude`` out.
 
@@ -104,22 +159,16 @@ def read_parallel_text(files: Sequence[Path], *, exclude: frozenset[str]) -> Par
     Raises:
         ValueError: a file is missing, damaged or not of its form, or nothing is left.
     """
-    pairs, excluded = [], set()
-    for file in files:
-        for pair in _read(file):
-            if pair[2] in exclude:
-                excluded.add(pair[2])
-            else:
-                pairs.append(pair)
+    rows = [row for file in files for row in _read(file)]
+    pairs = [row for row in rows if row[2] not in exclude]
     if not pairs:
         places = ", ".join(map(str, files))
         without = f" after excluding {', '.join(sorted(exclude))}" if exclude else ""
         raise ValueError(f"{places}: no sentence pairs left{without}")
-    source, target, corpora = (list(column) for column in zip(*pairs, strict=True))
+    source, target, corpus = (list(column) for column in zip(*pairs, strict=True))
+    excluded = exclude.intersection(row[2] for row in rows)
     name = _parts(files[0])[1]
-    return ParallelText(
-        name=name, source=source, target=target, corpus=corpora, excluded=frozenset(excluded)
-    )
+    return ParallelText(name=name, source=source, target=target, corpus=corpus, excluded=excluded)
 
 
 def _parts(path: Path) -> tuple[str, str, str]:
@@ -129,12 +178,12 @@ def _parts(path: Path) -> tuple[str, str, str]:
     return corpus or name, name, suffix
 
 
-def _read(path: Path) -> Iterable[tuple[str, str, str]]:
+def _read(path: Path) -> Rows:
     suffix = _parts(path)[2]
     return {TSV: _read_tsv, PARQUET: _read_parquet}.get(suffix, _read_moses)(path)
 
 
-def _read_tsv(path: Path) -> Iterable[tuple[str, str, str]]:
+def _read_tsv(path: Path) -> Rows:
     """Read source, TAB, target, TAB, corpus."""
     for number, line in enumerate(read_lines(path), start=1):
         columns = line.split("\t")
@@ -145,7 +194,7 @@ def _read_tsv(path: Path) -> Iterable[tuple[str, str, str]]:
         yield columns[0], columns[1], columns[2]
 
 
-def _read_moses(path: Path) -> Iterable[tuple[str, str, str]]:
+def _read_moses(path: Path) -> Rows:
     corpus, name, _ = _parts(path)
     other = path.with_suffix("." + name.partition("-")[2])
     sides = [read_lines(path), read_lines(other)]
@@ -157,12 +206,35 @@ def _read_moses(path: Path) -> Iterable[tuple[str, str, str]]:
     return ((source, target, corpus) for source, target in zip(*sides, strict=True))
 
 
-def read_lines(path: Path) -> list[str]:
-    """Read the lines of a file that may be compressed (``.xz``).
+def _read_parquet(path: Path) -> Rows:
+    """Read columns source and target (or source_text, target_text), and corpus if there is one."""
+    import pyarrow as pa
+    from pyarrow import parquet
 
-    Raises:
-        ValueError: it is missing, or no such text.
-    """
+    try:
+        table = parquet.read_table(path)
+    except (pa.ArrowException, OSError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ValueError(f"{path}: is no Parquet file, or damaged ({reason})") from error
+    there = set(table.column_names)
+    wanted = next((names for names in COLUMNS if names <= there), None)
+    if wanted is None:
+        raise ValueError(
+            f"{path}: has the columns {', '.join(table.column_names)}; expected source and target"
+        )
+    names = [*sorted(wanted), *({"corpus"} & there)]
+    for name in names:
+        column = table.column(name)
+        if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
+            raise ValueError(f"{path}: column {name} is of type {column.type}; expected string")
+        if column.null_count:
+            raise ValueError(f"{path}: column {name} has {column.null_count} empty cells (null)")
+    texts = [table.column(name).to_pylist() for name in names]
+    return zip(*texts, *([[_parts(path)[0]] * len(table)] if len(texts) == 2 else []), strict=True)
+
+
+def read_lines(path: Path) -> list[str]:
+    """Read the lines of a file; a ValueError says that it is missing, or no such text."""
     if not path.is_file():
         raise ValueError(f"{path}: is missing")
     return lines_of(path.read_bytes(), str(path))
@@ -171,10 +243,8 @@ def read_lines(path: Path) -> list[str]:
 def lines_of(data: bytes, name: str) -> list[str]:
     r"""Return the lines of a UTF-8 file, without a byte order mark, line ends or a CR before them.
 
-    One whose name ends in ``.xz`` is decompressed.
-
-    Only ``\n`` ends a line: U+2028, U+0085 and their like occur inside sentences. An end of line
-    at the end of the file opens no further line.
+    One whose name ends in ``.xz`` is decompressed. Only ``\n`` ends a line: U+2028, U+0085 and
+    their like occur inside sentences. An end of line at the end of the file opens no further line.
 
     Raises:
         ValueError: the file is not UTF-8, or ``.xz`` and no such file or cut short.
@@ -192,28 +262,78 @@ def lines_of(data: bytes, name: str) -> list[str]:
     return [line.removesuffix("\r") for line in (*lines, *filter(None, [last]))]
 
 
-def _read_parquet(path: Path) -> Iterable[tuple[str, str, str]]:
-    """Read columns source and target (or source_text, target_text), and corpus if there is one."""
-    import pyarrow as pa
-    from pyarrow import parquet
+def read_sentences(name: str, files: Files) -> ParallelText:
+    """Read each line as a pair with itself, repeated ones once; a ValueError if there is none."""
+    found = dict.fromkeys(line for path in files for line in read_lines(path) if line.strip())
+    if not found:
+        raise ValueError(f"{files[0].parent}: there are no sentences")
+    return ParallelText(name=name, source=[*found], target=[*found], corpus=[name] * len(found))
 
-    try:
-        table = parquet.read_table(path)
-    except (pa.ArrowException, OSError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise ValueError(f"{path}: is no Parquet file, or damaged ({reason})") from error
-    there = set(table.column_names)
-    wanted = next((names for names in COLUMNS if names <= there), None)
-    if wanted is None:
+
+def read_successors(name: str, files: Files) -> ParallelText:
+    """Read each line of a document with the one after it; each second line once.
+
+    Raises:
+        ValueError: there is no ordered text, or a file is damaged.
+    """
+    pairs: dict[str, str] = {}  # templates answer much, so that an answer stands once
+    for path in files:
+        for before, after in pairwise(read_lines(path)):
+            if before.strip() and after.strip() and before != after:
+                pairs.setdefault(after, before)
+    if not pairs:
+        raise ValueError(f"{files[0].parent}: no two lines follow one another")
+    source = list(pairs.values())
+    return ParallelText(name=name, source=source, target=[*pairs], corpus=[name] * len(pairs))
+
+
+def read_labelled(name: str, files: Files) -> ParallelText:
+    """Read labelled pairs; the label of each stands where parallel text has its corpus.
+
+    Raises:
+        ValueError: a label is missing, or a line is malformed.
+    """
+    rows = [row for path in files for row in read_inference(path)]
+    labels, first, second = ([row[column] for row in rows] for column in range(3))
+    if set(labels) != set(INFERENCE_LABELS):
         raise ValueError(
-            f"{path}: has the columns {', '.join(table.column_names)}; expected source and target"
+            f"{files[0].parent}: pairs have the labels {sorted(set(labels))}; all three are needed"
         )
-    names = [*sorted(wanted), *({"corpus"} & there)]
-    columns = [table.column(name) for name in names]
-    for name, column in zip(names, columns, strict=True):
-        if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
-            raise ValueError(f"{path}: column {name} is of type {column.type}; expected string")
-        if column.null_count:
-            raise ValueError(f"{path}: column {name} has {column.null_count} empty cells (null)")
-    texts = [column.to_pylist() for column in columns]
-    return zip(*texts, *([[_parts(path)[0]] * len(table)] if len(texts) == 2 else []), strict=True)
+    return ParallelText(name=name, source=first, target=second, corpus=labels)
+
+
+def read_inference(path: Path) -> list[tuple[str, str, str]]:
+    """Read label, premise and hypothesis: columns that a header names, or else the first three.
+
+    Raises:
+        ValueError: a line has too few columns or another label.
+    """
+    rows = [line.split("\t") for line in read_lines(path)]
+    for names in _HEADERS:
+        if rows and set(names) <= set(rows[0]):
+            columns = [rows[0].index(name) for name in names]
+            return labelled(path, columns, enumerate(rows[1:], start=2))
+    return labelled(path, range(3), enumerate(rows, start=1))
+
+
+def labelled(
+    path: Path, columns: Sequence[int], rows: Iterable[tuple[int, Sequence[str]]]
+) -> list[tuple[str, str, str]]:
+    """Return label, premise and hypothesis of numbered lines; see ``read_inference``.
+
+    Pairs without a label that their judges agreed on (``-``) are left out.
+    """
+    kept = []
+    for number, row in rows:
+        if len(row) <= max(columns):
+            raise ValueError(
+                f"{path}:{number}: {len(row)} columns; expected a label and two sentences"
+            )
+        label, first, second = (row[column] for column in columns)
+        label = _SPELT.get(label, label)
+        if label not in (*INFERENCE_LABELS, "-"):
+            expected = ", ".join(INFERENCE_LABELS)
+            raise ValueError(f"{path}:{number}: label {label[:40]!r}; expected {expected}")
+        if label != "-":
+            kept.append((label, first, second))
+    return kept

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from encoder import Encoder
 from encoder.bag.encoder import BagEncoder
@@ -19,14 +18,14 @@ from encoder.tokenizer import Tokenizer, train_tokenizer
 from encoder.trained import TrainedNetwork
 from encoder.training import parallel
 from encoder.training.architectures.model import Trained
-from encoder.training.data import TokenPairs, hold_out, pair_weights, tokenize_pairs
+from encoder.training.data import Rows, TokenPairs, hold_out, pair_weights, tokenize_pairs
 from encoder.training.evaluation import OWN, PROGRESS, STATE, Keeper, Measure, held_out_error
 from encoder.training.loop import Training, check_shares, train
 from encoder.training.options import Recipe
-from encoder.training.reading import ParallelText, Texts
-from encoder.training.reading_tasks import read_text
+from encoder.training.reading import ParallelText, Texts, read_text
 from encoder.training.state import State, load_state
-from encoder.training.tasks import TASKS, Setting, make_tasks, read_beside
+from encoder.training.tasks import TASKS, make_task, read_beside
+from encoder.training.tasks.task import Setting
 
 logger = logging.getLogger(__name__)
 
@@ -51,8 +50,8 @@ def train_encoder(
 
     Args:
         recipe: data, vocabulary and training options.
-        output: the folder to write; its parent must exist.
-        teacher: what the objective ``distillation`` matches.
+        output: the folder to write.
+        teacher: what the objective learns from, if it does.
         start: an encoder of the same architecture, whose vocabulary and weights are begun with.
         measures: what is measured at each evaluation, beside the held-out error.
         on_begin: called with the number of steps done before, when all is ready for more.
@@ -66,23 +65,22 @@ def train_encoder(
             to be trained cannot be, or another training was begun in ``output``.
     """
     _check_output(output)
-    options = recipe.options
+    options, objective = recipe.options, recipe.options.objective
     check_shares(options)
     texts, held_out = _read(recipe)
     beside = read_beside(recipe.tasks)
     identity = _identity(recipe, [*texts, *beside], teacher, start, measures)
-    kind = TASKS[options.objective.name]
+    kind = TASKS[objective.name]
     judged = kind.judged(held_out, options)
     measures = [*([held_out_error(judged)] if judged else []), *measures]
     best_by = _chosen(measures, recipe)
     path = output / PROGRESS / STATE
     state = parallel.from_first(lambda: _state(recipe, texts, start, identity, path))
     tokenizer = Tokenizer(state.tokenizer_model)
-    one_sided = options.objective.one_sided
 
     def tokenized(text: ParallelText) -> TokenPairs:
         times, weights = recipe.pair_weights.get(text.name, 1.0), recipe.corpus_weights
-        return tokenize_pairs(text, tokenizer, weights, times=times, one_sided=one_sided)
+        return tokenize_pairs(text, tokenizer, weights, times=times, one_sided=objective.one_sided)
 
     pairs, others = (list(map(tokenized, some)) for some in (texts, held_out))
     pairs += _beside(recipe, pairs, [tokenize_pairs(text, tokenizer, {}) for text in beside])
@@ -91,15 +89,8 @@ def train_encoder(
     model = kind.model(options, features, texts)
     if start is not None:
         model.begin_with(start)
-    setting = Setting(
-        options=options,
-        vocabulary=len(tokenizer),
-        dim=model.dim,
-        texts=texts,
-        held_out=held_out,
-        teacher=teacher,
-    )
-    task = make_tasks(setting, recipe.tasks, beside)
+    setting = Setting(options, len(tokenizer), texts, held_out, teacher)
+    task = make_task(setting, recipe.tasks, beside)
     pairs = [*task.drawn(pairs)]
     training = Training(model, task, options)
     if state.step:
@@ -110,8 +101,7 @@ def train_encoder(
     sample = list(sample_sentences(recipe, texts, WHITENING_SENTENCES))
 
     def finish() -> Trained:
-        whitening = options.objective.whitening
-        encoder, save = model.finished(tokenizer, sample=sample, whitening=whitening)
+        encoder, save = model.finished(tokenizer, sample=sample, whitening=objective.whitening)
 
         def save_all(folder: Path, facts: Mapping[str, Any]) -> None:
             save(folder, facts=facts)
@@ -145,21 +135,23 @@ def _beside(
 ) -> list[TokenPairs]:
     """Return the pairs of tasks beside, drawn their weight times as often as parallel text."""
     exponent = recipe.options.language_exponent
-    sizes = [float(one.weight.sum()) ** exponent * one.times for one in pairs]
+    size = sum(float(one.weight.sum()) ** exponent * one.times for one in pairs)
     return [
-        replace(one, times=recipe.tasks[one.name].weight * sum(sizes) / len(one.weight) ** exponent)
+        replace(one, times=recipe.tasks[one.name].weight * size / len(one.weight) ** exponent)
         for one in others
     ]
 
 
 def _chosen(measures: Sequence[Measure], recipe: Recipe) -> Measure:
+    """Return the measure that the best encoder is chosen by."""
     figure = recipe.options.objective.figure
-    known = [*measures, OWN[figure]] if figure else measures
-    for measure in known:
-        if measure.name == recipe.best_by:
-            return measure
-    names = ", ".join(measure.name for measure in known)
-    raise ValueError(f"the best encoder cannot be chosen by {recipe.best_by}; measured are {names}")
+    known = {measure.name: measure for measure in (*measures, *([OWN[figure]] if figure else []))}
+    if recipe.best_by not in known:
+        raise ValueError(
+            f"the best encoder cannot be chosen by {recipe.best_by}; measured are "
+            f"{', '.join(known)}"
+        )
+    return known[recipe.best_by]
 
 
 def _state(
@@ -170,10 +162,9 @@ def _state(
         return load_state(path, identity)
     if isinstance(start, BagEncoder | TrainedNetwork):
         return State(identity=identity, tokenizer_model=start.tokenizer_model)
+    most, exponent = VOCABULARY_SENTENCES // len(texts), recipe.vocabulary_exponent
     model = train_tokenizer(
-        sample_sentences(
-            recipe, texts, VOCABULARY_SENTENCES // len(texts), exponent=recipe.vocabulary_exponent
-        ),
+        sample_sentences(recipe, texts, most, exponent=exponent),
         vocabulary_size=recipe.vocabulary_size,
         model_type=recipe.vocabulary_model,
     )
@@ -189,9 +180,8 @@ def _identity(
 ) -> dict[str, Any]:
     """Return what decides the weights, and which of them are saved, as JSON values."""
     apart = ("files", "options", "tasks")
-    own = {name: value for name, value in vars(recipe).items() if name not in apart}
     return {
-        **own,
+        **{name: value for name, value in vars(recipe).items() if name not in apart},
         **({"tasks": _weights(recipe)} if recipe.tasks else {}),
         **({} if start is None else {"start": start.name}),
         **recipe.options.flat(),
@@ -204,62 +194,6 @@ def _identity(
 
 def _weights(recipe: Recipe) -> dict[str, float]:
     return {name: task.weight for name, task in recipe.tasks.items()}
-
-
-def _check_output(folder: Path) -> None:
-    """Refuse before the hours of training what could not be written after them."""
-    whole = folder.absolute()
-    above = next(place for place in (whole, *whole.parents) if place.exists())
-    if not above.is_dir():
-        raise ValueError(f"{above}: is a file; the encoder needs a folder")
-    if not os.access(above, os.W_OK):
-        raise ValueError(f"{folder}: not permitted to write there")
-
-
-def _read(recipe: Recipe) -> tuple[Texts, Texts]:
-    read = [read_text(name, files, recipe.exclude) for name, files in recipe.files.items()]
-    texts, held_out = [], []
-    for text in TASKS[recipe.options.objective.name].text(read):
-        kept, out = hold_out(text, recipe.held_out, seed=recipe.options.seed)
-        if not pair_weights(kept, recipe.corpus_weights).any():
-            raise ValueError(f"{text.name}: every pair is of a corpus of weight 0; leave it out")
-        logger.info("%s: %d pairs", text.name, len(kept))
-        texts.append(kept)
-        held_out.append(out)
-    _warn_of_unknown(recipe, read)
-    return texts, held_out
-
-
-def _warn_of_unknown(recipe: Recipe, texts: Texts) -> None:
-    """Warn of corpora that no pair is of: a name may be misspelt, or of another language pair."""
-    known = {name for text in texts for name in {*text.corpus, *text.excluded}}
-    for name in sorted({*recipe.exclude, *recipe.corpus_weights} - known):
-        logger.warning("no pair is of corpus %s; corpora are %s", name, ", ".join(sorted(known)))
-
-
-def sample_sentences(
-    recipe: Recipe, texts: Texts, most: int, *, exponent: float = 0.0
-) -> Iterator[str]:
-    """Draw ``most`` source sentences of each language pair, if it has them, and a third of targets.
-
-    These are drawn in proportion to the pairs' sizes to the power of ``exponent``, ``most`` being
-    the mean (Conneau & Lample 2019, section 3.1).
-
-    Targets are the same language in nearly every pair, hence fewer, and none where they are not
-    embedded; what is down-weighted in training is so here.
-    """
-    one_sided = recipe.options.objective.one_sided
-    generator = np.random.default_rng(recipe.options.seed)
-    weights = [pair_weights(text, recipe.corpus_weights).astype(np.float64) for text in texts]
-    parts = np.array([weight.sum() for weight in weights]) ** exponent
-    for text, weight, part in zip(texts, weights, parts, strict=True):
-        count = int(min(most * len(texts) * part / parts.sum(), weight.sum()))
-        shown = 0 if one_sided else count // 3
-        for sentences, share in ((text.source, count), (text.target, shown)):
-            rows: NDArray[np.int64] = generator.choice(
-                len(text), share, replace=False, p=weight / weight.sum()
-            )
-            yield from (sentences[row] for row in rows)
 
 
 def _facts(recipe: Recipe, texts: Texts, identity: Mapping[str, Any]) -> dict[str, Any]:
@@ -278,3 +212,53 @@ def _facts(recipe: Recipe, texts: Texts, identity: Mapping[str, Any]) -> dict[st
         "machine": platform.machine(),
         "torch": torch.__version__,
     }
+
+
+def _check_output(folder: Path) -> None:
+    """Refuse before the hours of training what could not be written after them."""
+    whole = folder.absolute()
+    above = next(place for place in (whole, *whole.parents) if place.exists())
+    if not above.is_dir():
+        raise ValueError(f"{above}: is a file; the encoder needs a folder")
+    if not os.access(above, os.W_OK):
+        raise ValueError(f"{folder}: not permitted to write there")
+
+
+def _read(recipe: Recipe) -> tuple[Texts, Texts]:
+    """Return the text to train on, and what is held out of it."""
+    read = [read_text(name, files, recipe.exclude) for name, files in recipe.files.items()]
+    texts, held_out = [], []
+    for text in TASKS[recipe.options.objective.name].text(read):
+        kept, out = hold_out(text, recipe.held_out, seed=recipe.options.seed)
+        if not pair_weights(kept, recipe.corpus_weights).any():
+            raise ValueError(f"{text.name}: every pair is of a corpus of weight 0; leave it out")
+        logger.info("%s: %d pairs", text.name, len(kept))
+        texts.append(kept)
+        held_out.append(out)
+    # A name may be misspelt, or of another language pair.
+    known = {name for text in read for name in {*text.corpus, *text.excluded}}
+    for name in sorted({*recipe.exclude, *recipe.corpus_weights} - known):
+        logger.warning("no pair is of corpus %s; corpora are %s", name, ", ".join(sorted(known)))
+    return texts, held_out
+
+
+def sample_sentences(
+    recipe: Recipe, texts: Texts, most: int, *, exponent: float = 0.0
+) -> Iterator[str]:
+    """Draw ``most`` source sentences of each language pair, if it has them, and a third of targets.
+
+    These are drawn in proportion to the pairs' sizes to the power of ``exponent``, ``most`` being
+    the mean (Conneau & Lample 2019, section 3.1). Targets are the same language in nearly every
+    pair, hence fewer, and none where they are not embedded; what is down-weighted in training is so
+    here.
+    """
+    one_sided = recipe.options.objective.one_sided
+    generator = np.random.default_rng(recipe.options.seed)
+    weights = [pair_weights(text, recipe.corpus_weights).astype(np.float64) for text in texts]
+    parts = np.array([weight.sum() for weight in weights]) ** exponent
+    for text, weight, part in zip(texts, weights, parts, strict=True):
+        count = int(min(most * len(texts) * part / parts.sum(), weight.sum()))
+        shares = weight / weight.sum()
+        for side, share in ((text.source, count), (text.target, 0 if one_sided else count // 3)):
+            rows: Rows = generator.choice(len(text), share, replace=False, p=shares)
+            yield from (side[row] for row in rows)

@@ -19,10 +19,10 @@ from encoder.checkpoint import replace_files
 
 @dataclass(kw_only=True)
 class State:
-    """Where a training stands after ``step`` steps.
+    """Where a training stands after ``step`` steps and as many seconds.
 
-    ``history`` has the figures of each evaluation, ``identity`` what decides the weights;
-    ``seconds`` is the time spent. All three are JSON values.
+    ``history`` has the figures of each evaluation, ``identity`` what decides the weights, both as
+    JSON values.
     """
 
     identity: Mapping[str, Any]
@@ -45,11 +45,7 @@ def save_state(path: Path, state: State) -> None:
 
 
 def load_state(path: Path, identity: Mapping[str, Any]) -> State:
-    """Read a state that ``save_state`` wrote.
-
-    Raises:
-        ValueError: the file is damaged, or of a training that ``identity`` does not describe.
-    """
+    """Read what ``save_state`` wrote of this training; a ValueError if it is damaged or another."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -70,10 +66,9 @@ def load_state(path: Path, identity: Mapping[str, Any]) -> State:
 def check_identity(
     folder: Path, found: Mapping[str, Any], wanted: Mapping[str, Any], what: str = "a training"
 ) -> None:
-    """Refuse to go on in a folder where something else was begun.
+    """Refuse to go on, by a ValueError, in a folder where something else was begun.
 
-    Raises:
-        ValueError: ``found``, read from JSON, is not what is ``wanted``.
+    ``found`` was read from JSON.
     """
     wanted = json.loads(json.dumps(wanted))  # as it looks after a journey through JSON
     for name in sorted(wanted.keys() | found.keys()):

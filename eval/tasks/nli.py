@@ -14,7 +14,7 @@ import numpy as np
 from encoder import Encoder
 from encoder.checkpoint import HEAD, load_head
 from encoder.training.options import INFERENCE_LABELS as LABELS
-from encoder.training.reading_tasks import labelled, read_inference
+from encoder.training.reading import labelled, read_inference
 from eval.data.labelled import Examples, joined
 from eval.data.textfiles import fingerprint, named, read_lines
 from eval.metrics import frozen

@@ -273,7 +273,7 @@ def _files(
     data: Path, pairs: Sequence[str] | None, objective: type[ObjectiveOptions]
 ) -> dict[str, tuple[Path, ...]]:
     """Return the files of the language pairs asked for, by language pair."""
-    from encoder.training.reading_tasks import find_text
+    from encoder.training.reading import find_text
 
     there = find_text(data, objective)
     wanted = there if pairs is None else dict.fromkeys(pairs)

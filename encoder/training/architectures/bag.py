@@ -24,7 +24,7 @@ NGRAMS_AT_FIRST = 0.3  # length of n-grams' vectors beside those of pieces, as a
 
 
 class Bag(Model):
-    """The weighted bag, see ``encoder.bag.encoder``.
+    """The weighted bag.
 
     The gradient of its table is sparse: a batch touches some of its rows, and a step costs
     O(touched x D) instead of O(rows x D).
@@ -35,7 +35,6 @@ class Bag(Model):
         table = torch.randn(len(features), dim) / math.sqrt(dim)
         table[features.pieces :] *= NGRAMS_AT_FIRST
         self.table = nn.Parameter(table)
-        self.dim = dim
         self._features = features
 
     def forward(self, tokens: Tokens) -> Tensor:
@@ -51,9 +50,7 @@ class Bag(Model):
             )
         rows = encoder.rows()
         if rows.shape != self.table.shape:
-            found, wanted = (
-                f"{count} rows of {dim}" for count, dim in (rows.shape, self.table.shape)
-            )
+            found, wanted = ("{} rows of {}".format(*one.shape) for one in (rows, self.table))
             raise ValueError(
                 f"the encoder to begin with has {found} numbers, and what is trained {wanted}; "
                 "give its --dim and --ngram-rows"
@@ -73,16 +70,14 @@ class Bag(Model):
         table = self.table.detach().cpu().numpy()
         if whitening:
             table = partly_whitened(table, encoder(table=table).encode(sample), power=whitening)
-
         save = partial(save_encoder, table=table, ngram_rows=rows, tokenizer_model=tokenizer.model)
         return encoder(table=table), save
 
 
 def bag_sums(table: Tensor, tokens: Tokens, *, sparse: bool) -> Tensor:
     """Sum rows of float32 (V, D), with a sparse gradient if asked for."""
-    device = table.device
-    ids, offsets = (torch.from_numpy(a.astype(np.int32)) for a in (tokens.ids, tokens.offsets))
-    return _Sums.apply(table, ids.to(device), offsets.to(device), sparse)
+    parts = (torch.from_numpy(one.astype(np.int32)) for one in (tokens.ids, tokens.offsets))
+    return _Sums.apply(table, *(part.to(table.device) for part in parts), sparse)
 
 
 class _Sums(torch.autograd.Function):
@@ -121,20 +116,12 @@ def _sums(table: Tensor, ids: Tensor, offsets: Tensor) -> Tensor:
 
 
 def partly_whitened(table: Matrix, vectors: Matrix, *, power: float) -> Matrix:
-    """Multiply ``table`` by the covariance of ``vectors`` to the power of ``-power / 2``.
+    """Multiply ``table`` (V, D) by the covariance of ``vectors`` to the power of ``-power / 2``.
 
-    Sentence vectors spread most along what is common to a kind of text, which says little of
-    whether two sentences translate each other: these directions come to count for less. Full
-    whitening (power 1; Su et al. 2021, "Whitening Sentence Representations") makes all directions
-    vary alike; power 0 changes nothing.
-
-    Args:
-        table: subword vectors, float32 (V, D).
-        vectors: sentence vectors that the table gives, float32 (S, D).
-        power: from 0 to 1.
-
-    Returns:
-        The new table, float32 (V, D).
+    Sentence vectors (S, D), which the table gives, spread most along what is common to a kind of
+    text, which says little of whether two sentences translate each other: these directions come to
+    count for less. Full whitening (power 1; Su et al. 2021, "Whitening Sentence Representations")
+    makes all directions vary alike; power 0 changes nothing.
     """
     covariance = np.cov(vectors, rowvar=False, dtype=np.float64)
     variances, directions = np.linalg.eigh(covariance)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from torch import Tensor, nn
+from torch import nn
 
 from encoder import Encoder
 from encoder.tokenizer import Tokenizer, Tokens
@@ -14,20 +14,10 @@ Trained = tuple[Encoder, Save]  # an encoder as it stands, and what saves it
 
 
 class Model(nn.Module):
-    """What is trained: embeds S sentences as float (S, ``dim``), not normalised."""
-
-    dim: int
-
-    def forward(self, tokens: Tokens) -> Tensor:
-        """Embed the sentences."""
-        raise NotImplementedError
+    """What is trained: embeds ``Tokens`` of S sentences as float (S, D), not normalised."""
 
     def begin_with(self, encoder: Encoder) -> None:
-        """Take the weights of an encoder that was trained before, to go on from them.
-
-        Raises:
-            ValueError: it is of another architecture, or of other sizes.
-        """
+        """Go on from an encoder's weights; a ValueError says how its architecture differs."""
         raise NotImplementedError
 
     def drop(self, tokens: Tokens, rate: float, generator: np.random.Generator) -> Tokens:

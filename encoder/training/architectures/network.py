@@ -5,7 +5,6 @@ from functools import partial
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
@@ -17,7 +16,7 @@ from encoder.network import NetworkEncoder, Ready
 from encoder.tokenizer import Tokenizer, Tokens
 from encoder.trained import build_network, save_networks
 from encoder.training.architectures.model import Model, Trained
-from encoder.training.data import LONGEST
+from encoder.training.data import LONGEST, Rows
 from encoder.training.options import TrainingOptions
 
 
@@ -56,10 +55,8 @@ class SpelledEmbedding(nn.Embedding):
 
     def _embed(self, pieces: Tensor) -> Tensor:
         spelling = self._spelling.take(pieces.cpu().numpy())
-        ids, offsets = (
-            torch.from_numpy(part).long().to(pieces.device)
-            for part in (spelling.ids, spelling.offsets)
-        )
+        parts = (torch.from_numpy(part).long() for part in (spelling.ids, spelling.offsets))
+        ids, offsets = (part.to(pieces.device) for part in parts)
         sums = functional.embedding_bag(
             ids, self.ngrams, offsets, mode="sum", include_last_offset=True
         )
@@ -78,13 +75,11 @@ class Network(Model):
     def __init__(self, tensors: Tensors, options: TrainingOptions, features: Features) -> None:
         """Take weights as ``encoder.trained.build_network`` does."""
         super().__init__()
-        self.architecture = options.architecture.name
+        self.architecture, self._at_once = options.architecture.name, options.at_once
         self.network = build_network(self.architecture, tensors, dropout=options.dropout)
         self.network.requires_grad_(True)
-        self.dim = self.network.dim
         if features.ngram_rows:
             self.network.embed_tokens = SpelledEmbedding(tensors[EMBEDDINGS], features)
-        self._at_once = options.at_once
 
     def forward(self, tokens: Tokens) -> Tensor:
         """Embed the sentences, each with the token that ends it: (S, D).
@@ -105,10 +100,10 @@ class Network(Model):
         """Take the weights of a network of the same architecture and sizes."""
         if not isinstance(encoder, trained.TrainedNetwork):
             raise ValueError("a network begins with a network that train-encoder made; name one")
-        own, given = self.network.state_dict(), encoder.weights()
-        if {name: tensor.shape for name, tensor in own.items()} != {
-            name: tensor.shape for name, tensor in given.items()
-        }:
+        given = encoder.weights()
+        sides = self.network.state_dict(), given
+        own, others = ({name: one.shape for name, one in side.items()} for side in sides)
+        if own != others:
             raise ValueError(
                 "the network to begin with has other layers than what is trained; give its "
                 "--architecture, --dim and --layers, and no --ngram-rows"
@@ -117,15 +112,14 @@ class Network(Model):
 
     def _embed(self, tokens: Tokens) -> Tensor:
         device = self.network.embed_tokens.weight.device
-        ids, lengths = pad(tokens, end=self.network.vocabulary - 1)
-        return self.network(ids.to(device), lengths.to(device))
+        parts = pad(tokens, end=self.network.vocabulary - 1)
+        return self.network(*(part.to(device) for part in parts))
 
     def finished(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
         """Return the encoder in float32, on the device where it is, and what saves it."""
         self.eval()
         network = self.folded()
-        device = network.embed_tokens.weight.device
-        ready = Ready(network, precision="float32", device=device)
+        ready = Ready(network, precision="float32", device=network.embed_tokens.weight.device)
         ending = trained.EndingTokenizer(tokenizer)
         name, model, own = self.architecture, tokenizer.model, {trained.ALL: network}
         save = partial(save_networks, architecture=name, networks=own, tokenizer_model=model)
@@ -136,13 +130,13 @@ class Network(Model):
         embeddings = self.network.embed_tokens
         if not isinstance(embeddings, SpelledEmbedding):
             return self.network
-        inner = {f"embed_tokens.{name}" for name in embeddings.state_dict()}
-        state = self.network.state_dict()
-        tensors = {name: tensor for name, tensor in state.items() if name not in inner}
+        tensors = self.network.state_dict()
+        for name in embeddings.state_dict():
+            del tensors[f"embed_tokens.{name}"]
         return build_network(self.architecture, {**tensors, EMBEDDINGS: embeddings.folded()})
 
 
-def like_lengths(lengths: NDArray[np.int64], least: int = 1) -> list[NDArray[np.int64]]:
+def like_lengths(lengths: Rows, least: int = 1) -> list[Rows]:
     """Return the rows of sentences, shortest first, in ``least`` groups or more."""
     order = np.argsort(lengths, kind="stable")
     return np.array_split(order, max(least, min(GROUPS, len(order) // SMALLEST)))
@@ -151,20 +145,11 @@ def like_lengths(lengths: NDArray[np.int64], least: int = 1) -> list[NDArray[np.
 def pad(tokens: Tokens, *, end: int) -> tuple[Tensor, Tensor]:
     """Return ids int64 (S, T) and lengths (S,): each sentence is ended, then padded, by ``end``."""
     lengths = np.minimum(np.diff(tokens.offsets), LONGEST)
-    ids = np.full((len(tokens), int(lengths.max(initial=0)) + 1), end, dtype=np.int64)
-    there = np.arange(ids.shape[1]) < lengths[:, None]
-    starts = tokens.offsets[:-1, None]
-    ids[there] = tokens.ids[(starts + np.arange(ids.shape[1]))[there]]
+    places = np.arange(int(lengths.max(initial=0)) + 1)
+    ids = np.full((len(tokens), len(places)), end, dtype=np.int64)
+    there = places < lengths[:, None]
+    ids[there] = tokens.ids[(tokens.offsets[:-1, None] + places)[there]]
     return torch.from_numpy(ids), torch.from_numpy(lengths + 1)
-
-
-def named(parts: dict[str, nn.Module]) -> dict[str, Tensor]:
-    """Return all weights of parts by name."""
-    return {
-        f"{part}.{name}": tensor
-        for part, module in parts.items()
-        for name, tensor in module.state_dict().items()
-    }
 
 
 class Apart(Model):
@@ -173,17 +158,12 @@ class Apart(Model):
     def __init__(self, networks: Mapping[str, Network]) -> None:
         super().__init__()
         self._networks = nn.ModuleDict(networks)
-        self.dim = next(iter(networks.values())).dim
 
     def of(self, language: str) -> Network:
         """Return the network of a language."""
         network = self._networks[language]
         assert isinstance(network, Network)
         return network
-
-    def forward(self, tokens: Tokens) -> Tensor:
-        """Not to be called: which network embeds depends on the language."""
-        raise AssertionError("embed with the network of a language")
 
     def begin_with(self, encoder: Encoder) -> None:
         """Begin all networks with the same weights."""
@@ -192,12 +172,12 @@ class Apart(Model):
 
     def finished(self, tokenizer: Tokenizer, *, sample: Sequence[str], whitening: float) -> Trained:
         """Return the encoder, and what saves it."""
+        own = {language: self.of(language) for language in self._networks}
         encoders = {
-            language: self.of(language).finished(tokenizer, sample=sample, whitening=whitening)[0]
-            for language in self._networks
+            language: one.finished(tokenizer, sample=sample, whitening=whitening)[0]
+            for language, one in own.items()
         }
-
-        networks = {language: self.of(language).folded() for language in encoders}
-        name, model = self.of(next(iter(encoders))).architecture, tokenizer.model
+        networks = {language: one.folded() for language, one in own.items()}
+        name, model = next(iter(own.values())).architecture, tokenizer.model
         save = partial(save_networks, architecture=name, networks=networks, tokenizer_model=model)
         return trained.ApartEncoder(name="training", encoders=encoders), save

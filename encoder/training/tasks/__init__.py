@@ -1,11 +1,19 @@
 """Training objectives, by their options; one file each."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from encoder.training.options import TaskBeside
-from encoder.training.reading import ParallelText, Texts
-from encoder.training.reading_tasks import files_of, read_labelled, read_sentences, read_successors
+from encoder.training.reading import (
+    ParallelText,
+    Texts,
+    files_of,
+    read_labelled,
+    read_sentences,
+    read_successors,
+)
 from encoder.training.tasks.beside import (
     Autoencoding,
     Inference,
@@ -20,8 +28,6 @@ from encoder.training.tasks.task import Mixture, Setting, Task
 from encoder.training.tasks.taught import Addition, Alignment, Distillation
 from encoder.training.tasks.translation import Translation
 
-__all__ = ["TASKS", "Setting", "Task", "make_task", "make_tasks", "read_beside"]
-
 TASKS: dict[str, type[Task]] = {
     "ranking": Ranking,
     "translation": Translation,
@@ -34,14 +40,14 @@ TASKS: dict[str, type[Task]] = {
     "nli": Inference,
     "paths": Paths,
 }
-Read = Callable[[str, Sequence[Path]], ParallelText]
-BESIDE: dict[str, tuple[Read, Callable[[ParallelText, Setting], Task]]] = {
+Read = Callable[[str, tuple[Path, ...]], ParallelText]
+BESIDE: dict[str, tuple[Read, Callable[[Setting], Task]]] = {
     "response": (read_successors, ResponsePrediction),
     "quick-thought": (read_successors, QuickThought),
     "skip-thought": (read_successors, SkipThought),
     "autoencoding": (read_sentences, Autoencoding),
-    "mlm": (read_sentences, lambda text, setting: Masked(setting, sides=1)),
-    "clm": (read_sentences, lambda text, setting: Causal(setting, sides=1)),
+    "mlm": (read_sentences, partial(Masked, sides=1)),
+    "clm": (read_sentences, partial(Causal, sides=1)),
     "nli": (read_labelled, Inference),
 }
 
@@ -60,15 +66,12 @@ def read_beside(tasks: Mapping[str, TaskBeside]) -> list[ParallelText]:
     return found
 
 
-def make_tasks(setting: Setting, tasks: Mapping[str, TaskBeside], beside: Texts) -> Task:
+def make_task(setting: Setting, tasks: Mapping[str, TaskBeside], beside: Texts) -> Task:
     """Make the task of the options' objective, and those beside it of the text given."""
-    main = make_task(setting)
-    if not beside:
-        return main
-    made = {text.name: BESIDE[tasks[text.name].name][1](text, setting) for text in beside}
-    return Mixture(setting.options.objective.name, main, made)
-
-
-def make_task(setting: Setting) -> Task:
-    """Make the task of the options' objective."""
-    return TASKS[setting.options.objective.name].begin(setting)
+    objective = setting.options.objective.name
+    main = TASKS[objective](setting)
+    made = {
+        text.name: BESIDE[tasks[text.name].name][1](replace(setting, texts=[text], held_out=()))
+        for text in beside
+    }
+    return Mixture(objective, main, made) if made else main

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -21,20 +20,19 @@ from encoder.checkpoint import save_head
 from encoder.tokenizer import Tokens
 from encoder.training import parallel
 from encoder.training.architectures.model import Model
-from encoder.training.data import TokenPairs, join
+from encoder.training.data import Rows, TokenPairs, join
 from encoder.training.options import ACCURACY, INFERENCE_LABELS, RankingOptions
 from encoder.training.reading import ParallelText
-from encoder.training.tasks.task import Rows, Setting, Task, held_out_batches
+from encoder.training.tasks.task import Decoder, Setting, Task
 from encoder.training.tasks.translation import shared_mean
 
 NARROW, WIDTH = 320, 512  # of heads
-CLASSES = len(INFERENCE_LABELS)
 
 
 class ResponsePrediction(Task):
     """A turn's answer is nearer than the batch's other answers; answers pass through a head."""
 
-    def __init__(self, text: ParallelText, setting: Setting) -> None:
+    def __init__(self, setting: Setting) -> None:
         super().__init__()
         self.head = _head(setting.dim, setting.dim)
 
@@ -50,7 +48,7 @@ class QuickThought(Task):
     Logeswaran & Lee 2018, "An efficient framework for learning sentence representations".
     """
 
-    def __init__(self, text: ParallelText, setting: Setting) -> None:
+    def __init__(self, setting: Setting) -> None:
         super().__init__()
         names = ("input", "successor", "predecessor")
         self.heads = nn.ModuleDict({name: _head(setting.dim, WIDTH) for name in names})
@@ -58,36 +56,38 @@ class QuickThought(Task):
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return the sum of the losses of the two neighbours."""
         first, second = functional.normalize(model(join(sides))).chunk(2)
-        given, successor, predecessor = self.heads.values()
-        return in_batch(given(first), successor(second)) + in_batch(
-            given(second), predecessor(first)
-        )
+        given, after, before = self.heads.values()
+        return in_batch(given(first), after(second)) + in_batch(given(second), before(first))
+
+
+def _head(dim: int, width: int) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(dim, NARROW), nn.Tanh(), nn.Linear(NARROW, width), nn.Tanh())
+
+
+def in_batch(inputs: Tensor, answers: Tensor) -> Tensor:
+    """Return the mean -log softmax of each input's own answer (B, D) among all of the batch."""
+    rows, columns = (parallel.gather(functional.normalize(side)) for side in (inputs, answers))
+    logits = (RankingOptions.scale * rows @ columns.T).float()
+    return functional.cross_entropy(logits, torch.arange(len(rows), device=logits.device))
 
 
 class Inference(Task):
     """Whether a premise entails a hypothesis, contradicts it, or neither."""
 
-    def __init__(self, text: ParallelText, setting: Setting) -> None:
+    def __init__(self, setting: Setting) -> None:
         super().__init__()
-        self._labels = _numbers(text)
-        self._held_out = self._labels[:0]
+        self._labels = _numbers(setting.texts)
+        self._held_out = _numbers(setting.held_out)
         wide = nn.Linear(4 * setting.dim, WIDTH)
-        self.head = nn.Sequential(wide, nn.Tanh(), nn.Linear(WIDTH, CLASSES))
+        self.head = nn.Sequential(wide, nn.Tanh(), nn.Linear(WIDTH, len(INFERENCE_LABELS)))
         self._by_sgd = setting.options.objective.schedule == "sgd"
-
-    @classmethod
-    def begin(cls, setting: Setting) -> "Inference":
-        """Make the task of the whole text, as an objective."""
-        task = cls(setting.texts[0], setting)
-        task._held_out = _numbers(setting.held_out[0])
-        return task
 
     @torch.inference_mode()
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
         """Return the share of held-out pairs that are taken for what they are."""
         found = [
             self.logits(model, sides).argmax(dim=1).cpu().numpy()
-            for _, _, sides in held_out_batches(self, model, held_out)
+            for _, _, sides in self.held_out_batches(model, held_out)
         ]
         return {ACCURACY: float((np.concatenate(found) == self._held_out).mean())}
 
@@ -117,28 +117,18 @@ class Inference(Task):
         return self.head(torch.cat([u, v, (u - v).abs(), u * v], dim=1))
 
 
-def _numbers(text: ParallelText) -> NDArray[np.int64]:
-    """Return the labels of pairs as positions in ``INFERENCE_LABELS``, int64 (P,)."""
-    return np.array([INFERENCE_LABELS.index(label) for label in text.corpus])
-
-
-def _head(dim: int, width: int) -> nn.Sequential:
-    return nn.Sequential(nn.Linear(dim, NARROW), nn.Tanh(), nn.Linear(NARROW, width), nn.Tanh())
-
-
-def in_batch(inputs: Tensor, answers: Tensor) -> Tensor:
-    """Return the mean -log softmax of each input's own answer (B, D) among all of the batch."""
-    rows, columns = (parallel.gather(functional.normalize(side)) for side in (inputs, answers))
-    logits = (RankingOptions.scale * rows @ columns.T).float()
-    return functional.cross_entropy(logits, torch.arange(len(rows), device=logits.device))
+def _numbers(texts: Sequence[ParallelText]) -> Rows:
+    """Return the labels of all pairs as positions in ``INFERENCE_LABELS``, int64 (P,)."""
+    labels = [label for text in texts for label in text.corpus]
+    return np.array([INFERENCE_LABELS.index(label) for label in labels], dtype=np.int64)
 
 
 class Autoencoding(Task):
     """A sentence is written again from its vector."""
 
-    def __init__(self, text: ParallelText, setting: Setting) -> None:
+    def __init__(self, setting: Setting) -> None:
         super().__init__()
-        self.decoder = setting.decoder(languages=1, hidden=WIDTH)
+        self.decoder = Decoder(setting, languages=1, hidden=WIDTH)
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return the mean cross entropy of the sentences' tokens."""
@@ -152,9 +142,9 @@ class SkipThought(Task):
     Kiros et al. 2015, "Skip-Thought Vectors", whose two decoders are one here that knows which.
     """
 
-    def __init__(self, text: ParallelText, setting: Setting) -> None:
+    def __init__(self, setting: Setting) -> None:
         super().__init__()
-        self.decoder = setting.decoder(languages=2, hidden=WIDTH)
+        self.decoder = Decoder(setting, languages=2, hidden=WIDTH)
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return the sum of the mean cross entropies of what follows and what went before."""

@@ -6,7 +6,6 @@ encoders see them, with no vector of their language, and all tokens are masked a
 et al. 2019. Axes: ``B`` sentences, ``T`` tokens of the longest, ``N`` tokens asked for.
 """
 
-from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
@@ -18,9 +17,9 @@ from encoder.laser.transformer import Transformer, within
 from encoder.tokenizer import Tokens
 from encoder.training.architectures.model import Model
 from encoder.training.architectures.network import Network, like_lengths, pad
-from encoder.training.data import TokenPairs, join
+from encoder.training.data import Rows, TokenPairs, join
 from encoder.training.options import TransformerOptions
-from encoder.training.tasks.task import Rows, Setting, Task, held_out_batches
+from encoder.training.tasks.task import Setting, Task
 from encoder.training.tasks.translation import perplexity, shared_mean
 
 SHARE = 0.15  # of the tokens are asked for
@@ -30,13 +29,17 @@ MASK = 0  # the piece of what SentencePiece does not know stands for what is hid
 Asked = tuple[Tensor, Tensor, Tensor]
 
 
-class LanguageModel(Task):
-    """Guesses tokens by the last layer's vectors; the embeddings are the output's weights, too."""
+class Masked(Task):
+    """MLM: tokens that are hidden are guessed from all others of their sentence.
+
+    By the last layer's vectors; the embeddings are the output's weights, too.
+    """
 
     causal: ClassVar[bool] = False
+    together: ClassVar[bool] = False  # whether the sides of a pair are seen as one
 
-    def __init__(self, setting: Setting, *, sides: int = 2) -> None:
-        """For the first ``sides`` sides of pairs.
+    def __init__(self, setting: Setting, *, sides: int | None = None) -> None:
+        """For the first ``sides`` sides of pairs: one if text of one language is among them.
 
         Raises:
             ValueError: what is trained is no transformer.
@@ -48,13 +51,9 @@ class LanguageModel(Task):
                 f"a language model needs the tokens' vectors, which architecture "
                 f"{architecture.name} does not have; give --architecture transformer"
             )
-        self._end, self._sides, self._seed = setting.vocabulary, sides, setting.options.seed
+        self._sides = sides or 1 + all(text.is_parallel for text in setting.texts)
+        self._end, self._seed = setting.vocabulary, setting.options.seed
         self.bias = nn.Parameter(torch.zeros(setting.vocabulary + 1))
-
-    @classmethod
-    def begin(cls, setting: Setting) -> "LanguageModel":
-        """Make the task; text of one language has nothing on its second side."""
-        return cls(setting, sides=1 + all(text.is_parallel for text in setting.texts))
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return the mean cross entropy of the tokens asked for."""
@@ -63,23 +62,21 @@ class LanguageModel(Task):
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
         """Return the perplexity of held-out text, of which the same tokens are asked each time."""
         generator = torch.Generator().manual_seed(self._seed)
-        batches = held_out_batches(self, model, held_out)
+        batches = self.held_out_batches(model, held_out)
         return perplexity(self._guess(model, sides, generator) for _, _, sides in batches)
 
     def _guess(
         self, model: Model, sides: list[Tokens], generator: torch.Generator | None = None
     ) -> tuple[Tensor, Tensor]:
         """Return logits (N, V + 1) of the tokens asked for, and these (N,)."""
-        assert isinstance(model, Network)
-        network = model.network
-        assert isinstance(network, Transformer)
-        weight = network.embed_tokens.weight
+        assert isinstance(model, Network) and isinstance(model.network, Transformer)
+        weight = model.network.embed_tokens.weight
         states, right = [], []
         for parts in self._batches(sides[: self._sides]):
             ids = torch.cat([part for part, _ in parts], dim=1)
             there = [within(lengths, part.shape[1], weight.device) for part, lengths in parts]
             shown, asked, tokens = self._ask(ids, generator)
-            found = network.states(
+            found = model.network.states(
                 shown.to(weight.device),
                 torch.cat(there, dim=1),
                 parts=[part.shape[1] for part, _ in parts],
@@ -90,25 +87,14 @@ class LanguageModel(Task):
         return torch.cat(states) @ weight.T + self.bias, torch.cat(right).to(weight.device)
 
     def _batches(self, sides: Sequence[Tokens]) -> Iterator[list[tuple[Tensor, Tensor]]]:
-        """Yield ids (B, T) and lengths (B,) of sentences of like lengths, for each side."""
-        for sentences in self._texts(sides):
-            lengths = np.sum([np.diff(side.offsets) for side in sentences], axis=0)
-            for rows in like_lengths(lengths):
-                yield [pad(side.take(rows), end=self._end) for side in sentences]
+        """Yield ids (B, T) and lengths (B,) of sentences of like lengths, for each side seen."""
+        seen = sides if self.together else [join(sides)]
+        lengths = np.sum([np.diff(side.offsets) for side in seen], axis=0)
+        for rows in like_lengths(lengths):
+            yield [pad(side.take(rows), end=self._end) for side in seen]
 
-    def _texts(self, sides: Sequence[Tokens]) -> list[Sequence[Tokens]]:
-        """Return what the model sees together: each side by itself."""
-        return [[join(sides)]]
-
-    @abstractmethod
     def _ask(self, ids: Tensor, generator: torch.Generator | None) -> Asked:
         """Return what is seen (B, T), where something is asked (B, T), and the answers (N,)."""
-
-
-class Masked(LanguageModel):
-    """MLM: tokens that are hidden are guessed from all others of their sentence."""
-
-    def _ask(self, ids: Tensor, generator: torch.Generator | None) -> Asked:
         shown, asked = masked(ids, end=self._end, generator=generator)
         return shown, asked, ids[asked]
 
@@ -116,11 +102,10 @@ class Masked(LanguageModel):
 class TranslatedMasked(Masked):
     """TLM: they are guessed from a sentence and its translation, whose positions begin anew."""
 
-    def _texts(self, sides: Sequence[Tokens]) -> list[Sequence[Tokens]]:
-        return [sides]
+    together = True
 
 
-class Causal(LanguageModel):
+class Causal(Masked):
     """CLM: each token is guessed from those before it, from the second on, and the end."""
 
     causal = True

@@ -18,10 +18,10 @@ from encoder.tokenizer import Tokens
 from encoder.training.architectures import make_model
 from encoder.training.architectures.model import Model
 from encoder.training.architectures.network import Apart, Network
-from encoder.training.data import TokenPairs, all_pairs, join_targets, sentences_by_language
+from encoder.training.data import Rows, TokenPairs, all_pairs, join_targets, sentences_by_language
 from encoder.training.options import PathsOptions, TrainingOptions
 from encoder.training.reading import Texts
-from encoder.training.tasks.task import Rows, Setting, Task, held_out_batches
+from encoder.training.tasks.task import Decoder, Setting, Task
 from encoder.training.tasks.translation import perplexity, shared_mean
 
 
@@ -33,14 +33,9 @@ class Path:
     targets: tuple[str, ...]
     share: float
 
-    @property
-    def name(self) -> str:
-        """Return the sources' names."""
-        return "+".join(self.sources)
 
-
-def find_paths(languages: Sequence[str], options: PathsOptions) -> list[Path]:
-    """Return a path for each choice of M languages that leaves a target, for each M asked for.
+def find_paths(languages: Sequence[str], options: PathsOptions) -> dict[str, Path]:
+    """Return by its sources' names a path for each choice of M languages that leaves a target.
 
     Paths of as many sources share their batches alike, so that each encoder sees as much.
 
@@ -52,40 +47,43 @@ def find_paths(languages: Sequence[str], options: PathsOptions) -> list[Path]:
             raise ValueError(
                 f"targets {target}: the text has {', '.join(languages)}; choose among these"
             )
-    found = []
+    found = {}
     for count, share in options.shares().items():
-        some = [
-            (chosen, left)
+        some = {
+            chosen: left
             for chosen in combinations(languages, count)
             if (left := tuple(name for name in options.targets if name not in chosen))
-        ]
+        }
         if not some:
             raise ValueError(
                 f"sources {count}: of {', '.join(languages)} no target language is left to write; "
                 "give fewer sources, or more targets"
             )
-        found += [Path(sources=one, targets=left, share=share / len(some)) for one, left in some]
+        for chosen, left in some.items():
+            found["+".join(chosen)] = Path(sources=chosen, targets=left, share=share / len(some))
     return found
 
 
-def encoded(paths: Sequence[Path]) -> list[str]:
+def encoded(paths: Mapping[str, Path]) -> list[str]:
     """Return the languages that are a source of any path: these get an encoder."""
-    return list(dict.fromkeys(language for path in paths for language in path.sources))
+    return list(dict.fromkeys(language for path in paths.values() for language in path.sources))
 
 
 class Paths(Task):
     """Writes the targets of each path from the mean of its sources' vectors."""
 
     def __init__(self, setting: Setting) -> None:
-        """Make the decoders."""
         super().__init__()
-        options = setting.options
-        assert isinstance(options.objective, PathsOptions)
-        self._paths = {path.name: path for path in _paths(options, setting.texts)}
+        options = setting.options.objective
+        assert isinstance(options, PathsOptions)
+        self._paths = _paths(setting.options, setting.texts)
         self._tokens: dict[str, Tokens] = {}
-        hidden, targets = options.objective.decoder_dim, options.objective.targets
-        decoders = {name: setting.decoder(languages=1, hidden=hidden) for name in targets}
-        self.decoders = nn.ModuleDict(decoders)
+        self.decoders = nn.ModuleDict(
+            {
+                name: Decoder(setting, languages=1, hidden=options.decoder_dim)
+                for name in options.targets
+            }
+        )
 
     @classmethod
     def text(cls, read: Texts) -> Texts:
@@ -112,10 +110,10 @@ class Paths(Task):
                     "an encoder for each language is a network; give --architecture bilstm"
                 )
             networks[language] = network
-        if options.architecture.token_dropout:
+        if rate := options.architecture.token_dropout:
             raise ValueError(
-                f"token_dropout {options.architecture.token_dropout}: the objective paths leaves "
-                "no token out; leave the option out"
+                f"token_dropout {rate}: the objective paths leaves no token out; leave the option "
+                "out"
             )
         return Apart(networks)
 
@@ -124,22 +122,21 @@ class Paths(Task):
         self._tokens = _by_language(pairs)
         weight = np.minimum.reduce([one.weight for one in pairs])
         return [
-            replace(pairs[0], name=path.name, weight=weight, times=path.share)
-            for path in self._paths.values()
+            replace(pairs[0], name=name, weight=weight, times=path.share)
+            for name, path in self._paths.items()
         ]
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return the sum over the path's targets of the mean cross entropies of their tokens."""
-        path = self._paths[pairs.name]
-        written = self._write(model, path, self._tokens, rows)
-        return torch.stack([shared_mean(logits, tokens) for logits, tokens in written]).sum()
+        written = self._write(model, self._paths[pairs.name], self._tokens, rows)
+        return torch.stack([shared_mean(*each) for each in written]).sum()
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
         """Return the perplexity of the held-out rows by all paths."""
         sentences = _by_language(held_out)
         return perplexity(
             written
-            for _, rows, _ in held_out_batches(self, model, held_out[:1])
+            for _, rows, _ in self.held_out_batches(model, held_out[:1])
             for path in self._paths.values()
             for written in self._write(model, path, sentences, rows)
         )
@@ -155,7 +152,7 @@ class Paths(Task):
             yield self.decoders[name](mean, sentences[name].take(rows), 0)
 
 
-def _paths(options: TrainingOptions, texts: Texts) -> list[Path]:
+def _paths(options: TrainingOptions, texts: Texts) -> dict[str, Path]:
     assert isinstance(options.objective, PathsOptions)
     return find_paths(list(sentences_by_language(texts)), options.objective)
 

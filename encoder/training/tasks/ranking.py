@@ -4,16 +4,15 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
 from encoder.tokenizer import Tokens
 from encoder.training import parallel
 from encoder.training.architectures.model import Model
-from encoder.training.data import TokenPairs, join
+from encoder.training.data import Rows, TokenPairs, join
 from encoder.training.options import RankingOptions
-from encoder.training.tasks.task import Rows, Setting, Task
+from encoder.training.tasks.task import Setting, Task
 
 BLOCK = 8192  # pairs among which each one's negatives are looked for
 CHUNK = 1024  # sentences that are embedded at once
@@ -46,10 +45,9 @@ class Ranking(Task):
 
     def prepare(self, model: Model, pairs: Sequence[TokenPairs]) -> None:
         """Mine hard negatives with the model as it stands."""
-        count, seed = self._options.hard_negatives, self._seed
-        if count:
+        if count := self._options.hard_negatives:
             self._negatives = {
-                one.name: mine_negatives(model, one, count=count, seed=seed) for one in pairs
+                one.name: mine_negatives(model, one, count=count, seed=self._seed) for one in pairs
             }
 
 
@@ -58,19 +56,12 @@ def translation_ranking(
 ) -> Tensor:
     """Return the loss of in-batch translation ranking in both directions with an additive margin.
 
-    Row ``i`` of ``target`` translates row ``i`` of ``source``; the other B - 1 rows are its
-    negatives. The logits are ``scale * (cos(x_i, y_j) - margin * [i == j])``, and the loss is the
-    mean of the softmax cross entropies over rows and over columns (Chidambaram et al. 2019,
-    equation 2, which has one direction, with both and the additive margin of Yang et al. 2019,
-    equations 3 and 4). Hard negatives are further rows that a source is ranked against
-    (Chidambaram et al. 2019, section 2.2).
-
-    Args:
-        source: float tensor of shape (B, D), unit rows.
-        target: float tensor of shape (B, D), unit rows.
-        scale: inverse temperature of the softmax.
-        margin: subtracted from the cosine of each true pair.
-        negatives: float tensor of shape (B, H, D), unit rows: H wrong translations of each source.
+    Row ``i`` of ``target`` (B, D) translates row ``i`` of ``source`` (B, D); the other B - 1 rows
+    are its negatives. All are unit rows. The logits are ``scale * (cos(x_i, y_j) - margin * [i ==
+    j])``, and the loss is the mean of the softmax cross entropies over rows and over columns
+    (Chidambaram et al. 2019, equation 2, which has one direction, with both and the additive margin
+    of Yang et al. 2019, equations 3 and 4). Hard ``negatives`` (B, H, D) are H wrong translations
+    of each source, which it is ranked against, too (Chidambaram et al. 2019, section 2.2).
     """
     # Under autocast this product is bfloat16, five times as fast where the hardware has it; its
     # rounding (0.04 in a logit at scale 20) is below the noise of the negatives.
@@ -87,7 +78,7 @@ def translation_ranking(
     return (normalisers - logits.diagonal()).mean()
 
 
-def mine_negatives(model: Model, pairs: TokenPairs, *, count: int, seed: int) -> NDArray[np.int64]:
+def mine_negatives(model: Model, pairs: TokenPairs, *, count: int, seed: int) -> Rows:
     """Return rows of the ``count`` targets most like each pair's own: int64 (P, count).
 
     "Semantically similar to the correct translation" (Chidambaram et al. 2019, section 2.2), as
@@ -109,19 +100,17 @@ def mine_negatives(model: Model, pairs: TokenPairs, *, count: int, seed: int) ->
     return found
 
 
+@torch.inference_mode()
 def _embed(model: Model, tokens: Tokens) -> Tensor:
     """Return unit vectors (S, D), without dropout."""
     model.eval()
     order = np.argsort(np.diff(tokens.offsets), kind="stable")
-    vectors: list[Tensor] = []
-    with torch.inference_mode():
-        for start in range(0, len(order), CHUNK):
-            chunk = model(tokens.take(order[start : start + CHUNK]))
-            vectors.append(functional.normalize(chunk.float()))
-        return torch.cat(vectors)[torch.from_numpy(np.argsort(order))]
+    chunks = np.split(order, range(CHUNK, len(order), CHUNK))
+    vectors = [functional.normalize(model(tokens.take(rows)).float()) for rows in chunks]
+    return torch.cat(vectors)[torch.from_numpy(np.argsort(order))]
 
 
-def _numbers(tokens: Tokens) -> NDArray[np.int64]:
+def _numbers(tokens: Tokens) -> Rows:
     """Return equal numbers for equal sentences: int64 (S,)."""
     numbers: dict[bytes, int] = {}
     ids = np.split(tokens.ids, tokens.offsets[1:-1])

@@ -3,11 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
@@ -18,36 +17,47 @@ from encoder.tokenizer import Tokens
 from encoder.training.architectures import make_model
 from encoder.training.architectures.model import Model
 from encoder.training.architectures.network import pad
-from encoder.training.data import TokenPairs
+from encoder.training.data import Rows, TokenPairs
 from encoder.training.options import WORD_DIM, TrainingOptions
 from encoder.training.reading import Texts
 
 LANGUAGE_WIDTH = 32
+EVALUATED = 100  # pairs that are judged at once
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a task begins with: the options, V subwords, the text, and the teacher, if any."""
+
+    options: TrainingOptions
+    vocabulary: int
+    texts: Texts
+    held_out: Texts = ()
+    teacher: Encoder | None = None
+
+    @property
+    def dim(self) -> int:
+        """Return D, the dimensions of what is trained."""
+        return self.options.architecture.dim
 
 
 class Decoder(nn.Module):
     """LASER's: predicts each token from those before it, the language and a sentence's vector.
 
-    Artetxe & Schwenk 2019, section 3.1. It is needed in training only.
+    Artetxe & Schwenk 2019, section 3.1. It is needed in training only. Tokens have vectors as wide
+    as those of the encoder, if it has LASER's architecture.
     """
 
-    def __init__(
-        self, options: TrainingOptions, *, vocabulary: int, dim: int, languages: int, hidden: int
-    ) -> None:
-        """For ``vocabulary`` tokens and the end, and sentence vectors of ``dim`` dimensions.
-
-        Tokens have vectors as wide as those of the encoder, if it has LASER's architecture.
-        """
+    def __init__(self, setting: Setting, *, languages: int, hidden: int) -> None:
         super().__init__()
-        self._end = vocabulary
-        self._dropout = options.dropout
-        width = getattr(options.architecture, "word_dim", WORD_DIM)
-        self.embed_tokens = nn.Embedding(vocabulary + 1, width)
+        self._end, self._dropout = setting.vocabulary, setting.options.dropout
+        width = getattr(setting.options.architecture, "word_dim", WORD_DIM)
+        self.embed_tokens = nn.Embedding(self._end + 1, width)
         nn.init.normal_(self.embed_tokens.weight, std=0.1)
         self.embed_language = nn.Embedding(languages, LANGUAGE_WIDTH)
-        self.start = nn.Linear(dim, 2 * hidden)  # the first hidden and cell states
-        self.lstm = nn.LSTM(width + dim + LANGUAGE_WIDTH, hidden)
-        self.output = nn.Linear(hidden, vocabulary + 1)
+        self.start = nn.Linear(setting.dim, 2 * hidden)  # the first hidden and cell states
+        self.lstm = nn.LSTM(width + setting.dim + LANGUAGE_WIDTH, hidden)
+        self.output = nn.Linear(hidden, self._end + 1)
 
     def forward(self, vectors: Tensor, tokens: Tokens, language: int) -> tuple[Tensor, Tensor]:
         """Return logits (N, V + 1) of the N tokens of all sentences, with ends; and these, (N,).
@@ -59,7 +69,9 @@ class Decoder(nn.Module):
         right = _packed(ids.to(device), lengths)
         # The end, which begins the sentence, and all tokens but the last.
         before = _packed(ids.roll(1, dims=1).index_fill(1, torch.tensor([0]), self._end), lengths)
-        sentence = _sentence_of(right)
+        order = right.sorted_indices
+        assert order is not None
+        sentence = torch.cat([order[:size] for size in right.batch_sizes.tolist()])
         known = self.embed_tokens(before.data.to(device))
         known = functional.dropout(known, self._dropout, self.training)
         spoken = self.embed_language(torch.tensor(language, device=device))
@@ -75,74 +87,15 @@ def _packed(ids: Tensor, lengths: Tensor) -> PackedSequence:
     return pack_padded_sequence(ids, lengths, batch_first=True, enforce_sorted=False)
 
 
-def _sentence_of(packed: PackedSequence) -> Tensor:
-    order = packed.sorted_indices
-    assert order is not None
-    return torch.cat([order[:size] for size in packed.batch_sizes.tolist()])
-
-
-Rows = NDArray[np.int64]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Setting:
-    """What a task begins with: V subwords, D dimensions, the text, and the teacher, if any."""
-
-    options: TrainingOptions
-    vocabulary: int
-    dim: int
-    texts: Texts
-    held_out: Texts = ()
-    teacher: Encoder | None
-
-    def decoder(self, *, languages: int, hidden: int) -> Decoder:
-        """Make a decoder of the subwords, from vectors of D dimensions."""
-        sizes = {"vocabulary": self.vocabulary, "dim": self.dim}
-        return Decoder(self.options, **sizes, languages=languages, hidden=hidden)
-
-
-EVALUATED = 100  # pairs that are judged at once
-
-
-def held_out_batches(
-    task: "Task", model: Model, held_out: Sequence[TokenPairs]
-) -> Iterator[tuple[TokenPairs, Rows, list[Tokens]]]:
-    """Yield held-out pairs some at a time, with task and model made ready to be judged."""
-    task.eval()
-    model.eval()
-    for pairs in held_out:
-        rows = np.arange(len(pairs.weight))
-        for some in np.array_split(rows, -(-len(rows) // EVALUATED)):
-            yield pairs, some, [side.take(some) for side in (pairs.source, pairs.target)]
-
-
 class Task(nn.Module):
-    """An objective and what belongs to it; a module, for it may have weights of its own."""
+    """An objective and what belongs to it; a module, for it may have weights of its own.
 
-    @classmethod
-    def begin(cls, setting: Setting) -> Self:
-        """Make the task as the objective.
-
-        Raises:
-            ValueError: it cannot be done in this setting.
-        """
-        return cls(setting)
-
-    def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
-        """Return the loss of the pairs at ``rows``, with the sentences of ``sides`` to embed.
-
-        In several processes these are a process's share of the batch, and the mean of their losses
-        is that of the whole batch.
-        """
-        raise NotImplementedError
+    It is made of a ``Setting``; a ValueError says why it cannot be.
+    """
 
     @classmethod
     def text(cls, read: Texts) -> Texts:
-        """Return the text to train on: what was read, or what is made of it.
-
-        Raises:
-            ValueError: it cannot be made.
-        """
+        """Return the text to train on: what was read, or what is made of it if that can be."""
         return read
 
     @classmethod
@@ -158,6 +111,14 @@ class Task(nn.Module):
     def drawn(self, pairs: Sequence[TokenPairs]) -> Sequence[TokenPairs]:
         """Return what batches are drawn from: the pairs, or what is made of them."""
         return pairs
+
+    def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
+        """Return the loss of the pairs at ``rows``, with the sentences of ``sides`` to embed.
+
+        In several processes these are a process's share of the batch, and the mean of their losses
+        is that of the whole batch.
+        """
+        raise NotImplementedError
 
     def prepare(self, model: Model, pairs: Sequence[TokenPairs]) -> None:
         """Get ready for more steps, after each evaluation and when a training goes on."""
@@ -177,34 +138,41 @@ class Task(nn.Module):
         """Return further measurements of a model on held-out pairs."""
         return {}
 
+    def held_out_batches(
+        self, model: Model, held_out: Sequence[TokenPairs]
+    ) -> Iterator[tuple[TokenPairs, Rows, list[Tokens]]]:
+        """Yield held-out pairs some at a time, with task and model made ready to be judged."""
+        self.eval()
+        model.eval()
+        for pairs in held_out:
+            rows = np.arange(len(pairs.weight))
+            for some in np.array_split(rows, -(-len(rows) // EVALUATED)):
+                yield pairs, some, [side.take(some) for side in (pairs.source, pairs.target)]
+
 
 class Mixture(Task):
     """The objective's task and those beside it, which the names of their text tell apart."""
 
     def __init__(self, objective: str, main: Task, beside: Mapping[str, Task]) -> None:
         super().__init__()
-        self.main = main
-        self.beside = nn.ModuleDict(beside)
-        self._objective = objective
+        self.main, self.beside = main, nn.ModuleDict(beside)
+        self._objective, self._tasks = objective, beside
         self._losses: dict[str, list[float]] = {name: [] for name in (objective, *beside)}
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return the loss of the task that the pairs are of."""
-        beside = pairs.name in self.beside
-        task = self.beside[pairs.name] if beside else self.main
-        assert isinstance(task, Task)
+        task = self._tasks.get(pairs.name, self.main)
         loss = task.loss(model, pairs, rows, sides)
-        self._losses[pairs.name if beside else self._objective].append(loss.item())
+        self._losses[self._objective if task is self.main else pairs.name].append(loss.item())
         return loss
 
     def prepare(self, model: Model, pairs: Sequence[TokenPairs]) -> None:
         """Prepare the objective's task with its own pairs."""
-        self.main.prepare(model, [one for one in pairs if one.name not in self.beside])
+        self.main.prepare(model, [one for one in pairs if one.name not in self._tasks])
 
     def keep(self, folder: Path) -> None:
         """Keep what each task keeps."""
-        for task in (self.main, *self.beside.values()):
-            assert isinstance(task, Task)
+        for task in (self.main, *self._tasks.values()):
             task.keep(folder)
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:

@@ -13,10 +13,10 @@ from encoder.tokenizer import Tokens
 from encoder.trained import TrainedNetwork
 from encoder.training import parallel
 from encoder.training.architectures.model import Model
-from encoder.training.data import TokenPairs, join
+from encoder.training.data import Rows, TokenPairs, join
 from encoder.training.options import AdditionOptions, AlignmentOptions
 from encoder.training.tasks.ranking import translation_ranking
-from encoder.training.tasks.task import Rows, Setting, Task
+from encoder.training.tasks.task import Setting, Task
 
 logger = logging.getLogger(__name__)
 
@@ -25,11 +25,7 @@ class Taught(Task):
     """Keeps a teacher's vectors of what it teaches: 2 D bytes for each different sentence."""
 
     def __init__(self, setting: Setting) -> None:
-        """Encode the targets with the teacher, and the sources if they are taught, too.
-
-        Raises:
-            ValueError: there is no teacher, or it has other dimensions.
-        """
+        """Encode the targets with the teacher, and the sources if they are taught, too."""
         super().__init__()
         teacher = setting.teacher
         if teacher is None:
@@ -74,11 +70,6 @@ class Alignment(Taught):
     """
 
     def __init__(self, setting: Setting) -> None:
-        """See ``Taught``.
-
-        Raises:
-            ValueError: languages cannot be added to the teacher.
-        """
         if not isinstance(setting.teacher, BagEncoder | TrainedNetwork):
             raise ValueError(
                 "languages are added to a bag or a network; name as teacher mini, or a folder that "
@@ -108,11 +99,6 @@ class Addition(Alignment):
     """
 
     def __init__(self, setting: Setting) -> None:
-        """See ``Taught``.
-
-        Raises:
-            ValueError: the teacher or what is trained is no bag.
-        """
         architecture = setting.options.architecture.name
         if not isinstance(setting.teacher, BagEncoder) or architecture != "bag":
             raise ValueError(
@@ -130,12 +116,8 @@ class Addition(Alignment):
         own = model(sides[0])
         source = functional.normalize(own + beside.to(own.device))
         (target,) = self.taught(pairs, rows, source)
-        return translation_ranking(
-            parallel.gather(source),
-            parallel.gather(target),
-            scale=self._options.scale,
-            margin=self._options.margin,
-        )
+        both = parallel.gather(source), parallel.gather(target)
+        return translation_ranking(*both, scale=self._options.scale, margin=self._options.margin)
 
     def whole(self, encoder: Encoder) -> Encoder:
         """Return the teacher with the encoder's languages, and its own names, added to it."""

@@ -10,44 +10,38 @@ from torch.nn import functional
 from encoder.tokenizer import Tokens
 from encoder.training import parallel
 from encoder.training.architectures.model import Model
-from encoder.training.data import TokenPairs, join
+from encoder.training.data import Rows, TokenPairs, join
 from encoder.training.options import PERPLEXITY, TranslationOptions
-from encoder.training.tasks.task import Rows, Setting, Task, held_out_batches
+from encoder.training.tasks.task import Decoder, Setting, Task
 
 
 class Translation(Task):
-    """LASER's objective: each sentence is translated into one or two target languages."""
+    """Translates each sentence from its vector, in each direction to a target language."""
 
     def __init__(self, setting: Setting) -> None:
-        """Make the decoder.
-
-        Raises:
-            ValueError: neither side of a language pair is a target.
-        """
         super().__init__()
-        options = setting.options
-        assert isinstance(options.objective, TranslationOptions)
-        self._targets = options.objective.targets
+        options = setting.options.objective
+        assert isinstance(options, TranslationOptions)
+        self._targets = options.targets
         for text in setting.texts:
             if not self._directions(text.name):
                 raise ValueError(
                     f"{text.name}: neither side is one of the target languages "
                     f"{', '.join(self._targets)}; leave it out, or name other targets"
                 )
-        hidden = options.objective.decoder_dim
-        self.decoder = setting.decoder(languages=len(self._targets), hidden=hidden)
+        self.decoder = Decoder(setting, languages=len(self._targets), hidden=options.decoder_dim)
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return the mean of ``sequence_translation`` over the directions."""
         predicted = self._predict(model, pairs, rows, sides)
-        return torch.stack([shared_mean(logits, tokens) for logits, tokens in predicted]).mean()
+        return torch.stack([shared_mean(*each) for each in predicted]).mean()
 
     def figures(self, model: Model, held_out: Sequence[TokenPairs]) -> dict[str, float]:
         """Return the perplexity of all held-out translations."""
         return perplexity(
             written
-            for pairs, rows, sides in held_out_batches(self, model, held_out)
-            for written in self._predict(model, pairs, rows, sides)
+            for batch in self.held_out_batches(model, held_out)
+            for written in self._predict(model, *batch)
         )
 
     def _predict(
@@ -64,10 +58,9 @@ class Translation(Task):
 
     def _directions(self, name: str) -> list[tuple[int, int]]:
         """Return the sides of a language pair that are targets, with their languages' numbers."""
-        languages = name.split("-")
         return [
             (side, self._targets.index(language))
-            for side, language in enumerate(languages)
+            for side, language in enumerate(name.split("-"))
             if language in self._targets
         ]
 
@@ -89,12 +82,9 @@ def shared_mean(logits: Tensor, tokens: Tensor) -> Tensor:
 
 
 def sequence_translation(logits: Tensor, tokens: Tensor) -> Tensor:
-    """Return the mean cross entropy of translated tokens, in nats: the perplexity's logarithm.
+    """Return the mean cross entropy of tokens, int64 (N,), in nats: the perplexity's logarithm.
 
-    What LASER is trained by (Artetxe & Schwenk 2019, section 3.2).
-
-    Args:
-        logits: float tensor of shape (N, V), of each token given those before it.
-        tokens: int64 tensor of shape (N,), the right ones.
+    What LASER is trained by (Artetxe & Schwenk 2019, section 3.2). Logits (N, V) are of each token
+    given those before it.
     """
     return functional.cross_entropy(logits.float(), tokens)

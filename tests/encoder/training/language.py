@@ -8,7 +8,7 @@ import numpy as np
 
 from encoder.training.options import TrainingOptions
 from encoder.training.reading import ParallelText
-from encoder.training.tasks import Setting
+from encoder.training.tasks.task import Setting
 
 WORDS = 150
 
@@ -63,6 +63,4 @@ class Alike:
 def setting_of(options: TrainingOptions, *names: str, vocabulary: int = 10, **more: Any) -> Setting:
     """What a task begins with, with a sentence for each of the language pairs ``names``."""
     texts = [ParallelText(name=one, source=["a"], target=["b"], corpus=["c"]) for one in names]
-    dim = more.pop("dim", options.architecture.dim)
-    given = {"texts": texts, "teacher": None, **more}
-    return Setting(options=options, vocabulary=vocabulary, dim=dim, **given)
+    return Setting(options, vocabulary, **{"texts": texts, **more})

@@ -22,8 +22,9 @@ from encoder.training.evaluation import PROGRESS
 from encoder.training.loop import Training
 from encoder.training.options import training_options
 from encoder.training.reading import ParallelText
-from encoder.training.tasks import Setting, make_task
+from encoder.training.tasks import make_task
 from encoder.training.tasks.ranking import translation_ranking
+from encoder.training.tasks.task import Setting
 from pipelines.cli.train import train_encoder
 from tests.encoder.training.language import made_up_triples, write_pairs
 
@@ -235,8 +236,8 @@ def test_the_loss_is_that_of_ranking_against_the_encoders_vectors(
     )
     text.source[0] += f" {text.target[0].title()}"  # names
     options = training_options(objective="addition", dim=8, token_dropout=0.0, batch_size=9)
-    setting = Setting(options=options, vocabulary=len(tokenizer), dim=8, texts=[text], teacher=base)
-    model, task = Bag(Features(tokenizer.pieces()), 8), make_task(setting)
+    setting = Setting(options=options, vocabulary=len(tokenizer), texts=[text], teacher=base)
+    model, task = Bag(Features(tokenizer.pieces()), 8), make_task(setting, {}, [])
     pairs = tokenize_pairs(text, tokenizer, {}, one_sided=True)
     target = torch.from_numpy(base.encode(text.target))
     source = model(tokenizer.encode(text.source))

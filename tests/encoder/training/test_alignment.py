@@ -16,7 +16,8 @@ from encoder.training.data import tokenize_pairs
 from encoder.training.loop import Training
 from encoder.training.options import training_options
 from encoder.training.reading import ParallelText
-from encoder.training.tasks import Setting, make_task
+from encoder.training.tasks import make_task
+from encoder.training.tasks.task import Setting
 from encoder.training.tasks.taught import alignment
 from pipelines.cli.train import train_encoder
 from tests.encoder.training.language import made_up_triples, write_pairs
@@ -59,8 +60,8 @@ def test_a_step_is_by_the_teachers_vectors_of_the_targets(tokenizer: Tokenizer) 
     sides = [[triple[side] for triple in TRIPLES[:9]] for side in (2, 1)]
     text = ParallelText(name="zz-yy", source=sides[0], target=sides[1], corpus=["c"] * 9)
     options = training_options(objective="alignment", dim=8, token_dropout=0.0, batch_size=9)
-    setting = Setting(options=options, vocabulary=len(tokenizer), dim=8, texts=[text], teacher=base)
-    model, task = Bag(Features(tokenizer.pieces()), 8), make_task(setting)
+    setting = Setting(options=options, vocabulary=len(tokenizer), texts=[text], teacher=base)
+    model, task = Bag(Features(tokenizer.pieces()), 8), make_task(setting, {}, [])
     pairs = tokenize_pairs(text, tokenizer, {}, one_sided=True)
     with torch.no_grad():
         y = functional.normalize(model(tokenizer.encode(text.source))).numpy()

@@ -16,14 +16,13 @@ from encoder.training.data import TokenPairs
 from encoder.training.evaluation import LOG, PROGRESS, STATE
 from encoder.training.loop import Training, train
 from encoder.training.options import INFERENCE_LABELS, training_options
-from encoder.training.reading import ParallelText
-from encoder.training.reading_tasks import (
+from encoder.training.reading import (
+    ParallelText,
     files_of,
     read_labelled,
     read_sentences,
     read_successors,
 )
-from encoder.training.tasks import Setting, Task
 from encoder.training.tasks import beside as beside_tasks
 from encoder.training.tasks.beside import (
     Autoencoding,
@@ -33,6 +32,7 @@ from encoder.training.tasks.beside import (
     SkipThought,
     in_batch,
 )
+from encoder.training.tasks.task import Setting, Task
 from pipelines.cli.train import train_encoder
 from tests.encoder.bag.test_features import one_word_each
 from tests.encoder.test_tokenizer import tokens_of
@@ -56,8 +56,7 @@ def learned(
     )
     torch.manual_seed(0)
     model = make_model(options, one_word_each(3 * WORDS))
-    setting = Setting(options=options, vocabulary=3 * WORDS, dim=24, texts=[], teacher=None)
-    task = make(text, setting)
+    task = make(Setting(options=options, vocabulary=3 * WORDS, texts=[text]))
     shown = TokenPairs(
         name=name,
         source=pairs.source.take(np.arange(SHOWN)),
@@ -112,10 +111,10 @@ def test_successors_are_found(make: type) -> None:
 def test_the_heads_are_those_of_the_paper() -> None:
     """Two layers of 320 and 512 with tanh each; of a response, as many at last as the vector."""
     options = training_options(dim=24)
-    setting = Setting(options=options, vocabulary=9, dim=24, texts=[], teacher=None)
+    setting = Setting(options=options, vocabulary=9, texts=[])
     torch.manual_seed(0)
-    heads = {"response": ResponsePrediction(plain(["x"]), setting).head}
-    heads |= dict(QuickThought(plain(["x"]), setting).heads.items())
+    heads = {"response": ResponsePrediction(setting).head}
+    heads |= dict(QuickThought(setting).heads.items())
     assert list(heads) == ["response", "input", "successor", "predecessor"]
     vectors = torch.randn(5, 24)
     for name, head in heads.items():
@@ -147,7 +146,7 @@ def test_what_is_written() -> None:
     """Each way's loss is the mean cross entropy of its tokens, given that side's vectors."""
     pairs = successions()
     options = training_options(dim=24, dropout=0.0)
-    setting = Setting(options=options, vocabulary=3 * WORDS, dim=24, texts=[], teacher=None)
+    setting = Setting(options=options, vocabulary=3 * WORDS, texts=[])
     torch.manual_seed(0)
     model = make_model(options, one_word_each(3 * WORDS)).eval()
     rows = np.array([5, 3, 8])
@@ -160,10 +159,10 @@ def test_what_is_written() -> None:
         assert len(right) == 3 * (4 + 1)  # with each sentence's end
         return -chances.log().mean().item()
 
-    task = Autoencoding(plain(["x"] * ROWS), setting)
+    task = Autoencoding(setting)
     expected = entropy(task, units[0], sides[0], 0)
     assert task.loss(model, pairs, rows, sides).item() == pytest.approx(expected, rel=1e-5)
-    task = SkipThought(plain(["x"] * ROWS), setting)
+    task = SkipThought(setting)
     expected = entropy(task, units[0], sides[1], 0) + entropy(task, units[1], sides[0], 1)
     assert task.loss(model, pairs, rows, sides).item() == pytest.approx(expected, rel=1e-5)
 

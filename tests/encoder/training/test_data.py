@@ -141,7 +141,7 @@ def test_batches_by_tokens_are_as_full_as_they_can_be(lists: list[list[int]], si
     pairs = TokenPairs(name="xx-yy", source=tokens_of(lists), target=target, weight=weight)
     counts = [1 + len(tokens) for tokens in lists]
     assert count_tokens(pairs).tolist() == counts
-    endless = sample_batches([pairs], batch_size=size, count=count_tokens, exponent=1.0, seed=3)
+    endless = sample_batches([pairs], batch_size=size, in_tokens=True, exponent=1.0, seed=3)
     batches = [rows.tolist() for _, rows in islice(endless, 40)]
     for rows, following in pairwise(batches):
         total = sum(counts[row] for row in rows)

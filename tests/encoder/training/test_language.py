@@ -15,8 +15,9 @@ from encoder.training.data import TokenPairs
 from encoder.training.evaluation import LOG, PROGRESS
 from encoder.training.loop import Training
 from encoder.training.options import training_options
-from encoder.training.tasks import Setting, make_task
+from encoder.training.tasks import make_task
 from encoder.training.tasks.language import HIDDEN, MASK, SHARE, WRONG, masked
+from encoder.training.tasks.task import Setting
 from pipelines.cli.train import train_encoder
 from tests.encoder.training.language import made_up_pairs, write_pairs
 from tests.encoder.training.stopping import stopped_after
@@ -81,7 +82,7 @@ def setting(objective: str, **given: object) -> tuple[Setting, torch.nn.Module]:
     )
     torch.manual_seed(1)
     model = make_model(options, Features([f"p{number}" for number in range(V)], 0)).cpu()
-    return Setting(options=options, vocabulary=V, dim=32, texts=[], teacher=None), model
+    return Setting(options=options, vocabulary=V, texts=[]), model
 
 
 @pytest.mark.parametrize("objective", ["mlm", "tlm", "clm"])
@@ -90,7 +91,7 @@ def test_the_loss_is_that_of_sentence_by_sentence(
 ) -> None:
     """In groups, padded, against each sentence (tlm: each pair) alone."""
     where, model = setting(objective)
-    task = make_task(where)
+    task = make_task(where, {}, [])
     monkeypatch.setattr(
         "encoder.training.tasks.language.masked",
         lambda ids, end, generator: (torch.where(ids % 3 == 1, MASK, ids), (ids % 3 == 1)),
@@ -133,7 +134,7 @@ def test_what_follows_is_learnt_far_above_chance(objective: str) -> None:
     text = TokenPairs(
         name="xx-yy", source=Tokens.of(chain), target=Tokens.of(chain), weight=np.ones(33)
     )
-    training = Training(model, make_task(where), where.options)
+    training = Training(model, make_task(where, {}, []), where.options)
     for _ in range(80):
         training.advance([(text, np.arange(33))])
     assert training.task.figures(model, [text])["perplexity"] < 4

@@ -23,9 +23,9 @@ from encoder.training.options import (
 )
 from encoder.training.reading import ParallelText, find_parallel_text
 from encoder.training.recipe import train_encoder
-from encoder.training.tasks import Task
 from encoder.training.tasks.paths import Paths
 from encoder.training.tasks.ranking import Ranking
+from encoder.training.tasks.task import Task
 from encoder.training.tasks.taught import Distillation
 from encoder.training.tasks.translation import Translation
 from pipelines.cli.train import train_encoder as command

@@ -17,8 +17,9 @@ from encoder.training.evaluation import LOG, PROGRESS, STATE
 from encoder.training.loop import Training
 from encoder.training.options import training_options
 from encoder.training.reading import ParallelText
-from encoder.training.tasks import Setting, make_task
+from encoder.training.tasks import make_task
 from encoder.training.tasks.paths import Paths, encoded, find_paths
+from encoder.training.tasks.task import Setting
 from pipelines.cli.train import train_encoder
 from tests.encoder.bag.test_features import one_word_each
 from tests.encoder.test_tokenizer import tokens_of
@@ -92,15 +93,16 @@ def test_the_paths(targets: str, sources: str, expected: dict[str, str]) -> None
         objective="paths", targets=tuple(targets.split(",")), sources=(sources,)
     ).objective
     paths = find_paths(LANGUAGES, options)
-    assert {path.name: ",".join(path.targets) for path in paths} == expected
-    assert all(path.share == pytest.approx(1 / len(expected)) for path in paths)
+    assert {name: ",".join(path.targets) for name, path in paths.items()} == expected
+    assert all(path.share == pytest.approx(1 / len(expected)) for path in paths.values())
 
 
 def test_shares_of_paths_and_who_has_an_encoder() -> None:
     options = training_options(objective="paths", sources=("1:.9", "2:.05", "3:.05")).objective
     paths = find_paths(LANGUAGES, options)
-    assert sum(path.share for path in paths if len(path.sources) == 1) == pytest.approx(0.9)
-    assert [path.share for path in paths if len(path.sources) == 3] == [0.05]
+    ones = [path.share for path in paths.values() if len(path.sources) == 1]
+    assert sum(ones) == pytest.approx(0.9)
+    assert [path.share for path in paths.values() if len(path.sources) == 3] == [0.05]
     assert encoded(paths) == ["de", "es", "fr"]
 
 
@@ -129,7 +131,7 @@ def begun(**given: object) -> tuple[Training, dict[str, TokenPairs]]:
     texts = [text(f"{language}-en", [("a", "b")]) for language in LANGUAGES[:-1]]
     torch.manual_seed(0)
     model = Paths.model(options, one_word_each(10), texts)
-    task = make_task(Setting(options=options, vocabulary=10, dim=8, texts=texts, teacher=None))
+    task = make_task(Setting(options, 10, texts), {}, [])
     streams = {stream.name: stream for stream in task.drawn(nway())}
     return Training(model, task, options), streams
 

@@ -196,8 +196,8 @@ def test_dimensions_that_an_architecture_cannot_have(architecture: str, dim: int
 
 def test_the_decoder_is_an_lstm_fed_one_token_at_a_time() -> None:
     torch.manual_seed(0)
-    options = training_options("bilstm", word_dim=5, dropout=0.0)
-    decoder = Decoder(options, vocabulary=10, dim=6, languages=2, hidden=8)
+    options = training_options("bilstm", dim=6, word_dim=5, dropout=0.0)
+    decoder = Decoder(setting_of(options, vocabulary=10), languages=2, hidden=8)
     assert decoder.embed_tokens.weight.shape == (11, 5)
     vectors = torch.randn(len(LISTS), 6)
     logits, right = decoder(vectors, tokens_of(LISTS), 1)
@@ -309,7 +309,7 @@ def test_a_network_and_its_decoder_go_on_as_if_undisturbed(architecture: str) ->
 
     def begun() -> Training:
         model = make_model(options, one_word_each(8))
-        task = Translation(setting_of(options, "xx-yy", vocabulary=8, dim=16))
+        task = Translation(setting_of(options, "xx-yy", vocabulary=8))
         return Training(model, task, options)
 
     torch.manual_seed(0)
@@ -339,7 +339,7 @@ def test_only_what_is_translated_is_embedded(targets: tuple[str, ...]) -> None:
     )
     pairs, rows = numbered(list(range(8)), list(range(7, -1, -1))), np.arange(5)
     model = make_model(options, one_word_each(8))
-    task = Translation(setting_of(options, "xx-yy", vocabulary=8, dim=16))
+    task = Translation(setting_of(options, "xx-yy", vocabulary=8))
     sides = {"xx": pairs.source.take(rows), "yy": pairs.target.take(rows)}
     expected = []
     for language, target in enumerate(targets):
