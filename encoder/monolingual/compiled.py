@@ -68,36 +68,24 @@ def _learn_word(
 
 
 @_compile
-def train_sentences(
-    inputs: Any,
-    outputs: Any,
-    rows: Any,
-    row_offsets: Any,
-    ids: Any,
-    offsets: Any,
-    kept: Any,
-    noise: Any,
-    window: Any,
-    negatives: Any,
-    rate: Any,
-    state: Any,
-) -> None:
-    """Go once over sentences, changing ``inputs``, ``outputs`` and ``state``.
+def train_sentences(words: Any, text: Any, drawn: Any, rate: Any, state: Any) -> None:
+    """Go once over sentences, changing the inputs and outputs of words and ``state``.
 
     Args:
-        inputs: rows that words are the means of, float32 (R, D).
-        outputs: of the V words as contexts, float32 (V, D).
-        rows: of ``inputs``, of all words one after the other, int32.
-        row_offsets: where those of each word begin, int64 (V + 1,).
-        ids: words of the sentences, int32.
-        offsets: where those of each sentence begin, int64 (S + 1,).
-        kept: the probability that a word is looked at, float32 (V,).
-        noise: words as often as they are drawn as negatives, int32.
-        window: words on either side, at most.
-        negatives: for each context, float32; those of a word share the ``DRAWN`` ones.
+        words: the inputs that they are the means of, float32 (R, D), and the outputs of the V words
+            as contexts, float32 (V, D); the rows of inputs of one word after the other, int32, and
+            where those of each begin, int64 (V + 1,).
+        text: words of the sentences, int32, and where those of each begin, int64 (S + 1,).
+        drawn: the probability that a word is looked at, float32 (V,); words as often as they are
+            drawn as negatives, int32; how many are looked at on either side, at most; and negatives
+            for each context, float32: those of a word share the ``DRAWN`` ones.
         rate: the learning rate, float32.
         state: of the random numbers, uint64 (1,).
     """
+    inputs, outputs, rows, row_offsets = words
+    ids, offsets = text
+    kept, noise, window, negatives = drawn
+    share = negatives / F(DRAWN)
     left = np.empty(len(ids) + 1, np.int32)
     around = np.empty(2 * window, np.int32)
     for sentence in range(len(offsets) - 1):
@@ -112,13 +100,6 @@ def train_sentences(
             around[:before] = left[first:place]
             around[before : before + after] = left[place + 1 : last]
             if before + after:
-                _learn_word(
-                    inputs,
-                    rows[row_offsets[left[place]] : row_offsets[left[place] + 1]],
-                    outputs,
-                    around[: before + after],
-                    noise,
-                    negatives / F(DRAWN),
-                    rate,
-                    state,
-                )
+                own = rows[row_offsets[left[place]] : row_offsets[left[place] + 1]]
+                others = around[: before + after]
+                _learn_word(inputs, own, outputs, others, noise, share, rate, state)

@@ -6,11 +6,7 @@ MAX_WORDS = 200_000  # of a language that have vectors: Conneau et al. 2018, sec
 
 
 class WordOptions(Checked):
-    """The options of the vectors of a language's words, given its text.
-
-    Raises:
-        ValueError: a value is out of its range.
-    """
+    """The options of the vectors of a language's words, given its text."""
 
     dim: int = option(300, "dimensions of vectors learnt from text", low=1)
     epochs: int = option(5, "passes over the text", low=1)

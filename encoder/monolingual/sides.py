@@ -21,9 +21,8 @@ from encoder import MORE
 from encoder.bag.features import Features
 from encoder.checkpoint import Facts, read_config, save_encoder
 from encoder.monolingual.options import WordOptions
-from encoder.monolingual.skipgram import SkipGram
+from encoder.monolingual.skipgram import CHUNK_SENTENCES, SkipGram, read_vocabulary
 from encoder.monolingual.vec import WordVectors
-from encoder.monolingual.vocabulary import feature_rows, read_vocabulary, zipfian_idf
 from encoder.rows import Matrix, normalize_rows, sum_rows
 from encoder.tokenizer import Tokenizer, Tokens
 from encoder.training.data import join
@@ -32,6 +31,11 @@ Floats = NDArray[np.float32]
 
 RAREST = 1e-6  # share of the sentences that any feature is taken to be in
 STEPS = 20  # of conjugate gradients
+SHARED_PENALTY = 0.05  # of the squared rows that both languages share: little is left open
+SPELLING = 256  # dimensions in which words are alike by their spelling alone
+OWN_PENALTY = 1.0  # of how a language's rows differ from those: names keep what is shared
+
+logger = logging.getLogger(__name__)
 
 
 def weighted(vectors: Matrix, weights: Floats) -> Matrix:
@@ -42,53 +46,46 @@ def weighted(vectors: Matrix, weights: Floats) -> Matrix:
 
 
 def fit_table(words: Tokens, wanted: Matrix, *, rows: int, penalty: float) -> Matrix:
-    """Return the table whose sums over each word's rows are nearest to the vectors wanted.
+    """Return the table (R, D) whose sums over each word's rows are nearest to those wanted (V, D).
 
-    Each dimension is solved by conjugate gradients on the normal equations (Hestenes & Stiefel
-    1952).
-
-    Args:
-        words: the rows of each of V words.
-        wanted: float32 (V, D).
-        rows: R, of the table.
-        penalty: of the squared rows, above 0 (ridge regression).
-
-    Returns:
-        float32 (R, D).
+    ``penalty``, above 0, is of the squared rows (ridge regression). Each dimension is solved by
+    conjugate gradients on the normal equations (Hestenes & Stiefel 1952).
     """
-    back = _transposed(words, rows)
+    order = np.argsort(words.ids, kind="stable")
+    offsets = np.searchsorted(words.ids[order], np.arange(rows + 1))
+    back = Tokens(ids=words.owners[order].astype(np.int32), offsets=offsets)  # words of each row
     table = np.zeros((rows, wanted.shape[1]), dtype=np.float32)
     residual = sum_rows(wanted, back)
     direction = residual.copy()
-    size = _squares(residual)
+    size = _dot(residual, residual)
     for _ in range(STEPS):
         product = sum_rows(sum_rows(direction, words), back) + np.float32(penalty) * direction
-        step = _ratio(size, np.einsum("rd,rd->d", direction, product, dtype=np.float64))
+        step = _ratio(size, _dot(direction, product))
         table += step * direction
         residual -= step * product
-        before, size = size, _squares(residual)
+        before, size = size, _dot(residual, residual)
         direction = residual + _ratio(size, before) * direction
     return table
+
+
+def _dot(one: Matrix, other: Matrix) -> NDArray[np.float64]:
+    return np.einsum("rd,rd->d", one, other, dtype=np.float64)
+
+
+def _ratio(above: NDArray[np.float64], below: NDArray[np.float64]) -> Matrix:
+    """Return quotients (D,), 0 where a dimension is solved."""
+    found = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+    return found.astype(np.float32)
 
 
 def spelling_table(
     words: Sequence[Tokens], weights: Sequence[Floats], *, rows: int, dim: int, seed: int
 ) -> Matrix:
-    """Return random rows by which words are alike that share rare features.
+    """Return random rows (R, D) by which words are alike that share rare features.
 
-    A row is as long as the logarithm of how rarely sentences have a word with its feature, as far
-    as the words say; all are scaled so that words are as long as their weights in the mean over
-    the text.
-
-    Args:
-        words: the rows of each of the V words of each language.
-        weights: of these, their idf: float32 (V,) for each language.
-        rows: R, of the table.
-        dim: D.
-        seed: of the random numbers.
-
-    Returns:
-        float32 (R, D).
+    ``words`` are the rows of the V words of each language, ``weights`` (V,) their idf. A row is as
+    long as the logarithm of how rarely sentences have a word with its feature, as far as the words
+    say; all are scaled so that words are as long as their weights in the mean over the text.
     """
     often = [np.exp(-each.astype(np.float64)) for each in weights]  # shares of the sentences
     found = np.full(rows, RAREST)
@@ -104,29 +101,6 @@ def spelling_table(
     return table * np.float32(np.sqrt(asked / there))
 
 
-def _transposed(words: Tokens, rows: int) -> Tokens:
-    order = np.argsort(words.ids, kind="stable")
-    offsets = np.searchsorted(words.ids[order], np.arange(rows + 1))
-    return Tokens(ids=words.owners[order].astype(np.int32), offsets=offsets)
-
-
-def _squares(matrix: Matrix) -> NDArray[np.float64]:
-    return np.einsum("rd,rd->d", matrix, matrix, dtype=np.float64)
-
-
-def _ratio(above: NDArray[np.float64], below: NDArray[np.float64]) -> Matrix:
-    """Return quotients (D,), 0 where a dimension is solved."""
-    found = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
-    return found.astype(np.float32)
-
-
-logger = logging.getLogger(__name__)
-
-SHARED_PENALTY = 0.05  # of the squared rows that both languages share: little is left open
-SPELLING = 256  # dimensions in which words are alike by their spelling alone
-OWN_PENALTY = 1.0  # of how a language's rows differ from those: names keep what is shared
-
-
 @dataclass(frozen=True, kw_only=True)
 class Side:
     """V words of a language with vectors float32 (V, D) and weights float32 (V,)."""
@@ -136,8 +110,8 @@ class Side:
 
 
 def of_vectors(words: WordVectors) -> Side:
-    """Return the side of given vectors, whose weights follow from the words' ranks."""
-    return Side(words=words, weights=zipfian_idf(len(words)))
+    """Return the side of given vectors: a word's frequency is as the inverse of its rank (Zipf)."""
+    return Side(words=words, weights=np.log(np.arange(2, len(words) + 2)).astype(np.float32))
 
 
 def of_text(
@@ -150,12 +124,8 @@ def of_text(
 ) -> Side:
     """Learn the vectors of the words of S different sentences; their weights are their idf.
 
-    Args:
-        sentences: the text.
-        tokenizer: of both languages.
-        options: of the words.
-        state: the file that an interrupted training goes on from, written after each epoch.
-        progress: called with the words seen, in parts.
+    An interrupted training goes on from the file ``state``, written after each epoch. ``progress``
+    is called with the words seen, in parts.
 
     Raises:
         ValueError: the text is too small, or ``state`` is of another text or other options.
@@ -183,6 +153,16 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:12]
 
 
+def feature_rows(words: Sequence[str], tokenizer: Tokenizer, features: Features) -> Tokens:
+    """Return the rows of the table of a bag that each of V words is the sum of."""
+    parts = []
+    for start in range(0, len(words), CHUNK_SENTENCES):
+        strings, rows = features.split(tokenizer.encode(words[start : start + CHUNK_SENTENCES]))
+        chosen = rows.take(strings.ids.astype(np.int64))
+        parts.append(Tokens(ids=chosen.ids, offsets=chosen.offsets[strings.offsets]))
+    return join(parts)
+
+
 def save_sides(
     folder: Path,
     sides: Mapping[str, Side],
@@ -192,25 +172,16 @@ def save_sides(
 ) -> None:
     """Write bags in which words have the directions of their vectors and their weights.
 
+    The second language's bag goes to ``folder``, the first one's beside it, as if added to it.
     One table is fitted to both languages; each language's own table differs from it by what its
     words ask for. In ``SPELLING`` further dimensions both have the same random rows, as long in all
     as the others: there, names and numbers are alike, which have no vector or a poor one.
-
-    Args:
-        folder: to write; the second language's bag goes there, the first one's beside it, as if
-            added to it.
-        sides: of two languages, vectors in one space.
-        tokenizer: of both languages.
-        options: with the rows that n-grams share.
-        facts: kept in the configurations.
     """
     features = Features(tokenizer.pieces(), options.ngram_rows)
+    count, weights = len(features), [side.weights for side in sides.values()]
     rows = [feature_rows(side.words.words, tokenizer, features) for side in sides.values()]
     wanted = [weighted(side.words.vectors, side.weights) for side in sides.values()]
-    count = len(features)
-    spelling = spelling_table(
-        rows, [side.weights for side in sides.values()], rows=count, dim=SPELLING, seed=options.seed
-    )
+    spelling = spelling_table(rows, weights, rows=count, dim=SPELLING, seed=options.seed)
     shared = fit_table(join(rows), np.concatenate(wanted), rows=count, penalty=SHARED_PENALTY)
     tables = []
     for own, aim in zip(rows, wanted, strict=True):

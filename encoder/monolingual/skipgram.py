@@ -6,7 +6,9 @@ All contexts of a word are learnt before its rows change. One thread learns a la
 result is the same each time; two languages are learnt side by side.
 """
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,17 +16,88 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from encoder.monolingual.options import WordOptions
-from encoder.monolingual.vocabulary import Vocabulary
+from encoder.bag.features import Features
+from encoder.monolingual.options import MAX_WORDS, WordOptions
 from encoder.rows import Matrix, sum_rows
-from encoder.tokenizer import Tokens
+from encoder.tokenizer import SPACE, Tokenizer, Tokens
+from encoder.training.data import join
 from encoder.training.state import State, load_state, save_state
 
+CHUNK_SENTENCES = 16_384  # bounds the memory of a step
 WINDOW = 5
 NEGATIVES = np.float32(5)  # for each context
 FREQUENT = 1e-4  # share of the text from which on a word is passed over at times
 NOISE_WORDS, NOISE_POWER = 1 << 20, 0.75
 PARTS = 100  # of an epoch, in each of which the learning rate is the same
+
+_EDGES = re.compile(r"^[\W_]+|[\W_]+$")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vocabulary:
+    """The V most frequent words of a text, and the text in numbers of them.
+
+    ``counts`` are int64 (V,), ``idf`` float32 (V,) the logarithm of how many sentences there are
+    for each that has the word. ``text`` has the numbers of the words of each sentence.
+    """
+
+    words: list[str]
+    counts: NDArray[np.int64]
+    idf: NDArray[np.float32]
+    text: Tokens
+
+
+def read_vocabulary(
+    sentences: Sequence[str], tokenizer: Tokenizer, *, min_count: int
+) -> Vocabulary:
+    """Count the words of S sentences: what the tokeniser leaves between spaces, without edges.
+
+    In scripts without spaces each subword is a word. Words with characters that the tokeniser does
+    not know are left out, and those beyond ``MAX_WORDS``. Of equally frequent ones the first in the
+    alphabet comes first.
+
+    Raises:
+        ValueError: no two words are there ``min_count`` times.
+    """
+    numbers: dict[str, int] = {}
+    text = join(
+        [
+            _numbered(sentences[start : start + CHUNK_SENTENCES], tokenizer, numbers)
+            for start in range(0, len(sentences), CHUNK_SENTENCES)
+        ]
+    )
+    counts = np.bincount(text.ids, minlength=len(numbers))
+    if "" in numbers:
+        counts[numbers[""]] = 0
+    names = np.array(list(numbers), dtype=object)
+    often = sorted(np.flatnonzero(counts >= min_count), key=lambda n: (-counts[n], names[n]))
+    if len(often) < 2:
+        raise ValueError(f"fewer than 2 words are in the text {min_count} times; give more text")
+    order = np.array(often[:MAX_WORDS])
+    place = np.full(len(numbers), -1, dtype=np.int32)
+    place[order] = np.arange(len(order))
+    known = place[text.ids] >= 0
+    kept, owners = place[text.ids[known]], text.owners[known]
+    once = np.unique(owners * len(order) + kept)
+    there = np.bincount(once % len(order), minlength=len(order))
+    return Vocabulary(
+        words=names[order].tolist(),
+        counts=counts[order],
+        idf=np.log((1 + len(sentences)) / there).astype(np.float32),
+        text=Tokens(ids=kept, offsets=np.searchsorted(owners, np.arange(len(sentences) + 1))),
+    )
+
+
+def _numbered(texts: Sequence[str], tokenizer: Tokenizer, numbers: dict[str, int]) -> Tokens:
+    """Return sentences as numbers of words, which are added to ``numbers``."""
+    pieces = tokenizer.pieces()
+    sentences, words = Features(pieces).split(tokenizer.encode(texts))
+    found = np.empty(len(words), dtype=np.int32)
+    for row, (start, end) in enumerate(pairwise(words.offsets)):
+        parts = [pieces[piece] for piece in words.ids[start:end]]
+        word = "".join(parts).replace(SPACE, " ") if all(parts) else ""  # one is unknown
+        found[row] = numbers.setdefault(_EDGES.sub("", word.strip()), len(numbers))
+    return Tokens(ids=found[sentences.ids], offsets=sentences.offsets)
 
 
 class SkipGram:
@@ -37,24 +110,21 @@ class SkipGram:
     def __init__(
         self, vocabulary: Vocabulary, features: Tokens, feature_count: int, options: WordOptions
     ) -> None:
-        count = len(vocabulary.words)
+        count, dim = len(vocabulary.words), options.dim
         generator = np.random.default_rng(options.seed)
-        shape = (count + feature_count, options.dim)
-        self.inputs = (generator.random(shape, dtype=np.float32) - np.float32(0.5)) * np.float32(
-            2 / options.dim
-        )
-        self.outputs = np.zeros((count, options.dim), dtype=np.float32)
+        drawn = generator.random((count + feature_count, dim), dtype=np.float32)
+        self.inputs = (drawn - np.float32(0.5)) * np.float32(2 / dim)
+        self.outputs = np.zeros((count, dim), dtype=np.float32)
         self.epoch = 0
-        self._vocabulary = vocabulary
+        self._vocabulary, self._options = vocabulary, options
         self._rows = _with_own(features)
-        self._options = options
 
     def vectors(self) -> Matrix:
         """Return the vectors of the V words, float32 (V, D)."""
         counts = np.diff(self._rows.offsets).astype(np.float32)
         return sum_rows(self.inputs, self._rows) / counts[:, None]
 
-    def advance(self, progress: Callable[[int], None] = lambda words: None) -> None:
+    def advance(self, progress: Callable[[int], None]) -> None:
         """Go once over the text; ``progress`` is called with the words seen, in parts.
 
         Raises:
@@ -62,18 +132,17 @@ class SkipGram:
         """
         from encoder.monolingual.compiled import train_sentences  # loads Numba
 
-        options, text = self._options, self._vocabulary.text
+        options, text, counts = self._options, self._vocabulary.text, self._vocabulary.counts
         generator = np.random.default_rng([options.seed, self.epoch])
         state = generator.integers(2**64, size=1, dtype=np.uint64)
         words = self.inputs, self.outputs, self._rows.ids, self._rows.offsets
-        counts = self._vocabulary.counts
         drawn = _kept(counts), _noise(counts), WINDOW, NEGATIVES
         edges = np.linspace(0, len(text), PARTS + 1).astype(np.int64)
         for part, (start, end) in enumerate(pairwise(edges)):
             done = (self.epoch + part / PARTS) / options.epochs
             offsets = text.offsets[start : end + 1]
             rate = np.float32(options.learning_rate * (1 - done))
-            train_sentences(*words, text.ids, offsets, *drawn, rate, state)
+            train_sentences(words, (text.ids, offsets), drawn, rate, state)
             progress(int(offsets[-1] - offsets[0]))
         if not np.isfinite(self.inputs).all():
             raise ValueError(
@@ -88,11 +157,7 @@ class SkipGram:
         save_state(path, State(identity=identity, tensors=tensors, step=self.epoch))
 
     def restore(self, path: Path, identity: Mapping[str, Any]) -> None:
-        """Go on from what ``save`` wrote.
-
-        Raises:
-            ValueError: the file is damaged, or of other text or options.
-        """
+        """Go on from what ``save`` wrote; a ValueError if of other text or options, or damaged."""
         state = load_state(path, identity)
         self.inputs, self.outputs = state.tensors["inputs"], state.tensors["outputs"]
         self.epoch = state.step

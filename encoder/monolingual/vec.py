@@ -1,7 +1,6 @@
 """Word vectors as text: ``.vec`` files of word2vec, fastText and MUSE.
 
-The first line has the number of words and of dimensions; each other one a word and its numbers,
-between spaces, the most frequent word first.
+The first line has the number of words and of dimensions; each other one a word and its numbers.
 """
 
 import logging
@@ -33,15 +32,13 @@ class WordVectors:
 def read_vec(path: Path, *, most: int = MAX_WORDS) -> WordVectors:
     """Read the first ``most`` words of a ``.vec`` file.
 
-    Of words that repeat an earlier one, and of those whose vector is zero, one log line says how
-    many are left out.
+    Those that repeat an earlier one, or whose vector is zero, are left out, with one log line.
 
     Raises:
         ValueError: the file is missing, no text, or has another number of words or numbers than it
             says, or a number that is not finite.
     """
-    words: dict[str, int] = {}
-    rows: list[Matrix] = []
+    words: dict[str, Matrix] = {}
     repeated = zero = read = 0
     try:
         with path.open(encoding="utf-8", newline="\n") as lines:
@@ -54,15 +51,14 @@ def read_vec(path: Path, *, most: int = MAX_WORDS) -> WordVectors:
                 elif not row.any():
                     zero += 1
                 else:
-                    words[word] = len(rows)
-                    rows.append(row)
-                if len(rows) == most:
+                    words[word] = row
+                if len(words) == most:
                     break
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not UTF-8 text ({error})") from error
     except FileNotFoundError as error:
         raise ValueError(f"{path}: there is no such file") from error
-    if read != count and (len(rows) < most or read > count):
+    if read != count and (len(words) < most or read > count):
         raise ValueError(
             f"{path}: has {read:,} words and says {count:,} in its first line; copy it again"
         )
@@ -70,9 +66,9 @@ def read_vec(path: Path, *, most: int = MAX_WORDS) -> WordVectors:
         logger.warning(
             "%s: %d repeated words and %d without a direction are left out", path, repeated, zero
         )
-    if not rows:
+    if not words:
         raise ValueError(f"{path}: no word has a vector")
-    return WordVectors(words=list(words), vectors=np.stack(rows))
+    return WordVectors(words=list(words), vectors=np.stack([*words.values()]))
 
 
 def write_vec(path: Path, words: WordVectors) -> None:

@@ -42,12 +42,8 @@ def adversarial_start(
 ) -> Mapping:
     """Return the best map that ``judge`` makes of any on the way, by its criterion.
 
-    Args:
-        source: unit rows, float32 (N, D), most frequent first.
-        target: unit rows, float32 (M, D).
-        seed: of the discriminator, and of the words that it sees.
-        judge: makes a map of an orthogonal matrix, the same or one that it leads to.
-        judged: called with the updates so far, and the criterion.
+    Sides are unit rows, most frequent first. ``judge`` makes a map of an orthogonal matrix, the
+    same or one that it leads to; ``judged`` is called with the updates so far, and the criterion.
     """
     generator = np.random.default_rng(seed)
     sides = [torch.from_numpy(side[:FREQUENT] * np.float32(LENGTH)) for side in (source, target)]
@@ -56,18 +52,14 @@ def adversarial_start(
         matrix = nn.Parameter(torch.eye(source.shape[1]))
         discriminator = _discriminator(source.shape[1])
         steps = [torch.optim.SGD(each, lr=RATE) for each in ([matrix], discriminator.parameters())]
-        best = None
+        made: list[Mapping] = []
         for check in range(1, CHECKS + 1):
             for _ in range(UPDATES):
                 _update(matrix, discriminator, steps, sides, generator)
             found = matrix.detach().numpy()
-            orthogonal = procrustes(np.eye(len(found), dtype=np.float32), found)
-            made = judge(orthogonal)
-            judged(check * UPDATES, made.criterion)
-            if best is None or made.criterion > best.criterion:
-                best = made
-    assert best is not None
-    return best
+            made.append(judge(procrustes(np.eye(len(found), dtype=np.float32), found)))
+            judged(check * UPDATES, made[-1].criterion)
+    return max(made, key=lambda one: one.criterion)
 
 
 def _discriminator(dim: int) -> nn.Sequential:

@@ -1,7 +1,8 @@
 """Orthogonal maps of one space of word vectors to another: fitted, refined, judged without gold.
 
 Conneau et al. 2018, "Word Translation Without Parallel Data". Rows are words, most frequent first,
-of unit length. Axes: ``N`` source words, ``M`` target words, ``D`` dimensions, ``P`` known pairs.
+of unit length, float32. Axes: ``N`` source words, ``M`` target words, ``D`` dimensions, ``P`` known
+pairs.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,11 +30,10 @@ class Mapping:
 def comparable_rows(vectors: Matrix) -> Matrix:
     """Return rows of unit length about the origin: scaled, centred, scaled (Artetxe et al. 2018).
 
-    Raises:
-        ValueError: a row is zero then, or not finite.
+    A row that is zero then, or not finite, is a ValueError.
     """
     rows = _unit(vectors.astype(np.float64))
-    return np.asarray(_unit(rows - rows.mean(axis=0)), dtype=np.float32)
+    return _unit(rows - rows.mean(axis=0)).astype(np.float32)
 
 
 def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -45,13 +45,9 @@ def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def procrustes(source: Matrix, target: Matrix) -> Matrix:
-    """Return the orthogonal W, float32 (D, D), with the least ``|source @ W - target|``.
+    """Return the orthogonal W, (D, D), with the least ``|source @ W - target|``, (P, D) each.
 
     Section 2, equation 2: of the singular value decomposition U S V' of X'Y, W is U V'.
-
-    Args:
-        source: float32 (P, D), row i of which is to be mapped to row i of the target.
-        target: float32 (P, D).
     """
     left, _, right = np.linalg.svd(source.T.astype(np.float64) @ target.astype(np.float64))
     return np.asarray(left @ right, dtype=np.float32)
@@ -86,27 +82,19 @@ def refine(
     matrix: Matrix,
     *,
     rounds: int,
-    frequent: int = FREQUENT,
     judged: Callable[[int, float], None] = lambda round_, value: None,
 ) -> Mapping:
-    """Fit W anew to mutual neighbours, round after round; return the best by the criterion.
+    """Fit W, (D, D), anew to mutual neighbours in each round; return the best by the criterion.
 
-    Args:
-        source: unit rows, float32 (N, D).
-        target: unit rows, float32 (M, D).
-        matrix: to begin with, float32 (D, D).
-        rounds: how often; 0 judges the map as it is.
-        frequent: words of each side that are looked at.
-        judged: called with each round, from 0, and the criterion after it.
+    With no ``rounds`` it is judged as it is. ``judged`` is called with each round, from 0, and the
+    criterion after it.
     """
-    best = Mapping(matrix=matrix, criterion=criterion(source @ matrix, target))
-    judged(0, best.criterion)
-    current = best
-    for number in range(1, rounds + 1):
-        sources, targets = mutual_neighbours(source[:frequent] @ current.matrix, target[:frequent])
-        fitted = procrustes(source[sources], target[targets])
-        current = Mapping(matrix=fitted, criterion=criterion(source @ fitted, target))
-        judged(number, current.criterion)
-        if current.criterion > best.criterion:
-            best = current
-    return best
+    found: list[Mapping] = []
+    for number in range(rounds + 1):
+        if number:
+            mapped = source[:FREQUENT] @ matrix
+            sources, targets = mutual_neighbours(mapped, target[:FREQUENT])
+            matrix = procrustes(source[sources], target[targets])
+        found.append(Mapping(matrix=matrix, criterion=criterion(source @ matrix, target)))
+        judged(number, found[-1].criterion)
+    return max(found, key=lambda one: one.criterion)

@@ -18,15 +18,8 @@ PATIENCE, GAIN = 5, 1e-4  # rounds without a mean cosine higher by that, after w
 def similarity_start(source: Matrix, target: Matrix, *, seed: int) -> Mapping:
     """Return the map that words' similarities to their own side begin and self-learning ends.
 
-    Each word is known at first by how near it is to all others of its side, sorted.
-
-    Args:
-        source: unit rows, float32 (N, D), most frequent first.
-        target: unit rows, float32 (M, D).
-        seed: of self-learning.
-
-    Returns:
-        The map; its criterion is the mean cosine of the frequent sources' nearest ones.
+    Each word of unit rows, most frequent first, is known at first by how near it is to all others
+    of its side, sorted. The criterion is the mean cosine of the frequent sources' nearest ones.
     """
     source, target = _frequent(source, target)
     matrix = _fitted(source, target, _profiles(source) @ _profiles(target).T)
@@ -40,7 +33,6 @@ def learn_by_itself(source: Matrix, target: Matrix, matrix: Matrix, *, seed: int
     random share is looked at, which keeps it from ending at a poor map; the share grows up to all.
     """
     source, target = _frequent(source, target)
-    count = len(source)
     generator = np.random.default_rng(seed)
     best, share, waited = Mapping(matrix=matrix, criterion=-1.0), KEPT, 0
     while share < 1 or waited < PATIENCE:
@@ -50,7 +42,8 @@ def learn_by_itself(source: Matrix, target: Matrix, matrix: Matrix, *, seed: int
         seen = _csls(cosines)
         if share < 1:
             seen[generator.random(seen.shape, dtype=np.float32) >= share] = -np.inf
-        value = float(cosines[np.arange(count), seen.argmax(axis=1)].mean(dtype=np.float64))
+        nearest = cosines[np.arange(len(source)), seen.argmax(axis=1)]
+        value = float(nearest.mean(dtype=np.float64))
         waited += 1
         if value > best.criterion + GAIN:
             best, waited = Mapping(matrix=matrix, criterion=value), 0

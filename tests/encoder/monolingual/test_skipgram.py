@@ -8,9 +8,8 @@ import pytest
 from encoder.bag.features import Features
 from encoder.monolingual.compiled import DRAWN, train_sentences
 from encoder.monolingual.options import WordOptions
-from encoder.monolingual.sides import of_text
-from encoder.monolingual.skipgram import NEGATIVES, SkipGram
-from encoder.monolingual.vocabulary import feature_rows, read_vocabulary
+from encoder.monolingual.sides import feature_rows, of_text
+from encoder.monolingual.skipgram import NEGATIVES, SkipGram, read_vocabulary
 from encoder.tokenizer import Tokenizer, train_tokenizer
 from tests.encoder.monolingual.text import made_up_text, words_of
 
@@ -79,20 +78,12 @@ def test_the_compiled_loop_does_what_a_plain_one_does() -> None:
     slow = inputs.astype(np.float64), outputs.astype(np.float64)
     last = oracle(*slow, own, sentences, kept, noise, window=3, rate=0.1, state=12345)
     state = np.array([12345], np.uint64)
-    train_sentences(
-        inputs,
-        outputs,
-        np.concatenate(own).astype(np.int32),
-        np.cumsum([0, *map(len, own)]),
-        np.concatenate(sentences).astype(np.int32),
-        np.cumsum([0, *map(len, sentences)]),
-        kept,
-        noise,
-        3,
-        NEGATIVES,
-        np.float32(0.1),
-        state,
+    rows, text = (
+        (np.concatenate(each).astype(np.int32), np.cumsum([0, *map(len, each)]))
+        for each in (own, sentences)
     )
+    drawn = kept, noise, 3, NEGATIVES
+    train_sentences((inputs, outputs, *rows), text, drawn, np.float32(0.1), state)
     assert int(state[0]) == last
     assert np.allclose(inputs, slow[0], atol=1e-5)
     assert np.allclose(outputs, slow[1], atol=1e-5)
@@ -184,4 +175,4 @@ def test_vectors_that_grow_beyond_all_numbers_are_refused(tokenizer: Tokenizer) 
     training = SkipGram(vocabulary, rows, len(features), OPTIONS)
     training.outputs[:] = np.inf
     with pytest.raises(ValueError, match="begin anew with a learning rate below"):
-        training.advance()
+        training.advance(lambda words: None)
