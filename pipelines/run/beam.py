@@ -29,6 +29,7 @@ from apache_beam.options.pipeline_options import (
     PipelineOptions,
     StandardOptions,
 )
+from apache_beam.pvalue import PCollection
 from apache_beam.runners.portability.flink_runner import FlinkRunner
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 from apache_beam.runners.portability.portable_runner import JobServiceHandle, PortableRunner
@@ -138,7 +139,7 @@ def _of_worker(run_id: str, job: Job) -> StageRunner:
 
 
 @beam.ptransform_fn
-def _gather(references: beam.pvalue.PCollection, step: Gather) -> beam.pvalue.PCollection:
+def _gather(references: PCollection, step: Gather) -> PCollection:
     key, whole = step.key, step.whole
 
     def keyed(element: Of) -> tuple[str, Of]:
@@ -153,7 +154,7 @@ def _gather(references: beam.pvalue.PCollection, step: Gather) -> beam.pvalue.PC
 
 
 @beam.ptransform_fn
-def _spread(references: beam.pvalue.PCollection) -> beam.pvalue.PCollection:
+def _spread(references: PCollection) -> PCollection:
     """Deal references out to all workers.
 
     By ``Reshuffle``, which does nothing on Dask, nor on Flink if the last shuffle was one, too:
@@ -165,9 +166,7 @@ def _spread(references: beam.pvalue.PCollection) -> beam.pvalue.PCollection:
 
 
 @beam.ptransform_fn
-def _offer(
-    references: beam.pvalue.PCollection, claims: Path, workers: int
-) -> beam.pvalue.PCollection:
+def _offer(references: PCollection, claims: Path, workers: int) -> PCollection:
     """Have the workers of this machine take references from a list, whenever they are ready.
 
     The direct runner would deal them out evenly before it is known how long each takes.
@@ -214,7 +213,10 @@ def _engine(
         every = beam_options.get_all_options(retain_unknown_options=True).keys()
         _refuse_options(every - known, f"for --runner {options.runner}")
     standard = beam_options.view_as(StandardOptions)
-    hints = dict(map(_hint, standard.resource_hints))
+    hints = [hint.partition("=") for hint in standard.resource_hints]
+    for hint, equals, _ in hints:
+        if not equals:
+            raise ValueError(f"--resource_hint {hint}: is not NAME=VALUE, such as min_ram=16GB")
     standard.resource_hints = []  # Beam would give them to all workers
     cloud = beam_options.view_as(GoogleCloudOptions)  # the name is for every engine
     cloud.job_name = f"{cloud.job_name or 'adit'}-{secrets.token_hex(4)}"
@@ -223,7 +225,7 @@ def _engine(
     command = ["-m", "pipelines.run.job_server", server.job_server_java_launcher]
     server.job_server_java_launcher = sys.executable
     server.job_server_jvm_properties = [*command, *server.job_server_jvm_properties]
-    return runner, beam_options, hints
+    return runner, beam_options, {hint: value for hint, _, value in hints}
 
 
 def _refuse_options(unknown: Set[str], whose: str) -> None:
@@ -242,13 +244,6 @@ class _JobService(JobServiceHandle):
         unknown = super().get_pipeline_options().keys() - known.keys()
         _refuse_options({name.split(":")[2] for name in unknown}, "or of the job server's")
         return known
-
-
-def _hint(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise ValueError(f"--resource_hint {text}: is not NAME=VALUE, such as min_ram=16GB")
-    return name, value
 
 
 def _workers_here(options: MiningOptions, own: Path) -> Environment | None:
@@ -356,8 +351,7 @@ def _note_workers(monitor: Monitor, result: PipelineResult) -> None:
     except NotImplementedError:  # Dask
         return
     for found in distributions:
-        name = found.key.metric
-        value = found.result  # that of attempts, where an engine does not count what was kept
+        name, value = found.key.metric, found.result  # of attempts, where none are committed
         if value is not None and name.namespace == "milliseconds":
             monitor.note(name.name, (value.sum or 0) / 1000)
         elif value is not None and name.namespace == "memory":

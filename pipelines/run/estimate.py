@@ -11,15 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from encoder import BEST
-from miner.knn.cost_model import (
-    PARTS,
-    Cost,
-    Machine,
-    Problem,
-    cells_cost,
-    exact_cost,
-    index_cost,
-)
+from miner.knn.cost_model import PARTS, Cost, Machine, Problem, cells_cost, exact_cost, index_cost
 from miner.knn.machine_trial import measure_machine
 from miner.knn.method import CellSpec, CorpusMethod, IndexSpec, auto_method, default_cells
 from miner.storage.layout import DOCUMENT, SIDES
@@ -30,15 +22,7 @@ from pipelines.job import job_of
 from pipelines.memory import show_size
 from pipelines.options import CorpusOptions, MiningOptions, check_options
 from pipelines.progress import Meter, Monitor, counted
-from pipelines.run.fitting import (
-    MAX_TRIED,
-    Fit,
-    SideSize,
-    Sizes,
-    fit_run,
-    load_libraries,
-    measure_side,
-)
+from pipelines.run.fitting import Fit, SideSize, Sizes, fit_run, load_libraries, measure_side
 from pipelines.run.mining import run_job
 from pipelines.stages.judge import decide_score
 from pipelines.stages.reading.language import beginning, best_of_run, decide_languages
@@ -73,7 +57,7 @@ def plan_run(options: MiningOptions) -> str:
         options = replace(options, encoder=best_of_run(options))
     run = decide_score(decide_languages(RunContext(job_of(options)), remember=False))
     options = run.options
-    load_libraries(run, MAX_TRIED)
+    load_libraries(run)
     start_up = process_seconds + time.perf_counter() - start
     sizes = {side: measure_side(run, side) for side in SIDES}
     source, target = sizes.values()

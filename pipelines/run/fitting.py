@@ -175,7 +175,7 @@ def _stages(options: MiningOptions, sizes: Sizes) -> dict[str, int]:
     }
 
 
-def load_libraries(run: RunContext, dim: int) -> int:
+def load_libraries(run: RunContext, dim: int = MAX_TRIED) -> int:
     """Load all that a run uses, by a small search; return the bytes this process will then hold."""
     import pipelines.run.steps
 

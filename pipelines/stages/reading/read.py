@@ -41,7 +41,7 @@ from pipelines.progress import counted
 from pipelines.references import EmbeddedShard, Shard
 from pipelines.stages.reading.cut import HASH_BYTES, digest_of, remember_cut, shard_sizes
 from pipelines.stages.reading.documents import check_documents
-from pipelines.stages.reading.split import SplitCorpus, split_side
+from pipelines.stages.reading.split import SplitCorpus
 
 Corpus: TypeAlias = CorpusReader | SplitCorpus
 READ_ROWS = 32_768
@@ -92,7 +92,7 @@ def _open(run: RunContext, side: str) -> tuple[Corpus, list[str], int | None]:
     """Return a side's corpus, the SHA-256 of each of its files, and its lines if they are known."""
     corpus = run.options.side(side)
     if is_documents(corpus.path, corpus.input_format):
-        documents = split_side(run, side)
+        documents = SplitCorpus(run, side)
         return documents, [digest_of(file) for file in documents.files], None
     reader = open_side(corpus.path, corpus.input_format)
     prints = [_fingerprint(file) for file in reader.files]
@@ -205,11 +205,7 @@ def _placed(rejected: pa.Table, files: Sequence[str], starts: Sequence[int]) -> 
 
 
 def collect_rejected(run: RunContext, sides: Mapping[str, Sequence[EmbeddedShard]]) -> None:
-    """Write what reading and encoding left out of each side, as ``PLACED``.
-
-    Raises:
-        ValueError: it is more than ``--max-rejected``.
-    """
+    """Write what reading and encoding left out of each side; too much of it is a ValueError."""
     counts = [_collect(run, side, shards) for side, shards in sides.items()]
     total, most = sum(counts), run.options.max_rejected
     if most is not None and total > most:

@@ -80,22 +80,25 @@ def join_side(run: RunContext, groups: Sequence[DocumentFiles]) -> str:
 class SplitCorpus:
     """Iterates over the sentences of a side's documents, and the broken ones, as one corpus.
 
-    ``starts`` are the rows at which ``files``, called ``names``, begin, as far as was read.
+    What has not been split yet, is. ``starts`` are the rows at which ``files``, called ``names``,
+    begin, as far as was read.
     """
 
-    def __init__(self, groups: Sequence[DocumentFiles], parts: Sequence[Sequence[Place]]) -> None:
+    def __init__(self, run: RunContext, side: str) -> None:
+        groups = group_files(run, side)
         self.names = [name for group in groups for name, _ in group.files]
         self.files = [path for group in groups for _, path in group.files]
         self.starts: list[int] = []
-        self._groups = [(len(group.files), own) for group, own in zip(groups, parts, strict=True)]
+        self._groups = [(len(group.files), _split(run, group)) for group in groups]
 
     def __iter__(self) -> Iterator[Records]:
         """Batches of records, in order."""
         self.starts.clear()
         row = first_file = 0
-        for files, parts in self._groups:
-            for part in parts:
-                with pq.ParquetFile(open_artefact(part).checked(SENTENCES)) as file:
+        for files, whole in self._groups:
+            for number in range(whole.facts["parts"]):
+                part = open_artefact(whole.folder / f"{number:05d}")
+                with pq.ParquetFile(part.checked(SENTENCES)) as file:
                     for batch in file.iter_batches(batch_size=BATCH_ROWS):
                         self._begin_files(first_file + batch["file"].to_numpy(), row)
                         yield table_records(batch, row)
@@ -107,16 +110,6 @@ class SplitCorpus:
         """Note where files begin; those without any record begin where the next one does."""
         for number, place in zip(*np.unique(numbers, return_index=True), strict=True):
             self.starts += [row + int(place)] * (int(number) + 1 - len(self.starts))
-
-
-def split_side(run: RunContext, side: str) -> SplitCorpus:
-    """Return the sentences of a side's documents; what has not been split yet, is."""
-    groups = group_files(run, side)
-    wholes = [_split(run, group) for group in groups]
-    parts = [
-        [whole.folder / f"{part:05d}" for part in range(whole.facts["parts"])] for whole in wholes
-    ]
-    return SplitCorpus(groups, parts)
 
 
 def _split(run: RunContext, group: DocumentFiles) -> Artefact:
@@ -141,8 +134,7 @@ def _split(run: RunContext, group: DocumentFiles) -> Artefact:
 def _part(folder: Place, key: str, found: Iterator[tuple[int, Found]]) -> Artefact:
     """Return the artefact of the next documents, which are only passed over if it was sealed."""
     documents = islice(found, PART_DOCUMENTS)
-    sealed = find(folder, key=key)
-    if sealed is not None:
+    if (sealed := find(folder, key=key)) is not None:
         deque(documents, maxlen=0)
         return sealed
 

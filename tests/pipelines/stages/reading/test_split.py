@@ -20,7 +20,7 @@ from pipelines.job import job_of
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.stages.reading import split
 from pipelines.stages.reading.read import read_side
-from pipelines.stages.reading.split import split_side
+from pipelines.stages.reading.split import SplitCorpus
 from tests.pipelines.worlds import ON_BEAM, read_jsonl
 
 DOCUMENTS = 23
@@ -51,7 +51,7 @@ def context(folder: Path, work: Path) -> RunContext:
 
 
 def rows(run: RunContext) -> tuple[list[tuple], list[int]]:
-    corpus = split_side(run, "source")
+    corpus = SplitCorpus(run, "source")
     found = [
         (batch.first_row + place, *record, batch.rejected.get(place))
         for batch in corpus
@@ -77,7 +77,7 @@ def test_files_begin_where_they_do_when_they_are_read_as_they_are(
     folder: Path, tmp_path: Path
 ) -> None:
     (folder / "2a.jsonl").unlink()  # empty: unreadable there, and without documents here
-    corpus = split_side(context(folder, tmp_path / "work"), "source")
+    corpus = SplitCorpus(context(folder, tmp_path / "work"), "source")
     batches = [(batch.ids(), batch.texts) for batch in corpus]
     reader = CorpusReader(corpus.files, input_format="documents")
     plain = [(batch.ids(), batch.texts) for batch in reader]
@@ -111,7 +111,7 @@ def test_a_run_that_was_killed_goes_on(
 
     monkeypatch.setattr(split, "find_documents", find)
     with pytest.raises(Killed):
-        split_side(context(folder, tmp_path / "two"), "source")
+        SplitCorpus(context(folder, tmp_path / "two"), "source")
     assert len(read) == 7
     read.append("the kill")
     assert rows(context(folder, tmp_path / "two")) == expected
