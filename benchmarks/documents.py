@@ -111,8 +111,7 @@ def read(folder: Path, kills: int, between: float) -> None:
 def read_once(folder: Path) -> None:
     """Read a folder as far as it was not read before, and print what became of it."""
     from pipelines.context import RunContext
-    from pipelines.job import job_of
-    from pipelines.options import CorpusOptions, MiningOptions
+    from pipelines.options import CorpusOptions, MiningOptions, job_of
     from pipelines.stages.reading.read import read_side
 
     corpus = CorpusOptions(path=folder, input_format="documents")

@@ -30,9 +30,8 @@ from miner.knn.method import Exact, auto_method
 from miner.storage.artefacts import Draft
 from miner.storage.layout import SOURCE
 from pipelines.context import RunContext
-from pipelines.job import job_of
 from pipelines.memory import peak_bytes, show_size
-from pipelines.options import CorpusOptions, MiningOptions
+from pipelines.options import CorpusOptions, MiningOptions, job_of
 from pipelines.run.estimate import show_time
 from pipelines.stages.reading.read import read_side
 from pipelines.stages.select import _select

@@ -22,8 +22,7 @@ from miner.filters import shared_and_unmatched_numbers
 from miner.judge.features import TEXTS, Usual, features, match_words, read_texts
 from miner.judge.model import load_judge
 from pipelines.context import RunContext
-from pipelines.job import job_of
-from pipelines.options import CorpusOptions, MiningOptions
+from pipelines.options import CorpusOptions, MiningOptions, job_of
 from pipelines.stages.reading.read import read_side
 
 REPEATS = 5

@@ -11,8 +11,7 @@ from encoder import Encoder, load_encoder
 from encoder.joined import stored_parts, taken_parts
 from encoder.words import WordEncoder, word_encoders
 from miner.storage.layout import SIDES, WorkFolder
-from pipelines.job import WHOLE, Job
-from pipelines.options import MiningOptions
+from pipelines.options import WHOLE, Job, MiningOptions
 from pipelines.progress import Monitor
 
 # Each reference that a stage is handed has a context of its own.

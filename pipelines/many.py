@@ -24,8 +24,7 @@ from miner.storage.corpus.filesets import (
 from miner.storage.layout import SOURCE, WorkFolder
 from miner.storage.places import Place
 from miner.storage.writers.batches import on_a_line
-from pipelines.job import WHOLE, Job, Of
-from pipelines.options import CorpusOptions, MiningOptions
+from pipelines.options import WHOLE, CorpusOptions, Job, MiningOptions, Of
 from pipelines.progress import counted
 from pipelines.stages.reading.cut import digest_of
 

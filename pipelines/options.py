@@ -1,11 +1,11 @@
-"""The options of a mining run: made once, by the command line or a caller."""
+"""The options of a mining run, made once by the command line or a caller, and of its parts."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from miner import choices
 from miner.extras import require
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from miner.knn.core.codes import Precision as SearchPrecision
 
 WORDS, MARGIN = choices.SCORES
+WHOLE = ""  # the part that is a whole job
 ROWS_PER_SHARD = 1 << 18  # 262,144 float32 vectors of 384 dimensions are 400 MB
 
 
@@ -163,6 +164,45 @@ class MiningOptions:
     def product_precision(self) -> SearchPrecision | None:
         """The ``precision`` of ``miner.knn.exact.search_both``: None for the fastest here."""
         return None if self.search_precision == "auto" else self.search_precision
+
+
+class Of(NamedTuple):
+    """A reference, and the part of a job that it belongs to."""
+
+    part: str
+    reference: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What a run does: its parts by name, each with options of its own; ``pairs`` are mined.
+
+    ``corpora`` are the parts whose corpora are read, each with the side that it has there.
+    """
+
+    parts: Mapping[str, MiningOptions]
+    corpora: Sequence[Of]
+    pairs: Sequence[str]
+
+    @property
+    def working(self) -> list[str]:
+        """The parts that something is done for: corpora are read for them, or they are mined."""
+        return list(dict.fromkeys([*(part for part, _ in self.corpora), *self.pairs]))
+
+    @property
+    def whole(self) -> MiningOptions:
+        """The options of the whole run."""
+        return self.parts[WHOLE]
+
+    def fixed(self, **changes: object) -> Job:
+        """Return the same job with some options of all its parts decided."""
+        parts = {name: replace(part, **changes) for name, part in self.parts.items()}  # type: ignore[arg-type]
+        return replace(self, parts=parts)
+
+
+def job_of(options: MiningOptions) -> Job:
+    """Return the job of mining two corpora: a single part."""
+    return Job(parts={WHOLE: options}, corpora=[Of(WHOLE, side) for side in SIDES], pairs=[WHOLE])
 
 
 def check_options(options: MiningOptions) -> None:

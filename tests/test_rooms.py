@@ -28,7 +28,7 @@ FLOORS = {
         *({"report"}, {"cli"}),
     ),
     "pipelines": (
-        *({"options", "progress", "references", "making_options"}, {"job", "memory"}),
+        *({"options", "progress", "references", "making_options"}, {"memory"}),
         *({"context"}, {"stages"}, {"many"}, {"run"}, {"cli"}),
     ),
 }

@@ -104,7 +104,7 @@ def pair_documents_command(args: argparse.Namespace) -> int:
     """
     from miner.storage.artefacts import open_artefact
     from miner.storage.atomic import atomic_file, check_writable
-    from pipelines.job import job_of
+    from pipelines.options import job_of
     from pipelines.run.mining import run_steps
     from pipelines.run.steps import PAIRING
 

@@ -40,9 +40,8 @@ from encoder.joined import absolute_spec
 from miner.storage import cache
 from miner.threads import ALL_THREADS, THREADS, thread_count, usable_cores
 from pipelines.context import RunContext
-from pipelines.job import WHOLE, Job, Of
 from pipelines.memory import peak_bytes
-from pipelines.options import CorpusOptions, MiningOptions
+from pipelines.options import WHOLE, CorpusOptions, Job, MiningOptions, Of
 from pipelines.progress import Monitor
 from pipelines.run.steps import Each, Gather, StageRunner, Step
 

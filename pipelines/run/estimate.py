@@ -18,9 +18,8 @@ from miner.storage.layout import DOCUMENT, SIDES
 from miner.storage.vectors.embeddings import open_embeddings
 from miner.threads import thread_count, using_threads
 from pipelines.context import RunContext
-from pipelines.job import job_of
 from pipelines.memory import show_size
-from pipelines.options import CorpusOptions, MiningOptions, check_options
+from pipelines.options import CorpusOptions, MiningOptions, check_options, job_of
 from pipelines.progress import Meter, Monitor, counted
 from pipelines.run.fitting import Fit, SideSize, Sizes, fit_run, load_libraries, measure_side
 from pipelines.run.mining import run_job

@@ -13,8 +13,7 @@ from miner.storage.layout import SIDES
 from miner.storage.places import Place, RemotePath, remove_tree
 from miner.threads import usable_cores
 from pipelines.context import RunContext
-from pipelines.job import Job, job_of
-from pipelines.options import MiningOptions, check_options
+from pipelines.options import Job, MiningOptions, check_options, job_of
 from pipelines.progress import Monitor
 from pipelines.run.fitting import fit_shards, measure_side
 from pipelines.run.ledger import Ledger, begin, first_failure

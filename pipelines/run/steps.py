@@ -19,9 +19,8 @@ from typing import Any, TypeAlias
 from miner.choices import LINES
 from miner.storage.documents.split import is_documents
 from pipelines.context import RunContext
-from pipelines.job import WHOLE, Job, Of
 from pipelines.memory import release
-from pipelines.options import MiningOptions
+from pipelines.options import WHOLE, Job, MiningOptions, Of
 from pipelines.references import EmbeddedShard, Shard, element_name
 from pipelines.run.ledger import Ledger
 from pipelines.stages.encode import embed_shard

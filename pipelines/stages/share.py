@@ -8,7 +8,7 @@ from encoder.joined import parse_joined
 from miner.storage.layout import SIDES
 from miner.storage.vectors.columns import Columns
 from pipelines.context import RunContext
-from pipelines.job import Of
+from pipelines.options import Of
 from pipelines.references import EmbeddedShard
 
 

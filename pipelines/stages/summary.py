@@ -14,7 +14,7 @@ from miner.storage.atomic import atomic_file, write_text
 from miner.storage.layout import MINED, SIDES, WorkFolder
 from miner.storage.places import Place
 from pipelines.context import RunContext
-from pipelines.job import Job
+from pipelines.options import Job
 from pipelines.progress import counted
 from pipelines.references import ChosenPairs
 from pipelines.stages.encode import dropped

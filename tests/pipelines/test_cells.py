@@ -12,7 +12,7 @@ import pytest
 from miner.knn import cells
 from pipelines.cli.mine import mine_corpus
 from pipelines.context import RunContext
-from pipelines.job import job_of
+from pipelines.options import job_of
 from pipelines.run.mining import mine_corpus as run
 from pipelines.stages.searching import cells as joining
 from pipelines.stages.searching import join as searching

@@ -165,7 +165,7 @@ def test_accelerators_are_for_the_workers_that_encode(world: World) -> None:
     from apache_beam import Pipeline
     from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 
-    from pipelines.job import job_of
+    from pipelines.options import job_of
     from pipelines.run.beam import build
     from pipelines.run.steps import steps_of
 

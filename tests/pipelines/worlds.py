@@ -15,8 +15,7 @@ from miner.mining import mine
 from miner.storage.layout import SOURCE, TARGET
 from pipelines.cli.mine import mine_corpus
 from pipelines.context import RunContext
-from pipelines.job import job_of
-from pipelines.options import CorpusOptions, MiningOptions
+from pipelines.options import CorpusOptions, MiningOptions, job_of
 from pipelines.references import ChosenPairs, ShardNeighbours
 from pipelines.stages.encode import embed_shard
 from pipelines.stages.reading.read import read_side

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from pipelines.context import RunContext
-from pipelines.job import job_of
 from pipelines.memory import parse_size, show_size
-from pipelines.options import ROWS_PER_SHARD
+from pipelines.options import ROWS_PER_SHARD, job_of
 from pipelines.run.fitting import KNOWN_BYTES, fit_shards, known_bytes
 from tests.pipelines.conftest import Refused
 from tests.pipelines.worlds import World, make_world, write_lines

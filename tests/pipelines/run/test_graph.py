@@ -16,7 +16,7 @@ from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 
 from miner.storage.places import place
 from pipelines.cli.mine import mine_corpus
-from pipelines.job import Of, job_of
+from pipelines.options import Of, job_of
 from pipelines.run import mining as run
 from pipelines.run.beam import Claim, build
 from pipelines.run.steps import Each, Spread, StageRunner, steps_of
@@ -183,7 +183,7 @@ def test_no_element_holds_what_a_corpus_says(
         Noting(io.BytesIO(data)).load()
     allowed = ("pipelines.references.", "miner.storage.", "miner.knn.method.", "pathlib.")
     others = {name for name in found if not name.startswith(allowed)}
-    assert others <= {"builtins.range", "pipelines.job.Of"}
+    assert others <= {"builtins.range", "pipelines.options.Of"}
 
 
 def test_no_name_that_an_engine_shows_holds_a_secret(world: World) -> None:

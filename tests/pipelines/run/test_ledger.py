@@ -9,7 +9,7 @@ import pytest
 
 from miner.storage.layout import WorkFolder
 from miner.storage.places import RemotePath, place
-from pipelines.job import Of, job_of
+from pipelines.options import Of, job_of
 from pipelines.references import element_name
 from pipelines.run import ledger
 from pipelines.run.ledger import Ledger, begin, first_failure, read_stages, read_workers

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.context import RunContext
-from pipelines.job import job_of
-from pipelines.options import CorpusOptions, MiningOptions
+from pipelines.options import CorpusOptions, MiningOptions, job_of
 from pipelines.stages.reading.language import decide_languages, describe_language, language_warnings
 from tests.pipelines.worlds import World, write_lines
 

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from encoder.bag.encoder import BagEncoder
 from pipelines.cli.mine import mine_corpus
-from pipelines.job import job_of
-from pipelines.options import CorpusOptions, MiningOptions
+from pipelines.options import CorpusOptions, MiningOptions, job_of
 from pipelines.run.beam import build
 from pipelines.run.steps import steps_of
 from pipelines.stages.encode import encode_block

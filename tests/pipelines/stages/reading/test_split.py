@@ -16,8 +16,7 @@ from miner.storage.documents.records import Document, Raw
 from miner.storage.documents.split import is_documents
 from pipelines.cli.mine import mine_corpus
 from pipelines.context import RunContext
-from pipelines.job import job_of
-from pipelines.options import CorpusOptions, MiningOptions
+from pipelines.options import CorpusOptions, MiningOptions, job_of
 from pipelines.stages.reading import split
 from pipelines.stages.reading.read import read_side
 from pipelines.stages.reading.split import SplitCorpus
