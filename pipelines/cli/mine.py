@@ -122,22 +122,10 @@ def _mine(args: argparse.Namespace) -> int:
 @through_pipes("corpus", ending="npy")
 def embed_corpus(args: argparse.Namespace) -> int:
     """Encode every line of a corpus; row i of the output belongs to line i."""
-    from pipelines.run.embed_file import embed_file
+    from pipelines.cli.embed import embed_file
 
     monitor = running.set_up_logging(args)
-    line = embed_file(
-        args.corpus,
-        args.output,
-        encoder=args.encoder,
-        input_format=args.input_format,
-        dtype=args.dtype,
-        language=args.lang,
-        vocabulary=args.vocab,
-        pretokenized=args.pretokenized,
-        normalize=not args.no_normalize,
-        precision=args.precision,
-        monitor=monitor,
-    )
+    line = embed_file(args, monitor)
     if not args.quiet:
         sys.stderr.write(f"{shown_output(args)}: {line}\n")
     return 0

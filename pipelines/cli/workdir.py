@@ -9,8 +9,14 @@ from miner.commandline import command
 from miner.storage.layout import ARTEFACTS, MINED, SOURCE, WorkFolder
 from miner.storage.places import Place, place, remove_tree, tree_files
 from pipelines.progress import counted
-from pipelines.run.ledger import StageState, WorkerState, first_failure, read_stages, read_workers
-from pipelines.run.locking import is_locked
+from pipelines.run.state import (
+    StageState,
+    WorkerState,
+    first_failure,
+    is_locked,
+    read_stages,
+    read_workers,
+)
 
 AT_WORK = "at work"
 

@@ -16,8 +16,7 @@ from pipelines.context import RunContext
 from pipelines.options import Job, MiningOptions, check_options, job_of
 from pipelines.progress import Monitor
 from pipelines.run.fitting import fit_shards, measure_side
-from pipelines.run.ledger import Ledger, begin, first_failure
-from pipelines.run.locking import sole_run
+from pipelines.run.state import Ledger, begin, first_failure, sole_run
 from pipelines.run.steps import Step, execute, sources_of_elements, steps_of
 from pipelines.stages.given import check_lines
 from pipelines.stages.judge import decide_score

@@ -22,7 +22,7 @@ from pipelines.context import RunContext
 from pipelines.memory import release
 from pipelines.options import WHOLE, Job, MiningOptions, Of
 from pipelines.references import EmbeddedShard, Shard, element_name
-from pipelines.run.ledger import Ledger
+from pipelines.run.state import Ledger
 from pipelines.stages.encode import embed_shard
 from pipelines.stages.export import export_pairs
 from pipelines.stages.given import rate_lines

@@ -126,7 +126,7 @@ def test_a_language_that_is_not_given_is_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listener = Listener()
-    for module in ("run.embed_file", "cli.align_documents"):
+    for module in ("cli.embed", "cli.align_documents"):
         monkeypatch.setattr(f"pipelines.{module}.load_encoder", lambda *_, **__: listener)
     swedish, german = tmp_path / "sv.txt", tmp_path / "de.txt"
     swedish.write_text("Den gamla mannen gick hem.\nDet regnar i skogen.\n", encoding="utf-8")

@@ -189,7 +189,7 @@ def test_one_run_at_a_time(
     [("another", 1, 91.0), (socket.gethostname(), 2**22 + 1, 0.0)],
 )
 def test_a_killed_run_keeps_nobody_out(s3: S3, host: str, process: int, age: float) -> None:
-    from pipelines.run.locking import is_locked, sole_run
+    from pipelines.run.state import is_locked, sole_run
 
     work_dir = s3.path("work")
     s3.put("work/.lock", json.dumps([host, process, time.time() - age]).encode())
@@ -202,10 +202,10 @@ def test_a_killed_run_keeps_nobody_out(s3: S3, host: str, process: int, age: flo
 
 
 def test_a_lock_is_renewed(s3: S3, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pipelines.run import locking
+    from pipelines.run import state
 
-    monkeypatch.setattr(locking, "RENEWED_SECONDS", 0.05)
-    with locking.sole_run(s3.path("work")):
+    monkeypatch.setattr(state, "RENEWED_SECONDS", 0.05)
+    with state.sole_run(s3.path("work")):
         before = s3.path("work/.lock").read_bytes()
         end = time.monotonic() + 30
         while s3.path("work/.lock").read_bytes() == before and time.monotonic() < end:

@@ -11,7 +11,7 @@ import pytest
 
 from miner.storage.layout import WorkFolder
 from pipelines.cli.mine import mine_corpus
-from pipelines.run import ledger
+from pipelines.run.state import read_stages
 from pipelines.run.steps import Each, steps_of
 from tests.pipelines.worlds import World, one_line
 
@@ -116,6 +116,6 @@ def test_what_is_no_work_folder_or_in_use(
 
 def test_a_line_that_is_half_written_is_left_out(finished: Path) -> None:
     (path,) = (finished / "progress").glob("*.jsonl")
-    before = ledger.read_stages(WorkFolder(finished))
+    before = read_stages(WorkFolder(finished))
     path.write_text(path.read_text(encoding="utf-8") + '{"stage": "export_pa', encoding="utf-8")
-    assert ledger.read_stages(WorkFolder(finished)) == before
+    assert read_stages(WorkFolder(finished)) == before

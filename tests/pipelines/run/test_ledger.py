@@ -11,9 +11,8 @@ from miner.storage.layout import WorkFolder
 from miner.storage.places import RemotePath, place
 from pipelines.options import Of, job_of
 from pipelines.references import element_name
-from pipelines.run import ledger
-from pipelines.run.ledger import Ledger, begin, first_failure, read_stages, read_workers
 from pipelines.run.mining import mine_corpus
+from pipelines.run.state import CHUNK, Ledger, begin, first_failure, read_stages, read_workers
 from pipelines.run.steps import Each, StageRunner, sources_of_elements, steps_of
 from tests.pipelines.worlds import World
 
@@ -117,9 +116,9 @@ def test_a_remote_ledger_writes_in_proportion_to_its_lines(
         notes.note_done("search_tile", f"{number}", made=number, seconds=0.5)
     lines = [json.loads(line) for content in objects.values() for line in content.splitlines()]
     assert sorted(line["made"] for line in lines) == list(range(320))
-    assert len(objects) == -(-320 // ledger.CHUNK)
+    assert len(objects) == -(-320 // CHUNK)
     held = sum(map(len, objects.values()))
-    assert written < held * ledger.CHUNK  # rewriting all for each line would be 160 times that
+    assert written < held * CHUNK  # rewriting all for each line would be 160 times that
 
 
 def test_the_elements_of_a_stage_have_names_of_their_own(world: World) -> None:

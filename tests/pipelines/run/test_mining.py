@@ -17,10 +17,10 @@ from encoder import load_encoder
 from miner.storage.layout import WorkFolder
 from pipelines.cli.mine import mine_corpus as command
 from pipelines.progress import Meter, Monitor
-from pipelines.run import locking, mining
+from pipelines.run import mining, state
 from pipelines.run.beam import submit
-from pipelines.run.ledger import begin
 from pipelines.run.mining import mine_corpus
+from pipelines.run.state import begin
 from pipelines.run.steps import execute, sources_of_elements, steps_of
 from tests.pipelines.worlds import World, make_world, snapshot
 
@@ -151,15 +151,15 @@ def test_asking_for_the_state_keeps_no_run_out(tmp_path: Path) -> None:
     """A run that starts while somebody looks waits for a moment; another run does not."""
     import fcntl
 
-    with locking.sole_run(tmp_path):
-        assert locking.is_locked(tmp_path)
-        with pytest.raises(ValueError, match="another run"), locking.sole_run(tmp_path):
+    with state.sole_run(tmp_path):
+        assert state.is_locked(tmp_path)
+        with pytest.raises(ValueError, match="another run"), state.sole_run(tmp_path):
             pass
-    assert not locking.is_locked(tmp_path)
+    assert not state.is_locked(tmp_path)
     started = threading.Event()
 
     def start() -> None:
-        with locking.sole_run(tmp_path):
+        with state.sole_run(tmp_path):
             started.set()
 
     with WorkFolder(tmp_path).lock.open("r") as looking:

@@ -1,0 +1,57 @@
+"""Embedding a corpus into one file of vectors, as ``adit embed`` does."""
+
+import argparse
+from collections.abc import Iterator
+
+import numpy as np
+
+from encoder import load_encoder
+from miner.arrays import Matrix
+from miner.languages import seen_language
+from miner.storage.atomic import check_writable
+from miner.storage.corpus.reader import open_corpus
+from miner.storage.corpus.records import Rejection
+from miner.storage.vectors.embeddings import write_embeddings
+from pipelines.options import check_files
+from pipelines.progress import Monitor
+from pipelines.stages.reading.language import beginning
+
+
+def embed_file(args: argparse.Namespace, monitor: Monitor) -> str:
+    """Encode every record of the corpus to one row of the output; return a line to print.
+
+    Rejected records and sentences without any token are zero rows. Of pretokenised lines, blank
+    ones are sentences without tokens, which LASER's networks have a vector for.
+
+    Raises:
+        ValueError, OSError: the corpus, the encoder or the output cannot be used.
+    """
+    check_files([args.corpus], args.output)
+    check_writable(args.output)
+    as_is, language, how = args.pretokenized, args.lang, args.input_format
+    loaded = load_encoder(
+        args.encoder, vocabulary=args.vocab, pretokenized=as_is, precision=args.precision
+    )
+    if language is None and not as_is:
+        language = seen_language(beginning(args.corpus, how))
+    loaded = loaded.for_language(language)
+    accepted = {None, Rejection.BLANK} if as_is else {None}
+    # Twice through the corpus: the header of an .npy file comes first and holds the row count.
+    rows = sum(len(records) for records in open_corpus(args.corpus, input_format=how))
+    zero = 0
+
+    def blocks() -> Iterator[Matrix]:
+        nonlocal zero
+        for records in open_corpus(args.corpus, input_format=how):
+            rejected = records.rejected
+            good = [row for row in range(len(records)) if rejected.get(row) in accepted]
+            texts = ["" if row in rejected else records.texts[row] for row in good]
+            vectors = np.zeros((len(records), loaded.dim), dtype=np.float32)
+            vectors[good] = loaded.encode(texts, normalize=not args.no_normalize)
+            zero += int((~vectors.any(axis=1)).sum())
+            meter.advance(len(vectors))
+            yield vectors
+
+    with monitor.stage("encode", rows, "sentences") as meter:
+        write_embeddings(args.output, blocks(), rows=rows, dim=loaded.dim, dtype=args.dtype)
+    return f"{rows:,} x {loaded.dim} {args.dtype} by {loaded.name}, {zero:,} rows zero"
