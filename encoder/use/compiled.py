@@ -2,8 +2,8 @@
 
 Each sentence is computed by itself, token by token in a fixed order, so its numbers do not depend
 on what is beside it. Axes: ``T`` tokens of S sentences laid end to end, ``E`` numbers of a piece,
-``C`` channels of a branch, ``B`` branches; sentence ``s`` has the tokens ``offsets[s]`` to
-``offsets[s + 1]``.
+``C`` channels of a branch, ``B`` branches. Token ``t`` is piece ``ids[t]``, and sentence ``s`` has
+the tokens ``offsets[s]`` to ``offsets[s + 1]``.
 """
 
 from typing import Any
@@ -25,50 +25,47 @@ _part = compiled_part(fastmath={"reassoc", "contract", "nsz"})
 
 
 @_part
-def _add_inputs(pieces: Any, scales: Any, slots: Any, hidden: Any) -> None:
+def _add_inputs(pieces: Any, scales: Any, ids: Any, hidden: Any) -> None:
     """Add the layer's input to what of the hidden rows, float32 (T, B C), is positive."""
-    for token in range(len(slots)):
+    for token in range(len(ids)):
         for start in range(0, HIDDEN, CHANNELS):
-            row = pieces[slots[token], EMBEDDING + start :]
-            scale = scales[slots[token], (EMBEDDING + start) // CHANNELS]
+            row = pieces[ids[token], EMBEDDING + start :]
+            scale = scales[ids[token], (EMBEDDING + start) // CHANNELS]
             own = hidden[token, start : start + CHANNELS]
             for channel in range(CHANNELS):
                 own[channel] = max(own[channel], F(0)) + F(row[channel]) * scale
 
 
 @_compile
-def first_layer(
-    pieces: Any, scales: Any, slots: Any, offsets: Any, biases: Any, hidden: Any
-) -> None:
-    """Write the first convolution of all branches, float32 (T, B C), to ``hidden``.
+def first_layer(pieces: Any, scales: Any, ids: Any, offsets: Any, bias: Any, hidden: Any) -> None:
+    """Write the first convolution of all branches, of a bias (B C,), to ``hidden``: (T, B C).
 
     ``pieces`` has a row for each piece: its vector (E), the layer's input (B C), and what that
     makes of each place of each branch's window (C each); ``scales`` has one for each C of them.
-    Token t is piece ``slots[t]``; ``biases`` are (B C,).
     """
     for sentence in range(len(offsets) - 1):
         first, stop = offsets[sentence], offsets[sentence + 1]
         for token in range(first, stop):
-            hidden[token] = biases
+            hidden[token] = bias
         for token in range(first, stop):
-            row, column = pieces[slots[token]], FEATURES
+            row, column = pieces[ids[token]], FEATURES
             for branch in range(len(WIDTHS)):
                 for step in range(WIDTHS[branch]):
                     place = token + BEFORE[branch] - step
                     if first <= place < stop:
-                        scale = scales[slots[token], column // CHANNELS]
+                        scale = scales[ids[token], column // CHANNELS]
                         own = hidden[place, branch * CHANNELS : (branch + 1) * CHANNELS]
                         for channel in range(CHANNELS):
                             own[channel] += F(row[column + channel]) * scale
                     column += CHANNELS
-        _add_inputs(pieces, scales, slots[first:stop], hidden[first:stop])
+        _add_inputs(pieces, scales, ids[first:stop], hidden[first:stop])
 
 
 @_compile
 def second_layer(
     products: Any, scales: Any, column_scales: Any, offsets: Any, branch: Any, bias: Any, own: Any
 ) -> None:
-    """Replace one branch of the hidden rows, float32 (T, C), by its second convolution.
+    """Add to one branch of the hidden rows, ``own`` (T, C), its second convolution.
 
     ``products`` (T, places C), times the scales of their rows and columns, are what the tokens
     make of each place of the window.
@@ -111,22 +108,20 @@ def normalize(rows: Any, epsilon: Any, scale: Any, shift: Any, out: Any) -> None
 
 
 @_compile
-def pool(
-    pieces: Any, scales: Any, slots: Any, offsets: Any, hidden: Any, epsilon: Any, sums: Any
-) -> None:
+def pool(pieces: Any, scales: Any, ids: Any, offsets: Any, hidden: Any, eps: Any, out: Any) -> None:
     """Write the sums (S, E + B C) of the tokens' features, each of mean 0 and variance 1."""
     features, total = np.empty(FEATURES, F), np.empty(FEATURES, np.float64)
     for sentence in range(len(offsets) - 1):
         total[:] = 0
         for token in range(offsets[sentence], offsets[sentence + 1]):
-            row, own = pieces[slots[token]], scales[slots[token]]
+            row, own = pieces[ids[token]], scales[ids[token]]
             for place in range(EMBEDDING):
                 features[place] = F(row[place]) * own[place // CHANNELS]
             features[EMBEDDING:] = hidden[token]
-            mean, norm = _moments(features, epsilon)
+            mean, norm = _moments(features, eps)
             for place in range(FEATURES):
                 total[place] += (features[place] - mean) * norm
-        sums[sentence] = total
+        out[sentence] = total
 
 
 @_compile

@@ -9,6 +9,7 @@ the bundled encoder's vectors.
 """
 
 import hashlib
+import itertools
 import json
 import re
 import unicodedata
@@ -58,11 +59,10 @@ def split(sentence: str) -> list[str]:
 
 
 def nearest(keys: Weights, vectors: Matrix) -> tuple[NDArray[np.int32], Matrix]:
-    """Return the NEAREST of K keys for each of W unit vectors; of equally near ones the first.
+    """Return the NEAREST of K keys for each of W unit vectors, of equally near ones the first.
 
-    Returns:
-        Their numbers in order, int32 (W, NEAREST), and their shares, float32 of that shape. None
-        depends on what else is asked for.
+    Their numbers in order, int32 (W, NEAREST), and their shares, float32 of that shape. None
+    depends on what else is asked for.
     """
     cosines = keys.multiplied(vectors)
     last = -np.partition(-cosines, NEAREST - 1, axis=1)[:, NEAREST - 1 : NEAREST]
@@ -91,57 +91,42 @@ class Glossary:
         """The English words' vectors of the bundled encoder, (D, K)."""
         return Weights(bundled("en").encode(self.english).T)
 
-    def senses(self, language: Encoder, words: Sequence[str]) -> tuple[NDArray[np.int32], Matrix]:
-        """Return the rows that words stand for, and their shares, both (W, NEAREST).
-
-        ``language`` is the bundled encoder for theirs. Shares of a word it has no vector for are 0.
-        """
-        vectors = language.encode(words)
-        columns, shares = nearest(self.keys, vectors)
-        columns[[word[0].isupper() for word in words]] += len(self.english)
-        shares[~vectors.any(axis=1)] = 0
-        return columns, shares
-
 
 class GlossaryWords:
-    """The words of a language that have been met, numbered after the network's pieces."""
+    """The words of a language that have been met, numbered after the network's pieces.
+
+    Of each, ``columns`` are the glossary's rows that it stands for and ``shares`` how much each
+    counts, both (W, NEAREST); of a word that the bundled encoder has no vector for, they are 0.
+    """
 
     def __init__(self, glossary: Glossary, language: Encoder) -> None:
         """With the bundled encoder for the language."""
-        self._glossary = glossary
-        self._language = language
+        self.name = f"{glossary.digest}+{language.name.rpartition('@')[2]}"
+        self._glossary, self._language = glossary, language
         self._pieces, self._weights = load_tokenizer(), load_weights()
         self._first = len(self._weights.codes)
-        self._known: dict[str, Sequence[int]]
-        self.columns: NDArray[np.int32]
-        self.shares: Matrix
         self.forget()
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self._known: dict[str, Sequence[int]] = {}
+        self.columns = np.empty((0, NEAREST), dtype=np.int32)
+        self.shares = np.empty((0, NEAREST), dtype=np.float32)
 
     @property
     def full(self) -> bool:
         """Return whether more is known than there is room for."""
         return len(self._known) > ROOM
 
-    def forget(self) -> None:
-        """Begin anew."""
-        self._known = {}
-        self.columns = np.empty((0, NEAREST), dtype=np.int32)
-        self.shares = np.empty((0, NEAREST), dtype=np.float32)
-
     def encode(self, sentences: Sequence[str]) -> Tokens:
         """Cut sentences into words and pieces, between BEGIN and END."""
         cut = [split(sentence) for sentence in sentences]
-        self._learn(dict.fromkeys(part for parts in cut for part in parts))
-        known = self._known
-        return Tokens.of(
-            [BEGIN, *(number for part in parts for number in known[part]), END]
-            if parts
-            else [BEGIN, UNKNOWN, END]
-            for parts in cut
-        )
+        self._learn(dict.fromkeys(itertools.chain(*cut)))
+        found = ([self._known[part] for part in parts] or [[UNKNOWN]] for parts in cut)
+        return Tokens.of([BEGIN, *itertools.chain(*numbers), END] for numbers in found)
 
     def _learn(self, parts: Iterable[str]) -> None:
-        """Give numbers to what is new, and to its words their senses."""
+        """Give numbers to what is new, and find what its words stand for."""
         new = [part for part in parts if part not in self._known]
         words = [part for part in new if part[0].isalpha()]
         start = self._first + len(self.columns)
@@ -151,8 +136,11 @@ class GlossaryWords:
         shares = np.empty((len(words), NEAREST), dtype=np.float32)
 
         def look_up(block: slice) -> None:
-            found = self._glossary.senses(self._language, words[block])
-            columns[block], shares[block] = found
+            vectors = self._language.encode(words[block])
+            found, weights = nearest(self._glossary.keys, vectors)
+            found[[word[0].isupper() for word in words[block]]] += len(self._glossary.english)
+            weights[~vectors.any(axis=1)] = 0
+            columns[block], shares[block] = found, weights
 
         in_threads(look_up, blocks(len(words), AT_ONCE))
         self.columns = np.concatenate([self.columns, columns])
@@ -167,21 +155,18 @@ class GlossaryWords:
         """Return what the network gets for words and pieces: float32 (P, 512)."""
         rows = self._weights.rows(np.where(ids < self._first, ids, UNKNOWN))
         own, words = self.places(ids)
-        columns, shares = self.columns[words], self.shares[words]
         rows[own] = 0
-        for place in range(NEAREST):  # in one order, whatever is beside
-            rows[own] += self._glossary.rows[columns[:, place]] * shares[:, place, None]
+        for columns, shares in zip(self.columns[words].T, self.shares[words].T, strict=True):
+            rows[own] += self._glossary.rows[columns] * shares[:, None]  # in one order
         return rows
+
+
+_whole_bundled = cache(load_encoder)
 
 
 def bundled(language: str) -> Encoder:
     """Return the bundled encoder for a language."""
     return _whole_bundled().for_language(language)
-
-
-@cache
-def _whole_bundled() -> Encoder:
-    return load_encoder()
 
 
 @cache
@@ -194,8 +179,7 @@ def added_languages() -> frozenset[str]:
 def load_glossary(folder: Path = FOLDER) -> Glossary:
     """Load the glossary that ships, or another one.
 
-    Raises:
-        ValueError: it is damaged, or was trained with another bundled encoder.
+    A ValueError says that it is damaged, or was trained with another bundled encoder.
     """
     config = _config(folder)
     weights = (folder / WEIGHTS).read_bytes()
@@ -209,11 +193,9 @@ def load_glossary(folder: Path = FOLDER) -> Glossary:
         )
     tensors = load(weights)
     table = PackedTable(codes=tensors["table"], scales=tensors["scales"], dim=EMBEDDING)
-    return Glossary(
-        english=tensors["english"].tobytes().decode().split("\n"),
-        rows=table[np.arange(len(table))],
-        digest=config["sha256"][:12],
-    )
+    english = tensors["english"].tobytes().decode().split("\n")
+    rows = table[np.arange(len(table))]
+    return Glossary(english=english, rows=rows, digest=config["sha256"][:12])
 
 
 def _config(folder: Path) -> dict[str, Any]:

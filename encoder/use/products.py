@@ -7,6 +7,7 @@ As in ``miner.knn.core.vnni``, a block of products stays in the processor's regi
 ``R`` rows, ``D`` dimensions, ``N`` columns, ``P`` panels of COLUMNS columns.
 """
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,6 @@ from miner.knn.core.vnni import (
     loaded,
     rows_from,
 )
-
-_compile = compiled()
 
 
 @intrinsic
@@ -58,7 +57,7 @@ def _multiply_block(typing: Any, first: Any, panel: Any, rows: Any, panels: Any,
         totals = [
             [cgutils.alloca_once_value(builder, zero) for _ in range(VECTORS)] for _ in range(ROWS)
         ]
-        for total in (total for row in totals for total in row):
+        for total in itertools.chain(*totals):
             builder.store(zero, total)
         with cgutils.for_range(builder, depth) as loop:
             columns = loaded(builder, weights, loop.index)
@@ -77,7 +76,7 @@ def _multiply_block(typing: Any, first: Any, panel: Any, rows: Any, panels: Any,
     return types.void(types.int64, types.int64, rows, panels, out), generate
 
 
-@_compile
+@compiled()
 def _multiply(rows: Any, panels: Any, out: Any) -> None:
     for panel in range(len(panels)):
         for first in range(0, len(rows), ROWS):

