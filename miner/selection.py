@@ -102,8 +102,7 @@ def _retrieve_max(pairs: Pairs) -> IntArray:
     sources, source = np.unique(pairs.source[ranked], return_inverse=True)
     targets, target = np.unique(pairs.target[ranked], return_inverse=True)
     taken = (np.zeros(len(rows), dtype=np.bool_) for rows in (sources, targets))
-    kept: IntArray = ranked[take_free(source, target, *taken)]
-    return kept
+    return ranked[take_free(source, target, *taken)]
 
 
 def best_of_both(pairs: Pairs) -> IntArray:

@@ -60,23 +60,21 @@ def _longest(offsets: Any) -> Any:
 
 
 @_part
-def _match(
-    rows: Any, others: Any, best: Any, found: Any, other_best: Any, other_found: Any
-) -> None:
+def _match(rows: Any, others: Any, best: Any, found: Any, best_there: Any, back: Any) -> None:
     """Find for each word the other sentence's nearest, the first of equals, and its cosine."""
-    best[:], other_best[:] = -1, -1
-    found[:], other_found[:] = 0, 0
+    best[:], best_there[:] = -1, -1
+    found[:], back[:] = 0, 0
     for top in range(0, len(best), 2):
-        for start in range(0, len(other_best), TILE):
+        for start in range(0, len(best_there), TILE):
             products = _products(rows[top : top + 2], others[start : start + TILE])
             for word in range(top, min(top + 2, len(best))):
-                for other in range(start, min(start + TILE, len(other_best))):
+                for other in range(start, min(start + TILE, len(best_there))):
                     product = products[(word - top) * TILE + other - start]
                     cosine = np.float32(product / SCALE**2)
                     if cosine > best[word]:
                         best[word], found[word] = cosine, other
-                    if cosine > other_best[other]:
-                        other_best[other], other_found[other] = cosine, word
+                    if cosine > best_there[other]:
+                        best_there[other], back[other] = cosine, word
 
 
 @_part
@@ -127,8 +125,8 @@ def _describe_links(
 def _describe_side(weights: Any, best: Any, found: Any, back: Any, others: int, out: Any) -> Any:
     """Write the ``SIDE`` features of one sentence, see ``miner.judge.features``; return its weight.
 
-    ``best`` and ``found`` are the cosine and the place of each word's match among the other's
-    words, ``back`` the places of theirs.
+    ``best`` and ``found`` are the cosine and the place of each word's match, ``back`` the places of
+    the other sentence's.
     """
     total = 0.0
     for word in range(len(weights)):
@@ -143,17 +141,16 @@ def describe_words(source: Any, target: Any, sides: Any, weights: Any) -> None:
     """Write the features of the words of P pairs to ``sides`` (P, 2, SIDE), which is zero.
 
     ``weights`` (P, 2) gets what the words of each side weigh together. ``source`` and ``target``
-    are four arrays each: the vectors of U different words, float32 (U, D), and their weights,
-    float32 (U,); all words as rows of these, int32 (W,); and where in them the sentences of P pairs
-    begin and end, int64 (P + 1,). A pair of which a side has no words keeps its zeros.
+    are the four arrays of ``miner.judge.features.Words``. A pair of which a side has no words keeps
+    its zeros.
     """
     vectors, loads, ids, offsets = source
     other_vectors, other_loads, other_ids, other_offsets = target
     most, other_most = _longest(offsets), _longest(other_offsets)
     rows = np.zeros((most + TILE, vectors.shape[1]))
     other_rows = np.zeros((other_most + TILE, vectors.shape[1]))
-    best, other_best = np.empty(most, np.float32), np.empty(other_most, np.float32)
-    found, other_found = np.empty(most, np.int64), np.empty(other_most, np.int64)
+    best, found = np.empty(most, np.float32), np.empty(most, np.int64)
+    best_there, found_there = np.empty(other_most, np.float32), np.empty(other_most, np.int64)
     for pair in range(len(offsets) - 1):
         own = ids[offsets[pair] : offsets[pair + 1]]
         theirs = other_ids[other_offsets[pair] : other_offsets[pair + 1]]
@@ -162,25 +159,20 @@ def describe_words(source: Any, target: Any, sides: Any, weights: Any) -> None:
             continue
         _take_whole(vectors, own, rows)
         _take_whole(other_vectors, theirs, other_rows)
-        ends = best[:words], found[:words], other_best[:others], other_found[:others]
-        _match(rows, other_rows, *ends)
-        best_own, found_own, best_theirs, found_theirs = ends
-        weights[pair, 0] = _describe_side(
-            loads[own], best_own, found_own, found_theirs, others, sides[pair, 0]
-        )
-        weights[pair, 1] = _describe_side(
-            other_loads[theirs], best_theirs, found_theirs, found_own, words, sides[pair, 1]
-        )
+        here, to = best[:words], found[:words]
+        there, back = best_there[:others], found_there[:others]
+        _match(rows, other_rows, here, to, there, back)
+        out = sides[pair]
+        weights[pair, 0] = _describe_side(loads[own], here, to, back, others, out[0])
+        weights[pair, 1] = _describe_side(other_loads[theirs], there, back, to, words, out[1])
 
 
 @_compile
 def count_marks(codes: Any, offsets: Any, counts: Any) -> None:
     """Count in each text letters and digits, question marks, colons, brackets, commas, capitals.
 
-    Args:
-        codes: the code points of all texts, uint32.
-        offsets: where texts begin and end, int64 (P + 1,).
-        counts: float32 (P, MARKS), zero.
+    ``codes`` are the code points of all P texts, of which each has those from one of ``offsets``
+    (P + 1,) to the next. ``counts`` are float32 (P, MARKS), zero.
     """
     for text in range(len(offsets) - 1):
         for place in range(offsets[text], offsets[text + 1]):

@@ -7,14 +7,14 @@ import math
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from miner.arrays import NO_NEIGHBOUR, FloatArray, Neighbours, Pairs
 from miner.filters import shared_and_unmatched_numbers
-from miner.margin import MIN_RATIO_DENOMINATOR
+from miner.margin import margin_scores
 from miner.threads import blocks, in_threads, map_in_threads
 
 TEXTS = 8192  # pairs of a thread at a time: the vectors of their words take about 50 MB
@@ -46,23 +46,19 @@ class Words(Protocol):
 
     @property
     def vectors(self) -> NDArray[np.float32]:
-        """Unit rows, float32 (U, D)."""
-        ...
+        """Unit rows (U, D)."""
 
     @property
     def weights(self) -> NDArray[np.float32]:
-        """How much each word counts, float32 (U,)."""
-        ...
+        """How much each word counts, (U,)."""
 
     @property
     def ids(self) -> NDArray[np.int32]:
-        """The words, as rows of ``vectors``, int32 (W,)."""
-        ...
+        """The words, as rows of ``vectors``, (W,)."""
 
     @property
     def offsets(self) -> NDArray[np.int64]:
-        """Sentence i has the words ids[offsets[i]:offsets[i + 1]]: int64 (P + 1,)."""
-        ...
+        """Sentence i has the words ids[offsets[i]:offsets[i + 1]]: (P + 1,)."""
 
 
 class WordMaker(Protocol):
@@ -70,7 +66,6 @@ class WordMaker(Protocol):
 
     def words(self, sentences: Sequence[str]) -> Words:
         """Return the words of P sentences."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,18 +89,14 @@ def read_texts(
     *,
     progress: Callable[[int], object] = lambda pairs: None,
 ) -> Texts:
-    """Look at the texts of P pairs; each side has its maker of words.
-
-    ``progress`` is called with the number of pairs done since the last call.
-    """
+    """Look at the texts of P pairs; ``progress`` gets the number done since it was last called."""
     reading = threading.Lock()
 
     def read_piece(piece: slice) -> tuple[NDArray[np.floating], ...]:
         texts = source[piece], target[piece]
         words = [own.words(part) for own, part in zip(makers, texts, strict=True)]
         marks = np.stack([_marks_in(part) for part in texts], axis=1)
-        numbers = np.stack(shared_and_unmatched_numbers(*texts), axis=1)
-        found = *match_words(*words), marks, numbers
+        found = *match_words(*words), marks, np.stack(shared_and_unmatched_numbers(*texts), axis=1)
         with reading:
             progress(len(texts[0]))
         return found
@@ -116,11 +107,7 @@ def read_texts(
 
 
 def match_words(source: Words, target: Words) -> tuple[NDArray[np.float32], FloatArray]:
-    """Return the features of each side's words, (P, 2, SIDE), and their weights, (P, 2).
-
-    Vectors are rounded to whole numbers of 2**-26, so that cosines are exact
-    (``miner.knn.core.rescore``).
-    """
+    """Return the features of each side's words, (P, 2, SIDE), and their weights, (P, 2)."""
     from miner.judge.compiled import SIDE, describe_words  # loads Numba
 
     pairs = len(source.offsets) - 1
@@ -143,7 +130,7 @@ def _marks_in(texts: Sequence[str]) -> NDArray[np.float32]:
 class Near(NamedTuple):
     """P pairs among their neighbours: cosines and the means of both neighbourhoods, (P,) each."""
 
-    cosine: NDArray[np.floating]
+    cosine: NDArray[Any]
     source_mean: FloatArray
     target_mean: FloatArray
 
@@ -157,7 +144,7 @@ class Near(NamedTuple):
 class Usual:
     """What is usual in a run, which its pairs are measured by.
 
-    ``weights`` and ``letters`` are ratios of source to target, the medians of the best pairs by
+    ``weights`` and ``letters`` are the median ratios of source to target of the best pairs by
     margin; ``spacing`` is how far neighbours are apart.
     """
 
@@ -168,23 +155,15 @@ class Usual:
     @classmethod
     def of(cls, texts: Texts, spacing: float = math.nan) -> "Usual":
         """Return what is usual of the first pairs, which should be the best ones."""
-        first = slice(USUAL_PAIRS)
-        return cls(
-            weights=_median(_ratios(texts.weights[first])),
-            letters=_median(_ratios(texts.marks[first, :, 0] + 1.0)),
-            spacing=spacing,
-        )
-
-
-def _median(values: FloatArray) -> float:
-    return float(np.median(values)) if len(values) else 1.0
+        both = texts.weights[:USUAL_PAIRS], texts.marks[:USUAL_PAIRS, :, 0] + 1.0
+        weights, letters = (float(np.median(_ratios(s))) if len(s) else 1.0 for s in both)
+        return cls(weights=weights, letters=letters, spacing=spacing)
 
 
 def _ratios(sides: NDArray[np.floating]) -> FloatArray:
     """Return what is first over what is second, of (P, 2); 1 where either is 0."""
     known = (sides > 0).all(axis=1)
-    ratios: FloatArray = np.where(known, sides[:, 0], 1) / np.where(known, sides[:, 1], 1)
-    return ratios
+    return np.where(known, sides[:, 0], 1) / np.where(known, sides[:, 1], 1)
 
 
 def spacing_of(lists: Iterable[Neighbours]) -> float:
@@ -192,7 +171,7 @@ def spacing_of(lists: Iterable[Neighbours]) -> float:
 
     The i-th and the next of a list of independent cosines are s / i apart, where s is the same for
     all i (Rényi 1953): the mean of s over all lists, from their second neighbours on, as the first
-    may be translations. Sums are exact, so it does not depend on how rows lie in shards.
+    may be translations. Sums are exact, in any order of the lists.
     """
     parts = [(0, 0)]
     in_threads(lambda found: parts.append(_spacings(found)), lists)
@@ -216,25 +195,19 @@ def features(texts: Texts, near: Near | None, usual: Usual) -> NDArray[np.float3
 
     ``near`` is None where there are no neighbours.
     """
-    ratios = (
-        _ratios(texts.weights) / usual.weights,
-        _ratios(texts.marks[:, :, 0] + 1.0) / usual.letters,
-    )
+    weights = _ratios(texts.weights) / usual.weights
+    letters = _ratios(texts.marks[:, :, 0] + 1.0) / usual.letters
+    if near is None:
+        around = [np.full(len(texts.numbers), np.nan)] * len(NEIGHBOURHOOD)
+    else:
+        gaps = [(near.cosine.astype(np.float64) - mean) / usual.spacing for mean in near[1:]]
+        around = [margin_scores(*near), np.minimum(*gaps), np.maximum(*gaps)]
     columns = [
         *texts.words.min(axis=1).T,
         *texts.words.max(axis=1).T,
-        *(np.maximum(ratio, 1 / ratio) for ratio in ratios),
+        *(np.maximum(ratio, 1 / ratio) for ratio in (weights, letters)),
         *np.abs(texts.marks[:, 0, 1:] - texts.marks[:, 1, 1:]).T,
         *texts.numbers.T,
-        *_of_neighbourhoods(near, usual, len(texts.numbers)),
+        *around,
     ]
     return np.stack(columns, axis=1).astype(np.float32)
-
-
-def _of_neighbourhoods(near: Near | None, usual: Usual, count: int) -> Sequence[FloatArray]:
-    if near is None:
-        return [np.full(count, np.nan)] * len(NEIGHBOURHOOD)
-    cosine = near.cosine.astype(np.float64)
-    gaps = [(cosine - mean) / usual.spacing for mean in near[1:]]
-    margins = cosine / np.maximum((near.source_mean + near.target_mean) / 2, MIN_RATIO_DENOMINATOR)
-    return [margins, np.minimum(*gaps), np.maximum(*gaps)]

@@ -1,56 +1,43 @@
 """Wrong pairs of a run's own: the best that is left for a sentence without its translation.
 
-What would be mined for a sentence whose translation is not in the corpus? Take a pair that is
-likely right, leave its target out, and see what its source would be paired with then: a wrong
-pair, found as wrong pairs are found, on the same subject and among the same near-copies. Their
-scores say how wrong pairs score in this run (``miner.judge.prior``).
-
-Axes: ``Q`` sentences of such pairs, ``K`` neighbours of each.
+Leave out the target of a pair that is likely right: what its source would be paired with then is a
+wrong pair, found as wrong pairs are found, on the same subject and among the same near-copies.
+Their scores say how wrong pairs score in this run (``miner.judge.prior``). Axes: ``Q`` sentences of
+such pairs, ``K`` neighbours of each.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from miner.arrays import NO_NEIGHBOUR, FloatArray, Neighbours
+from miner.arrays import NO_NEIGHBOUR, FloatArray, IntArray, Neighbours
 from miner.judge.prior import LIKELY
 from miner.margin import margin_scores
 
 MAX_PAIRS = 1000  # more would cost time and say little more
 
 
-def likely_places(probabilities: FloatArray) -> NDArray[np.int64]:
-    """Return the places of at most ``MAX_PAIRS`` pairs that are likely right, at a stride.
-
-    ``probabilities`` come best first.
-    """
+def likely_places(probabilities: FloatArray) -> IntArray:
+    """Return places of at most ``MAX_PAIRS`` pairs that are likely right; they come best first."""
     count = int((probabilities >= LIKELY).sum())
-    places: NDArray[np.int64] = np.linspace(0, count - 1, min(count, MAX_PAIRS)).astype(np.int64)
-    return places
+    return np.linspace(0, count - 1, min(count, MAX_PAIRS)).astype(np.int64)
 
 
-@dataclass(frozen=True, kw_only=True)
-class LeftPairs:
+class LeftPairs(NamedTuple):
     """What is mined for some of Q sentences: ``queries`` are these, ``rows`` what they find.
 
-    All fields have one value for each pair: the cosine, and the means of both neighbourhoods.
+    All have one value for each pair, in order: the cosine, and the means of both neighbourhoods.
     """
 
-    queries: NDArray[np.int64]
-    rows: NDArray[np.int64]
+    queries: IntArray
+    rows: IntArray
     cosine: FloatArray
     own_mean: FloatArray
     other_mean: FloatArray
 
 
 def best_left(
-    partners: NDArray[np.int64],
-    lists: Neighbours,
-    theirs: FloatArray,
-    taken: FloatArray,
-    *,
-    margin: str = "ratio",
+    partners: IntArray, lists: Neighbours, theirs: FloatArray, taken: FloatArray, *, margin: str
 ) -> LeftPairs:
     """Return what would be mined for each of Q sentences if its partner were not there.
 
@@ -58,14 +45,11 @@ def best_left(
     as near as that one. The best pair is mined unless its row has a better one.
 
     Args:
-        partners: int64 (Q,), the row that each sentence is paired with.
+        partners: (Q,), the row that each sentence is paired with.
         lists: the neighbours of the sentences, with their partners where these are among them.
-        theirs: float64 (Q, K), the mean cosine of each neighbour's own neighbourhood.
-        taken: float64 (Q, K), the margin of the mined pair that each neighbour has, -inf if none.
+        theirs: (Q, K), the mean cosine of each neighbour's own neighbourhood.
+        taken: (Q, K), the margin of the mined pair that each neighbour has, -inf if none.
         margin: one of ``miner.margin.MARGINS``.
-
-    Returns:
-        One pair for each sentence that is mined, in their order.
     """
     there = lists.ids != NO_NEIGHBOUR
     left = there & (lists.ids != partners[:, None])
@@ -76,13 +60,7 @@ def best_left(
     scores = np.full(left.shape, -np.inf)
     owners = np.broadcast_to(means[:, None], left.shape)
     scores[left] = margin_scores(lists.cosines[left], owners[left], theirs[left], margin=margin)
-    best = scores.argmax(axis=1)
-    found = np.arange(len(lists)), best
-    mined = np.flatnonzero(scores[found] > np.maximum(taken[found], -np.finfo(float).max))
-    return LeftPairs(
-        queries=mined,
-        rows=lists.ids[found][mined],
-        cosine=cosines[found][mined],
-        own_mean=means[mined],
-        other_mean=theirs[found][mined],
-    )
+    best = np.arange(len(lists)), scores.argmax(axis=1)
+    mined = np.flatnonzero(scores[best] > np.maximum(taken[best], -np.finfo(float).max))
+    at = mined, best[1][mined]
+    return LeftPairs(mined, lists.ids[at], cosines[at], means[mined], theirs[at])

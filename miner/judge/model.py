@@ -19,7 +19,7 @@ from safetensors.numpy import save_file
 
 from miner.arrays import FloatArray
 from miner.judge.features import FEATURES
-from miner.judge.prior import Peak
+from miner.judge.prior import Peak, Peaks
 from miner.threads import blocks, in_threads
 
 BUNDLED = Path(__file__).parents[1] / "assets" / "judge.safetensors"
@@ -32,9 +32,8 @@ class Judge:
     """Trees; all arrays but ``roots`` (T,) and ``peaks`` (2, 3) are (V,).
 
     A pair goes from a node to ``left`` where ``feature`` is at most ``threshold``, or is NaN and
-    ``missing_left``; else to ``right``. In a leaf ``left`` is -1 and ``value`` counts; that
-    of another node is the mean of those below. ``peaks`` are where scores of wrong and of right
-    pairs usually are.
+    ``missing_left``; else to ``right``. In a leaf ``left`` is -1 and ``value`` counts; that of
+    another node is the mean of those below.
     """
 
     feature: NDArray[np.int32]
@@ -47,7 +46,7 @@ class Judge:
     peaks: FloatArray
 
     @property
-    def usual(self) -> tuple[Peak, Peak]:
+    def usual(self) -> Peaks:
         """The peaks of wrong and of right pairs in the runs that the judge learned from."""
         wrong, right = (Peak(*peak) for peak in self.peaks.tolist())
         return wrong, right
@@ -64,11 +63,10 @@ class Judge:
 
         sums = np.zeros(len(features), dtype=np.int64)
         nodes = self.feature, self.threshold, self.missing_left, self.left, self.right, self.value
-
-        def judge(block: slice) -> None:
-            sum_leaves(features[block], nodes, self.roots, sums[block])
-
-        in_threads(judge, blocks(len(features), THREAD_PAIRS))
+        in_threads(
+            lambda block: sum_leaves(features[block], nodes, self.roots, sums[block]),
+            blocks(len(features), THREAD_PAIRS),
+        )
         return sums / LEAF
 
     def reasons(self, row: NDArray[np.float32]) -> dict[str, float]:
@@ -78,16 +76,13 @@ class Judge:
         pair of which nothing is known, they add up to the pair's own.
         """
         found = dict.fromkeys(FEATURES, 0.0)
-        for root in self.roots.tolist():
-            node = root
+        for node in self.roots.tolist():
             while self.left[node] >= 0:
-                number, feature = row[self.feature[node]], FEATURES[self.feature[node]]
-                below = number <= self.threshold[node] or (
-                    np.isnan(number) and self.missing_left[node]
-                )
-                child = int((self.left if below else self.right)[node])
-                found[feature] += (int(self.value[child]) - int(self.value[node])) / LEAF
-                node = child
+                number, value = row[self.feature[node]], int(self.value[node])
+                unknown = np.isnan(number) and self.missing_left[node]
+                to = self.left if unknown or number <= self.threshold[node] else self.right
+                feature, node = FEATURES[self.feature[node]], int(to[node])
+                found[feature] += (int(self.value[node]) - value) / LEAF
         return found
 
     def save(self, path: Path, facts: dict[str, object]) -> None:
@@ -98,11 +93,7 @@ class Judge:
 
 @cache
 def load_judge(path: Path = BUNDLED) -> Judge:
-    """Load a model.
-
-    Raises:
-        ValueError: the file is missing or damaged, or of a judge that sees other features.
-    """
+    """Load a model; a ValueError says that it is missing, damaged, or sees other features."""
     try:
         with safe_open(path, framework="numpy") as file:
             arrays = {name: file.get_tensor(name) for name in file.keys()}

@@ -39,6 +39,7 @@ MAX_ALIKE = 0.25  # of the pairs known to be wrong
 # Estimates and probabilities are rounded to these, by which no two processors' exp differ.
 ESTIMATE, PROBABILITY = 2.0**-10, 2.0**-20
 _STEPS = 200
+NONE_KNOWN = np.empty(0)  # scores
 
 
 class Peak(NamedTuple):
@@ -56,14 +57,14 @@ class Peak(NamedTuple):
     def log_densities(self) -> FloatArray:
         """Return the log densities of all bins, (B,)."""
         away = SCORES - self.place
-        densities: FloatArray = self.height - np.where(away > 0, self.fall, -self.rise) * away
-        return densities
+        return self.height - np.where(away > 0, self.fall, -self.rise) * away
+
+
+Peaks = tuple[Peak, Peak]  # of wrong and of right pairs
 
 
 def fit_peak(counts: FloatArray, near: float = 0.0, reach: float = math.inf) -> Peak:
-    """Return the likeliest peak of pairs counted in bins, (B,); its place is in the middle of one.
-
-    It is within ``reach`` of ``near``.
+    """Return the likeliest peak of pairs in bins, (B,), in one within ``reach`` of ``near``.
 
     The likelihood at a place falls with the sum of the roots of the mean distances on both sides of
     it, from which the rates follow (Kotz et al. 2001, section 3.5).
@@ -93,10 +94,7 @@ class Tail(NamedTuple):
     def log_densities(self, peak: Peak) -> FloatArray:
         """Return the log densities of all bins, (B,): those of a peak up to the start."""
         above = SCORES - self.start
-        densities: FloatArray = np.where(
-            above > 0, self.height - self.fall * above, peak.log_densities()
-        )
-        return densities
+        return np.where(above > 0, self.height - self.fall * above, peak.log_densities())
 
 
 def fit_tail(counts: FloatArray, start: float) -> Tail:
@@ -129,20 +127,13 @@ class Probabilities:
 
     @classmethod
     def estimated(
-        cls,
-        usual: tuple[Peak, Peak],
-        blocks: Iterable[FloatArray],
-        known: FloatArray | None = None,
+        cls, usual: Peaks, blocks: Iterable[FloatArray], known: FloatArray = NONE_KNOWN
     ) -> Self:
-        """Estimate from scores.
+        """Estimate from all scores, in blocks, and those of pairs that are known to be wrong, (D,).
 
-        Args:
-            usual: the peaks of wrong and of right pairs in other runs.
-            blocks: all scores, in blocks.
-            known: scores of some pairs that are known to be wrong, (D,).
+        ``usual`` are the peaks of other runs.
         """
         counts = sum(map(count_scores, blocks), np.zeros(len(SCORES)))
-        known = np.empty(0) if known is None else known
         tail, right, looking = _mixture(usual, counts, count_scores(known))
         share = max(0.0, (looking - ALIKE) / (1 - ALIKE))
         shift = right.height - tail.height - right.rise * right.place - tail.fall * tail.start
@@ -159,31 +150,23 @@ class Probabilities:
     def of_scores(self, scores: FloatArray) -> FloatArray:
         """Return how likely each of P pairs is right, from 0 to 1."""
         chances = self.most * logistic(self.slope * scores + self.shift)
-        rounded: FloatArray = np.rint(chances / PROBABILITY) * PROBABILITY
-        return rounded
+        return np.rint(chances / PROBABILITY) * PROBABILITY
 
 
 def logistic(odds: FloatArray) -> FloatArray:
     """Return the probabilities of log odds."""
-    chances: FloatArray = 1 / (1 + np.exp(-np.clip(odds, -700, 700)))
-    return chances
+    return 1 / (1 + np.exp(-np.clip(odds, -700, 700)))
 
 
-def _mixture(
-    usual: tuple[Peak, Peak], counts: FloatArray, known: FloatArray
-) -> tuple[Tail, Peak, float]:
+def _mixture(usual: Peaks, counts: FloatArray, known: FloatArray) -> tuple[Tail, Peak, float]:
     """Return the tail of the wrong pairs, the peak of the right ones, and the share of these.
 
-    Args:
-        usual: the peaks of other runs.
-        counts: pairs in bins, (B,).
-        known: those known to be wrong, of which few are where right ones are, (B,).
+    ``counts`` are pairs in bins, ``known`` those known to be wrong, of which few are where right
+    ones are: (B,).
     """
     below, above = (peak.log_densities() for peak in usual)
-    before = [
-        np.exp(log) * (pairs / np.exp(log).sum())
-        for log, pairs in ((below, USUAL_WRONG), (above, USUAL_RIGHT))
-    ]
+    counted = zip(map(np.exp, (below, above)), (USUAL_WRONG, USUAL_RIGHT), strict=True)
+    before = [dense * (pairs / dense.sum()) for dense, pairs in counted]
     right, share, alike = usual[1], 0.1, ALIKE
     for _ in range(_STEPS):
         apart = above - below
@@ -205,11 +188,8 @@ def _mixture(
 def count_kept(scores: FloatArray, wrong: FloatArray, rule: str, limit: float) -> int:
     """Return how many of the best-first pairs a rule keeps; pairs that score alike stay together.
 
-    Args:
-        scores: float64 (P,).
-        wrong: float64 (P,), how likely each is wrong.
-        rule: what ``limit`` is of: ``fdr``, ``threshold``, ``probability``, or ``all``.
-        limit: the share of wrong pairs, the score, or the probability to keep to.
+    ``wrong`` (P,) is how likely each is wrong. ``limit`` is of what the rule names: ``fdr``, the
+    share of wrong pairs, ``threshold``, the score, or ``probability``; ``all`` has none.
     """
     if rule == "all":
         return len(scores)

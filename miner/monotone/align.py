@@ -41,11 +41,10 @@ class Alignment:
 
     def beads(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
         """The positions of the source and of the target sentences of each bead."""
-        sides = (
-            [tuple(range(*span)) for span in itertools.pairwise(side.tolist())]
-            for side in (self.source, self.target)
-        )
-        return list(zip(*sides, strict=True))
+        sides = (itertools.pairwise(side.tolist()) for side in (self.source, self.target))
+        return [
+            (tuple(range(*own)), tuple(range(*other))) for own, other in zip(*sides, strict=True)
+        ]
 
 
 def align(source: Blocks, target: Blocks) -> Alignment:
@@ -65,51 +64,41 @@ def align(source: Blocks, target: Blocks) -> Alignment:
     while len(levels[-1][0]) * len(levels[-1][1]) > FULL_CELLS:
         levels.append((levels[-1][0].halved(), levels[-1][1].halved()))
     found = _align(*levels[-1])
-    found = _refined(*levels.pop(), found.source, found.target)
+    found = _align(*levels.pop(), found.source, found.target)
     for finer, other in reversed(levels):
         rows, columns = np.minimum(2 * found.source, len(finer)), 2 * found.target
-        found = _refined(finer, other, rows, np.minimum(columns, len(other)))
+        found = _align(finer, other, rows, np.minimum(columns, len(other)))
     return found
 
 
-def _refined(source: Blocks, target: Blocks, rows: IntArray, columns: IntArray) -> Alignment:
-    """Align near a path that was found before, whose beads tell the ratio of lengths."""
-    ratio = _length_ratio(_sums(source.lengths)[rows], _sums(target.lengths)[columns])
-    band = _band(rows, columns, len(source), len(target))
-    return _align(source, target, band=band, ratio=ratio, weight=LENGTH_WEIGHT)
-
-
 def _align(
-    source: Blocks,
-    target: Blocks,
-    *,
-    band: tuple[IntArray, IntArray] | None = None,
-    ratio: float = 1.0,
-    weight: float = 0.0,
+    source: Blocks, target: Blocks, rows: IntArray | None = None, columns: IntArray | None = None
 ) -> Alignment:
-    """Align within a band, or in the whole table.
-
-    ``ratio`` is that of a source sentence's length to its translation's.
-    """
-    if band is None:
-        rows = len(source) + 1
-        band = np.zeros(rows, dtype=np.int64), np.full(rows, len(target) + 1)
+    """Align near a path found before, whose beads give the ratio of lengths; or anywhere."""
+    if rows is None or columns is None:
+        ratio, weight, count = 1.0, 0.0, len(source) + 1
+        band = np.zeros(count, dtype=np.int64), np.full(count, len(target) + 1)
+    else:
+        ratio = _length_ratio(_sums(source.lengths)[rows], _sums(target.lengths)[columns])
+        weight, band = LENGTH_WEIGHT, _band(rows, columns, len(source), len(target))
     own, other = source.lengths, target.lengths * ratio
     usual = max(1.0, (own.sum() + other.sum()) / (len(own) + len(other)))
     ends = _sums(own / usual), _sums(other / usual)
     noises = _noise(source, target), _noise(target, source)
-    path, costs = cheapest_path(
-        source.vectors,
-        target.vectors,
-        *noises,
-        *ends,
-        _beads(source.sizes, target.sizes),
-        _gap(source, target, noises, ends, weight),
+    # A gap costs, for a sentence of the usual length, what few random beads cost less than.
+    draw = np.random.default_rng(0)
+    at, there = (draw.integers(len(side), size=SAMPLED_BEADS) for side in (source, target))
+    random = dissimilarity(
+        np.einsum("sd,sd->s", source.vectors[0, at], target.vectors[0, there]),
+        noises[0][0, at] + noises[1][0, there],
+        np.diff(ends[0])[at],
+        np.diff(ends[1])[there],
         weight,
-        *band,
     )
-    start = np.zeros((1, 2), dtype=np.int64)
-    boundaries = np.concatenate([start, path])
+    vectors, gap = (source.vectors, target.vectors), float(np.quantile(random, GAP_QUANTILE))
+    beads = _beads(len(vectors[0]), len(vectors[1]))
+    path, costs = cheapest_path(vectors, noises, ends, beads, gap, weight, band)
+    boundaries = np.insert(path, 0, 0, axis=0)
     return Alignment(source=boundaries[:, 0], target=boundaries[:, 1], costs=costs)
 
 
@@ -122,30 +111,9 @@ def _beads(source_sizes: int, target_sizes: int) -> IntArray:
 
 def _noise(blocks: Blocks, others: Blocks) -> Matrix:
     """Mean of 1 - cosine between each block and all of the other document: float32 (A, N)."""
-    mean = others.vectors.sum(axis=(0, 1)) / max(1, others.count)
-    noise: Matrix = 1 - blocks.vectors @ mean
+    count = sum(max(0, len(others) - size) for size in range(len(others.vectors)))
+    noise: Matrix = 1 - blocks.vectors @ (others.vectors.sum(axis=(0, 1)) / max(1, count))
     return noise
-
-
-def _gap(
-    source: Blocks,
-    target: Blocks,
-    noises: tuple[Matrix, Matrix],
-    ends: tuple[FloatArray, FloatArray],
-    weight: float,
-) -> float:
-    """What a sentence of the usual length costs that nothing is aligned with."""
-    draw = np.random.default_rng(0)
-    rows = draw.integers(len(source), size=SAMPLED_BEADS)
-    columns = draw.integers(len(target), size=SAMPLED_BEADS)
-    costs = dissimilarity(
-        np.einsum("sd,sd->s", source.vectors[0, rows], target.vectors[0, columns]),
-        noises[0][0, rows] + noises[1][0, columns],
-        np.diff(ends[0])[rows],
-        np.diff(ends[1])[columns],
-        weight,
-    )
-    return float(np.quantile(costs, GAP_QUANTILE))
 
 
 def _length_ratio(source: FloatArray, target: FloatArray) -> float:

@@ -8,13 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from miner.arrays import Matrix
+from miner.arrays import FloatArray, Matrix
 
 # Han, kana and their punctuation have no spaces between sentences; Hangul has.
 _UNSPACED = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]")
-
 
 MAX_BLOCK = 5  # sentences merged on one side: beads are 1-1 to 1-5 and 5-1
 
@@ -23,76 +21,50 @@ MAX_BLOCK = 5  # sentences merged on one side: beads are 1-1 to 1-5 and 5-1
 class Blocks:
     """The blocks of a document's N sentences.
 
-    ``vectors[a - 1, i]`` is the unit vector of sentences i to i + a - 1, float32 (A, N, D); rows
-    of blocks that would end past the document are zero. ``lengths`` are the sentences' lengths in
-    characters, float64 (N,).
+    ``vectors[a - 1, i]`` is the unit vector of sentences i to i + a - 1, float32 (A, N, D), zero
+    for blocks that would end past the document. ``lengths`` are characters of sentences, (N,).
     """
 
     vectors: Matrix
-    lengths: NDArray[np.float64]
+    lengths: FloatArray
 
     def __len__(self) -> int:
         return len(self.lengths)
 
-    @property
-    def sizes(self) -> int:
-        """A, the number of sizes."""
-        return len(self.vectors)
-
-    @property
-    def count(self) -> int:
-        """How many blocks of all sizes there are."""
-        return sum(max(0, len(self) - size) for size in range(self.sizes))
-
     def halved(self) -> "Blocks":
-        """The document with every two sentences as one, in blocks of size 1.
-
-        A vector is the sum of both sentences' unit vectors, at unit length.
-        """
+        """The document with every two sentences as one, their vectors' sum, in blocks of size 1."""
         even = np.arange(0, len(self), 2)
-        return Blocks(
-            vectors=_unit(np.add.reduceat(self.vectors[0], even, axis=0))[None],
-            lengths=np.add.reduceat(self.lengths, even),
-        )
+        vectors = _unit(np.add.reduceat(self.vectors[0], even, axis=0))[None]
+        return Blocks(vectors=vectors, lengths=np.add.reduceat(self.lengths, even))
 
 
-def merged_blocks(sums: Matrix, lengths: NDArray[np.float64], *, sizes: int = MAX_BLOCK) -> Blocks:
+def merged_blocks(sums: Matrix, lengths: FloatArray) -> Blocks:
     """Make blocks whose vectors are sums of their sentences', which a bag of words makes exact.
 
-    Args:
-        sums: the sentences' vectors as the encoder makes them, not normalised, float32 (N, D).
-        lengths: characters of each sentence, float64 (N,).
-        sizes: sentences in the largest block.
+    ``sums`` (N, D) are these as the encoder makes them, not normalised; ``lengths`` are characters.
     """
-    vectors = np.zeros((sizes, *sums.shape), dtype=np.float32)
+    vectors = np.zeros((MAX_BLOCK, *sums.shape), dtype=np.float32)
     block = np.zeros_like(sums)
-    for size in range(1, min(sizes, len(sums)) + 1):
+    for size in range(1, min(MAX_BLOCK, len(sums)) + 1):
         block = block[: len(sums) - size + 1] + sums[size - 1 :]
         vectors[size - 1, : len(block)] = _unit(block)
     return Blocks(vectors=vectors, lengths=lengths)
 
 
-def text_blocks(
-    texts: Sequence[str], encode: Callable[..., Matrix], *, is_bag: bool, sizes: int = MAX_BLOCK
-) -> Blocks:
-    """Make the blocks of a document's sentences.
+def text_blocks(texts: Sequence[str], encode: Callable[..., Matrix], *, is_bag: bool) -> Blocks:
+    """Make the blocks of a document's N sentences.
 
-    Args:
-        texts: the N sentences.
-        encode: texts to vectors, float32 (S, D), as ``encoder.Encoder.encode`` does; ``normalize``
-            asks for unit length, else they are sums.
-        is_bag: the vector of two texts with a space between them is the sum of theirs, so each
-            sentence is encoded once. Else each block is encoded as one text, which takes ``sizes``
-            times as long.
-        sizes: sentences in the largest block.
+    ``encode`` makes vectors of texts as ``encoder.Encoder.encode`` does. Where it ``is_bag``, the
+    vector of two texts with a space between them is the sum of theirs, so each sentence is encoded
+    once. Else each block is encoded as one text, which takes MAX_BLOCK times as long.
     """
     lengths = np.array([len(text.strip()) for text in texts], dtype=np.float64)
     if is_bag:
-        return merged_blocks(encode(texts, normalize=False), lengths, sizes=sizes)
+        return merged_blocks(encode(texts, normalize=False), lengths)
     first = encode(texts, normalize=True)
-    vectors = np.zeros((sizes, *first.shape), dtype=np.float32)
+    vectors = np.zeros((MAX_BLOCK, *first.shape), dtype=np.float32)
     vectors[0] = first
-    for size in range(2, min(sizes, len(texts)) + 1):
+    for size in range(2, min(MAX_BLOCK, len(texts)) + 1):
         starts = range(len(texts) - size + 1)
         merged = [joined(texts[start : start + size]) for start in starts]
         vectors[size - 1, : len(merged)] = encode(merged, normalize=True)

@@ -21,12 +21,8 @@ SMOOTHING = 0.1  # of lengths, in sentences of the usual length
 def dissimilarity(cosine: Any, noise: Any, length: Any, other: Any, weight: Any) -> Any:
     """Return how unlike two blocks are: about 1 and more for random ones.
 
-    Args:
-        cosine: of both blocks.
-        noise: what 1 - cosine is on average between each block and others: the sum of both.
-        length: of the source block, in sentences of the usual length.
-        other: of the target block.
-        weight: of the ratio of lengths.
+    ``noise`` is the sum of what 1 - cosine is on average between each block and others; ``length``
+    and ``other`` are theirs in sentences of the usual length, whose ratio has the ``weight``.
     """
     distance = 2 * (1 - np.minimum(cosine, 1)) / (noise + 1e-6)
     return distance + weight * np.abs(np.log((length + SMOOTHING) / (other + SMOOTHING)))
@@ -46,41 +42,29 @@ def _dot(vector: Any, other: Any) -> Any:
 
 @_compile
 def cheapest_path(
-    source: Any,
-    target: Any,
-    source_noise: Any,
-    target_noise: Any,
-    source_ends: Any,
-    target_ends: Any,
-    beads: Any,
-    gap: Any,
-    weight: Any,
-    low: Any,
-    high: Any,
+    vectors: Any, noises: Any, ends: Any, beads: Any, gap: Any, weight: Any, band: Any
 ) -> Any:
     """Find the cheapest way from (0, 0) to (N, M) by beads within a band.
 
     Args:
-        source: vectors of blocks, float32 (A, N, D).
-        target: vectors of blocks, float32 (B, M, D).
-        source_noise: mean of 1 - cosine between a block and all target blocks, float32 (A, N).
-        target_noise: the same of target blocks, (B, M).
-        source_ends: lengths of the sentences before each, in usual sentences, float64 (N + 1,).
-        target_ends: the same of the target, (M + 1,).
+        vectors: of the source's and the target's blocks, float32 (A, N, D) and (B, M, D).
+        noises: mean of 1 - cosine between a block and all of the other side, (A, N) and (B, M).
+        ends: lengths of the sentences before each, in usual sentences, (N + 1,) and (M + 1,).
         beads: sizes of the beads, int64 (K, 2), with (1, 0) and (0, 1) as the first two.
         gap: cost of a sentence of the usual length that nothing is aligned with.
         weight: of the lengths' ratio.
-        low: the first column of each row of the band, int64 (N + 1,), ascending.
-        high: the column after its last one; low[i] < high[i], and rows overlap.
+        band: the first column of each row, and the column after its last: int64 (N + 1,),
+            ascending; no row is empty, and rows overlap.
 
     Returns:
         The beads of the path as row and column after each, int64 (P, 2), and their costs.
     """
+    (source, target), (source_noise, target_noise) = vectors, noises
+    (source_ends, target_ends), (low, high) = ends, band
     rows = len(low)
     starts = np.zeros(rows + 1, dtype=np.int64)
     starts[1:] = np.cumsum(high - low)
-    best = np.full(starts[-1], np.inf)
-    back = np.full(starts[-1], -1, dtype=np.int8)
+    best, back = np.full(starts[-1], np.inf), np.full(starts[-1], -1, dtype=np.int8)
     for i in range(rows):
         for j in range(low[i], high[i]):
             cell = starts[i] + j - low[i]
@@ -115,12 +99,10 @@ def _walked(best: Any, back: Any, starts: Any, low: Any, beads: Any) -> Any:
     i = len(low) - 1
     cell = starts[i + 1] - 1
     j = low[i] + cell - starts[i]
-    ends = np.empty((i + j, 2), dtype=np.int64)
-    costs = np.empty(i + j)
+    ends, costs = np.empty((i + j, 2), dtype=np.int64), np.empty(i + j)
     count = 0
     while i > 0 or j > 0:
-        ends[count] = i, j
-        costs[count] = best[cell]
+        ends[count], costs[count] = (i, j), best[cell]
         a, b = beads[back[cell]]
         i, j = i - a, j - b
         cell = starts[i] + j - low[i]

@@ -39,7 +39,7 @@ def test_margins_without_the_partner(sides: tuple[np.ndarray, np.ndarray]) -> No
     theirs = backward.means()[forward.ids]
     nothing = np.full(forward.ids.shape, -np.inf)
     partners = np.arange(40)
-    found = best_left(partners, forward, theirs, nothing)
+    found = best_left(partners, forward, theirs, nothing, margin="ratio")
     assert found.queries.tolist() == list(range(40))
     margins = found.cosine / ((found.own_mean + found.other_mean) / 2)
     for row, best, margin in zip(range(40), found.rows.tolist(), margins, strict=True):
@@ -53,9 +53,9 @@ def test_a_better_pair_stands_in_the_way(sides: tuple[np.ndarray, np.ndarray]) -
     source, target = sides
     forward, backward = search_unit_rows(source, target, k=K)
     theirs = backward.means()[forward.ids]
-    free = best_left(np.arange(40), forward, theirs, np.full((40, K), -np.inf))
+    free = best_left(np.arange(40), forward, theirs, np.full((40, K), -np.inf), margin="ratio")
     taken = np.where(forward.ids % 2 == 0, 9.0, -np.inf)
-    found = best_left(np.arange(40), forward, theirs, taken)
+    found = best_left(np.arange(40), forward, theirs, taken, margin="ratio")
     assert found.queries.tolist() == np.flatnonzero(free.rows % 2 == 1).tolist()
 
 
@@ -63,7 +63,7 @@ def test_lists_with_nothing_left() -> None:
     lists = Neighbours.none(3, 2)
     lists.ids[:, 0], lists.cosines[:, 0] = [4, 5, 6], 0.5
     theirs, taken = np.full((3, 2), 0.4), np.full((3, 2), -np.inf)
-    found = best_left(np.array([4, 1, 6]), lists, theirs, taken)
+    found = best_left(np.array([4, 1, 6]), lists, theirs, taken, margin="ratio")
     assert (found.queries.tolist(), found.rows.tolist()) == ([1], [5])
 
 

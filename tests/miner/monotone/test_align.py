@@ -69,9 +69,8 @@ def test_the_path_is_the_cheapest(rows, columns, seed):
     ends = [np.concatenate([[0], np.cumsum(side.lengths / 50)]) for side in sides]
     beads = module._beads(5, 5)
     band = np.zeros(rows + 1, dtype=np.int64), np.full(rows + 1, columns + 1)
-    path, costs = cheapest_path(
-        sides[0].vectors, sides[1].vectors, *noises, *ends, beads, 1.2, 0.8, *band
-    )
+    vectors = sides[0].vectors, sides[1].vectors
+    path, costs = cheapest_path(vectors, tuple(noises), tuple(ends), beads, 1.2, 0.8, band)
     least = slow_path(sides[0].vectors, sides[1].vectors, noises, ends, beads, 1.2, 0.8)
     assert costs.sum() == pytest.approx(least, rel=1e-5)
     assert path[-1].tolist() == [rows, columns]
