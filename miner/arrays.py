@@ -3,9 +3,10 @@
 Axes: ``N`` query rows, ``K`` neighbours of each, ``P`` pairs.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
-from typing import Any, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,22 @@ def taken(array: NDArray[Any], rows: slice | NDArray[np.integer[Any]]) -> NDArra
 def evenly(rows: int, count: int) -> IntArray:
     """Return the positions of ``count`` of the rows, at an even stride."""
     return np.arange(count) * rows // count
+
+
+class Columns(NamedTuple):
+    """Columns of vectors from ``start`` to ``stop``, and what their numbers are multiplied by."""
+
+    start: int
+    stop: int
+    weight: float
+
+
+def take_columns(vectors: NDArray[np.floating], columns: Sequence[Columns]) -> NDArray[np.floating]:
+    """Return columns of vectors (N, D) side by side, float32; all as they are if none are named."""
+    if not columns:
+        return vectors
+    parts = [vectors[:, a:b].astype(np.float32) * np.float32(weight) for a, b, weight in columns]
+    return np.concatenate(parts, axis=1)
 
 
 class Direction(IntEnum):

@@ -13,12 +13,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from miner.arrays import NO_NEIGHBOUR, IntArray, Matrix, Neighbours, Rows, taken
+from miner.arrays import (
+    NO_NEIGHBOUR,
+    Columns,
+    IntArray,
+    Matrix,
+    Neighbours,
+    Rows,
+    take_columns,
+    taken,
+)
 from miner.knn.core.rescore import unit_rows
 from miner.knn.method import CorpusMethod, Method, PairedDocuments
 from miner.storage import layout
 from miner.storage.artefacts import Artefact, Draft
-from miner.storage.vectors.columns import Columns, take_columns
 
 BLOCK_NUMBERS = 1 << 22  # of stored vectors at a time: with their copies about 64 MB
 

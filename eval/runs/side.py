@@ -17,13 +17,12 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from eval.metrics.bucc import Ids
-from miner.arrays import Neighbours
+from miner.arrays import Columns, Neighbours, take_columns
 from miner.choices import MONOTONE
 from miner.storage import layout
 from miner.storage.artefacts import Artefact, open_artefact
 from miner.storage.documents.sentences import PLACE
 from miner.storage.pair_tables import Merges, joined_texts, list_offsets
-from miner.storage.vectors.columns import Columns, take_columns
 
 KEPT_GROUPS = 32  # row groups of sentences in memory
 

@@ -15,7 +15,7 @@ from miner.storage.writers import Origin, Output
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from miner.storage.writers.batches import Batches
+    from miner.storage.writers.formats import Batches
 
 JUDGED = ("probability", "margin")  # what stands after the score of judged pairs
 
@@ -63,7 +63,7 @@ def write_pairs(path: AnyPath, batches: Batches, *, origin: Origin, **kinds: boo
     ``pairs_schema``. The bytes written do not depend on how the pairs are cut into batches.
     Raises what ``check_output`` does; what was there before stays.
     """
-    from miner.storage.writers.batches import regrouped
+    from miner.storage.writers.formats import regrouped
 
     output = Output.named(path)
     if output.format.files:
@@ -80,7 +80,7 @@ def write_pairs(path: AnyPath, batches: Batches, *, origin: Origin, **kinds: boo
         places = [stack.enter_context(atomic_file(file)) for file in output.files(origin)]
         with ExitStack() as opened:
             files = [opened.enter_context(_compressed(at, output.compression)) for at in places]
-            output.format.load().write(files, counted(), schema, origin)
+            output.format.write(files, counted(), schema, origin)
             return written
 
 

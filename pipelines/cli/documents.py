@@ -162,7 +162,7 @@ def split_documents_command(args: argparse.Namespace) -> int:
     documents = read_documents(document_files(args.documents))
     tables = split_documents(documents, counts, language=args.lang)
     with atomic_file(args.output) as temporary, open(temporary, "wb") as file:
-        FORMATS[suffix].load().write([file], tables, SPLIT_FIELDS, Origin())
+        FORMATS[suffix].write([file], tables, SPLIT_FIELDS, Origin())
         if not counts.sentences:
             raise ValueError(f"{args.documents}: no sentences ({counts.describe()})")
     if not args.quiet:

@@ -5,8 +5,8 @@ from dataclasses import replace
 from itertools import accumulate
 
 from encoder.joined import parse_joined
+from miner.arrays import Columns
 from miner.storage.layout import SIDES
-from miner.storage.vectors.columns import Columns
 from pipelines.context import RunContext
 from pipelines.options import Of
 from pipelines.references import EmbeddedShard

@@ -17,7 +17,7 @@ from encoder.base import SAMPLE
 from encoder.use.encoder import UseEncoder
 from eval.runs.store import open_run
 from miner import mine
-from miner.storage.vectors.columns import Columns, take_columns
+from miner.arrays import Columns, take_columns
 from pipelines.cli.mine import embed_corpus, mine_corpus
 from pipelines.options import CorpusOptions, MiningOptions
 from pipelines.run import mining

@@ -6,6 +6,7 @@ Rows of a remote file are read as they are asked for. Axes: ``N`` rows, one a li
 
 import os
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import PurePath
 from tokenize import TokenError
 from typing import Any, Literal, Self
@@ -13,31 +14,27 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from miner.arrays import IntArray, Mask
 from miner.storage.atomic import atomic_file
-from miner.storage.places import AnyPath, PlaceError, RemotePath
+from miner.storage.places import AnyPath, Place, PlaceError, RemotePath
 from miner.storage.streams import COMPRESSIONS
 
 # Rows are read in one piece if at most so many times as many lie between the first and the last.
 SPARSE = 4
 
 
+@dataclass(frozen=True)
 class RemoteVectors:
     """Row-major vectors (N, D) that begin at byte ``start`` of a file; indexing reads rows."""
 
-    def __init__(
-        self, path: RemotePath, *, dtype: np.dtype[Any], shape: tuple[int, ...], start: int
-    ) -> None:
-        self.dtype, self.shape = dtype, shape
-        self._path, self._start = path, start
+    path: RemotePath
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    start: int = 0
 
     @classmethod
     def of_npy(cls, path: RemotePath) -> Self:
-        """Return those of an ``.npy`` file.
-
-        Raises:
-            ValueError: it is damaged, or in column-major order.
-            PlaceError: it cannot be read.
-        """
+        """Return those of an ``.npy`` file; a ValueError says what is wrong with it."""
         with path.open() as stream:
             version = np.lib.format.read_magic(stream)
             read = getattr(np.lib.format, "read_array_header_{}_{}".format(*version), None)
@@ -49,7 +46,7 @@ class RemoteVectors:
             raise ValueError("it is in column-major order, save numpy.ascontiguousarray of it")
         if path.stat().st_size < start + dtype.itemsize * int(np.prod(shape)):
             raise ValueError("it ends too soon")
-        return cls(path, dtype=dtype, shape=shape, start=start)
+        return cls(path, dtype, shape, start)
 
     def __getitem__(self, rows: NDArray[np.int64]) -> NDArray[Any]:
         """Return the vectors at ascending rows (n,): (n, D)."""
@@ -58,8 +55,8 @@ class RemoteVectors:
         if count > 1 and last - first >= SPARSE * count:
             return np.concatenate([self[rows[: count // 2]], self[rows[count // 2 :]]])
         width = dim * self.dtype.itemsize
-        with self._path.open() as stream:
-            stream.seek(self._start + first * width)
+        with self.path.open() as stream:
+            stream.seek(self.start + first * width)
             content = stream.read((last + 1 - first) * width)
         return np.frombuffer(content, dtype=self.dtype).reshape(-1, dim)[rows - first]
 
@@ -68,7 +65,6 @@ NOT_FINITE = "not finite"
 ZERO_VECTOR = "zero vector"
 
 _NPY_MAGIC = b"\x93NUMPY"
-_NPY_WIDTHS = (2, 4, 8)
 # NumPy reads the header as a Python literal, and a damaged one fails like any Python source.
 _NPY_DAMAGE = (OSError, OverflowError, SyntaxError, TokenError, TypeError, ValueError)
 _RAW_DTYPES = (np.dtype("<f4"), np.dtype("<f2"))  # Little-endian, as LASER writes them.
@@ -80,7 +76,7 @@ class EmbeddingsError(ValueError):
 
 
 def open_embeddings(
-    path: AnyPath, *, rows: int, dim: int | None, corpus: str = "the corpus"
+    path: Place, *, rows: int, dim: int | None, corpus: str = "the corpus"
 ) -> NDArray[np.floating] | RemoteVectors:
     """Map a file of sentence vectors into memory, without reading them; remote ones stay there.
 
@@ -95,12 +91,11 @@ def open_embeddings(
         Read-only float16, float32 or float64 (N, D), in the file's memory order.
 
     Raises:
-        EmbeddingsError: the file is missing, damaged, or does not hold ``rows`` vectors of
-            ``dim`` floats.
+        EmbeddingsError: the file is missing, damaged, or does not hold such vectors.
     """
     name = str(path)
     try:
-        with path.open() if isinstance(path, RemotePath) else open(path, "rb") as file:
+        with path.open("rb") as file:
             magic = file.read(len(_NPY_MAGIC))
             size = file.seek(0, os.SEEK_END)
     except FileNotFoundError:
@@ -118,15 +113,12 @@ def open_embeddings(
     _refuse_other_files(name, magic)
     dtype, dim = _raw_layout(name, size, rows, dim, corpus)
     if isinstance(path, RemotePath):
-        return RemoteVectors(path, dtype=dtype, shape=(rows, dim), start=0)
+        return RemoteVectors(path, dtype, (rows, dim))
     return np.memmap(path, dtype=dtype, mode="r", shape=(rows, dim))
 
 
-def peek_dim(path: AnyPath) -> int | None:
-    """Dimensions of the vectors in an ``.npy`` file; None where its header does not say.
-
-    What is wrong with the file is for ``open_embeddings`` to say.
-    """
+def peek_dim(path: Place) -> int | None:
+    """Dimensions of the vectors in an ``.npy`` file; None where its header does not say."""
     try:
         shape: tuple[int, ...] = _open_npy(path).shape
     except _NPY_DAMAGE:
@@ -134,21 +126,12 @@ def peek_dim(path: AnyPath) -> int | None:
     return shape[1] if len(shape) == 2 else None
 
 
-def usable_rows(
-    block: NDArray[np.floating],
-) -> tuple[NDArray[np.bool_], dict[str, NDArray[np.int64]]]:
-    """Tell the rows that can be mined from those without a direction.
+def usable_rows(block: NDArray[np.floating]) -> tuple[Mask, dict[str, IntArray]]:
+    """Return which rows (N, D) can be mined, (N,), and by reason which have no direction.
 
     Vectors are mined as float32, so that is what they are judged by: a row whose squared length
-    overflows counts as not finite, and one whose squared length is below the smallest normal
-    number (lengths under 1e-19) as zero.
-
-    Args:
-        block: float (N, D).
-
-    Returns:
-        The mask bool (N,) of the usable rows, and for each reason (``NOT_FINITE``,
-        ``ZERO_VECTOR``) that occurs the int64 positions of the others.
+    overflows counts as NOT_FINITE, and one whose squared length is below the smallest normal number
+    (lengths under 1e-19) as a ZERO_VECTOR.
     """
     if block.dtype == np.float16:  # float32 holds the squares: its bits say it sooner
         largest = (block.view(np.uint16) & np.uint16(0x7FFF)).max(axis=1, initial=0)
@@ -158,11 +141,8 @@ def usable_rows(
             vectors = block.astype(np.float32, copy=False)
             squares = np.einsum("nd,nd->n", vectors, vectors)
         infinite, zero = ~np.isfinite(squares), squares < np.finfo(np.float32).tiny
-    reasons = {NOT_FINITE: np.flatnonzero(infinite), ZERO_VECTOR: np.flatnonzero(zero)}
-    mask = np.ones(len(block), dtype=np.bool_)
-    for positions in reasons.values():
-        mask[positions] = False
-    return mask, {reason: positions for reason, positions in reasons.items() if len(positions)}
+    reasons = ((NOT_FINITE, infinite), (ZERO_VECTOR, zero))
+    return ~(infinite | zero), {why: np.flatnonzero(some) for why, some in reasons if some.any()}
 
 
 def write_embeddings(
@@ -184,8 +164,7 @@ def write_embeddings(
         dtype: what is stored. A suffix ``.f16`` or ``.f32`` must agree.
 
     Raises:
-        ValueError: the blocks are not of that shape, a value does not fit ``dtype``, or the
-            suffix says otherwise.
+        ValueError: the blocks are not of that shape, or a value or the suffix does not fit.
         OutputError: the file cannot be written.
     """
     name, suffix = str(path), PurePath(str(path)).suffix.lower()
@@ -210,7 +189,7 @@ def write_embeddings(
             raise ValueError(f"{name}: got {written} vectors, expected {rows}")
 
 
-def _open_npy(path: AnyPath) -> NDArray[np.floating] | RemoteVectors:
+def _open_npy(path: Place) -> NDArray[np.floating] | RemoteVectors:
     if isinstance(path, RemotePath):
         return RemoteVectors.of_npy(path)
     # Without pickles, which could run anything.
@@ -219,33 +198,29 @@ def _open_npy(path: AnyPath) -> NDArray[np.floating] | RemoteVectors:
 
 
 def _map_npy(
-    path: AnyPath, rows: int, dim: int | None, corpus: str
+    path: Place, rows: int, dim: int | None, corpus: str
 ) -> NDArray[np.floating] | RemoteVectors:
-    name = str(path)
+    expected = "expected float16, float32 or float64"
     try:
         vectors = _open_npy(path)  # whose type is checked before any value is read
     except _NPY_DAMAGE as error:
         if "object" in str(error).lower():
-            cause = "holds Python objects, expected float16, float32 or float64"
+            cause = f"holds Python objects, {expected}"
         else:
             cause = f"is not a whole .npy file ({str(error).partition(chr(10))[0]})"
-        raise EmbeddingsError(f"{name}: {cause}; write it again") from error
-    if vectors.dtype.kind != "f" or vectors.dtype.itemsize not in _NPY_WIDTHS:
-        raise EmbeddingsError(
-            f"{name}: holds {vectors.dtype}, expected float16, float32 or float64; convert it"
-        )
+        raise EmbeddingsError(f"{path}: {cause}; write it again") from error
     shape = vectors.shape
-    if len(shape) != 2 or shape[1] == 0:
-        raise EmbeddingsError(f"{name}: has shape {shape}, expected (rows, dimensions)")
-    if shape[0] != rows:
-        raise EmbeddingsError(
-            f"{name}: holds {shape[0]} rows, but {corpus} has {rows} lines; is it of that corpus?"
-        )
-    if dim is not None and shape[1] != dim:
-        raise EmbeddingsError(
-            f"{name}: has {shape[1]} dimensions, but --dim is {dim}; leave it out for .npy"
-        )
-    return vectors
+    if vectors.dtype.kind != "f" or vectors.dtype.itemsize not in (2, 4, 8):
+        wrong = f"holds {vectors.dtype}, {expected}; convert it"
+    elif len(shape) != 2 or shape[1] == 0:
+        wrong = f"has shape {shape}, expected (rows, dimensions)"
+    elif shape[0] != rows:
+        wrong = f"holds {shape[0]} rows, but {corpus} has {rows} lines; is it of that corpus?"
+    elif dim not in (None, shape[1]):
+        wrong = f"has {shape[1]} dimensions, but --dim is {dim}; leave it out for .npy"
+    else:
+        return vectors
+    raise EmbeddingsError(f"{path}: {wrong}")
 
 
 def _refuse_other_files(name: str, magic: bytes) -> None:
@@ -263,8 +238,14 @@ def _raw_layout(
     name: str, size: int, rows: int, dim: int | None, corpus: str
 ) -> tuple[np.dtype[np.floating], int]:
     """Return the type and the dimensions of raw floats, which only the file's size gives."""
+    fitting = " or ".join(
+        f"{size // (rows * dtype.itemsize)} for {dtype.name}"
+        for dtype in _RAW_DTYPES
+        if rows and size % (rows * dtype.itemsize) == 0
+    )
+    fits = f" (its size fits {fitting})" if fitting else ""
     if dim is None:
-        raise EmbeddingsError(f"{name}: has no header, so give --dim{_fitting(size, rows)}")
+        raise EmbeddingsError(f"{name}: has no header, so give --dim{fits}")
     for dtype in _RAW_DTYPES:
         if size == rows * dim * dtype.itemsize:
             return dtype, dim
@@ -272,16 +253,5 @@ def _raw_layout(
         f"{size / (dim * dtype.itemsize):.10g} rows of {dim} {dtype.name}" for dtype in _RAW_DTYPES
     )
     raise EmbeddingsError(
-        f"{name}: {size} bytes are {held}, but {corpus} has {rows} lines; "
-        f"is --dim right?{_fitting(size, rows)}"
+        f"{name}: {size} bytes are {held}, but {corpus} has {rows} lines; is --dim right?{fits}"
     )
-
-
-def _fitting(size: int, rows: int) -> str:
-    """Return the dimensions that would fit the file's size, as the end of an error's line."""
-    fitting = [
-        f"{size // (rows * dtype.itemsize)} for {dtype.name}"
-        for dtype in _RAW_DTYPES
-        if rows and size % (rows * dtype.itemsize) == 0
-    ]
-    return f" (its size fits {' or '.join(fitting)})" if fitting else ""

@@ -12,11 +12,7 @@ if TYPE_CHECKING:
 
 
 def save_index(draft: Draft, name: str, index: faiss.Index) -> None:
-    """Write an index as a file of an artefact.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
+    """Write an index as a file of an artefact; an OSError says why it cannot be."""
     import faiss
 
     untyped: Any = faiss  # its stubs lack the writer
@@ -25,30 +21,16 @@ def save_index(draft: Draft, name: str, index: faiss.Index) -> None:
         faiss.write_index(index, untyped.PyCallbackIOWriter(stream.write))
 
 
-def load_index(path: Path) -> faiss.Index:
-    """Read an index whole, so that vectors can be added to it.
+def read_index(path: Path, *, mapped: bool) -> faiss.Index:
+    """Read an index whole, so that vectors can be added to it, or open it to be searched.
 
-    Raises:
-        ArtefactError: this version of FAISS cannot read the file.
+    If it is ``mapped``, what a search does not visit is never read from disk. An ArtefactError says
+    that this version of FAISS cannot read the file.
     """
-    return _read(path, flags=0)
-
-
-def map_index(path: Path) -> faiss.Index:
-    """Open an index to be searched: what a search does not visit is never read from disk.
-
-    Raises:
-        ArtefactError: this version of FAISS cannot read the file.
-    """
-    import faiss
-
-    return _read(path, flags=faiss.IO_FLAG_MMAP_IFC | faiss.IO_FLAG_READ_ONLY)
-
-
-def _read(path: Path, *, flags: int) -> faiss.Index:
     import faiss
 
     try:
+        flags = faiss.IO_FLAG_MMAP_IFC | faiss.IO_FLAG_READ_ONLY if mapped else 0
         return faiss.read_index(str(path), flags)
     except RuntimeError as error:
         raise ArtefactError(

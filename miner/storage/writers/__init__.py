@@ -1,4 +1,4 @@
-"""The formats that pairs are written in: a module and a line in ``FORMATS`` for each.
+"""The formats that pairs are written in: a line in ``FORMATS`` and a function for each.
 
 The end of an output's name chooses the format. Text may be compressed: ``pairs.tsv.gz`` or
 ``.zst``. A name with a ``%`` and no other ending, such as ``pairs.%`` or ``pairs.%.txt.gz``, stands
@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 from miner.storage.places import AnyPath, Place, RemotePath
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from miner.storage.writers.batches import Tables
+    from miner.storage.writers.formats import Files, Tables
 
 TEXT_ROWS = 8192  # pairs made into Python objects at a time: about 10 MB
 ROW_GROUP_ROWS = 65_536  # of Parquet
@@ -33,26 +32,13 @@ class Origin:
     encoder: str = "unknown"
 
 
-class Writer(Protocol):
-    """What a module of a format defines."""
-
-    def write(
-        self, files: Sequence[IO[bytes]], tables: Tables, schema: pa.Schema, origin: Origin
-    ) -> None:
-        """Write the pairs in the order they come to the files of an output.
-
-        They come in tables of ``Format.rows`` rows; the last may be shorter.
-        """
-        ...
-
-
 class Format(NamedTuple):
-    """The module of a format, and what an output of it is made of.
+    """A format by the name of its function, and what an output of it is made of.
 
     ``files`` are the names in a folder; without them, it is one file, or two of a ``%``.
     """
 
-    module: str
+    name: str
     compresses: bool = False
     names_languages: bool = False
     files: tuple[str, ...] = ()
@@ -63,9 +49,10 @@ class Format(NamedTuple):
         """How many pairs are written at a time."""
         return ROW_GROUP_ROWS if self.is_grouped else TEXT_ROWS
 
-    def load(self) -> Writer:
-        """Import the module."""
-        return cast("Writer", importlib.import_module(f"miner.storage.writers.{self.module}"))
+    def write(self, files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
+        """Write tables of ``rows`` pairs to an output's files; the last one may be shorter."""
+        formats = importlib.import_module("miner.storage.writers.formats")
+        getattr(formats, f"write_{self.name}")(files, tables, schema, origin)
 
 
 LINES = "%"
@@ -93,11 +80,7 @@ class Output(NamedTuple):
 
     @classmethod
     def named(cls, path: AnyPath) -> Output:
-        """The output at a path.
-
-        Raises:
-            ValueError: its name has the ending of no format.
-        """
+        """The output at a path; a ValueError says that its name has the ending of no format."""
         place = path if isinstance(path, RemotePath) else Path(path)
         parts = _NAME.fullmatch(place.name) or _LINES_NAME.fullmatch(place.name)
         if parts is None or (parts[3] and not _format(parts[2]).compresses):
@@ -120,20 +103,14 @@ class Output(NamedTuple):
         return self.path.parent / f"{self.stem}.rejected{self.ending}{self.compression}"
 
     def files(self, origin: Origin) -> list[Place]:
-        """Every file of it.
-
-        Raises:
-            ValueError: languages that the format names are not known.
-        """
+        """Every file of it; a ValueError says which languages have to be known."""
         languages = origin.languages
         if self.format.names_languages and None in languages:
             raise ValueError(
                 f"{self.path}: names the languages of its sentences; give --src-lang and --tgt-lang"
             )
-        if self.format.files:
-            return [self.path / name for name in self.format.files]
-        if self.format.module != "lines":
-            return [self.path]
+        if self.format is not FORMATS[LINES]:
+            return [self.path / name for name in self.format.files] or [self.path]
         sides = languages[0] or "src", languages[1] or "tgt"
         if sides[0] == sides[1]:
             raise ValueError(

@@ -25,7 +25,7 @@ from miner.knn.faiss_index import (
 from miner.knn.method import CellSpec, CorpusMethod, Exact, IndexSpec, auto_method
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from miner.storage.layout import CORPUS, FILLED, SOURCE, TARGET, TRAINED
-from miner.storage.vectors.indexes import load_index, save_index
+from miner.storage.vectors.indexes import read_index, save_index
 from pipelines.context import RunContext
 from pipelines.options import MiningOptions
 from pipelines.references import (
@@ -166,7 +166,7 @@ def _filled(run: RunContext, embedded: EmbeddedShard, trained: Artefact) -> Arte
 
     def write(draft: Draft) -> Mapping[str, Any]:
         vectors = embedded.unit_vectors()
-        index = load_index(trained.file(TRAINED))
+        index = read_index(trained.file(TRAINED), mapped=False)
         with run.monitor.stage("index", len(vectors), "sentences", embedded.shard.name) as meter:
             add_rows(index, vectors, factory=trained.facts["factory"])
             meter.advance(len(vectors))

@@ -16,7 +16,7 @@ from miner.knn.gpu.faiss_gpu import on_gpus
 from miner.knn.method import IndexSpec
 from miner.storage.artefacts import content_key
 from miner.storage.layout import FILLED
-from miner.storage.vectors.indexes import map_index
+from miner.storage.vectors.indexes import read_index
 from pipelines.context import RunContext
 from pipelines.progress import Meter
 from pipelines.references import EmbeddedShard, SearchableShard, SideVectors
@@ -83,7 +83,7 @@ def _candidates(
 def _search(queries: Matrix, other: SearchableShard, *, count: int, meter: Meter) -> Neighbours:
     """Return the candidates of one shard's index; ids are positions in that shard."""
     assert other.index is not None
-    index = map_index(other.index.file(FILLED))
+    index = read_index(other.index.file(FILLED), mapped=True)
     set_breadth(index, _spec(other))
     index = on_gpus(index, queries[:1], count=count)
     found = Neighbours.none(len(queries), count)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from miner.storage.atomic import OutputError
 from miner.storage.pairs import check_output, write_pairs
-from miner.storage.writers import FORMATS, Origin, Output, tmx
+from miner.storage.writers import FORMATS, Origin, Output, formats
 from tests.miner.storage.test_pairs import ORIGIN, record, table
 
 BREAKS = "\t\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029"
@@ -230,7 +230,7 @@ def test_tmx_has_what_a_judged_pair_was_scored_by(tmp_path: Path) -> None:
     unit = ElementTree.parse(path).find("body/tu")
     found = {one.get("type"): one.text for one in unit.findall("prop")}
     assert (found["x-margin"], found["x-reason"]) == ("1.25", "length")
-    assert {f"x-{name}" for name in tmx._OF_A_UNIT} <= set(found)
+    assert {f"x-{name}" for name in formats._OF_A_UNIT} <= set(found)
 
 
 def test_tmx_names_its_languages(tmp_path: Path) -> None:
@@ -271,6 +271,6 @@ def test_compressed_bytes_do_not_depend_on_time_or_name(tmp_path: Path) -> None:
 
 
 def test_every_format_has_a_test() -> None:
-    assert {known.module for known in FORMATS.values()} <= {
+    assert {known.name for known in FORMATS.values()} <= {
         name.removeprefix("test_") for name in globals()
     } | {"parquet"}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from miner.storage.artefacts import ArtefactError, produce
-from miner.storage.vectors.indexes import load_index, map_index, save_index
+from miner.storage.vectors.indexes import read_index, save_index
 
 BASE = np.random.default_rng(0).standard_normal((300, 32)).astype(np.float32)
 KINDS = ["Flat", "IVF4,Flat", "HNSW8", "PCA16,IVF4,SQ8", "IVF4,PQ8x4fs", "IVF4,Flat,RFlat"]
@@ -22,28 +22,28 @@ def save(folder, index):
 
 
 @pytest.mark.parametrize("factory", KINDS)
-@pytest.mark.parametrize("read", [load_index, map_index])
-def test_what_was_saved_is_read(tmp_path, factory, read):
+@pytest.mark.parametrize("mapped", [False, True])
+def test_what_was_saved_is_read(tmp_path, factory, mapped):
     index = faiss.index_factory(32, factory, faiss.METRIC_INNER_PRODUCT)
     index.train(BASE)
     index.add(BASE)
-    found = read(save(tmp_path, index))
+    found = read_index(save(tmp_path, index), mapped=mapped)
     for ours, theirs in zip(found.search(BASE, 5), index.search(BASE, 5), strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
 
 def test_an_index_that_is_loaded_takes_more_vectors(tmp_path):
-    index = load_index(save(tmp_path, faiss.IndexFlatIP(32)))
+    index = read_index(save(tmp_path, faiss.IndexFlatIP(32)), mapped=False)
     index.add(BASE)
     assert index.ntotal == 300
 
 
-@pytest.mark.parametrize("read", [load_index, map_index])
-def test_what_is_no_index(tmp_path, read):
+@pytest.mark.parametrize("mapped", [False, True])
+def test_what_is_no_index(tmp_path, mapped):
     path = tmp_path / "i.faiss"
     path.write_bytes(b"IwXX" + bytes(100))
     with pytest.raises(ArtefactError, match=r"i\.faiss cannot be read by FAISS \d+\..*; remove"):
-        read(path)
+        read_index(path, mapped=mapped)
 
 
 def test_a_full_disk_says_so(tmp_path, monkeypatch):

@@ -1,0 +1,187 @@
+"""A function for each format, which writes tables of pairs to the files of an output."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import IO, Any, TypeAlias
+from xml.sax.saxutils import escape, quoteattr
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pyarrow.types as pt
+
+from miner.commandline import product_version
+from miner.storage.writers import Origin
+
+Batches: TypeAlias = Iterable[pa.Table | pa.RecordBatch]
+Tables: TypeAlias = Iterator[pa.Table]
+Files: TypeAlias = Sequence[IO[bytes]]
+
+# What some reader or other takes for the end of a line or of a cell.
+_BREAKS = "[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]"
+_JSON_BREAKS = {"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+_NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_OF_A_UNIT = ("score", "probability", "margin", "cosine", "rank", "direction", "reason")
+_SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B")
+_COLUMNS = {
+    "score": "margin, or the log likelihood ratio of being right; the pairs come best first",
+    "probability": "how likely the pair is right",
+    "margin": "the cosine against those of the neighbours",
+    "source_text": "the source sentence",
+    "target_text": "the target sentence",
+}
+
+
+def on_a_line(text: str) -> str:
+    """A text with a space for each character that may end a line or a cell."""
+    return re.sub(_BREAKS, " ", text)
+
+
+def _write_cells(file: IO[bytes], *columns: pa.ChunkedArray) -> None:
+    """Write a line of each row's texts, each as ``on_a_line`` returns it, with tabs between."""
+    kind = pa.large_string()
+    cells = (pc.replace_substring_regex(texts, _BREAKS, " ").cast(kind) for texts in columns)
+    lines = pc.binary_join_element_wise(*cells, pa.scalar("\t", kind))
+    ended = pc.binary_join_element_wise(lines, *(pa.scalar(text, kind) for text in ("", "\n")))
+    for chunk in ended.chunks:
+        file.write(chunk.buffers()[-1])  # its texts, one after the other
+
+
+def write_lines(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
+    """Write sources to the first file and targets to the second: line i translates line i."""
+    for table in tables:
+        for file, name in zip(files, ("source_text", "target_text"), strict=True):
+            _write_cells(file, table[name])
+
+
+def write_tsv(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
+    """Write score TAB source text TAB target text, without header or quoting.
+
+    The score has all its digits. Rejected pairs have the reason at the end.
+    """
+    names = ["source_text", "target_text", *(["reason"] if "reason" in schema.names else [])]
+    for table in tables:
+        scores = pa.chunked_array([[repr(score) for score in table["score"].to_pylist()]])
+        _write_cells(files[0], scores, *(table[name] for name in names))
+
+
+def write_jsonl(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
+    """Write an object a line in UTF-8, with all that is known of a pair.
+
+    Numbers that are not finite are null, as JSON has no other word for them; U+0085, U+2028 and
+    U+2029, which some readers take for the end of a line, are escaped.
+    """
+    encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+    for table in tables:
+        for position, field in enumerate(table.schema):
+            if pt.is_floating(field.type):
+                column = table[field.name]
+                finite = pc.if_else(pc.is_finite(column), column, pa.scalar(None, field.type))
+                table = table.set_column(position, field, finite)
+        lines = "".join(encode(pair) + "\n" for pair in table.to_pylist())
+        for mark, escaped in _JSON_BREAKS.items():
+            lines = lines.replace(mark, escaped)
+        files[0].write(lines.encode())
+
+
+def write_parquet(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
+    """Write Parquet with all that is known of a pair, a row group of each table."""
+    with pq.ParquetWriter(files[0], schema, compression="zstd") as writer:
+        for table in tables:
+            writer.write_table(table, row_group_size=len(table))
+
+
+def write_dataset(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
+    """Write Parquet, and a card that says what it is: Hugging Face's ``datasets`` loads both."""
+    sizes = []
+
+    def counted() -> Tables:
+        for table in tables:
+            sizes.append(len(table))
+            yield table
+
+    write_parquet(files[:1], counted(), schema, origin)
+    languages = [language for language in origin.languages if language]
+    between = " and ".join(languages) if len(languages) == 2 else "two languages"
+    pairs = sum(sizes)
+    size = _SIZES[min(max(0, len(str(pairs)) - 3), len(_SIZES) - 1)]
+    described = (f"- `{name}`: {what}\n" for name, what in _COLUMNS.items() if name in schema.names)
+    card = (
+        "---\n"
+        + (f"language: [{', '.join(map(repr, languages))}]\n" if languages else "")
+        + "license: unknown\ntask_categories: [translation]\n"
+        f"size_categories: ['{size}']\n"
+        "configs:\n- config_name: default\n  data_files:\n  - split: train\n"
+        "    path: pairs.parquet\n---\n\n"
+        f"# Sentence pairs in {between}\n\n"
+        f"{pairs:,} pairs mined by Adit {product_version()} with the encoder {origin.encoder}. "
+        "The licence is that of the corpora that they come from: name it above.\n\n"
+        f"{''.join(described)}\n"
+        "The other columns say where each sentence comes from (ids, documents, rows, repetitions) "
+        "and how the pair was found.\n"
+    )
+    files[1].write(card.encode())
+
+
+def write_tmx(files: Files, tables: Tables, schema: pa.Schema, origin: Origin) -> None:
+    """Write Translation Memory eXchange 1.4, level 1, valid by its DTD.
+
+    A unit has the score and what else is known of the pair as properties, each sentence its id and
+    its document. A space stands for each character that XML has no way to write.
+    """
+    languages = tuple(str(language) for language in origin.languages)
+    header = (
+        '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n'
+        '<tmx version="1.4">\n<header creationtool="Adit" '
+        f'creationtoolversion={quoteattr(product_version())} segtype="sentence" o-tmf="Adit" '
+        f'adminlang="en" srclang={quoteattr(languages[0])} datatype="plaintext">'
+        f"{_property('encoder', origin.encoder)}</header>\n<body>\n"
+    )
+    files[0].write(header.encode())
+    for table in tables:
+        for pair in table.to_pylist():
+            files[0].write("".join(_unit(pair, languages)).encode())
+    files[0].write(b"</body>\n</tmx>\n")
+
+
+def _unit(pair: Mapping[str, Any], languages: Iterable[str]) -> Iterator[str]:
+    yield "<tu>"
+    yield from (_property(name, pair[name]) for name in _OF_A_UNIT if name in pair)
+    for side, language in zip(("source", "target"), languages, strict=True):
+        ids = pair[f"{side}_ids"] if f"{side}_ids" in pair else [pair[f"{side}_id"]]
+        yield f"\n<tuv xml:lang={quoteattr(language)}>"
+        yield from (_property("id", own) for own in ids)
+        if pair[f"{side}_doc"]:
+            yield _property("document", pair[f"{side}_doc"])
+        yield f"<seg>{_in_xml(pair[f'{side}_text'])}</seg></tuv>"
+    yield "\n</tu>\n"
+
+
+def _property(name: str, value: object) -> str:
+    return f'<prop type="x-{name}">{_in_xml(str(value))}</prop>'
+
+
+def _in_xml(text: str) -> str:
+    # A bare carriage return is a line feed to whoever reads it.
+    return escape(_NOT_IN_XML.sub(" ", text), {"\r": "&#13;"})
+
+
+def regrouped(batches: Batches, schema: pa.Schema, rows: int) -> Tables:
+    """Yield the pairs in tables of ``rows`` rows (the last may be shorter), of a schema."""
+    held: list[pa.Table] = []
+    held_rows = 0
+    for batch in batches:
+        table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
+        held.append(table.select(schema.names).cast(schema))
+        held_rows += len(table)
+        if held_rows >= rows:
+            whole = pa.concat_tables(held)
+            held_rows %= rows
+            end = len(whole) - held_rows
+            held = [whole.slice(end)]
+            for start in range(0, end, rows):
+                # Combined, so that a Parquet file's pages do not show where the batches ended.
+                yield whole.slice(start, rows).combine_chunks()
+    if held_rows:
+        yield pa.concat_tables(held).combine_chunks()
