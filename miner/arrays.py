@@ -4,7 +4,7 @@ Axes: ``N`` query rows, ``K`` neighbours of each, ``P`` pairs.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple, Self, TypeAlias
 
@@ -62,18 +62,17 @@ class Direction(IntEnum):
 class Neighbours:
     """The k nearest neighbours of N rows, best first; ties by id, lowest first.
 
-    ``ids`` is int64 (N, K), -1 where there is no neighbour; ``cosines`` is float32 (N, K), -inf
-    there.
+    ``ids`` (N, K) is -1 where there is no neighbour; ``cosines`` (N, K) is -inf there.
     """
 
-    ids: NDArray[np.int64]
+    ids: IntArray
     cosines: NDArray[np.float32]
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def part(self, rows: slice | NDArray[np.integer[Any]]) -> "Neighbours":
-        """Return those of some rows: a view of a slice, a copy of what positions name."""
+        """Return those of some rows, as ``taken`` does."""
         return Neighbours(ids=taken(self.ids, rows), cosines=taken(self.cosines, rows))
 
     @classmethod
@@ -84,8 +83,8 @@ class Neighbours:
             cosines=np.full((rows, k), -np.inf, dtype=np.float32),
         )
 
-    def means(self) -> NDArray[np.float64]:
-        """Mean cosine of each row's neighbourhood: float64 (N,), 0 where it is empty."""
+    def means(self) -> FloatArray:
+        """Mean cosine of each row's neighbourhood: (N,), 0 where it is empty."""
         means = np.empty(len(self))
         for start in range(0, len(self), BLOCK_ROWS):
             part = self.part(slice(start, start + BLOCK_ROWS))
@@ -99,37 +98,35 @@ class Neighbours:
 class Pairs:
     """P scored pairs and everything known of them; every field has shape (P,).
 
-    ``source`` and ``target`` are int64 row ids; ``score`` is the float64 margin; ``cosine`` the
-    float32 cosine; ``source_mean`` and ``target_mean`` are the float64 means of the source's and
-    the target's neighbourhood; ``rank`` (int32, from 1) is the pair's place in the source's
-    neighbour list, or in the target's where only that one has it; ``direction`` (int8) is a
-    ``Direction``.
+    ``source`` and ``target`` are row ids, ``score`` is the margin, ``source_mean`` and
+    ``target_mean`` are the means of the source's and the target's neighbourhood; ``rank``, from 1,
+    is the pair's place in the source's neighbour list, or in the target's where only that one has
+    it; ``direction`` is a ``Direction``.
     """
 
-    source: NDArray[np.int64]
-    target: NDArray[np.int64]
-    score: NDArray[np.float64]
+    source: IntArray
+    target: IntArray
+    score: FloatArray
     cosine: NDArray[np.float32]
-    source_mean: NDArray[np.float64]
-    target_mean: NDArray[np.float64]
+    source_mean: FloatArray
+    target_mean: FloatArray
     rank: NDArray[np.int32]
     direction: NDArray[np.int8]
 
     def __len__(self) -> int:
         return len(self.source)
 
-    def take(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> Self:
+    def take(self, rows: IntArray | Mask) -> Self:
         """Return the pairs at the positions (or under the mask) ``rows``, in that order."""
-        kept = {field.name: getattr(self, field.name)[rows] for field in fields(self)}
-        return type(self)(**kept)
+        return type(self)(**{name: column[rows] for name, column in vars(self).items()})
 
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedPairs(Pairs):
-    """P pairs that the judge has scored (``miner.judge``); both further fields are float64 (P,).
+    """P pairs that the judge has scored (``miner.judge``).
 
     ``probability`` is how likely the pair is right, ``margin`` what it was chosen by.
     """
 
-    probability: NDArray[np.float64]
-    margin: NDArray[np.float64]
+    probability: FloatArray
+    margin: FloatArray

@@ -1,6 +1,6 @@
 """The names that options choose from, for command lines that load no NumPy for their ``--help``."""
 
-from collections.abc import Iterable
+from collections.abc import Collection
 
 # Each but SCORES is a function of this name: in miner.margin, miner.selection and miner.filters.
 MARGINS = ("ratio", "distance", "absolute", "csls")
@@ -16,12 +16,7 @@ LINES = "lines"  # of adit rate: line i of both corpora is a pair
 SEARCH_PRECISIONS = ("auto", "float32", "bfloat16", "int8")
 
 
-def check_choice(name: str, value: str, choices: Iterable[str]) -> None:
-    """Refuse a value that is not one of those there are.
-
-    Raises:
-        ValueError: unknown value.
-    """
-    choices = tuple(choices)
+def check_choice(name: str, value: str, choices: Collection[str]) -> None:
+    """Refuse a value that is not one of those there are, with a ValueError."""
     if value not in choices:
         raise ValueError(f"{name} {value!r} is unknown; choose one of {', '.join(choices)}")

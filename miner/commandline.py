@@ -17,9 +17,6 @@ Value = TypeVar("Value")
 Command: TypeAlias = Callable[..., int]  # of arguments and a name, both optional
 AddArguments: TypeAlias = Callable[[argparse.ArgumentParser], None]
 
-USER_ERROR = 2  # argparse's own status for a wrong command line
-BROKEN_PIPE = 141  # 128 + SIGPIPE: what a shell reports of any program cut short by `| head`
-
 
 def run_command(main: Callable[[], int], program: str) -> int:
     """Run ``main`` and return its exit status; report the user's errors in one line.
@@ -41,28 +38,32 @@ def run_command(main: Callable[[], int], program: str) -> int:
     try:
         status = main()
         sys.stdout.flush()  # here, where a broken pipe can still be caught
+        return status
     except BrokenPipeError:
-        _discard_stdout()
-        return BROKEN_PIPE
+        # Send what stdout still holds to nowhere, or the interpreter complains as it exits.
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        return 141  # 128 + SIGPIPE: what a shell reports of any program cut short by `| head`
     except KeyboardInterrupt as error:
-        return _fail(program, f"interrupted{error}")
+        message = f"interrupted{error}"
     except (MemoryError, OSError, ValueError) as error:
-        return _fail(program, error_line(error))
+        message = error_line(error)
     except ModuleNotFoundError as error:
         remedy = how_to_install(error)
         if remedy is None:
             raise
-        return _fail(program, remedy)
-    return status
+        message = remedy
+    message = " ".join(message.split("\n"))
+    sys.stderr.write(f"{program}: error: {message}\n")
+    return 2  # argparse's own status for a wrong command line
 
 
 def command(
     add_arguments: AddArguments, name: str
 ) -> Callable[[Callable[[argparse.Namespace], int]], Command]:
-    """Return what makes a command of a function of its parsed arguments.
+    """Return what makes a command of a function of its parsed arguments, with its docstring.
 
-    The function's docstring is the description in the command's help. The command takes
-    arguments (default: those of the process) and the name in its help and errors.
+    The command takes arguments (default: those of the process) and the name in help and errors.
     """
 
     def decorate(work: Callable[[argparse.Namespace], int]) -> Command:
@@ -117,11 +118,7 @@ def number(text: str) -> float:
 
 
 def once(option: str, given: Iterable[tuple[str, Value]]) -> dict[str, Value]:
-    """Return the values of a repeatable option by name.
-
-    Raises:
-        ValueError: a name is given twice.
-    """
+    """Return the values of a repeatable option by name; one that is given twice is a ValueError."""
     found: dict[str, Value] = {}
     for name, value in given:
         if name in found:
@@ -144,18 +141,3 @@ def error_line(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
         return f"{os.fsdecode(error.filename)}: {error.strerror}"
     return str(error)
-
-
-def _fail(program: str, message: str) -> int:
-    line = " ".join(message.split("\n"))
-    sys.stderr.write(f"{program}: error: {line}\n")
-    return USER_ERROR
-
-
-def _discard_stdout() -> None:
-    """Send what stdout still holds to nowhere, or the interpreter complains as it exits."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(nowhere, sys.stdout.fileno())
-    finally:
-        os.close(nowhere)

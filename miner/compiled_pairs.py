@@ -9,15 +9,9 @@ from miner.compiling import compiled
 def look_up(own: Any, found: Any, ids: Any, lists: Any, means: Any, mean: Any, rank: Any) -> None:
     """Enter what some rows of the other side say of those whose neighbours they are.
 
-    Args:
-        own: int64 (Q,), the rows of this side.
-        found: int64 (Q, K), the neighbours of each, rows of the other side.
-        ids: int64 (R,), some rows of the other side, ascending; one at least.
-        lists: int64 (R, K), the neighbours of these.
-        means: float64 (R,), their means.
-        mean: float64 (Q, K), which gets the mean of each neighbour that is among ``ids``.
-        rank: int32 (Q, K), which gets our place in its list, from 1; left as it is where it has
-            none.
+    ``own`` (Q,) are rows of this side and ``found`` (Q, K) their neighbours. Of these, ``ids`` (R,)
+    are some, ascending, with ``lists`` (R, K) and ``means`` (R,) of their own: ``mean`` (Q, K) gets
+    the mean of each, and ``rank`` (Q, K), where it has one, our place in its list, from 1.
     """
     first, last = ids[0], ids[-1]
     for row in range(len(own)):

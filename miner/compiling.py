@@ -9,11 +9,10 @@ from numba.core.runtime.nrt import rtsys
 
 
 def compiled(fastmath: bool | set[str] = False) -> Callable[[Any], Any]:
-    """Return a decorator that compiles a function when it is first called.
+    """Return a decorator that compiles a function when it is first called, to run without the lock.
 
-    The compiled code releases the interpreter's lock. It is kept on disk; where neither the
-    package's folder nor the user's can be written, or the disk is full, each process compiles it
-    again.
+    It is kept on disk; where neither the package's folder nor the user's can be written, or the
+    disk is full, each process compiles it again.
     """
 
     def compile_function(function: Callable[..., Any]) -> Any:  # noqa: ANN401
@@ -43,9 +42,8 @@ def compiled(fastmath: bool | set[str] = False) -> Callable[[Any], Any]:
 def compiled_part(fastmath: bool | set[str] = False) -> Callable[[Any], Any]:
     """Return a decorator for a function that only compiled ones call: it becomes part of them.
 
-    As a function of its own it would be optimised once more for each that calls it, and a process
-    that compiles would run another version of it than one that loads what is kept: sums are
-    rounded in another order.
+    On its own it would be optimised once more for each that calls it, and a process that compiles
+    would run another version than one that loads what is kept: sums are rounded in another order.
     """
     return cast("Callable[[Any], Any]", njit(forceinline=True, **_options(fastmath)))
 

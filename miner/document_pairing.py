@@ -13,7 +13,7 @@ Smith 2003, "The Web as a Parallel Corpus".
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -24,6 +24,15 @@ from miner.arrays import FloatArray, IntArray, Matrix
 from miner.knn.core.rescore import unit_rows
 from miner.knn.exact import search_both
 from miner.selection import take_free
+
+CANDIDATES = 20
+# Set by the scores of Pro Git, whose right pairs have 0.59 and more and whose best wrong ones 0.31,
+# with those of NTREX in view (docs/results-documents.md).
+THRESHOLD = 0.35
+# How far names that differ in the language alone move a score towards 1: not so far that documents
+# which have nothing else in common were paired.
+SAME_NAME = 0.2
+BLOCK_ROWS = 1 << 16  # sentences of candidates in memory
 
 _PART = re.compile(r"[^/._?=&:-]+")
 _NUMBER = re.compile(r"[\W\d_]*(\.[a-z]+)?")  # of a document that was only counted: 0017.txt
@@ -40,8 +49,7 @@ def language_free(name: str) -> str:
     >>> language_free("https://a.org/de/start.html") == language_free("https://a.org/start.en.html")
     True
     """
-    kept = []
-    after_code = False
+    kept, after_code = [], False
     for part in _PART.findall(name.lower()):
         is_code = part in CODES or (after_code and part in _REGIONS)
         if not is_code and part not in _QUERY:
@@ -55,32 +63,17 @@ def same_names(source: Sequence[str], target: Sequence[str]) -> list[tuple[int, 
 
     A name that several documents of a side share then is no sign of anything, nor is a number.
     """
-    keys = [
-        ["" if _NUMBER.fullmatch(name) else language_free(name) for name in names]
-        for names in (source, target)
-    ]
-    counts = [Counter(side) for side in keys]
-    places = {key: place for place, key in enumerate(keys[1]) if counts[1][key] == 1}
-    return [
-        (place, places[key])
-        for place, key in enumerate(keys[0])
-        if key and counts[0][key] == 1 and key in places
-    ]
-
-
-CANDIDATES = 20
-# Set by the scores of Pro Git, whose right pairs have 0.59 and more and whose best wrong ones 0.31,
-# with those of NTREX in view (docs/results-documents.md).
-THRESHOLD = 0.35
-# How far names that differ in the language alone move a score towards 1: not so far that documents
-# which have nothing else in common were paired.
-SAME_NAME = 0.2
-BLOCK_ROWS = 1 << 16  # sentences of candidates in memory
+    sides: list[dict[str, int]] = []
+    for names in (source, target):
+        keys = ["" if _NUMBER.fullmatch(name) else language_free(name) for name in names]
+        counts = Counter(keys)
+        sides.append({key: p for p, key in enumerate(keys) if key and counts[key] == 1})
+    return [(place, sides[1][key]) for key, place in sides[0].items() if key in sides[1]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentPairs:
-    """Pairs of positions, int64, best first, and their scores, float64; each document is in one."""
+    """Pairs of positions, best first, and their scores; each document is in one."""
 
     source: IntArray
     target: IntArray
@@ -93,8 +86,8 @@ class DocumentPairs:
 class Documents(Protocol):
     """The documents of a side, wherever their sentences lie.
 
-    ``names`` are P names, or none; ``sizes`` their numbers of sentences, int64 (P,); ``sums`` the
-    sums of their sentences' vectors, float64 (P, D).
+    ``names`` are P names, or none; ``sizes`` (P,) their numbers of sentences; ``sums`` (P, D) the
+    sums of their sentences' vectors.
     """
 
     names: Sequence[str]
@@ -103,15 +96,17 @@ class Documents(Protocol):
 
     def sentences(self, documents: IntArray) -> list[Matrix]:
         """Return the vectors of some documents' sentences, unit rows (sentences, D)."""
-        ...
 
 
 class DocumentsInMemory:
-    """Documents as arrays of their sentences' vectors, of any scale."""
+    """Documents as arrays of their sentences' vectors, of any scale; those of zeros stay so."""
 
     def __init__(self, documents: Sequence[Matrix], names: Sequence[str] = ()) -> None:
         self.names = names
-        self._documents = [_units(rows) for rows in documents]
+        self._documents = [np.zeros(rows.shape, dtype=np.float32) for rows in documents]
+        for units, rows in zip(self._documents, documents, strict=True):
+            filled = rows.any(axis=1)
+            units[filled] = unit_rows(rows[filled])
         self.sizes = np.array([len(rows) for rows in documents], dtype=np.int64)
         self.sums = np.stack([rows.sum(axis=0, dtype=np.float64) for rows in self._documents])
 
@@ -135,44 +130,38 @@ def pair_documents(
     vectors and ``candidates`` products of sentences for each document.
 
     Args:
-        source: vectors of each document's sentences, float32 (sentences, D).
+        source: vectors of each document's sentences, float32 (sentences, D); a ValueError says that
+            a side has no documents.
         target: the same of the other language.
         candidates: how many documents of the other language each is compared with.
         threshold: pairs below it are left out.
-
-    Raises:
-        ValueError: a side has no documents.
     """
     if not len(source) or not len(target):
         raise ValueError("a side without documents cannot be paired")
     sides = DocumentsInMemory(source), DocumentsInMemory(target)
-    return pair_sides(*sides, candidates=candidates, threshold=threshold)
+    return pair_sides(*sides, k=candidates, threshold=threshold)
 
 
 def pair_sides(
-    source: Documents,
-    target: Documents,
-    *,
-    candidates: int = CANDIDATES,
-    threshold: float = THRESHOLD,
+    source: Documents, target: Documents, *, k: int = CANDIDATES, threshold: float = THRESHOLD
 ) -> DocumentPairs:
     """Pair documents as ``pair_documents`` does, and by names that differ in the language alone."""
     vectors = document_vectors(source), document_vectors(target)
     named = same_names(source.names, target.names)
-    forward, backward = search_both(*vectors, k=candidates)
+    forward, backward = search_both(*vectors, k=k)
     nearest = [_edges(forward.ids), _edges(backward.ids)[:, ::-1]]
     found = np.concatenate([*nearest, np.reshape(named, (-1, 2))])
     rows, columns = np.unique(found.astype(np.int64), axis=0).T
     scores = np.empty(len(rows))
-    for start, stop in _blocks(source.sizes[rows] + target.sizes[columns]):
-        block = slice(start, stop)
-        cosines = np.einsum(
-            "ed,ed->e", vectors[0][rows[block]], vectors[1][columns[block]], dtype=np.float64
-        )
-        scores[block] = (cosines + _shares(source, target, rows[block], columns[block])) / 2
-    alike = set(named)
-    edges = zip(rows.tolist(), columns.tolist(), strict=True)
-    is_named = np.fromiter((edge in alike for edge in edges), dtype=np.bool_, count=len(rows))
+    # Blocks have about ``BLOCK_ROWS`` sentences, or one pair.
+    number = np.cumsum(source.sizes[rows] + target.sizes[columns]) // BLOCK_ROWS
+    edges = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(rows)]
+    for start, stop in itertools.pairwise(edges):
+        at, to = rows[start:stop], columns[start:stop]
+        cosines = np.einsum("ed,ed->e", vectors[0][at], vectors[1][to], dtype=np.float64)
+        scores[start:stop] = (cosines + _shares(source, target, at, to)) / 2
+    alike, pairs = set(named), zip(rows.tolist(), columns.tolist(), strict=True)
+    is_named = np.fromiter((pair in alike for pair in pairs), dtype=np.bool_, count=len(rows))
     scores[is_named] += SAME_NAME * (1 - scores[is_named])
     order = np.lexsort((columns, rows, -scores))[: np.count_nonzero(scores >= threshold)]
     rows, columns, scores = rows[order], columns[order], scores[order]
@@ -200,31 +189,13 @@ def mutual_share(source: Matrix, target: Matrix) -> float:
 
 def _shares(source: Documents, target: Documents, rows: IntArray, columns: IntArray) -> FloatArray:
     """The mutual share of each of some pairs of documents, (E,)."""
-    sides = []
-    for documents, places in ((source, rows), (target, columns)):
-        different, inverse = np.unique(places, return_inverse=True)
-        sides.append((documents.sentences(different), inverse))
-    (own, p), (others, q) = sides
+    own_rows, p = np.unique(rows, return_inverse=True)
+    other_rows, q = np.unique(columns, return_inverse=True)
+    own, others = source.sentences(own_rows), target.sentences(other_rows)
     return np.array([mutual_share(own[i], others[j]) for i, j in zip(p, q, strict=True)])
-
-
-def _blocks(sizes: IntArray) -> Iterator[tuple[int, int]]:
-    """Where blocks begin and end that have about ``BLOCK_ROWS`` sentences, or one pair."""
-    number = np.cumsum(sizes) // BLOCK_ROWS
-    edges = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(sizes)]
-    return itertools.pairwise(edges)
 
 
 def _edges(ids: IntArray) -> IntArray:
     """The pairs of a document and one of its nearest: (E, 2)."""
-    rows = np.repeat(np.arange(len(ids)), ids.shape[1])
-    edges = np.stack([rows, ids.ravel()], axis=1)
-    return edges[edges[:, 1] >= 0]
-
-
-def _units(rows: Matrix) -> Matrix:
-    """Unit rows; those without any number stay so."""
-    units = np.zeros(rows.shape, dtype=np.float32)
-    filled = rows.any(axis=1)
-    units[filled] = unit_rows(rows[filled])
-    return units
+    rows, places = np.nonzero(ids >= 0)
+    return np.stack([rows, ids[rows, places]], axis=1)

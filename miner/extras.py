@@ -31,10 +31,6 @@ def how_to_install(error: ModuleNotFoundError) -> str | None:
 
 
 def require(module: str) -> None:
-    """Refuse to go on without a module that will be imported later.
-
-    Raises:
-        ModuleNotFoundError: it is not installed.
-    """
+    """Refuse to go on without a module that will be imported later, as if it were now."""
     if find_spec(module) is None:
         raise ModuleNotFoundError(f"No module named {module!r}", name=module)

@@ -3,6 +3,7 @@
 Axes: ``P`` pairs, ``N`` rows, ``K`` neighbours.
 """
 
+import itertools
 import re
 import unicodedata
 from collections import Counter
@@ -13,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from miner.arrays import NO_NEIGHBOUR, Mask
+from miner.arrays import NO_NEIGHBOUR, FloatArray, IntArray, Mask
 from miner.languages import identifier
 
 MIN_LETTERS = 3
@@ -37,15 +38,15 @@ class Suspects:
     """What filters know of P pairs.
 
     ``source`` and ``target`` are the texts, ``ratio`` the usual ``log_ratios`` of pairs like them.
-    Only the filter ``hub`` needs ``lists``, int64 (P,) each: how many neighbour lists hold each
-    source, and each target; only ``language`` needs ``languages``, ISO 639-1, of both sides, and
-    only ``script`` needs ``scripts``, the ``usual_script`` of both sides.
+    Only the filter ``hub`` needs ``lists``, (P,) each: how many neighbour lists hold each source,
+    and each target; only ``language`` needs ``languages``, ISO 639-1, of both sides, and only
+    ``script`` needs ``scripts``, the ``usual_script`` of both sides.
     """
 
     source: Sequence[str]
     target: Sequence[str]
     ratio: float
-    lists: Sequence[NDArray[np.int64]] = ()
+    lists: Sequence[IntArray] = ()
     languages: tuple[str | None, str | None] = (None, None)
     scripts: tuple[str | None, str | None] = (None, None)
 
@@ -55,8 +56,8 @@ class Suspects:
         return np.fromiter((rule(*pair) for pair in pairs), np.bool_, count=len(self.source))
 
 
-def log_ratios(source: Sequence[str], target: Sequence[str]) -> NDArray[np.float64]:
-    """Return the binary logarithm of each pair's ratio of lengths in characters: float64 (P,)."""
+def log_ratios(source: Sequence[str], target: Sequence[str]) -> FloatArray:
+    """Return the binary logarithm of each pair's ratio of lengths in characters: (P,)."""
     ratios = [(len(one) + 1) / (len(other) + 1) for one, other in zip(source, target, strict=True)]
     return np.log2(np.array(ratios, dtype=np.float64))
 
@@ -67,12 +68,9 @@ def usual_ratio(source: Sequence[str], target: Sequence[str]) -> float:
     return float(np.median(ratios)) if len(ratios) else 0.0
 
 
-def length_odds(suspects: Suspects) -> NDArray[np.float64]:
-    """How far each pair's ratio of lengths is from the usual one: float64 (P,), in powers of 2."""
-    odds: NDArray[np.float64] = np.abs(
-        log_ratios(suspects.source, suspects.target) - suspects.ratio
-    )
-    return odds
+def length_odds(suspects: Suspects) -> FloatArray:
+    """How far each pair's ratio of lengths is from the usual one: (P,), in powers of 2."""
+    return np.abs(log_ratios(suspects.source, suspects.target) - suspects.ratio)
 
 
 def numbers_in(text: str) -> set[str]:
@@ -80,36 +78,37 @@ def numbers_in(text: str) -> set[str]:
     return {re.sub(r"\D", "", match[0]) for match in _NUMBER.finditer(text)}
 
 
-def shared_and_unmatched_numbers(
-    source: Sequence[str], target: Sequence[str]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return how many numbers both texts of each pair have, and how many only one: float64 (P,)."""
-    shared, unmatched = np.zeros((2, len(source)))
-    none: set[str] = set()
+def shared_and_unmatched_numbers(source: Sequence[str], target: Sequence[str]) -> FloatArray:
+    """Return how many numbers both texts of each pair have, and how many only one: (2, P)."""
+    counts, none = np.zeros((2, len(source))), set[str]()
     found = [
-        {place: numbers_in(texts[place]) for place in _places_of_digits(texts)}
+        {place: numbers_in(texts[place]) for place in _places_of_digits(texts).tolist()}
         for texts in (source, target)
     ]
     for place in found[0].keys() | found[1].keys():
         one, two = (numbers.get(place, none) for numbers in found)
-        shared[place], unmatched[place] = len(one & two), len(one ^ two)
-    return shared, unmatched
+        counts[:, place] = len(one & two), len(one ^ two)
+    return counts
 
 
-def _places_of_digits(texts: Sequence[str]) -> list[int]:
+def code_points(texts: Sequence[str]) -> tuple[NDArray[np.uint32], IntArray]:
+    """Return the code points of N texts, and where in them each begins, and the last ends."""
+    codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    return codes, np.cumsum([0, *map(len, texts)])
+
+
+def _places_of_digits(texts: Sequence[str]) -> IntArray:
     """Return the places of all texts with a digit, and of some others: much faster than a search.
 
     Digits are those of ASCII, and some of the characters from U+0660 on.
     """
-    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-    codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    codes, starts = code_points(texts)
     digits = np.flatnonzero((codes - ord("0") < 10) | (codes >= 0x660))
-    places: list[int] = np.unique(np.searchsorted(lengths.cumsum(), digits, side="right")).tolist()
-    return places
+    return np.unique(np.searchsorted(starts, digits, side="right")) - 1
 
 
-def occurrences(ids: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
-    """Return how many of the lists ``ids`` (N, K) hold each of the rows 0, 1, ...: int64 (rows,).
+def occurrences(ids: IntArray, rows: int) -> IntArray:
+    """Return how many of the lists ``ids`` (N, K) hold each of the rows 0, 1, ...: (rows,).
 
     k-occurrence, after Radovanović, Nanopoulos & Ivanović 2010, "Hubs in Space".
     """
@@ -134,9 +133,11 @@ def usual_script(texts: Sequence[str]) -> str | None:
 
 def short(suspects: Suspects) -> Mask:
     """Either side has hardly a letter."""
-    return suspects.each(
-        lambda source, target: min(_letters(source), _letters(target)) < MIN_LETTERS
-    )
+
+    def letters(text: str) -> int:
+        return sum(map(str.isalpha, text))
+
+    return suspects.each(lambda *texts: min(map(letters, texts)) < MIN_LETTERS)
 
 
 def length(suspects: Suspects) -> Mask:
@@ -147,8 +148,12 @@ def length(suspects: Suspects) -> Mask:
 def copied(suspects: Suspects) -> Mask:
     """Both sides have nearly the same letters and digits in the same order."""
 
-    def alike(source: str, target: str) -> bool:
-        one, other = _trigrams(source), _trigrams(target)
+    def trigrams(text: str) -> set[str]:
+        bare = "".join(filter(str.isalnum, text.casefold()))
+        return {bare[start : start + 3] for start in range(max(1, len(bare) - 2))}
+
+    def alike(*texts: str) -> bool:
+        one, other = map(trigrams, texts)
         return len(one & other) > COPIED_TRIGRAMS * len(one | other)
 
     return suspects.each(alike)
@@ -191,7 +196,11 @@ def hub(suspects: Suspects) -> Mask:
 
 def language(suspects: Suspects) -> Mask:
     """Either side is hardly in the language that it should be in."""
-    return suspects.each(lambda *texts: min(map(_chance, texts, suspects.languages)) < MIN_CHANCE)
+
+    def chance(text: str, expected: str | None) -> float:
+        return float(dict(identifier().rank(text))[expected])
+
+    return suspects.each(lambda *texts: min(map(chance, texts, suspects.languages)) < MIN_CHANCE)
 
 
 FILTERS: dict[str, Callable[[Suspects], Mask]] = {
@@ -200,45 +209,25 @@ FILTERS: dict[str, Callable[[Suspects], Mask]] = {
 
 
 def check_filters(names: Sequence[str], languages: tuple[str | None, str | None]) -> None:
-    """Refuse names of no filter, and a language filter that could not work.
-
-    Raises:
-        ValueError: one line that says what, and how to mend it.
-    """
+    """Refuse names of no filter, and a language filter that could not work, with a ValueError."""
     for name in names:
         if name not in FILTERS:
             raise ValueError(f"no filter {name!r}; choose of {', '.join(FILTERS)}")
-    if "language" in names:
-        if None in languages:
-            raise ValueError(
-                "the filter 'language' needs to know both languages: --src-lang and --tgt-lang"
-            )
-        known = identifier().labels
-        for code in languages:
-            if code not in known:
-                raise ValueError(
-                    f"the filter 'language' knows no {code!r}; it knows {', '.join(sorted(known))}"
-                )
+    if "language" not in names:
+        return
+    if None in languages:
+        raise ValueError(
+            "the filter 'language' needs to know both languages: --src-lang and --tgt-lang"
+        )
+    known = identifier().labels
+    for code in languages:
+        if code not in known:
+            all_known = ", ".join(sorted(known))
+            raise ValueError(f"the filter 'language' knows no {code!r}; it knows {all_known}")
 
 
 def reasons(suspects: Suspects, names: Sequence[str]) -> list[str]:
     """For each of P pairs the filters that reject it, joined by commas; "" if none does."""
     masks = [FILTERS[name](suspects).tolist() for name in names]
-    return [
-        ",".join(name for name, caught in zip(names, row, strict=True) if caught)
-        for row in (zip(*masks, strict=True) if masks else [()] * len(suspects.source))
-    ]
-
-
-def _letters(text: str) -> int:
-    return sum(character.isalpha() for character in text)
-
-
-def _trigrams(text: str) -> set[str]:
-    bare = "".join(filter(str.isalnum, text.casefold()))
-    return {bare[start : start + 3] for start in range(max(1, len(bare) - 2))}
-
-
-def _chance(text: str, expected: str | None) -> float:
-    """Return the probability that a text is in the expected language, by its identifier."""
-    return float(dict(identifier().rank(text))[expected])
+    rows = zip(*masks, strict=True) if masks else [()] * len(suspects.source)
+    return [",".join(itertools.compress(names, row)) for row in rows]

@@ -15,9 +15,7 @@ NOT_THERE = -1  # of lines without a usable sentence
 def distinct_pairs(source: IntArray, target: IntArray) -> tuple[IntArray, int]:
     """Return the different pairs of lines, ascending, int64 (2, P), and how many lines have one.
 
-    Args:
-        source: int64 (N,), the row that stands for each line's sentence, ``NOT_THERE`` for none.
-        target: the same of the other side.
+    Of each side, given are the rows (N,) that stand for the lines' sentences, or ``NOT_THERE``.
     """
     whole = (source != NOT_THERE) & (target != NOT_THERE)
     width = int(target.max(initial=0)) + 1
@@ -32,17 +30,14 @@ def given_pairs(
     forward: Neighbours,
     backward: Neighbours,
     *,
-    margin: str = "ratio",
+    margin: str,
 ) -> Pairs:
-    """Score pairs, in their order.
+    """Score pairs, in their order, by the neighbours of their sources and of their targets, (P, K).
 
     ``rank`` and ``direction`` say where the neighbours have them, and are 0 where these do not.
-    Rows are int64 (P,), cosines float32 (P,); ``forward`` are the neighbours of the sources,
-    (P, K), and ``backward`` those of the targets.
     """
     own, other = forward.means(), backward.means()
-    rank = np.zeros(len(source), dtype=np.int32)
-    direction = np.zeros(len(source), dtype=np.int8)
+    rank, direction = np.zeros(len(source), dtype=np.int32), np.zeros(len(source), dtype=np.int8)
     for lists, partner, bit in (
         (backward, source, Direction.BACKWARD),
         (forward, target, Direction.FORWARD),  # last: its ranks count

@@ -20,8 +20,7 @@ MIN_SHARE = 0.5  # of the sample that a language must have to be the corpus's
 
 # ISO 639-1, and those of ISO 639-3 and 639-2 that have a code there, an encoder of LASER's or a set
 # in Tatoeba's (not "run", which has "rn" and is what people call a folder).
-_TEXT = files("miner").joinpath("assets", "language-codes.txt").read_text(encoding="ascii")
-CODES = frozenset(_TEXT.split())
+CODES = frozenset((files("miner") / "assets" / "language-codes.txt").read_text("ascii").split())
 
 
 def language_shares(texts: Sequence[str]) -> dict[str, float]:
@@ -29,11 +28,8 @@ def language_shares(texts: Sequence[str]) -> dict[str, float]:
 
     Fewer than ``FEW`` texts are taken as one, whose language comes with its probability.
     """
-    step = max(1, len(texts) // SAMPLED)
-    sample = texts[::step][:SAMPLED]
-    if not sample:
-        return {}
-    if len(sample) < FEW:
+    sample = texts[:: max(1, len(texts) // SAMPLED)][:SAMPLED]
+    if 0 < len(sample) < FEW:
         code, probability = identifier().classify(" ".join(sample))
         return {str(code): float(probability)}
     votes = Counter(map(language_of, sample))
@@ -73,18 +69,12 @@ def _loaded() -> Any:  # noqa: ANN401
     except OSError as error:
         logger.debug("py3langid's model cannot be kept unpacked: %s", error)
         return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-    labels, outputs, moves = classes.tolist(), features.tolist(), memoryview(moves)
-    return LanguageIdentifier(
-        weights, priors, labels, moves, outputs, norm_probs=True, tk_row=rows.tolist()
-    )
+    parts = weights, priors, classes.tolist(), memoryview(moves), features.tolist()
+    return LanguageIdentifier(*parts, norm_probs=True, tk_row=rows.tolist())
 
 
 def _mapped_model(packed: Path) -> list[Any]:
-    """Return the arrays of py3langid's model, 70 MB, which are unpacked once for all processes.
-
-    Raises:
-        OSError: they cannot be kept.
-    """
+    """Return the arrays of py3langid's model, 70 MB, which are unpacked once for all processes."""
     import numpy as np
 
     state = packed.stat()

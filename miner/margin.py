@@ -9,9 +9,8 @@ Data".
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from miner.arrays import FloatArray
+from miner.arrays import FloatArray, Matrix
 from miner.choices import check_choice
 
 # A ratio to a neighbourhood that is not similar at all has no meaning as a/b: it would be infinite
@@ -28,11 +27,7 @@ MARGINS: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
 
 
 def margin_scores(
-    cosine: NDArray[np.float32],
-    source_mean: FloatArray,
-    target_mean: FloatArray,
-    *,
-    margin: str = "ratio",
+    cosine: Matrix, source_mean: FloatArray, target_mean: FloatArray, *, margin: str = "ratio"
 ) -> FloatArray:
     """Score P pairs: float64 (P,).
 
@@ -40,10 +35,7 @@ def margin_scores(
         cosine: cosine of each pair, (P,).
         source_mean: mean cosine of the k nearest targets of each pair's source, (P,).
         target_mean: mean cosine of the k nearest sources of each pair's target, (P,).
-        margin: one of ``MARGINS``.
-
-    Raises:
-        ValueError: unknown margin.
+        margin: one of ``MARGINS``; another is a ValueError.
     """
     check_choice("margin", margin, MARGINS)
     return MARGINS[margin](cosine.astype(np.float64), (source_mean + target_mean) / 2)

@@ -39,11 +39,6 @@ def mine(
     check_choice("margin", margin, MARGINS)
     check_choice("retrieval", retrieval, RETRIEVALS)
     forward, backward = search_both(source, target, k=k)
-    candidates = candidate_pairs(
-        forward,
-        backward,
-        source_ids=np.arange(len(forward)),
-        target_ids=np.arange(len(backward)),
-        margin=margin,
-    )
+    ids = {"source_ids": np.arange(len(forward)), "target_ids": np.arange(len(backward))}
+    candidates = candidate_pairs(forward, backward, **ids, margin=margin)
     return select(candidates, retrieval=retrieval, threshold=threshold)

@@ -12,10 +12,10 @@ MAX_LANGUAGES = 64  # bits of a number
 
 @dataclass(frozen=True)
 class Clusters:
-    """Sentences by cluster: ``members`` is int64 (C, L), -1 where a cluster lacks a language.
+    """Sentences by cluster: ``members`` is (C, L), -1 where a cluster lacks a language.
 
-    ``last`` is the place of the pair that completed a cluster, the worst that joined it, and
-    ``links`` counts all pairs within it: both int64 (C,).
+    ``last`` (C,) is the place of the pair that completed a cluster, the worst that joined it, and
+    ``links`` (C,) counts all pairs within it.
     """
 
     members: IntArray
@@ -31,15 +31,13 @@ def cluster_pairs(one: IntArray, other: IntArray, starts: IntArray) -> Clusters:
     clusters of any size.
 
     Args:
-        one: int64 (P,), a sentence of each pair, counted through all languages.
-        other: int64 (P,), the other one.
-        starts: int64 (L + 1,), where each language begins in that count, and the end of all.
+        one: a sentence of each pair, counted through all languages, (P,).
+        other: the other one, (P,).
+        starts: where each language begins in that count, and the end of all, (L + 1,); a ValueError
+            says that there are more than ``MAX_LANGUAGES``.
 
     Returns:
         The clusters of two and more, those of most languages first, then by their ``last``.
-
-    Raises:
-        ValueError: there are more than ``MAX_LANGUAGES``.
     """
     from miner.compiling import compiled  # loads Numba
 
@@ -83,7 +81,5 @@ def _join(
             last[a] = place
             last[b] = -1
     for place in range(len(parents)):
-        a = place
-        while parents[a] != a:
-            a = parents[a]
-        parents[place] = a
+        while parents[parents[place]] != parents[place]:
+            parents[place] = parents[parents[place]]

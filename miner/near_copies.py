@@ -5,11 +5,14 @@ estimates the Jaccard similarity of two such sets from signatures of ``HASHES`` 
 agree in one of 16 bands of 4 of these are compared: of those that are 80 % alike 99.98 % are.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from miner.arrays import IntArray, Mask
+from miner.threads import blocks
 
 Signatures: TypeAlias = NDArray[np.uint32]
 
@@ -22,27 +25,22 @@ HELD_BYTES = 40  # of a pair in a band: its key, its place, their order
 
 
 def signatures(source: Sequence[str], target: Sequence[str]) -> Signatures:
-    """Return the signatures of pairs of texts: uint32 (P, HASHES)."""
+    """Return the signatures of pairs of texts but for case and blanks: uint32 (P, HASHES)."""
     from rensa import RMinHash
 
     found = np.empty((len(source), HASHES), dtype=np.uint32)
     for place, texts in enumerate(zip(source, target, strict=True)):
         sketch = RMinHash(num_perm=HASHES, seed=SEED)
         for side, text in zip("<>", texts, strict=True):
-            sketch.update(list(_grams(side, text)))
+            plain = " ".join(text.casefold().split())
+            starts = range(max(1, len(plain) - GRAM + 1))
+            sketch.update([side + plain[start : start + GRAM] for start in starts])
         found[place] = sketch.digest()
     return found
 
 
-def _grams(side: str, text: str) -> Iterator[str]:
-    """Yield the 4-grams of a text but for case and blanks, and the side that it is on."""
-    plain = " ".join(text.casefold().split())
-    for start in range(max(1, len(plain) - GRAM + 1)):
-        yield side + plain[start : start + GRAM]
-
-
-def near_copies(signatures: Signatures, *, held: int = 1 << 22) -> NDArray[np.bool_]:
-    """Return which of the pairs, best first, are near-copies of better ones: bool (P,).
+def near_copies(signatures: Signatures, *, held: int = 1 << 22) -> Mask:
+    """Return which of the pairs, best first, are near-copies of better ones: (P,).
 
     In each band, pairs are compared with the best of all that agree with them there. At most about
     ``held`` of them are in memory at a time; the result does not depend on it.
@@ -52,39 +50,25 @@ def near_copies(signatures: Signatures, *, held: int = 1 << 22) -> NDArray[np.bo
     for first in range(0, HASHES, BAND):
         for part in range(parts):
             places, keys = _of_part(signatures, first, part, parts)
-            order = np.argsort(keys, kind="stable")
-            ranked = keys[order]
-            starts = np.flatnonzero(np.append(True, ranked[1:] != ranked[:-1])[: len(ranked)])
-            sizes = np.diff(np.append(starts, len(ranked)))
-            best = places[order[np.repeat(starts, sizes)]]
-            own = places[order]
-            likely = (own != best) & ~copies[own]
-            _mark(signatures, own[likely], best[likely], copies)
+            _, first_of, cluster = np.unique(keys, return_index=True, return_inverse=True)
+            best = places[first_of[cluster]]
+            likely = (places != best) & ~copies[places]
+            own, other = places[likely], best[likely]
+            for block in blocks(len(own), BLOCK):
+                alike = (signatures[own[block]] == signatures[other[block]]).mean(axis=1)
+                copies[own[block][alike >= SIMILARITY]] = True
     return copies
 
 
 def _of_part(
     signatures: Signatures, first: int, part: int, parts: int
-) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+) -> tuple[IntArray, NDArray[np.uint64]]:
     """Return the places and the keys of the pairs whose key of a band is in a part of all keys."""
     places, keys = [], []
-    for start in range(0, len(signatures), BLOCK):
-        band = np.ascontiguousarray(signatures[start : start + BLOCK, first : first + BAND])
-        halves = band.view(np.uint64)
-        key = halves[:, 0] * np.uint64(0x9E3779B97F4A7C15) ^ halves[:, 1]
+    for block in blocks(len(signatures), BLOCK):
+        band = np.ascontiguousarray(signatures[block, first : first + BAND]).view(np.uint64)
+        key = band[:, 0] * np.uint64(0x9E3779B97F4A7C15) ^ band[:, 1]
         mine = np.flatnonzero(key % np.uint64(parts) == part)
-        places.append(mine + start)
+        places.append(mine + block.start)
         keys.append(key[mine])
     return np.concatenate(places), np.concatenate(keys)
-
-
-def _mark(
-    signatures: Signatures,
-    own: NDArray[np.int64],
-    best: NDArray[np.int64],
-    copies: NDArray[np.bool_],
-) -> None:
-    for start in range(0, len(own), BLOCK):
-        block = slice(start, start + BLOCK)
-        alike = (signatures[own[block]] == signatures[best[block]]).mean(axis=1)
-        copies[own[block][alike >= SIMILARITY]] = True

@@ -1,27 +1,40 @@
 """Selection at any size: the same pairs as ``miner.selection.select``, a range of scores at a time.
 
+Of all candidates, (N + M) K less those in the lists of both sides, a retrieval looks at the best
+of each list alone. These are found from the lists, some rows at a time, and kept on disk, sorted.
 What is chosen among pairs that score alike depends on better pairs only by which sentences these
-have taken. So the best pairs of all rows are kept on disk, sorted, and chosen from in ranges, best
-first: memory holds one range, and a byte for each row of both sides. Repeated matching of mutually
-best pairs comes to the same in many rounds over all of them.
+have taken. So they are chosen from in ranges, best first: memory holds one range, and a byte for
+each row of both sides. Repeated matching of mutually best pairs comes to the same in many rounds
+over all of them. Axes: ``N`` source rows, ``M`` target rows, ``K`` neighbours, ``Q`` rows of a
+part, ``P`` pairs.
 """
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from miner.arrays import Direction, JudgedPairs, Pairs, evenly
-from miner.best_pairs import joined
+from miner.arrays import (
+    NO_NEIGHBOUR,
+    Direction,
+    FloatArray,
+    IntArray,
+    JudgedPairs,
+    Neighbours,
+    Pairs,
+    evenly,
+)
 from miner.choices import check_choice
+from miner.margin import margin_scores
 from miner.selection import RETRIEVALS, best_of_both, order_best_first, take_free
 from miner.storage.artefacts import write_array
-from miner.threads import ahead
+from miner.threads import ahead, in_threads
 
-SIDES = (Direction.FORWARD, Direction.BACKWARD)
+ROW_BYTES = 64  # of a part for each neighbour of each row, at most, while the other side is read
 # Pairs: fewer at a time cost more than they save, and more take memory; the next range is loaded
 # while one is chosen from.
 MIN_RANGE, MAX_RANGE = 1 << 16, 1 << 20
@@ -36,6 +49,105 @@ JUDGED_RECORD = [*RECORD, ("probability", "<f8"), ("margin", "<f8")]
 
 
 @dataclass(frozen=True, kw_only=True)
+class Part:
+    """Some rows of a side, and the neighbours of each.
+
+    ``ids`` (Q,) ascend; ``means`` (Q,) are the mean cosines of the neighbourhoods that margins
+    compare with.
+    """
+
+    ids: IntArray
+    lists: Neighbours
+    means: FloatArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class BestPairs:
+    """The best pairs, with ties, of the lists of some rows of a side.
+
+    ``candidates`` is how many pairs these lists hold; those that the other side's lists hold, too,
+    count for the targets.
+    """
+
+    pairs: Pairs
+    side: Direction
+    candidates: int
+
+
+def best_pairs(
+    parts: Sequence[Part], others: Iterable[Part], *, side: Direction, margin: str = "ratio"
+) -> Iterator[BestPairs]:
+    """Yield, for each part, the best pairs by score of each row's list, with ties; by row.
+
+    Args:
+        parts: rows of one side. The other side is gone through once for all of them.
+        others: the whole other side in parts, of which one is held at a time.
+        side: whose rows these are: FORWARD for sources, BACKWARD for targets.
+        margin: one of ``miner.margin.MARGINS``.
+    """
+    from miner.compiled_pairs import look_up  # loads Numba
+
+    shapes = [part.lists.ids.shape for part in parts]
+    # The mean of each neighbour, and the rows' ranks in their lists.
+    known = [(np.zeros(shape), np.zeros(shape, dtype=np.int32)) for shape in shapes]
+
+    def enter(place: int, other: Part) -> None:
+        own = parts[place]
+        there = other.ids, other.lists.ids, other.means
+        look_up(own.ids, own.lists.ids, *there, *known[place])
+
+    for other in others:
+        if len(other.ids):
+            in_threads(partial(enter, other=other), range(len(parts)))
+    for part, (mean, rank_there) in zip(parts, known, strict=True):
+        yield _best(part, mean, rank_there, side, margin)
+
+
+def _best(
+    part: Part, mean: FloatArray, rank_there: NDArray[np.int32], side: Direction, margin: str
+) -> BestPairs:
+    found = part.lists.ids
+    there = found != NO_NEIGHBOUR
+    score = margin_scores(part.lists.cosines, part.means[:, None], mean, margin=margin)
+    score[~there] = -np.inf
+    row, place = np.nonzero(there & (score == score.max(axis=1, keepdims=True, initial=-np.inf)))
+    rank, other_rank = (place + 1).astype(np.int32), rank_there[row, place]
+    ends = part.ids[row], found[row, place]
+    means = part.means[row], mean[row, place]
+    if side is Direction.BACKWARD:  # a rank is that in the source's list wherever that has the pair
+        ends, means, rank = ends[::-1], means[::-1], np.where(other_rank > 0, other_rank, rank)
+    pairs = Pairs(
+        source=ends[0],
+        target=ends[1],
+        score=score[row, place],
+        cosine=part.lists.cosines[row, place],
+        source_mean=means[0],
+        target_mean=means[1],
+        rank=rank,
+        direction=np.where(other_rank > 0, Direction.BOTH, side).astype(np.int8),
+    )
+    shared = int((rank_there > 0).sum()) if side is Direction.FORWARD else 0
+    return BestPairs(pairs=pairs, side=side, candidates=int(there.sum()) - shared)
+
+
+def joined(ours: Pairs, theirs: Pairs) -> tuple[Pairs, NDArray[np.int8]]:
+    """Return the best pairs of sources and of targets, each once, in order of source, then target.
+
+    Also whose best they are: int8 (P,), a ``Direction``.
+    """
+    columns = zip(vars(ours), vars(ours).values(), vars(theirs).values(), strict=True)
+    both = Pairs(**{name: np.concatenate(halves) for name, *halves in columns})
+    order = np.lexsort((both.target, both.source))
+    source, target = both.source[order], both.target[order]
+    new = np.ones(len(order), dtype=np.bool_)
+    new[1:] = (source[1:] != source[:-1]) | (target[1:] != target[:-1])
+    whose = np.where(order < len(ours), Direction.FORWARD, Direction.BACKWARD)
+    first = np.flatnonzero(new)
+    best = np.bitwise_or.reduceat(whose, first) if len(first) else whose
+    return both.take(order[first]), best.astype(np.int8)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Sorted:
     """Pairs sorted by score, ascending, in an ``.npy`` file: the best ones of rows of ``side``."""
 
@@ -44,8 +156,7 @@ class Sorted:
 
     def records(self) -> NDArray[np.void]:
         """Return all of them, mapped into memory."""
-        records: NDArray[np.void] = np.load(self.path, mmap_mode="r")
-        return records
+        return np.asarray(np.load(self.path, mmap_mode="r"))
 
 
 def sort_pairs(path: Path, pairs: Pairs, side: Direction) -> Sorted:
@@ -64,18 +175,13 @@ def select_in_ranges(
 ) -> Iterator[Pairs]:
     """Yield what ``miner.selection.select`` chooses of the same pairs, in the same order, in parts.
 
-    Args:
-        files: the best pairs of all rows of both sides; ids are rows, from 0.
-        size: pairs of a range, about; pairs that score the same are in one.
-        retrieval: one of ``miner.selection.RETRIEVALS``.
-        threshold: only pairs that score strictly above it are returned.
-
-    Raises:
-        ValueError: unknown retrieval.
+    ``files`` are the best pairs of all rows of both sides; ids are rows, from 0. A range has about
+    ``size`` pairs; those that score the same are in one. The rest is as in ``select``.
     """
     check_choice("retrieval", retrieval, RETRIEVALS)
     taken = [np.zeros(_largest(files, name) + 1, dtype=np.bool_) for name in ("source", "target")]
-    sides = [[file for file in files if file.side is side] for side in SIDES]
+    directions = Direction.FORWARD, Direction.BACKWARD
+    sides = [[file for file in files if file.side is direction] for direction in directions]
 
     def load(bounds: tuple[float, float]) -> tuple[Pairs, NDArray[np.int8]]:
         return joined(*(_load(own, *bounds) for own in sides))
@@ -95,10 +201,7 @@ def select_in_ranges(
 def merge_in_ranges(
     files: Sequence[Sorted], *, size: int, threshold: float = -np.inf
 ) -> Iterator[Pairs]:
-    """Yield all pairs that score above ``threshold``, in the order of ``select``, in parts.
-
-    Arguments are those of ``select_in_ranges``; whose best the pairs are does not matter.
-    """
+    """Yield all pairs that score above ``threshold``, in the order of ``select``, in such parts."""
 
     def load(bounds: tuple[float, float]) -> Pairs:
         pairs = _load(files, *bounds)
@@ -115,13 +218,9 @@ def _largest(files: Sequence[Sorted], name: str) -> int:
 
 def _ranges(files: Sequence[Sorted], size: int, threshold: float) -> Iterator[tuple[float, float]]:
     """Yield ranges of scores, above the first up to the second, best first, to the threshold."""
-    total, samples = 0, []
-    for file in files:
-        scores = file.records()["score"]
-        some = min(SAMPLES, len(scores))
-        total += len(scores)
-        samples.append(scores[evenly(len(scores), some)])
-    count = max(1, -(-total // size))
+    found = [file.records()["score"] for file in files]
+    samples = [scores[evenly(len(scores), min(SAMPLES, len(scores)))] for scores in found]
+    count = max(1, -(-sum(map(len, found)) // size))
     scores = np.sort(np.concatenate([*samples, [np.inf]]))
     bounds = np.unique(scores[np.arange(1, count) * len(scores) // count])
     edges = [-np.inf, *bounds[bounds < np.inf].tolist(), np.inf]
@@ -138,6 +237,5 @@ def _load(files: Sequence[Sorted], low: float, high: float) -> Pairs:
         first, last = np.searchsorted(records["score"], [low, high], side="right")
         parts.append(records[first:last])
     whole = np.concatenate(parts) if parts else np.empty(0, dtype=RECORD)
-    judged = whole.dtype == JUDGED_RECORD
-    kind, record = (JudgedPairs, JUDGED_RECORD) if judged else (Pairs, RECORD)
-    return kind(**{name: whole[name].copy() for name, _ in record})
+    kind = JudgedPairs if whole.dtype == JUDGED_RECORD else Pairs
+    return kind(**{name: whole[name].copy() for name in whole.dtype.names or ()})

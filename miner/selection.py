@@ -21,13 +21,11 @@ def candidate_pairs(
     forward: Neighbours,
     backward: Neighbours,
     *,
-    source_ids: NDArray[np.int64],
-    target_ids: NDArray[np.int64],
+    source_ids: IntArray,
+    target_ids: IntArray,
     margin: str = "ratio",
 ) -> Pairs:
-    """Every pair in a neighbour list of either side, once and scored.
-
-    They come in order of source, then target.
+    """Every pair in a neighbour list of either side, once and scored, by source, then target.
 
     Args:
         forward: the sources' neighbours among the targets: N rows, ids from ``target_ids``.
@@ -61,13 +59,12 @@ def candidate_pairs(
 
 
 def _edges(
-    neighbours: Neighbours, ids: NDArray[np.int64]
+    neighbours: Neighbours, ids: IntArray
 ) -> tuple[IntArray, IntArray, NDArray[np.float32], NDArray[np.int32]]:
     """Query positions, positions of their neighbours in ``ids``, cosines and ranks, flat."""
-    query, place = np.nonzero(neighbours.ids != NO_NEIGHBOUR)
-    found = np.searchsorted(ids, neighbours.ids[query, place])
-    rank = (place + 1).astype(np.int32)
-    return query.astype(np.int64), found.astype(np.int64), neighbours.cosines[query, place], rank
+    at = query, place = np.nonzero(neighbours.ids != NO_NEIGHBOUR)
+    found = np.searchsorted(ids, neighbours.ids[at])
+    return query, found, neighbours.cosines[at], (place + 1).astype(np.int32)
 
 
 def order_best_first(pairs: Pairs) -> IntArray:
@@ -78,22 +75,20 @@ def order_best_first(pairs: Pairs) -> IntArray:
     return np.lexsort((pairs.target, pairs.source, -pairs.score))
 
 
-def _best_of_each(
-    pairs: Pairs, ranked: IntArray, direction: Direction
-) -> tuple[IntArray, IntArray]:
+def _best_of_each(pairs: Pairs, ranked: IntArray, side: Direction) -> tuple[IntArray, IntArray]:
     """Return each source's best pair in its own list (FORWARD), or each target's (BACKWARD).
 
     ``ranked`` is ``order_best_first``. Of several equally good pairs the first in order; and all.
     """
-    listed = ranked[(pairs.direction[ranked] & direction) != 0]
-    rows = (pairs.source if direction is Direction.FORWARD else pairs.target)[listed]
+    listed = ranked[(pairs.direction[ranked] & side) != 0]
+    rows = (pairs.source if side is Direction.FORWARD else pairs.target)[listed]
     _, first, row = np.unique(rows, return_index=True, return_inverse=True)
     scores = pairs.score[listed]
     return listed[first], listed[scores == scores[first][row]]
 
 
-def _own_best(pairs: Pairs, direction: Direction) -> IntArray:
-    return _best_of_each(pairs, order_best_first(pairs), direction)[0]
+def _own_best(pairs: Pairs, side: Direction) -> IntArray:
+    return _best_of_each(pairs, order_best_first(pairs), side)[0]
 
 
 def _retrieve_max(pairs: Pairs) -> IntArray:
@@ -112,15 +107,14 @@ def best_of_both(pairs: Pairs) -> IntArray:
     translation are both repeated, each copy finds a partner.
     """
     ranked = order_best_first(pairs)
-    forward, backward = (
-        _best_of_each(pairs, ranked, direction)
-        for direction in (Direction.FORWARD, Direction.BACKWARD)
-    )
+    forward, forward_ties = _best_of_each(pairs, ranked, Direction.FORWARD)
+    backward, backward_ties = _best_of_each(pairs, ranked, Direction.BACKWARD)
     chosen = np.zeros(len(ranked), dtype=np.bool_)
-    chosen[forward[1]] = True
-    mutual = backward[1][chosen[backward[1]]]
-    chosen[:] = False
-    for some in (forward[0], backward[0], mutual):
+    for some in (
+        forward,
+        backward,
+        np.intersect1d(forward_ties, backward_ties, assume_unique=True),
+    ):
         chosen[some] = True
     return ranked[chosen[ranked]]
 
@@ -165,11 +159,8 @@ def select(pairs: Pairs, *, retrieval: str = "max", threshold: float = -np.inf) 
 
     Args:
         pairs: from ``candidate_pairs``.
-        retrieval: one of ``RETRIEVALS``.
+        retrieval: one of ``RETRIEVALS``; another is a ValueError.
         threshold: only pairs that score strictly above it are returned.
-
-    Raises:
-        ValueError: unknown retrieval.
     """
     check_choice("retrieval", retrieval, RETRIEVALS)
     chosen = RETRIEVALS[retrieval](pairs)

@@ -14,13 +14,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import copy_context
-from typing import TypeVar, cast
+from typing import TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-# Numbers of threads that are kept for each thread, by the functions that set them.
-_OF_A_THREAD = "omp_set_num_threads", "MKL_Set_Num_Threads_Local"
 
 THREADS = "OMP_NUM_THREADS"
 # In a worker process: the number of threads of all workers of its machine together.
@@ -73,17 +70,13 @@ def even_blocks(rows: int, size: int) -> list[slice]:
 def in_threads(
     work: Callable[[Item], None], items: Iterable[Item], *, count: int | None = None
 ) -> None:
-    """Call ``work`` on each item; the first error stops all threads and is raised.
+    """Call ``work`` on each item, in any order; the first error stops all threads and is raised.
 
-    Items are drawn one at a time, so there may be millions. Threads see the caller's context
-    variables (where a run keeps what it fetches is one). Where there are several threads,
-    ``work`` computes products in one each: side by side they need no barriers, which is a fifth
-    faster than one product in all threads. A single thread is the caller's, with all it has.
-
-    Args:
-        work: to be done.
-        items: what it is done to, in any order.
-        count: of threads; ``thread_count`` unless given.
+    Items are drawn one at a time, so there may be millions. Threads, ``thread_count`` unless their
+    ``count`` is given, see the caller's context variables (where a run keeps what it fetches is
+    one). Where there are several, ``work`` computes products in one each: side by side they need no
+    barriers, which is a fifth faster than one product in all threads. A single thread is the
+    caller's, with all it has.
     """
     count = thread_count() if count is None else count
     if count == 1:
@@ -114,17 +107,15 @@ def in_threads(
         raise errors[0]
 
 
-def map_in_threads(
-    work: Callable[[Item], Result], items: Sequence[Item], *, count: int | None = None
-) -> list[Result]:
+def map_in_threads(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     """Return what ``work`` makes of each item, as ``in_threads`` has it done."""
-    found: list[Result | None] = [None] * len(items)
+    found: dict[int, Result] = {}
 
     def note(place: int) -> None:
         found[place] = work(items[place])
 
-    in_threads(note, range(len(items)), count=count)
-    return cast("list[Result]", found)
+    in_threads(note, range(len(items)))
+    return [found[place] for place in range(len(items))]
 
 
 def _run(threads: list[threading.Thread], stop: threading.Event) -> None:
@@ -159,16 +150,11 @@ def ahead(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Res
 
 def _compute_in_one_thread() -> None:
     """Have NumPy and torch, where they are loaded, compute this thread's products in it alone."""
-    if torch := sys.modules.get("torch._C"):
+    torch, numpy = map(sys.modules.get, ("torch._C", "numpy._core._multiarray_umath"))
+    if torch:
         torch.get_num_threads()  # or it would set this thread's numbers later, when first used
-        _set_to_one(torch.__file__)
-    if numpy := sys.modules.get("numpy._core._multiarray_umath"):
-        _set_to_one(numpy.__file__)
-
-
-def _set_to_one(path: str | None) -> None:
-    """Set this thread's numbers in the libraries that the one at ``path`` has loaded."""
-    library = ctypes.CDLL(path)
-    for name in _OF_A_THREAD:
-        if function := getattr(library, name, None):
-            function(1)
+    for library in (ctypes.CDLL(module.__file__) for module in (torch, numpy) if module):
+        # In what the library has loaded, these set numbers that are kept for each thread.
+        for name in ("omp_set_num_threads", "MKL_Set_Num_Threads_Local"):
+            if function := getattr(library, name, None):
+                function(1)

@@ -12,9 +12,8 @@ from encoder.words import WordEncoder, word_encoders
 from eval.data.languages import own_encoders
 from miner.arrays import JudgedPairs, Neighbours, Pairs
 from miner.judge.features import Near, Texts, Usual, features, read_texts, spacing_of
-from miner.judge.left_out import best_left, likely_places
 from miner.judge.model import Judge, load_judge
-from miner.judge.prior import Probabilities
+from miner.judge.prior import Probabilities, best_left, likely_places
 from miner.knn.exact import search_both
 from miner.selection import candidate_pairs, order_best_first, select
 

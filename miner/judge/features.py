@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from miner.arrays import NO_NEIGHBOUR, FloatArray, Neighbours, Pairs
-from miner.filters import shared_and_unmatched_numbers
+from miner.filters import code_points, shared_and_unmatched_numbers
 from miner.margin import margin_scores
 from miner.threads import blocks, in_threads, map_in_threads
 
@@ -96,7 +96,7 @@ def read_texts(
         texts = source[piece], target[piece]
         words = [own.words(part) for own, part in zip(makers, texts, strict=True)]
         marks = np.stack([_marks_in(part) for part in texts], axis=1)
-        found = *match_words(*words), marks, np.stack(shared_and_unmatched_numbers(*texts), axis=1)
+        found = *match_words(*words), marks, shared_and_unmatched_numbers(*texts).T
         with reading:
             progress(len(texts[0]))
         return found
@@ -120,10 +120,8 @@ def match_words(source: Words, target: Words) -> tuple[NDArray[np.float32], Floa
 def _marks_in(texts: Sequence[str]) -> NDArray[np.float32]:
     from miner.judge.compiled import MARKS, count_marks
 
-    codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype="<u4")
     counts = np.zeros((len(texts), MARKS), dtype=np.float32)
-    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-    count_marks(codes, np.concatenate(([0], lengths.cumsum())), counts)
+    count_marks(*code_points(texts), counts)
     return counts
 
 

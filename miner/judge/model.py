@@ -48,8 +48,7 @@ class Judge:
     @property
     def usual(self) -> Peaks:
         """The peaks of wrong and of right pairs in the runs that the judge learned from."""
-        wrong, right = (Peak(*peak) for peak in self.peaks.tolist())
-        return wrong, right
+        return Peak(*self.peaks[0].tolist()), Peak(*self.peaks[1].tolist())
 
     @property
     def name(self) -> str:

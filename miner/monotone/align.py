@@ -36,9 +36,6 @@ class Alignment:
     target: IntArray
     costs: FloatArray
 
-    def __len__(self) -> int:
-        return len(self.costs)
-
     def beads(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
         """The positions of the source and of the target sentences of each bead."""
         sides = (itertools.pairwise(side.tolist()) for side in (self.source, self.target))

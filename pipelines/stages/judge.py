@@ -10,9 +10,8 @@ import pyarrow.parquet as pq
 
 from miner.arrays import Direction, FloatArray, JudgedPairs
 from miner.judge.features import Usual
-from miner.judge.left_out import likely_places
 from miner.judge.model import load_judge
-from miner.judge.prior import LIKELY, Probabilities
+from miner.judge.prior import LIKELY, Probabilities, likely_places
 from miner.score_ranges import Sorted, merge_in_ranges
 from miner.storage.artefacts import Draft, produce
 from miner.storage.layout import LEFT_OUT, PAIRS, SCORED, SIDES

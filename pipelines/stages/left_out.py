@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 
 from miner.arrays import FloatArray, IntArray, Mask, Neighbours
 from miner.judge.features import Near, Usual, features, read_texts
-from miner.judge.left_out import best_left
 from miner.judge.model import load_judge
+from miner.judge.prior import best_left
 from miner.storage.layout import PAIRS, SOURCE, TARGET
 from pipelines.context import RunContext
 from pipelines.references import ChosenPairs, ShardNeighbours
@@ -18,7 +18,7 @@ from pipelines.stages.export import texts_of
 def left_out_scores(
     run: RunContext, chosen: ChosenPairs, likely: Mapping[str, IntArray], usual: Usual
 ) -> FloatArray:
-    """Return the judge's scores of what is mined without each other (``miner.judge.left_out``).
+    """Return the judge's scores of what is mined without each other (``best_left``).
 
     Monotone alignments choose beads of sentences, not the best of a list, so there are none.
 

@@ -8,12 +8,15 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from miner.arrays import Direction
-from miner.best_pairs import ROW_BYTES, BestPairs, Part, best_pairs
 from miner.score_ranges import (
     MAX_RANGE,
     MIN_RANGE,
     RANGE_BYTES,
+    ROW_BYTES,
+    BestPairs,
+    Part,
     Sorted,
+    best_pairs,
     merge_in_ranges,
     select_in_ranges,
     sort_pairs,

@@ -8,10 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from miner.arrays import Direction, Neighbours, Pairs
-from miner.best_pairs import Part, best_pairs, joined
 from miner.choices import check_choice
 from miner.margin import MARGINS
-from miner.score_ranges import merge_in_ranges, select_in_ranges, sort_pairs
+from miner.score_ranges import (
+    Part,
+    best_pairs,
+    joined,
+    merge_in_ranges,
+    select_in_ranges,
+    sort_pairs,
+)
 from miner.selection import RETRIEVALS, candidate_pairs, select
 from tests.miner import oracle
 from tests.miner.oracle import Edge

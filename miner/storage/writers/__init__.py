@@ -83,19 +83,20 @@ class Output(NamedTuple):
         """The output at a path; a ValueError says that its name has the ending of no format."""
         place = path if isinstance(path, RemotePath) else Path(path)
         parts = _NAME.fullmatch(place.name) or _LINES_NAME.fullmatch(place.name)
-        if parts is None or (parts[3] and not _format(parts[2]).compresses):
+        found = parts and cls(place, parts[1], parts[2], (parts[3] or "").lower())
+        if not found or (found.compression and not found.format.compresses):
             known = ", ".join(name for name in FORMATS if name != LINES)
             raise ValueError(
                 f"{path}: the ending names no format of pairs; use one of {known}, or a name with "
                 f"{LINES} such as pairs.{LINES} for two files of lines (text also with "
                 f"{' or '.join(COMPRESSIONS)})"
             )
-        return cls(place, parts[1], parts[2], (parts[3] or "").lower())
+        return found
 
     @property
     def format(self) -> Format:
         """Its format."""
-        return _format(self.ending)
+        return FORMATS.get(self.ending.lower(), FORMATS[LINES])
 
     @property
     def rejected(self) -> Place:
@@ -118,7 +119,3 @@ class Output(NamedTuple):
                 "--src-lang and --tgt-lang"
             )
         return [self.path.parent / self.path.name.replace(LINES, side) for side in sides]
-
-
-def _format(ending: str) -> Format:
-    return FORMATS.get(ending.lower(), FORMATS[LINES])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from miner.arrays import Neighbours
-from miner.judge.left_out import MAX_PAIRS, best_left, likely_places
+from miner.judge.prior import MAX_PAIRS, best_left, likely_places
 from miner.knn.core.rescore import unit_rows
 from miner.knn.exact import search_unit_rows
 
