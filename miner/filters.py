@@ -162,9 +162,9 @@ def copied(suspects: Suspects) -> Mask:
 def numbers(suspects: Suspects) -> Mask:
     """Both sides have numbers in digits, and share none."""
 
-    def differ(source: str, target: str) -> bool:
-        found = numbers_in(source), numbers_in(target)
-        return all(found) and not found[0] & found[1]
+    def differ(*texts: str) -> bool:
+        one, other = map(numbers_in, texts)
+        return bool(one and other) and one.isdisjoint(other)
 
     return suspects.each(differ)
 

@@ -18,16 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from miner.arrays import (
-    NO_NEIGHBOUR,
-    Direction,
-    FloatArray,
-    IntArray,
-    JudgedPairs,
-    Neighbours,
-    Pairs,
-    evenly,
-)
+from miner.arrays import NO_NEIGHBOUR, Direction, FloatArray, JudgedPairs, Neighbours, Pairs, evenly
 from miner.choices import check_choice
 from miner.margin import margin_scores
 from miner.selection import RETRIEVALS, best_of_both, order_best_first, take_free
@@ -56,7 +47,7 @@ class Part:
     compare with.
     """
 
-    ids: IntArray
+    ids: NDArray[np.int64]
     lists: Neighbours
     means: FloatArray
 
@@ -79,11 +70,8 @@ def best_pairs(
 ) -> Iterator[BestPairs]:
     """Yield, for each part, the best pairs by score of each row's list, with ties; by row.
 
-    Args:
-        parts: rows of one side. The other side is gone through once for all of them.
-        others: the whole other side in parts, of which one is held at a time.
-        side: whose rows these are: FORWARD for sources, BACKWARD for targets.
-        margin: one of ``miner.margin.MARGINS``.
+    The parts are of one ``side``: FORWARD for sources, BACKWARD for targets. ``others``, the whole
+    other side, is gone through once for all of them, and one part of it held at a time.
     """
     from miner.compiled_pairs import look_up  # loads Numba
 

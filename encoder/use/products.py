@@ -16,20 +16,9 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from miner.knn.core import vnni
 from encoder.rows import Matrix
 from miner.compiling import compiled
-from miner.knn.core.vnni import (
-    COLUMNS,
-    FLOATS,
-    LANES,
-    LONG,
-    ROWS,
-    VECTORS,
-    declared,
-    in_all_lanes,
-    loaded,
-    rows_from,
-)
 
 
 @intrinsic
@@ -42,7 +31,7 @@ def _multiply_block(typing: Any, first: Any, panel: Any, rows: Any, panels: Any,
         )
         first, panel = values[:2]
         count, depth = cgutils.unpack_tuple(builder, left.shape, 2)
-        numbers = rows_from(builder, first, count, ROWS)
+        numbers = vnni.rows_from(builder, first, count, vnni.ROWS)
 
         def row_of(array: Any, row: Any) -> Any:
             step = cgutils.unpack_tuple(builder, array.strides, 2)[0]
@@ -50,27 +39,29 @@ def _multiply_block(typing: Any, first: Any, panel: Any, rows: Any, panels: Any,
             return builder.bitcast(place, ir.FloatType().as_pointer())
 
         lefts = [row_of(left, row) for row in numbers]
-        start = builder.gep(right.data, [builder.mul(builder.mul(panel, depth), LONG(COLUMNS))])
-        weights = builder.bitcast(start, FLOATS.as_pointer())
-        multiply_add = declared(builder, f"llvm.fma.v{LANES}f32", *[FLOATS] * 3)
-        zero = ir.Constant(FLOATS, None)
+        before = builder.mul(panel, vnni.LONG(vnni.COLUMNS))  # columns
+        start = builder.gep(right.data, [builder.mul(before, depth)])
+        weights = builder.bitcast(start, vnni.FLOATS.as_pointer())
+        multiply_add = vnni.declared(builder, f"llvm.fma.v{vnni.LANES}f32", *[vnni.FLOATS] * 3)
+        zero = ir.Constant(vnni.FLOATS, None)
         totals = [
-            [cgutils.alloca_once_value(builder, zero) for _ in range(VECTORS)] for _ in range(ROWS)
+            [cgutils.alloca_once_value(builder, zero) for _ in range(vnni.VECTORS)]
+            for _ in range(vnni.ROWS)
         ]
         for total in itertools.chain(*totals):
             builder.store(zero, total)
         with cgutils.for_range(builder, depth) as loop:
-            columns = loaded(builder, weights, loop.index)
+            columns = vnni.loaded(builder, weights, loop.index)
             for row, sums in zip(lefts, totals, strict=True):
-                number = in_all_lanes(builder, builder.gep(row, [loop.index]))
+                number = vnni.in_all_lanes(builder, builder.gep(row, [loop.index]))
                 for total, column in zip(sums, columns, strict=True):
                     value = builder.call(multiply_add, [number, column, builder.load(total)])
                     builder.store(value, total)
         for row, sums in zip(numbers, totals, strict=True):
-            place = builder.gep(row_of(products, row), [builder.mul(panel, LONG(COLUMNS))])
-            vectors = builder.bitcast(place, FLOATS.as_pointer())
+            place = builder.gep(row_of(products, row), [before])
+            vectors = builder.bitcast(place, vnni.FLOATS.as_pointer())
             for part, total in enumerate(sums):
-                builder.store(builder.load(total), builder.gep(vectors, [LONG(part)]), align=4)
+                builder.store(builder.load(total), builder.gep(vectors, [vnni.LONG(part)]), align=4)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, rows, panels, out), generate
@@ -79,7 +70,7 @@ def _multiply_block(typing: Any, first: Any, panel: Any, rows: Any, panels: Any,
 @compiled()
 def _multiply(rows: Any, panels: Any, out: Any) -> None:
     for panel in range(len(panels)):
-        for first in range(0, len(rows), ROWS):
+        for first in range(0, len(rows), vnni.ROWS):
             _multiply_block(first, panel, rows, panels, out)
 
 
@@ -88,8 +79,8 @@ class Weights:
 
     def __init__(self, weights: Matrix) -> None:
         depth, self._width = weights.shape
-        padded = np.pad(weights, ((0, 0), (0, -self._width % COLUMNS)))
-        panels = padded.reshape(depth, -1, COLUMNS).transpose(1, 0, 2)
+        padded = np.pad(weights, ((0, 0), (0, -self._width % vnni.COLUMNS)))
+        panels = padded.reshape(depth, -1, vnni.COLUMNS).transpose(1, 0, 2)
         self._panels = np.ascontiguousarray(panels, dtype=np.float32)
 
     def multiplied(self, rows: Matrix) -> Matrix:

@@ -65,8 +65,7 @@ def text_blocks(texts: Sequence[str], encode: Callable[..., Matrix], *, is_bag: 
     vectors = np.zeros((MAX_BLOCK, *first.shape), dtype=np.float32)
     vectors[0] = first
     for size in range(2, min(MAX_BLOCK, len(texts)) + 1):
-        starts = range(len(texts) - size + 1)
-        merged = [joined(texts[start : start + size]) for start in starts]
+        merged = [joined(texts[at : at + size]) for at in range(len(texts) - size + 1)]
         vectors[size - 1, : len(merged)] = encode(merged, normalize=True)
     return Blocks(vectors=vectors, lengths=lengths)
 

@@ -203,7 +203,8 @@ def test_threads_see_what_the_caller_has_set():
     """Where a run keeps what it fetches, for one: else it would stay when the run has ended."""
     variable = contextvars.ContextVar("variable", default="nothing")
     variable.set("something")
-    assert map_in_threads(lambda item: variable.get(), range(4), count=2) == ["something"] * 4
+    with using_threads(2):
+        assert map_in_threads(lambda item: variable.get(), range(4)) == ["something"] * 4
     assert list(ahead(lambda item: variable.get(), range(3))) == ["something"] * 3
 
 

@@ -88,10 +88,8 @@ def open_embeddings(
         corpus: the corpus's name, for the error.
 
     Returns:
-        Read-only float16, float32 or float64 (N, D), in the file's memory order.
-
-    Raises:
-        EmbeddingsError: the file is missing, damaged, or does not hold such vectors.
+        Read-only float16, float32 or float64 (N, D), in the file's memory order; an EmbeddingsError
+        says that the file is missing, damaged, or does not hold such vectors.
     """
     name = str(path)
     try:
@@ -155,13 +153,9 @@ def write_embeddings(
 ) -> None:
     """Write sentence vectors, whole or not at all.
 
-    Args:
-        path: ``.npy`` gives a NumPy file; any other suffix raw little-endian floats in row-major
-            order without a header, which is what LASER reads and writes.
-        vectors: float (n, D) blocks, in order.
-        rows: how many vectors the blocks hold together.
-        dim: D.
-        dtype: what is stored. A suffix ``.f16`` or ``.f32`` must agree.
+    They come in blocks (n, D), in order, and are N ``rows`` together. The suffix ``.npy`` gives a
+    NumPy file; any other raw little-endian floats in row-major order without a header, which is
+    what LASER reads and writes; ``.f16`` and ``.f32`` must agree with ``dtype``.
 
     Raises:
         ValueError: the blocks are not of that shape, or a value or the suffix does not fit.
