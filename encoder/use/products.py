@@ -16,7 +16,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from miner.knn.core import vnni
+import miner.knn.core.vnni as vnni
 from encoder.rows import Matrix
 from miner.compiling import compiled
 
