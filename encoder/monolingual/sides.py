@@ -124,11 +124,8 @@ def of_text(
 ) -> Side:
     """Learn the vectors of the words of S different sentences; their weights are their idf.
 
-    An interrupted training goes on from the file ``state``, written after each epoch. ``progress``
-    is called with the words seen, in parts.
-
-    Raises:
-        ValueError: the text is too small, or ``state`` is of another text or other options.
+    An interrupted training of the same text and options goes on from the file ``state``, written
+    after each epoch. ``progress`` is called with the words seen, in parts.
     """
     identity: dict[str, Any] = {
         **asdict(options),

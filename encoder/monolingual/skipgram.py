@@ -55,9 +55,6 @@ def read_vocabulary(
     In scripts without spaces each subword is a word. Words with characters that the tokeniser does
     not know are left out, and those beyond ``MAX_WORDS``. Of equally frequent ones the first in the
     alphabet comes first.
-
-    Raises:
-        ValueError: no two words are there ``min_count`` times.
     """
     numbers: dict[str, int] = {}
     text = join(
@@ -125,11 +122,7 @@ class SkipGram:
         return sum_rows(self.inputs, self._rows) / counts[:, None]
 
     def advance(self, progress: Callable[[int], None]) -> None:
-        """Go once over the text; ``progress`` is called with the words seen, in parts.
-
-        Raises:
-            ValueError: the vectors are not finite after it.
-        """
+        """Go once over the text; ``progress`` is called with the words seen, in parts."""
         from encoder.monolingual.compiled import train_sentences  # loads Numba
 
         options, text, counts = self._options, self._vocabulary.text, self._vocabulary.counts

@@ -32,11 +32,8 @@ class WordVectors:
 def read_vec(path: Path, *, most: int = MAX_WORDS) -> WordVectors:
     """Read the first ``most`` words of a ``.vec`` file.
 
-    Those that repeat an earlier one, or whose vector is zero, are left out, with one log line.
-
-    Raises:
-        ValueError: the file is missing, no text, or has another number of words or numbers than it
-            says, or a number that is not finite.
+    Those that repeat an earlier one, or whose vector is zero, are left out, with one log line. If
+    it has another number of words or numbers than it says, a ValueError names the line.
     """
     words: dict[str, Matrix] = {}
     repeated = zero = read = 0

@@ -47,14 +47,13 @@ def _draw(axes: "Axes", history: Sequence[Mapping[str, Any]], name: str) -> None
     history = [entry for entry in history if name in entry]
     steps = [entry["step"] for entry in history]
     parts = history[-1]["parts"].get(name)
-    many = parts is not None and len(parts) > 1
+    many = len(parts or ()) > 1
     if many:
         # As the lines lie at their ends, so that the legend can be read along them.
         for number, part in enumerate(sorted(parts, key=lambda one: -parts[one])):
             values = [100 * entry["parts"][name][part] for entry in history]
             axes.plot(steps, values, color=colormaps["tab20"](number % 20), label=part)
-    factor = 1 if parts is None else 100
-    values = [factor * entry[name] for entry in history]
+    values = [(100 if parts else 1) * entry[name] for entry in history]
     axes.plot(steps, values, color="black", marker=".", label="mean")
     axes.axvline(best, color="gray", linestyle=":", label="best")
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))

@@ -121,9 +121,6 @@ def join_targets(texts: Texts) -> list[ParallelText]:
 
     Of several translations of a sentence the first is taken. A row one of whose sentences an
     earlier row has is left out, so that all sentences of a language are different.
-
-    Raises:
-        ValueError: the texts have targets of several languages, or none in common.
     """
     languages = sorted({text.name.partition("-")[2] for text in texts})
     if len(languages) > 1:

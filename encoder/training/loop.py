@@ -92,7 +92,7 @@ class Training:
         self.slower = 1.0  # a factor of the learning rate
         self.model = model
         self.task = task
-        self._options = options
+        self.options = options
         self._device = next(model.parameters()).device
         self._bfloat16, on_cpu = options.precision == "bfloat16", self._device.type == "cpu"
         if self._bfloat16 and on_cpu and not torch_private.has_bfloat16_products():
@@ -105,12 +105,8 @@ class Training:
         self._optimizers = plain or _optimizers(self._modules)
 
     def advance(self, batches: list[Batch]) -> float:
-        """Take one step on the mean loss of the batches; that loss.
-
-        Raises:
-            ValueError: it is not finite.
-        """
-        options = self._options
+        """Take one step on the mean loss of the batches; that loss, a ValueError if not finite."""
+        options = self.options
         generator = np.random.default_rng([options.seed, self.step])
         torch.manual_seed(int(generator.integers(2**63)) + parallel.rank())
         self._modules.train()
@@ -146,7 +142,7 @@ class Training:
     @property
     def rate(self) -> float:
         """The learning rate of the next step, 0 where a schedule of plain gradients has ended."""
-        rate = self._options.learning_rate_at(self.step) * self.slower
+        rate = self.options.learning_rate_at(self.step) * self.slower
         return 0.0 if self._by_sgd and rate < LOWEST_RATE else rate
 
     def tensors(self) -> dict[str, Tensor]:
@@ -190,14 +186,9 @@ def _optimizers(modules: nn.Module) -> list[torch.optim.Optimizer]:
     return optimizers
 
 
-def train(
-    training: Training,
-    pairs: list[TokenPairs],
-    options: TrainingOptions,
-    *,
-    on_step: Callable[[float], None],
-) -> None:
+def train(training: Training, pairs: list[TokenPairs], on_step: Callable[[float], None]) -> None:
     """Train up to the last step; ``on_step(loss)`` is called after each."""
+    options = training.options
     batches = sample_batches(
         pairs,
         batch_size=options.objective.batch_size,

@@ -355,8 +355,7 @@ def training_options(
 ) -> TrainingOptions:
     """Make options of values by name, as ``TrainingOptions.flat`` has them; others have defaults.
 
-    Raises:
-        ValueError: a value is out of its range, or no option of the architecture or the objective.
+    One that neither the architecture nor the objective has is a ValueError.
     """
     parts = [
         _chosen("architecture", architecture, ARCHITECTURES),

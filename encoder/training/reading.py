@@ -1,5 +1,7 @@
 """Text to train on: parallel, of one language, or labelled; any may be compressed (``.xz``).
 
+What is missing, damaged or malformed is a ValueError that names the place.
+
 Parallel text is TSV compressed with xz, Moses pairs or Parquet. The last part of a file's name
 before its suffix is the language pair: ``de-en.tsv.xz``, ``News.de-en.parquet``, and
 ``News.de-en.de`` beside ``News.de-en.en``, line by line (Moses). Ordered text is ``.txt``, a
@@ -13,7 +15,6 @@ from __future__ import annotations
 import hashlib
 import lzma
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -63,10 +64,6 @@ class ParallelText:
         source, target, corpus = ([column[row] for row in rows] for column in columns)
         return ParallelText(name=self.name, source=source, target=target, corpus=corpus)
 
-    def corpus_sizes(self) -> dict[str, int]:
-        """Count pairs by corpus, largest first."""
-        return dict(Counter(self.corpus).most_common())
-
     def digest(self) -> str:
         """Return the first digits of a hash of all pairs in their order."""
         digest = hashlib.sha256()
@@ -83,8 +80,7 @@ Rows = Iterable[tuple[str, str, str]]  # source, target and corpus; or a label a
 def find_text(folder: Path, objective: type[ObjectiveOptions]) -> dict[str, Files]:
     """Find what an objective learns from, by language pair.
 
-    Where there is no parallel text and it can do without, by language (``NAME.XX.txt``). If there
-    is none, a ValueError is raised.
+    Where there is no parallel text and it can do without, by language (``NAME.XX.txt``).
     """
     if objective.labelled:
         return {objective.name: files_of(folder, ".tsv")}
@@ -100,7 +96,7 @@ def find_text(folder: Path, objective: type[ObjectiveOptions]) -> dict[str, File
 
 
 def files_of(folder: Path, suffix: str) -> Files:
-    """Return the files of a folder that end so, or so compressed; a ValueError if there is none."""
+    """Return the files of a folder that end so, or so compressed."""
     paths = _listed(folder)
     found = tuple(path for path in paths if path.name.endswith((suffix, f"{suffix}.xz")))
     if not found:
@@ -115,12 +111,7 @@ def _listed(folder: Path) -> list[Path]:
 
 
 def find_parallel_text(folder: Path) -> dict[str, Files]:
-    """Find the files of each language pair in a folder; of a Moses pair, the source side.
-
-    Raises:
-        ValueError: there is no such folder, no parallel text in it, or a file whose name has no
-            language pair.
-    """
+    """Find the files of each language pair in a folder; of a Moses pair, the source side."""
     found: dict[str, Files] = {}
     for path in _listed(folder):
         _, name, suffix = _parts(path)
@@ -139,11 +130,7 @@ def find_parallel_text(folder: Path) -> dict[str, Files]:
 
 
 def read_text(name: str, files: Files, exclude: frozenset[str]) -> ParallelText:
-    """Read what ``find_text`` found under a name.
-
-    Raises:
-        ValueError: a file is damaged or malformed, or nothing is left.
-    """
+    """Read what ``find_text`` found under a name."""
     if PAIR.fullmatch(name):
         return read_parallel_text(files, exclude=exclude)
     is_text = _OF_LANGUAGE.fullmatch(files[0].name)
@@ -155,9 +142,6 @@ def read_parallel_text(files: Sequence[Path], *, exclude: frozenset[str]) -> Par
 
     Where a file does not name a pair's corpus, it is what stands before the language pair in the
     file's name, or else the language pair.
-
-    Raises:
-        ValueError: a file is missing, damaged or not of its form, or nothing is left.
     """
     rows = [row for file in files for row in _read(file)]
     pairs = [row for row in rows if row[2] not in exclude]
@@ -234,7 +218,7 @@ def _read_parquet(path: Path) -> Rows:
 
 
 def read_lines(path: Path) -> list[str]:
-    """Read the lines of a file; a ValueError says that it is missing, or no such text."""
+    """Read the lines of a file."""
     if not path.is_file():
         raise ValueError(f"{path}: is missing")
     return lines_of(path.read_bytes(), str(path))
@@ -245,9 +229,6 @@ def lines_of(data: bytes, name: str) -> list[str]:
 
     One whose name ends in ``.xz`` is decompressed. Only ``\n`` ends a line: U+2028, U+0085 and
     their like occur inside sentences. An end of line at the end of the file opens no further line.
-
-    Raises:
-        ValueError: the file is not UTF-8, or ``.xz`` and no such file or cut short.
     """
     if name.endswith(".xz"):
         try:
@@ -263,7 +244,7 @@ def lines_of(data: bytes, name: str) -> list[str]:
 
 
 def read_sentences(name: str, files: Files) -> ParallelText:
-    """Read each line as a pair with itself, repeated ones once; a ValueError if there is none."""
+    """Read each line as a pair with itself, repeated ones once."""
     found = dict.fromkeys(line for path in files for line in read_lines(path) if line.strip())
     if not found:
         raise ValueError(f"{files[0].parent}: there are no sentences")
@@ -271,11 +252,7 @@ def read_sentences(name: str, files: Files) -> ParallelText:
 
 
 def read_successors(name: str, files: Files) -> ParallelText:
-    """Read each line of a document with the one after it; each second line once.
-
-    Raises:
-        ValueError: there is no ordered text, or a file is damaged.
-    """
+    """Read each line of a document with the one after it; each second line once."""
     pairs: dict[str, str] = {}  # templates answer much, so that an answer stands once
     for path in files:
         for before, after in pairwise(read_lines(path)):
@@ -288,11 +265,7 @@ def read_successors(name: str, files: Files) -> ParallelText:
 
 
 def read_labelled(name: str, files: Files) -> ParallelText:
-    """Read labelled pairs; the label of each stands where parallel text has its corpus.
-
-    Raises:
-        ValueError: a label is missing, or a line is malformed.
-    """
+    """Read labelled pairs; the label of each stands where parallel text has its corpus."""
     rows = [row for path in files for row in read_inference(path)]
     labels, first, second = ([row[column] for row in rows] for column in range(3))
     if set(labels) != set(INFERENCE_LABELS):
@@ -303,11 +276,7 @@ def read_labelled(name: str, files: Files) -> ParallelText:
 
 
 def read_inference(path: Path) -> list[tuple[str, str, str]]:
-    """Read label, premise and hypothesis: columns that a header names, or else the first three.
-
-    Raises:
-        ValueError: a line has too few columns or another label.
-    """
+    """Read label, premise and hypothesis: columns that a header names, or else the first three."""
     rows = [line.split("\t") for line in read_lines(path)]
     for names in _HEADERS:
         if rows and set(names) <= set(rows[0]):

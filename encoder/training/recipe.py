@@ -3,6 +3,7 @@
 import logging
 import os
 import platform
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -43,7 +44,7 @@ def train_encoder(
     on_begin: Callable[[int], None] = lambda done: None,
     on_step: Callable[[], None] = lambda: None,
 ) -> Mapping[str, Mapping[str, float]]:
-    """Train an encoder and save it in the folder ``output``.
+    """Train an encoder, save it in the folder ``output``, and return its figures by measure.
 
     At every evaluation the encoder is saved if it is the best so far, and the state of the
     training beside it, see ``evaluation.Keeper``. A training that was begun there goes on.
@@ -56,9 +57,6 @@ def train_encoder(
         measures: what is measured at each evaluation, beside the held-out error.
         on_begin: called with the number of steps done before, when all is ready for more.
         on_step: called after each step.
-
-    Returns:
-        The figures of the encoder that was saved: by measure, each by its parts.
 
     Raises:
         ValueError: ``output`` cannot be written, a file is not parallel text or too small, what is
@@ -126,7 +124,7 @@ def train_encoder(
 
     training.slower = parallel.from_first(lambda: task.slower(state.history))
     on_begin(state.step)
-    train(training, pairs, options, on_step=stepped)
+    train(training, pairs, stepped)
     return keeper.best() if parallel.rank() == 0 else {}
 
 
@@ -198,7 +196,7 @@ def _weights(recipe: Recipe) -> dict[str, float]:
 
 def _facts(recipe: Recipe, texts: Texts, identity: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        "pairs": {text.name: text.corpus_sizes() for text in texts},
+        "pairs": {text.name: dict(Counter(text.corpus)) for text in texts},
         "excluded": sorted(recipe.exclude),
         "corpus_weights": dict(recipe.corpus_weights),
         "pair_weights": dict(recipe.pair_weights),

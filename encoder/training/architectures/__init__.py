@@ -23,8 +23,7 @@ from encoder.training.options import (
 def make_model(options: TrainingOptions, features: Features) -> Model:
     """Make a new model, of random weights, on the GPU if there is one.
 
-    Raises:
-        ValueError: the architecture cannot have as many dimensions.
+    Dimensions that the architecture cannot have are a ValueError.
     """
     kind, vocabulary = options.architecture, features.pieces + 1
     if isinstance(kind, BagOptions):

@@ -39,11 +39,7 @@ class Masked(Task):
     together: ClassVar[bool] = False  # whether the sides of a pair are seen as one
 
     def __init__(self, setting: Setting, *, sides: int | None = None) -> None:
-        """For the first ``sides`` sides of pairs: one if text of one language is among them.
-
-        Raises:
-            ValueError: what is trained is no transformer.
-        """
+        """For the first ``sides`` sides of pairs: one if text of one language is among them."""
         super().__init__()
         architecture = setting.options.architecture
         if not isinstance(architecture, TransformerOptions):
@@ -123,13 +119,9 @@ def masked(
 ) -> tuple[Tensor, Tensor]:
     """Ask for tokens at random, and hide them, put wrong ones in their place or leave them.
 
-    Args:
-        ids: int64 (B, T), of sentences that are ended and padded by ``end``, the last id.
-        end: it, which is not asked for unless there is nothing else.
-        generator: of the random numbers, torch's own if there is none.
-
-    Returns:
-        The ids that are seen, int64 (B, T), and where something is asked, bool (B, T).
+    Sentences, int64 (B, T), are ended and padded by ``end``, the last id, which is not asked for
+    unless there is nothing else. Returned are the ids that are seen, and where something is asked,
+    bool (B, T).
     """
     draw = torch.rand(ids.shape, generator=generator).masked_fill(ids == end, 1)
     asked = draw <= draw.min().clamp(min=SHARE)  # one at least

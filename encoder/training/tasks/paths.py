@@ -37,10 +37,8 @@ class Path:
 def find_paths(languages: Sequence[str], options: PathsOptions) -> dict[str, Path]:
     """Return by its sources' names a path for each choice of M languages that leaves a target.
 
-    Paths of as many sources share their batches alike, so that each encoder sees as much.
-
-    Raises:
-        ValueError: a target is none of the languages, or no target is left.
+    Paths of as many sources share their batches alike, so that each encoder sees as much. A target
+    that is none of the languages is a ValueError, and so is M if it leaves none.
     """
     for target in options.targets:
         if target not in languages:
@@ -78,12 +76,9 @@ class Paths(Task):
         assert isinstance(options, PathsOptions)
         self._paths = _paths(setting.options, setting.texts)
         self._tokens: dict[str, Tokens] = {}
-        self.decoders = nn.ModuleDict(
-            {
-                name: Decoder(setting, languages=1, hidden=options.decoder_dim)
-                for name in options.targets
-            }
-        )
+        hidden = options.decoder_dim
+        decoders = {name: Decoder(setting, languages=1, hidden=hidden) for name in options.targets}
+        self.decoders = nn.ModuleDict(decoders)
 
     @classmethod
     def text(cls, read: Texts) -> Texts:
@@ -97,11 +92,7 @@ class Paths(Task):
 
     @classmethod
     def model(cls, options: TrainingOptions, features: Features, texts: Texts) -> Model:
-        """Make a network for each language that is a source.
-
-        Raises:
-            ValueError: the architecture is none, or tokens are to be left out.
-        """
+        """Make a network for each language that is a source, if that is the architecture."""
         networks = {}
         for language in encoded(_paths(options, texts)):
             network = make_model(options, features)

@@ -29,18 +29,16 @@ class Ranking(Task):
 
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Rank against the batch of all processes, see ``translation_ranking``."""
-        hard = self._negatives.get(pairs.name)
+        options, hard, negatives = self._options, self._negatives.get(pairs.name), None
         if hard is not None:
             sides = [*sides, pairs.target.take(hard[rows].ravel())]
         vectors = functional.normalize(model(join(sides)))
         source, target, others = vectors.tensor_split([len(rows), 2 * len(rows)])
-        negatives = None if hard is None else others.unflatten(0, hard[rows].shape)
+        both = parallel.gather(source), parallel.gather(target)
+        if hard is not None:
+            negatives = parallel.gather(others.unflatten(0, hard[rows].shape))
         return translation_ranking(
-            parallel.gather(source),
-            parallel.gather(target),
-            scale=self._options.scale,
-            margin=self._options.margin,
-            negatives=None if negatives is None else parallel.gather(negatives),
+            *both, scale=options.scale, margin=options.margin, negatives=negatives
         )
 
     def prepare(self, model: Model, pairs: Sequence[TokenPairs]) -> None:

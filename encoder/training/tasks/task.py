@@ -115,8 +115,7 @@ class Task(nn.Module):
     def loss(self, model: Model, pairs: TokenPairs, rows: Rows, sides: list[Tokens]) -> Tensor:
         """Return the loss of the pairs at ``rows``, with the sentences of ``sides`` to embed.
 
-        In several processes these are a process's share of the batch, and the mean of their losses
-        is that of the whole batch.
+        These are a process's share of the batch, whose loss is the mean over the processes.
         """
         raise NotImplementedError
 

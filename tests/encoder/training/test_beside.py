@@ -63,7 +63,7 @@ def learned(
         target=pairs.target.take(np.arange(SHOWN)),
         weight=np.ones(SHOWN, dtype=np.float32),
     )
-    train(Training(model, task, options), [shown], options, on_step=lambda loss: None)
+    train(Training(model, task, options), [shown], on_step=lambda loss: None)
     return model.eval(), task.eval()
 
 

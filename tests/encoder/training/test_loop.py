@@ -117,7 +117,7 @@ def trained(**changes: object) -> tuple[np.ndarray, list[float]]:
     losses: list[float] = []
     options = training_options(**(GIVEN | changes))
     training = begun(options)
-    train(training, [bijection(1), bijection(2)], options, on_step=losses.append)
+    train(training, [bijection(1), bijection(2)], on_step=losses.append)
     return training.model.table.detach().numpy(), losses
 
 
@@ -139,7 +139,7 @@ def test_training_is_dense_autograd_with_adam() -> None:
     pairs = [bijection(1), bijection(2)]
     training = begun(options)
     table = torch.nn.Parameter(training.model.table.detach().clone())
-    train(training, pairs, options, on_step=lambda loss: None)
+    train(training, pairs, on_step=lambda loss: None)
     found = training.model.table.detach().numpy()
     optimizer = torch.optim.SparseAdam([table], betas=(0.9, 0.99))
     batches = sample_batches(pairs, batch_size=10, exponent=0.5, seed=options.seed)
@@ -243,14 +243,14 @@ def test_what_is_restored_goes_on_as_if_undisturbed(step: int) -> None:
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        train(first, pairs, options, on_step=stop)
+        train(first, pairs, on_step=stop)
     saved = {name: tensor.clone() for name, tensor in first.tensors().items()}
     torch.manual_seed(99)
     second = Training(
         Bag(one_word_each(45), options.architecture.dim), Ranking(setting_of(options)), options
     )
     second.restore(saved, step)
-    train(second, pairs, options, on_step=lambda loss: None)
+    train(second, pairs, on_step=lambda loss: None)
     assert second.model.table.detach().numpy().tobytes() == whole.tobytes()
 
 

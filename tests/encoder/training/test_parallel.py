@@ -97,7 +97,7 @@ def trained(options: TrainingOptions) -> tuple[dict[str, torch.Tensor], list[flo
     task.prepare(model, [PAIRS])
     training = Training(model, task, options)
     losses: list[float] = []
-    train(training, [*task.drawn([PAIRS])], options, on_step=losses.append)
+    train(training, [*task.drawn([PAIRS])], on_step=losses.append)
     return training.tensors(), losses
 
 

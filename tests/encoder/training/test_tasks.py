@@ -320,10 +320,10 @@ def test_a_network_and_its_decoder_go_on_as_if_undisturbed(architecture: str) ->
         if whole.step == 3:
             halves.append({name: one.clone() for name, one in whole.tensors().items()})
 
-    train(whole, [pairs], options, on_step=on_step)
+    train(whole, [pairs], on_step=on_step)
     second = begun()
     second.restore(halves[0], 3)
-    train(second, [pairs], options, on_step=lambda loss: None)
+    train(second, [pairs], on_step=lambda loss: None)
     expected, found = whole.tensors(), second.tensors()
     assert expected.keys() == found.keys()
     assert all(torch.equal(expected[name], found[name]) for name in expected)
