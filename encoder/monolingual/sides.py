@@ -8,7 +8,7 @@ here at the length that says how much a word counts. Axes: ``V`` words, ``R`` ro
 
 import hashlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -161,11 +161,7 @@ def feature_rows(words: Sequence[str], tokenizer: Tokenizer, features: Features)
 
 
 def save_sides(
-    folder: Path,
-    sides: Mapping[str, Side],
-    tokenizer: Tokenizer,
-    options: WordOptions,
-    facts: Facts,
+    folder: Path, sides: dict[str, Side], tokenizer: Tokenizer, options: WordOptions, facts: Facts
 ) -> None:
     """Write bags in which words have the directions of their vectors and their weights.
 

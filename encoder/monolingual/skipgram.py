@@ -47,9 +47,7 @@ class Vocabulary:
     text: Tokens
 
 
-def read_vocabulary(
-    sentences: Sequence[str], tokenizer: Tokenizer, *, min_count: int
-) -> Vocabulary:
+def read_vocabulary(sentences: Sequence[str], tokenizer: Tokenizer, min_count: int) -> Vocabulary:
     """Count the words of S sentences: what the tokeniser leaves between spaces, without edges.
 
     In scripts without spaces each subword is a word. Words with characters that the tokeniser does

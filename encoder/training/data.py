@@ -40,26 +40,20 @@ def join(sides: Sequence[Tokens]) -> Tokens:
 
 
 def tokenize_pairs(
-    text: ParallelText,
-    tokenizer: Tokenizer,
-    corpus_weights: Mapping[str, float],
-    *,
-    times: float = 1.0,
-    one_sided: bool = False,
+    text: ParallelText, tokenizer: Tokenizer, weights: Mapping[str, float], one_sided: bool = False
 ) -> TokenPairs:
     """Tokenise both sides, or the source, the targets then being empty."""
     return TokenPairs(
         name=text.name,
         source=tokenizer.encode(text.source),
         target=Tokens.of([()] * len(text)) if one_sided else tokenizer.encode(text.target),
-        weight=pair_weights(text, corpus_weights),
-        times=times,
+        weight=pair_weights(text, weights),
     )
 
 
-def pair_weights(text: ParallelText, corpus_weights: Mapping[str, float]) -> NDArray[np.float32]:
+def pair_weights(text: ParallelText, weights: Mapping[str, float]) -> NDArray[np.float32]:
     """Return the weight of each pair's corpus, 1 where it is not named: float32 (P,)."""
-    return np.array([corpus_weights.get(name, 1.0) for name in text.corpus], dtype=np.float32)
+    return np.array([weights.get(name, 1.0) for name in text.corpus], dtype=np.float32)
 
 
 def hold_out(text: ParallelText, count: int, *, seed: int) -> tuple[ParallelText, ParallelText]:
@@ -79,12 +73,7 @@ def count_tokens(pairs: TokenPairs) -> Rows:
 
 
 def sample_batches(
-    pairs: Sequence[TokenPairs],
-    *,
-    batch_size: int,
-    in_tokens: bool = False,
-    exponent: float,
-    seed: int,
+    pairs: list[TokenPairs], *, batch_size: int, in_tokens: bool = False, exponent: float, seed: int
 ) -> Iterator[Batch]:
     """Yield endless batches, each of ``batch_size`` pairs or at most so many tokens.
 

@@ -15,7 +15,7 @@ from encoder.checkpoint import replace_files
 from encoder.training import curves
 from encoder.training.architectures.model import Trained
 from encoder.training.loop import Training
-from encoder.training.options import ACCURACY, HELD_OUT_ERROR, PERPLEXITY
+from encoder.training.options import ACCURACY, HELD_OUT_ERROR
 from encoder.training.reading import ParallelText, Texts
 from encoder.training.state import State, save_state
 
@@ -44,11 +44,18 @@ class Measure:
         return means[-1] == (max(means) if self.higher_is_better else min(means))
 
 
-# By ``figure`` of an objective, by which the best encoder may be chosen, too.
-OWN = {
-    name: Measure(name=name, title=f"held-out {name}", higher_is_better=name == ACCURACY)
-    for name in (PERPLEXITY, ACCURACY)
-}
+Measures = Sequence[Measure]
+
+
+def choose(measures: Measures, name: str, figure: str) -> Measure:
+    """Return that by which the best encoder is chosen; ``figure`` is the objective's, if any."""
+    own = Measure(name=figure, title=f"held-out {figure}", higher_is_better=figure == ACCURACY)
+    known = {one.name: one for one in (*measures, *([own] if figure else []))}
+    if name not in known:
+        raise ValueError(
+            f"the best encoder cannot be chosen by {name}; measured are {', '.join(known)}"
+        )
+    return known[name]
 
 
 def held_out_error(texts: Texts) -> Measure:
@@ -81,7 +88,7 @@ class Keeper:
     folder: Path
     state: State
     _: KW_ONLY
-    measures: Sequence[Measure]
+    measures: Measures
     best_by: Measure
     finish: Callable[[], Trained]
     facts: Mapping[str, Any]

@@ -132,11 +132,10 @@ class ObjectiveOptions(Checked):
     """What all objectives have.
 
     A batch is measured in sentence pairs, or ``in_tokens``; the learning rate falls to zero at the
-    last step, or stays ``constant``. With ``teacher`` there must be an encoder to learn from. If
-    ``one_sided``, what is trained sees the sources alone; with ``names``, the teacher's vectors of
-    their names as well. If ``apart``, it is a network for each language. If ``alone``, text of one
-    language is enough; if ``labelled``, pairs of one language are what is learned from. ``figure``
-    is one that the objective has itself, and ``best_by`` that of which the best encoder is saved.
+    last step, or stays ``constant``. What is trained sees the sources alone if ``one_sided``, with
+    ``names`` the teacher's vectors of their names as well; it is a network for each language if
+    ``apart``. Text of one language is enough if ``alone``; labelled pairs of it are needed if
+    ``labelled``. ``figure`` is the objective's own, ``best_by`` that of the encoder that is saved.
     """
 
     name: ClassVar[str]

@@ -1,13 +1,11 @@
-"""Text to train on: parallel, of one language, or labelled; any may be compressed (``.xz``).
+"""Text to train on; what is missing, damaged or malformed is a ValueError that names the place.
 
-What is missing, damaged or malformed is a ValueError that names the place.
-
-Parallel text is TSV compressed with xz, Moses pairs or Parquet. The last part of a file's name
-before its suffix is the language pair: ``de-en.tsv.xz``, ``News.de-en.parquet``, and
-``News.de-en.de`` beside ``News.de-en.en``, line by line (Moses). Ordered text is ``.txt``, a
-sentence or turn a line, an empty line between documents or dialogues. Labelled pairs are ``.tsv``:
-``LABEL TAB premise TAB hypothesis``, or columns ``gold_label``, ``sentence1`` and ``sentence2``
-that a header names.
+The last part of a file's name before its suffix is the language pair of parallel text:
+``de-en.tsv.xz``, ``News.de-en.parquet``, and ``News.de-en.de`` beside ``News.de-en.en``, line by
+line (Moses). Ordered text is ``.txt``, a sentence or turn a line, an empty line between documents
+or dialogues. Labelled pairs are ``.tsv``: ``LABEL TAB premise TAB hypothesis``, or columns
+``gold_label``, ``sentence1`` and ``sentence2`` that a header names. Either may be compressed
+(``.xz``).
 """
 
 from __future__ import annotations
@@ -143,7 +141,8 @@ def read_parallel_text(files: Sequence[Path], *, exclude: frozenset[str]) -> Par
     Where a file does not name a pair's corpus, it is what stands before the language pair in the
     file's name, or else the language pair.
     """
-    rows = [row for file in files for row in _read(file)]
+    readers = {TSV: _read_tsv, PARQUET: _read_parquet}
+    rows = [row for file in files for row in readers.get(_parts(file)[2], _read_moses)(file)]
     pairs = [row for row in rows if row[2] not in exclude]
     if not pairs:
         places = ", ".join(map(str, files))
@@ -160,11 +159,6 @@ def _parts(path: Path) -> tuple[str, str, str]:
     suffix = TSV if path.name.endswith(TSV) else path.suffix
     corpus, _, name = path.name.removesuffix(suffix).rpartition(".")
     return corpus or name, name, suffix
-
-
-def _read(path: Path) -> Rows:
-    suffix = _parts(path)[2]
-    return {TSV: _read_tsv, PARQUET: _read_parquet}.get(suffix, _read_moses)(path)
 
 
 def _read_tsv(path: Path) -> Rows:

@@ -20,7 +20,7 @@ from encoder.trained import TrainedNetwork
 from encoder.training import parallel
 from encoder.training.architectures.model import Trained
 from encoder.training.data import Rows, TokenPairs, hold_out, pair_weights, tokenize_pairs
-from encoder.training.evaluation import OWN, PROGRESS, STATE, Keeper, Measure, held_out_error
+from encoder.training.evaluation import PROGRESS, STATE, Keeper, Measures, choose, held_out_error
 from encoder.training.loop import Training, check_shares, train
 from encoder.training.options import Recipe
 from encoder.training.reading import ParallelText, Texts, read_text
@@ -40,7 +40,7 @@ def train_encoder(
     *,
     teacher: Encoder | None = None,
     start: Encoder | None = None,
-    measures: Sequence[Measure] = (),
+    measures: Measures = (),
     on_begin: Callable[[int], None] = lambda done: None,
     on_step: Callable[[], None] = lambda: None,
 ) -> Mapping[str, Mapping[str, float]]:
@@ -71,14 +71,14 @@ def train_encoder(
     kind = TASKS[objective.name]
     judged = kind.judged(held_out, options)
     measures = [*([held_out_error(judged)] if judged else []), *measures]
-    best_by = _chosen(measures, recipe)
+    best_by = choose(measures, recipe.best_by, objective.figure)
     path = output / PROGRESS / STATE
     state = parallel.from_first(lambda: _state(recipe, texts, start, identity, path))
     tokenizer = Tokenizer(state.tokenizer_model)
 
     def tokenized(text: ParallelText) -> TokenPairs:
-        times, weights = recipe.pair_weights.get(text.name, 1.0), recipe.corpus_weights
-        return tokenize_pairs(text, tokenizer, weights, times=times, one_sided=objective.one_sided)
+        found = tokenize_pairs(text, tokenizer, recipe.corpus_weights, objective.one_sided)
+        return replace(found, times=recipe.pair_weights.get(text.name, 1.0))
 
     pairs, others = (list(map(tokenized, some)) for some in (texts, held_out))
     pairs += _beside(recipe, pairs, [tokenize_pairs(text, tokenizer, {}) for text in beside])
@@ -140,18 +140,6 @@ def _beside(
     ]
 
 
-def _chosen(measures: Sequence[Measure], recipe: Recipe) -> Measure:
-    """Return the measure that the best encoder is chosen by."""
-    figure = recipe.options.objective.figure
-    known = {measure.name: measure for measure in (*measures, *([OWN[figure]] if figure else []))}
-    if recipe.best_by not in known:
-        raise ValueError(
-            f"the best encoder cannot be chosen by {recipe.best_by}; measured are "
-            f"{', '.join(known)}"
-        )
-    return known[recipe.best_by]
-
-
 def _state(
     recipe: Recipe, texts: Texts, start: Encoder | None, identity: dict[str, Any], path: Path
 ) -> State:
@@ -170,11 +158,7 @@ def _state(
 
 
 def _identity(
-    recipe: Recipe,
-    texts: Texts,
-    teacher: Encoder | None,
-    start: Encoder | None,
-    measures: Sequence[Measure],
+    recipe: Recipe, texts: Texts, teacher: Encoder | None, start: Encoder | None, measures: Measures
 ) -> dict[str, Any]:
     """Return what decides the weights, and which of them are saved, as JSON values."""
     apart = ("files", "options", "tasks")

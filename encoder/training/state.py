@@ -1,8 +1,7 @@
 """The state of a training on disk: one file of tensors, from which it goes on as if undisturbed.
 
-It holds the weights and the optimisers' moments, the vocabulary, and as metadata the step, what
-was measured so far and what decides the training. All that is random follows from the seed and the
-step, so generators and the order of the data need no state of their own.
+All that is random follows from the seed and the step, so generators and the order of the data need
+no state of their own.
 """
 
 import json
@@ -19,7 +18,7 @@ from encoder.checkpoint import replace_files
 
 @dataclass(kw_only=True)
 class State:
-    """Where a training stands after ``step`` steps and as many seconds.
+    """Where a training stands after ``step`` steps: weights and moments are ``tensors``.
 
     ``history`` has the figures of each evaluation, ``identity`` what decides the weights, both as
     JSON values.

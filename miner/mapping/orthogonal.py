@@ -40,8 +40,7 @@ def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     if not (np.isfinite(lengths).all() and lengths.all()):
         raise ValueError("the vector of a word is zero or not finite, and has no direction")
-    scaled: NDArray[np.float64] = rows / lengths
-    return scaled
+    return np.asarray(rows / lengths)
 
 
 def procrustes(source: Matrix, target: Matrix) -> Matrix:

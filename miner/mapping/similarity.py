@@ -72,8 +72,7 @@ def _csls(cosines: Matrix) -> Matrix:
         .mean(axis, keepdims=True)
         for axis in (1, 0)
     )
-    found: Matrix = 2 * cosines - rows - columns
-    return found
+    return np.asarray(2 * cosines - rows - columns)
 
 
 def _fitted(source: Matrix, target: Matrix, similarities: Matrix) -> Matrix:

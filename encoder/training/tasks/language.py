@@ -26,8 +26,6 @@ SHARE = 0.15  # of the tokens are asked for
 HIDDEN, WRONG = 0.8, 0.1  # shares of these that are hidden, and that another one stands for
 MASK = 0  # the piece of what SentencePiece does not know stands for what is hidden
 
-Asked = tuple[Tensor, Tensor, Tensor]
-
 
 class Masked(Task):
     """MLM: tokens that are hidden are guessed from all others of their sentence.
@@ -89,7 +87,7 @@ class Masked(Task):
         for rows in like_lengths(lengths):
             yield [pad(side.take(rows), end=self._end) for side in seen]
 
-    def _ask(self, ids: Tensor, generator: torch.Generator | None) -> Asked:
+    def _ask(self, ids: Tensor, generator: torch.Generator | None) -> tuple[Tensor, Tensor, Tensor]:
         """Return what is seen (B, T), where something is asked (B, T), and the answers (N,)."""
         shown, asked = masked(ids, end=self._end, generator=generator)
         return shown, asked, ids[asked]
@@ -106,7 +104,7 @@ class Causal(Masked):
 
     causal = True
 
-    def _ask(self, ids: Tensor, generator: torch.Generator | None) -> Asked:
+    def _ask(self, ids: Tensor, generator: torch.Generator | None) -> tuple[Tensor, Tensor, Tensor]:
         asked = torch.zeros_like(ids, dtype=torch.bool)
         asked[:, :-1] = ids[:, :-1] != self._end
         if not asked.any():  # sentences without tokens
