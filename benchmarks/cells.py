@@ -75,7 +75,7 @@ def find(
 
 def nearest(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Return the nearest of the others to each row, (N, D)."""
-    tuned = choose(rows, others, k=1, precision=None, trial_rows=PART_TRIAL_ROWS)
+    tuned = choose(rows, others, k=1, precision=None, tried=PART_TRIAL_ROWS)
     return others[search_one_way(rows, others, k=1, tuned=tuned).ids[:, 0]]
 
 

@@ -53,7 +53,7 @@ def _multiply_block(typing: Any, first: Any, panel: Any, rows: Any, panels: Any,
         with cgutils.for_range(builder, depth) as loop:
             columns = vnni.loaded(builder, weights, loop.index)
             for row, sums in zip(lefts, totals, strict=True):
-                number = vnni.in_all_lanes(builder, builder.gep(row, [loop.index]))
+                number = vnni.in_all_lanes(builder, row, loop.index)
                 for total, column in zip(sums, columns, strict=True):
                     value = builder.call(multiply_add, [number, column, builder.load(total)])
                     builder.store(value, total)

@@ -411,7 +411,7 @@ def _prepare(
     orders = [_Order.of(cells, part) for cells in (source_cells, target_cells)]
     some = _in_some_cells(*orders)
     samples = source[some[0]], target[some[1]]
-    tuned = choose(*samples, k=k, precision=given, trial_rows=PART_TRIAL_ROWS)
+    tuned = choose(*samples, k=k, precision=given, tried=PART_TRIAL_ROWS)
     codes = encode_both(source, target, tuned.precision)
     left, right = (
         _Side.of(rows, own, order, ids)

@@ -44,9 +44,8 @@ def pairs_schema(*, judged: bool = False, merged: bool = False, reasons: bool = 
 def check_output(path: AnyPath, origin: Origin) -> None:
     """Check, before the work begins, that pairs could be written to ``path``.
 
-    Raises:
-        ValueError: its ending names no format, or one that needs languages which are not known.
-        OutputError: no file can be created there.
+    If not, a ValueError says that the ending names no format, or one of languages that are not
+    known, or an OutputError that no file can be created.
     """
     output = Output.named(path)
     files = output.files(origin)

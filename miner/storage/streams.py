@@ -59,12 +59,7 @@ def read_chunks(path: AnyPath) -> Iterator[bytes]:
 
 
 def open_binary(path: AnyPath) -> IO[bytes]:
-    """Open a corpus to read its bytes as they are.
-
-    Raises:
-        CorpusError: it is missing, is a folder, or cannot be opened.
-        PlaceError: its file system cannot be reached.
-    """
+    """Open a corpus to read its bytes as they are, or raise a CorpusError or a PlaceError."""
     try:
         return path.open() if isinstance(path, RemotePath) else open(path, "rb")
     except FileNotFoundError:

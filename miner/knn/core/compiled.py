@@ -76,9 +76,7 @@ def _exceeds(tile: Any, row: Any, start: Any, slack: Any, row_code: Any, column_
 @_part
 def longer(numbers: Any) -> Any:
     """Return numbers (N,) with room for as many more."""
-    found = np.empty(2 * len(numbers), dtype=numbers.dtype)
-    found[: len(numbers)] = numbers
-    return found
+    return np.concatenate((numbers, np.empty_like(numbers)))
 
 
 @_compile

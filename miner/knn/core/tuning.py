@@ -23,18 +23,13 @@ from miner.threads import blocks, in_threads, on_one_thread
 
 logger = logging.getLogger(__name__)
 
-# A trial product: it takes some milliseconds in each precision.
-ROWS, COLUMNS, DIM = 256, 1024, 512
-REPEATS = 5
+ROWS, COLUMNS, DIM, REPEATS = 256, 1024, 512, 5  # a product takes some milliseconds
 
 # Rows of each side whose neighbours are looked at; the most candidates that are kept of a row; and
 # the share of rows for which they shall do. The others are searched again.
-TRIAL_ROWS = 128
+TRIAL_ROWS, TRIAL_COLUMNS = 128, 8192
 PART_TRIAL_ROWS = 32  # of a search that is one of many parts
-TRIAL_COLUMNS = 8192
-MAX_KEPT = 64
-SHARE = 0.98
-SPARE = 4
+MAX_KEPT, SPARE, SHARE = 64, 4, 0.98
 # Products that a row's second search comes to, in one direction: the product, and exact cosines of
 # all that lies as near, which may be many more than are looked at here.
 SECOND_SEARCH = 4
@@ -79,21 +74,16 @@ def _measure_products() -> dict[Precision, float]:
 
 
 def choose(
-    source: Matrix,
-    target: Matrix,
-    *,
-    k: int,
-    precision: Precision | None,
-    trial_rows: int = TRIAL_ROWS,
+    source: Matrix, target: Matrix, *, k: int, precision: Precision | None, tried: int = TRIAL_ROWS
 ) -> Tuning:
     """Return the precision (unless given) and the candidates a row with the shortest search.
 
-    Some rows of each side are searched in float32. A precision whose rounding could hide more of
-    the others' rows than are kept leaves those rows to a second search.
+    So many rows of each side are tried, by a search in float32. A precision whose rounding could
+    hide more of the others' rows than are kept leaves those rows to a second search.
     """
     if len(source) == 0 or len(target) == 0:
         return Tuning(precision=precision or "float32", kept=k)
-    trials = _trial(source, target, k, trial_rows), _trial(target, source, k, trial_rows)
+    trials = _trial(source, target, k, tried), _trial(target, source, k, tried)
     pays = torch_pays(2 * source.size * len(target)) or compiled_int8()
     rates: dict[Precision, float] = product_rates() if pays else {"float32": 1.0}
     chosen, least = Tuning(precision="float32", kept=k + SPARE), np.inf

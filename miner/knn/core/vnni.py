@@ -83,9 +83,9 @@ def rows_from(builder: Any, first: Any, count: Any, rows: int) -> list[Any]:
     return [builder.select(builder.icmp_signed("<", row, last), row, last) for row in numbers]
 
 
-def in_all_lanes(builder: Any, pointer: Any) -> Any:
-    """Return a vector of the number at a pointer."""
-    number = builder.load(pointer, align=4)
+def in_all_lanes(builder: Any, numbers: Any, place: Any) -> Any:
+    """Return a vector of one of an array's numbers."""
+    number = builder.load(builder.gep(numbers, [place]), align=4)
     undefined = ir.Constant(ir.VectorType(number.type, LANES), ir.Undefined)
     one = builder.insert_element(undefined, number, NUMBER(0))
     return builder.shuffle_vector(one, undefined, ir.Constant(VECTOR, None))
@@ -120,13 +120,13 @@ def multiply_block(typing: Any, first: Any, panel: Any, left: Any, right: Any, o
         multiply = declared(builder, f"llvm.x86.avx512.vpdpbusd.{32 * LANES}", *[VECTOR] * 3)
         found = [
             [cgutils.alloca_once_value(builder, total) for _ in range(VECTORS)]
-            for total in (in_all_lanes(builder, builder.gep(sums.data, [row])) for row in numbers)
+            for total in (in_all_lanes(builder, sums.data, row) for row in numbers)
         ]
         right = _vector(builder, panels.data, builder.mul(builder.mul(panel, depth), LONG(COLUMNS)))
         with cgutils.for_range(builder, depth) as loop:
             columns = loaded(builder, right, loop.index)
             for row, products in zip(left, found, strict=True):
-                code = in_all_lanes(builder, builder.gep(row, [loop.index]))
+                code = in_all_lanes(builder, row, loop.index)
                 for product, column in zip(products, columns, strict=True):
                     total = builder.call(multiply, [builder.load(product), column, code])
                     builder.store(total, product)
@@ -135,9 +135,7 @@ def multiply_block(typing: Any, first: Any, panel: Any, left: Any, right: Any, o
         multiply_add = declared(builder, f"llvm.fma.v{LANES}f32", *[FLOATS] * 3)
         some = LONG(0)
         for row, products in enumerate(found):
-            scale, bias, level = (
-                in_all_lanes(builder, builder.gep(at.data, [numbers[row]])) for at in of_rows
-            )
+            scale, bias, level = (in_all_lanes(builder, at.data, numbers[row]) for at in of_rows)
             bits = LONG(0)
             for part, product in enumerate(products):
                 value = builder.load(product)

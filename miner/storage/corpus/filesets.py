@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import IO
 
 from miner.languages import CODES
@@ -172,10 +172,10 @@ def language_pairs(languages: Sequence[str], wanted: str) -> list[tuple[str, str
     """
     if wanted == "all":
         return list(combinations(sorted(languages), 2))
-    known = {f"{one}-{other}": (one, other) for one in languages for other in languages}
+    known = {f"{one}-{other}": (one, other) for one, other in permutations(languages, 2)}
     pairs: list[tuple[str, str]] = []
     for name in wanted.split(","):
-        if name not in known or len(set(known[name])) < 2:
+        if name not in known:
             raise ValueError(
                 f"--pairs {name}: is no pair of {', '.join(sorted(languages))}; write pairs as "
                 "de-en,fr-en, or all"

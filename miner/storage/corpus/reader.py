@@ -72,13 +72,9 @@ def open_corpus(
 
     What can be seen from the file's beginning is checked here, before the first batch is asked
     for; damage further on is raised by the batch that meets it. The file is read once, so a pipe
-    will do for text, which is verbatim, without the end of the line.
-
-    Args:
-        path: the file; ``.gz``, ``.xz``, ``.zst`` and ``.bz2`` are decompressed as it is read.
-        input_format: one of ``INPUT_FORMATS`` (``miner.storage.corpus.formats`` describes them).
-            ``auto`` goes by the suffix (below that of the compression), or the first filled line.
-        first_row: the row of the first record, where other files of the corpus come before.
+    will do for text, which is verbatim, without the end of the line. What is compressed is known by
+    the suffix; of ``INPUT_FORMATS`` ``auto`` goes by the suffix below that, or the first line that
+    is not blank. Other files of the corpus may come before the ``first_row``.
 
     Raises:
         CorpusError: the file is missing, unreadable, empty, damaged, or not of that format.
@@ -219,19 +215,20 @@ def read_document_pairs(path: AnyPath) -> list[tuple[str, str]]:
     Blank lines mean nothing. A CorpusError names a line that is something else.
     """
     pairs: dict[tuple[str, str], None] = {}
-    number = 0
-    for batch in line_batches(path):
-        texts, rejected = decode_lines(batch)
-        for position, text in enumerate(texts):
-            number += 1
-            if text.strip() or position in rejected:
-                try:
-                    pairs[_pair(text)] = None
-                except ValueError:
-                    raise CorpusError(
-                        f"{path}: line {number} is not a source and a target document with "
-                        "a tab between them"
-                    ) from None
+    lines = (
+        "not text" if position in rejected else text
+        for texts, rejected in map(decode_lines, line_batches(path))
+        for position, text in enumerate(texts)
+    )
+    for number, line in enumerate(lines, 1):
+        try:
+            if line.strip():
+                pairs[_pair(line)] = None
+        except ValueError:
+            raise CorpusError(
+                f"{path}: line {number} is not a source and a target document with "
+                "a tab between them"
+            ) from None
     if not pairs:
         raise CorpusError(f"{path}: holds no pair of documents")
     return list(pairs)

@@ -63,9 +63,7 @@ def search_sample(run: RunContext, sample: RecallSample) -> list[SampledNeighbou
         with run.monitor.stage("recall", count * len(base), "similarities", side) as meter:
             start = 0
             for others in blocks:
-                tuned = tuned or choose(
-                    rows, others, k=k, precision=None, trial_rows=PART_TRIAL_ROWS
-                )
+                tuned = tuned or choose(rows, others, k=k, precision=None, tried=PART_TRIAL_ROWS)
                 near = search_one_way(rows, others, k=k, tuned=tuned, progress=meter.advance)
                 near.ids[:] += start
                 exact = merge([exact, near], k=k)
