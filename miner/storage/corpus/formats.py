@@ -101,8 +101,9 @@ def _tsv_records(path: AnyPath, number: int, first: str) -> Callable[[str], Reco
 
     def record(line: str) -> Record | None:
         cells = line.split("\t")
-        doc = cells[1] if columns == 3 else ""
-        return (cells[0], doc, cells[-1]) if len(cells) == columns else None
+        if len(cells) != columns:
+            return None
+        return cells[0], cells[1] if columns == 3 else "", cells[-1]
 
     return record
 

@@ -238,8 +238,12 @@ def test_tsv_of_two_columns(tmp_path):
 
 
 def test_tsv_of_three_columns(tmp_path):
-    found = read_bytes(tmp_path, b"a\tdoc\tone\nb\ttwo\n", input_format="tsv")
-    assert found == [(0, "a", "doc", "one", None), (1, "2", "", None, "malformed")]
+    found = read_bytes(tmp_path, b"a\tdoc\tone\nb\ttwo\nplain\n", input_format="tsv")
+    assert found == [
+        (0, "a", "doc", "one", None),
+        (1, "2", "", None, "malformed"),
+        (2, "3", "", None, "malformed"),
+    ]
 
 
 def test_tsv_columns_are_decided_once_for_all_batches(tmp_path, monkeypatch):
