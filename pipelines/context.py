@@ -45,10 +45,7 @@ class _Encoders:
 
 @dataclass(eq=False)
 class RunContext:
-    """A part of a run as its stages see it; the parts share the encoder.
-
-    Several runs may be at work in one process, each with a context of its own.
-    """
+    """A part of one of the runs in this process, as stages see it; its parts share the encoder."""
 
     job: Job
     monitor: Monitor = field(default_factory=Monitor)

@@ -113,9 +113,7 @@ def job_of_languages(
 
 
 def write_multiway(many: ManyOptions, job: Job) -> None:
-    """Write what translates each other in all languages of a finished run.
-
-    It is ``multiway.jsonl`` where the pairs are JSON lines, else ``multiway.tsv``.
+    """Write what translates each other in all languages: ``multiway.jsonl`` or ``multiway.tsv``.
 
     Raises:
         ValueError: there are too many languages.
@@ -141,10 +139,7 @@ def write_multiway(many: ManyOptions, job: Job) -> None:
 def _pairs(
     job: Job, runs: Mapping[str, Run], first: Mapping[str, int]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the sentences and scores of all pairs, best first: by probability where it is known.
-
-    Equal ones come in the order of the job's pairs, and then of their outputs.
-    """
+    """Return the sentences and scores of all pairs, best first: by probability if it is known."""
     parts = []
     for name, run in runs.items():
         options, pairs = job.parts[name], run.pairs

@@ -55,11 +55,7 @@ RUNNING = "running"  # the file that workers on this machine go on with as long 
 
 
 def submit(run: RunContext, steps: Sequence[Step], own: Path) -> None:
-    """Take the steps on Beam; ``own`` is a folder on this machine for this run alone.
-
-    Raises:
-        OSError: the engine has failed, not a stage: one line that says how.
-    """
+    """Take the steps on Beam, with a folder for this run alone; an OSError says how it failed."""
     parts = {name: _absolute(options) for name, options in run.job.parts.items()}
     job = replace(run.job, parts=parts)
     runner, beam_options, hints = _engine(job.whole, own)
@@ -166,10 +162,7 @@ def _spread(references: PCollection) -> PCollection:
 
 @beam.ptransform_fn
 def _offer(references: PCollection, claims: Path, workers: int) -> PCollection:
-    """Have the workers of this machine take references from a list, whenever they are ready.
-
-    The direct runner would deal them out evenly before it is known how long each takes.
-    """
+    """Have workers of this machine take references when ready, not as many each at the start."""
     whole = references | beam.Map(lambda element: ("", element)) | beam.GroupByKey()
     lists = whole | beam.FlatMap(lambda group: [[*group[1]] for _ in range(workers)])
     return lists | beam.Reshuffle() | beam.ParDo(Claim(claims))

@@ -13,6 +13,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+from pyarrow import parquet
+
 from encoder import load_encoder
 from encoder.checkpoint import CONFIG, TOKENIZER, WEIGHTS, replace_files
 from encoder.training.options import Recipe, training_options
@@ -119,10 +122,9 @@ def _mined(
         return figures
     mined, trusted, kept = (_pairs(options, place, each) for each in ("mined", "trusted", "kept"))
     mined.parent.mkdir(parents=True, exist_ok=True)
-    corpora = zip((options.source, options.target), options.languages, strict=True)
     source, target = (
         CorpusOptions(path=path, language=language, input_format=options.input_format)
-        for path, language in corpora
+        for path, language in zip((options.source, options.target), options.languages, strict=True)
     )
     mining = MiningOptions(
         source=source, target=target, output=mined, work_dir=place / "work", encoder=encoder
@@ -161,8 +163,6 @@ def _is_held_out(text: str) -> bool:
 
 def _mutual(mined: Path) -> int:
     """Count held-out sentences with a pair of mutual nearest: it rises with what encoders find."""
-    from pyarrow import parquet
-
     table = parquet.read_table(mined, columns=["source_text", "direction"])
     pairs = zip(*(column.to_pylist() for column in table.columns), strict=True)
     return sum(direction == "both" and _is_held_out(text) for text, direction in pairs)
@@ -170,9 +170,6 @@ def _mutual(mined: Path) -> int:
 
 def _keep(mined: Path, kept: Path, share: float, by: str) -> dict[str, Any]:
     """Write the best share of mined pairs, but those held out and those of equal sentences."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
     mined_pairs = parquet.read_table(mined, columns=["source_text", "target_text"])
     best = mined_pairs.slice(0, math.ceil(share * len(mined_pairs)))
     pairs = zip(*(column.to_pylist() for column in best.columns), strict=True)

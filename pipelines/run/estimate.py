@@ -199,10 +199,7 @@ def show_time(seconds: float) -> str:
 
 
 def _stage_seconds(run: RunContext, sizes: Sizes, *, lines: float) -> dict[str, float]:
-    """Estimate the seconds of each stage but the search for so many lines a side, in one worker.
-
-    By trial runs of the first lines in a worker's threads, in folders of their own and unlogged.
-    """
+    """Estimate each stage but the search for so many lines a side, in a worker's threads."""
     texts = {}
     for side in SIDES:
         corpus = run.options.side(side)

@@ -97,11 +97,7 @@ def measure_side(run: RunContext, side: str) -> SideSize:
 
 
 def fit_shards(run: RunContext) -> int:
-    """Return how many rows a shard may have for every pair of the run to fit into memory.
-
-    Raises:
-        ValueError: the run does not fit into ``options.memory``, or an input cannot be used.
-    """
+    """Return how many rows a shard may have for every pair to fit into memory, as ``fit_run``."""
     pairs = [run.of(name) for name in run.job.pairs]
     if run.options.memory is not None:
         corpora = [(run.of(part), side) for part, side in run.job.corpora]
@@ -121,11 +117,7 @@ def fit_shards(run: RunContext) -> int:
 
 
 def fit_run(run: RunContext, sizes: Sizes) -> Fit:
-    """Find out what a run of that size takes, in shards as large as memory allows.
-
-    Raises:
-        ValueError: the run does not fit into ``options.memory``.
-    """
+    """Find out what a run takes, in shards as large as memory allows; if none, a ValueError."""
     options, rows = run.options, [size.rows for size in sizes.values()]
     dim = max(size.dim for size in sizes.values())
     libraries = load_libraries(run, dim)

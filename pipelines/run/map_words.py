@@ -39,9 +39,7 @@ OTHERS = f"give a file or one of {', '.join(STARTS)}"
 
 
 def map_languages(options: MapOptions, monitor: Monitor) -> Sequence[float]:
-    """Write an encoder of two languages: a bag of the target's words, and the source's beside it.
-
-    Returns the criterion of the map of words by round.
+    """Write an encoder of two languages; return the criterion of the map of words by round.
 
     Raises:
         ValueError: text, vectors or a dictionary cannot be used, or ``output`` cannot be written.
@@ -49,8 +47,8 @@ def map_languages(options: MapOptions, monitor: Monitor) -> Sequence[float]:
     _check(options)
     (options.output / PROGRESS).mkdir(parents=True, exist_ok=True)
     texts, given = _read(options)
-    every = [*texts.values(), *(side.words.words for side in given.values())]
-    tokenizer = _tokenizer(options, every)
+    words = (side.words.words for side in given.values())
+    tokenizer = _tokenizer(options, [*texts.values(), *words])
     learnt = given | _learnt(options, texts, tokenizer, monitor)
     sides = [learnt[language] for language in options.languages]
     source, target = (

@@ -33,8 +33,7 @@ CONTRADICTED = 0.1  # share of a sample below which a corpus is not in the langu
 def decide_languages(run: RunContext, *, remember: bool = True) -> RunContext:
     """Return the run with the languages of its corpora, and warn of what a user should know.
 
-    They are written into the work folder to ``remember`` them. Nothing is looked at where no
-    encoder is used, for vectors are given.
+    They are written into the work folder to ``remember`` them; where no encoder is used, none are.
     """
     options = run.options
     if options.source.embeddings is not None and options.score == MARGIN:

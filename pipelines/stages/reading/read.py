@@ -52,9 +52,6 @@ PLACED = pa.schema([("file", pa.string()), ("line", pa.int64()), *REJECTED_FIELD
 def read_side(run: RunContext, side: str) -> list[Shard]:
     """Read, clean, deduplicate and cut one side; seals ``sentences/SIDE``.
 
-    Its facts are ``read``, ``unique``, ``duplicates``, ``rejected`` and ``first_rejected`` (by
-    reason), and ``shards``.
-
     Raises:
         ValueError: the corpus cannot be read, or no sentence of it can be mined.
     """

@@ -80,8 +80,7 @@ def join_side(run: RunContext, groups: Sequence[DocumentFiles]) -> str:
 class SplitCorpus:
     """Iterates over the sentences of a side's documents, and the broken ones, as one corpus.
 
-    What has not been split yet, is. ``starts`` are the rows at which ``files``, called ``names``,
-    begin, as far as was read.
+    What has not been split yet, is. Files called ``names`` begin at the rows ``starts``, when read.
     """
 
     def __init__(self, run: RunContext, side: str) -> None:
