@@ -32,9 +32,8 @@ from miner.knn.cells import (
     train_cells,
 )
 from miner.knn.core.tuning import PART_TRIAL_ROWS, choose
-from miner.knn.cost_model import Problem, exact_cost
+from miner.knn.cost_model import Problem, exact_cost, measure_machine
 from miner.knn.exact import search_unit_rows
-from miner.knn.machine_trial import measure_machine
 from miner.knn.method import POINTS, PROBES, default_cells
 from miner.knn.tiled import search_one_way
 from miner.selection import candidate_pairs, select
@@ -92,10 +91,10 @@ def join(
     for side, own, order in zip((x, y), cells, orders, strict=True):
         put_in_order(side, order)
         put_in_order(own, order)
-    sides = x, y, cells[0], cells[1]
-    floors = find_floors(*sides, part=part, k=K)
+    both = (x, y), (cells[0], cells[1])
+    floors = find_floors(*both, part=part, k=K)
     forward, backward = join_cells(
-        *sides, part=part, k=K, names=(orders[0], orders[1]), floors=floors
+        *both, part=part, k=K, names=(orders[0], orders[1]), floors=floors
     )
     return forward.part(np.argsort(orders[0])), backward.part(np.argsort(orders[1]))
 

@@ -24,8 +24,7 @@ import numpy as np
 from benchmarks.sizing import encoding_rate
 from encoder import load_encoder
 from miner.arrays import Neighbours
-from miner.knn.cost_model import Problem, cells_cost, exact_cost
-from miner.knn.machine_trial import measure_machine
+from miner.knn.cost_model import Problem, cells_cost, exact_cost, measure_machine
 from miner.knn.method import Exact, auto_method
 from miner.storage.artefacts import Draft
 from miner.storage.layout import SOURCE
@@ -107,10 +106,8 @@ def choosing_seconds(rows: int, folder: Path) -> float:
         for side in ("s", "t")
     ]
     run = RunContext(job_of(options_of(folder, folder)))
-    scratch = folder / "scratch"
-    scratch.mkdir()
     start = time.perf_counter()
-    _select(run, *sides, scratch, Draft(folder))
+    _select(run, *sides, Draft(folder))
     return time.perf_counter() - start
 
 

@@ -15,9 +15,8 @@ import time
 import numpy as np
 
 from miner.knn.core.rescore import unit_rows
-from miner.knn.cost_model import Problem, exact_cost
+from miner.knn.cost_model import Problem, exact_cost, measure_machine
 from miner.knn.exact import search_unit_rows
-from miner.knn.machine_trial import measure_machine
 
 K = 4
 

@@ -16,8 +16,7 @@ import time
 from pathlib import Path
 
 from encoder import load_encoder
-from miner.knn.cost_model import Problem, cells_cost, exact_cost
-from miner.knn.machine_trial import measure_machine
+from miner.knn.cost_model import Problem, cells_cost, exact_cost, measure_machine
 from miner.knn.method import Exact, auto_method
 from miner.storage.layout import SOURCE, TARGET
 from pipelines.memory import show_size

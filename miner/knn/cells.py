@@ -1,39 +1,33 @@
 """The cell join: the two-way search among rows that share a cell, for corpora past exact search.
 
 Cells are Voronoi cells of k-means centroids, the same for both sides. Each row lies in its ``p``
-nearest cells, and a pair is compared if it shares one. That is an inverted file written as a join:
-both directions at once, one product for each pair and cell. With C even cells it costs p * p / C
-of the exact search. What is found is the k best of all that share a cell with a row, so parts of a
-side, searched with the same centroids, merge to what the whole finds, and so do parts of the cells.
+nearest cells, and a pair is compared if it shares one: an inverted file written as a join, with one
+product for each pair and cell. With C even cells it costs p * p / C of the exact search. What is
+found is the k best of all that share a cell with a row, so parts of a side, searched with the same
+centroids, merge to what the whole finds, and so do parts of the cells.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import replace
+from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from miner.arrays import NO_NEIGHBOUR, FloatArray, IntArray, Matrix, Neighbours, evenly, taken
+from miner.knn.core import passes
 from miner.knn.core.codes import Codes, Precision, encode_both, round_to_int8
-from miner.knn.core.passes import (
-    LARGE,
-    Candidates,
-    Tile,
-    best_columns,
-    fallback_search,
-    generate_candidates,
-    growing_blocks,
-    verify,
-)
+from miner.knn.core.passes import Candidates
 from miner.knn.core.products import DEPTH, loops, type_of_integers
 from miner.knn.core.rescore import check_search, unit_rows
 from miner.knn.core.tuning import PART_TRIAL_ROWS, choose
 from miner.knn.method import PROBES, ROUNDS
+from miner.knn.tiled import Progress
 from miner.threads import blocks, even_blocks, in_threads
+
+Cells: TypeAlias = NDArray[np.integer]  # of each row, nearest first: (N, p)
+Both: TypeAlias = tuple[Matrix, Matrix]
 
 # A cell with this many times the mean load is split; even cells are the cheapest for their number.
 CROWDED = 2.0
@@ -56,10 +50,7 @@ def train_cells(sample: Matrix, count: int) -> Matrix:
     """Return about ``count`` centroids of a sample of both sides (S, D), all unit rows.
 
     They are (C, D + 1), the last number for evenness, see ``_evened``. Near centroids come close
-    together.
-
-    Raises:
-        ValueError: fewer rows than cells.
+    together. A ValueError says that there are fewer rows than cells.
     """
     if not 1 <= count <= len(sample):
         raise ValueError(
@@ -95,7 +86,7 @@ def _evened(centroids: Matrix, sample: Matrix) -> Matrix:
         numbers = (-penalties / _weight(rows)).astype(np.float32)
         return np.concatenate([centroids, numbers[:, None]], axis=1)
 
-    def loads_of(cells: NDArray[np.int64]) -> FloatArray:
+    def loads_of(cells: IntArray) -> FloatArray:
         return (np.bincount(cells.ravel(), minlength=len(centroids)) + 1).astype(np.float64)
 
     penalties, loads = np.zeros(len(centroids)), loads_of(cells)
@@ -111,7 +102,7 @@ def _evened(centroids: Matrix, sample: Matrix) -> Matrix:
 
 
 def _weight(rows: Matrix) -> float:
-    """Return what rows (N, D) have for a centroid's last number: of the size of their others."""
+    """Return what rows have for a centroid's last number: of the size of their others."""
     return 2 / math.sqrt(rows.shape[1])
 
 
@@ -141,50 +132,45 @@ class Reach(NamedTuple):
 
     So a row is in ``probes`` cells on average: in up to ``MORE_OR_LESS`` more if it lies between
     many, and in none that hardly any neighbours meet in.
-
-    Attributes:
-        usual: of cells beyond the first ``probes - MORE_OR_LESS``.
-        farthest: of all.
     """
 
-    usual: float
-    farthest: float
+    usual: float  # of cells beyond the first ``probes - MORE_OR_LESS``
+    farthest: float  # of all
 
 
 def nearest_cells(
     rows: Matrix, centroids: Matrix, *, probes: int, reach: Reach | None = None
-) -> NDArray[np.int64]:
-    """Return the cells of each row (N, D), nearest first: by products of int8 codes.
+) -> IntArray:
+    """Return the cells of each row (N, D), nearest first: by N * C products of int8 codes.
 
     They are (N, p), or (N, p + MORE_OR_LESS) of those within reach, then -1. Centroids are (C, D),
     or as ``train_cells`` returns them. A row's cells depend on the row, the centroids and the reach
-    alone: sums of integers are exact, and the product and the difference that are rounded are the
-    same everywhere. Costs N * C products.
+    alone: sums of integers are exact, and what is rounded is the same everywhere.
     """
     if reach is None:
         return _nearest(rows, centroids, probes)[0]
     cells, gaps = _nearest(rows, centroids, probes + MORE_OR_LESS)
-    spare = slice(_least(probes), None)
+    least = max(1, probes - MORE_OR_LESS)
     beyond = gaps > reach.farthest
-    beyond[:, spare] |= gaps[:, spare] > reach.usual
+    beyond[:, least:] |= gaps[:, least:] > reach.usual
     cells[beyond] = NO_NEIGHBOUR
     return cells
 
 
 def find_reach(rows: Matrix, nearest: Matrix, centroids: Matrix, *, probes: int) -> Reach:
-    """Return the reach that suits rows like some of both sides, (N, D).
+    """Return the reach that suits some rows of both sides, (N, D), by the nearest row of each.
 
-    Given are the nearest row of each on the other side, too, (N, D). The farthest cells are twice
-    as far as those that all but one in ``FARTHEST`` of these meet within, if so many meet at all.
+    The farthest cells are twice as far as those that all but one in ``FARTHEST`` of these pairs
+    meet within, if so many meet at all.
     """
     if probes >= len(centroids):
-        return Reach(usual=LARGE, farthest=LARGE)
-    least = _least(probes)
+        return Reach(usual=passes.LARGE, farthest=passes.LARGE)
+    least = max(1, probes - MORE_OR_LESS)
     (own, gaps), (theirs, their_gaps) = (
         _nearest(each, centroids, probes + MORE_OR_LESS) for each in (rows, nearest)
     )
     apart = np.maximum(gaps[:, :, None], their_gaps[:, None, :])
-    apart[own[:, :, None] != theirs[:, None, :]] = LARGE
+    apart[own[:, :, None] != theirs[:, None, :]] = passes.LARGE
     meeting = np.sort(apart.min(axis=(1, 2)))
     farther = np.sort(gaps[:, least:], axis=None)
     return Reach(
@@ -193,12 +179,7 @@ def find_reach(rows: Matrix, nearest: Matrix, centroids: Matrix, *, probes: int)
     )
 
 
-def _least(probes: int) -> int:
-    """Return how many cells within reach a row is in at least."""
-    return max(1, probes - MORE_OR_LESS)
-
-
-def _nearest(rows: Matrix, centroids: Matrix, count: int) -> tuple[NDArray[np.int64], Matrix]:
+def _nearest(rows: Matrix, centroids: Matrix, count: int) -> tuple[IntArray, Matrix]:
     """Return the nearest cells of each row, (N, p), and by how much they are farther than one."""
     integers = type_of_integers(centroids.shape[1], 2 * len(rows) * centroids.size)
     columns = _codes(np.pad(centroids, ((0, 0), (0, -centroids.shape[1] % DEPTH))), integers)
@@ -211,7 +192,8 @@ def _nearest(rows: Matrix, centroids: Matrix, count: int) -> tuple[NDArray[np.in
         some[:, :dim], some[:, dim : centroids.shape[1]] = rows[block], _weight(rows)
         own = _codes(some, integers)
         # A row's own step changes nothing in the order of its products.
-        found = best_columns(replace(own, scale=np.ones(len(some), np.float32)), columns, kept=kept)
+        unscaled = replace(own, scale=np.ones(len(some), np.float32))
+        found = passes.best_columns(unscaled, columns, kept=kept)
         cells[block] = found.ids
         gaps[block] = (found.bounds[:, :1] - found.bounds) * own.scale[:, None]
 
@@ -231,13 +213,8 @@ def _codes(rows: Matrix, integers: type[np.generic]) -> Codes:
     )
 
 
-def cut_cells(
-    source_cells: NDArray[np.integer], target_cells: NDArray[np.integer], *, count: int, most: int
-) -> list[range]:
-    """Cut all ``count`` cells into ranges in which at most ``most`` rows of both sides lie.
-
-    Takes the cells of each row, (N, p) and (M, p). A range of one cell may have more.
-    """
+def cut_cells(source_cells: Cells, target_cells: Cells, *, count: int, most: int) -> list[range]:
+    """Cut all ``count`` cells into ranges of at most ``most`` rows of both sides, or one cell."""
     cells, before = [], []
     for side in (source_cells, target_cells):
         ascending = np.sort(side, axis=1)
@@ -258,60 +235,18 @@ def cut_cells(
     return ranges
 
 
-def rows_in_cells(cells: NDArray[np.integer], part: range) -> NDArray[np.int64]:
-    """Return the rows, ascending, of whose cells, (N, p), one is of the part."""
-    rows: NDArray[np.int64] = loops().rows_in(cells, part.start, part.stop)
+def rows_in_cells(cells: Cells, part: range) -> IntArray:
+    """Return the rows, ascending, that lie in a cell of the part."""
+    rows: IntArray = loops().rows_in(cells, part.start, part.stop)
     return rows
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Cells:
-    """The rows of one side by cell: those of cell c are ``rows[start[c]:start[c + 1]]``."""
-
-    rows: NDArray[np.int64]
-    start: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, cells: NDArray[np.integer], count: int) -> _Cells:
-        """Of the cells (N, p) of each row, less than ``count``; there may be others."""
-        order = np.argsort(cells, axis=None, kind="stable")
-        loads = np.bincount(cells.ravel(), minlength=count)[:count]
-        start = np.concatenate([[0], np.cumsum(loads)])
-        return cls(rows=order[: start[-1]] // cells.shape[1], start=start)
-
-    def members(self, cell: int) -> NDArray[np.int64]:
-        return self.rows[self.start[cell] : self.start[cell + 1]]
-
-    def loads(self) -> NDArray[np.int64]:
-        return np.diff(self.start)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Order:
-    """One side by its rows' nearest cells: what is compared then lies close together.
-
-    ``rows`` (N,) are the side's rows in that order, ``cells`` has their places in it by cell.
-    """
-
-    rows: NDArray[np.int64]
-    cells: _Cells
-
-    @classmethod
-    def of(cls, cells: NDArray[np.integer], part: range) -> _Order:
-        """Of the cells (N, p) of each row, nearest first; those outside the part do not count."""
-        own, nearest = _within(cells, part)
-        rows = np.argsort(nearest, kind="stable")
-        return cls(rows=rows, cells=_Cells.of(own[rows], len(part)))
-
-
-def by_nearest_cell(cells: NDArray[np.integer], part: range) -> NDArray[np.int64]:
-    """Return the rows in the order in which a join goes through them; cells are (N, p)."""
+def by_nearest_cell(cells: Cells, part: range) -> IntArray:
+    """Return the rows in the order in which a join goes through them."""
     return np.argsort(_within(cells, part)[1], kind="stable")
 
 
-def _within(
-    cells: NDArray[np.integer], part: range
-) -> tuple[NDArray[np.unsignedinteger], NDArray[np.unsignedinteger]]:
+def _within(cells: Cells, part: range) -> tuple[Cells, Cells]:
     """Return the cells (N, p) by number in a part, those outside above all, and the first (N,)."""
     inside = (cells >= part.start) & (cells < part.stop)
     kind = np.min_scalar_type(len(part))
@@ -319,137 +254,34 @@ def _within(
     return own, own[np.arange(len(own)), inside.argmax(axis=1)]
 
 
-def join_cells(
-    source: Matrix,
-    target: Matrix,
-    source_cells: NDArray[np.integer],
-    target_cells: NDArray[np.integer],
-    *,
-    part: range,
-    k: int,
-    names: tuple[IntArray, IntArray] | None = None,
-    floors: tuple[Matrix, Matrix] | None = None,
-    precision: Precision | None = None,
-    progress: Callable[[int], None] = lambda products: None,
-) -> tuple[Neighbours, Neighbours]:
-    """Find the k nearest of the rows of the other side that share a cell, for both sides.
+class _Order(NamedTuple):
+    """One side by its rows' nearest cells: what is compared then lies close together.
 
-    With floors of ``find_floors`` it takes two thirds of the time.
-
-    Args:
-        source: rows as ``miner.knn.core.rescore.unit_rows`` makes them, float32 (N, D).
-        target: rows as ``unit_rows`` makes them, float32 (M, D).
-        source_cells: the cells of each source row, nearest first, (N, p), from ``nearest_cells``.
-        target_cells: those of each target row, (M, p).
-        part: the cells that are joined; others do not count.
-        k: neighbours of each row; clipped to the size of the other side.
-        names: the ids of the rows of both sides, (N,) and (M,); positions unless given.
-        floors: cosines below which neighbours are not wanted, float32 (N,) and (M,).
-        precision: of the product; the fastest here unless given.
-        progress: called with the similarities that a step stands for; they sum to about N * M.
-
-    Returns:
-        Forward neighbours, (N, min(k, M)), and backward neighbours, (M, min(k, N)); ids are -1
-        where fewer rows share a cell, or are as near as the floor. Cosines are exact. Rows that
-        come in the order of ``by_nearest_cell`` are not copied.
-
-    Raises:
-        ValueError: k below 1, rows of different dimensions, or an unknown precision.
+    ``rows`` (N,) are the side's rows in that order; ``places[start[c]:start[c + 1]]`` are the
+    places in it of those in cell c.
     """
-    left, right, kept = _prepare(
-        *(source, target, source_cells, target_cells), part=part, k=k, names=names, given=precision
-    )
-    both = left.room(kept, right), right.room(kept, left)
-    below: tuple[Matrix | None, Matrix | None] = (None, None)
-    if floors is not None:
-        below = left.just_below(floors[0], both[0]), right.just_below(floors[1], both[1])
-    _generate(left, right, both, growing_blocks if floors is None else even_blocks, progress)
-    counts = min(k, len(target)), min(k, len(source))
-    return (
-        left.complete(right, both[0], k=counts[0], floors=below[0]),
-        right.complete(left, both[1], k=counts[1], floors=below[1]),
-    )
+
+    rows: IntArray
+    places: IntArray
+    start: IntArray
+
+    @classmethod
+    def of(cls, cells: Cells, part: range) -> Self:
+        own, nearest = _within(cells, part)
+        rows = np.argsort(nearest, kind="stable")
+        by_cell = np.argsort(own[rows], axis=None, kind="stable")
+        loads = np.bincount(own.ravel(), minlength=len(part))[: len(part)]
+        start = np.concatenate([[0], np.cumsum(loads)])
+        return cls(rows, by_cell[: start[-1]] // cells.shape[1], start)
+
+    def members(self, cell: int) -> IntArray:
+        return self.places[self.start[cell] : self.start[cell + 1]]
+
+    def loads(self) -> IntArray:
+        return np.diff(self.start)
 
 
-def find_floors(
-    source: Matrix,
-    target: Matrix,
-    source_cells: NDArray[np.integer],
-    target_cells: NDArray[np.integer],
-    *,
-    part: range,
-    k: int,
-    precision: Precision | None = None,
-    progress: Callable[[int], None] = lambda products: None,
-) -> tuple[Matrix, Matrix]:
-    """Return for each row of both sides a cosine that k others reach: float32 (N,) and (M,).
-
-    They lie in its nearest cell, as most of the nearest rows do; where there are fewer, -inf. It is
-    about the k-th cosine there: of the candidates by ``precision``. Arguments are those of
-    ``join_cells``.
-    """
-    first = source_cells[:, :1], target_cells[:, :1]
-    left, right, _ = _prepare(source, target, *first, part=part, k=k, names=None, given=precision)
-    both = left.room(k + 1, right), right.room(k + 1, left)
-    _generate(left, right, both, growing_blocks, progress)
-    return left.floors(right, both[0], k=k), right.floors(left, both[1], k=k)
-
-
-def _prepare(
-    source: Matrix,
-    target: Matrix,
-    source_cells: NDArray[np.integer],
-    target_cells: NDArray[np.integer],
-    *,
-    part: range,
-    k: int,
-    names: tuple[IntArray, IntArray] | None,
-    given: Precision | None,
-) -> tuple[_Side, _Side, int]:
-    """Return both sides, and how many candidates a row is to keep."""
-    check_search(source, target, k=k)
-    orders = [_Order.of(cells, part) for cells in (source_cells, target_cells)]
-    some = _in_some_cells(*orders)
-    samples = source[some[0]], target[some[1]]
-    tuned = choose(*samples, k=k, precision=given, tried=PART_TRIAL_ROWS)
-    codes = encode_both(source, target, tuned.precision)
-    left, right = (
-        _Side.of(rows, own, order, ids)
-        for rows, own, order, ids in zip(
-            (source, target), codes, orders, names or (None, None), strict=True
-        )
-    )
-    return left, right, tuned.kept
-
-
-def _generate(
-    left: _Side,
-    right: _Side,
-    both: tuple[Candidates, Candidates],
-    cut: Callable[[int, int], list[slice]],
-    progress: Callable[[int], None],
-) -> None:
-    """Take the candidates of all rows; the progress of all cells is N times M."""
-    cells = left.order.cells, right.order.cells
-    share = len(left.rows) * len(right.rows) / max(1, int(cells[0].loads() @ cells[1].loads()))
-    generate_candidates(
-        *(left.codes, right.codes, _tiles(*cells, cut=cut), both),
-        repeated=True,
-        progress=lambda products: progress(round(products * share)),
-    )
-
-
-def _in_some_cells(*sides: _Order) -> list[NDArray[np.int64]]:
-    """Return the rows of each side that lie in a few near cells: in the midst of all products."""
-    products = np.cumsum(np.prod([side.cells.loads() for side in sides], axis=0))
-    middle = int(np.searchsorted(products, products[-1] / 2))
-    few = range(max(0, middle - SHOWN // 2), min(len(products), middle + SHOWN // 2))
-    members = (np.concatenate([side.cells.members(cell) for cell in few]) for side in sides)
-    return [side.rows[np.unique(rows)] for side, rows in zip(sides, members, strict=True)]
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Side:
+class _Side(NamedTuple):
     """One side of a join: its rows and their ``codes`` are in its ``order``."""
 
     rows: Matrix
@@ -457,51 +289,46 @@ class _Side:
     order: _Order
 
     @classmethod
-    def of(cls, rows: Matrix, codes: Codes, order: _Order, names: IntArray | None) -> _Side:
+    def of(cls, rows: Matrix, codes: Codes, order: _Order, names: IntArray | None) -> Self:
         if names is not None:
             codes = replace(codes, ids=names.astype(np.int32))
         if np.array_equal(order.rows, np.arange(len(rows))):
-            return cls(rows=rows, codes=codes, order=order)
-        return cls(rows=taken(rows, order.rows), codes=codes.part(order.rows), order=order)
+            return cls(rows, codes, order)
+        return cls(taken(rows, order.rows), codes.part(order.rows), order)
 
-    def room(self, kept: int, base: _Side) -> Candidates:
-        """Return room for so many candidates of each row, or as many as there are."""
-        return Candidates.none(len(self.rows), min(kept, len(base.rows)))
+    def below(self, cosines: Matrix) -> Matrix:
+        """Return what wanted neighbours of each row exceed, (N,)."""
+        return np.nextafter(cosines[self.order.rows], np.float32(-np.inf))
 
-    def just_below(self, cosines: Matrix, candidates: Candidates) -> Matrix:
-        """Return floors that wanted neighbours exceed, (N,), and raise those of candidates."""
-        below = np.nextafter(cosines[self.order.rows], np.float32(-np.inf))
-        candidates.floor[:] = below
-        return below
-
-    def floors(self, base: _Side, candidates: Candidates, *, k: int) -> Matrix:
+    def floors(self, base: Self, candidates: Candidates, k: int) -> Matrix:
         """Return the k-th cosine of the candidates of each row, in the order that rows came in."""
-        found, _ = verify((self.rows, self.codes), (base.rows, base.codes), candidates, k=k)
+        found, _ = passes.verify((self.rows, self.codes), (base.rows, base.codes), candidates, k=k)
         floors = np.empty(len(self.rows), dtype=np.float32)
         floors[self.order.rows] = found.cosines[:, -1]
         return floors
 
     def complete(
-        self, base: _Side, candidates: Candidates, *, k: int, floors: Matrix | None
+        self, base: Self, candidates: Candidates, k: int, floors: Matrix | None
     ) -> Neighbours:
         """Rescore the candidates; search again, in their cells, for rows that may miss some."""
         queries, others = (self.rows, self.codes), (base.rows, base.codes)
-        neighbours, incomplete = verify(queries, others, candidates, k=k, floors=floors)
-        tiles = _tiles(self.order.cells, base.order.cells, only=incomplete)
-        fallback_search(queries, others, neighbours, tiles)
+        below, k = None if floors is None else self.below(floors), min(k, len(base.rows))
+        neighbours, incomplete = passes.verify(queries, others, candidates, k=k, floors=below)
+        passes.fallback_search(
+            queries, others, neighbours, _tiles(self.order, base.order, only=incomplete)
+        )
         neighbours.cosines[neighbours.ids == NO_NEIGHBOUR] = -np.inf
         return neighbours.part(np.argsort(self.order.rows))
 
 
 def _tiles(
-    left: _Cells,
-    right: _Cells,
-    *,
+    left: _Order,
+    right: _Order,
     cut: Callable[[int, int], list[slice]] = even_blocks,
-    only: NDArray[np.int64] | None = None,
-) -> Iterator[Tile]:
+    only: IntArray | None = None,
+) -> Iterator[passes.Tile]:
     """Yield the rows (``only`` some of them) and columns of each cell, both in blocks."""
-    wanted = np.full(int(left.rows.max(initial=-1)) + 1, only is None)
+    wanted = np.full(len(left.rows), only is None)
     if only is not None:
         wanted[only] = True
     for cell in range(len(left.start) - 1):
@@ -509,4 +336,100 @@ def _tiles(
         rows = rows[wanted[rows]]
         for top in cut(len(rows), TILE):
             for side in cut(len(columns), TILE):
-                yield Tile(rows=rows[top], columns=columns[side])
+                yield passes.Tile(rows=rows[top], columns=columns[side])
+
+
+def join_cells(
+    sides: Both,
+    cells: tuple[Cells, Cells],
+    *,
+    part: range,
+    k: int,
+    names: tuple[IntArray, IntArray] | None = None,
+    floors: Both | None = None,
+    precision: Precision | None = None,
+    progress: Progress = lambda products: None,
+) -> tuple[Neighbours, Neighbours]:
+    """Find the k nearest of the rows of the other side that share a cell of ``part``, both ways.
+
+    Sides are unit rows (N, D) and (M, D), with the cells of each from ``nearest_cells``. Neighbours
+    are (N, min(k, M)) and (M, min(k, N)), their cosines exact. Their ids are the ``names`` of the
+    rows, (N,) and (M,), or positions, and -1 where fewer rows share a cell or are as near as the
+    ``floors``, float32 (N,) and (M,); with those of ``find_floors`` it takes two thirds of the
+    time. ``precision`` is of the product: the fastest here unless given. ``progress`` is called
+    with the similarities that a step stands for; they sum to about N * M. Rows that come in the
+    order of ``by_nearest_cell`` are not copied.
+
+    A ValueError names k below 1, rows of different dimensions, or an unknown precision.
+    """
+    left, right, kept = _prepare(sides, cells, part, k, precision, names)
+    forward, backward = _generate(left, right, kept, progress, floors)
+    own, others = floors or (None, None)
+    return left.complete(right, forward, k, own), right.complete(left, backward, k, others)
+
+
+def find_floors(
+    sides: Both,
+    cells: tuple[Cells, Cells],
+    *,
+    part: range,
+    k: int,
+    precision: Precision | None = None,
+    progress: Progress = lambda products: None,
+) -> Both:
+    """Return for each row of both sides a cosine that k others reach: float32 (N,) and (M,).
+
+    They lie in its nearest cell, as most of the nearest rows do; where there are fewer, -inf. It is
+    about the k-th cosine there: of the candidates by ``precision``. Arguments are as ``join_cells``
+    takes them.
+    """
+    left, right, _ = _prepare(sides, (cells[0][:, :1], cells[1][:, :1]), part, k, precision)
+    forward, backward = _generate(left, right, k + 1, progress)
+    return left.floors(right, forward, k), right.floors(left, backward, k)
+
+
+def _prepare(
+    sides: Both,
+    cells: tuple[Cells, Cells],
+    part: range,
+    k: int,
+    precision: Precision | None,
+    names: tuple[IntArray, IntArray] | None = None,
+) -> tuple[_Side, _Side, int]:
+    """Return both sides, and how many candidates a row is to keep."""
+    check_search(*sides, k=k)
+    orders = [_Order.of(own, part) for own in cells]
+    source, target = (rows[at] for rows, at in zip(sides, _in_some_cells(*orders), strict=True))
+    tuned = choose(source, target, k=k, precision=precision, tried=PART_TRIAL_ROWS)
+    codes = encode_both(*sides, tuned.precision)
+    left, right = map(_Side.of, sides, codes, orders, names or (None, None))
+    return left, right, tuned.kept
+
+
+def _generate(
+    left: _Side, right: _Side, kept: int, progress: Progress, floors: Both | None = None
+) -> tuple[Candidates, Candidates]:
+    """Return up to ``kept`` candidates of all rows; the progress of all cells is N times M."""
+    forward = Candidates.none(len(left.rows), min(kept, len(right.rows)))
+    backward = Candidates.none(len(right.rows), min(kept, len(left.rows)))
+    if floors is not None:
+        forward.floor[:], backward.floor[:] = left.below(floors[0]), right.below(floors[1])
+    cut = passes.growing_blocks if floors is None else even_blocks
+    tiles = _tiles(left.order, right.order, cut)
+    compared = int(left.order.loads() @ right.order.loads())
+    share = len(left.rows) * len(right.rows) / max(1, compared)
+    passes.generate_candidates(
+        *(left.codes, right.codes, tiles, (forward, backward)),
+        repeated=True,
+        progress=lambda products: progress(round(products * share)),
+    )
+    return forward, backward
+
+
+def _in_some_cells(*sides: _Order) -> list[IntArray]:
+    """Return the rows of each side that lie in a few near cells: in the midst of all products."""
+    products = np.cumsum(np.prod([side.loads() for side in sides], axis=0))
+    middle = int(np.searchsorted(products, products[-1] / 2))
+    few = range(max(0, middle - SHOWN // 2), min(len(products), middle + SHOWN // 2))
+    members = [np.concatenate([side.members(cell) for cell in few]) for side in sides]
+    return [side.rows[np.unique(places)] for side, places in zip(sides, members, strict=True)]

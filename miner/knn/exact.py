@@ -1,29 +1,48 @@
-"""Exact k nearest neighbours in both directions from one product.
+"""Exact k nearest neighbours in both directions, of all rows or within pairs of documents.
 
 Forward and backward search need the same matrix of similarities, which is computed once: as a table
 where it fits one, else tile by tile (``miner.knn.tiled``). Axes: ``N`` source rows, ``M`` target
 rows, ``D`` dimensions.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterable
+from typing import NamedTuple
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from miner.arrays import Matrix, Neighbours
+from miner.arrays import FloatArray, IntArray, Matrix, Neighbours
 from miner.choices import check_choice
 from miner.knn.core.codes import PRECISIONS, Precision
 from miner.knn.core.rescore import (
     MAX_SIMILARITIES,
+    best,
     check_search,
     checked_vectors,
+    merge_some,
     search_table,
     unit_rows,
 )
-from miner.knn.duplicates import Distinct, expand, find_distinct
-from miner.knn.tiled import search_tiles
+from miner.knn.tiled import Progress, search_tiles
+from miner.threads import blocks
 
+BLOCK_ROWS = 1024  # looked at together for equal ones
 # From this share of repeated rows on, distinct rows are searched; fewer cost less than their copy.
 REPEATED = 1 / 20
+
+
+class Distinct(NamedTuple):
+    """Which of N rows are equal, and searched once: G groups, in the order of their first rows.
+
+    ``first`` (G,) is the position of each group's first row, ``group`` (N,) each row's group;
+    ``members`` (N,) are the rows by group, then position; those of group g lie from ``start[g]`` to
+    ``start[g + 1]``.
+    """
+
+    first: IntArray
+    group: IntArray
+    members: IntArray
+    start: IntArray
 
 
 def search_both(
@@ -32,7 +51,7 @@ def search_both(
     *,
     k: int,
     precision: Precision | None = None,
-    progress: Callable[[int], None] = lambda products: None,
+    progress: Progress = lambda products: None,
 ) -> tuple[Neighbours, Neighbours]:
     """Find the k nearest targets of each source and the k nearest sources of each target.
 
@@ -67,7 +86,7 @@ def search_unit_rows(
     *,
     k: int,
     precision: Precision | None = None,
-    progress: Callable[[int], None] = lambda products: None,
+    progress: Progress = lambda products: None,
 ) -> tuple[Neighbours, Neighbours]:
     """Do as ``search_both`` with rows as ``miner.knn.core.rescore.unit_rows`` makes them.
 
@@ -99,3 +118,87 @@ def search_unit_rows(
 
 def _repetitive(rows: Distinct) -> bool:
     return len(rows.first) < (1 - REPEATED) * len(rows.group)
+
+
+def search_documents(
+    source: Matrix,
+    target: Matrix,
+    documents: Iterable[tuple[IntArray, IntArray]],
+    *,
+    k: int,
+    progress: Progress = lambda similarities: None,
+) -> tuple[Neighbours, Neighbours]:
+    """Do as ``search_unit_rows`` within pairs of documents, such as articles on one subject.
+
+    A row's neighbours are those in the documents paired with its own, the local mining of Schwenk
+    et al. 2021, "WikiMatrix: Mining 135M Parallel Sentences in 1620 Language Pairs from Wikipedia";
+    ids are -1 where these have fewer rows. ``documents`` are the rows of the one and of the other
+    of each pair, ascending: a document may be in many pairs, a pair of rows in one alone.
+    """
+    check_search(source, target, k=k)
+    forward = Neighbours.none(len(source), min(k, len(target)))
+    backward = Neighbours.none(len(target), min(k, len(source)))
+    for rows, columns in documents:
+        ahead, back = search_unit_rows(source[rows], target[columns], k=k)
+        merge_some(forward, rows, Neighbours(ids=columns[ahead.ids], cosines=ahead.cosines))
+        merge_some(backward, columns, Neighbours(ids=rows[back.ids], cosines=back.cosines))
+        progress(len(rows) * len(columns))
+    return forward, backward
+
+
+def find_distinct(rows: Matrix) -> Distinct:
+    """Group equal unit rows (N, D); reads them once, and again those that seem to be equal."""
+    order = np.argsort(keys := _keys(rows), kind="stable")
+    ordered = keys[order]
+    new = np.ones(len(rows), dtype=np.bool_)
+    new[1:] = ordered[1:] != ordered[:-1]
+    leader = order[np.maximum.accumulate(np.where(new, np.arange(len(rows)), 0))]
+    for block in blocks(len(rows), BLOCK_ROWS):  # an equal key may be chance
+        repeated = block.start + np.flatnonzero(~new[block])
+        differ = (rows[order[repeated]] != rows[leader[repeated]]).any(axis=1)
+        leader[repeated[differ]] = order[repeated[differ]]
+    leaders = np.empty(len(rows), dtype=np.int64)
+    leaders[order] = leader
+    first, group, counts = np.unique(leaders, return_inverse=True, return_counts=True)
+    start = np.concatenate([[0], np.cumsum(counts)])
+    return Distinct(first, group, members=np.argsort(group, kind="stable"), start=start)
+
+
+def _keys(rows: Matrix) -> FloatArray:
+    """Return a number for each row, equal for equal rows.
+
+    Unit rows are multiples of 2**-26, so their products with integers of 20 bits are exact up to
+    4,096 dimensions, and nearly always equal past that: where it is not, equal rows stay apart.
+    """
+    weights = np.random.default_rng(0).integers(1 << 20, size=rows.shape[1]).astype(np.float64)
+    keys = np.empty(len(rows))
+    for block in blocks(len(rows), BLOCK_ROWS):
+        keys[block] = rows[block] @ weights
+    return keys
+
+
+def expand(found: Neighbours, queries: Distinct, base: Distinct, *, k: int) -> Neighbours:
+    """Return the k neighbours of all rows from those of each distinct one, ids among distinct ones.
+
+    Those k groups hold the k nearest rows, for whatever is in another group comes after the first
+    row of each of theirs; of the group at place p, at most the first k - p rows count.
+    """
+    parts = [
+        _expand(found.part(block), base, k) for block in blocks(max(1, len(found)), BLOCK_ROWS)
+    ]
+    return Neighbours(
+        ids=np.concatenate([part.ids for part in parts])[queries.group],
+        cosines=np.concatenate([part.cosines for part in parts])[queries.group],
+    )
+
+
+def _expand(found: Neighbours, base: Distinct, k: int) -> Neighbours:
+    counts = np.diff(base.start)
+    members = [(place, m) for place in range(found.ids.shape[1]) for m in range(k - place)]
+    room = Neighbours.none(len(found), max(k, len(members)))
+    for slot, (place, member) in enumerate(members):
+        group = found.ids[:, place]
+        there = np.flatnonzero(member < counts[group])
+        room.ids[there, slot] = base.members[base.start[group[there]] + member]
+        room.cosines[there, slot] = found.cosines[there, place]
+    return best(room, k=k)

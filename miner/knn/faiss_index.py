@@ -1,23 +1,24 @@
 """FAISS indexes: made from a factory string, trained on a sample, filled, searched for candidates.
 
-An index generates candidates; ``miner.knn.core.rescore`` scores them. Axes: ``N`` queries, ``D``
-dimensions, ``C`` candidates of each query.
+They generate candidates; ``miner.knn.core.rescore`` scores them. Importing this imports FAISS.
 """
 
-from __future__ import annotations
-
+import logging
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import Any
 
+import faiss
 import numpy as np
 
 from miner.arrays import NO_NEIGHBOUR, Matrix, Neighbours
 from miner.knn.method import IndexSpec
 
-if TYPE_CHECKING:
-    import faiss
+logger = logging.getLogger(__name__)
 
 CANDIDATES_PER_NEIGHBOUR = 4  # what an index with compressed codes returns must be sorted again
 
@@ -37,15 +38,19 @@ MIN_CELLS = 256  # what is trained but not by k-means (PCA, SQ) gets as many poi
 ANY_DIM = 1024 * 75  # divisible by the subvectors of most product quantisers
 PARAMETER = re.compile(r"(?!ht=)\w+=([1-9][0-9]{0,8})")  # ht: of polysemous codes, see below
 
+# Of a GPU, in a process of its own: a FAISS without kernels for a card aborts the process.
+TRIAL = """
+import faiss
+import numpy as np
+index = faiss.index_cpu_to_all_gpus(faiss.IndexFlatIP(16))
+index.add(np.eye(16, dtype=np.float32))
+assert (index.search(np.eye(16, dtype=np.float32), 1)[1][:, 0] == np.arange(16)).all()
+"""
+TRIAL_SECONDS = 120  # the first use of a GPU may compile
+
 
 def check_index(text: str) -> None:
-    """Refuse what FAISS does not understand.
-
-    Raises:
-        ValueError: not a FAISS factory string, or parameters that its index does not have.
-    """
-    import faiss
-
+    """Raise a ValueError if FAISS does not know the factory string, or its index the parameters."""
     factory, colon, parameters = text.partition(":")
     refusal = (
         f"index {factory!r} is neither 'exact' nor 'auto' nor 'cells' nor a FAISS factory string "
@@ -58,52 +63,39 @@ def check_index(text: str) -> None:
     except RuntimeError as error:
         raise ValueError(refusal) from error
     for parameter in parameters.split(",") if colon else []:
-        _check_parameter(index, text, parameter)
+        try:
+            if not PARAMETER.fullmatch(parameter):
+                raise RuntimeError("FAISS itself takes other numbers, and misbehaves")
+            _set_parameters(index, parameter)
+        except RuntimeError as error:
+            raise ValueError(
+                f"index {text!r}: {parameter!r} is no parameter of this index with a number from "
+                "1; write for example 'IVF4096,Flat:nprobe=64' or 'HNSW32:efSearch=256'"
+            ) from error
 
 
-def _check_parameter(index: faiss.Index, text: str, parameter: str) -> None:
-    try:
-        if not PARAMETER.fullmatch(parameter):
-            raise RuntimeError("FAISS itself takes other numbers, and misbehaves")
-        set_parameters(index, parameter)
-    except RuntimeError as error:
-        raise ValueError(
-            f"index {text!r}: {parameter!r} is no parameter of this index with a number from 1; "
-            "write for example 'IVF4096,Flat:nprobe=64' or 'HNSW32:efSearch=256'"
-        ) from error
-
-
-def set_parameters(index: faiss.Index, parameters: str) -> None:
+def _set_parameters(index: faiss.Index, parameters: str) -> None:
     """Set FAISS's parameters, as in ``nprobe=64``; an empty string sets none."""
-    import faiss
-
     space: Any = faiss.ParameterSpace()  # its stubs know one of two overloads
     space.set_index_parameters(index, parameters)
 
 
 def empty_index(spec: IndexSpec, dim: int) -> faiss.Index:
-    """The index of a specification, without vectors and, unless it needs none, without training.
-
-    Raises:
-        ValueError: it cannot hold vectors of ``dim`` dimensions.
-    """
-    import faiss
-
+    """Make an index that is not trained; a ValueError says that it cannot hold such vectors."""
     with _one_line(f"index {spec.factory!r} cannot hold vectors of {dim} dimensions"):
         index = faiss.index_factory(dim, spec.factory, faiss.METRIC_INNER_PRODUCT)
-    set_parameters(index, spec.build)
+    _set_parameters(index, spec.build)
     return index
 
 
 def cells_of(index: faiss.Index) -> int:
-    """The largest number of centroids that any part of the index gets by k-means; 0 for none."""
-    parts = list(_parts(index))
-    counts = [getattr(part, name, 0) for part in parts for name in ("nlist", "ksub")]
-    return max(counts, default=0)
+    """Return the most centroids that any part of the index gets by k-means; 0 for none."""
+    names = ("nlist", "ksub")
+    return max(getattr(part, name, 0) for part in list(_parts(index)) for name in names)
 
 
 def training_points(index: faiss.Index, rows: int) -> int:
-    """How many of ``rows`` vectors the index should be trained on; 0 if it needs no training."""
+    """Return how many of ``rows`` vectors to train the index on; 0 if it needs no training."""
     if index.is_trained:
         return 0
     cells = max(MIN_CELLS, cells_of(index))
@@ -112,11 +104,7 @@ def training_points(index: faiss.Index, rows: int) -> int:
 
 
 def train_index(index: faiss.Index, sample: Matrix, *, factory: str) -> None:
-    """Train on unit rows (P, D); where they are fewer than FAISS advises, it is not to warn.
-
-    Raises:
-        ValueError: fewer rows than cells, or too few for FAISS.
-    """
+    """Train on unit rows (P, D); a ValueError says that they are fewer than cells, or too few."""
     refusal = f"index {factory!r} cannot be trained on {len(sample)} sentences"
     if len(sample) < cells_of(index):
         raise ValueError(
@@ -125,7 +113,7 @@ def train_index(index: faiss.Index, sample: Matrix, *, factory: str) -> None:
     parts = list(_parts(index))  # held: a transform does not own the quantiser that it is given
     for part in parts:
         if hasattr(part, "cp"):
-            part.cp.min_points_per_centroid = 1
+            part.cp.min_points_per_centroid = 1  # it is not to warn
         if hasattr(part, "do_polysemous_training"):
             part.do_polysemous_training = False  # 1.5 s a subquantiser, for a search we do not use
     with _one_line(refusal):
@@ -133,11 +121,7 @@ def train_index(index: faiss.Index, sample: Matrix, *, factory: str) -> None:
 
 
 def add_rows(index: faiss.Index, rows: Matrix, *, factory: str) -> None:
-    """Add unit rows (M, D); row i gets the id i.
-
-    Raises:
-        ValueError: an index of a kind that takes no vectors without ids.
-    """
+    """Add unit rows (M, D), by position; a ValueError says that the index takes none so."""
     with _one_line(f"index {factory!r} cannot be filled with {len(rows)} sentences"):
         if len(rows):
             index.add(rows)
@@ -145,36 +129,69 @@ def add_rows(index: faiss.Index, rows: Matrix, *, factory: str) -> None:
 
 def set_breadth(index: faiss.Index, spec: IndexSpec) -> None:
     """Set how much of the index a search looks at: our defaults, then what the user gave."""
-    import faiss
-
     inverted = faiss.try_extract_index_ivf(index)
     if inverted is not None:
         inverted.nprobe = max(1, round(inverted.nlist * PROBED_CELLS))
     for part in _parts(index):
         if hasattr(part, "hnsw"):
             part.hnsw.efSearch = HNSW_BREADTH
-    set_parameters(index, spec.search)
+    _set_parameters(index, spec.search)
 
 
 def search_index(index: faiss.Index, queries: Matrix, *, count: int) -> Neighbours:
-    """The best ``count`` rows of the index for unit rows (N, D), by the index's own products.
-
-    Where it finds fewer, the id is -1 and the product -inf.
-    """
+    """Return the index's best rows for unit rows (N, D) by its products; -1 and -inf where none."""
     products, ids = index.search(queries, count)
     products[ids == NO_NEIGHBOUR] = -np.inf
     return Neighbours(ids=ids.astype(np.int64), cosines=products)
 
 
-def reason_of(error: RuntimeError) -> str:
+def on_gpus(index: faiss.Index, query: Matrix, *, count: int) -> faiss.Index:
+    """Return the index copied to all GPUs, in float16 where its kind allows, or else as it is.
+
+    ``query`` (1, D) is searched for ``count`` neighbours, as not every index can be on a GPU and
+    searched so there. Why a GPU is not used is logged once.
+    """
+    if not _gpus_work():
+        return index
+    options = faiss.GpuMultipleClonerOptions()
+    options.useFloat16 = True
+    try:
+        moved = faiss.index_cpu_to_all_gpus(index, co=options)
+        moved.search(query, count)
+    except RuntimeError as error:
+        _warn_once(_reason_of(error))
+        return index
+    return moved
+
+
+@cache
+def _gpus_work() -> bool:
+    if not (hasattr(faiss, "get_num_gpus") and faiss.get_num_gpus()):
+        return False
+    command = [sys.executable, "-c", TRIAL]
+    try:
+        trial = subprocess.run(command, check=False, capture_output=True, timeout=TRIAL_SECONDS)
+    except subprocess.TimeoutExpired:
+        _warn_once(f"a trial search was not done after {TRIAL_SECONDS} s")
+        return False
+    if trial.returncode:
+        last = trial.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+        _warn_once(f"a trial search failed: {last}")
+    return trial.returncode == 0
+
+
+@cache
+def _warn_once(reason: str) -> None:
+    logger.warning("index: searched on the CPU, not on the GPU (%s)", reason)
+
+
+def _reason_of(error: RuntimeError) -> str:
     """Return what an error of FAISS's says, without the place in its source."""
     return re.split(r"\.\w+:\d+: (?:Error: )?", str(error))[-1]
 
 
 def _parts(index: Any) -> Iterator[Any]:  # noqa: ANN401 (each kind has parts of its own)
     """Yield the index and what it is made of: inner indexes, quantisers."""
-    import faiss
-
     yield index
     for name in ("base_index", "index", "storage", "quantizer"):
         if hasattr(index, name):
@@ -192,10 +209,9 @@ def _parts(index: Any) -> Iterator[Any]:  # noqa: ANN401 (each kind has parts of
 
 @contextmanager
 def _one_line(refusal: str) -> Iterator[None]:
-    """Tell FAISS's error as the user's: what cannot be done, FAISS's reason, the way out."""
+    """Raise FAISS's error as the user's: what cannot be done, FAISS's reason, the way out."""
     try:
         yield
     except RuntimeError as error:
-        raise ValueError(
-            f"{refusal} ({reason_of(error)}); choose another index, or 'exact'"
-        ) from error
+        reason = _reason_of(error)
+        raise ValueError(f"{refusal} ({reason}); choose another index, or 'exact'") from error

@@ -28,16 +28,10 @@ class Exact:
 class PairedDocuments:
     """Compare the rows of documents that are paired."""
 
-    def __str__(self) -> str:
-        return "documents"
-
 
 @dataclass(frozen=True, kw_only=True)
 class CellSpec:
-    """Compare rows that share a cell: ``cells[COUNT][:probes=P]``.
-
-    There are ``count`` cells, None for the default, and each row is in ``probes`` of them.
-    """
+    """Compare rows that share one of ``count`` cells (None: the default): each is in ``probes``."""
 
     count: int | None = None
     probes: int = PROBES
@@ -71,30 +65,25 @@ Method: TypeAlias = CorpusMethod | PairedDocuments
 def parse_method(text: str) -> CorpusMethod:
     """Return the method that ``exact``, ``cells...`` or a FAISS factory string asks for.
 
-    Whether FAISS knows the string is for ``miner.knn.faiss_index.check_index`` to say.
-
-    Raises:
-        ValueError: a cell join that there is not.
+    A ValueError names a cell join that there is not. Whether FAISS knows the string is for
+    ``miner.knn.faiss_index.check_index`` to say.
     """
     if text == "exact":
         return Exact()
     if text.startswith("cells"):
-        return _parse_cells(text)
+        match = re.fullmatch(r"cells([1-9]\d{0,8})?(?::probes=([1-9]\d{0,4}))?", text)
+        if not match:
+            raise ValueError(
+                f"index {text!r} is no cell join; write 'cells', 'cells4096' or "
+                "'cells4096:probes=8'"
+            )
+        count, probes = match.groups()
+        return CellSpec(count=int(count) if count else None, probes=int(probes or PROBES))
     factory, _, parameters = text.partition(":")
     given = [parameter for parameter in parameters.split(",") if parameter]
     build = [parameter for parameter in given if "efConstruction" in parameter]
     search = [parameter for parameter in given if parameter not in build]
     return IndexSpec(factory=factory, build=",".join(build), search=",".join(search))
-
-
-def _parse_cells(text: str) -> CellSpec:
-    match = re.fullmatch(r"cells([1-9]\d{0,8})?(?::probes=([1-9]\d{0,4}))?", text)
-    if not match:
-        raise ValueError(
-            f"index {text!r} is no cell join; write 'cells', 'cells4096' or 'cells4096:probes=8'"
-        )
-    count, probes = match.groups()
-    return CellSpec(count=int(count) if count else None, probes=int(probes or PROBES))
 
 
 def auto_method(sources: int, targets: int) -> CorpusMethod:

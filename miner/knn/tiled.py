@@ -1,7 +1,4 @@
-"""The exact search by tiles of the product, each computed once for both directions.
-
-Axes: ``N`` source rows, ``M`` target rows, ``D`` dimensions, ``C`` candidates kept of each row.
-"""
+"""The exact search by tiles of the product, each computed once for both directions."""
 
 from __future__ import annotations
 
@@ -10,23 +7,14 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from miner.arrays import Matrix, Neighbours
 from miner.knn.core import passes
 from miner.knn.core.codes import Codes, Precision, encode_both
-from miner.knn.core.passes import (
-    Candidates,
-    Tile,
-    best_columns,
-    fallback_search,
-    generate_candidates,
-    seeded,
-    verify,
-)
+from miner.knn.core.passes import Candidates, Side
 from miner.knn.core.products import bfloat16_rows, torch_pays
 from miner.knn.core.tuning import Tuning, choose
 from miner.threads import blocks, in_threads
@@ -38,25 +26,21 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+Progress: TypeAlias = Callable[[int], None]  # is called with how many more similarities are done
+
 # What Linux calls devices that torch may search on: NVIDIA's, AMD's, and those below Windows.
 DEV, DEVICES = Path("/dev"), ("nvidia[0-9]*", "kfd", "dxg")
 
 
 def search_tiles(
-    source: Matrix,
-    target: Matrix,
-    *,
-    k: int,
-    precision: Precision | None,
-    progress: Callable[[int], None],
+    source: Matrix, target: Matrix, *, k: int, precision: Precision | None, progress: Progress
 ) -> tuple[Neighbours, Neighbours]:
     """Do as ``miner.knn.exact.search_unit_rows``, tile by tile of the product.
 
-    A product in low precision bounds every cosine from above, the candidates with the largest
+    A product in low precision bounds every cosine from above, the C candidates with the largest
     bounds are rescored in float64, and a row for which something left out may be better (many equal
     or nearly equal neighbours) is searched again by its bounds. Costs 2 * N * M * D operations in
-    the product; working memory is the codes of both sides, O((N + M) * C), and a tile for each
-    thread.
+    the product; working memory is the codes of both sides, O((N + M) * C), and each thread's tile.
     """
     pays = torch_pays(2 * len(source) * len(target) * source.shape[1])
     if pays and precision in (None, "bfloat16") and (devices := _usable_devices()):
@@ -68,37 +52,27 @@ def search_tiles(
             logger.warning("%s; searching on the processor instead", error)
     tuned = choose(source, target, k=k, precision=precision)
     left, right = encode_both(source, target, tuned.precision)
-    forward, backward = seeded(left, right, kept=tuned.kept)
+    both = passes.seeded(left, right, kept=tuned.kept)
     tiles = _tiles(len(left), len(right))
-    generate_candidates(
-        *(left, right, tiles, (forward, backward)), repeated=False, progress=progress
-    )
-    return _complete_both((source, left), (target, right), forward, backward, k)
+    passes.generate_candidates(left, right, tiles, both, repeated=False, progress=progress)
+    return _complete_both((source, left), (target, right), both, k)
 
 
 def search_one_way(
-    queries: Matrix,
-    base: Matrix,
-    *,
-    k: int,
-    tuned: Tuning,
-    progress: Callable[[int], None] = lambda products: None,
+    queries: Matrix, base: Matrix, *, k: int, tuned: Tuning, progress: Progress = lambda done: None
 ) -> Neighbours:
-    """Return the k nearest base rows (M, D) of each query (Q, D), as ``search_tiles`` does.
-
-    ``tuned`` is from ``choose``, of these or other rows.
-    """
+    """Return the k nearest base rows (M, D) of each query (Q, D); ``tuned`` is from ``choose``."""
     left, right = encode_both(queries, base, tuned.precision)
     candidates = Candidates.none(len(left), min(tuned.kept, len(right)))
 
     def search(block: slice) -> None:
-        found = best_columns(left.part(block), right, kept=candidates.ids.shape[1])
+        found = passes.best_columns(left.part(block), right, kept=candidates.ids.shape[1])
         for whole, part in zip(candidates, found, strict=True):
             whole[block] = part
         progress(len(found.ids) * len(base))
 
     in_threads(search, blocks(len(left), passes.TILE_ROWS))
-    return _complete((queries, left), (base, right), candidates, k=min(k, len(base)))
+    return _complete((queries, left), (base, right), candidates, k)
 
 
 @cache
@@ -111,11 +85,7 @@ def _usable_devices() -> list[torch.device]:
 
 
 def _search_on_devices(
-    source: Matrix,
-    target: Matrix,
-    k: int,
-    devices: Sequence[torch.device],
-    progress: Callable[[int], None],
+    source: Matrix, target: Matrix, k: int, devices: Sequence[torch.device], progress: Progress
 ) -> tuple[Neighbours, Neighbours]:
     """Have devices generate the candidates; all else is as on the processor.
 
@@ -126,22 +96,17 @@ def _search_on_devices(
 
     kept = choose(source, target, k=k, precision="bfloat16").kept
     left, right = encode_both(source, target, "bfloat16", centred=False)
-    found = generate_on_devices(
-        *(bfloat16_rows(codes.numbers) for codes in (left, right)),
-        kept=kept,
-        devices=devices,
-        progress=progress,
-    )
-    forward = _with_bounds(found[0], left, right, source.shape[1])
-    backward = _with_bounds(found[1], right, left, source.shape[1])
-    return _complete_both((source, left), (target, right), forward, backward, k)
+    rows = [bfloat16_rows(codes.numbers) for codes in (left, right)]
+    found = generate_on_devices(*rows, kept=kept, devices=devices, progress=progress)
+    both = _with_bounds(found[0], left, right), _with_bounds(found[1], right, left)
+    return _complete_both((source, left), (target, right), both, k)
 
 
-def _with_bounds(found: DeviceCandidates, queries: Codes, base: Codes, dim: int) -> Candidates:
+def _with_bounds(found: DeviceCandidates, queries: Codes, base: Codes) -> Candidates:
     """Return candidates of which nothing is known but the product that bounds all others."""
     from miner.knn.gpu.cuda import ROUNDING
 
-    rounding = ROUNDING * dim + base.bias.max(initial=-np.inf)
+    rounding = ROUNDING * base.numbers.shape[1] + base.bias.max(initial=-np.inf)
     floor = found.floor.astype(np.float64) + queries.bias + rounding
     return Candidates(
         bounds=np.full(found.ids.shape, np.inf, dtype=np.float32),
@@ -151,43 +116,27 @@ def _with_bounds(found: DeviceCandidates, queries: Codes, base: Codes, dim: int)
 
 
 def _complete_both(
-    sources: tuple[Matrix, Codes],
-    targets: tuple[Matrix, Codes],
-    forward: Candidates,
-    backward: Candidates,
-    k: int,
+    source: Side, target: Side, both: tuple[Candidates, Candidates], k: int
 ) -> tuple[Neighbours, Neighbours]:
-    source, target = sources[0], targets[0]
-    return (
-        _complete(sources, targets, forward, k=min(k, len(target))),
-        _complete(targets, sources, backward, k=min(k, len(source))),
-    )
+    return _complete(source, target, both[0], k), _complete(target, source, both[1], k)
 
 
-def _complete(
-    queries: tuple[Matrix, Codes],
-    base: tuple[Matrix, Codes],
-    candidates: Candidates,
-    *,
-    k: int,
-) -> Neighbours:
+def _complete(queries: Side, base: Side, candidates: Candidates, k: int) -> Neighbours:
     """Rescore the candidates; search again for those rows whose candidates may be incomplete."""
-    neighbours, incomplete = verify(queries, base, candidates, k=k)
+    neighbours, incomplete = passes.verify(queries, base, candidates, k=min(k, len(base[0])))
     if candidates.ids.shape[1] < len(base[0]):
-        fallback_search(queries, base, neighbours, _tiles_of(incomplete, len(base[0])))
+        tiles = (
+            passes.Tile(incomplete[top], left)
+            for left in blocks(len(base[0]), passes.TILE_COLUMNS)
+            for top in blocks(len(incomplete), passes.TILE_ROWS)
+        )
+        passes.fallback_search(queries, base, neighbours, tiles)
     return neighbours
 
 
-def _tiles(rows: int, columns: int) -> Iterator[Tile]:
+def _tiles(rows: int, columns: int) -> Iterator[passes.Tile]:
     """Yield all products, diagonally: neighbouring tiles share neither rows nor columns."""
     tops, lefts = blocks(rows, passes.TILE_ROWS), blocks(columns, passes.TILE_COLUMNS)
     for step in range(len(lefts)):
         for number, top in enumerate(tops):
-            yield Tile(rows=top, columns=lefts[(number + step) % len(lefts)])
-
-
-def _tiles_of(rows: NDArray[np.int64], columns: int) -> Iterator[Tile]:
-    """Yield the products of some rows."""
-    for left in blocks(columns, passes.TILE_COLUMNS):
-        for top in blocks(len(rows), passes.TILE_ROWS):
-            yield Tile(rows=rows[top], columns=left)
+            yield passes.Tile(top, lefts[(number + step) % len(lefts)])

@@ -11,8 +11,16 @@ from pathlib import Path
 import numpy as np
 
 from encoder import BEST
-from miner.knn.cost_model import PARTS, Cost, Machine, Problem, cells_cost, exact_cost, index_cost
-from miner.knn.machine_trial import measure_machine
+from miner.knn.cost_model import (
+    PARTS,
+    Cost,
+    Machine,
+    Problem,
+    cells_cost,
+    exact_cost,
+    index_cost,
+    measure_machine,
+)
 from miner.knn.method import CellSpec, CorpusMethod, IndexSpec, auto_method, default_cells
 from miner.storage.layout import DOCUMENT, SIDES
 from miner.storage.vectors.embeddings import open_embeddings
@@ -25,7 +33,7 @@ from pipelines.run.fitting import Fit, SideSize, Sizes, fit_run, load_libraries,
 from pipelines.run.mining import run_job
 from pipelines.stages.judge import decide_score
 from pipelines.stages.reading.language import beginning, best_of_run, decide_languages
-from pipelines.stages.searching.shard_groups import group_sizes
+from pipelines.stages.searching.search import group_sizes
 
 PAIR_BYTES = 130  # of the numbers of a pair, and of those with its score
 # Seconds that Beam and its workers take more to start and to hand on, whatever the lines: runs of

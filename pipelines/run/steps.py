@@ -23,22 +23,19 @@ from pipelines.memory import release
 from pipelines.options import WHOLE, Job, MiningOptions, Of
 from pipelines.references import EmbeddedShard, Shard, element_name
 from pipelines.run.state import Ledger
-from pipelines.stages.encode import embed_shard
+from pipelines.stages.encode import embed_shard, share_corpora
 from pipelines.stages.export import export_pairs
 from pipelines.stages.given import rate_lines
-from pipelines.stages.judge import judge_pairs
+from pipelines.stages.judge import cut_pairs, judge_pairs, score_pairs
 from pipelines.stages.keep import drop_near_copies, filter_pairs, keep_pairs
 from pipelines.stages.monotone import align_documents, cut_documents, select_beads
 from pipelines.stages.pair import pair_documents, sum_documents
 from pipelines.stages.reading.read import read_side
 from pipelines.stages.reading.split import group_files, join_side, split_group
-from pipelines.stages.score import cut_pairs, score_pairs
 from pipelines.stages.searching.index import fill_index, prepare_sides, train_side
 from pipelines.stages.searching.join import cut_nearest, join_nearest
-from pipelines.stages.searching.merge import find_neighbours
-from pipelines.stages.searching.search import cut_tiles, search_tile
+from pipelines.stages.searching.search import cut_tiles, find_neighbours, search_tile
 from pipelines.stages.select import select_pairs
-from pipelines.stages.share import share_corpora
 from pipelines.stages.summary import write_summary
 
 

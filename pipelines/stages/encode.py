@@ -1,15 +1,17 @@
 """The encode stage: a shard's sentences to sealed vectors, by an encoder or from a file.
 
-Each batch of sentences is sealed when done, and none that fails ends a run.
+Each batch of sentences is sealed when done, and none that fails ends a run. The vectors of a corpus
+are then shared by all pairs that it is in.
 """
 
 import logging
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,12 +19,14 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from encoder import Encoder
-from miner.storage.artefacts import Artefact, Draft, content_key, find, produce
-from miner.storage.layout import DROPPED, ROWS, VECTORS
+from encoder.joined import parse_joined
+from miner.arrays import Columns, Mask
+from miner.storage.artefacts import Draft, content_key, find, produce
+from miner.storage.layout import DROPPED, ROWS, SIDES, VECTORS
 from miner.storage.places import Place, RemotePath, file_state, remove_tree
 from miner.storage.vectors.embeddings import open_embeddings, usable_rows
 from pipelines.context import RunContext
-from pipelines.options import CorpusOptions
+from pipelines.options import CorpusOptions, Of
 from pipelines.references import BLOCK_NUMBERS, EmbeddedShard, Shard
 from pipelines.stages.reading.cut import digest_of
 
@@ -31,17 +35,17 @@ logger = logging.getLogger(__name__)
 BATCH = "vectors.npy"
 ENCODE_ROWS = 8192  # sentences of a batch
 WORTH_SEALING = 0.5  # seconds that a batch took: writing it costs about a tenth of that
+FAILED = "encoder failed"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Block:
+class Block(NamedTuple):
     """Vectors (n, D) of consecutive sentences; those at ``failed`` are NaN, for what it says."""
 
     vectors: NDArray[np.floating]
     failed: Mapping[int, str]
 
 
-def encoded_blocks(encoder: Encoder, shard: Shard, folder: Place) -> Iterator[Block]:
+def _encoded_blocks(encoder: Encoder, shard: Shard, folder: Place) -> Iterator[Block]:
     """Yield the vectors of the shard's sentences as float16 blocks, in order.
 
     Each that took long is an artefact in ``folder`` until the whole is sealed.
@@ -50,9 +54,9 @@ def encoded_blocks(encoder: Encoder, shard: Shard, folder: Place) -> Iterator[Bl
     for number, batch in enumerate(shard.batches(["text"], ENCODE_ROWS)):
         place = folder / f"{number:05d}"
         key = content_key("encode batch", sentences=shard.digest, number=number, maker=encoder.name)
-        sealed = find(place, key=key) if resumed else None
-        if sealed is not None:
-            yield _load(sealed)
+        if resumed and (sealed := find(place, key=key)):
+            failed = {int(position): why for position, why in sealed.facts["failed"].items()}
+            yield Block(np.load(sealed.file(BATCH)), failed)
             continue
         start = time.perf_counter()
         block = encode_block(encoder, batch["text"].to_pylist())
@@ -66,42 +70,30 @@ def _save(block: Block, draft: Draft) -> Mapping[str, Any]:
     return {"failed": {str(position): why for position, why in block.failed.items()}}
 
 
-def _load(sealed: Artefact) -> Block:
-    failed = {int(position): why for position, why in sealed.facts["failed"].items()}
-    return Block(vectors=np.load(sealed.file(BATCH)), failed=failed)
-
-
 def encode_block(encoder: Encoder, texts: Sequence[str]) -> Block:
     """Encode some sentences; where the encoder fails, each half of them on its own.
 
     So only the sentences that it cannot encode are lost, and a batch that was too large is not.
     """
     try:
-        return Block(vectors=encoder.encode(texts).astype(np.float16), failed={})
+        return Block(encoder.encode(texts).astype(np.float16), failed={})
     except MemoryError:
         raise
     except Exception as error:  # an encoder is any code: whatever it raises is of these sentences
         why = " ".join(f"{type(error).__name__}: {error}".split())
     if len(texts) == 1:
         logger.warning("the encoder failed for one sentence (%s); it is left out", why)
-        return Block(vectors=np.full((1, encoder.dim), np.nan, np.float16), failed={0: why})
+        return Block(np.full((1, encoder.dim), np.nan, np.float16), failed={0: why})
     half = len(texts) // 2
     first, second = encode_block(encoder, texts[:half]), encode_block(encoder, texts[half:])
-    return Block(
-        vectors=np.concatenate([first.vectors, second.vectors]),
-        failed={**first.failed, **{half + place: why for place, why in second.failed.items()}},
-    )
-
-
-FAILED = "encoder failed"
+    later = {half + place: why for place, why in second.failed.items()}
+    return Block(np.concatenate([first.vectors, second.vectors]), failed={**first.failed, **later})
 
 
 def dropped(shards: Iterable[EmbeddedShard]) -> Counter[str]:
     """Count the sentences of the shards that have no vector that can be mined, by reason."""
-    counts = Counter[str]()
-    for embedded in shards:
-        counts.update(embedded.vectors.facts["dropped"])
-    return counts
+    counts = (Counter(embedded.vectors.facts["dropped"]) for embedded in shards)
+    return sum(counts, Counter[str]())
 
 
 def embed_shard(run: RunContext, shard: Shard) -> EmbeddedShard:
@@ -112,24 +104,25 @@ def embed_shard(run: RunContext, shard: Shard) -> EmbeddedShard:
     float16, precomputed ones as they are. Those of a joined encoder are kept without weights, so
     that several pairs may share them; the fact ``parts`` says how wide each part is.
     """
-    key = content_key("encode", sentences=shard.digest, maker=_maker(run, shard))
     folder = run.folder.embeddings(shard.side, shard.index)
     batches, side = folder / "batches", run.options.side(shard.side)
+    maker: object  # what decides the vectors: the encoder, or the file and how it is read
     if side.embeddings is None:
-        blocks = encoded_blocks(run.stored_encoder(shard.side), shard, batches)
+        encoder = run.stored_encoder(shard.side)
+        maker, blocks = encoder.name, _encoded_blocks(encoder, shard, batches)
+        parts = getattr(encoder, "parts", ())
     else:
-        blocks = _precomputed_blocks(side, shard)
-    vectors = produce(folder, key=key, write=partial(_write_vectors, run, shard, blocks))
+        maker = [_content(side.embeddings), shard.corpus.facts["read"], side.dim]
+        blocks, parts = _precomputed_blocks(side, side.embeddings, shard), ()
+    key = content_key("encode", sentences=shard.digest, maker=maker)
+
+    def write(draft: Draft) -> Mapping[str, Any]:
+        counts = _write_vectors(run, shard, blocks, draft)
+        return {"dropped": counts, "parts": {part.spec: part.encoder.dim for part in parts}}
+
+    vectors = produce(folder, key=key, write=write)
     remove_tree(batches)
     return EmbeddedShard(shard=shard, vectors=vectors)
-
-
-def _maker(run: RunContext, shard: Shard) -> object:
-    """Return what decides the vectors: the encoder, or the file of vectors and how it is read."""
-    side = run.options.side(shard.side)
-    if side.embeddings is None:
-        return run.stored_encoder(shard.side).name
-    return [_content(side.embeddings), shard.corpus.facts["read"], side.dim]
 
 
 def _content(path: Place) -> object:
@@ -137,23 +130,23 @@ def _content(path: Place) -> object:
     return [str(path), *file_state(path)] if isinstance(path, RemotePath) else digest_of(path)
 
 
-def _precomputed_blocks(side: CorpusOptions, shard: Shard) -> Iterator[Block]:
+def _precomputed_blocks(side: CorpusOptions, path: Place, shard: Shard) -> Iterator[Block]:
     """Yield the vectors of the shard's sentences, in order, some thousand at a time."""
-    assert side.embeddings is not None
     lines, rows = shard.corpus.facts["read"], shard.row_ids()
     start = 0
     while start < len(rows):
         # Mapped anew each time, for what was read of a mapping stays in memory.
-        stored = open_embeddings(side.embeddings, rows=lines, dim=side.dim, corpus=str(side.path))
+        stored = open_embeddings(path, rows=lines, dim=side.dim, corpus=str(side.path))
         stop = start + max(1, min(ENCODE_ROWS, BLOCK_NUMBERS // stored.shape[1]))
-        yield Block(vectors=stored[rows[start:stop]], failed={})
+        yield Block(stored[rows[start:stop]], failed={})
         start = stop
 
 
 def _write_vectors(
     run: RunContext, shard: Shard, blocks: Iterator[Block], draft: Draft
-) -> Mapping[str, Any]:
-    usable: list[NDArray[np.bool_]] = []
+) -> Mapping[str, int]:
+    """Write the vectors that can be mined, and what others lack; return how many do, by that."""
+    usable: list[Mask] = []
     why: dict[int, str] = {}  # by position in the shard
     counts = Counter[str]()
     part = shard.name if shard.corpus.facts["shards"] > 1 else ""
@@ -175,17 +168,35 @@ def _write_vectors(
             start += len(block.vectors)
     rows = shard.row_ids()
     draft.array(ROWS, rows[np.concatenate(usable)])
+    lost = sorted(why)
+    reasons = pa.array([why[place] for place in lost], pa.string())
     with draft.file(DROPPED) as path:
-        lost_places = sorted(why)
-        reasons = pa.array([why[place] for place in lost_places], pa.string())
-        lost = pa.table({"row": rows[lost_places], "why": reasons})
-        pq.write_table(lost, path)
-    return {"dropped": dict(counts), "parts": _widths(run, shard.side)}
+        pq.write_table(pa.table({"row": rows[lost], "why": reasons}), path)
+    return dict(counts)
 
 
-def _widths(run: RunContext, side: str) -> dict[str, int]:
-    """Return the dimensions of the parts of a joined encoder, in their order."""
-    if run.options.side(side).embeddings is not None:
-        return {}
-    parts = getattr(run.stored_encoder(side), "parts", ())
-    return {part.spec: part.encoder.dim for part in parts}
+def share_corpora(run: RunContext, shards: Sequence[EmbeddedShard]) -> list[Of]:
+    """Return the shards of each pair of corpora; those of a corpus go to all its pairs."""
+    return [Of(pair, _both_sides(run.of(pair), shards)) for pair in run.job.pairs]
+
+
+def _both_sides(run: RunContext, shards: Sequence[EmbeddedShard]) -> list[EmbeddedShard]:
+    return [
+        replace(
+            embedded,
+            shard=replace(embedded.shard, side=side),
+            columns=_columns(run.options.encoder, embedded.vectors.facts["parts"]),
+        )
+        for side in SIDES
+        for embedded in shards
+        if embedded.shard.corpus.folder.name == run.folder.corpus(side)
+    ]
+
+
+def _columns(encoder: str, widths: Mapping[str, int]) -> tuple[Columns, ...]:
+    """Return where the parts of a pair's encoder lie in vectors of parts of these dimensions."""
+    stops = dict(zip(widths, accumulate(widths.values()), strict=True))
+    return tuple(
+        Columns(stops[part.spec] - widths[part.spec], stops[part.spec], part.weight)
+        for part in (parse_joined(encoder) if widths else ())
+    )

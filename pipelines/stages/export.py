@@ -9,20 +9,19 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
+from miner.arrays import IntArray
 from miner.storage.layout import DUPLICATES, MERGES, PAIRS, REJECTED, SIDES
 from miner.storage.pair_tables import Merges, joined_texts, list_offsets
 from miner.storage.pairs import write_pairs
+from miner.storage.places import Place
 from miner.threads import ahead, all_threads, map_in_threads
 from pipelines.context import RunContext
 from pipelines.memory import spare_bytes
-from pipelines.options import MiningOptions
 from pipelines.progress import Meter
 from pipelines.references import ChosenPairs, Shard
 
@@ -37,20 +36,31 @@ PAIR_BYTES = 200  # what is known of a pair without its texts
 def export_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Write the chosen pairs to ``options.output``, and those that filters rejected beside it."""
     options = run.options
-    about: dict[str, Any] = {
-        "origin": options.origin,
-        "judged": options.by_words,
-        "merged": options.is_monotone,
-    }
-    limit = options.top or MAX_PAIRS
-    with pair_meter(run, chosen, PAIRS, "export", limit=limit) as meter, all_threads():
-        pairs = _counted(completed_pairs(run, chosen, PAIRS, rows=range(limit)), meter)
-        write_pairs(options.output, pairs, **about)
+    _export(run, chosen, PAIRS, "export", options.output, limit=options.top or MAX_PAIRS)
     if options.filters:
-        with pair_meter(run, chosen, REJECTED, "export rejected") as meter, all_threads():
-            rejected = _counted(completed_pairs(run, chosen, REJECTED), meter)
-            write_pairs(options.rejected_output, rejected, **about, reasons=True)
+        _export(run, chosen, REJECTED, "export rejected", options.rejected_output)
     return chosen
+
+
+def _export(
+    run: RunContext, chosen: ChosenPairs, name: str, stage: str, path: Place, limit: int = MAX_PAIRS
+) -> None:
+    options = run.options
+    with pair_meter(run, chosen, name, stage, limit=limit) as meter, all_threads():
+
+        def counted() -> Iterator[pa.Table]:
+            for table in completed_pairs(run, chosen, name, rows=range(limit)):
+                yield table
+                meter.advance(len(table))
+
+        write_pairs(
+            path,
+            counted(),
+            origin=options.origin,
+            judged=options.by_words,
+            merged=options.is_monotone,
+            reasons=name == REJECTED,
+        )
 
 
 def pair_meter(
@@ -61,34 +71,29 @@ def pair_meter(
     return run.monitor.stage(stage, min(rows, limit), "pairs")
 
 
-def _counted(tables: Iterator[pa.Table], meter: Meter) -> Iterator[pa.Table]:
-    for table in tables:
-        yield table
-        meter.advance(len(table))
-
-
 def completed_pairs(
     run: RunContext, chosen: ChosenPairs, name: str, *, rows: range = range(MAX_PAIRS)
 ) -> Iterator[pa.Table]:
-    """Yield the pairs of some rows in a file of ``chosen.pairs`` with their sentences.
-
-    They come in blocks of ``EXPORT_ROWS`` pairs, or what is left.
-    """
+    """Yield some pairs in a file of ``chosen.pairs`` with their sentences, ``EXPORT_ROWS`` each."""
     sides = {side: [found.shard for found in chosen.of_side(side)] for side in SIDES}
     merges = (
         {side: Merges(chosen.merges.file(MERGES), side) for side in SIDES} if chosen.merges else {}
     )
+    pair = PAIR_BYTES + sum(
+        sum(shard.text_bytes() for shard in shards) / max(1, sum(shard.rows for shard in shards))
+        for shards in sides.values()
+    )
+    size = max(EXPORT_ROWS, int(spare_bytes(run.options) / (COPIES * pair)))
     with pq.ParquetFile(chosen.pairs.file(name)) as pairs:
-        for batch in _numbers(pairs, rows, _rows_of_a_pass(run.options, chosen)):
+        for batch in _numbers(pairs, rows, size):
             sentences = {
-                side: _Merged(sides[side], merges[side].rows_of(batch[f"{side}_row"]))
+                side: _Merged(shards, merges[side].rows_of(batch[f"{side}_row"]))
                 if merges
-                else _Sentences(sides[side], batch[f"{side}_row"])
-                for side in sides
+                else _Sentences(shards, batch[f"{side}_row"])
+                for side, shards in sides.items()
             }
-            yield from ahead(
-                partial(_completed, batch, sentences), range(0, len(batch), EXPORT_ROWS)
-            )
+            starts = range(0, len(batch), EXPORT_ROWS)
+            yield from ahead(partial(_completed, batch, sentences), starts)
             del sentences  # before those of the next pass are collected
 
 
@@ -108,29 +113,18 @@ def _numbers(pairs: pq.ParquetFile, rows: range, size: int) -> Iterator[pa.Recor
     start, parts = 0, []
     for batch in pairs.iter_batches(batch_size=EXPORT_ROWS):
         skipped = max(0, rows.start - start)
-        part = batch.slice(skipped, max(0, rows.stop - start - skipped))
+        parts.append(batch.slice(skipped, max(0, rows.stop - start - skipped)))
         start += len(batch)
-        parts += [part] if len(part) else []
-        if parts and (sum(map(len, parts)) >= size or start >= rows.stop):
+        if start >= rows.stop:
+            break
+        if sum(map(len, parts)) >= size:
             yield pa.concat_batches(parts)
             parts = []
-        if start >= rows.stop:
-            return
-    if parts:
+    if sum(map(len, parts)):
         yield pa.concat_batches(parts)
 
 
-def _rows_of_a_pass(options: MiningOptions, chosen: ChosenPairs) -> int:
-    """Return how many pairs are completed at a time."""
-    sides = ([found.shard for found in chosen.of_side(side)] for side in SIDES)
-    pair = PAIR_BYTES + sum(
-        sum(shard.text_bytes() for shard in shards) / max(1, sum(shard.rows for shard in shards))
-        for shards in sides
-    )
-    return max(EXPORT_ROWS, int(spare_bytes(options) / (COPIES * pair)))
-
-
-def texts_of(shards: Sequence[Shard], rows: NDArray[np.int64]) -> list[str]:
+def texts_of(shards: Sequence[Shard], rows: IntArray) -> list[str]:
     """Return the sentences of one side at some rows, in their order."""
     if not len(rows):
         return []
@@ -167,25 +161,11 @@ class _Sentences:
         fetched = map_in_threads(partial(_fetch, rows=sorted_rows), shards)
         pieces = list(itertools.chain.from_iterable(fetched))
         self._table = _large(pa.Table.from_batches(pieces)).combine_chunks()
-        self._repeated(shards[0], sorted_rows)
-
-    def _repeated(self, shard: Shard, rows: NDArray[np.int64]) -> None:
-        """Collect the ids of what repeats the sentences at ``rows`` (ascending)."""
-        columns = ["first_row", "id"]
-        with pq.ParquetFile(shard.corpus.file(DUPLICATES)) as file:
-            repeats = [
-                batch.filter(pa.array(np.isin(batch["first_row"].to_numpy(), rows)))
-                for batch in file.iter_batches(batch_size=READ_ROWS, columns=columns)
-            ]
-            table = _large(
-                pa.Table.from_batches(
-                    repeats, file.schema_arrow.empty_table().select(columns).schema
-                )
-            )
-        first_rows = table["first_row"].to_numpy()
+        repeats = _repeats(shards[0], sorted_rows)
+        first_rows = repeats["first_row"].to_numpy()
         by_first = np.argsort(first_rows, kind="stable")
         self._first_rows = first_rows[by_first]
-        self._repeated_ids = table["id"].take(pa.array(by_first))
+        self._repeated_ids = repeats["id"].take(pa.array(by_first))
 
     def part(self, start: int, length: int) -> dict[str, pa.Array]:
         """Return columns ``id``, ``doc``, ``text`` and ``duplicates`` of some of them."""
@@ -201,7 +181,7 @@ class _Sentences:
         return {name: found[name] for name in ("id", "doc", "text")} | {"duplicates": lists}
 
 
-def _fetch(shard: Shard, rows: NDArray[np.int64]) -> list[pa.RecordBatch]:
+def _fetch(shard: Shard, rows: IntArray) -> list[pa.RecordBatch]:
     """Return those sentences of a shard whose rows are among ``rows`` (ascending), in order."""
     pieces = []
     for batch in shard.batches(["row", "id", "doc", "text"], READ_ROWS):
@@ -209,6 +189,18 @@ def _fetch(shard: Shard, rows: NDArray[np.int64]) -> list[pa.RecordBatch]:
         first, last = np.searchsorted(rows, [own[0], own[-1] + 1])
         pieces.append(batch.take(pa.array(np.searchsorted(own, rows[first:last]))))
     return pieces
+
+
+def _repeats(shard: Shard, rows: IntArray) -> pa.Table:
+    """Return the ids of what repeats the sentences at ``rows`` (ascending) of a whole side."""
+    columns = ["first_row", "id"]
+    with pq.ParquetFile(shard.corpus.file(DUPLICATES)) as file:
+        found = [
+            batch.filter(pa.array(np.isin(batch["first_row"].to_numpy(), rows)))
+            for batch in file.iter_batches(batch_size=READ_ROWS, columns=columns)
+        ]
+        schema = file.schema_arrow.empty_table().select(columns).schema
+        return _large(pa.Table.from_batches(found, schema))
 
 
 def _large(table: pa.Table) -> pa.Table:

@@ -1,38 +1,44 @@
-"""The judge stage: the chosen pairs scored by their words and all else that is known of them."""
+"""The judge's stages: the chosen pairs scored in batches by their words and all else known of them.
+
+What is usual in a run, which pairs are measured by, is decided before. All scores, and those of
+what would be mined for sentences of likely pairs if their translations were not there
+(``miner.judge.prior``), then say how likely each pair is right.
+"""
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
-from miner.arrays import Direction, FloatArray, JudgedPairs
-from miner.judge.features import Usual
+from miner.arrays import Direction, FloatArray, IntArray, JudgedPairs, Mask, Neighbours, Pairs
+from miner.judge.features import USUAL_PAIRS, Near, Texts, Usual, features, read_texts, spacing_of
 from miner.judge.model import load_judge
-from miner.judge.prior import LIKELY, Probabilities, likely_places
-from miner.score_ranges import Sorted, merge_in_ranges
-from miner.storage.artefacts import Draft, produce
-from miner.storage.layout import LEFT_OUT, PAIRS, SCORED, SIDES
-from miner.storage.pair_tables import numbers_schema, table_of
-from miner.threads import all_threads
+from miner.judge.prior import LIKELY, Probabilities, best_left, likely_places
+from miner.score_ranges import Sorted, merge_in_ranges, sort_pairs
+from miner.storage.artefacts import Draft, content_key, produce
+from miner.storage.layout import LEFT_OUT, PAIRS, SCORED, SIDES, SOURCE, TARGET
+from miner.storage.pair_tables import numbers_schema, pairs_of, table_of
+from miner.threads import all_threads, even_blocks
 from pipelines.context import RunContext
 from pipelines.options import MARGIN, WORDS
-from pipelines.references import ChosenPairs, ScoredPairs, check_whole
-from pipelines.stages.left_out import left_out_scores
-from pipelines.stages.score import scores_key
+from pipelines.references import ChosenPairs, PairBatch, ScoredPairs, ShardNeighbours, check_whole
+from pipelines.stages.export import EXPORT_ROWS, completed_pairs, texts_of
 from pipelines.stages.select import range_pairs
 
 logger = logging.getLogger(__name__)
 
+# Pairs of a batch at most, where there are many: they take a worker a minute. Not what memory
+# has room for at the time, or a run that goes on would cut others.
+BATCH = 1 << 20
+BATCHES = 4  # or a multiple, if they have ``EXPORT_ROWS`` pairs or more: workers end together
+
 
 def decide_score(run: RunContext) -> RunContext:
-    """Return the run with the score of each pair decided: by words where they can be compared.
-
-    Raises:
-        ValueError: they cannot, and the options ask for them.
-    """
+    """Return the run with all scores decided; a ValueError if words are asked for in vain."""
     parts = {}
     for name in run.job.pairs:
         own = run.of(name)
@@ -55,69 +61,198 @@ def _decided_score(run: RunContext, about: str) -> str:
     return MARGIN if why else options.score or WORDS
 
 
-def judge_pairs(run: RunContext, scored: Sequence[ScoredPairs]) -> ChosenPairs:
-    """Say how likely each of the scored pairs is right, and sort them anew; seals ``judged``.
+def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
+    """Cut the chosen pairs into batches.
 
-    Without ``options.by_words`` the pairs stay as they are.
+    Seals ``usual``: what is usual of the first pairs, the best by margin. Without
+    ``options.by_words`` there is one batch, which nothing is to be done to.
     """
+    if not run.options.by_words:
+        return [PairBatch(chosen=chosen, index=0, of=1, rows=range(0), usual=None)]
+    rows = pq.read_metadata(chosen.pairs.file(PAIRS)).num_rows
+
+    def write(draft: Draft) -> Mapping[str, Any]:
+        if not rows:
+            return {}
+        first = completed_pairs(run, chosen, PAIRS, rows=range(min(rows, USUAL_PAIRS)))
+        lists = (found.load(run.options.scopes[-1]) for found in chosen.shards)
+        return asdict(Usual.of(_texts(run, pa.concat_tables(first)), spacing_of(lists)))
+
+    with all_threads():
+        usual = produce(run.folder.usual, key=_scores_key(run, chosen, "usual"), write=write)
+    count = BATCHES * max(1, -(-rows // (BATCHES * BATCH)))
+    size = max(EXPORT_ROWS, -(-rows // count))
+    cut = [range(part.start, part.stop) for part in even_blocks(rows, size)] or [range(0)]
+    return [
+        PairBatch(chosen=chosen, index=index, of=len(cut), rows=part, usual=usual)
+        for index, part in enumerate(cut)
+    ]
+
+
+def score_pairs(run: RunContext, batch: PairBatch) -> ScoredPairs:
+    """Score the pairs of a batch; seals ``scored/NNNNN``, sorted by their scores."""
+    if batch.usual is None:
+        return ScoredPairs(batch=batch, scores=None)
+    rows, usual, chosen = batch.rows, batch.usual.facts, batch.chosen
+    key = _scores_key(run, chosen, "score", rows=[rows.start, rows.stop], usual=usual)
+
+    def write(draft: Draft) -> Mapping[str, Any]:
+        numbers, scores = [numbers_schema().empty_table()], [np.empty(0)]
+        part = f"{batch.index + 1}/{batch.of}" if batch.of > 1 else ""
+        with run.monitor.stage("score", len(rows), "pairs", part) as meter:
+            for table in completed_pairs(run, chosen, PAIRS, rows=rows):
+                numbers.append(table.select(numbers[0].schema.names))
+                texts = _texts(run, table, meter.advance)
+                # Merged sentences are in no list of neighbours.
+                near = None if chosen.merges else Near.of(pairs_of(table))
+                scores.append(load_judge().scores(features(texts, near, Usual(**usual))))
+        pairs, score = pairs_of(pa.concat_tables(numbers)), np.concatenate(scores)
+        known = {field.name: getattr(pairs, field.name) for field in fields(Pairs)}
+        known |= {"score": score, "margin": pairs.score, "probability": score}  # not known yet
+        with draft.file(SCORED) as path:
+            sort_pairs(path, JudgedPairs(**known), Direction.BOTH)
+        return {}
+
+    folder = run.folder.scored(batch.index)
+    return ScoredPairs(batch=batch, scores=produce(folder, key=key, write=write))
+
+
+def _scores_key(run: RunContext, chosen: ChosenPairs, stage: str, **more: object) -> str:
+    """Return the key of what a stage makes of pairs, their texts and neighbours by the judge."""
+    return content_key(
+        stage,
+        pairs=chosen.pairs.files[PAIRS],
+        **chosen.merges_key,
+        sentences=[found.embedded.shard.digest for found in chosen.shards],
+        neighbours=[lists for found in chosen.shards for lists in found.content],
+        maker=run.words_name,
+        judge=load_judge().name,
+        **more,
+    )
+
+
+def _texts(
+    run: RunContext, table: pa.Table, progress: Callable[[int], object] = lambda pairs: None
+) -> Texts:
+    texts = (table[f"{side}_text"].to_pylist() for side in SIDES)
+    return read_texts(run.word_encoders(), *texts, progress=progress)
+
+
+def judge_pairs(run: RunContext, scored: Sequence[ScoredPairs]) -> ChosenPairs:
+    """Say how likely each pair is right, and sort them anew, if by words; seals ``judged``."""
     scored = sorted(scored, key=lambda part: part.batch.index)
     batch = scored[0].batch
     check_whole([part.batch.index for part in scored], batch.of, "batches of pairs")
-    chosen, usual = batch.chosen, batch.usual
-    if usual is None:
-        return chosen
+    if batch.usual is None:
+        return batch.chosen
+    chosen, usual = batch.chosen, batch.usual.facts
     parts = [part.scores for part in scored if part.scores is not None]
-    key = scores_key(run, chosen, "judge", scores=[part.files[SCORED] for part in parts])
+    key = _scores_key(run, chosen, "judge", scores=[part.files[SCORED] for part in parts])
 
     def write(draft: Draft) -> Mapping[str, Any]:
         files = [Sorted(path=part.file(SCORED), side=Direction.BOTH) for part in parts]
+        found, left_out = Probabilities(), np.empty(0)
         with all_threads():
-            return _judge(run, chosen, files, usual.facts, draft)
+            if usual:
+                found, left_out = _probabilities(run, chosen, files, Usual(**usual))
+            draft.array(LEFT_OUT, left_out)
+            schema = numbers_schema(judged=True)
+            with draft.file(PAIRS) as path, pq.ParquetWriter(path, schema) as writer:
+                for part in merge_in_ranges(files, size=range_pairs(run.options)):
+                    assert isinstance(part, JudgedPairs)
+                    judged = replace(part, probability=found.of_scores(part.score))
+                    writer.write_table(table_of(judged))
+        about = {"judge": load_judge().name, "words": run.words_name, "usual": usual or None}
+        return {**chosen.pairs.facts, **about, "probabilities": asdict(found)}
 
     return replace(chosen, pairs=produce(run.folder.judged, key=key, write=write))
-
-
-def _judge(
-    run: RunContext,
-    chosen: ChosenPairs,
-    files: Sequence[Sorted],
-    usual: Mapping[str, float],
-    draft: Draft,
-) -> Mapping[str, Any]:
-    """Write the pairs in the order of their scores, each with its probability."""
-    found, left_out = Probabilities(), np.empty(0)
-    if usual:
-        found, left_out = _probabilities(run, chosen, files, Usual(**usual))
-    draft.array(LEFT_OUT, left_out)
-    with draft.file(PAIRS) as path, pq.ParquetWriter(path, numbers_schema(judged=True)) as writer:
-        for part in merge_in_ranges(files, size=range_pairs(run.options)):
-            assert isinstance(part, JudgedPairs)
-            judged = replace(part, probability=found.of_scores(part.score))
-            writer.write_table(table_of(judged))
-    about = {"judge": load_judge().name, "words": run.words_name, "usual": usual or None}
-    return {**chosen.pairs.facts, **about, "probabilities": asdict(found)}
 
 
 def _probabilities(
     run: RunContext, chosen: ChosenPairs, files: Sequence[Sorted], usual: Usual
 ) -> tuple[Probabilities, FloatArray]:
-    """Estimate by all scores and those of sentences that are without their translation; and these.
-
-    Which pairs are likely right is first estimated by all scores alone.
-    """
+    """Estimate by all scores and those of sentences without their translation; and these."""
     usual_scores = load_judge().usual
+    # Which pairs are likely right is first estimated by all scores alone.
     first = Probabilities.estimated(usual_scores, (file.records()["score"] for file in files))
     rows = {side: [np.empty(0, np.int64)] for side in SIDES}
     likely = [np.empty(0)]
     for part in merge_in_ranges(files, size=range_pairs(run.options)):
         likely.append(first.of_scores(part.score))
         best = part.take(likely[-1] >= LIKELY)
-        for side, own in zip(SIDES, (best.source, best.target), strict=True):
-            rows[side].append(own)
+        rows[SOURCE].append(best.source)
+        rows[TARGET].append(best.target)
         if len(best) < len(part):
             break  # the best come first
     places = likely_places(np.concatenate(likely))
     chosen_rows = {side: np.concatenate(own)[places] for side, own in rows.items()}
-    left_out = left_out_scores(run, chosen, chosen_rows, usual)
+    left_out = _left_out_scores(run, chosen, chosen_rows, usual)
     scores = (file.records()["score"] for file in files)
     return Probabilities.estimated(usual_scores, scores, left_out), left_out
+
+
+def _left_out_scores(
+    run: RunContext, chosen: ChosenPairs, likely: Mapping[str, IntArray], usual: Usual
+) -> FloatArray:
+    """Return the judge's scores of what is mined without each other for rows of likely pairs."""
+    if chosen.merges is not None:
+        return np.empty(0)  # monotone alignments choose beads, not the best of a list
+    parts = []
+    for own, other in ((SOURCE, TARGET), (TARGET, SOURCE)):
+        lists = lists_of(run, chosen.of_side(own), likely[own])
+        theirs = _means(run, chosen.of_side(other), lists.ids)
+        taken = _taken(chosen, other, lists.ids)
+        left = best_left(likely[other], lists, theirs, taken, margin=run.options.margin)
+        rows = {own: likely[own][left.queries], other: left.rows}
+        means = {own: left.own_mean, other: left.other_mean}
+        parts.append((rows[SOURCE], rows[TARGET], left.cosine, means[SOURCE], means[TARGET]))
+    source, target, *near = map(np.concatenate, zip(*parts, strict=True))
+    texts = [
+        texts_of([found.embedded.shard for found in chosen.of_side(side)], rows)
+        for side, rows in ((SOURCE, source), (TARGET, target))
+    ]
+    known = read_texts(run.word_encoders(), *texts)
+    return load_judge().scores(features(known, Near(*near), usual))
+
+
+def lists_of(run: RunContext, shards: Sequence[ShardNeighbours], rows: IntArray) -> Neighbours:
+    """Return the neighbours of some rows of a side, in their order."""
+    found = Neighbours.none(len(rows), run.options.k)
+    for shard in shards:
+        wanted, places = _places(shard, rows)
+        part = shard.load(run.options.scopes[0]).part(places)
+        found.ids[wanted, : part.ids.shape[1]] = part.ids
+        found.cosines[wanted, : part.ids.shape[1]] = part.cosines
+    return found
+
+
+def _means(run: RunContext, shards: Sequence[ShardNeighbours], rows: IntArray) -> FloatArray:
+    """Return what margins are measured against at some rows, in the shape of these; 0 at -1."""
+    means = np.zeros(rows.shape)
+    for shard in shards:
+        wanted, places = _places(shard, rows)
+        means[wanted] = shard.load(run.options.scopes[-1]).part(places).means()
+    return means
+
+
+def _places(shard: ShardNeighbours, rows: IntArray) -> tuple[Mask, IntArray]:
+    """Return which of the rows are in a shard, and where."""
+    own = shard.embedded.row_ids()
+    places = np.minimum(np.searchsorted(own, rows), max(0, len(own) - 1))
+    wanted = own[places] == rows if len(own) else np.zeros(rows.shape, dtype=np.bool_)
+    return wanted, places[wanted]
+
+
+def _taken(chosen: ChosenPairs, side: str, rows: IntArray) -> FloatArray:
+    """Return the best margin of the mined pairs that some rows of a side have, -inf if none."""
+    if not rows.size:
+        return np.empty(rows.shape)
+    distinct, places = np.unique(rows, return_inverse=True)
+    best = np.full(len(distinct), -np.inf)
+    with pq.ParquetFile(chosen.pairs.file(PAIRS)) as file:
+        for batch in file.iter_batches(columns=[f"{side}_row", "score"]):
+            mined = batch[f"{side}_row"].to_numpy()
+            at = np.minimum(np.searchsorted(distinct, mined), len(distinct) - 1)
+            hits = distinct[at] == mined
+            np.maximum.at(best, at[hits], batch["score"].to_numpy()[hits])
+    return best[places].reshape(rows.shape)

@@ -1,4 +1,7 @@
-"""The stages that leave out pairs: unlikely ones, those that filters reject, and near-copies."""
+"""The stages that leave out pairs: unlikely ones, those that filters reject, and near-copies.
+
+Where the options ask for nothing that a stage does, the pairs stay as they are.
+"""
 
 import math
 import shutil
@@ -15,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from miner.arrays import Mask
+from miner.arrays import IntArray, Mask
 from miner.choices import LINES
 from miner.filters import Suspects, occurrences, reasons, usual_ratio, usual_script
 from miner.judge.prior import LIKELY, MAX_ALIKE, count_kept
@@ -28,19 +31,40 @@ from pipelines.options import MiningOptions
 from pipelines.references import ChosenPairs
 from pipelines.stages.export import completed_pairs, pair_meter
 
+MIN_HELD = 1 << 16
+
 
 def keep_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Keep the pairs that the options ask for; seals ``kept``.
 
     These are the first ones: as many as keep to the share ``options.fdr`` of wrong ones, those
-    above ``options.threshold``, all, or else those that are more likely right than wrong. Without
-    ``options.by_words`` the pairs stay as they are.
+    above ``options.threshold``, all, or else those that are more likely right than wrong.
     """
-    options = run.options
-    if not options.by_words:
+    if not run.options.by_words:
         return chosen
-    key = content_key("keep", pairs=chosen.pairs.files[PAIRS], rule=repr(_rule(options)))
-    write = partial(_keep, chosen.pairs, options)
+    judged, rule = chosen.pairs, _rule(run.options)
+    key = content_key("keep", pairs=judged.files[PAIRS], rule=repr(rule))
+
+    def write(draft: Draft) -> Mapping[str, Any]:
+        numbers = pq.read_table(judged.file(PAIRS), columns=["score", "probability"])
+        scores, wrong = numbers["score"].to_numpy(), 1 - numbers["probability"].to_numpy()
+        kept = count_kept(scores, wrong, *rule)
+        _write_some(judged, np.arange(len(scores)) < kept, draft)
+        estimate = {
+            "by": rule[0],
+            "judged": len(scores),
+            "pairs": kept,
+            "threshold": float(np.nextafter(scores[kept - 1], -np.inf)) if kept else None,
+            "wrong": math.fsum(wrong[:kept]),
+        }
+        alike = judged.facts["probabilities"]["alike"]
+        if alike > MAX_ALIKE:
+            estimate["doubt"] = (
+                f"{alike:.0%} of the likely pairs' sentences would find another that looks like a "
+                "translation without theirs; near-copies may be among the pairs"
+            )
+        return {**judged.facts, "pairs": kept, "kept": estimate}
+
     return replace(chosen, pairs=produce(run.folder.kept, key=key, write=write))
 
 
@@ -52,22 +76,6 @@ def _rule(options: MiningOptions) -> tuple[str, float]:
         return "threshold", options.threshold
     keeps_all = options.all or options.top is not None or options.alignment == LINES
     return ("all", 0.0) if keeps_all else ("probability", LIKELY)
-
-
-def _keep(judged: Artefact, options: MiningOptions, draft: Draft) -> Mapping[str, Any]:
-    numbers = pq.read_table(judged.file(PAIRS), columns=["score", "probability"])
-    scores, wrong = numbers["score"].to_numpy(), 1 - numbers["probability"].to_numpy()
-    kept = count_kept(scores, wrong, *_rule(options))
-    _write_some(judged, np.arange(len(scores)) < kept, draft)
-    estimate = {
-        "by": _rule(options)[0],
-        "judged": len(scores),
-        "pairs": kept,
-        "threshold": float(np.nextafter(scores[kept - 1], -np.inf)) if kept else None,
-        "wrong": math.fsum(wrong[:kept]),
-        **_doubt(judged.facts["probabilities"]["alike"]),
-    }
-    return {**judged.facts, "pairs": kept, "kept": estimate}
 
 
 def _write_some(pairs: Artefact, kept: Mask, draft: Draft) -> None:
@@ -83,32 +91,18 @@ def _write_some(pairs: Artefact, kept: Mask, draft: Draft) -> None:
             start += len(batch)
 
 
-def _doubt(alike: float) -> Mapping[str, str]:
-    """Return what the run's own wrong pairs say against its probabilities, if anything."""
-    if alike <= MAX_ALIKE:
-        return {}
-    return {
-        "doubt": f"{alike:.0%} of the likely pairs' sentences would find another that looks like "
-        "a translation without theirs; near-copies may be among the pairs"
-    }
-
-
 def filter_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Part the chosen pairs into those kept and those rejected; seals ``filtered``.
-
-    The first block of pairs says what ratio of lengths is usual. Without filters the pairs stay
-    as they are.
-    """
+    """Part the chosen pairs into those kept and those rejected; seals ``filtered``."""
     options = run.options
     if not options.filters:
         return chosen
-    shards, scope = [found.shard for found in chosen.shards], options.scope
+    lists = [found.neighbours[options.scope] for found in chosen.shards]
     key = content_key(
         "filter",
         pairs=chosen.pairs.files[PAIRS],
         **chosen.merges_key,
-        neighbours=[sorted(found.neighbours[scope].files.items()) for found in chosen.shards],
-        sentences=[shard.digest for shard in shards],
+        neighbours=[sorted(artefact.files.items()) for artefact in lists],
+        sentences=[found.shard.digest for found in chosen.shards],
         filters=options.filters,
         languages=options.languages,
     )
@@ -121,8 +115,7 @@ def _part(run: RunContext, chosen: ChosenPairs, draft: Draft) -> Mapping[str, An
     schema = pq.read_schema(chosen.pairs.file(PAIRS))
     lists = _lists(chosen, options.scope) if "hub" in options.filters else {}
     counts: Counter[str] = Counter()
-    ratio: float | None = None
-    scripts: tuple[str | None, str | None] = (None, None)
+    usual: dict[str, Any] = {}
     with (
         draft.file(PAIRS) as kept_path,
         draft.file(REJECTED) as rejected_path,
@@ -131,23 +124,22 @@ def _part(run: RunContext, chosen: ChosenPairs, draft: Draft) -> Mapping[str, An
         pair_meter(run, chosen, PAIRS, "filter") as meter,
     ):
         for table in completed_pairs(run, chosen, PAIRS):
-            source, target = (table[f"{side}_text"].to_pylist() for side in SIDES)
-            if ratio is None:
-                ratio = usual_ratio(source, target)
-                scripts = usual_script(source), usual_script(target)
+            texts = [table[f"{side}_text"].to_pylist() for side in SIDES]
+            usual = usual or {  # by the first block
+                "ratio": usual_ratio(*texts),
+                "scripts": (usual_script(texts[0]), usual_script(texts[1])),
+            }
             suspects = Suspects(
-                source=source,
-                target=target,
-                ratio=ratio,
+                source=texts[0],
+                target=texts[1],
+                **usual,
                 languages=options.languages,
-                scripts=scripts,
                 lists=[of_side[table[f"{side}_row"]] for side, of_side in lists.items()],
             )
             found = reasons(suspects, options.filters)
             counts.update(name for names in found for name in names.split(","))
-            judged = table.select(schema.names).append_column(
-                "reason", pa.array(found, pa.string())
-            )
+            reason = pa.array(found, pa.string())
+            judged = table.select(schema.names).append_column("reason", reason)
             kept.write_table(judged.filter(pc.field("reason") == "").select(schema.names))
             rejected.write_table(judged.filter(pc.field("reason") != ""))
             meter.advance(len(table))
@@ -155,7 +147,8 @@ def _part(run: RunContext, chosen: ChosenPairs, draft: Draft) -> Mapping[str, An
     return {**chosen.pairs.facts, "pairs": kept_pairs, "filters": dict(counts)}
 
 
-def _lists(chosen: ChosenPairs, scope: str) -> dict[str, NDArray[np.int64]]:
+def _lists(chosen: ChosenPairs, scope: str) -> dict[str, IntArray]:
+    """Return in how many lists of the other side each row of a side is."""
     counts = {}
     for side, other in ((SOURCE, TARGET), (TARGET, SOURCE)):
         rows = chosen.of_side(side)[0].shard.corpus.facts["read"]
@@ -164,37 +157,30 @@ def _lists(chosen: ChosenPairs, scope: str) -> dict[str, NDArray[np.int64]]:
     return counts
 
 
-MIN_HELD = 1 << 16
-
-
 def drop_near_copies(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Leave out the near-copies of better pairs; seals ``distinct``.
-
-    Without ``options.near_duplicates`` the pairs stay as they are.
-    """
+    """Leave out the near-copies of better pairs; seals ``distinct``."""
     if not run.options.near_duplicates:
         return chosen
+    pairs = chosen.pairs
     key = content_key(
         "near copies",
-        pairs=sorted(chosen.pairs.files.items()),
+        pairs=sorted(pairs.files.items()),
         sentences=[found.shard.digest for found in chosen.shards],
         similarity=SIMILARITY,
     )
-    pairs = produce(run.folder.distinct, key=key, write=partial(_write, run, chosen))
-    return replace(chosen, pairs=pairs)
 
+    def write(draft: Draft) -> Mapping[str, Any]:
+        with draft.scratch() as scratch:
+            found = _signatures(run, chosen, scratch / "signatures")
+            copies = near_copies(found, held=max(MIN_HELD, spare_bytes(run.options) // HELD_BYTES))
+        _write_some(pairs, ~copies, draft)
+        if REJECTED in pairs.files:
+            with draft.file(REJECTED) as beside:
+                shutil.copyfile(pairs.file(REJECTED), beside)
+        left_out = int(copies.sum())
+        return {**pairs.facts, "pairs": pairs.facts["pairs"] - left_out, "near_copies": left_out}
 
-def _write(run: RunContext, chosen: ChosenPairs, draft: Draft) -> Mapping[str, Any]:
-    with draft.scratch() as scratch:
-        found = _signatures(run, chosen, scratch / "signatures")
-        copies = near_copies(found, held=max(MIN_HELD, spare_bytes(run.options) // HELD_BYTES))
-    _write_some(chosen.pairs, ~copies, draft)
-    if REJECTED in chosen.pairs.files:
-        with draft.file(REJECTED) as beside:
-            shutil.copyfile(chosen.pairs.file(REJECTED), beside)
-    left_out = int(copies.sum())
-    facts = chosen.pairs.facts
-    return {**facts, "pairs": facts["pairs"] - left_out, "near_copies": left_out}
+    return replace(chosen, pairs=produce(run.folder.distinct, key=key, write=write))
 
 
 def _signatures(run: RunContext, chosen: ChosenPairs, path: Path) -> NDArray[np.uint32]:

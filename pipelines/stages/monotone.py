@@ -5,22 +5,20 @@ then are the beads scored, by the margins of the neighbours that were found.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from encoder.words import WordEncoder
-from miner.arrays import Direction, Pairs
+from miner.arrays import Direction, FloatArray, IntArray, Pairs
 from miner.margin import margin_scores
 from miner.monotone.blocks import Blocks, merged_blocks, text_blocks
 from miner.score_ranges import Sorted, sort_pairs
 from miner.storage.artefacts import Draft, content_key, produce
-from miner.storage.layout import BEADS, MERGES, ROWS, SIDES, SOURCE, TARGET
+from miner.storage.layout import BEADS, MERGES, ROWS, SIDES
 from miner.storage.pair_tables import MERGE_FIELDS
 from pipelines.context import RunContext
 from pipelines.references import (
@@ -39,13 +37,8 @@ from pipelines.stages.select import write_sorted
 READ_ROWS = 32_768
 
 # Aligned beads: rows of both sides and the cosine of their sums.
-BEAD_FIELDS = pa.schema(
-    {
-        "source_rows": pa.list_(pa.int64()),
-        "target_rows": pa.list_(pa.int64()),
-        "cosine": pa.float32(),
-    }
-)
+_ROWS = pa.list_(pa.int64())
+BEAD_FIELDS = pa.schema({"source_rows": _ROWS, "target_rows": _ROWS, "cosine": pa.float32()})
 
 
 class Sentences(NamedTuple):
@@ -54,30 +47,23 @@ class Sentences(NamedTuple):
     ``rows`` are those of the corpus, ``positions`` those of the vectors (-1: none).
     """
 
-    rows: NDArray[np.int64]
-    positions: NDArray[np.int64]
+    rows: IntArray
+    positions: IntArray
     texts: list[str]
 
 
 def cut_documents(run: RunContext, shards: Sequence[ShardNeighbours]) -> list[DocumentBatch]:
-    """Cut the list of document pairs into as many batches as there are source shards.
-
-    Raises:
-        ValueError: a document is in several pairs.
-    """
+    """Cut the list of document pairs into as many batches as there are source shards."""
     sources, targets = whole_sides(shards).values()
-    count = min(len(sources), len(one_to_one(run)))
-    return [
-        DocumentBatch(index=index, of=count, shards=[*sources, *targets]) for index in range(count)
-    ]
+    count, both = min(len(sources), len(one_to_one(run))), [*sources, *targets]
+    return [DocumentBatch(index=index, of=count, shards=both) for index in range(count)]
 
 
 def align_documents(run: RunContext, batch: DocumentBatch) -> AlignedDocuments:
     """Align the documents of a batch; seals ``beads/NNNNN``, what both sides have a part in."""
-    sides = {
-        side: [found.embedded for found in batch.shards if found.shard.side == side]
-        for side in SIDES
-    }
+    sides = [
+        [found.embedded for found in batch.shards if found.shard.side == side] for side in SIDES
+    ]
     pairs = one_to_one(run)
     start, stop = (len(pairs) * place // batch.of for place in (batch.index, batch.index + 1))
     mine = pairs[start:stop]
@@ -86,20 +72,20 @@ def align_documents(run: RunContext, batch: DocumentBatch) -> AlignedDocuments:
         sentences=[found.shard.digest for found in batch.shards],
         rows=[found.embedded.vectors.files[ROWS] for found in batch.shards],
         pairs=mine,
-        maker=[_maker(run, side, found) for side, found in sides.items()],
+        maker=[_maker(run, shards) for shards in sides],
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        listed = zip(sides.values(), zip(*mine, strict=True), strict=True)
-        documents = [_documents(shards, names) for shards, names in listed]
-        there = [pair for pair in mine if pair[0] in documents[0] and pair[1] in documents[1]]
-        total = sum(len(documents[0][own].rows) for own, _ in there)
+        source, target = map(_documents, sides, zip(*mine, strict=True))
+        known = [names for names in mine if names[0] in source and names[1] in target]
+        there = [(source[own], target[other]) for own, other in known]
+        total = sum(len(own.rows) for own, _ in there)
         part = f"{batch.index + 1}/{batch.of}" if batch.of > 1 else ""
         found = [BEAD_FIELDS.empty_table()]
         with run.monitor.stage("align documents", total, "sentences", part) as meter:
-            for names in there:
-                both = [of_side[name] for of_side, name in zip(documents, names, strict=True)]
-                found.append(_beads(both, [*map(partial(_blocks, run), sides.values(), both)]))
+            for both in there:
+                blocks = [_blocks(run, *each) for each in zip(sides, both, strict=True)]
+                found.append(_beads(both, blocks))
                 meter.advance(len(both[0].rows))
         with draft.file(BEADS) as path:
             pq.write_table(pa.concat_tables(found), path)
@@ -109,10 +95,10 @@ def align_documents(run: RunContext, batch: DocumentBatch) -> AlignedDocuments:
     return AlignedDocuments(batch=batch, beads=beads)
 
 
-def _maker(run: RunContext, side: str, shards: Sequence[EmbeddedShard]) -> object:
+def _maker(run: RunContext, shards: Sequence[EmbeddedShard]) -> object:
     """Return what makes the vectors of merged sentences."""
-    corpus = run.options.side(side)
-    if corpus.embeddings is None:
+    side = shards[0].shard.side
+    if run.options.side(side).embeddings is None:
         return run.side_encoder(side).name
     return [embedded.content for embedded in shards]
 
@@ -136,16 +122,15 @@ def _documents(shards: Sequence[EmbeddedShard], names: Sequence[str]) -> dict[st
     for name, places in places_by_value(table["doc"].combine_chunks()).items():
         own = table.take(pa.array(places))
         texts = pc.if_else(pc.less(own["position"], 0), "", own["text"]).to_pylist()
-        numbers = own["row"].to_numpy(), own["position"].to_numpy()
-        found[name] = Sentences(*numbers, texts)
+        found[name] = Sentences(own["row"].to_numpy(), own["position"].to_numpy(), texts)
     return found
 
 
 def _blocks(run: RunContext, shards: Sequence[EmbeddedShard], document: Sentences) -> Blocks:
     """Make the vectors of merged sentences: of their texts, or sums of what was precomputed."""
-    corpus = run.options.side(shards[0].shard.side)
-    if corpus.embeddings is None:
-        encoder = run.side_encoder(shards[0].shard.side)
+    side = shards[0].shard.side
+    if run.options.side(side).embeddings is None:
+        encoder = run.side_encoder(side)
         is_bag = isinstance(encoder, WordEncoder)
         return text_blocks(document.texts, encoder.encode, is_bag=is_bag)
     vectors = SideVectors(shards)
@@ -180,7 +165,7 @@ class _Means:
         self._rows = np.concatenate([shard.embedded.row_ids() for shard in found])
         self._means = np.concatenate([shard.load(scope).means() for shard in found])
 
-    def of(self, beads: pa.ChunkedArray) -> NDArray[np.float64]:
+    def of(self, beads: pa.ChunkedArray) -> FloatArray:
         """Return the mean over each bead's rows that have a vector; NaN where none has."""
         rows, sizes = pc.list_flatten(beads).to_numpy(), pc.list_value_length(beads).to_numpy()
         places = np.minimum(np.searchsorted(self._rows, rows), len(self._rows) - 1)
@@ -195,14 +180,10 @@ def select_beads(run: RunContext, parts: Sequence[AlignedDocuments]) -> ChosenPa
     """Score the aligned beads and sort them; seals ``pairs`` with what is merged in them.
 
     The mean of a merged sentence's neighbourhood is that of its sentences' means.
-
-    Raises:
-        ValueError: the runner has repeated or lost some documents.
     """
     parts = sorted(parts, key=lambda part: part.batch.index)
     check_whole([part.batch.index for part in parts], parts[0].batch.of, "document")
-    options, shards = run.options, parts[0].batch.shards
-    scope = options.scopes[-1]
+    options, shards, scope = run.options, parts[0].batch.shards, run.options.scopes[-1]
     key = content_key(
         "select beads",
         beads=[part.beads.files[BEADS] for part in parts],
@@ -211,41 +192,40 @@ def select_beads(run: RunContext, parts: Sequence[AlignedDocuments]) -> ChosenPa
         margin=options.margin,
         threshold=repr(options.margin_threshold),
     )
-    pairs = produce(run.folder.pairs, key=key, write=partial(_select, run, parts))
+
+    def write(draft: Draft) -> Mapping[str, Any]:
+        means = [_Means(shards, side, scope) for side in SIDES]
+        files: list[Sorted] = []
+        beads = 0
+        with (
+            draft.scratch() as scratch,
+            draft.file(MERGES) as path,
+            pq.ParquetWriter(path, MERGE_FIELDS) as merges,
+        ):
+            for part in parts:
+                table = pq.read_table(part.beads.file(BEADS))
+                scored = _scored(table, means, options.margin)
+                files.append(sort_pairs(scratch / f"{len(files):05d}.npy", scored, Direction.BOTH))
+                for side in SIDES:
+                    merges.write_table(_merges(table[f"{side}_rows"], side))
+                beads += len(table)
+            pairs = write_sorted(draft, files, options)
+        return {"candidates": beads, "pairs": pairs}
+
+    pairs = produce(run.folder.pairs, key=key, write=write)
     return ChosenPairs(pairs=pairs, shards=shards, merges=pairs)
 
 
-def _select(run: RunContext, parts: Sequence[AlignedDocuments], draft: Draft) -> Mapping[str, Any]:
-    options = run.options
-    scope = options.scopes[-1]
-    means = {side: _Means(parts[0].batch.shards, side, scope) for side in SIDES}
-    files: list[Sorted] = []
-    beads = 0
-    with (
-        draft.scratch() as scratch,
-        draft.file(MERGES) as path,
-        pq.ParquetWriter(path, MERGE_FIELDS) as merges,
-    ):
-        for part in parts:
-            table = pq.read_table(part.beads.file(BEADS))
-            scored = _scored(table, means, options.margin)
-            files.append(sort_pairs(scratch / f"{len(files):05d}.npy", scored, Direction.BOTH))
-            for side in SIDES:
-                merges.write_table(_merges(table, side))
-            beads += len(table)
-        pairs = write_sorted(draft, files, options, threshold=options.margin_threshold)
-    return {"candidates": beads, "pairs": pairs}
-
-
-def _scored(table: pa.Table, means: Mapping[str, _Means], margin: str) -> Pairs:
+def _scored(table: pa.Table, means: Sequence[_Means], margin: str) -> Pairs:
     """Score beads as pairs of their first rows; those without any vector on a side are left out."""
-    near = {side: means[side].of(table[f"{side}_rows"]) for side in SIDES}
-    known = ~np.isnan(near[SOURCE]) & ~np.isnan(near[TARGET])
-    first = {side: pc.list_element(table[f"{side}_rows"], 0).to_numpy()[known] for side in SIDES}
-    cosine, own, other = table["cosine"].to_numpy()[known], near[SOURCE][known], near[TARGET][known]
+    both = [table[f"{side}_rows"] for side in SIDES]
+    near = [of_side.of(rows) for of_side, rows in zip(means, both, strict=True)]
+    known = ~np.isnan(near).any(axis=0)
+    source, target = (pc.list_element(rows, 0).to_numpy()[known] for rows in both)
+    cosine, own, other = table["cosine"].to_numpy()[known], near[0][known], near[1][known]
     return Pairs(
-        source=first[SOURCE],
-        target=first[TARGET],
+        source=source,
+        target=target,
         score=margin_scores(cosine, own, other, margin=margin),
         cosine=cosine,
         source_mean=own,
@@ -255,8 +235,8 @@ def _scored(table: pa.Table, means: Mapping[str, _Means], margin: str) -> Pairs:
     )
 
 
-def _merges(table: pa.Table, side: str) -> pa.Table:
-    """Return what sentences of a side are merged: by the first row, of ``MERGE_FIELDS``."""
-    rows = table[f"{side}_rows"].filter(pc.greater(pc.list_value_length(table[f"{side}_rows"]), 1))
+def _merges(rows: pa.ChunkedArray, side: str) -> pa.Table:
+    """Return what sentences of a side's beads are merged: by the first row, of ``MERGE_FIELDS``."""
+    rows = rows.filter(pc.greater(pc.list_value_length(rows), 1))
     columns = [pa.array([side] * len(rows), pa.string()), pc.list_element(rows, 0), rows]
     return pa.table(columns, schema=MERGE_FIELDS)

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
+from miner.arrays import IntArray, Matrix
 from miner.document_pairing import DocumentPairs, pair_sides
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from miner.storage.layout import DOCUMENT_PAIRS, DOCUMENT_SIZES, DOCUMENT_SUMS, SIDES
@@ -26,18 +26,18 @@ class ShardedDocuments:
 
     def __init__(self, shards: Sequence[EmbeddedShard], sums: Sequence[Artefact]) -> None:
         self._vectors = SideVectors(shards)
-        tables = [pq.read_table(part.file(DOCUMENT_SIZES)) for part in sums]
-        names = pa.concat_tables(tables)["name"].combine_chunks().dictionary_encode()
+        table = pa.concat_tables([pq.read_table(part.file(DOCUMENT_SIZES)) for part in sums])
+        names = table["name"].combine_chunks().dictionary_encode()
         self.names: Sequence[str] = names.dictionary.to_pylist()
-        place = names.indices.to_numpy()
-        self.sizes = np.bincount(
-            place, weights=pa.concat_tables(tables)["size"].to_numpy(), minlength=len(self.names)
-        ).astype(np.int64)
-        arrays = [np.load(part.file(DOCUMENT_SUMS), mmap_mode="r") for part in sums]
-        self.sums = np.zeros((len(self.names), self._vectors.dim))
-        ends = np.cumsum([len(array) for array in arrays])
-        for array, end in zip(arrays, ends, strict=True):
-            self.sums[place[end - len(array) : end]] += array  # a shard names a document once
+        place, count = names.indices.to_numpy(), len(self.names)
+        sizes = np.bincount(place, weights=table["size"].to_numpy(), minlength=count)
+        self.sizes = sizes.astype(np.int64)
+        self.sums = np.zeros((count, self._vectors.dim))
+        start = 0
+        for part in sums:
+            array = np.load(part.file(DOCUMENT_SUMS), mmap_mode="r")
+            self.sums[place[start : start + len(array)]] += array  # a shard names a document once
+            start += len(array)
         # The positions of all vectors by document, and where in them each document begins.
         known = pa.array(self.names, pa.string())
         documents = [pc.index_in(each.docs(), known).fill_null(-1).to_numpy() for each in shards]
@@ -45,13 +45,12 @@ class ShardedDocuments:
         first = len(self._order) - self.sizes.sum()
         self._starts = first + np.cumsum([0, *self.sizes.tolist()])
 
-    def sentences(self, documents: NDArray[np.int64]) -> list[NDArray[np.float32]]:
+    def sentences(self, documents: IntArray) -> list[Matrix]:
         """Return the vectors of some documents' sentences, unit rows."""
         spans = [slice(self._starts[place], self._starts[place + 1]) for place in documents]
         positions = np.concatenate([self._order[span] for span in spans])
-        ascending = np.argsort(positions)
-        units = np.empty((len(positions), self._vectors.dim), dtype=np.float32)
-        units[ascending] = self._vectors.take(positions[ascending])
+        order = np.argsort(positions)
+        units = self._vectors.take(positions[order], places=order)
         return np.split(units, np.cumsum(self.sizes[documents])[:-1])
 
 
@@ -83,26 +82,25 @@ def _sums(run: RunContext, embedded: EmbeddedShard) -> Artefact:
 def pair_documents(run: RunContext, shards: Sequence[EmbeddedShard]) -> Sequence[EmbeddedShard]:
     """Pair the documents of both sides; seals ``documents/pairs``, a list with scores, best first.
 
-    Raises:
-        ValueError: no document has a translation, or a paired one has a name that no list can hold.
+    A ValueError says that none has a translation, or one a name that no list can hold.
     """
-    sides = whole_sides(shards)
+    options, sides = run.options, whole_sides(shards)
     sums = {side: [_sums(run, embedded) for embedded in found] for side, found in sides.items()}
     key = content_key(
         "pair documents",
         sums=[sorted(part.files.items()) for found in sums.values() for part in found],
         vectors=[embedded.content for found in sides.values() for embedded in found],
-        threshold=run.options.document_threshold,
+        threshold=options.document_threshold,
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
         source, target = (ShardedDocuments(sides[side], sums[side]) for side in SIDES)
         meter.advance(len(source.names) + len(target.names))
-        found = pair_sides(source, target, threshold=run.options.document_threshold)
+        found = pair_sides(source, target, threshold=options.document_threshold)
         if not len(found):
             raise ValueError(
-                f"--document-pairs: no document of {run.options.source.path} seems to be a "
-                f"translation of one of {run.options.target.path}; mine with --scope corpus, or "
+                f"--document-pairs: no document of {options.source.path} seems to be a "
+                f"translation of one of {options.target.path}; mine with --scope corpus, or "
                 "give a list of your own"
             )
         with draft.file(DOCUMENT_PAIRS) as path:

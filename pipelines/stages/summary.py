@@ -23,6 +23,12 @@ from pipelines.stages.reading.language import describe_language
 ALONE = "; most have no counterpart, and --scope corpus would compare their sentences, too"
 COUNTED = ("read", "rejected", "first_rejected", "duplicates", "unique")  # of a side, by reading
 MIN_SHOWN = 0.05  # seconds
+# What the pairs are that a rule keeps.
+WANTED = {
+    "probability": "more likely right than wrong; --all writes them, too",
+    "fdr": "among the best with so few wrong ones",
+    "threshold": "above the threshold",
+}
 # Of the table of many languages, which has a line for each pair.
 COLUMNS = ("pair", "source", "target", "candidates", "pairs", "threshold", "wrong")
 
@@ -58,22 +64,18 @@ def _side(run: RunContext, chosen: ChosenPairs, side: str) -> dict[str, Any]:
     shards = [each.embedded for each in found]
     without_vector = dropped(shards)
     facts = shards[0].shard.corpus.facts
-    return {
+    account = {
         "path": str(run.options.side(side).path),
         "language": describe_language(run.options, side),
         **{name: facts[name] for name in COUNTED},
         "dropped": without_vector,
         "searched": facts["unique"] - without_vector.total(),
         "columns": shards[0].columns,
-        **_recall([artefact.facts for each in found for artefact in each.neighbours.values()]),
     }
-
-
-def _recall(facts: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Return the share of some rows' true neighbours that an approximate search found."""
-    wanted = sum(fact.get("recall_wanted", 0) for fact in facts)
-    found = sum(fact.get("recall_found", 0) for fact in facts)
-    return {"recall": found / wanted} if wanted else {}
+    searched = [artefact.facts for each in found for artefact in each.neighbours.values()]
+    if wanted := sum(fact.get("recall_wanted", 0) for fact in searched):
+        account["recall"] = sum(fact.get("recall_found", 0) for fact in searched) / wanted
+    return account
 
 
 def read_summary(work_dir: Place) -> dict[str, Any]:
@@ -83,7 +85,7 @@ def read_summary(work_dir: Place) -> dict[str, Any]:
 
 def describe(summary: Mapping[str, Any], seconds: Mapping[str, float], peak_bytes: int) -> str:
     """Return the closing lines of a run, for people."""
-    lines = [_describe_side(side, summary[side]) for side in SIDES]
+    lines = [f"{side}: {_describe_side(summary[side])}" for side in SIDES]
     if summary["source"].get("columns"):
         lines.append(f"encoder: {summary['options']['encoder']}")
     if found := summary.get("documents"):
@@ -104,11 +106,11 @@ def describe(summary: Mapping[str, Any], seconds: Mapping[str, float], peak_byte
     if filters := summary.get("filters"):
         caught = ", ".join(f"{name} {count:,}" for name, count in filters.items())
         lines.append(f"rejected by filters: {caught}")
-    lines.append(describe_costs(seconds, peak_bytes))
+    lines.append(_costs(seconds, peak_bytes))
     return "\n".join(lines)
 
 
-def describe_costs(seconds: Mapping[str, float], peak_bytes: int) -> str:
+def _costs(seconds: Mapping[str, float], peak_bytes: int) -> str:
     """Return the line of the time and the memory that a run took."""
     shown = {name: spent for name, spent in seconds.items() if spent >= MIN_SHOWN}
     stages = ", ".join(f"{name} {spent:.1f} s" for name, spent in shown.items())
@@ -121,21 +123,12 @@ def describe_estimates(summary: Mapping[str, Any]) -> list[str]:
         return []
     left_out = kept["judged"] - kept["pairs"]
     if not kept["pairs"]:
-        return [f"wrong: none of {left_out:,} pairs is {_wanted(kept['by'])}"]
+        return [f"wrong: none of {left_out:,} pairs is {WANTED[kept['by']]}"]
     share = kept["wrong"] / kept["pairs"]
     lines = [f"wrong: an estimated {share:.1%} of {kept['pairs']:,} pairs"]
     if left_out:
-        lines.append(f"left out: {left_out:,} pairs that are not {_wanted(kept['by'])}")
-    return [*lines, *([f"beware: {kept['doubt']}"] if kept.get("doubt") else [])]
-
-
-def _wanted(rule: str) -> str:
-    """Return what the pairs are that a rule keeps."""
-    return {
-        "probability": "more likely right than wrong; --all writes them, too",
-        "fdr": "among the best with so few wrong ones",
-        "threshold": "above the threshold",
-    }[rule]
+        lines.append(f"left out: {left_out:,} pairs that are not {WANTED[kept['by']]}")
+    return [*lines, f"beware: {kept['doubt']}"] if kept.get("doubt") else lines
 
 
 def next_steps(summary: Mapping[str, Any], work_dir: Place | None) -> str:
@@ -145,24 +138,25 @@ def next_steps(summary: Mapping[str, Any], work_dir: Place | None) -> str:
         return f"next: {_more_pairs(summary)}"
     if summary.get("kept"):
         return look
-    return f"{_meaning(summary['options'])}; margins are not probabilities\n{look}"
+    return f"threshold: {_threshold(summary['options'])}; margins are not probabilities\n{look}"
 
 
 def _report(work_dir: Place | None, below: str = "") -> str:
     """Return the command that shows what is in a work folder, or was in one that is gone."""
-    if work_dir is None:
-        return f"repeat with --work-dir DIR, then 'adit report DIR{below} -o report.html'"
-    return f"'adit report {shlex.quote(str(work_dir))}{below} -o report.html'"
+    folder = "DIR" if work_dir is None else shlex.quote(str(work_dir))
+    repeat = "repeat with --work-dir DIR, then " if work_dir is None else ""
+    return f"{repeat}'adit report {folder}{below} -o report.html'"
 
 
-def _meaning(options: Mapping[str, Any]) -> str:
+def _threshold(options: Mapping[str, Any]) -> str:
     if options["threshold"] is not None:
-        return f"threshold: {options['threshold']:g}"
-    if options.get("alignment") == MONOTONE:
-        return "threshold: none, so all that is aligned was written"
-    if options.get("alignment") == LINES:
-        return "threshold: none, so all pairs of lines were written"
-    return "threshold: none, so sentences without a translation are paired, too"
+        return f"{options['threshold']:g}"
+    written = {
+        MONOTONE: "all that is aligned was written",
+        LINES: "all pairs of lines were written",
+    }
+    paired = "sentences without a translation are paired, too"
+    return f"none, so {written.get(options.get('alignment', ''), paired)}"
 
 
 def _more_pairs(summary: Mapping[str, Any]) -> str:
@@ -179,22 +173,16 @@ def _more_pairs(summary: Mapping[str, Any]) -> str:
     return "check that both corpora are what the encoder covers ('adit encoders')"
 
 
-def _describe_side(side: str, account: Mapping[str, Any]) -> str:
+def _describe_side(account: Mapping[str, Any]) -> str:
     left_out = {**account["rejected"], **account["dropped"]}
-    reasons = [
-        f"{count:,} {reason}" + _first_line(account["first_rejected"].get(reason))
-        for reason, count in left_out.items()
-    ]
+    first = {why: f", first in line {row + 1}" for why, row in account["first_rejected"].items()}
+    reasons = [f"{count:,} {why}{first.get(why, '')}" for why, count in left_out.items()]
     return (
-        f"{side}: {counted(account['read'], 'sentences')} read, {sum(left_out.values()):,} dropped"
+        f"{counted(account['read'], 'sentences')} read, {sum(left_out.values()):,} dropped"
         + (f" ({'; '.join(reasons)})" if reasons else "")
         + f", {account['duplicates']:,} repeated, {account['searched']:,} searched"
         + (f"; {account['recall']:.1%} of their neighbours found" if "recall" in account else "")
     )
-
-
-def _first_line(row: int | None) -> str:
-    return "" if row is None else f", first in line {row + 1}"
 
 
 def read_summaries(job: Job) -> dict[str, dict[str, Any]]:
@@ -203,22 +191,19 @@ def read_summaries(job: Job) -> dict[str, dict[str, Any]]:
 
 
 def write_table(path: Place, summaries: Summaries) -> None:
-    """Write a line for each pair: sentences of both sides, candidates, pairs, threshold, wrong.
+    """Write a line of ``COLUMNS`` for each pair.
 
     The last two are the score above which pairs were kept, and the estimated share of wrong ones
     among them; empty where pairs are scored by margin alone.
     """
-    lines = ["\t".join(COLUMNS)]
+    lines: list[Sequence[object]] = [COLUMNS]
     for pair, summary in summaries.items():
-        kept = summary.get("kept", {})
+        kept, numbers = summary.get("kept", {}), (summary["candidates"], summary["pairs"])
         wrong = kept["wrong"] / kept["pairs"] if kept.get("pairs") else None
-        cells = [
-            *(summary[side]["searched"] for side in SIDES),
-            *(summary[name] for name in ("candidates", "pairs")),
-            *(kept.get("threshold"), wrong),
-        ]
-        lines.append("\t".join([pair, *("" if cell is None else str(cell) for cell in cells)]))
-    write_text(path, "\n".join(lines) + "\n")
+        searched = (summary[side]["searched"] for side in SIDES)
+        lines.append([pair, *searched, *numbers, kept.get("threshold"), wrong])
+    cells = (["" if cell is None else str(cell) for cell in line] for line in lines)
+    write_text(path, "".join("\t".join(line) + "\n" for line in cells))
 
 
 def describe_many(
@@ -232,7 +217,7 @@ def describe_many(
         found = counted(summary["pairs"], "pairs")
         line = f"{pair:<{width}}  {source} x {target} sentences, {found}"
         lines.append("; ".join([line, *describe_estimates(summary)]))
-    lines.append(describe_costs(seconds, peak_bytes))
+    lines.append(_costs(seconds, peak_bytes))
     pair = next(iter(summaries))
     look = _report(work_dir, f"/{MINED}/{pair}")
     return "\n".join([*lines, f"next: {look} to look at the pairs of {pair}"])

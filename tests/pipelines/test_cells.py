@@ -14,7 +14,7 @@ from pipelines.cli.mine import mine_corpus
 from pipelines.context import RunContext
 from pipelines.options import job_of
 from pipelines.run.mining import mine_corpus as run
-from pipelines.stages.searching import cells as joining
+from pipelines.stages.searching import index as joining
 from pipelines.stages.searching import join as searching
 from pipelines.stages.summary import write_summary
 from tests.pipelines.conftest import Refused

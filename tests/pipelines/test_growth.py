@@ -48,7 +48,7 @@ def test_a_tenth_more_costs_a_tenth_of_the_encoding_and_a_fifth_of_the_tiles(
     most_strips: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("pipelines.stages.searching.shard_groups.MAX_GROUPS", most_strips)
+    monkeypatch.setattr("pipelines.stages.searching.search.MAX_GROUPS", most_strips)
     mine("grown", *options)
     assert work.taken() == (400, 200 * 200)
     for folder, start in zip(corpora, (200, 500), strict=True):

@@ -21,8 +21,7 @@ from pipelines.stages.encode import embed_shard
 from pipelines.stages.reading.read import read_side
 from pipelines.stages.searching.index import fill_index, prepare_sides, train_side
 from pipelines.stages.searching.join import cut_nearest, join_nearest
-from pipelines.stages.searching.merge import find_neighbours
-from pipelines.stages.searching.search import cut_tiles, search_tile
+from pipelines.stages.searching.search import cut_tiles, find_neighbours, search_tile
 from pipelines.stages.select import select_pairs
 
 DIM = 16

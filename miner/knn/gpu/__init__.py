@@ -1,1 +1,1 @@
-"""The search on CUDA devices: one product for both directions, and FAISS indexes."""
+"""The search on CUDA devices: one product for both directions."""

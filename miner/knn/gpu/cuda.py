@@ -1,10 +1,5 @@
-"""Candidates in both directions from CUDA devices, each product computed once.
+"""Candidates in both directions from CUDA devices, each product computed once: see docs/gpu.md."""
 
-``docs/gpu.md`` says how, and adds up what it costs. Axes: ``N`` source rows, ``M`` target rows,
-``D`` dimensions.
-"""
-
-import itertools
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -32,12 +27,11 @@ class DeviceError(RuntimeError):
 
 
 def usable_devices() -> list[torch.device]:
-    """The CUDA devices that multiply bfloat16, and rightly; the log says why others are not."""
+    """Return the CUDA devices that multiply bfloat16 rightly; the log says what others do wrong."""
     usable = []
     for number in range(torch.cuda.device_count()):
         device = torch.device("cuda", number)
-        fault = _fault(device)
-        if fault:
+        if fault := _fault(device):
             logger.info("%s is not used: %s", device, fault)
         else:
             usable.append(device)
@@ -66,36 +60,34 @@ def generate_on_devices(
     devices: Sequence[torch.device],
     progress: Callable[[int], None] = lambda products: None,
 ) -> tuple[keys.DeviceCandidates, keys.DeviceCandidates]:
-    """Candidates of each source among the targets, and of each target among the sources.
+    """Return candidates of each source among the targets, and of each target among the sources.
 
-    They are the ``kept`` largest products of each row as the devices compute them: exact products
-    of the numbers given, summed in float32 in the device's own order (see ``ROUNDING``).
-
+    They are the ``kept`` largest products of each row, or all, as the devices compute them: exact
+    products of the numbers given, summed in float32 in the device's own order (see ``ROUNDING``).
     Costs 2 * N * M * D operations. Each device takes an equal share of the sources, and holds it
-    and all targets, or else blocks of them that are copied again as the search moves on.
+    and all targets, or else blocks of them that are copied again as the search moves on. Sides are
+    bfloat16, float16 or float32 (N, D) and (M, D), finite, in host memory; float32 goes without the
+    fused kernel, at a tenth of the speed or less. ``progress`` is called with the number of
+    products computed after each cell of the matrix, by one thread at a time.
 
-    Args:
-        source: bfloat16, float16 or float32 (N, D), finite, in host memory. float32 goes without
-            the fused kernel, at a tenth of the speed or less.
-        target: of the same dtype (M, D).
-        kept: candidates of each row; clipped to the size of the other side.
-        devices: from ``usable_devices``.
-        progress: called with the number of products computed after each cell of the matrix, by
-            one thread at a time.
-
-    Raises:
-        DeviceError: a device failed, or has not enough memory for even a small search.
+    A DeviceError says that a device failed, or has not enough memory for even a small search.
     """
     assert source.shape[1] == target.shape[1]
     assert source.dtype == target.dtype
     assert max(len(source), len(target)) <= keys.MAX_ROWS
     assert kept > 0
-    stop = threading.Event()
-    both = partial(search, source, target, kept=kept, progress=_one_at_a_time(progress), stop=stop)
+    stop, lock = threading.Event(), threading.Lock()
+
+    def report(products: int) -> None:
+        with lock:
+            progress(products)
+
+    both = partial(search, source, target, kept=kept, progress=report, stop=stop)
+    bounds = [len(source) * number // len(devices) for number in range(len(devices) + 1)]
     with ThreadPoolExecutor(len(devices)) as pool:
         searches = [
-            pool.submit(_search_share, both, device, share)
-            for device, share in zip(devices, _shares(len(source), len(devices)), strict=True)
+            pool.submit(_search_share, both, device, range(start, stop))
+            for device, start, stop in zip(devices, bounds, bounds[1:], strict=False)
         ]
         try:
             for done in as_completed(searches):
@@ -114,33 +106,15 @@ def generate_on_devices(
 def _search_share(
     both: Callable[..., tuple[torch.Tensor, torch.Tensor]], device: torch.device, share: range
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Search a device's share of the sources."""
     with _failures_of(device):
         if device.type == "cuda":
             torch.cuda.set_device(device)  # of this thread: Triton launches there
         return both(share=share, device=device)
 
 
-def _shares(rows: int, count: int) -> list[range]:
-    """That many ranges of nearly equal length that make up all rows."""
-    bounds = [rows * number // count for number in range(count + 1)]
-    return [range(start, stop) for start, stop in itertools.pairwise(bounds)]
-
-
-def _one_at_a_time(progress: Callable[[int], None]) -> Callable[[int], None]:
-    """Return a progress report that several threads may call."""
-    lock = threading.Lock()
-
-    def tell(products: int) -> None:
-        with lock:
-            progress(products)
-
-    return tell
-
-
 @contextmanager
 def _failures_of(device: torch.device) -> Iterator[None]:
-    """Tell errors of torch, CUDA and its libraries as errors of the device."""
+    """Raise errors of torch, CUDA and its libraries as errors of the device."""
     try:
         yield
     except RuntimeError as error:

@@ -2,15 +2,10 @@
 
 Each program computes one tile of X·Yᵀ in registers and writes only the *hits*: products above the
 floor of their row, into a buffer of that row, and those above the floor of their column, into a
-buffer of that column. The matrix itself is never written.
-
-Importing this module imports Triton. Axes: ``N`` rows of x, ``M`` rows of y, ``D`` dimensions,
-``B`` hits that a buffer holds.
+buffer of that column. The matrix itself is never written. Importing this module imports Triton.
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass
+from typing import NamedTuple, Self
 
 import torch
 import triton
@@ -25,8 +20,7 @@ GROUP = 8  # rows of tiles whose columns are walked together: their vectors stay
 MOST = 32
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tiling:
+class Tiling(NamedTuple):
     """The shape of a tile, and how Triton is to lay it out."""
 
     rows: int
@@ -47,8 +41,7 @@ TILINGS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Hits:
+class Hits(NamedTuple):
     """``keys`` is int64 (N, B), EMPTY where unused; ``counts`` is int32 (N,).
 
     Where the count is at most B, that many hits are all there were. Where it exceeds B, some may be
@@ -59,12 +52,10 @@ class Hits:
     counts: torch.Tensor
 
     @classmethod
-    def none(cls, rows: int, capacity: int, device: torch.device) -> Hits:
-        """Room for the hits of that many rows."""
-        return cls(
-            keys=keys.no_candidates(rows, capacity, device),
-            counts=torch.zeros(rows, dtype=torch.int32, device=device),
-        )
+    def none(cls, side: torch.Tensor, capacity: int) -> Self:
+        """Make room for the hits of a side's rows."""
+        counts = torch.zeros(len(side), dtype=torch.int32, device=side.device)
+        return cls(keys.no_candidates(len(side), capacity, side.device), counts)
 
 
 def find_hits(
@@ -80,36 +71,18 @@ def find_hits(
 ) -> tuple[Hits, Hits]:
     """Return the products above the floor of their row, and those above the floor of their column.
 
-    Costs 2 * N * M * D operations and writes 8 bytes a hit.
-
-    Args:
-        x: float16 or bfloat16 (N, D), contiguous, D a multiple of 8; neither side empty.
-        y: of the same dtype (M, D).
-        row_floors: float32 (N,).
-        column_floors: float32 (M,).
-        first_row: position of the first row of x in its side.
-        first_column: position of the first row of y in its side.
-        capacity: hits that there is room for in each row and in each column.
-        tiling: one of ``TILINGS`` for which ``fault`` finds nothing.
+    Costs 2 * N * M * D operations and writes 8 bytes a hit. Sides are float16 or bfloat16 (N, D)
+    and (M, D), contiguous, D a multiple of 8, neither empty; their first rows are at the positions
+    ``first_row`` and ``first_column``. Floors are float32 (N,) and (M,). There is room for
+    ``capacity`` hits in each row and in each column. ``fault`` finds nothing with the ``tiling``.
     """
-    of_rows = Hits.none(len(x), capacity, x.device)
-    of_columns = Hits.none(len(y), capacity, y.device)
+    of_rows, of_columns = Hits.none(x, capacity), Hits.none(y, capacity)
     tiles = triton.cdiv(len(x), tiling.rows) * triton.cdiv(len(y), tiling.columns)
     _find_hits[(tiles,)](
         TensorDescriptor.from_tensor(x, [tiling.rows, tiling.depth]),
         TensorDescriptor.from_tensor(y, [tiling.columns, tiling.depth]),
-        row_floors,
-        column_floors,
-        of_rows.keys,
-        of_rows.counts,
-        of_columns.keys,
-        of_columns.counts,
-        len(x),
-        len(y),
-        x.shape[1],
-        first_row,
-        first_column,
-        capacity,
+        *(row_floors, column_floors, *of_rows, *of_columns),
+        *(len(x), len(y), x.shape[1], first_row, first_column, capacity),
         ROWS=tiling.rows,
         COLUMNS=tiling.columns,
         DEPTH=tiling.depth,

@@ -3,11 +3,9 @@
 The high half holds the float32's bits, those of negative numbers turned round so that integers
 order as the floats do; the low half holds the position. One number to write for a hit, one sort for
 both, and a selection that does not depend on the order in which candidates were found.
-
-Axes: ``N`` rows, ``C`` candidates of each.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -22,8 +20,7 @@ _LOW = 2**32 - 1
 EMPTY = (-0x7F800001 << 32) | (NO_NEIGHBOUR & _LOW)
 
 
-@dataclass(frozen=True, kw_only=True)
-class DeviceCandidates:
+class DeviceCandidates(NamedTuple):
     """Candidates of N rows among those of the other side, and what may be missing.
 
     ``ids`` is int64 (N, C): positions, each at most once in a row, in no particular order, -1 for
@@ -36,7 +33,7 @@ class DeviceCandidates:
 
 
 def no_candidates(rows: int, kept: int, device: torch.device) -> torch.Tensor:
-    """Keys (N, C) of rows that nothing was found for yet."""
+    """Return keys (N, C) of rows that nothing was found for yet."""
     return torch.full((rows, kept), EMPTY, dtype=torch.int64, device=device)
 
 
@@ -58,7 +55,7 @@ def positions(keys: torch.Tensor) -> torch.Tensor:
 
 
 def best(keys: list[torch.Tensor], kept: int) -> torch.Tensor:
-    """The ``kept`` largest of each row's keys, or all, best first; equal products by position."""
+    """Return the ``kept`` largest of each row's keys, or all; equal products come by position."""
     together = torch.cat(keys, dim=1)
     return together.topk(min(kept, together.shape[1]), dim=1).values
 
@@ -69,11 +66,9 @@ def floors(keys: torch.Tensor) -> torch.Tensor:
 
 
 def device_candidates(keys: torch.Tensor, *, of: int) -> DeviceCandidates:
-    """Keys (N, C) that are the best of each row among ``of`` others, in the shared contract."""
-    if keys.shape[1] == of:
-        floor = np.full(len(keys), -np.inf, dtype=np.float32)
-    else:
-        floor = floors(keys).cpu().numpy()
+    """Return candidates from keys (N, C) that are the best of each row among ``of`` others."""
+    everything = np.full(len(keys), -np.inf, dtype=np.float32)
+    floor = everything if keys.shape[1] == of else floors(keys).cpu().numpy()
     return DeviceCandidates(ids=positions(keys).cpu().numpy(), floor=floor)
 
 

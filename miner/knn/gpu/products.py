@@ -1,8 +1,7 @@
 """The candidates in one cell of a matrix of products, found on whatever device holds its vectors.
 
 Two ways: write all products to memory and sort them, or let the fused kernel find those that exceed
-what is known already. Axes: ``N`` rows, ``M`` columns of the cell, ``D`` dimensions, ``C``
-candidates.
+what is known already.
 """
 
 from __future__ import annotations
@@ -10,8 +9,7 @@ from __future__ import annotations
 import functools
 import logging
 import threading
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
@@ -32,8 +30,7 @@ HITS = 4
 _compiling = threading.Lock()  # Triton is not known to compile for several devices at once
 
 
-@dataclass(frozen=True, kw_only=True)
-class Cell:
+class Cell(NamedTuple):
     """Rows x (N, D) and y (M, D) of the two sides, and the positions of their first ones.
 
     ``forward`` and ``backward`` are the best keys so far, (N, C) and (M, C), of all of them.
@@ -61,14 +58,11 @@ def by_sorting(cell: Cell) -> Found:
 
 
 def by_hits(cell: Cell, tiling: Tiling) -> Found:
-    """All keys of each row and of each column that exceed the least it has, by the fused kernel."""
+    """Return all keys of each row and column that exceed the least it has, by the fused kernel."""
     from miner.knn.gpu.fused import find_hits
 
     of_rows, of_columns = find_hits(
-        cell.x,
-        cell.y,
-        keys.floors(cell.forward),
-        keys.floors(cell.backward),
+        *(cell.x, cell.y, keys.floors(cell.forward), keys.floors(cell.backward)),
         first_row=cell.first_row,
         first_column=cell.first_column,
         capacity=HITS * max(cell.forward.shape[1], cell.backward.shape[1]),
@@ -81,14 +75,14 @@ def by_hits(cell: Cell, tiling: Tiling) -> Found:
 
 
 def product(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """X·Yᵀ of rows in any floating dtype, summed in float32 and left so: (N, M)."""
+    """Return X·Yᵀ of rows in any floating dtype, summed in float32 and left so: (N, M)."""
     if x.is_cuda and x.dtype != torch.float32 and torch.__version__ >= "2.8":  # compares versions
         return torch.mm(x, y.T, out_dtype=torch.float32)
     return x.float() @ y.float().T  # as exact, but by float32's slower units
 
 
 def _largest(tile: torch.Tensor, kept: int, first: int) -> torch.Tensor:
-    """The keys of each row's largest products, the first column being at position ``first``."""
+    """Return the keys of each row's largest products; the first column is at ``first``."""
     values, places = tile.contiguous().topk(min(kept, tile.shape[1]), dim=1)
     return keys.pack(values, first + places)
 
@@ -121,10 +115,9 @@ def working_tiling(device: torch.device, dtype: torch.dtype) -> Tiling | None:
             faults = [str(error)]
         else:
             for tiling in fused.TILINGS:
-                fault = fused.fault(tiling, device, dtype)
-                if not fault:
+                faults.append(fused.fault(tiling, device, dtype))
+                if not faults[-1]:
                     return tiling
-                faults.append(fault)
     logger.warning(
         "%s: the fused kernel does not work (%s); products go through memory", device, faults[-1]
     )

@@ -4,20 +4,18 @@ Rows and columns are taken in spans that begin with ``SEED`` lines and then doub
 before; a cell is a span of rows by a span of columns. In the first span of rows or of columns there
 are no floors yet: those cells are multiplied into memory and sorted. In every other cell a line has
 already met as many products as are to come, or more, so it expects at most as many hits above its
-floor as it keeps candidates, and the fused kernel (``miner.knn.gpu.fused``) finds only those.
-
-Axes: ``N`` rows, ``M`` columns of the product, ``D`` dimensions; a line is a row or a column.
+floor as it keeps candidates, and the fused kernel (``miner.knn.gpu.fused``) finds only those. A
+line is a row or a column.
 """
 
 from __future__ import annotations
 
-import functools
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
+from torch import Tensor
 from torch.nn import functional
 
 from miner.knn.gpu import keys
@@ -26,7 +24,7 @@ from miner.knn.gpu.products import DENSE, HITS, Cell, by_hits, by_sorting, worki
 if TYPE_CHECKING:
     import threading
 
-    from miner.knn.gpu.products import Found
+    from miner.knn.gpu.fused import Tiling
 
 logger = logging.getLogger(__name__)
 
@@ -38,8 +36,7 @@ WORKSPACE = 16 * DENSE  # bytes: the products, their transpose, and room to sort
 ALIGNED = 8  # numbers; the kernel's bulk copies want rows of whole 16 bytes
 
 
-@dataclass(frozen=True, kw_only=True)
-class Plan:
+class Plan(NamedTuple):
     """How a search fits a device: whether all vectors stay on it, and the most lines of a cell."""
 
     resident: bool
@@ -67,20 +64,20 @@ def plan(lines: int, *, line_bytes: int, kept: int, free: int) -> Plan:
 
 
 def search(
-    source: torch.Tensor,
-    target: torch.Tensor,
+    source: Tensor,
+    target: Tensor,
     *,
     share: range,
     kept: int,
     device: torch.device,
     progress: Callable[[int], None],
     stop: threading.Event,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Keys of the ``kept`` largest products, of the sources in ``share`` and of all targets.
+) -> tuple[Tensor, Tensor]:
+    """Return keys of the ``kept`` largest products, of the sources in ``share`` and all targets.
 
     Both lie on the device, best first. Ends early, with what there is, once ``stop`` is set.
     """
-    sides = _Sweep(source, target, share=share, kept=kept, device=device)
+    sides = _Sweep(source, target, share, kept, device)
     for rows in spans(len(share), sides.plan.lines, first=max(SEED, kept)):
         for columns in spans(len(target), sides.plan.lines, first=max(SEED, kept)):
             if stop.is_set():
@@ -91,7 +88,7 @@ def search(
 
 
 def spans(count: int, most: int, *, first: int) -> Iterator[range]:
-    """Ranges that make up ``count`` lines: ``first``, then as many as so far, up to ``most``."""
+    """Yield ranges of all ``count`` lines: ``first``, then as many as so far, up to ``most``."""
     start = 0
     while start < count:
         stop = min(start + min(max(start, first), most), count)
@@ -106,13 +103,7 @@ class _Sweep:
     """
 
     def __init__(
-        self,
-        source: torch.Tensor,
-        target: torch.Tensor,
-        *,
-        share: range,
-        kept: int,
-        device: torch.device,
+        self, source: Tensor, target: Tensor, share: range, kept: int, device: torch.device
     ) -> None:
         self._tiling = working_tiling(device, source.dtype)
         self.plan = plan(
@@ -125,9 +116,7 @@ class _Sweep:
             raise RuntimeError(
                 f"{len(source):,} by {len(target):,} sentences do not fit the memory that is free"
             )
-        self._lines = self.plan.lines
-        self._first_row = share.start
-        self._kept = kept
+        self._lines, self._first_row, self._kept = self.plan.lines, share.start, kept
         self._source = _Vectors(source[share.start : share.stop], device, self.plan.resident)
         self._target = _Vectors(target, device, self.plan.resident)
         self.forward = keys.no_candidates(len(share), min(kept, len(target)), device)
@@ -137,26 +126,24 @@ class _Sweep:
         """Take in the products of a cell, in halves if it is too large."""
         if self._covered(rows, columns):
             return
-        if len(rows) < len(columns):
-            for half in _halves(columns):
-                self.cover(rows, half)
-        else:
-            for half in _halves(rows):
-                self.cover(half, columns)
+        middle = max(len(rows), len(columns)) // 2
+        for half in (slice(middle), slice(middle, None)):
+            if len(rows) < len(columns):
+                self.cover(rows, columns[half])
+            else:
+                self.cover(rows[half], columns)
 
     def _covered(self, rows: range, columns: range) -> bool:
         """Take in a cell unless it is too large, as is one that runs out of memory."""
         if max(len(rows), len(columns)) > self._lines:
             return False
-        has_floors = min(rows.start, columns.start) >= self._kept
-        fused = functools.partial(by_hits, tiling=self._tiling) if self._tiling else None
-        find = fused if fused and has_floors else by_sorting
-        fits = find is fused or len(rows) * len(columns) <= DENSE
+        tiling = self._tiling if min(rows.start, columns.start) >= self._kept else None
+        fits = tiling is not None or len(rows) * len(columns) <= DENSE
         try:
             self._source.hold(rows)
             self._target.hold(columns)
             if fits:
-                self._take(rows, columns, find)
+                self._take(rows, columns, tiling)
             return fits
         except torch.OutOfMemoryError as error:
             self._lines = max(len(rows), len(columns)) // 2
@@ -168,17 +155,16 @@ class _Sweep:
         torch.cuda.empty_cache()
         return False
 
-    def _take(self, rows: range, columns: range, find: Callable[[Cell], Found]) -> None:
+    def _take(self, rows: range, columns: range, tiling: Tiling | None) -> None:
         """Keep the best of what is kept and of what a cell holds."""
         cell = Cell(
-            x=self._source.held(rows),
-            y=self._target.held(columns),
+            *(self._source.held(rows), self._target.held(columns)),
             first_row=self._first_row + rows.start,
             first_column=columns.start,
             forward=self.forward[rows.start : rows.stop],
             backward=self.backward[columns.start : columns.stop],
         )
-        of_rows, of_columns = find(cell)
+        of_rows, of_columns = by_hits(cell, tiling) if tiling else by_sorting(cell)
         forward = keys.best([cell.forward, of_rows], cell.forward.shape[1])
         backward = keys.best([cell.backward, of_columns], cell.backward.shape[1])
         # No memory is taken from here on: a cell counts in both directions or in none.
@@ -189,11 +175,9 @@ class _Sweep:
 class _Vectors:
     """Rows in host memory, some or all of which are on the device."""
 
-    def __init__(self, rows: torch.Tensor, device: torch.device, resident: bool) -> None:
-        self._rows = rows
-        self._device = device
-        self._span = range(0)
-        self._block: torch.Tensor | None = None
+    def __init__(self, rows: Tensor, device: torch.device, resident: bool) -> None:
+        self._rows, self._device = rows, device
+        self._span, self._block = range(0), rows[:0]
         if resident:
             self.hold(range(len(rows)))
 
@@ -205,24 +189,17 @@ class _Vectors:
             self._block = functional.pad(block, (0, -block.shape[1] % ALIGNED)).contiguous()
             self._span = lines
 
-    def held(self, lines: range) -> torch.Tensor:
+    def held(self, lines: range) -> Tensor:
         """Return these lines, of those on the device: a view."""
-        assert self._block is not None
         return self._block[lines.start - self._span.start : lines.stop - self._span.start]
 
     def release(self) -> None:
         """Have none on the device."""
-        self._block = None
-        self._span = range(0)
-
-
-def _halves(lines: range) -> tuple[range, range]:
-    middle = (lines.start + lines.stop) // 2
-    return range(lines.start, middle), range(middle, lines.stop)
+        self._span, self._block = range(0), self._rows[:0]
 
 
 def _free_bytes(device: torch.device) -> int:
-    """Free memory of a device; a nominal 8 GiB of the host, which only tests search on."""
+    """Return the free memory of a device; 8 GiB for the host, which only tests search on."""
     if device.type != "cuda":
         return 8 << 30
     torch.cuda.empty_cache()

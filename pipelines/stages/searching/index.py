@@ -1,31 +1,27 @@
-"""The index stages: a FAISS index for each shard, trained once for its whole side.
-
-What is trained (cells, codebooks, projections) is trained on vectors that are chosen by their place
-in the side, and shared by all its shards. So a search finds the same in one shard as in many.
-"""
-
-from __future__ import annotations
+"""The stages that prepare a search: its method, and FAISS indexes or cells for each shard."""
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from miner.arrays import evenly
+from miner.arrays import Matrix, evenly
+from miner.knn.cells import Reach, find_reach, nearest_cells, train_cells
 from miner.knn.core.rescore import check_search
-from miner.knn.faiss_index import (
-    MIN_POINTS,
-    add_rows,
-    cells_of,
-    empty_index,
-    train_index,
-    training_points,
+from miner.knn.method import (
+    POINTS,
+    CellSpec,
+    CorpusMethod,
+    Exact,
+    IndexSpec,
+    auto_method,
+    default_cells,
 )
-from miner.knn.method import CellSpec, CorpusMethod, Exact, IndexSpec, auto_method
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
-from miner.storage.layout import CORPUS, FILLED, SOURCE, TARGET, TRAINED
-from miner.storage.vectors.indexes import read_index, save_index
+from miner.storage.layout import CELLS, CENTROIDS, CORPUS, SOURCE, TARGET
+from miner.threads import all_threads
 from pipelines.context import RunContext
 from pipelines.options import MiningOptions
 from pipelines.references import (
@@ -38,20 +34,18 @@ from pipelines.references import (
 )
 from pipelines.stages.encode import dropped
 from pipelines.stages.reading.read import collect_rejected
-from pipelines.stages.searching.cells import assigned_cells, trained_cells
-
-if TYPE_CHECKING:
-    import faiss
+from pipelines.stages.searching.recall import recall_samples, sampled_positions, search_sample
 
 logger = logging.getLogger(__name__)
 
+Shards: TypeAlias = Sequence[EmbeddedShard]
 
-def prepare_sides(run: RunContext, shards: Sequence[EmbeddedShard]) -> list[EmbeddedSide]:
+
+def prepare_sides(run: RunContext, shards: Shards) -> list[EmbeddedSide]:
     """Account for what was left out of both sides, and choose how to search them.
 
-    Raises:
-        ValueError: no vector of a side can be mined, too much was rejected, or the sides have
-            other dimensions.
+    A ValueError says that no vector of a side can be mined, too much was rejected, or the sides
+    have other dimensions.
     """
     options = run.options
     sides = whole_sides(shards)
@@ -61,14 +55,14 @@ def prepare_sides(run: RunContext, shards: Sequence[EmbeddedShard]) -> list[Embe
     source, target = (np.empty((0, embedded[0].dim)) for embedded in sides.values())
     check_search(source, target, k=options.k)
     method = _choose_method(options, sides)
-    every = [shard for embedded in sides.values() for shard in embedded]
-    cells = trained_cells(run, method, every) if isinstance(method, CellSpec) else None
+    both = [*sides.values()]
+    cells = _trained_cells(run, method, both) if isinstance(method, CellSpec) else None
     return [
         EmbeddedSide(name=name, method=method, shards=sides[name], cells=cells) for name in sides
     ]
 
 
-def _check_usable(corpus: object, shards: Sequence[EmbeddedShard]) -> None:
+def _check_usable(corpus: object, shards: Shards) -> None:
     counts = dropped(shards)
     if sum(embedded.shard.rows for embedded in shards) == counts.total():
         why = ", ".join(f"{count} {reason}" for reason, count in counts.items())
@@ -78,99 +72,114 @@ def _check_usable(corpus: object, shards: Sequence[EmbeddedShard]) -> None:
         )
 
 
-def _choose_method(
-    options: MiningOptions, sides: Mapping[str, Sequence[EmbeddedShard]]
-) -> CorpusMethod:
+def _choose_method(options: MiningOptions, sides: Mapping[str, Shards]) -> CorpusMethod:
     if CORPUS not in options.scopes:
         return Exact()
     if options.method is not None:
         return options.method
-    rows = {name: len(SideVectors(shards)) for name, shards in sides.items()}
-    method = auto_method(rows[SOURCE], rows[TARGET])
+    rows = [len(SideVectors(sides[name])) for name in (SOURCE, TARGET)]
+    method = auto_method(*rows)
     if not isinstance(method, Exact):
-        logger.info("index auto: %s x %s sentences: %s", *rows.values(), method)
+        logger.info("index auto: %s x %s sentences: %s", *rows, method)
     return method
 
 
-def train_side(run: RunContext, side: EmbeddedSide) -> list[UnindexedShard]:
-    """Train a side's index on vectors at an even stride through the side; seals ``trained``.
+def _trained_cells(run: RunContext, spec: CellSpec, both: Sequence[Shards]) -> Artefact:
+    """Train the cells on vectors at an even stride through both sides; seals ``indexes/cells``.
 
-    Raises:
-        ValueError: the index cannot be trained on this side.
+    Neither the sample nor its order depends on how the sides are cut into shards.
     """
-    method = side.method
-    trained = _trained(run, side, method) if isinstance(method, IndexSpec) else side.cells
+    sides = [SideVectors(shards) for shards in both]
+    count = spec.count or default_cells(max(map(len, sides)))
+    content = [shard.content for shards in both for shard in shards]
+    key = content_key("cells in reach", vectors=content, count=count, probes=spec.probes)
+
+    def write(draft: Draft) -> Mapping[str, Any]:
+        sample = _sample(sides, POINTS * count)
+        with all_threads():
+            with run.monitor.stage("train", len(sample), "sentences", "cells") as meter:
+                centroids = train_cells(sample, count)
+                meter.advance(len(sample))
+            reach = find_reach(*_sampled(run, both), centroids, probes=spec.probes)
+        draft.array(CENTROIDS, centroids)
+        return {"cells": len(centroids), "sample": len(sample), "reach": [*reach]}
+
+    return produce(run.folder.cells, key=key, write=write)
+
+
+def _sample(sides: Sequence[SideVectors], size: int) -> Matrix:
+    """Return at most ``size`` vectors, each side's share by its number."""
+    total = sum(map(len, sides))
+    shares = [min(len(side), -(-size * len(side) // total)) for side in sides]
+    return np.concatenate(
+        [side.take(evenly(len(side), share)) for side, share in zip(sides, shares, strict=True)]
+    )
+
+
+def _sampled(run: RunContext, sides: Sequence[Shards]) -> tuple[Matrix, Matrix]:
+    """Return some rows of both sides, and the nearest on the other side of each: (N, D)."""
+    rows, nearest = [], []
+    for sample in recall_samples(*sides):
+        own, other = SideVectors(sample.shards), SideVectors(sample.others)
+        ids = np.concatenate([part.load()[1].ids[:, 0] for part in search_sample(run, sample)])
+        positions, places = np.unique(ids, return_inverse=True)
+        rows.append(own.take(sampled_positions(own)))
+        nearest.append(other.take(positions)[places])
+    return np.concatenate(rows), np.concatenate(nearest)
+
+
+def train_side(run: RunContext, side: EmbeddedSide) -> list[UnindexedShard]:
+    """Train a side's index, if it has one; a ValueError says why it cannot be trained on this."""
+    method, trained = side.method, side.cells
+    if isinstance(method, IndexSpec):
+        from pipelines.stages.searching.index_search import trained_index  # loads FAISS
+
+        trained = trained_index(run, side, method)
     return [
-        UnindexedShard(embedded=embedded, method=side.method, trained=trained)
+        UnindexedShard(embedded=embedded, method=method, trained=trained)
         for embedded in side.shards
     ]
 
 
-def _trained(run: RunContext, side: EmbeddedSide, spec: IndexSpec) -> Artefact:
-    key = content_key(
-        "train",
-        vectors=[embedded.content for embedded in side.shards],
-        factory=spec.factory,
-        build=spec.build,
-    )
-
-    def write(draft: Draft) -> Mapping[str, Any]:
-        index, sample = _train(run, side, spec)
-        save_index(draft, TRAINED, index)
-        return {"factory": spec.factory, "sample": sample}
-
-    return produce(run.folder.trained(side.name), key=key, write=write)
-
-
-def _train(run: RunContext, side: EmbeddedSide, spec: IndexSpec) -> tuple[faiss.Index, int]:
-    """Return the trained index, and on how many vectors it was trained."""
-    vectors = SideVectors(side.shards)
-    index = empty_index(spec, vectors.dim)
-    count = training_points(index, len(vectors))
-    if not count:
-        return index, 0
-    with run.monitor.stage("train", count, "sentences", side.name) as meter:
-        sample = vectors.take(evenly(len(vectors), count))
-        train_index(index, sample, factory=spec.factory)
-        meter.advance(count)
-    cells = cells_of(index)
-    if count < MIN_POINTS * cells:
-        logger.warning(
-            "index %s: the %s %s sentences are fewer than the %d that FAISS wants for each of %d "
-            "cells; less will be found",
-            *(spec.factory, f"{count:,}", side.name, MIN_POINTS, cells),
-        )
-    return index, count
-
-
 def fill_index(run: RunContext, shard: UnindexedShard) -> SearchableShard:
-    """Add a shard's vectors to its side's trained index, or find their cells.
-
-    Seals ``indexes/SIDE/INDEX``.
-
-    Raises:
-        ValueError: the index is of a kind that takes no vectors without ids.
-    """
+    """Put a shard's vectors into an index, or find their cells; seals ``indexes/SIDE/INDEX``."""
     embedded, trained = shard.embedded, shard.trained
     if trained is None:
         index = None
     elif isinstance(shard.method, CellSpec):
-        index = assigned_cells(run, shard.method, embedded, trained)
+        index = _assigned_cells(run, shard.method, embedded, trained)
     else:
-        index = _filled(run, embedded, trained)
+        from pipelines.stages.searching.index_search import filled_index  # loads FAISS
+
+        index = filled_index(run, embedded, trained)
     return SearchableShard(embedded=embedded, method=shard.method, index=index)
 
 
-def _filled(run: RunContext, embedded: EmbeddedShard, trained: Artefact) -> Artefact:
-    key = content_key("fill", trained=trained.files[TRAINED], vectors=embedded.content)
+def _assigned_cells(
+    run: RunContext, spec: CellSpec, embedded: EmbeddedShard, cells: Artefact
+) -> Artefact:
+    """Find the nearest cells of a shard's vectors; seals ``indexes/SIDE/INDEX``.
+
+    ``cells.npy`` is int16 or int32 (n, p), by the fact ``cells``: how many there are.
+    """
+    key = content_key(
+        "assign",
+        cells=cells.files[CENTROIDS],
+        vectors=embedded.content,
+        probes=spec.probes,
+        reach=cells.facts["reach"],
+    )
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        vectors = embedded.unit_vectors()
-        index = read_index(trained.file(TRAINED), mapped=False)
-        with run.monitor.stage("index", len(vectors), "sentences", embedded.shard.name) as meter:
-            add_rows(index, vectors, factory=trained.facts["factory"])
-            meter.advance(len(vectors))
-        save_index(draft, FILLED, index)
-        return {"rows": len(vectors)}
+        centroids, reach = np.load(cells.file(CENTROIDS)), Reach(*cells.facts["reach"])
+        find = partial(nearest_cells, centroids=centroids, probes=spec.probes, reach=reach)
+        with run.monitor.stage("index", len(embedded), "sentences", embedded.shard.name) as meter:
+            found = [find(np.empty((0, embedded.dim), dtype=np.float32))]
+            for units in embedded.unit_blocks():
+                found.append(find(units))
+                meter.advance(len(units))
+        kind = np.min_scalar_type(-len(centroids))
+        draft.array(CELLS, np.concatenate(found).astype(kind))
+        return {"cells": len(centroids)}
 
     return produce(run.folder.index(embedded.shard.name), key=key, write=write)

@@ -1,28 +1,85 @@
-"""The search through indexes: a shard's neighbours in the whole other side, without tiles.
+"""FAISS indexes of shards: trained once for a whole side, filled, and searched.
 
-All indexes of the other side are asked one after the other, and their candidates are put in order
-by their own products, which are comparable as the indexes share what was trained. Only the best are
-rescored, at the end: indexes with compressed codes would else find more in more shards.
+What is trained (cells, codebooks, projections) is trained on vectors that are chosen by their place
+in the side, and shared by all its shards, so a search finds the same in one shard as in many. All
+indexes of the other side are asked, one by one, and their candidates are ordered by their own
+products. Only the best are rescored: compressed codes would else find more in more shards.
 """
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
 
+import faiss
 import numpy as np
 
-from miner.arrays import NO_NEIGHBOUR, Matrix, Neighbours
+from miner.arrays import NO_NEIGHBOUR, Matrix, Neighbours, evenly
+from miner.knn import faiss_index
 from miner.knn.core.rescore import merge, rescore
-from miner.knn.faiss_index import CANDIDATES_PER_NEIGHBOUR, search_index, set_breadth
-from miner.knn.gpu.faiss_gpu import on_gpus
 from miner.knn.method import IndexSpec
-from miner.storage.artefacts import content_key
-from miner.storage.layout import FILLED
-from miner.storage.vectors.indexes import read_index
+from miner.storage.artefacts import Artefact, Draft, content_key, produce
+from miner.storage.layout import FILLED, TRAINED
+from miner.storage.vectors.indexes import read_index, save_index
+from miner.threads import blocks
 from pipelines.context import RunContext
 from pipelines.progress import Meter
-from pipelines.references import EmbeddedShard, SearchableShard, SideVectors
+from pipelines.references import EmbeddedShard, EmbeddedSide, SearchableShard, SideVectors, named
+
+logger = logging.getLogger(__name__)
 
 QUERIES = 1 << 14  # searched at a time; between them progress is reported
 RESCORED = 1 << 12  # queries whose candidates' vectors are in memory: at most 100 MB at 384 dims
+
+
+def trained_index(run: RunContext, side: EmbeddedSide, spec: IndexSpec) -> Artefact:
+    """Train a side's index on vectors at an even stride through the side; seals ``trained``."""
+    content = [embedded.content for embedded in side.shards]
+    key = content_key("train", vectors=content, factory=spec.factory, build=spec.build)
+
+    def write(draft: Draft) -> Mapping[str, Any]:
+        index, sample = _train(run, side, spec)
+        save_index(draft, TRAINED, index)
+        return {"factory": spec.factory, "sample": sample}
+
+    return produce(run.folder.trained(side.name), key=key, write=write)
+
+
+def _train(run: RunContext, side: EmbeddedSide, spec: IndexSpec) -> tuple[faiss.Index, int]:
+    """Return the trained index, and on how many vectors it was trained."""
+    vectors = SideVectors(side.shards)
+    index = faiss_index.empty_index(spec, vectors.dim)
+    count = faiss_index.training_points(index, len(vectors))
+    if not count:
+        return index, 0
+    with run.monitor.stage("train", count, "sentences", side.name) as meter:
+        sample = vectors.take(evenly(len(vectors), count))
+        faiss_index.train_index(index, sample, factory=spec.factory)
+        meter.advance(count)
+    cells = faiss_index.cells_of(index)
+    if count < faiss_index.MIN_POINTS * cells:
+        logger.warning(
+            "index %s: the %s %s sentences are fewer than the %d that FAISS wants for each of %d "
+            "cells; less will be found",
+            *(spec.factory, f"{count:,}", side.name, faiss_index.MIN_POINTS, cells),
+        )
+    return index, count
+
+
+def filled_index(run: RunContext, embedded: EmbeddedShard, trained: Artefact) -> Artefact:
+    """Add a shard's vectors to its side's trained index."""
+    key = content_key("fill", trained=trained.files[TRAINED], vectors=embedded.content)
+
+    def write(draft: Draft) -> Mapping[str, Any]:
+        vectors = embedded.unit_vectors()
+        index = read_index(trained.file(TRAINED), mapped=False)
+        with run.monitor.stage("index", len(vectors), "sentences", embedded.shard.name) as meter:
+            faiss_index.add_rows(index, vectors, factory=trained.facts["factory"])
+            meter.advance(len(vectors))
+        save_index(draft, FILLED, index)
+        return {"rows": len(vectors)}
+
+    return produce(run.folder.index(embedded.shard.name), key=key, write=write)
 
 
 def lookup_key(run: RunContext, embedded: EmbeddedShard, others: Sequence[SearchableShard]) -> str:
@@ -30,8 +87,8 @@ def lookup_key(run: RunContext, embedded: EmbeddedShard, others: Sequence[Search
     return content_key(
         "look up",
         queries=embedded.content,
-        others=[[*other.embedded.content, _digest(other)] for other in others],
-        search=_spec(others[0]).search,
+        others=[[*other.embedded.content, _index(other)[0].files[FILLED]] for other in others],
+        search=_index(others[0])[1].search,
         k=run.options.k,
     )
 
@@ -46,33 +103,22 @@ def look_up(
     with run.monitor.stage("search", total, "similarities", embedded.shard.name) as meter:
         candidates = _candidates(queries, others, base, k=run.options.k, meter=meter)
         found = _rescore(queries, base, candidates, k=min(run.options.k, len(base)))
-    rows = np.concatenate([other.embedded.row_ids() for other in others])
-    ids = np.where(found.ids == NO_NEIGHBOUR, NO_NEIGHBOUR, rows[found.ids])
-    return Neighbours(ids=ids, cosines=found.cosines)
+    return named(found, np.concatenate([other.embedded.row_ids() for other in others]))
 
 
-def _spec(other: SearchableShard) -> IndexSpec:
-    assert isinstance(other.method, IndexSpec), "looked up in a shard without an index"
-    return other.method
-
-
-def _digest(other: SearchableShard) -> str:
+def _index(other: SearchableShard) -> tuple[Artefact, IndexSpec]:
     assert other.index is not None, "looked up in a shard without an index"
-    return other.index.files[FILLED]
+    assert isinstance(other.method, IndexSpec), "looked up in a shard without an index"
+    return other.index, other.method
 
 
 def _candidates(
-    queries: Matrix,
-    others: Sequence[SearchableShard],
-    base: SideVectors,
-    *,
-    k: int,
-    meter: Meter,
+    queries: Matrix, others: Sequence[SearchableShard], base: SideVectors, *, k: int, meter: Meter
 ) -> Neighbours:
     """Return the best candidates by the indexes' own products; ids are positions in ``base``."""
-    count = min(k * CANDIDATES_PER_NEIGHBOUR, len(base))
+    count = min(k * faiss_index.CANDIDATES_PER_NEIGHBOUR, len(base))
     best = Neighbours.none(len(queries), count)
-    for other, start, stop in zip(others, base.starts, base.starts[1:], strict=False):
+    for other, (start, stop) in zip(others, pairwise(base.starts), strict=True):
         if len(queries) and start < stop:
             found = _search(queries, other, count=min(count, stop - start), meter=meter)
             found.ids[found.ids != NO_NEIGHBOUR] += start
@@ -82,14 +128,13 @@ def _candidates(
 
 def _search(queries: Matrix, other: SearchableShard, *, count: int, meter: Meter) -> Neighbours:
     """Return the candidates of one shard's index; ids are positions in that shard."""
-    assert other.index is not None
-    index = read_index(other.index.file(FILLED), mapped=True)
-    set_breadth(index, _spec(other))
-    index = on_gpus(index, queries[:1], count=count)
+    filled, spec = _index(other)
+    index = read_index(filled.file(FILLED), mapped=True)
+    faiss_index.set_breadth(index, spec)
+    index = faiss_index.on_gpus(index, queries[:1], count=count)
     found = Neighbours.none(len(queries), count)
-    for start in range(0, len(queries), QUERIES):
-        block = slice(start, start + QUERIES)
-        part = search_index(index, queries[block], count=count)
+    for block in blocks(len(queries), QUERIES):
+        part = faiss_index.search_index(index, queries[block], count=count)
         found.ids[block], found.cosines[block] = part.ids, part.cosines
         meter.advance(len(part) * index.ntotal)
     return found
@@ -98,14 +143,12 @@ def _search(queries: Matrix, other: SearchableShard, *, count: int, meter: Meter
 def _rescore(queries: Matrix, base: SideVectors, candidates: Neighbours, *, k: int) -> Neighbours:
     """Return the exact best of the candidates; reads the candidates' vectors from disk."""
     found = Neighbours.none(len(queries), k)
-    for start in range(0, len(queries), RESCORED):
-        block = slice(start, start + RESCORED)
+    for block in blocks(len(queries), RESCORED):
         ids = candidates.ids[block]
         positions = np.unique(ids[ids != NO_NEIGHBOUR])
         if not len(positions):
             continue  # cells may be empty
         places = np.where(ids == NO_NEIGHBOUR, NO_NEIGHBOUR, np.searchsorted(positions, ids))
-        part = rescore(queries[block], base.take(positions), places, k=k)
-        found.ids[block] = np.where(part.ids == NO_NEIGHBOUR, NO_NEIGHBOUR, positions[part.ids])
-        found.cosines[block] = part.cosines
+        part = named(rescore(queries[block], base.take(positions), places, k=k), positions)
+        found.ids[block], found.cosines[block] = part.ids, part.cosines
     return found

@@ -1,26 +1,28 @@
 """The cell join in tiles of cells: first of each row's nearest cell, then of all its cells."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from miner.arrays import Neighbours
-from miner.knn.cells import by_nearest_cell, cut_cells, find_floors, join_cells, rows_in_cells
+from miner.arrays import IntArray, Matrix, Neighbours
+from miner.knn.cells import (
+    Cells,
+    by_nearest_cell,
+    cut_cells,
+    find_floors,
+    join_cells,
+    rows_in_cells,
+)
 from miner.knn.core.rescore import merge_some
-from miner.knn.method import CellSpec
+from miner.knn.method import CellSpec, Method
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
 from miner.storage.layout import CELLS, CORPUS, SIDES, SOURCE, TARGET, floor_files
 from miner.threads import blocks
 from pipelines.context import RunContext
-from pipelines.progress import Meter
 from pipelines.references import (
     SearchableShard,
     SearchTile,
@@ -30,7 +32,6 @@ from pipelines.references import (
     save_some,
     whole_sides,
 )
-from pipelines.stages.searching.cells import assigned_to, load_cells
 
 CUT_BY = 1 << 18  # rows of the larger side, evenly spread, whose cells decide where cells are cut
 # What a tile may have more than that: to join its rows in blocks costs more than it saves.
@@ -43,9 +44,10 @@ def cut_nearest(run: RunContext, shards: Sequence[SearchableShard]) -> list[Sear
     That join costs little, and gives the join of all cells its floors, see ``join_cells``.
     """
     sides, method = whole_sides(shards), shards[0].method
+    whole = SearchTile(sources=sides[SOURCE], targets=sides[TARGET], method=method)
     if isinstance(method, CellSpec) and method.probes > 1 and CORPUS in run.options.scopes:
-        return numbered(cell_tiles(sides, replace(method, probes=1)))
-    return [SearchTile(sources=sides[SOURCE], targets=sides[TARGET], method=method)]
+        return numbered(cell_tiles(replace(whole, method=replace(method, probes=1))))
+    return [whole]
 
 
 def join_nearest(run: RunContext, tile: SearchTile) -> SearchTile:
@@ -59,10 +61,11 @@ def join_nearest(run: RunContext, tile: SearchTile) -> SearchTile:
 
     def write(draft: Draft) -> Mapping[str, Any]:
         sides = [_Rows.of(tile, side) for side in SIDES]
-        with _meter(run, tile, sides, "nearest") as meter:
+        total = math.prod(map(len, sides))
+        with run.monitor.stage("nearest", total, "similarities", tile.part) as meter:
             for source, target in _parts(tile, cells, sides):
                 floors = find_floors(
-                    *(source.units, target.units, source.cells, target.cells),
+                    *((source.units, target.units), (source.cells, target.cells)),
                     part=cells,
                     k=run.options.k,
                     precision=run.options.product_precision,
@@ -78,15 +81,11 @@ def join_nearest(run: RunContext, tile: SearchTile) -> SearchTile:
         return {}
 
     folder = run.folder.nearest_tile(cells.start)
-    return replace(tile, floors=[produce(folder, key=_key(run, tile), write=write)])
+    return replace(tile, floors=[produce(folder, key=_key(run, tile, cells), write=write)])
 
 
 def floors_of(tiles: Sequence[SearchTile]) -> list[Artefact]:
-    """Return the floors that were found in tiles, of all cells, or none.
-
-    Raises:
-        ValueError: some are missing; the runner has repeated or lost some.
-    """
+    """Return the floors that tiles of all cells have found, or none without such tiles."""
     if tiles[0].cells is None:
         return []
     found = sorted(tiles, key=lambda tile: tile.cells.start if tile.cells else 0)
@@ -95,54 +94,52 @@ def floors_of(tiles: Sequence[SearchTile]) -> list[Artefact]:
     return [artefact for tile in found for artefact in tile.floors]
 
 
-def cell_tiles(
-    sides: Mapping[str, Sequence[SearchableShard]],
-    method: CellSpec,
-    floors: Sequence[Artefact] = (),
-) -> list[SearchTile]:
-    """Cut the cells into ranges of about as many rows as two shards have."""
-    rows = [sum(len(searchable.embedded) for searchable in side) for side in sides.values()]
+def assigned_to(searchable: SearchableShard) -> Artefact:
+    """Return the cells of a shard's vectors."""
+    assert searchable.index is not None, "a cell join needs the cells of every shard"
+    return searchable.index
+
+
+def cell_tiles(whole: SearchTile, floors: Sequence[Artefact] = ()) -> list[SearchTile]:
+    """Cut all cells into ranges of about as many rows as two shards have."""
+    sides = whole.sources, whole.targets
+    rows = [sum(len(searchable.embedded) for searchable in side) for side in sides]
     stride = -(-max(rows) // CUT_BY)
     cells = (
-        np.concatenate([_cells(searchable, method)[::stride] for searchable in side])
-        for side in sides.values()
+        np.concatenate([_cells(searchable, whole.method)[::stride] for searchable in side])
+        for side in sides
     )
-    count = assigned_to(sides[SOURCE][0]).facts["cells"]
-    most = _rows_of_two_shards((*sides[SOURCE], *sides[TARGET])) // stride
-    return [
-        SearchTile(
-            sources=sides[SOURCE], targets=sides[TARGET], method=method, cells=part, floors=floors
-        )
-        for part in cut_cells(*cells, count=count, most=max(1, most))
-    ]
+    count = assigned_to(whole.sources[0]).facts["cells"]
+    most = max(1, _rows_of_two_shards(whole) // stride)
+    parts = cut_cells(*cells, count=count, most=most)
+    return [replace(whole, cells=part, floors=floors) for part in parts]
 
 
 def numbered(tiles: Sequence[SearchTile]) -> list[SearchTile]:
     """Return the tiles, each with its part of how many."""
-    if len(tiles) == 1:
-        return [*tiles]
+    of = len(tiles)
     return [
-        replace(tile, part=f"{number}/{len(tiles)}") for number, tile in enumerate(tiles, start=1)
+        replace(tile, part=f"{number}/{of}" if of > 1 else "")
+        for number, tile in enumerate(tiles, start=1)
     ]
 
 
-def _rows_of_two_shards(shards: Iterable[SearchableShard]) -> int:
+def _rows_of_two_shards(tile: SearchTile) -> int:
     """Return how many rows may be searched at a time: those of the largest shard, twice."""
-    return 2 * max(searchable.shard.rows for searchable in shards)
+    return 2 * max(searchable.shard.rows for searchable in (*tile.sources, *tile.targets))
 
 
-def join_tile(run: RunContext, tile: SearchTile) -> Artefact:
+def join_tile(run: RunContext, tile: SearchTile, cells: range) -> Artefact:
     """Join the cells of a tile, and write the neighbours of all rows that have some."""
-    assert tile.cells is not None
-    cells = tile.cells
 
     def write(draft: Draft) -> Mapping[str, Any]:
         sides = [_Rows.of(tile, side) for side in SIDES]
         lists = [Neighbours.none(len(rows), run.options.k) for rows in sides]
-        with _meter(run, tile, sides, "search") as meter:
+        total = math.prod(map(len, sides))
+        with run.monitor.stage("search", total, "similarities", tile.part) as meter:
             for source, target in _parts(tile, cells, sides):
                 found = join_cells(
-                    *(source.units, target.units, source.cells, target.cells),
+                    *((source.units, target.units), (source.cells, target.cells)),
                     part=cells,
                     k=run.options.k,
                     names=(source.places, target.places),
@@ -154,25 +151,23 @@ def join_tile(run: RunContext, tile: SearchTile) -> Artefact:
                 merge_some(lists[1], target.places, found[1])
         starts = {}
         numbers = [rows.vectors.row_ids(rows.positions) for rows in sides]
-        for side, rows, found_all, others in zip(SIDES, sides, lists, numbers[::-1], strict=True):
-            some = np.flatnonzero(found_all.cosines[:, 0] > -np.inf)
-            own = rows.positions[some]
-            starts[side] = save_some(
-                draft, rows.vectors, side, own, named(found_all.part(some), others)
-            )
+        for side, rows, best, others in zip(SIDES, sides, lists, numbers[::-1], strict=True):
+            some = np.flatnonzero(best.cosines[:, 0] > -np.inf)
+            near = named(best.part(some), others)
+            starts[side] = save_some(draft, rows.vectors, side, rows.positions[some], near)
         return {"starts": starts}
 
-    return produce(run.folder.cell_tile(cells.start), key=_key(run, tile), write=write)
+    folder = run.folder.cell_tile(cells.start)
+    return produce(folder, key=_key(run, tile, cells), write=write)
 
 
-def _key(run: RunContext, tile: SearchTile) -> str:
-    assert tile.cells is not None
+def _key(run: RunContext, tile: SearchTile, cells: range) -> str:
     return content_key(
         "join",
         sources=[_content(searchable) for searchable in tile.sources],
         targets=[_content(searchable) for searchable in tile.targets],
         k=run.options.k,
-        cells=[tile.cells.start, tile.cells.stop],
+        cells=[cells.start, cells.stop],
         floors=[sorted(artefact.files.items()) for artefact in tile.floors],
     )
 
@@ -181,25 +176,30 @@ def _content(searchable: SearchableShard) -> list[object]:
     return [*searchable.embedded.content, assigned_to(searchable).files[CELLS]]
 
 
+class _Block(NamedTuple):
+    """Some of a side's rows in a tile: their places among these, vectors, cells and floors."""
+
+    places: IntArray
+    units: Matrix
+    cells: Cells
+    floors: Matrix
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Rows:
-    """The rows of a side that lie in a tile's cells: ``positions`` in the side, cells and floors.
-
-    ``floors`` are -inf where there are none.
-    """
+    """The rows of a side in a tile's cells: positions in the side, cells, floors (-inf: none)."""
 
     vectors: SideVectors
-    positions: NDArray[np.int64]
-    cells: NDArray[np.signedinteger]
-    floors: NDArray[np.float32]
+    positions: IntArray
+    cells: Cells
+    floors: Matrix
 
     def __len__(self) -> int:
         return len(self.positions)
 
     @classmethod
-    def of(cls, tile: SearchTile, side: str) -> _Rows:
+    def of(cls, tile: SearchTile, side: str) -> Self:
         assert tile.cells is not None
-        assert isinstance(tile.method, CellSpec)
         shards = tile.sources if side == SOURCE else tile.targets
         vectors = SideVectors([searchable.embedded for searchable in shards])
         saved = [
@@ -223,25 +223,12 @@ class _Rows:
         order = by_nearest_cell(self.cells[block], part)
         units = self.vectors.take(self.positions[block], places=np.argsort(order))
         places = order + block.start
-        return _Block(
-            places=places, units=units, cells=self.cells[places], floors=self.floors[places]
-        )
+        return _Block(places, units, self.cells[places], self.floors[places])
 
 
-class _Block(NamedTuple):
-    """Some of a side's rows in a tile: their places among these, vectors, cells and floors."""
-
-    places: NDArray[np.int64]
-    units: NDArray[np.float32]
-    cells: NDArray[np.signedinteger]
-    floors: NDArray[np.float32]
-
-
-def _parts(
-    tile: SearchTile, cells: range, sides: Sequence[_Rows]
-) -> Iterator[tuple[_Block, _Block]]:
+def _parts(tile: SearchTile, cells: range, sides: list[_Rows]) -> Iterator[tuple[_Block, _Block]]:
     """Yield all rows of both sides; if there are more than two shards have, in blocks."""
-    size = _rows_of_two_shards((*tile.sources, *tile.targets))
+    size = _rows_of_two_shards(tile)
     size = size // 2 if sum(map(len, sides)) > SLACK * size else math.ceil(SLACK * size)
     for rows in blocks(len(sides[0]), size):
         source = sides[0].block(cells, rows)
@@ -249,13 +236,8 @@ def _parts(
             yield source, sides[1].block(cells, columns)
 
 
-def _meter(
-    run: RunContext, tile: SearchTile, sides: Sequence[_Rows], stage: str
-) -> AbstractContextManager[Meter]:
-    similarities = math.prod(map(len, sides))
-    return run.monitor.stage(stage, similarities, "similarities", tile.part)
-
-
-def _cells(searchable: SearchableShard, method: CellSpec) -> NDArray[np.signedinteger]:
-    """Return the cells of a shard's rows that the method looks at: all, or the nearest."""
-    return load_cells(assigned_to(searchable))[:, : None if method.probes > 1 else 1]
+def _cells(searchable: SearchableShard, method: Method) -> Cells:
+    """Map the cells of a shard's rows that the method looks at: all, or the nearest."""
+    assert isinstance(method, CellSpec)
+    cells = np.load(assigned_to(searchable).file(CELLS), mmap_mode="r")
+    return cells[:, : None if method.probes > 1 else 1]

@@ -4,10 +4,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from miner.arrays import Neighbours, evenly
+from miner.arrays import IntArray, Neighbours, evenly
 from miner.knn.core.rescore import merge
 from miner.knn.core.tuning import PART_TRIAL_ROWS, choose
 from miner.knn.tiled import search_one_way
@@ -27,16 +24,15 @@ from pipelines.references import (
 SAMPLE = 1021
 
 
-def recall_samples(sides: Sequence[Sequence[EmbeddedShard]]) -> list[RecallSample]:
+def recall_samples(
+    source: Sequence[EmbeddedShard], target: Sequence[EmbeddedShard]
+) -> list[RecallSample]:
     """Return the samples of both sides."""
-    source, target = sides
-    return [
-        RecallSample(shards=source, others=target),
-        RecallSample(shards=target, others=source),
-    ]
+    both = (source, target), (target, source)
+    return [RecallSample(shards=own, others=other) for own, other in both]
 
 
-def sampled_positions(side: SideVectors) -> NDArray[np.int64]:
+def sampled_positions(side: SideVectors) -> IntArray:
     """Return the positions of the sample in a side, ascending."""
     return evenly(len(side), min(SAMPLE, len(side)))
 
@@ -46,22 +42,21 @@ def search_sample(run: RunContext, sample: RecallSample) -> list[SampledNeighbou
 
     Neither the rows nor what is found depends on shards: their ids are positions in the side.
     """
-    side = sample.shards[0].shard.side
+    side, k = sample.shards[0].shard.side, run.options.k
     key = content_key(
         "recall",
         vectors=[embedded.content for embedded in sample.shards],
         others=[embedded.content for embedded in sample.others],
-        k=run.options.k,
+        k=k,
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
         own, base = SideVectors(sample.shards), SideVectors(sample.others)
         positions = sampled_positions(own)
-        rows, count = own.take(positions), len(positions)
-        exact, k, tuned = Neighbours.none(count, 0), run.options.k, None
+        rows, start, tuned = own.take(positions), 0, None
+        exact = Neighbours.none(len(rows), 0)
         blocks = itertools.chain.from_iterable(other.unit_blocks() for other in sample.others)
-        with run.monitor.stage("recall", count * len(base), "similarities", side) as meter:
-            start = 0
+        with run.monitor.stage("recall", len(rows) * len(base), "similarities", side) as meter:
             for others in blocks:
                 tuned = tuned or choose(rows, others, k=k, precision=None, tried=PART_TRIAL_ROWS)
                 near = search_one_way(rows, others, k=k, tuned=tuned, progress=meter.advance)

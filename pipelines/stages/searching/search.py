@@ -1,39 +1,51 @@
-"""The search stage: tiles of source by target shards to sealed lists of both sides' neighbours."""
+"""The search stages: tiles to sealed lists of both sides' neighbours, and each shard's of these.
+
+A tile is a group of source shards by a group of target shards. It has a list for every row, so the
+number of groups decides how much disk lists take: one shard a group until there are ``MAX_GROUPS``
+of a side, more past that. No result depends on them, so a work folder remembers them: the groups of
+a side to which something was added stay as they were, and what is new makes new ones.
+"""
 
 import itertools
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from numpy.typing import NDArray
 
 from miner.arrays import Neighbours
-from miner.knn.core.rescore import merge
-from miner.knn.documents import search_documents
-from miner.knn.exact import search_unit_rows
-from miner.knn.method import CellSpec, IndexSpec, Method, PairedDocuments
+from miner.knn.core.rescore import merge, merge_some
+from miner.knn.exact import search_documents, search_unit_rows
+from miner.knn.method import CellSpec, IndexSpec, PairedDocuments
 from miner.storage.artefacts import Artefact, Draft, content_key, produce, write_array
-from miner.storage.layout import DOCUMENT, SOURCE, TARGET
+from miner.storage.atomic import atomic_file
+from miner.storage.layout import CORPUS, DOCUMENT, SOURCE, TARGET, list_files
 from pipelines.context import RunContext
 from pipelines.references import (
     CellNeighbours,
-    EmbeddedShard,
     FoundPart,
     IndexLookup,
     RecallSample,
+    SampledNeighbours,
     SearchableShard,
     SearchTile,
+    ShardNeighbours,
     TileNeighbours,
+    check_whole,
     load_list,
     named,
     parts_of,
     save_list,
     tile_list,
+    whole_side,
 )
 from pipelines.stages.reading.documents import document_pairs, paired_rows
-from pipelines.stages.searching.cells import assigned_to
-from pipelines.stages.searching.join import cell_tiles, floors_of, join_tile, numbered
-from pipelines.stages.searching.recall import recall_samples, search_sample
-from pipelines.stages.searching.shard_groups import group_shards
+from pipelines.stages.searching import join
+from pipelines.stages.searching.recall import measure_recall, recall_samples, search_sample
+
+MAX_GROUPS = 32
 
 
 def cut_tiles(run: RunContext, nearest: Sequence[SearchTile]) -> list[SearchTile | RecallSample]:
@@ -42,32 +54,47 @@ def cut_tiles(run: RunContext, nearest: Sequence[SearchTile]) -> list[SearchTile
     An exact search has tiles of every source group by every target group, in each scope; a cell
     join tiles of cells, which have all rows of both sides that lie in them.
     """
-    sides = {SOURCE: nearest[0].sources, TARGET: nearest[0].targets}
+    sources, targets = nearest[0].sources, nearest[0].targets
     tiles: list[SearchTile] = []
     for scope in run.options.scopes:
-        method = PairedDocuments() if scope == DOCUMENT else nearest[0].sources[0].method
+        method = PairedDocuments() if scope == DOCUMENT else sources[0].method
+        whole = SearchTile(sources=sources, targets=targets, method=method)
         if isinstance(method, CellSpec):
-            tiles += cell_tiles(sides, method, floors_of(nearest))
+            tiles += join.cell_tiles(whole, join.floors_of(nearest))
         else:
-            tiles += _group_tiles(run, sides, method)
-    tiles = numbered(tiles)
+            tiles += _group_tiles(run, whole)
+    tiles = join.numbered(tiles)
     if not any(isinstance(tile.method, CellSpec | IndexSpec) for tile in tiles):
         return [*tiles]
-    embedded = [[searchable.embedded for searchable in side] for side in sides.values()]
-    return [*recall_samples(embedded), *tiles]
+    embedded = ([searchable.embedded for searchable in side] for side in (sources, targets))
+    return [*recall_samples(*embedded), *tiles]
 
 
-def _group_tiles(
-    run: RunContext, sides: Mapping[str, Sequence[SearchableShard]], method: Method
-) -> list[SearchTile]:
-    cut = group_shards(run, {side: len(found) for side, found in sides.items()})
-    groups = [
-        [[found[index] for index in group] for group in cut[side]] for side, found in sides.items()
-    ]
+def _group_tiles(run: RunContext, whole: SearchTile) -> list[SearchTile]:
+    sides = {SOURCE: whole.sources, TARGET: whole.targets}
+    path = run.folder.groups
+    before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    sizes = {side: group_sizes(len(found), before.get(side, ())) for side, found in sides.items()}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_file(path) as temporary:
+        temporary.write_text(json.dumps(sizes), encoding="utf-8")
+    groups = []
+    for side, found in sides.items():
+        ends = itertools.pairwise(itertools.accumulate(sizes[side], initial=0))
+        groups.append([found[start:stop] for start, stop in ends])
     return [
-        SearchTile(sources=sources, targets=targets, method=method)
+        replace(whole, sources=sources, targets=targets)
         for sources, targets in itertools.product(*groups)
     ]
+
+
+def group_sizes(shards: int, before: Sequence[int] = ()) -> list[int]:
+    """Return how many shards each group of a side has; groups that there were come first."""
+    sizes = list(before) if sum(before) <= shards else []  # a larger side's are of no use to it
+    length = -(-shards // MAX_GROUPS)
+    while sum(sizes) < shards:
+        sizes.append(min(length, shards - sum(sizes)))
+    return sizes
 
 
 def search_tile(run: RunContext, tile: SearchTile | RecallSample) -> Sequence[FoundPart]:
@@ -82,18 +109,18 @@ def search_tile(run: RunContext, tile: SearchTile | RecallSample) -> Sequence[Fo
     if isinstance(tile.method, IndexSpec):
         return [
             IndexLookup(embedded=searchable.embedded, other=other)
-            for own, others in both
-            for searchable in own
-            for other in others
+            for sides in both
+            for searchable, other in itertools.product(*sides)
         ]
-    artefact = _searched(run, tile)
     if tile.cells is not None:
-        count = assigned_to(tile.sources[0]).facts["cells"]
+        count = join.assigned_to(tile.sources[0]).facts["cells"]
         shards = (searchable.embedded for own, _ in both for searchable in own)
+        joined = parts_of(join.join_tile(run, tile, tile.cells), shards)
         return [
             CellNeighbours(embedded=own, part=part, artefact=lists, cells=tile.cells, of=count)
-            for own, part, lists in parts_of(artefact, shards)
+            for own, part, lists in joined
         ]
+    artefact = _search_groups(run, tile)
     return [
         TileNeighbours(
             embedded=searchable.embedded,
@@ -107,83 +134,118 @@ def search_tile(run: RunContext, tile: SearchTile | RecallSample) -> Sequence[Fo
     ]
 
 
-def _searched(run: RunContext, tile: SearchTile) -> Artefact:
-    if tile.cells is not None:
-        return join_tile(run, tile)
-    key = content_key(
-        "search",
-        sources=[searchable.embedded.content for searchable in tile.sources],
-        targets=[searchable.embedded.content for searchable in tile.targets],
-        k=run.options.k,
-        **_documents_key(run, tile),
-    )
-    folder = run.folder.tile(*tile.first, tile.scope)
-    return produce(folder, key=key, write=lambda draft: _search_groups(run, tile, draft))
-
-
-def _documents_key(run: RunContext, tile: SearchTile) -> Mapping[str, object]:
-    if not isinstance(tile.method, PairedDocuments):
-        return {}
-    shards = [searchable.shard for searchable in (*tile.sources, *tile.targets)]
-    return {
-        "sentences": [shard.digest for shard in shards],
-        "documents": document_pairs(run).digest,
-    }
-
-
-def _search_groups(run: RunContext, tile: SearchTile, draft: Draft) -> Mapping[str, Any]:
+def _search_groups(run: RunContext, tile: SearchTile) -> Artefact:
     """Search shard by shard, and write the neighbours of each shard in all of the other group.
 
     Two shards are in memory at a time; the lists of targets wait on disk for further sources.
     """
     k = run.options.k
-    with draft.scratch() as scratch:
+    documents: dict[str, object] = {}
+    if isinstance(tile.method, PairedDocuments):
+        shards = [searchable.shard for searchable in (*tile.sources, *tile.targets)]
+        documents["sentences"] = [shard.digest for shard in shards]
+        documents["documents"] = document_pairs(run).digest
+    key = content_key(
+        "search",
+        sources=[searchable.embedded.content for searchable in tile.sources],
+        targets=[searchable.embedded.content for searchable in tile.targets],
+        k=k,
+        **documents,
+    )
 
-        def wait(name: str, values: NDArray[Any]) -> None:
-            write_array(scratch / name, values)
+    def write(draft: Draft) -> Mapping[str, Any]:
+        with draft.scratch() as scratch:
 
-        for source in tile.sources:
-            forward: list[Neighbours] = []
+            def wait(name: str, values: NDArray[Any]) -> None:
+                write_array(scratch / name, values)
+
+            for source in tile.sources:
+                forward: list[Neighbours] = []
+                for target in tile.targets:
+                    name = tile_list(target.embedded)
+                    found, backward = _search(run, tile, source, target)
+                    forward = [merge([*forward, named(found, target.embedded.row_ids())], k=k)]
+                    parts = [named(backward, source.embedded.row_ids())]
+                    if source is not tile.sources[0]:
+                        parts.insert(0, load_list(scratch.joinpath, name))
+                    save_list(wait, name, merge(parts, k=k))
+                save_list(draft.array, tile_list(source.embedded), forward[0])
             for target in tile.targets:
-                found, backward = _search(run, tile, source, target)
-                forward = [merge([*forward, named(found, target.embedded.row_ids())], k=k)]
-                parts = [named(backward, source.embedded.row_ids())]
-                if source is not tile.sources[0]:
-                    parts.insert(0, load_list(scratch.joinpath, tile_list(target.embedded)))
-                save_list(wait, tile_list(target.embedded), merge(parts, k=k))
-            save_list(draft.array, tile_list(source.embedded), forward[0])
-        for target in tile.targets:
-            name = tile_list(target.embedded)
-            save_list(draft.array, name, load_list(scratch.joinpath, name))
-    return {}
+                name = tile_list(target.embedded)
+                save_list(draft.array, name, load_list(scratch.joinpath, name))
+        return {}
+
+    return produce(run.folder.tile(*tile.first, tile.scope), key=key, write=write)
 
 
 def _search(
     run: RunContext, tile: SearchTile, source: SearchableShard, target: SearchableShard
 ) -> tuple[Neighbours, Neighbours]:
     """Search both directions of two shards; ids are positions in them."""
+    own, others, options = source.embedded, target.embedded, run.options
+    search: Callable[..., tuple[Neighbours, Neighbours]]
     if isinstance(tile.method, PairedDocuments):
-        return _search_documents(run, tile.part, source.embedded, target.embedded)
-    options = run.options
-    vectors = source.embedded.unit_vectors(), target.embedded.unit_vectors()
-    total = len(vectors[0]) * len(vectors[1])
+        documents = paired_rows(run, own, others)
+        if not documents:  # at hardly any cost
+            return Neighbours.none(len(own), 0), Neighbours.none(len(others), 0)
+        search = partial(search_documents, documents=documents)
+        total = sum(len(rows) * len(columns) for rows, columns in documents)
+    else:
+        search = partial(search_unit_rows, precision=options.product_precision)
+        total = len(own) * len(others)
+    vectors = own.unit_vectors(), others.unit_vectors()
     with run.monitor.stage("search", total, "similarities", tile.part) as meter:
-        return search_unit_rows(
-            *vectors, k=options.k, precision=options.product_precision, progress=meter.advance
-        )
+        return search(*vectors, k=options.k, progress=meter.advance)
 
 
-def _search_documents(
-    run: RunContext, part: str, source: EmbeddedShard, target: EmbeddedShard
-) -> tuple[Neighbours, Neighbours]:
-    """Find no neighbours, at hardly any cost, where the shards have no document pair."""
-    documents = paired_rows(run, source, target)
-    if not documents:
-        return Neighbours.none(len(source), 0), Neighbours.none(len(target), 0)
-    total = sum(len(rows) * len(columns) for rows, columns in documents)
-    with run.monitor.stage("search", total, "similarities", part) as meter:
-        return search_documents(
-            *(source.unit_vectors(), target.unit_vectors(), documents),
-            k=run.options.k,
-            progress=meter.advance,
-        )
+def find_neighbours(run: RunContext, parts: Sequence[FoundPart]) -> ShardNeighbours:
+    """Find one shard's neighbours on the whole other side, from its parts in all tiles."""
+    return ShardNeighbours(
+        embedded=parts[0].embedded,
+        neighbours={scope: _neighbours(run, parts, scope) for scope in run.options.scopes},
+    )
+
+
+def _neighbours(run: RunContext, parts: Sequence[FoundPart], scope: str) -> Artefact:
+    embedded, side, k = parts[0].embedded, parts[0].shard.side, run.options.k
+    other, name = TARGET if side == SOURCE else SOURCE, tile_list(embedded)
+    tiles = [part for part in parts if isinstance(part, TileNeighbours) and part.scope == scope]
+    tiles.sort(key=lambda part: part.others.start)
+    approximate = parts if scope == CORPUS else []
+    cells = [part for part in approximate if isinstance(part, CellNeighbours)]
+    cells.sort(key=lambda part: part.cells.start)
+    sampled = [part for part in approximate if isinstance(part, SampledNeighbours)]
+    indexed = [part.other for part in approximate if isinstance(part, IndexLookup)]
+    lookup = None
+    if indexed:
+        from pipelines.stages.searching import index_search  # loads FAISS
+
+        indexed = whole_side(indexed, other)
+        lookup = index_search.lookup_key(run, embedded, indexed)
+    elif cells:
+        check_whole([cell for part in cells for cell in part.cells], cells[0].of, "cells")
+    else:
+        found = [index for part in tiles for index in part.others]
+        check_whole(found, tiles[0].of if tiles else 1, f"{other} shards")
+    key = content_key(
+        "merge",
+        lookup=lookup,
+        tiles=[[part.tile.files[file] for file in list_files(name)] for part in tiles],
+        cells=[sorted(part.artefact.files.items()) for part in cells],
+        sample=[sorted(part.artefact.files.items()) for part in sampled],
+        k=k,
+    )
+
+    def write(draft: Draft) -> Mapping[str, Any]:
+        if indexed:
+            found = index_search.look_up(run, embedded, indexed)
+        elif cells:
+            found = Neighbours.none(len(embedded), k)
+            for part in cells:
+                merge_some(found, *part.load())
+        else:
+            found = merge([load_list(part.tile.file, name) for part in tiles], k=k)
+        save_list(draft.array, side, found)
+        return measure_recall(sampled[0], found) if sampled else {}
+
+    return produce(run.folder.neighbours(embedded.shard.name, scope), key=key, write=write)

@@ -42,7 +42,7 @@ def set_tiles(patch, tile, verified):
 def join(sides, centroids, *, k, probes, **options):
     """Put both sides into their nearest cells, and join them."""
     own = [nearest_cells(rows, centroids, probes=probes) for rows in sides]
-    return join_cells(*sides, *own, part=range(len(centroids)), k=k, **options)
+    return join_cells(sides, own, part=range(len(centroids)), k=k, **options)
 
 
 def search(sides, centroids, *, k, probes, precision="float32", kept=0, workers=1):
@@ -184,7 +184,7 @@ def test_rows_in_any_order_with_their_names(join, k, seed):
     sides, centroids = join
     part = range(len(centroids))
     own = [nearest_cells(rows, centroids, probes=2) for rows in sides]
-    expected = join_cells(*sides, *own, part=part, k=k)
+    expected = join_cells(sides, own, part=part, k=k)
     random = np.random.default_rng(seed)
     orders = [by_nearest_cell(cells, part) for cells in own]
     if random.integers(2):
@@ -192,7 +192,7 @@ def test_rows_in_any_order_with_their_names(join, k, seed):
     rows, cells_ = zip(
         *((s[o], c[o]) for s, c, o in zip(sides, own, orders, strict=True)), strict=True
     )
-    found = join_cells(*rows, *cells_, part=part, k=k, names=tuple(orders))
+    found = join_cells(rows, cells_, part=part, k=k, names=tuple(orders))
     for lists, order, whole in zip(found, orders, expected, strict=True):
         assert_alike([lists], [whole.part(order)])
 
@@ -212,19 +212,19 @@ def test_floors_from_the_nearest_cell_change_nothing(join, k, precision, kept):
     with pytest.MonkeyPatch.context() as patch:
         tuned = Tuning(precision=precision, kept=max(k, kept))
         patch.setattr(cells, "choose", lambda *_, **__: tuned)
-        whole = join_cells(*sides, *own, **options)
-        floors = find_floors(*sides, *own, **options)
+        whole = join_cells(sides, own, **options)
+        floors = find_floors(sides, own, **options)
         for floor, lists in zip(floors, whole, strict=True):
             assert lists.ids.shape[1] == k or (floor == -np.inf).all()
             assert (floor <= lists.cosines[:, -1]).all()
-        near = join_cells(*sides, *(cells[:, :1] for cells in own), **options)
+        near = join_cells(sides, [cells[:, :1] for cells in own], **options)
         for floor, lists in zip(floors, near, strict=True):
             assert ((floor > -np.inf) == (lists.ids[:, k - 1 :] >= 0).all(axis=1)).all() or (
                 lists.ids.shape[1] < k
             )
-        assert_alike(join_cells(*sides, *own, floors=floors, **options), whole)
+        assert_alike(join_cells(sides, own, floors=floors, **options), whole)
         higher = [lists.cosines[:, 0] for lists in whole]
-        found = join_cells(*sides, *own, floors=higher, **options)
+        found = join_cells(sides, own, floors=higher, **options)
     for one, lists, least in zip(found, whole, higher, strict=True):
         wanted = lists.cosines >= np.maximum(least[:, None], np.finfo(np.float32).min)
         np.testing.assert_array_equal(one.ids, np.where(wanted, lists.ids, -1))
@@ -306,8 +306,8 @@ def test_parts_of_the_cells_merge_to_what_the_whole_finds(join, k, probes, most,
                 cells, "choose", lambda *_, **__: Tuning(precision="float32", kept=max(k, kept))
             )
             lists = join_cells(
-                *taken,
-                *(side[own_rows] for side, own_rows in zip(own, rows, strict=True)),
+                taken,
+                [side[own_rows] for side, own_rows in zip(own, rows, strict=True)],
                 part=part,
                 k=k,
             )
@@ -366,11 +366,11 @@ def test_progress_sums_to_the_similarities_of_a_full_search(monkeypatch, probes)
 def test_errors_of_a_search():
     x, cells = random_units(3, 4), np.zeros((3, 1), dtype=np.int64)
     with pytest.raises(ValueError, match="k is 0"):
-        join_cells(x, x, cells, cells, part=range(1), k=0)
+        join_cells((x, x), (cells, cells), part=range(1), k=0)
     with pytest.raises(ValueError, match="4 dimensions, target vectors 3"):
-        join_cells(x, x[:, :3], cells, cells, part=range(1), k=1)
+        join_cells((x, x[:, :3]), (cells, cells), part=range(1), k=1)
     with pytest.raises(ValueError, match="int4"):
-        join_cells(x, x, cells, cells, part=range(1), k=1, precision="int4")
+        join_cells((x, x), (cells, cells), part=range(1), k=1, precision="int4")
 
 
 @settings(max_examples=20)
@@ -439,7 +439,7 @@ def test_cells_out_of_reach_join_nothing():
         cells_of_side[1::3, 1:] = -1
     sets = [[set(row) - {-1} for row in cells_of_side.tolist()] for cells_of_side in own]
     table = oracle.cosines(*sides)
-    found = join_cells(*sides, *own, part=range(9), k=3)
+    found = join_cells(sides, own, part=range(9), k=3)
     for neighbours, similar, mine, theirs in zip(
         found, (table, table.T), sets, sets[::-1], strict=True
     ):

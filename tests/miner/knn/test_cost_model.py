@@ -11,10 +11,10 @@ from miner.knn.cost_model import (
     cells_cost,
     exact_cost,
     index_cost,
+    measure_machine,
     rows_per_shard,
     tile_bytes,
 )
-from miner.knn.machine_trial import measure_machine
 
 PROBLEM = Problem(sources=1 << 20, targets=1 << 19, dim=256, k=4)
 MACHINE = Machine(

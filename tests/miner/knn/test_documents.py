@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from miner.arrays import NO_NEIGHBOUR
 from miner.knn import exact
-from miner.knn.documents import search_documents
+from miner.knn.exact import search_documents
 from tests.miner import oracle
 from tests.miner.strategies import two_sides
 

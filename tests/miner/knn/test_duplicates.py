@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from miner.arrays import Neighbours
-from miner.knn import duplicates
+from miner.knn import exact
 from miner.knn.core.rescore import unit_rows
-from miner.knn.duplicates import expand, find_distinct
+from miner.knn.exact import expand, find_distinct
 from tests.miner import oracle
 from tests.miner.strategies import two_sides
 
@@ -34,15 +34,15 @@ def test_equal_rows_are_one_group(sides, data):
 
 @pytest.mark.parametrize("dim", [1, 1024, 4096])
 def test_equal_rows_of_many_blocks(monkeypatch, dim):
-    monkeypatch.setattr(duplicates, "BLOCK_ROWS", 7)
+    monkeypatch.setattr(exact, "BLOCK_ROWS", 7)
     rows = random_units(20, dim)[np.random.default_rng(1).integers(20, size=90)]
     assert_groups_equal_rows(rows, find_distinct(rows))
 
 
 def test_rows_with_equal_keys_need_not_be_equal(monkeypatch):
     """Different rows are never one group; equal ones may stay apart."""
-    monkeypatch.setattr(duplicates, "BLOCK_ROWS", 4)
-    monkeypatch.setattr(duplicates, "_keys", lambda rows: np.zeros(len(rows)))
+    monkeypatch.setattr(exact, "BLOCK_ROWS", 4)
+    monkeypatch.setattr(exact, "_keys", lambda rows: np.zeros(len(rows)))
     rows = random_units(3, 8)[[0, 1, 0, 2, 1, 0, 0, 2, 1]]
     found = find_distinct(rows)
     np.testing.assert_array_equal(rows[found.first][found.group], rows)
@@ -76,7 +76,7 @@ def test_expanding_equals_searching_everything(sides, k, data):
         for side in sides
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(duplicates, "BLOCK_ROWS", 3)
+        patch.setattr(exact, "BLOCK_ROWS", 3)
         found = expanded(source, target, k)
     ids, cosines = oracle.nearest(oracle.cosines(source, target), k)
     np.testing.assert_array_equal(found.ids, ids)

@@ -181,9 +181,9 @@ def test_on_vectors_of_many_near_ties(small_tiles, precision):
 def test_most_rows_are_searched_once(monkeypatch, precision):
     monkeypatch.setattr(exact, "MAX_SIMILARITIES", -1)
     again = []
-    complete = tiled.verify
+    complete = passes.verify
     monkeypatch.setattr(
-        tiled, "verify", lambda *given, k: (again.append(complete(*given, k=k)), again[-1])[1]
+        passes, "verify", lambda *given, k: (again.append(complete(*given, k=k)), again[-1])[1]
     )
     search_unit_rows(random_units(900, 64, 1), random_units(700, 64, 2), k=4, precision=precision)
     assert sum(len(incomplete) for _, incomplete in again) <= 0.1 * 1600

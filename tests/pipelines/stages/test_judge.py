@@ -20,7 +20,7 @@ from miner.judge.model import load_judge
 from miner.judge.prior import LIKELY, Probabilities
 from miner.storage.pairs import pairs_schema
 from pipelines.cli.mine import embed_corpus, mine_corpus
-from pipelines.stages import export, judge, score
+from pipelines.stages import export, judge
 from tests.pipelines.conftest import SAMPLE, Refused
 from tests.pipelines.worlds import read_jsonl, snapshot
 
@@ -156,8 +156,8 @@ def test_no_result_depends_on_batches(
     scored = plain.parent / "work" / "scored"
     assert len(list(scored.iterdir())) == 1
     monkeypatch.setattr(export, "EXPORT_ROWS", 16)
-    monkeypatch.setattr(score, "EXPORT_ROWS", 16)
-    monkeypatch.setattr(score, "BATCH", 16)
+    monkeypatch.setattr(judge, "EXPORT_ROWS", 16)
+    monkeypatch.setattr(judge, "BATCH", 16)
     monkeypatch.setattr(export, "spare_bytes", lambda options: 0)
     own = [str(tmp_path / "work") if str(plain.parent / "work") == part else part for part in whole]
     assert mine_corpus(own) == 0
@@ -216,7 +216,7 @@ def test_another_judge_judges_anew_even_if_it_scores_alike(
     before = snapshot(work / "judged"), snapshot(work / "scored")
     known = load_judge()
     other = SimpleNamespace(name="other", scores=known.scores, usual=known.usual)
-    monkeypatch.setattr(score, "load_judge", lambda: other)
+    monkeypatch.setattr(judge, "load_judge", lambda: other)
     assert mine_corpus(judged) == 0
     seals = [
         json.loads(files["seal.json"])["key"] for files in (before[0], snapshot(work / "judged"))

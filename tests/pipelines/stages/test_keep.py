@@ -10,7 +10,7 @@ import pytest
 
 from pipelines.cli.main import adit
 from pipelines.cli.mine import mine_corpus
-from pipelines.stages import left_out
+from pipelines.stages import judge
 from tests.pipelines.conftest import SAMPLE, Refused
 from tests.pipelines.worlds import read_jsonl, snapshot
 
@@ -160,4 +160,4 @@ def test_bad_input(refused: Refused, run: list[str], arguments: list[str], messa
 
 def test_no_pair_is_likely() -> None:
     nothing = np.empty((0, 4), dtype=np.int64)
-    assert left_out._taken(None, "source", nothing).shape == (0, 4)
+    assert judge._taken(None, "source", nothing).shape == (0, 4)

@@ -19,7 +19,6 @@ from pipelines.references import SideVectors
 from pipelines.run.mining import mine_corpus as run
 from pipelines.stages.encode import embed_shard
 from pipelines.stages.reading.read import read_side
-from pipelines.stages.searching import index
 from pipelines.stages.searching import index_search as lookup
 from tests.pipelines.worlds import World, make_world, one_line, read_pairs, search_eagerly
 
@@ -57,8 +56,8 @@ class Builds:
             self.filled.append(len(rows))
             add(index, rows, factory=factory)
 
-        monkeypatch.setattr(index, "train_index", train_index)
-        monkeypatch.setattr(index, "add_rows", add_rows)
+        monkeypatch.setattr(faiss_index, "train_index", train_index)
+        monkeypatch.setattr(faiss_index, "add_rows", add_rows)
 
     def take(self) -> tuple[int, int]:
         """How many were trained and filled since the last call."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.references import check_whole
-from pipelines.stages.searching.shard_groups import MAX_GROUPS, group_sizes
+from pipelines.stages.searching.search import MAX_GROUPS, group_sizes
 from tests.pipelines.worlds import World, make_world
 
 
@@ -55,7 +55,7 @@ def test_groups_change_no_byte_and_bound_the_lists(
 ) -> None:
     whole = tied.mine("whole.jsonl", "--index", index, "--shards", str(shards))
     expected = whole.read_bytes()
-    monkeypatch.setattr("pipelines.stages.searching.shard_groups.MAX_GROUPS", 2)
+    monkeypatch.setattr("pipelines.stages.searching.search.MAX_GROUPS", 2)
     name = f"groups-{index[:5]}"
     options = ("--index", index, "--shards", "5", "--work-dir", str(tied.path(name)))
     assert tied.mine("groups.jsonl", *options).read_bytes() == expected
@@ -83,7 +83,7 @@ def test_documents_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     options = ["--scope", "document", "--document-pairs", str(world.path("pairs.tsv"))]
     options += ["--margin-scope", "corpus", "--input-format", "tsv"]
     expected = world.mine("whole.jsonl", *options).read_bytes()
-    monkeypatch.setattr("pipelines.stages.searching.shard_groups.MAX_GROUPS", 2)
+    monkeypatch.setattr("pipelines.stages.searching.search.MAX_GROUPS", 2)
     assert world.mine("groups.jsonl", *options, "--shards", "5").read_bytes() == expected
 
 

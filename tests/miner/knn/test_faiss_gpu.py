@@ -7,8 +7,8 @@ import faiss
 import numpy as np
 import pytest
 
-from miner.knn.gpu import faiss_gpu
-from miner.knn.gpu.faiss_gpu import on_gpus
+from miner.knn import faiss_index
+from miner.knn.faiss_index import on_gpus
 
 QUERY = np.ones((1, 8), dtype=np.float32)
 
@@ -16,8 +16,8 @@ QUERY = np.ones((1, 8), dtype=np.float32)
 @pytest.fixture(autouse=True)
 def forget():
     yield
-    faiss_gpu._working_gpus.cache_clear()
-    faiss_gpu._tell_once.cache_clear()
+    faiss_index._gpus_work.cache_clear()
+    faiss_index._warn_once.cache_clear()
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_without_a_gpu_nothing_is_tried_or_told(index, monkeypatch, caplog):
     monkeypatch.setattr(faiss, "get_num_gpus", lambda: 0, raising=False)
     assert on_gpus(index, QUERY, count=1) is index
     monkeypatch.delattr(faiss, "get_num_gpus")
-    faiss_gpu._working_gpus.cache_clear()
+    faiss_index._gpus_work.cache_clear()
     assert on_gpus(index, QUERY, count=1) is index
     assert reasons(caplog) == []
 
@@ -120,4 +120,4 @@ def test_a_gpu_on_which_a_trial_fails(index, one_gpu, monkeypatch, caplog, end):
 def test_the_trial_is_a_program(monkeypatch):
     """On this machine's CPU, with the one function of FAISS's that it lacks."""
     monkeypatch.setattr(faiss, "index_cpu_to_all_gpus", lambda index: index, raising=False)
-    exec(compile(faiss_gpu.TRIAL, "trial", "exec"), {})
+    exec(compile(faiss_index.TRIAL, "trial", "exec"), {})
