@@ -1,5 +1,1 @@
-"""Measuring: BUCC scores, similarity search, and the data sets they are measured on.
-
-Import the modules by name (``from eval.metrics.bucc import ...``): the bare package hides a
-builtin.
-"""
+"""Measuring: scores, search, and their data sets. The package's bare name hides a builtin."""

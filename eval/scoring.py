@@ -15,14 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from eval.data.bucc import (
-    Sentences,
-    check_gold,
-    read_gold,
-    read_sentences,
-    read_split_sentences,
-    text_key,
-)
+from eval.data.bucc import Sentences, read_gold, read_sentences, text_key
 from eval.data.textfiles import fingerprint, read_lines
 from eval.metrics import bucc, laser_compat
 from eval.metrics.laser_compat import ScoredTexts
@@ -60,32 +53,41 @@ def candidates_from_texts(
     rows: Sequence[ScoredTexts], source: Sentences, target: Sentences, *, path: Path
 ) -> bucc.Candidates:
     """Give each pair of texts all the ids that its texts have; a ValueError names one without."""
-    sides = ("source", source.ids_by_text()), ("target", target.ids_by_text())
-    ids: tuple[list[bucc.Ids], list[bucc.Ids]] = ([], [])
+    sides = list(zip(SIDES, (source.ids_by_text(), target.ids_by_text()), strict=True))
+    found: list[list[bucc.Ids]] = []
     for number, (_, *texts) in enumerate(rows, start=1):
-        for (side, by_text), text, found in zip(sides, texts, ids, strict=True):
-            known = by_text.get(text_key(text))
-            if known is None:
+        keys = [text_key(text) for text in texts]
+        for (side, known), text, key in zip(sides, texts, keys, strict=True):
+            if key not in known:
                 raise ValueError(
                     f"{path} line {number}: the {side} text is not among the {side} sentences: "
                     f"{text[:60]!r}"
                 )
-            found.append(known)
-    scores = np.array([score for score, _, _ in rows], dtype=np.float64)
-    return bucc.Candidates(scores=scores, sources=ids[0], targets=ids[1])
+        found.append([known[key] for (_, known), key in zip(sides, keys, strict=True)])
+    return _candidates([score for score, _, _ in rows], found)
+
+
+def _candidates(scores: Sequence[float], ids: Sequence[Sequence[bucc.Ids]]) -> bucc.Candidates:
+    sources, targets = ([each[side] for each in ids] for side in (0, 1))
+    return bucc.Candidates(scores=np.array(scores, np.float64), sources=sources, targets=targets)
 
 
 def read_records(path: Path) -> bucc.Candidates:
-    """Read a ``.jsonl`` or ``.parquet`` file.
-
-    Raises:
-        ValueError: another suffix, or a file or record without the fields needed.
-    """
-    if path.suffix == ".jsonl":
-        return _candidates(_json_records(path), path)
-    if path.suffix == ".parquet":
-        return _candidates(_parquet_records(path), path)
-    raise ValueError(f"{path}: unknown format; give a name in .tsv, .jsonl or .parquet")
+    """Read a ``.jsonl`` or ``.parquet`` file; a ValueError names what lacks the fields needed."""
+    if path.suffix not in (".jsonl", ".parquet"):
+        raise ValueError(f"{path}: unknown format; give a name in .tsv, .jsonl or .parquet")
+    scores, ids = [], []
+    records = _json_records(path) if path.suffix == ".jsonl" else _parquet_records(path)
+    for number, record in enumerate(records, start=1):
+        where = f"{path} record {number}"
+        if missing := [name for name in REQUIRED if record.get(name) is None]:
+            raise ValueError(f"{where}: no {' and no '.join(missing)}")
+        score = record["score"]
+        if isinstance(score, bool) or not isinstance(score, int | float):
+            raise ValueError(f"{where}: score {score!r} is not a number")
+        scores.append(score)
+        ids.append([_ids(record, side, where) for side in SIDES])
+    return _candidates(scores, ids)
 
 
 def _json_records(path: Path) -> Iterable[Record]:
@@ -104,23 +106,6 @@ def _parquet_records(path: Path) -> Iterable[Record]:
         columns = [name for name in REQUIRED + OPTIONAL if name in file.schema_arrow.names]
         for batch in file.iter_batches(columns=columns):
             yield from batch.to_pylist()
-
-
-def _candidates(records: Iterable[Record], path: Path) -> bucc.Candidates:
-    scores: list[float] = []
-    sources: list[bucc.Ids] = []
-    targets: list[bucc.Ids] = []
-    for number, record in enumerate(records, start=1):
-        where = f"{path} record {number}"
-        if missing := [name for name in REQUIRED if record.get(name) is None]:
-            raise ValueError(f"{where}: no {' and no '.join(missing)}")
-        score = record["score"]
-        if isinstance(score, bool) or not isinstance(score, int | float):
-            raise ValueError(f"{where}: score {score!r} is not a number")
-        scores.append(score)
-        sources.append(_ids(record, "source", where))
-        targets.append(_ids(record, "target", where))
-    return bucc.Candidates(scores=np.array(scores, np.float64), sources=sources, targets=targets)
 
 
 def _ids(record: Record, side: str, where: str) -> bucc.Ids:
@@ -153,20 +138,7 @@ class ScoringOptions:
 
     def read_sides(self) -> Sides | None:
         """Read the sentences of both sides, where they are given."""
-        return self.sides and (_sentences(self.sides[0]), _sentences(self.sides[1]))
-
-    def read_gold(self, sides: Sides | None) -> Gold | None:
-        """Read the gold, where it is given, and check it."""
-        if self.gold is None:
-            return None
-        gold = read_gold(self.gold)
-        if sides is not None:
-            check_gold(gold, source=sides[0], target=sides[1], path=self.gold)
-        return gold
-
-
-def _sentences(files: SideFiles) -> Sentences:
-    return read_sentences(*files) if len(files) == 1 else read_split_sentences(*files)
+        return self.sides and (read_sentences(*self.sides[0]), read_sentences(*self.sides[1]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,12 +161,11 @@ def score_pairs(options: ScoringOptions) -> ScoringReport:
         candidates = read_records(options.pairs)
     ranked = bucc.rank(candidates)
     threshold, remark, shown = options.threshold, None, None
-    if gold := options.read_gold(sides):
-        judgements = bucc.judge(ranked, gold)
-        if threshold == OPTIMIZED:
-            score = bucc.best_score(judgements)
-        else:
-            score = bucc.score_at(judgements, float(threshold))
+    gold = None if options.gold is None else read_gold(options.gold, sides)
+    if gold is not None:
+        judged = bucc.judge(ranked, gold)
+        best = threshold == OPTIMIZED
+        score = bucc.best_score(judged) if best else bucc.score_at(judged, float(threshold))
         threshold, shown = score.threshold, (score_line(score), score_record(score))
         remark = _stranger_ids(ranked, gold)
     extracted = bucc.extracted_pairs(ranked, float(threshold))
@@ -211,7 +182,8 @@ def score_pairs_like_laser(options: ScoringOptions) -> ScoringReport:
     ids = (laser_compat.unique_ids(side.texts, side.ids) for side in sides)
     scores = laser_compat.score_by_ids(rows, *ids)
     threshold, label, shown = options.threshold, "threshold", None
-    if gold := options.read_gold(sides):
+    gold = None if options.gold is None else read_gold(options.gold, sides)
+    if gold is not None:
         if threshold == OPTIMIZED:
             threshold, label = laser_compat.best_threshold(scores, gold), "best threshold"
         measured = laser_compat.measure(scores, gold, float(threshold))

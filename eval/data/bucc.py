@@ -6,13 +6,14 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from eval.data.textfiles import read_lines
 from eval.metrics.bucc import IdPair, Ids
+from miner.storage.layout import SIDES
 from miner.storage.places import Place
 
 _GOLD = re.compile(r"(?P<pair>[^.]+-[^.]+)\.(?P<split>.+)\.gold")
@@ -41,54 +42,49 @@ class Sentences:
         return {text: tuple(same) for text, same in ids.items()}
 
 
-def read_sentences(path: Path) -> Sentences:
-    """Read ``ID TAB sentence`` lines; the first tab is the one that counts, blank lines do not.
+def read_sentences(path: Path, ids: Path | None = None) -> Sentences:
+    """Read ``ID TAB sentence`` lines, or sentences whose ids are in another file, line by line.
 
-    Raises:
-        ValueError: no sentence, a line without a tab or an id, or an id that comes again.
+    The first tab is the one that counts, blank lines do not. A ValueError: there is no sentence, an
+    id is missing, or comes again, or numbers of lines differ.
     """
-    ids, texts = [], []
-    for number, line in enumerate(read_lines(path), start=1):
-        if line.strip():
-            identifier, tab, text = line.partition("\t")
-            if not tab or not identifier.strip():
-                raise ValueError(
-                    f"{path} line {number}: expected ID TAB sentence, not {line[:60]!r}"
-                )
-            ids.append(identifier.strip())
-            texts.append(text)
-    return _checked(ids, texts, path)
-
-
-def read_split_sentences(texts: Path, ids: Path) -> Sentences:
-    """Read sentences from one file and their ids, line by line, from another.
-
-    Raises:
-        ValueError: no sentence, different numbers of lines, or an id that is blank or comes again.
-    """
-    sentences = read_lines(texts)
-    identifiers = [line.strip() for line in read_lines(ids)]
-    if len(sentences) != len(identifiers):
+    rows = list(_with_ids(path)) if ids is None else _split(path, ids)
+    if not rows:
+        raise ValueError(f"{ids or path}: empty; expected one sentence a line")
+    counts = Counter(name for name, _ in rows)
+    if again := next((name for name, count in counts.items() if count > 1), None):
         raise ValueError(
-            f"{texts} has {len(sentences)} lines but {ids} has {len(identifiers)}; "
+            f"{ids or path}: the id {again!r} occurs more than once; ids must be unique"
+        )
+    return Sentences(ids=list(counts), texts=[text for _, text in rows])
+
+
+def _with_ids(path: Path) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(read_lines(path), start=1):
+        name, tab, text = line.partition("\t")
+        if tab and name.strip():
+            yield name.strip(), text
+        elif line.strip():
+            raise ValueError(f"{path} line {number}: expected ID TAB sentence, not {line[:60]!r}")
+
+
+def _split(path: Path, ids: Path) -> list[tuple[str, str]]:
+    texts, names = read_lines(path), [line.strip() for line in read_lines(ids)]
+    if len(texts) != len(names):
+        raise ValueError(
+            f"{path} has {len(texts)} lines but {ids} has {len(names)}; "
             "line i of one must name line i of the other"
         )
-    if "" in identifiers:
-        raise ValueError(f"{ids} line {identifiers.index('') + 1}: blank where an id is expected")
-    return _checked(identifiers, sentences, ids)
+    if "" in names:
+        raise ValueError(f"{ids} line {names.index('') + 1}: blank where an id is expected")
+    return list(zip(names, texts, strict=True))
 
 
-def _checked(ids: list[str], texts: list[str], path: Path) -> Sentences:
-    if not ids:
-        raise ValueError(f"{path}: empty; expected one sentence a line")
-    if repeated := [name for name, count in Counter(ids).items() if count > 1]:
-        again = repeated[0]
-        raise ValueError(f"{path}: the id {again!r} occurs more than once; ids must be unique")
-    return Sentences(ids=ids, texts=texts)
+def read_gold(path: Place, sides: tuple[Sentences, Sentences] | None = None) -> frozenset[IdPair]:
+    """Read ``source id TAB target id`` lines, one at least; blank ones do not count.
 
-
-def read_gold(path: Place) -> frozenset[IdPair]:
-    """Read ``source id TAB target id`` lines, one at least; blank ones do not count."""
+    A ValueError says that a line is something else, or how many ids are none of the ``sides``.
+    """
     gold: set[IdPair] = set()
     for number, line in enumerate(read_lines(path), start=1):
         if not line.strip():
@@ -101,20 +97,13 @@ def read_gold(path: Place) -> frozenset[IdPair]:
         gold.add(fields)
     if not gold:
         raise ValueError(f"{path}: empty; expected SOURCE_ID TAB TARGET_ID lines")
-    return frozenset(gold)
-
-
-def check_gold(
-    gold: Collection[IdPair], *, source: Sentences, target: Sentences, path: Path
-) -> None:
-    """Check that every gold id names a sentence; a ValueError about ``path`` counts the others."""
-    for side, sentences, column in (("source", source, 0), ("target", target, 1)):
-        unknown = sorted({pair[column] for pair in gold}.difference(sentences.ids))
-        if unknown:
+    for side, sentences, ids in zip(SIDES, sides or (), zip(*gold, strict=True), strict=False):
+        if unknown := sorted(set(ids).difference(sentences.ids)):
             raise ValueError(
                 f"{path}: {len(unknown)} of its {side} ids are not among the {side} sentences, "
                 f"first {unknown[0]!r}; the sentences have ids such as {sentences.ids[0]!r}"
             )
+    return frozenset(gold)
 
 
 class BuccFiles(NamedTuple):
@@ -137,21 +126,31 @@ class BuccSplit:
     files: BuccFiles
 
 
-def bucc_pairs(directory: Path) -> list[str]:
-    """Return the language pairs (``de-en``) with a complete split in ``directory``, sorted.
+def bucc_pairs(directory: Path) -> dict[str, dict[str, BuccFiles]]:
+    """Return the complete splits of each language pair (``de-en``), sorted; one pair at least.
 
-    ``directory`` holds a folder for each pair, or is such a folder itself. A ValueError says that
-    there is none.
+    ``directory`` holds a folder for each pair, or is such a folder itself.
     """
-    return list(_find_splits(directory))
+    if not directory.is_dir():
+        raise ValueError(f"{directory}: not a directory")
+    found: dict[str, dict[str, BuccFiles]] = {}
+    for path in sorted([*directory.glob("*.gold"), *directory.glob("*/*.gold")]):
+        match = _GOLD.fullmatch(path.name)
+        if match and (path.parent == directory or path.parent.name == match["pair"]):
+            source, _, target = match["pair"].rpartition("-")
+            files = BuccFiles(path.with_suffix(f".{source}"), path.with_suffix(f".{target}"), path)
+            if files.source.is_file() and files.target.is_file():
+                found.setdefault(match["pair"], {})[match["split"]] = files
+    if not found:
+        raise ValueError(
+            f"{directory}: no BUCC data; expected xx-en/xx-en.SPLIT.xx, .en and .gold in it"
+        )
+    return {pair: dict(sorted(splits.items())) for pair, splits in sorted(found.items())}
 
 
 def bucc_splits(directory: Path, pair: str) -> dict[str, BuccFiles]:
-    """Return the splits of ``pair`` that have both texts and gold, sorted, with their files.
-
-    A ValueError names the pairs there are, where this is none of them.
-    """
-    found = _find_splits(directory)
+    """Return the splits of a pair, as ``bucc_pairs``; a ValueError names the pairs there are."""
+    found = bucc_pairs(directory)
     if pair not in found:
         raise ValueError(f"{directory}: no pair {pair!r}; it has {', '.join(found)}")
     return found[pair]
@@ -175,24 +174,5 @@ def load_bucc(directory: Path, pair: str, split: str) -> BuccSplit:
     """
     files = bucc_files(directory, pair, split)
     source, target = read_sentences(files.source), read_sentences(files.target)
-    gold = read_gold(files.gold)
-    check_gold(gold, source=source, target=target, path=files.gold)
+    gold = read_gold(files.gold, (source, target))
     return BuccSplit(pair=pair, split=split, source=source, target=target, gold=gold, files=files)
-
-
-def _find_splits(directory: Path) -> dict[str, dict[str, BuccFiles]]:
-    if not directory.is_dir():
-        raise ValueError(f"{directory}: not a directory")
-    found: dict[str, dict[str, BuccFiles]] = {}
-    for path in sorted([*directory.glob("*.gold"), *directory.glob("*/*.gold")]):
-        match = _GOLD.fullmatch(path.name)
-        if match and (path.parent == directory or path.parent.name == match["pair"]):
-            source, _, target = match["pair"].rpartition("-")
-            files = BuccFiles(path.with_suffix(f".{source}"), path.with_suffix(f".{target}"), path)
-            if files.source.is_file() and files.target.is_file():
-                found.setdefault(match["pair"], {})[match["split"]] = files
-    if not found:
-        raise ValueError(
-            f"{directory}: no BUCC data; expected xx-en/xx-en.SPLIT.xx, .en and .gold in it"
-        )
-    return {pair: dict(sorted(splits.items())) for pair, splits in sorted(found.items())}

@@ -21,7 +21,6 @@ class TaskModule(Protocol):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add the task's own options."""
-        ...
 
     def run(self, args: argparse.Namespace, show: Callable[[str], None]) -> dict[str, Any]:
         """Measure the encoder ``args.encoder`` and return the record that ``--json`` prints.
@@ -29,11 +28,9 @@ class TaskModule(Protocol):
         Every line for people goes to ``show`` as soon as it is ready. A ValueError says that data
         or an option is wrong; all is checked before anything is encoded.
         """
-        ...
 
     def prepare(self, args: argparse.Namespace) -> "Suite":
         """Load the data, with the same errors, for a suite that can be measured of any encoder."""
-        ...
 
 
 TASKS = {

@@ -7,7 +7,6 @@ import argparse
 import re
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,25 +90,13 @@ def check_beads(beads: Iterable[Bead], source: int, target: int, *, path: Path) 
                 )
 
 
-class Documents(NamedTuple):
-    """A document, its translation, and the gold alignment: files by what they are called.
-
-    ``languages`` are those of the source and of the target, ``sides`` their files, a sentence a
-    line.
-    """
-
-    gold: Path
-    languages: tuple[str, str]
-    sides: tuple[Path, Path]
-
-
-def find_documents(directory: Path) -> list[Documents]:
-    """Find every ``NAME.xxyy`` with a ``NAME.xx`` and a ``NAME.yy`` beside it; one at least."""
-    found = []
-    for path, match in named(directory, r".+\.([a-z]{2})([a-z]{2})").items():
-        sides = path.with_suffix(f".{match[1]}"), path.with_suffix(f".{match[2]}")
-        if sides[0].is_file() and sides[1].is_file():
-            found.append(Documents(path, (match[1], match[2]), sides))
+def find_documents(directory: Path) -> dict[Path, tuple[Path, Path]]:
+    """Find every gold ``NAME.xxyy`` with the documents ``NAME.xx`` and ``NAME.yy``, by the gold."""
+    found = {}
+    for gold, match in named(directory, r".+\.([a-z]{2})([a-z]{2})").items():
+        source, target = (gold.with_suffix(f".{language}") for language in match.groups())
+        if source.is_file() and target.is_file():
+            found[gold] = source, target
     if not found:
         raise ValueError(
             f"{directory}: no documents with gold; expected NAME.xx, NAME.yy and the alignment "
@@ -125,21 +112,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, show: Show) -> Record:
     """Align the documents and score it."""
-    every = find_documents(args.directory)
-    read = [([*map(read_lines, one.sides)], read_beads(one.gold)) for one in every]
-    for documents, (sides, gold) in zip(every, read, strict=True):
-        check_beads(gold, *map(len, sides), path=documents.gold)
+    files = find_documents(args.directory)
+    texts = {path: [read_lines(file) for file in sides] for path, sides in files.items()}
+    golds = {path: read_beads(path) for path in files}
+    for path, gold in golds.items():
+        check_beads(gold, *map(len, texts[path]), path=path)
     encoder = load_encoder(args.encoder)
     show(TABLE.header)
     results: dict[str, Record] = {}
-    for documents, (sides, gold) in zip(every, read, strict=True):
-        strict, lax = score_beads(_aligned(sides, documents.languages, encoder), gold)
-        counts = {"source": len(sides[0]), "target": len(sides[1]), "gold": len(gold)}
-        show(TABLE.row(documents.gold.name, *counts.values(), *strict.values(), *lax.values()))
-        results[documents.gold.name] = {**counts, "strict": strict, "lax": lax}
-    files = (path for documents in every for path in (*documents.sides, documents.gold))
-    fields = {"sha256": fingerprint(*files), "encoder": encoder.name}
-    return signed(show, "align", {"documents": results}, **fields)
+    for path, gold in golds.items():
+        languages = [file.suffix[1:] for file in files[path]]
+        strict, lax = score_beads(_aligned(texts[path], languages, encoder), gold)
+        source, target = map(len, texts[path])
+        counts = {"source": source, "target": target, "gold": len(gold)}
+        show(TABLE.row(path.name, *counts.values(), *strict.values(), *lax.values()))
+        results[path.name] = {**counts, "strict": strict, "lax": lax}
+    digest = fingerprint(*(file for gold, sides in files.items() for file in (*sides, gold)))
+    return signed(show, "align", {"documents": results}, sha256=digest, encoder=encoder.name)
 
 
 def _aligned(sides: Sequence[list[str]], languages: Sequence[str], encoder: Encoder) -> list[Bead]:

@@ -25,8 +25,8 @@ def add_bucc_data(parser: argparse.ArgumentParser) -> None:
 
 def chosen_pairs(args: argparse.Namespace) -> list[str]:
     """Return the language pairs that ``add_bucc_data`` was asked for."""
-    all_pairs = args.pair in (None, [ALL])
-    return bucc_pairs(args.directory) if all_pairs else list(dict.fromkeys(args.pair))
+    every = args.pair in (None, [ALL])
+    return list(bucc_pairs(args.directory) if every else dict.fromkeys(args.pair))
 
 
 def add_list(

@@ -19,18 +19,10 @@ from eval.data.textfiles import fingerprint
 from eval.metrics.bootstrap import SIGNED, FloatArray, interval
 from eval.metrics.bucc import extracted_pairs
 from eval.output import Record, Show, Table, id_lines, print_note, score_record, signature
+from eval.tasks import mined_splits
 from eval.tasks.arguments import add_bucc_data, chosen_pairs, positive
-from eval.tasks.mined_splits import (
-    SplitResult,
-    choose_splits,
-    f1_of_sums,
-    likely_score,
-    mine_split,
-    scored_texts,
-    tune_and_test,
-)
+from eval.tasks.mined_splits import SplitResult
 from eval.tasks.suite import Figure, Suite, fields_of, figure_of
-from miner.arrays import JudgedPairs
 from miner.choices import SCORES
 from miner.margin import MARGINS
 from miner.selection import RETRIEVALS
@@ -98,11 +90,11 @@ def prepare(args: argparse.Namespace) -> Suite:
     def measure(encoder: Encoder) -> Iterator[Figure]:
         for stream, (pair, both) in enumerate(splits.items()):
             _, tested = _tune_and_test(args, pair, both, encoder)
-            yield figure_of(pair, tested.f1_units, f1_of_sums, stream=stream)
+            yield figure_of(pair, tested.f1_units, mined_splits.f1_of_sums, stream=stream)
 
     files = [bucc_files(args.directory, pair, test).gold for pair, (_, test) in splits.items()]
     fields = fields_of(files, pairs=",".join(splits), **_mining(args))
-    return Suite(task="bucc", label="pair", fields=fields, measure=measure)
+    return Suite("bucc", fields, measure, label="pair")
 
 
 def _mining(args: argparse.Namespace) -> Record:
@@ -111,7 +103,7 @@ def _mining(args: argparse.Namespace) -> Record:
 
 def _splits(args: argparse.Namespace, pair: str) -> tuple[str, str]:
     available = bucc_splits(args.directory, pair)
-    tune, test, remark = choose_splits(available, tune=args.tune, test=args.test)
+    tune, test, remark = mined_splits.choose_splits(available, tune=args.tune, test=args.test)
     for split in (tune, test):
         bucc_files(args.directory, pair, split)  # now, not after an hour of encoding
     if remark is not None:
@@ -124,13 +116,13 @@ def _tune_and_test(
 ) -> tuple[SplitResult, SplitResult]:
     data = {split: load_bucc(args.directory, pair, split) for split in splits}
     how = {**_mining(args), "encoder": encoder, "judged": args.score == WORDS}
-    mined = {split: mine_split(each, **how) for split, each in data.items()}
-    results = tune_and_test(*(mined[split] for split in splits))
+    mined = {split: mined_splits.mine_split(each, **how) for split, each in data.items()}
+    results = mined_splits.tune_and_test(*(mined[split] for split in splits))
     if args.output_dir is not None:
         for result in results:
             stem = f"{pair}.{result.mined.data.split}"
             extracted = extracted_pairs(result.mined.ranked, result.score.threshold)
-            write_text(args.output_dir / f"{stem}.tsv", scored_texts(result.mined))
+            write_text(args.output_dir / f"{stem}.tsv", mined_splits.scored_texts(result.mined))
             write_text(args.output_dir / f"{stem}.extracted", id_lines(extracted))
     return results
 
@@ -160,6 +152,7 @@ def _mean(records: Sequence[Record], samples: Sequence[FloatArray]) -> Record:
 
 def _record(args: argparse.Namespace, result: SplitResult, tune: str, encoder: str) -> Record:
     mined, data = result.mined, result.mined.data
+    likely = mined_splits.likely_score(mined).f1 if args.score == WORDS else None
     fields: Record = {"pair": data.pair, "split": data.split, "gold": len(data.gold)}
     for name in ("gold", *SIDES):
         fields[f"{name}_sha256"] = fingerprint(getattr(data.files, name))
@@ -174,7 +167,7 @@ def _record(args: argparse.Namespace, result: SplitResult, tune: str, encoder: s
         "f1_interval": interval(result.f1_samples),
         "oracle_f1": result.oracle.f1,
         "oracle_threshold": score_record(result.oracle)["threshold"],
-        "likely_f1": likely_score(mined).f1 if isinstance(mined.pairs, JudgedPairs) else None,
+        "likely_f1": likely,
         "seconds": mined.seconds,
         "signature": signature("bucc", **fields),
     }

@@ -54,16 +54,16 @@ def load_topics(directory: Path) -> dict[str, Examples]:
         if match := _FLAT.fullmatch(path.name):
             found[match[1]] = read_columns(path, part=0, label=2, sides=(3,))
         elif path.is_dir() and (path / "train.tsv").is_file():
-            files = zip(PARTS, ("train.tsv", "dev.tsv", "test.tsv"), strict=True)
-            there = {part: path / file for part, file in files}
+            files = (path / f"{name}.tsv" for name in ("train", "dev", "test"))
+            there = dict(zip(PARTS, files, strict=True))
             found[path.name] = read_parts(there, label=1, sides=(2,), skip=1)
         elif match := _STARS.fullmatch(path.name):
             reviews.setdefault(match[1], {})[match[2][:2]] = _opinions(path)
     found |= {language: joined(parts) for language, parts in reviews.items()}
     for name, code in MLDOC.items():
         if train := [p for p in MLDOC_TRAIN if (directory / f"{name}.{p}").is_file()]:
-            files = zip(PARTS, (train[0], "dev", "test"), strict=True)
-            there = {part: directory / f"{name}.{file}" for part, file in files}
+            files = (directory / f"{name}.{file}" for file in (train[0], "dev", "test"))
+            there = dict(zip(PARTS, files, strict=True))
             found[code] = read_parts(there, label=0, sides=(1,))
     if not found:
         raise ValueError(
@@ -145,7 +145,7 @@ def prepare(args: argparse.Namespace, curves: dict[str, Record] | None = None) -
     files = [path for one in sets.values() for path in dict.fromkeys(one.files)]
     known = {"languages": ",".join(sets), "part": _tested(sets[first]), "train_lang": first}
     fields = fields_of(files, **known, classifier=classifier.name)
-    return Suite(task="classify", fields=fields, measure=measure, remark=REMARK, unit="tested")
+    return Suite("classify", fields, measure, remark=REMARK, unit="tested")
 
 
 def _tested(examples: Examples) -> str:

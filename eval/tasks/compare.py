@@ -55,7 +55,11 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     """Measure each suite of all encoders."""
     if len(args.encoders) < 2 or len(set(args.encoders)) < len(args.encoders):
         raise ValueError(f"encoders {' '.join(args.encoders)}: name two or more different ones")
-    suites = {name: _prepared(name, args.data, args.lang) for name in _chosen(args)}
+    there = [name for name in SUITES if all(path.exists() for path in _places(name, args.data))]
+    chosen = args.suite or there
+    if not chosen:
+        raise ValueError(f"{args.data}: holds no folder of a suite, such as tatoeba or senteval")
+    suites = {name: _prepared(name, args.data, args.lang) for name in dict.fromkeys(chosen)}
     encoders = {spec: load_encoder(spec) for spec in args.encoders}
     results: dict[str, Record] = {}
     means: dict[str, list[Figure]] = {}
@@ -66,15 +70,6 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     names = ",".join(one.name for one in encoders.values())
     fields = {"encoders": names, "interval": f"paired-{SIGNED}"}
     return signed(show, "compare", {"suites": results}, **fields)
-
-
-def _chosen(args: argparse.Namespace) -> Sequence[str]:
-    if args.suite:
-        return list(dict.fromkeys(args.suite))
-    there = [name for name in SUITES if all(path.exists() for path in _places(name, args.data))]
-    if not there:
-        raise ValueError(f"{args.data}: holds no folder of a suite, such as tatoeba or senteval")
-    return there
 
 
 def _places(name: str, data: Path) -> list[Path]:

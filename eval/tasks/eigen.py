@@ -88,4 +88,4 @@ def prepare(args: argparse.Namespace) -> Suite:
 
     known = {"graph": args.graph, "samples": args.samples, "sentences": size}
     fields = fields_of(list(data.files.values()), languages=",".join(data.languages), **known)
-    return Suite(task="eigen", fields=fields, measure=measure, remark=REMARK, unit="samples")
+    return Suite("eigen", fields, measure, remark=REMARK, unit="samples")

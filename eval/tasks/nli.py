@@ -158,7 +158,7 @@ def prepare(args: argparse.Namespace, matrix: Matrix | None = None) -> Suite:
     classifier = fingerprint(args.head / HEAD) if head else args.classifier
     known = {"languages": ",".join(tested), "part": part, **learned, "classifier": classifier}
     fields = fields_of(files, **known)
-    return Suite(task="nli", fields=fields, measure=measure, remark=REMARK, unit="pairs")
+    return Suite("nli", fields, measure, remark=REMARK, unit="pairs")
 
 
 def _learn(

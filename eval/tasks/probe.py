@@ -73,14 +73,9 @@ def prepare(args: argparse.Namespace) -> Suite:
             yield replace(mean_figure(name, found == gold, stream=stream), beside=others)
 
     files = [path for path in paths.values() if path is not None]
+    fields = fields_of(files, sets=",".join(sets), lang=args.lang, classifier=classifier.name)
     return Suite(
-        task="probe",
-        label="property",
-        fields=fields_of(files, sets=",".join(sets), lang=args.lang, classifier=classifier.name),
-        measure=measure,
-        after=BASELINES,
-        remark=REMARK,
-        unit="tested",
+        "probe", fields, measure, label="property", after=BASELINES, remark=REMARK, unit="tested"
     )
 
 

@@ -26,18 +26,15 @@ def translation_ranks(
 ) -> NDArray[np.int64]:
     """Rank each source's translation among it and other targets: int64 (N,), from 1.
 
-    Guo et al. 2018 and Chidambaram et al. 2019, "Learning Cross-Lingual Sentence Representations
-    via a Multi-task Dual-Encoder Model", section 3.4, draw 999 others. Row i of one side translates
-    row i of the other. A target as near as the translation stands before it if its row is smaller.
-    A zero row is near to nothing: it, and what it translates, come last.
+    Row i of float32 (N, D) is translated by row i of float32 (N + M, D), of unit or zero rows.
+    ``others`` targets are drawn without replacement for each source, or taken all; Guo et al. 2018
+    and Chidambaram et al. 2019, "Learning Cross-Lingual Sentence Representations via a Multi-task
+    Dual-Encoder Model", section 3.4, draw 999. A ValueError says that there are not that many. A
+    draw depends on ``seed`` and on the source's row alone.
 
-    Args:
-        source: float32 (N, D), unit or zero rows.
-        target: float32 (N + M, D), unit or zero rows, of which the last translate none.
-        others: how many other targets are drawn, without replacement, for each source; None takes
-            them all. A ValueError says that there are not that many.
-        seed: of the draws; each source's own draw depends on it and on its row alone.
-        csls: near is what CSLS says, not cosine; a target's neighbourhood is among the sources.
+    A target as near as the translation stands before it if its row is smaller. A zero row is near
+    to nothing: it, and what it translates, come last. With ``csls``, near is what CSLS says, not
+    cosine; a target's neighbourhood is among the sources.
     """
     if others is not None and others > len(target) - 1:
         raise ValueError(
@@ -108,19 +105,15 @@ def prepare(args: argparse.Namespace) -> Suite:
                 yield replace(mean_figure(pair, ranks == 1), beside=shares)
 
     others = ALL if args.others is None else args.others
-    fields = {"others": others, "similarity": "csls" if args.csls else "cosine"}
+    similarity = "csls" if args.csls else "cosine"
+    fields = {**fields_of_texts(data), "others": others, "similarity": similarity}
     for name, given, texts in (("more", args.more, more), ("idf", args.idf, counted)):
         if given:
             digest = fingerprint(*(path for _, path in given))
             fields[name] = f"{sum(map(len, texts.values()))}-{digest}"
+    after, names = [f"P@{depth}" for depth in DEPTHS[1:]], data.languages
     return Suite(
-        task="retrieval",
-        label="pair",
-        fields={**fields_of_texts(data), **fields},
-        measure=measure,
-        figure="P@1",
-        after=[f"P@{depth}" for depth in DEPTHS[1:]],
-        languages=data.languages,
+        "retrieval", fields, measure, label="pair", figure="P@1", after=after, languages=names
     )
 
 

@@ -15,35 +15,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from encoder import Encoder
-from eval.data.labelled import (
-    DEV,
-    PARTS,
-    TEST,
-    TRAIN,
-    Examples,
-    first_file,
-    joined,
-    read_columns,
-    read_examples,
-    read_parts,
-)
+from eval.data import labelled
+from eval.data.labelled import DEV, PARTS, TEST, TRAIN, Examples
 from eval.data.languages import own_encoders
 from eval.data.textfiles import read_lines
 from eval.metrics import frozen
 from eval.metrics.bootstrap import FloatArray, moments, pearson
+from eval.tasks import suite
 from eval.tasks.arguments import add_list
 from eval.tasks.frozen import CLASSIFIERS, add_classifier, judged, learner, scaled_features
-from eval.tasks.suite import (
-    Figure,
-    Suite,
-    correlation_figure,
-    f1_figure,
-    fields_of,
-    figure_of,
-    mean_figure,
-    published,
-    ranks,
-)
+from eval.tasks.suite import Figure, Suite, mean_figure, published
 from miner.extras import require
 
 Folders = Sequence[Path]
@@ -124,10 +105,8 @@ def prepare(args: argparse.Namespace) -> Suite:
     loaded = [one for each in sets.values() for one in each.values()]
     examples = [one if isinstance(one, Examples) else one[0] for one in loaded]
     files = dict.fromkeys(path for one in examples for path in one.files)
-    fields = fields_of(list(files), sets=",".join(sets), classifier=classifier.name)
-    return Suite(
-        task="senteval", label="set", fields=fields, measure=measure, remark=REMARK, unit="tested"
-    )
+    fields = suite.fields_of(list(files), sets=",".join(sets), classifier=classifier.name)
+    return Suite("senteval", fields, measure, label="set", remark=REMARK, unit="tested")
 
 
 def _load(folders: Folders, name: str) -> Mapping[str, Any]:
@@ -139,9 +118,9 @@ def _load(folders: Folders, name: str) -> Mapping[str, Any]:
     if name == "STSB":
         benchmark = _original(folders, name)
         return {"en": benchmark} if benchmark else {}
-    path = first_file(folders, f"{name}.tsv")
+    path = labelled.first_file(folders, f"{name}.tsv")
     sides = 1 if name in SINGLE else 2
-    found = read_examples(path, sides=sides) if path else _original(folders, name)
+    found = labelled.read_examples(path, sides=sides) if path else _original(folders, name)
     if found is not None and name == "TREC":
         found = replace(found, labels=[label.partition(":")[0] for label in found.labels])
     return {"": found} if found else {}
@@ -151,14 +130,14 @@ def _original(folders: Folders, name: str) -> Examples | None:
     """Load a set from SentEval's own folder; None where a file is missing."""
     layout = _LAYOUTS.get(name)
     files = _TWO_FILES[name] if layout is None else layout.files
-    found = {key: first_file(folders, file) for key, file in files.items()}
+    found = {key: labelled.first_file(folders, file) for key, file in files.items()}
     there = {key: path for key, path in found.items() if path is not None}
     if len(there) < len(files):
         return None
     if name == "TREC":
-        return joined({part: _read_trec(path) for part, path in there.items()})
+        return labelled.joined({part: _read_trec(path) for part, path in there.items()})
     if layout is not None:
-        return read_parts(there, label=layout.label, sides=layout.sides, skip=layout.skip)
+        return labelled.read_parts(there, label=layout.label, sides=layout.sides, skip=layout.skip)
     lines = {label: _lines(path) for label, path in there.items()}
     return Examples(
         labels=[label for label, some in lines.items() for _ in some],
@@ -192,7 +171,7 @@ def _load_sick(folders: Folders) -> dict[str, tuple[Examples, Examples]]:
     ``split``, ``label``, ``relatedness`` and, for each language, ``xx_A`` and ``xx_B``, with
     ``xx_label`` and ``xx_relatedness`` where it has its own.
     """
-    path = first_file(folders, SICK_FILE)
+    path = labelled.first_file(folders, SICK_FILE)
     if path is None:
         inference, graded = (_original(folders, name) for name in ("SICK-E", "SICK-R"))
         return {} if inference is None or graded is None else {"en": (inference, graded)}
@@ -203,7 +182,7 @@ def _load_sick(folders: Folders) -> dict[str, tuple[Examples, Examples]]:
     found = {}
     for language in languages:
         sides = [header.index(f"{language}_{side}") for side in "AB"]
-        read = partial(read_columns, path, part=header.index("split"), sides=sides, skip=1)
+        read = partial(labelled.read_columns, path, part=header.index("split"), sides=sides, skip=1)
         own = {name: f"{language}_{name}" for name in ("label", "relatedness")}
         names = [name if mine not in header else mine for name, mine in own.items()]
         inference, graded = (read(label=header.index(name)) for name in names)
@@ -242,7 +221,7 @@ def _classified(
     yield replace(right, beside=published("senteval", name, size=len(examples)))
     if name == "MRPC":
         label = f"{name} F1"
-        f1 = f1_figure(label, found == 1, gold == 1, stream=stream)
+        f1 = suite.f1_figure(label, found == 1, gold == 1, stream=stream)
         yield replace(f1, beside=published("senteval", label, size=len(examples)), in_mean=False)
 
 
@@ -278,10 +257,11 @@ def _graded(
     for language, test in _tested(encoder, sets, targets, regression, both=False):
         examples = sets[language]
         found, gold = frozen.expected_grade(test.rows), scores[language][examples.part(TEST)]
-        correlated = correlation_figure(name, found, gold, stream=stream)
+        correlated = suite.correlation_figure(name, found, gold, stream=stream)
         yield replace(_of_language(correlated, language, first, examples), in_mean=False)
         if language == first:
-            rho = correlation_figure(f"{name} rho", ranks(found), ranks(gold), stream=stream)
+            ranked = suite.ranks(found), suite.ranks(gold)
+            rho = suite.correlation_figure(f"{name} rho", *ranked, stream=stream)
             yield replace(rho, in_mean=False)
 
 
@@ -304,14 +284,14 @@ def _by_cosine(encoder: Encoder, year: str, sets: Sets) -> Iterator[Figure]:
         first, second = (own.encode(side) for side in examples.sides)
         cosines = np.einsum("nd,nd->n", first, second, dtype=np.float64)
         parts.append(moments(cosines, examples.scores()))
-        yield replace(figure_of(f"{year} {name}", parts[-1], pearson), in_mean=False)
+        yield replace(suite.figure_of(f"{year} {name}", parts[-1], pearson), in_mean=False)
     width, sizes = parts[0].shape[1], np.array([len(one) for one in parts])
     units = np.zeros((sizes.sum(), width * len(parts)))
     for number, (one, end) in enumerate(zip(parts, sizes.cumsum().tolist(), strict=True)):
         units[end - len(one) : end, width * number : width * (number + 1)] = one
     for label, weights in (("", np.ones(len(parts))), (" weighted", sizes.astype(np.float64))):
         statistic = partial(_weighted, weights=weights / weights.sum())
-        yield replace(figure_of(f"{year}{label}", units, statistic), in_mean=False)
+        yield replace(suite.figure_of(f"{year}{label}", units, statistic), in_mean=False)
 
 
 def _weighted(sums: FloatArray, *, weights: FloatArray) -> FloatArray:

@@ -53,9 +53,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     named = ",".join("-".join(pair) for pair in languages.values())
     fields = fields_of(list(pairs), languages=named, similarity="angular")
     width = max(len(str(path)) for path in pairs) + 8
-    return Suite(
-        task="sts", label="file", fields=fields, measure=measure, unit="pairs", width=width
-    )
+    return Suite("sts", fields, measure, label="file", unit="pairs", width=width)
 
 
 def _seen(path: Path, sides: Sequence[Sequence[str]]) -> tuple[str, str]:

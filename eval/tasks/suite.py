@@ -5,7 +5,7 @@ A suite is prepared once, data read and checked, and can then be measured of any
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -111,7 +111,7 @@ def mean_of(row: Sequence[Figure]) -> Figure:
     return replace(row[0], name="mean", value=value, samples=samples, units=None, beside=beside)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Suite:
     """A task whose data are at hand: what it signs with, and what it measures of an encoder.
 
@@ -123,6 +123,7 @@ class Suite:
     task: str
     fields: Mapping[str, object]
     measure: Callable[[Encoder], Iterator[Figure]]
+    _: KW_ONLY
     label: str = "language"
     before: Sequence[str] = ()
     figure: str = "figure"

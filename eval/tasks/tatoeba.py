@@ -14,6 +14,7 @@ from eval.metrics.similarity import SearchErrors, search_errors
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
 from eval.tasks.suite import Figure, Suite, mean_figure, published
 
+WAYS = ("xx->en", "en->xx")
 REMARK = (
     "LASER: Artetxe & Schwenk 2019, Massively Multilingual Sentence Embeddings for Zero-Shot "
     "Cross-Lingual Transfer and Beyond, TACL 7, tables 1 and 9"
@@ -66,20 +67,15 @@ def prepare(args: argparse.Namespace) -> Suite:
             errors = language_errors(encoder, name, *both)
             # A pair is a unit, with the mean of its errors in both directions.
             missed = (errors.forward.astype(np.float64) + errors.backward) / 2
-            rates = {"xx->en": errors.forward_rate, "en->xx": errors.backward_rate}
+            rates = dict(zip(WAYS, (errors.forward_rate, errors.backward_rate), strict=True))
             others = published("tatoeba", iso_639_3(name), size=errors.sentences)
             figure = mean_figure(name, missed, stream=stream)
             yield replace(figure, lower=True, beside={**rates, **others})
 
     count = sum(len(foreign) for foreign, _ in texts.values())
+    fields = {"languages": ",".join(texts), "sentences": count, "similarity": "cosine"}
     return Suite(
-        task="tatoeba",
-        fields={"languages": ",".join(texts), "sentences": count, "similarity": "cosine"},
-        measure=measure,
-        before=("xx->en", "en->xx"),
-        figure="mean",
-        remark=REMARK,
-        languages=list(texts),
+        "tatoeba", fields, measure, before=WAYS, figure="mean", remark=REMARK, languages=names
     )
 
 

@@ -18,18 +18,9 @@ from eval.data.languages import own_encoders
 from eval.data.textfiles import read_lines
 from eval.metrics.bootstrap import moments, pearson
 from eval.metrics.word_translation import NEIGHBOURS, translation_ranks
+from eval.tasks import suite
 from eval.tasks.arguments import add_files_of_languages, add_sides, by_language, languages_of_sides
-from eval.tasks.suite import (
-    Figure,
-    Floats,
-    Suite,
-    correlation_figure,
-    fields_of,
-    figure_of,
-    mean_figure,
-    published,
-    ranks,
-)
+from eval.tasks.suite import Figure, Floats, Suite, mean_figure, published
 
 DOUBTFUL = frozenset({"pn", "nw"})  # names, and what is no word (Kementchedjhieva et al. 2019)
 DEPTHS = (1, 5, 10)
@@ -188,15 +179,8 @@ def prepare(args: argparse.Namespace) -> Suite:
 
     used = [*paths, *(path for _, path in args.vocabulary)]
     targets = ",".join(f"{name}={len(each)}" for name, each in vocabularies.items()) or "none"
-    return Suite(
-        task="words",
-        label="file",
-        fields=fields_of(used, files=len(files), targets=targets, k=NEIGHBOURS),
-        measure=measure,
-        remark=REMARK,
-        unit="words",
-        width=30,
-    )
+    fields = suite.fields_of(used, files=len(files), targets=targets, k=NEIGHBOURS)
+    return Suite("words", fields, measure, label="file", remark=REMARK, unit="words", width=30)
 
 
 def _vocabularies(
@@ -244,12 +228,12 @@ def _similarity(
     sides = zip(encoders, zip(*one.pairs, strict=True), strict=True)
     cosines = np.einsum("nd,nd->n", *(own.encode(side) for own, side in sides), dtype=np.float64)
     name = one.path.name.removesuffix(".xz").rpartition(".")[0]
-    both = [(cosines, scores), (ranks(cosines), ranks(scores))]
+    both = [(cosines, scores), (suite.ranks(cosines), suite.ranks(scores))]
     units = np.hstack([moments(*each) for each in both])
     for figure in (
-        correlation_figure(f"{name} r", *both[0], stream=stream),
-        correlation_figure(f"{name} rho", *both[1], stream=stream),
-        figure_of(f"{name} hm", units, _harmonic, stream=stream),
+        suite.correlation_figure(f"{name} r", *both[0], stream=stream),
+        suite.correlation_figure(f"{name} rho", *both[1], stream=stream),
+        suite.figure_of(f"{name} hm", units, _harmonic, stream=stream),
     ):
         yield replace(figure, in_mean=False)
 

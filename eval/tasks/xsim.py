@@ -11,15 +11,7 @@ from eval.data.languages import code_of, own_encoders
 from eval.metrics.bootstrap import SIGNED
 from eval.metrics.similarity import NEIGHBOURS, best_by_margin, nearest, search_errors, wrong
 from eval.output import Record, Show, Table, encoder_names, signed
-from eval.tasks.aligned import (
-    add_aligned_data,
-    aligned_files,
-    encoded_sides,
-    english_of,
-    fields_of_texts,
-    load_aligned,
-    load_texts,
-)
+from eval.tasks import aligned
 from eval.tasks.arguments import chosen_languages
 from eval.tasks.suite import Figure, Suite, mean_figure, run_suite
 from miner.margin import MARGINS
@@ -29,7 +21,7 @@ SHOWN = ("absolute", "distance", "ratio")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    add_aligned_data(parser)
+    aligned.add_aligned_data(parser)
     text = (
         "search between every two of the languages instead, by this margin (English is among "
         "them if --lang names it, or is left out)"
@@ -46,35 +38,30 @@ def run(args: argparse.Namespace, show: Show) -> Record:
 
 def prepare(args: argparse.Namespace) -> Suite:
     """Load the texts for the search into English."""
-    data, english = load_texts(args)
+    data, english = aligned.load_texts(args)
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
         # The sentences are the same in all languages, so they are resampled together.
-        for language, *both in encoded_sides(encoder, data, english):
+        for language, *both in aligned.encoded_sides(encoder, data, english):
             found = nearest(*both)
             missed = {margin: wrong(best_by_margin(*found, margin=margin)) for margin in SHOWN}
             beside = {margin: float(each.mean()) for margin, each in missed.items()}
             yield replace(mean_figure(language, missed["ratio"]), lower=True, beside=beside)
 
-    return Suite(
-        task="xsim",
-        fields={**fields_of_texts(data), "k": NEIGHBOURS, "target": english},
-        measure=measure,
-        before=SHOWN[:2],
-        figure="ratio",
-        languages=data.languages,
-    )
+    fields = {**aligned.fields_of_texts(data), "k": NEIGHBOURS, "target": english}
+    before, names = SHOWN[:2], data.languages
+    return Suite("xsim", fields, measure, before=before, figure="ratio", languages=names)
 
 
 def _matrix(args: argparse.Namespace, show: Show) -> Record:
     """Search between every two languages, tabulated as by Schwenk & Douze 2017."""
-    known = list(aligned_files(args.directory))
+    known = list(aligned.aligned_files(args.directory))
     names = chosen_languages(args, known)
     if args.lang is None:
-        names.append(english_of(known, args.directory))
+        names.append(aligned.english_of(known, args.directory))
     if len(names) < 2:
         raise ValueError(f"--matrix: {names[0]} alone has nothing to search in; name another")
-    data = load_aligned(args.directory, names)
+    data = aligned.load_aligned(args.directory, names)
     names, encoder = data.languages, load_encoder(args.encoder)
     encoders = zip(names, own_encoders(encoder, names), strict=True)
     vectors = [own.encode(data.texts[name]) for name, own in encoders]
@@ -93,6 +80,6 @@ def _matrix(args: argparse.Namespace, show: Show) -> Record:
     mean = float(np.nanmean(rates))
     show(table.row("mean", *np.nanmean(rates, axis=0).tolist(), mean))
     record = {"rates": by_language, "mean": mean}
-    fields = {**fields_of_texts(data), "k": NEIGHBOURS, "margin": args.matrix}
+    fields = {**aligned.fields_of_texts(data), "k": NEIGHBOURS, "margin": args.matrix}
     named = encoder_names(encoder, map(code_of, names))
     return signed(show, "xsim-matrix", record, **fields, encoder=named, interval=SIGNED)

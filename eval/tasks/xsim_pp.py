@@ -160,13 +160,7 @@ def prepare(args: argparse.Namespace) -> Suite:
             shares = {kind: float(each.mean()) for kind, each in {**instead, OTHER: ~own}.items()}
             yield replace(mean_figure(language, missed), lower=True, beside=shares)
 
-    fields = {"k": NEIGHBOURS, "margin": "ratio", "negatives": "adit-1"}
-    counts = {kind: sum(copy.kind == kind for copy in copies) for kind in KINDS}
-    return Suite(
-        task="xsim++",
-        fields={**fields_of_texts(data), **fields, **counts},
-        measure=measure,
-        figure="errors",
-        after=(*KINDS, OTHER),
-        languages=data.languages,
-    )
+    fields = {**fields_of_texts(data), "k": NEIGHBOURS, "margin": "ratio", "negatives": "adit-1"}
+    fields |= {kind: sum(copy.kind == kind for copy in copies) for kind in KINDS}
+    after, names = (*KINDS, OTHER), data.languages
+    return Suite("xsim++", fields, measure, figure="errors", after=after, languages=names)

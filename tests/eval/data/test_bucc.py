@@ -10,14 +10,14 @@ from tests.eval.conftest import write_split
 
 def test_pairs_and_splits(bucc_dir: Path) -> None:
     (bucc_dir / "notes-en").mkdir()
-    assert bucc_pairs(bucc_dir) == ["de-en", "fr-en"]
+    assert list(bucc_pairs(bucc_dir)) == ["de-en", "fr-en"]
     assert list(bucc_splits(bucc_dir, "de-en")) == ["sample", "training"]
     assert list(bucc_splits(bucc_dir, "fr-en")) == ["dev", "test"]
 
 
 def test_the_pair_folder_itself_will_do(bucc_dir: Path) -> None:
     folder = bucc_dir / "de-en"
-    assert bucc_pairs(folder) == ["de-en"]
+    assert list(bucc_pairs(folder)) == ["de-en"]
     assert list(bucc_splits(folder, "de-en")) == ["sample", "training"]
     here, there = (load_bucc(root, "de-en", "sample") for root in (folder, bucc_dir))
     assert (here.gold, here.source, here.target) == (there.gold, there.source, there.target)

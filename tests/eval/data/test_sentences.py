@@ -6,10 +6,8 @@ import pytest
 
 from eval.data.bucc import (
     Sentences,
-    check_gold,
     read_gold,
     read_sentences,
-    read_split_sentences,
 )
 
 
@@ -57,7 +55,7 @@ def test_bad_sentences(file, content: str | bytes, message: str) -> None:
 
 
 def test_split_files_keep_blank_sentences(file) -> None:
-    sentences = read_split_sentences(file("a\n\nc\n", "texts"), file("1\n2 \n3", "ids"))
+    sentences = read_sentences(file("a\n\nc\n", "texts"), file("1\n2 \n3", "ids"))
     assert (sentences.ids, sentences.texts) == (["1", "2", "3"], ["a", "", "c"])
 
 
@@ -72,7 +70,7 @@ def test_split_files_keep_blank_sentences(file) -> None:
 )
 def test_bad_split_files(file, texts: str, ids: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        read_split_sentences(file(texts, "texts"), file(ids, "ids"))
+        read_sentences(file(texts, "texts"), file(ids, "ids"))
 
 
 def test_gold_is_a_set(file) -> None:
@@ -101,11 +99,11 @@ def test_bad_gold(file, content: str, message: str) -> None:
         ({("a", "1")}, "source ids are not among"),
     ],
 )
-def test_gold_ids_must_name_sentences(gold: set[tuple[str, str]], message: str) -> None:
+def test_gold_ids_must_name_sentences(file, gold: set[tuple[str, str]], message: str) -> None:
     source, target = Sentences(ids=["1"], texts=["x"]), Sentences(ids=["a"], texts=["y"])
-    check_gold({("1", "a")}, source=source, target=target, path=Path("gold"))
+    assert read_gold(file("1\ta\n"), (source, target)) == {("1", "a")}
     with pytest.raises(ValueError, match=message):
-        check_gold(gold, source=source, target=target, path=Path("gold"))
+        read_gold(file("".join(f"{a}\t{b}\n" for a, b in gold), "gold"), (source, target))
 
 
 def test_ids_by_text_groups_what_differs_in_white_space_only() -> None:

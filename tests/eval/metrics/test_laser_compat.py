@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.data.bucc import read_gold, read_split_sentences
+from eval.data.bucc import read_gold, read_sentences
 from eval.metrics import laser_compat
 from eval.scoring import read_scored_texts
 
@@ -18,8 +18,7 @@ def unique_ids(*rows: tuple[str, str]) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def golden_scores() -> dict[tuple[str, str], float]:
     sides = (
-        read_split_sentences(GOLDEN / f"texts.{side}", GOLDEN / f"ids.{side}")
-        for side in ("de", "en")
+        read_sentences(GOLDEN / f"texts.{side}", GOLDEN / f"ids.{side}") for side in ("de", "en")
     )
     ids = (laser_compat.unique_ids(side.texts, side.ids) for side in sides)
     return laser_compat.score_by_ids(read_scored_texts(GOLDEN / "candidates.tsv"), *ids)
