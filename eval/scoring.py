@@ -1,6 +1,5 @@
-"""Score a file of pairs against gold, and extract those above a threshold.
+"""Score pairs, as mine-corpus writes them, against gold, and extract those above a threshold.
 
-PAIRS files are those that mine-corpus writes.
 ``.tsv``: ``score TAB source text TAB target text``. ``.jsonl`` and ``.parquet``: one record a pair,
 of which ``score``, ``source_id``, ``target_id`` and, where present, ``source_duplicates`` and
 ``target_duplicates`` (lists of ids with the same text) are used.

@@ -49,13 +49,12 @@ def read_sentences(path: Path, ids: Path | None = None) -> Sentences:
     id is missing, or comes again, or numbers of lines differ.
     """
     rows = list(_with_ids(path)) if ids is None else _split(path, ids)
+    path = ids or path
     if not rows:
-        raise ValueError(f"{ids or path}: empty; expected one sentence a line")
+        raise ValueError(f"{path}: empty; expected one sentence a line")
     counts = Counter(name for name, _ in rows)
     if again := next((name for name, count in counts.items() if count > 1), None):
-        raise ValueError(
-            f"{ids or path}: the id {again!r} occurs more than once; ids must be unique"
-        )
+        raise ValueError(f"{path}: the id {again!r} occurs more than once; ids must be unique")
     return Sentences(ids=list(counts), texts=[text for _, text in rows])
 
 

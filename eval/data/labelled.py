@@ -51,8 +51,7 @@ class Examples:
 def read_examples(path: Path, *, sides: int = 1) -> Examples:
     """Read ``[tr|va|te TAB] LABEL TAB sentence`` lines, with ``sides`` sentences each.
 
-    Raises:
-        ValueError: another line, no line, or only some lines name their part.
+    All or none name their part; a ValueError names another line, or says that there is none.
     """
     rows = [line.split("\t") for line in read_lines(path)]
     split = bool(rows) and len(rows[0]) == sides + 2
@@ -72,8 +71,7 @@ def read_columns(
 ) -> Examples:
     """Read columns between tabs, after ``skip`` lines: the label, the sentences, and the part.
 
-    Raises:
-        ValueError: a line has too few columns or another part, or there is none.
+    A ValueError names a line of too few columns or another part, or says that there is none.
     """
     rows = [line.split("\t") for line in read_lines(path)][skip:]
     needed = 1 + max(label, *sides, part or 0)

@@ -18,8 +18,7 @@ from eval.data.textfiles import fingerprint, named, read_lines
 from eval.output import Record, Show, Table, signed
 from eval.tasks.arguments import add_directory
 
-Bead = tuple[tuple[int, ...], tuple[int, ...]]
-"""Positions of the source and of the target sentences, ascending."""
+Bead = tuple[tuple[int, ...], tuple[int, ...]]  # ascending positions in source and target
 
 TABLE = Table("documents", ["source", "target", "gold", "P", "R", "F1", "lax P", "lax R", "lax F1"])
 _LINE = re.compile(r"\[([\d, ]*)\]:\[([\d, ]*)\](?::\S*)?")
@@ -63,13 +62,11 @@ def read_beads(path: Path) -> list[Bead]:
     ValueError says that a line is something else, or that there is none.
     """
     beads: list[Bead] = []
-    for number, line in enumerate(read_lines(path), 1):
-        if not line.strip():
-            continue
-        match = _LINE.fullmatch(line.strip())
-        if match is None:
+    for number, line in enumerate(map(str.strip, read_lines(path)), 1):
+        if match := _LINE.fullmatch(line):
+            beads.append((_positions(match[1]), _positions(match[2])))
+        elif line:
             raise ValueError(f"{path} line {number}: expected an alignment such as [0, 1]:[0]")
-        beads.append((_positions(match[1]), _positions(match[2])))
     if not beads:
         raise ValueError(f"{path}: no alignments; expected lines such as [0, 1]:[0]")
     return beads

@@ -63,11 +63,7 @@ def english_of(languages: Sequence[str], directory: Path) -> str:
 
 
 def load_aligned(directory: Path, languages: Sequence[str] | None = None) -> AlignedTexts:
-    """Load the texts of ``languages``, or of all there are.
-
-    Raises:
-        ValueError: a language is missing, a text is empty, or numbers of lines differ.
-    """
+    """Load the texts of ``languages``, or of all there are, none empty or longer than another."""
     files = aligned_files(directory)
     names = list(files) if languages is None else list(dict.fromkeys(languages))
     for name in names:

@@ -16,6 +16,7 @@ from encoder import Encoder
 from eval.data.labelled import DEV, PARTS, TEST, TRAIN, Examples, joined, read_columns, read_parts
 from eval.data.textfiles import named
 from eval.metrics import frozen
+from eval.metrics.frozen import Part
 from eval.output import Record, Show, Table
 from eval.tasks.arguments import add_directory, add_list
 from eval.tasks.frozen import learner
@@ -122,7 +123,7 @@ def prepare(args: argparse.Namespace, curves: dict[str, Record] | None = None) -
     classifier = CLASSIFIERS[args.classifier]
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
-        def learn(own: Encoder) -> tuple[frozen.Predictor, frozen.Part, np.float32]:
+        def learn(own: Encoder) -> tuple[frozen.Predictor, Part, np.float32]:
             source = _part(own, sets[first], TRAIN, classes)
             scale = frozen.root_mean_square(source.rows)
             source = replace(source, rows=source.rows / scale)
@@ -169,24 +170,22 @@ def _load(args: argparse.Namespace) -> dict[str, Examples]:
 
 def _part(
     own: Encoder, examples: Examples, part: str, classes: list[str], scale: float | np.float32 = 1
-) -> frozen.Part:
+) -> Part:
     chosen = np.flatnonzero(examples.part(part)).tolist()
     rows = own.encode([examples.sides[0][row] for row in chosen])
     labels = np.array([classes.index(examples.labels[row]) for row in chosen])
-    return frozen.Part(rows / np.float32(scale), frozen.one_hot(labels, len(classes)))
+    return Part(rows / np.float32(scale), frozen.one_hot(labels, len(classes)))
 
 
-def _curve(
-    classifier: frozen.Classifier, source: frozen.Part, own: frozen.Part, test: frozen.Part
-) -> Record:
+def _curve(classifier: frozen.Classifier, source: Part, own: Part, test: Part) -> Record:
     """Return accuracies by share of a language's own training part, with the first's and alone."""
     order = np.random.default_rng(classifier.seed).permutation(len(own.rows))
     curve: Record = {"with": {}, "alone": {}}
     for share in SHARES:
         some = order[: round(share * len(order))]
-        part = frozen.Part(own.rows[some], own.targets[some])
+        part = Part(own.rows[some], own.targets[some])
         sides = (source.rows, part.rows), (source.targets, part.targets)
-        both = frozen.Part(*map(np.concatenate, sides))
+        both = Part(*map(np.concatenate, sides))
         for kind, train in (("with", both), ("alone", part)):
             if len(train.rows) > 1:
                 found = classifier.fit(train)(test.rows)

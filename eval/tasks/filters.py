@@ -40,7 +40,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     """Measure the margin, each filter, and the judge on all pairs."""
     names = chosen_pairs(args)
     for name in names:
-        check_filters(tuple(FILTERS), _languages(name))
+        check_filters(tuple(FILTERS), name.partition("-")[::2])
     parts = args.tune, args.test
     data = {name: [load_bucc(args.directory, name, part) for part in parts] for name in names}
     encoder = load_encoder(args.encoder)
@@ -66,11 +66,6 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     return signed(show, "filters", {"rules": rules}, **fields, sha256=digest, **models)
 
 
-def _languages(pair: str) -> tuple[str, str]:
-    source, _, target = pair.partition("-")
-    return source, target
-
-
 def _mined(data: BuccSplit, encoder: Encoder, *, judged: bool) -> Split:
     mined = mine_split(data, encoder=encoder, judged=judged)
     forward, backward = mined.mined.lists
@@ -83,7 +78,7 @@ def _mined(data: BuccSplit, encoder: Encoder, *, judged: bool) -> Split:
             occurrences(backward.ids, len(forward))[mined.pairs.source],
             occurrences(forward.ids, len(backward))[mined.pairs.target],
         ],
-        languages=_languages(data.pair),
+        languages=data.pair.partition("-")[::2],
         scripts=(usual_script(source), usual_script(target)),
     )
     return mined, {name: rejects(suspects) for name, rejects in FILTERS.items()}

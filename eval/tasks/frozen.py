@@ -55,12 +55,11 @@ def scaled_features(sides: Sequence[Floats], scale: np.float32, *, both: bool) -
 def judged(
     encoder: Encoder, examples: Examples, classifier: frozen.Classifier, *, language: str = "en"
 ) -> tuple[Classes, Classes]:
-    """Return the classes that sentences, or paraphrases, are taken for, and those they are of.
+    """Return the classes that sentences, or paraphrases, are taken for, and theirs: int64 (U,).
 
-    Both are int64 (U,). Vectors are as long as the network makes them: their length says something.
-
-    Without parts by nested cross-validation, U = N; else of the test part, with what is not learned
-    chosen on the development part or, where there is none, by cross-validation.
+    Vectors are as long as the network makes them: their length says something. Without parts by
+    nested cross-validation, U = N; else of the test part, with what is not learned chosen on the
+    development part or, where there is none, by cross-validation.
     """
     (own,) = own_encoders(encoder, [language])
     sides = [own.encode(side, normalize=False) for side in examples.sides]

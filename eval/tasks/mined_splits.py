@@ -17,8 +17,7 @@ from miner.arrays import JudgedPairs, Pairs
 from miner.judge.prior import LIKELY
 from miner.storage.layout import SIDES
 
-DEFAULT_TUNE = "training"
-DEFAULT_TEST = "sample"
+DEFAULT_TUNE, DEFAULT_TEST = "training", "sample"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,10 +86,8 @@ def mine_split(
 
     Repeated sentences are mined once and stand for all their ids. Sentences that the encoder has
     no vector for are not mined; their gold pairs count as missed. If ``judged``, the pairs have the
-    judge's scores and probabilities, as ``adit mine`` gives them.
-
-    Raises:
-        ValueError: no sentence of a side has a vector, or words have none.
+    judge's scores and probabilities, as ``adit mine`` gives them. A ValueError says that no
+    sentence of a side has a vector, or that words have none.
     """
     start = time.perf_counter()
     names = [side.ids_by_text() for side in (data.source, data.target)]

@@ -43,11 +43,8 @@ def load_xnli(directory: Path) -> tuple[str, dict[str, Examples]]:
     """Load the test part or, where there is none, the development part, by language.
 
     Files are ``dev.xx.tsv`` and ``test.xx.tsv`` (label, premise, hypothesis) or, as published,
-    ``xnli.dev.tsv`` and ``xnli.test.tsv``, which hold all languages and have a header. Row i of one
-    language is row i of all others.
-
-    Raises:
-        ValueError: there is none, or languages have different numbers of pairs or other labels.
+    ``xnli.dev.tsv`` and ``xnli.test.tsv``, which hold all languages and have a header. A ValueError
+    says that there is none, or that row i of one language is not row i of all others.
     """
     for part in ("test", "dev"):
         if found := _part(directory, part):
@@ -80,14 +77,12 @@ def _all_languages(path: Path) -> dict[str, Examples]:
         columns = [header.index(name) for name in ("gold_label", "sentence1", "sentence2")]
     except ValueError as error:
         raise ValueError(f"{path}: the header lacks a column ({error})") from error
-    by_language: dict[str, list[tuple[int, Sequence[str]]]] = {}
+    found: dict[str, list[tuple[int, Sequence[str]]]] = {}
     for number, row in enumerate(rows, start=2):
         if len(row) < len(header):
             raise ValueError(f"{path} line {number}: {len(row)} columns; expected {len(header)}")
-        by_language.setdefault(row[language], []).append((number, row))
-    return {
-        name: _examples(path, labelled(path, columns, each)) for name, each in by_language.items()
-    }
+        found.setdefault(row[language], []).append((number, row))
+    return {name: _examples(path, labelled(path, columns, each)) for name, each in found.items()}
 
 
 def _examples(path: Path, rows: Sequence[tuple[str, str, str]]) -> Examples:
@@ -166,11 +161,9 @@ def _learn(
 ) -> Learned:
     vectors = _vectors(own, train)
     scale = frozen.root_mean_square(np.concatenate(vectors))
-    parts = [frozen.Part(scaled_features(vectors, scale, both=True), _targets(train))]
-    if dev is not None:
-        features = scaled_features(_vectors(own, dev), scale, both=True)
-        parts.append(frozen.Part(features, _targets(dev)))
-    return classifier.fit(*parts), scale
+    parts = [(vectors, train), *([(_vectors(own, dev), dev)] if dev else [])]
+    features = ((scaled_features(sides, scale, both=True), _targets(one)) for sides, one in parts)
+    return classifier.fit(*(frozen.Part(*both) for both in features)), scale
 
 
 def _judge(

@@ -62,8 +62,8 @@ def noises(source: Sequence[str], target: Sequence[str], foreign: Foreign) -> di
     }
     made: dict[str, Sides] = {}
     for kind, change in changes.items():
-        changed = [(one, change(row), target[row]) for row, one in enumerate(source)]
-        kept = [(one, other) for one, other, before in changed if other != before]
+        changed = [(source[row], change(row)) for row in range(len(source))]
+        kept = [both for both, before in zip(changed, target, strict=True) if both[1] != before]
         made[kind] = [one for one, _ in kept], [other for _, other in kept]
     return made
 
@@ -108,9 +108,7 @@ def run(args: argparse.Namespace, show: Show) -> Record:
     return signed(show, "noise", {"removed": record}, **fields, sha256=digest)
 
 
-def _removed(
-    clean: Sides, foreign: Foreign, encoder: Encoder, languages: tuple[str, str]
-) -> Shares:
+def _removed(clean: Sides, foreign: Foreign, encoder: Encoder, pair: tuple[str, str]) -> Shares:
     """Return for each filter, any of them, and the judge what it removes by kind of pairs.
 
     What is usual is that of the clean pairs. ``clean`` is a kind, too: what is removed of it is
@@ -118,14 +116,14 @@ def _removed(
     """
     ratio, scripts = usual_ratio(*clean), (usual_script(clean[0]), usual_script(clean[1]))
     shares: Shares = {name: {} for name in (*MEASURED, "any", JUDGE, LOST)}
-    makers = word_encoders(encoder, languages)
+    makers = word_encoders(encoder, pair)
     usual = Usual.of(read_texts(makers, *clean))
     judged = np.empty(0)
     for kind, (source, target) in {CLEAN: clean, **noises(*clean, foreign)}.items():
         if not source:
             continue
         suspects = Suspects(
-            source=source, target=target, ratio=ratio, languages=languages, scripts=scripts
+            source=source, target=target, ratio=ratio, languages=pair, scripts=scripts
         )
         masks = {name: FILTERS[name](suspects) for name in MEASURED}
         for name, mask in {**masks, "any": np.any(list(masks.values()), axis=0)}.items():

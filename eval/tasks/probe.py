@@ -12,13 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encoder import Encoder
 from eval.data.labelled import PARTS, TEST, TRAIN, Examples, first_file, read_examples
 from eval.metrics.frozen import Logistic, Part, accuracy, one_hot
 from eval.tasks.arguments import add_directory, add_list
-from eval.tasks.frozen import CLASSIFIERS, add_classifier, judged
+from eval.tasks.frozen import CLASSIFIERS, Classes, add_classifier, judged
 from eval.tasks.suite import Figure, Flags, Suite, fields_of, mean_figure, published
 from miner.extras import require
 
@@ -113,9 +112,7 @@ def _baselines(examples: Examples) -> dict[str, float | None]:
     return {**found, "length": by_length}
 
 
-def naive_bayes(
-    sentences: Sequence[str], labels: NDArray[np.int64], train: Flags, size: int
-) -> NDArray[np.int64]:
+def naive_bayes(sentences: Sequence[str], labels: Classes, train: Flags, size: int) -> Classes:
     """Return the class of each sentence by multinomial naive Bayes with add-one smoothing: (N,).
 
     Features are the runs of up to ``size`` words; those that no training text has are left out.
@@ -130,5 +127,5 @@ def naive_bayes(
     _, counts = np.unique(labels[known], return_counts=True)
     counted, prior = runs.transform(sentences), (counts + 1) / (counts + 1).sum()
     bayes = MultinomialNB(class_prior=prior).fit(counted[known], labels[known])
-    found: NDArray[np.int64] = bayes.predict(counted)
+    found: Classes = bayes.predict(counted)
     return found

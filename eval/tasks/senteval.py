@@ -221,8 +221,15 @@ def _classified(
     yield replace(right, beside=published("senteval", name, size=len(examples)))
     if name == "MRPC":
         label = f"{name} F1"
-        f1 = suite.f1_figure(label, found == 1, gold == 1, stream=stream)
+        units = np.stack([(found == 1) & (gold == 1), found == 1, gold == 1], axis=1)
+        f1 = suite.figure_of(label, units.astype(np.float64), _f1, stream=stream)
         yield replace(f1, beside=published("senteval", label, size=len(examples)), in_mean=False)
+
+
+def _f1(sums: FloatArray) -> FloatArray:
+    both, found, gold = sums.T
+    scores: FloatArray = 2 * both / np.maximum(found + gold, 1)
+    return scores
 
 
 def _sick(
@@ -232,10 +239,8 @@ def _sick(
     first = next(iter(sick))
     inference, graded = ({name: both[kind] for name, both in sick.items()} for kind in (0, 1))
     names, _ = inference[first].classes()
-    targets = {
-        language: frozen.one_hot(examples.classes()[1], len(names))
-        for language, examples in inference.items()
-    }
+    numbers = {language: one.classes()[1] for language, one in inference.items()}
+    targets = {language: frozen.one_hot(each, len(names)) for language, each in numbers.items()}
     for language, test in _tested(encoder, inference, targets, classifier, both=True):
         correct = test.rows.argmax(axis=1) == test.targets.argmax(axis=1)
         figure = mean_figure("SICK-E", correct, stream=NAMES.index("SICK"))
@@ -251,9 +256,7 @@ def _graded(
     regression = replace(classifier, score=frozen.grade_correlation)
     stream = NAMES.index(name.partition("-")[0])
     scores = {language: examples.scores() - lowest + 1 for language, examples in sets.items()}
-    targets = {
-        language: frozen.grade_targets(each, 5 - lowest + 1) for language, each in scores.items()
-    }
+    targets = {key: frozen.grade_targets(each, 6 - lowest) for key, each in scores.items()}
     for language, test in _tested(encoder, sets, targets, regression, both=False):
         examples = sets[language]
         found, gold = frozen.expected_grade(test.rows), scores[language][examples.part(TEST)]

@@ -21,6 +21,7 @@ from eval.output import LABEL_WIDTH, Cell, Record, Show, Table, encoder_names, s
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+Statistic = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,9 +54,7 @@ class Figure:
         return {"value": self.value, "interval": interval(self.samples)}
 
 
-def figure_of(
-    name: str, units: Floats, statistic: Callable[[Floats], Floats], *, stream: int = 0
-) -> Figure:
+def figure_of(name: str, units: Floats, statistic: Statistic, *, stream: int = 0) -> Figure:
     """Return a figure that is a function of sums over ``units`` (U, C), see ``bootstrap``.
 
     Figures of the same sentences have the same ``stream``.
@@ -71,28 +70,13 @@ def mean_figure(name: str, values: Flags | Floats, *, stream: int = 0) -> Figure
     return figure_of(name, units, lambda sums: sums[:, 1] / sums[:, 0], stream=stream)
 
 
-def f1_figure(name: str, found: Flags, gold: Flags, *, stream: int = 0) -> Figure:
-    """Return F1 of a class: which units were taken for it, and which are of it, both (U,)."""
-    units = np.stack([found & gold, found, gold], axis=1).astype(np.float64)
-    return figure_of(name, units, _f1, stream=stream)
-
-
-def _f1(sums: Floats) -> Floats:
-    both, found, gold = sums.T
-    scores: Floats = 2 * both / np.maximum(found + gold, 1)
-    return scores
-
-
 def correlation_figure(name: str, x: Floats, y: Floats, *, stream: int = 0) -> Figure:
     """Return Pearson's r of two values (U,) of each unit."""
     return figure_of(name, moments(x, y), pearson, stream=stream)
 
 
 def ranks(values: Floats) -> Floats:
-    """Return the rank of each value from 1, of equal ones their mean: float64 (U,).
-
-    Pearson's r of ranks is Spearman's.
-    """
+    """Return the ranks (U,) of values from 1, of equal ones their mean: for Spearman's r."""
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = counts.cumsum()
     found: Floats = ((last - counts + 1 + last) / 2)[places]

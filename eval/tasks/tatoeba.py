@@ -30,11 +30,7 @@ def tatoeba_languages(directory: Path) -> list[str]:
 
 
 def load_tatoeba(directory: Path, language: str) -> tuple[list[str], list[str]]:
-    """Load the sentences of a language, by either code, and their English translations.
-
-    Raises:
-        ValueError: no such language, no sentence, or numbers of lines that differ.
-    """
+    """Load the sentences of a language, by either code, and as many English ones, at least one."""
     code = iso_639_3(language)
     codes = tatoeba_languages(directory)
     if code not in codes:

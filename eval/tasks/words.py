@@ -6,7 +6,7 @@ The latter is the correlation with how alike people find them. Target words are 
 
 import argparse
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -34,6 +34,7 @@ _LANGUAGES = re.compile(r"([a-z]{2,3})(?:-([a-z]{2,3}))?\.")
 
 Languages = tuple[str, str]
 Rows = Sequence[Sequence[str]]
+Vocabularies = dict[str, list[str]]  # by language
 Side = tuple[Sequence[str], NDArray[np.float32]]  # words and their vectors
 
 
@@ -63,18 +64,12 @@ def read_words(path: Path, languages: Languages | None = None) -> WordPairs:
     """Read scored pairs if the third column, or that which the header names, is a number.
 
     Else read a dictionary ``xx-yy.*``: a word and its translation between tabs or white space, and
-    in some a category.
-
-    Raises:
-        ValueError: a line is neither, or a name does not begin with its languages, and no
-            ``languages`` are given for scored pairs.
+    in some a category. A ValueError: a line is neither, or the name does not begin with languages,
+    which may be given for scored pairs.
     """
     lines = read_lines(path)
     comma = bool(lines) and "\t" not in lines[0] and lines[0].count(",") > 1
-    rows = [
-        line.split(",") if comma else line.split("\t") if "\t" in line else line.split()
-        for line in lines
-    ]
+    rows = [line.split("," if comma else "\t" if "\t" in line else None) for line in lines]
     if not rows:
         raise ValueError(f"{path}: empty; expected two words a line")
     if len(rows[0]) < 2:
@@ -126,10 +121,7 @@ def _is_number(text: str) -> bool:
 
 
 def read_vocabulary(path: Path) -> list[str]:
-    """Read the first word of each line, as of a list or a ``.vec`` file, whose header is left out.
-
-    A ValueError says that there is none.
-    """
+    """Read the first word of each line, one at least; the header of a ``.vec`` file is left out."""
     lines = [line.split(" ", 1) for line in read_lines(path) if line.strip()]
     header = bool(lines) and len(lines[0]) == 2 and all(map(str.isdecimal, lines[0]))
     words = list(dict.fromkeys(line[0] for line in lines[header:]))
@@ -183,9 +175,7 @@ def prepare(args: argparse.Namespace) -> Suite:
     return Suite("words", fields, measure, label="file", remark=REMARK, unit="words", width=30)
 
 
-def _vocabularies(
-    dictionaries: Sequence[WordPairs], given: Mapping[str, Sequence[str]]
-) -> dict[str, list[str]]:
+def _vocabularies(dictionaries: Sequence[WordPairs], given: Vocabularies) -> Vocabularies:
     """Return the words of each language: those given, then those of the dictionaries."""
     found: dict[str, dict[str, None]] = {}
     for one in dictionaries:
