@@ -47,7 +47,7 @@ class WordPairs:
 
     path: Path
     languages: Languages
-    pairs: Sequence[Languages]
+    pairs: Sequence[tuple[str, str]]
     kinds: Sequence[str] = ()
     scores: Floats | None = None
 
