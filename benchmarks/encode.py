@@ -25,7 +25,7 @@ import numpy as np
 import torch
 
 from encoder import load_encoder
-from encoder.laser.bilstm import BiLSTM
+from encoder.laser.networks import BiLSTM
 from encoder.network import NetworkEncoder, ready
 from encoder.tokenizer import Tokenizer, Tokens
 from miner import mine

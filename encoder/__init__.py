@@ -45,15 +45,12 @@ class Encoder(Protocol):
         A sentence of which the tokeniser leaves nothing has the zero vector. ``BaseEncoder``, of
         which all encoders here are made, takes one sentence, too, and returns float32 (D,).
         """
-        ...
 
     def for_language(self, language: str | None) -> Encoder:
         """Return the same weights, with the preprocessing of a language (ISO 639), if any."""
-        ...
 
     def for_languages(self, languages: Sequence[str | None]) -> Encoder:
         """Return what of the encoder serves all languages: a joined one without some parts."""
-        ...
 
 
 def load_encoder(
@@ -63,7 +60,7 @@ def load_encoder(
     pretokenized: bool = False,
     precision: Precision = "float32",
 ) -> Encoder:
-    """Load an encoder.
+    """Load an encoder; a ValueError says that it is none, is damaged, or has no such option.
 
     Args:
         spec: ``mini``, the bundled encoder; ``use``, of the extra of that name; a folder written by
@@ -74,9 +71,6 @@ def load_encoder(
             (LASER3), ``.spm`` (LASER2) or ``.fcodes`` (LASER1).
         pretokenized: sentences are a LASER encoder's subword tokens between spaces.
         precision: of a network's products; with ``auto``, the fastest that is near float32.
-
-    Raises:
-        ValueError: no such encoder, its files are damaged, or it has no such option.
     """
     from encoder.joined import load_joined, parse_joined
 
@@ -99,9 +93,9 @@ def load_encoder(
     if parts:
         return load_joined(parts, precision=precision)
     if colon and kind == "st":
-        from encoder.adapters import load_sentence_transformer
+        from encoder.adapters import SentenceTransformerEncoder
 
-        return load_sentence_transformer(place, precision=precision)
+        return SentenceTransformerEncoder(place, precision)
     if spec == USE:
         from encoder.use.encoder import load_use
 
@@ -114,10 +108,7 @@ def load_encoder(
 
 
 def best_encoder() -> str:
-    """Return the best encoder of those installed; for languages, see ``encoder.joined.covering``.
-
-    It costs nothing but a look for the package of ``use``.
-    """
+    """Return the best encoder of those installed; for languages, ``joined.covering``."""
     from importlib.util import find_spec
 
     return JOINED if find_spec(USE_MODULE) else BUNDLED
@@ -132,6 +123,5 @@ def is_bag(spec: str) -> bool:
     """Return whether an encoder is a bag: it has no network, and runs in one precision only."""
     from encoder.checkpoint import CONFIG, SCHEMES, read_config
 
-    folder = folder_of(spec)
-    is_folder = spec != USE and (folder / CONFIG).is_file()
-    return is_folder and read_config(folder)["format"] in SCHEMES
+    has_config = spec != USE and (folder_of(spec) / CONFIG).is_file()
+    return has_config and read_config(folder_of(spec))["format"] in SCHEMES

@@ -24,12 +24,29 @@ Model = Any  # of the library, which is loaded late
 class SentenceTransformerEncoder(BaseEncoder):
     """Encodes with a model of sentence-transformers; satisfies ``encoder.Encoder``."""
 
-    def __init__(
-        self, model: Model, *, name: str, prompt: str | None, precision: Precision
-    ) -> None:
-        self.name, self.precision = name, precision
-        self.dim = len(model.encode("", convert_to_numpy=True))
-        self._model, self._prompt = model, prompt
+    def __init__(self, place: str, precision: Precision) -> None:
+        """Load a model by its name on the Hugging Face hub, or a folder. No code in it is run.
+
+        A ValueError says that there is none, or that it cannot run in this precision; a
+        ModuleNotFoundError, that sentence-transformers is not installed.
+        """
+        if precision == "int8":
+            raise ValueError(f"encoder 'st:{place}' runs in float32 or bfloat16, not in int8")
+        try:
+            self._model = _load(place)
+        except ModuleNotFoundError:
+            raise
+        except Exception as error:  # the library raises what the hub, its files or its parts raise
+            reason = " ".join(str(error).split())[:200]
+            raise ValueError(f"encoder 'st:{place}' cannot be loaded: {reason}") from error
+        self._model.eval()
+        self.precision: Precision = "float32" if precision == "auto" else precision
+        if self.precision == "bfloat16":
+            self._model.bfloat16()
+        name, suffix = Path(place).name, "-bfloat16" * (self.precision == "bfloat16")
+        self.name = f"{name}@{_digest(self._model)[:12]}{suffix}"
+        self.dim = len(self._model.encode("", convert_to_numpy=True))
+        self._prompt = E5_PROMPT if E5.search(name) else None
 
     def _embed(self, sentences: Sequence[str], *, normalize: bool) -> NDArray[np.float32]:
         if not len(sentences):
@@ -42,31 +59,6 @@ class SentenceTransformerEncoder(BaseEncoder):
             show_progress_bar=False,
         )
         return np.asarray(vectors, dtype=np.float32)
-
-
-def load_sentence_transformer(place: str, *, precision: Precision) -> SentenceTransformerEncoder:
-    """Load a model by its name on the Hugging Face hub, or from a folder. No code in it is run.
-
-    Raises:
-        ModuleNotFoundError: sentence-transformers is not installed.
-        ValueError: there is no such model, or it cannot run in this precision.
-    """
-    if precision == "int8":
-        raise ValueError(f"encoder 'st:{place}' runs in float32 or bfloat16, not in int8")
-    try:
-        model = _load(place)
-    except ModuleNotFoundError:
-        raise
-    except Exception as error:  # the library raises what the hub, its files or its parts raise
-        reason = " ".join(str(error).split())[:200]
-        raise ValueError(f"encoder 'st:{place}' cannot be loaded: {reason}") from error
-    model.eval()
-    chosen: Precision = "float32" if precision == "auto" else precision
-    if chosen == "bfloat16":
-        model.bfloat16()
-    prompt = E5_PROMPT if E5.search(Path(place).name) else None
-    name = f"{Path(place).name}@{_digest(model)[:12]}{'-bfloat16' * (chosen == 'bfloat16')}"
-    return SentenceTransformerEncoder(model, name=name, prompt=prompt, precision=chosen)
 
 
 def _load(place: str) -> Model:

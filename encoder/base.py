@@ -28,20 +28,16 @@ MIN_COSINE = 0.9995
 
 
 class BaseEncoder(ABC):
-    """An ``encoder.Encoder`` of the vectors that ``_embed`` makes, the same for all languages.
-
-    But for those that were added to it, which have an encoder of their own in its space.
-    """
+    """An ``encoder.Encoder`` of the vectors that ``_embed`` makes, but in languages added to it."""
 
     name: str
     dim: int
     _added: Mapping[str, Callable[[], Any]] = {}
 
     def extended(self, languages: Collection[str], load: Callable[[], Encoder]) -> Self:
-        """Return this encoder with another one in its space, for languages of its own.
+        """Return this encoder with another one in its space, for some languages alone.
 
-        ``load`` gives that one, and is called when the first of these languages is asked for. What
-        is encoded in other languages, or in none that is known, stays as it is.
+        ``load`` gives that one, and is called when the first of these languages is asked for.
         """
         both = copy(self)
         both._added = {**self._added, **dict.fromkeys(map(individual, languages), cache(load))}

@@ -2,8 +2,7 @@
 
 A bag's table is stored in 4 bits a number, with one float32 scale for each row, the rows of
 n-grams last. The configuration holds a checksum of the other two files, so that damaged files, or
-files of two trainings, are never taken for an encoder. An encoder that learned inference has a head
-for it beside these. Nothing in the folder is executed when it is loaded.
+files of two trainings, are never taken for an encoder. Nothing is executed when it is loaded.
 """
 
 import hashlib
@@ -92,8 +91,9 @@ def load_folder(folder: Path, *, name: str, precision: Precision) -> Encoder:
     """Load an encoder, and add to it what was trained for that, in its folders ``more*``.
 
     Each of these is read when one of its languages is first asked for. Languages that the encoder
-    has itself, which may be in it for their relatives' sake, stay its own. A ValueError says which
-    file is missing, damaged, or of another format, or that there is no such precision.
+    has itself, which may be in it for their relatives' sake, stay its own. Its name becomes
+    ``name@`` and digits of a hash of its files, so that trainings are told apart. A ValueError says
+    which file is missing, damaged, or of another format, or that there is no such precision.
     """
     whole = alone = _load_alone(folder, name, precision)
     own = read_config(folder).get("languages", {})
@@ -123,15 +123,6 @@ def _load_alone(folder: Path, name: str, precision: Precision) -> Encoder:
         raise ValueError(
             f"encoder {name!r} has no network to run in {precision}; leave out the precision"
         )
-    return load_bag_encoder(folder, name=name)
-
-
-def load_bag_encoder(folder: Path, *, name: str) -> BagEncoder:
-    """Load an encoder that ``save_encoder`` wrote; a ValueError says what is wrong with a file.
-
-    Its name becomes ``name@`` and the first digits of a hash of its files, so that vectors of
-    different trainings are never taken for one another.
-    """
     config, tokenizer, weights = read_folder(folder)
     ngram_rows = config["ngram_rows"]
     return BagEncoder(
@@ -161,10 +152,7 @@ def _digest(name: str | None) -> str:
 
 
 def read_folder(folder: Path) -> tuple[dict[str, Any], Tokenizer, bytes]:
-    """Return the configuration, the tokeniser and the serialised weights of an encoder.
-
-    A ValueError says which file is missing, damaged, or of another format.
-    """
+    """Return configuration, tokeniser and serialised weights, or what is wrong: a ValueError."""
     config = read_config(folder)
     model, weights = (_present(folder, name).read_bytes() for name in (TOKENIZER, WEIGHTS))
     if _checksum(model, weights) != config["sha256"]:

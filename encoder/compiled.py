@@ -1,8 +1,4 @@
-"""Sums and lengths of rows, compiled by Numba; ``encoder.rows`` has the same in NumPy, for few.
-
-They are compiled when first called (some seconds) and kept in Numba's cache on disk. They release
-the interpreter's lock.
-"""
+"""Sums and lengths of rows, compiled by Numba; ``encoder.rows`` has the same in NumPy, for few."""
 
 from typing import Any
 

@@ -1,9 +1,8 @@
 """Joined encoders: the vectors of several, laid side by side.
 
 Each part's rows lose the mean of their language, become unit rows, and are weighted. A mean is
-known before a run, so that no vector depends on what else is encoded: it ships with the
-part (``MEANS`` in its folder), or is that of ``SAMPLE``. Spelt ``A+B``, ``0.5*A+B``; a single part
-with a weight, ``0.5*A``, is what is left of a joined encoder.
+known before a run, so that no vector depends on what else is encoded: it ships with the part
+(``MEANS``), or is that of ``SAMPLE``. Spelt ``A+B``, ``0.5*A+B``; or ``0.5*A``, if one is left.
 """
 
 import hashlib
@@ -40,8 +39,7 @@ class Weighted(NamedTuple):
 def parse_joined(spec: str) -> tuple[Weighted, ...]:
     """Return the parts of a joined encoder; none if that names a single encoder.
 
-    Raises:
-        ValueError: a part is missing or there twice, or a weight is no positive number.
+    A ValueError names a part that is missing or there twice, or whose weight is no positive number.
     """
     if Path(spec).is_dir() or not ("+" in spec or "*" in spec):
         return ()
@@ -76,10 +74,9 @@ def spell_joined(parts: Iterable[Weighted]) -> str:
 
 
 def covering(spec: str, languages: Sequence[str | None]) -> str:
-    """Return what is left of an encoder without the parts that lack one of the languages.
+    """Return what is left of an encoder without the parts that lack a language, if any is.
 
-    A part whose languages are not known stays, and all stay where a language is not known or no
-    part has them all.
+    Parts and languages of which nothing is known do not count.
     """
     kept = [part for part in parse_joined(spec) if covers(part.spec, languages)]
     return spell_joined(kept) or spec
@@ -159,8 +156,8 @@ class Part:
 class JoinedEncoder(BaseEncoder):
     """Encodes with several encoders side by side; satisfies ``encoder.Encoder``.
 
-    A sentence of which any part makes nothing has the zero vector. Rows that are to be stored are
-    never normalised as a whole.
+    A sentence of which any part makes nothing has the zero vector. Rows to be ``stored`` have the
+    length that their parts give them.
     """
 
     def __init__(self, parts: Sequence[Part], *, stored: bool = False) -> None:
@@ -201,8 +198,7 @@ def parts_of(encoder: object) -> list[object]:
 def stored_parts(encoder: Encoder) -> Encoder:
     """Return what makes the vectors to be stored for an encoder: of a joined one, without weights.
 
-    A part's rows have unit length each, so its numbers are the same bits whatever parts are beside
-    it.
+    A part's rows have unit length each, so its numbers are the same bits beside any other parts.
     """
     if not isinstance(encoder, JoinedEncoder):
         return encoder
@@ -210,11 +206,7 @@ def stored_parts(encoder: Encoder) -> Encoder:
 
 
 def load_joined(parts: Sequence[Weighted], *, precision: Precision) -> JoinedEncoder:
-    """Load all parts; with ``auto``, their networks are all in one precision.
-
-    Raises:
-        ValueError: a part is no encoder, is damaged, or cannot run in the precision.
-    """
+    """Load all parts, with ``auto`` their networks in one precision; errors: ``load_encoder``."""
     loaded = [_load(part, precision) for part in parts]
     if precision == "auto" and len(_precisions(loaded)) > 1:
         loaded = [_load(part, "float32") for part in parts]

@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from encoder import Precision, torch_private
 from encoder.base import MIN_COSINE, BaseEncoder
-from encoder.laser.bilstm import BiLSTM
+from encoder.laser.networks import BiLSTM
 from encoder.tokenizer import Tokens
 from miner.threads import ahead, in_threads
 
@@ -38,25 +38,17 @@ class SentenceTokenizer(ABC):
         """Tokenise sentences of the language that it was made for."""
 
     def for_language(self, language: str | None) -> "SentenceTokenizer":
-        """Return a tokeniser of the same vocabulary for another language (an ISO 639 code).
-
-        Itself, if it does the same to all languages.
-        """
+        """Return one of the same vocabulary for another language (ISO 639), if it differs."""
         return self
 
 
 class Ready:
-    """A network on its device, in its precision.
-
-    Sentences of a ``ragged`` one may be of several lengths.
-    """
+    """A network on its device, in its precision; a ``ragged`` one takes several lengths at once."""
 
     def __init__(self, network: nn.Module, *, precision: Precision, device: torch.device) -> None:
         self.dim: int = network.dim  # type: ignore[assignment]
-        self.precision = precision
-        self.device = device
-        self.ragged = precision == "int8"
-        self._network = network.to(device)
+        self.precision, self.ragged = precision, precision == "int8"
+        self.device, self._network = device, network.to(device)
 
     def weights(self) -> dict[str, Tensor]:
         """Return all tensors of the network, by name."""
@@ -74,11 +66,8 @@ def ready(network: nn.Module, precision: Precision, sample: Tokens) -> Ready:
     """Put a network on the GPU, where there is one, and into a precision.
 
     ``auto`` is the first of int8 and bfloat16 for which the processor has instructions and in which
-    every sentence of the sample keeps its vector's direction (``MIN_COSINE``), else float32. So
-    it depends on the machine's kind and the weights, not on what else the machine does.
-
-    Raises:
-        ValueError: the network has no such precision here.
+    every sentence of the sample keeps its vector's direction (``MIN_COSINE``), else float32: it
+    depends on the machine's kind and the weights alone. A ValueError: there is no such precision.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if precision != "auto":
@@ -98,12 +87,9 @@ def ready(network: nn.Module, precision: Precision, sample: Tokens) -> Ready:
 def _fast_here(network: nn.Module, device: torch.device) -> list[Precision]:
     if device.type == "cuda":
         return ["bfloat16"]
-    fast: list[Precision] = []
-    if isinstance(network, BiLSTM) and torch_private.has_int8_products():
-        fast.append("int8")
-    if torch_private.has_bfloat16_products():
-        fast.append("bfloat16")
-    return fast
+    has_int8 = isinstance(network, BiLSTM) and torch_private.has_int8_products()
+    fast: list[Precision] = ["int8"] if has_int8 else []
+    return [*fast, "bfloat16"] if torch_private.has_bfloat16_products() else fast
 
 
 def _in_precision(network: nn.Module, precision: Precision, device: torch.device) -> Ready:
@@ -181,8 +167,7 @@ def length_batches(
 ) -> Iterator[NDArray[np.int64]]:
     """Yield rows of sentences, the longest first, of equal length unless ``ragged``.
 
-    A batch has room for ``size`` tokens, ends of shorter sentences included; one longer sentence is
-    a batch of its own.
+    A batch has room for ``size`` tokens, ends of shorter ones included; or for one longer sentence.
     """
     order = np.argsort(-lengths, kind="stable")
     changes = np.nonzero(np.diff(lengths[order]) if not ragged else [])[0] + 1

@@ -37,8 +37,7 @@ _PAIRS = (
 class PackedTable:
     """A table of V rows of D whole numbers from -7 to 7, times a scale for each row, float32 (V,).
 
-    ``codes`` are the numbers plus 8, the first of two in the upper bits: uint8 (V, D / 2, rounded
-    up).
+    ``codes`` are the numbers plus 8, the first of two in the upper bits: uint8 (V, ceil(D / 2)).
     """
 
     codes: NDArray[np.uint8]

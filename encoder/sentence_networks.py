@@ -1,8 +1,8 @@
 """The sentence encoders that Conneau et al. compare, by name: recurrent and convolutional networks.
 
 "Supervised Learning of Universal Sentence Representations from Natural Language Inference Data"
-(2017) and "What you can cram into a single vector" (2018). All begin with vectors of tokens; what
-comes after the end of a shorter sentence beside a longer one changes nothing.
+(2017) and "What you can cram into a single vector" (2018). What comes after the end of a shorter
+sentence beside a longer one changes nothing.
 Axes: ``B`` sentences, ``T`` tokens, ``W`` width of a token, ``H`` hidden width, ``D`` dim.
 """
 
@@ -15,8 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from encoder.laser.bilstm import Tensors, adopt
-from encoder.laser.transformer import POOLS, sinusoids, within
+from encoder.laser.networks import POOLS, Tensors, adopt, sinusoids, within
 
 WIDTH = 320  # of token vectors, as LASER's
 KERNEL = 3  # positions that a convolution sees
@@ -146,11 +145,7 @@ class Kind(NamedTuple):
         return dict(self.make(vocabulary, dim // self.times, **more).state_dict())
 
     def build(self, tensors: Tensors, *, dropout: float) -> SentenceNetwork:
-        """Build the network of these weights, whose sizes are its own.
-
-        A ValueError names a tensor that is missing, left over, or of another shape than the others
-        ask for.
-        """
+        """Build the network of these weights; a ValueError names one that does not fit."""
         depth = {name.split(".")[1] for name in tensors if name.startswith("layers.")}
         depth |= {n for n in tensors if n.startswith(RECURRENT) and not n.endswith("_reverse")}
         sized = f"{RECURRENT}0" if f"{RECURRENT}0" in tensors else "layers.0.bias"

@@ -84,13 +84,8 @@ def train_tokenizer(
     """Train a joint vocabulary, of a unigram model (Kudo 2018) or ``bpe`` (Sennrich et al. 2016).
 
     Case folding keeps one row for the spellings of a word at the start and in the middle of a
-    sentence; coverage 0.9999 keeps the rarer Chinese and Japanese characters.
-
-    Returns:
-        The serialised model.
-
-    Raises:
-        ValueError: the text has too few different words, or too many characters, for that size.
+    sentence; coverage 0.9999 keeps the rarer Chinese and Japanese characters. Returned is the
+    serialised model; a ValueError says that the text is not one for a vocabulary of that size.
     """
     import sentencepiece
 

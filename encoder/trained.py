@@ -1,8 +1,7 @@
 """Networks that train-encoder makes: how they are built, as encoders, and on disk.
 
-``bilstm`` is LASER's network; ``transformer`` the dual encoder of Chidambaram et al. 2019
-(section 2.1) over SentencePiece: 8 heads, filters of 4 x D, the mean over all positions; norms come
-before the blocks. The others are those of ``encoder.sentence_networks``.
+``transformer`` is the dual encoder of Chidambaram et al. 2019 (section 2.1) over SentencePiece: 8
+heads, filters of 4 x D, the mean over all positions; norms come before the blocks.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,23 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from encoder import Encoder, Precision
+from encoder import Encoder, Precision, checkpoint
 from encoder.base import SAMPLE, BaseEncoder
-from encoder.checkpoint import (
-    APART_FORMAT,
-    NETWORK_FORMAT,
-    WEIGHTS,
-    Facts,
-    read_folder,
-    write_folder,
-)
-from encoder.laser.bilstm import BiLSTM, Tensors
-from encoder.laser.transformer import Transformer
+from encoder.laser.networks import BiLSTM, Tensors, Transformer
 from encoder.network import NetworkEncoder, Ready, SentenceTokenizer, ready
 from encoder.sentence_networks import KINDS, SentenceNetwork
 from encoder.tokenizer import Tokenizer, Tokens
 
 Trainable = BiLSTM | Transformer | SentenceNetwork
+Networks = Mapping[str, Trainable]  # by language, or one for ``ALL``
 
 ALL = ""  # what one network for all languages is called
 BETWEEN = ":"  # a language and the name of a tensor of its network
@@ -42,11 +33,7 @@ SETTINGS = {
 
 
 def build_network(architecture: str, tensors: Tensors, *, dropout: float = 0.0) -> Trainable:
-    """Build the network of these weights, the last of whose tokens ends each sentence.
-
-    Raises:
-        ValueError: there is no such architecture, or the tensors are not its own.
-    """
+    """Build the network of these weights; a ValueError: there is none, or they are not its own."""
     if architecture == "bilstm":
         return BiLSTM(tensors, dropout=dropout)
     if architecture == "transformer":
@@ -81,21 +68,18 @@ class TrainedNetwork(NetworkEncoder):
 def save_networks(
     folder: Path,
     architecture: str,
-    networks: Mapping[str, Trainable],
+    networks: Networks,
     *,
     tokenizer_model: bytes,
-    facts: Facts,
+    facts: checkpoint.Facts,
 ) -> None:
-    """Write a network for each language, or one for ``ALL``.
-
-    An encoder that was in ``folder`` is kept until this one is written.
-    """
+    """Write networks; an encoder that was in ``folder`` is kept until this one is written."""
     from safetensors.torch import save
 
     first = next(iter(networks.values()))
-    apart = {"format": APART_FORMAT, "apart": list(networks)}
+    apart = {"format": checkpoint.APART_FORMAT, "apart": list(networks)}
     config = {
-        **({"format": NETWORK_FORMAT} if ALL in networks else apart),
+        **({"format": checkpoint.NETWORK_FORMAT} if ALL in networks else apart),
         "architecture": architecture,
         "vocabulary": first.vocabulary,
         "dim": first.dim,
@@ -106,19 +90,18 @@ def save_networks(
         for language, network in networks.items()
         for name, tensor in network.state_dict().items()
     }
-    write_folder(folder, config, tokenizer_model, save(tensors))
+    checkpoint.write_folder(folder, config, tokenizer_model, save(tensors))
 
 
 def load_networks(folder: Path, *, name: str, precision: Precision) -> Encoder:
-    """Load the encoder that ``save_networks`` wrote, all its networks in one precision.
+    """Load what ``save_networks`` wrote, all in one precision; its name has a hash of the files.
 
-    A hash of the files becomes a part of its name. A ValueError says which file is missing,
-    damaged, or of another format, or that a network cannot run in this precision.
+    A ValueError says what is wrong with a file, or that a network has no such precision.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load
 
-    config, pieces, weights = read_folder(folder)
+    config, pieces, weights = checkpoint.read_folder(folder)
     own: dict[str, dict[str, Tensor]] = {language: {} for language in config.get("apart", [ALL])}
     tokenizer = EndingTokenizer(pieces)
     sample = tokenizer.encode(SAMPLE)
@@ -131,7 +114,7 @@ def load_networks(folder: Path, *, name: str, precision: Precision) -> Encoder:
         if len({one.precision for one in chosen.values()}) > 1:  # what is fast suits some of them
             chosen = {each: ready(one, "float32", sample) for each, one in networks.items()}
     except (SafetensorError, ValueError) as error:
-        raise ValueError(f"encoder {folder}: {WEIGHTS} {error}") from error
+        raise ValueError(f"encoder {folder}: {checkpoint.WEIGHTS} {error}") from error
     full_name = f"{name}@{config['sha256'][:12]}-{next(iter(chosen.values())).precision}"
     if ALL in chosen:
         return TrainedNetwork(name=full_name, tokenizer=pieces, network=chosen[ALL])
@@ -142,7 +125,7 @@ def load_networks(folder: Path, *, name: str, precision: Precision) -> Encoder:
     return ApartEncoder(name=full_name, encoders=encoders)
 
 
-def _saved_network(config: Facts, tensors: Tensors, pieces: int) -> Trainable:
+def _saved_network(config: checkpoint.Facts, tensors: Tensors, pieces: int) -> Trainable:
     network = build_network(config.get("architecture", "unnamed"), tensors)
     if network.vocabulary != pieces + 1:
         raise ValueError(
@@ -159,7 +142,7 @@ class ApartEncoder(BaseEncoder):
     """
 
     def __init__(self, *, name: str, encoders: Mapping[str, Encoder]) -> None:
-        self.name, self._encoders = name, encoders
+        self.name, self._encoders, self._languages = name, encoders, ", ".join(encoders)
         first = next(iter(encoders.values()))
         self.dim, self.precision = first.dim, first.precision
 
@@ -169,16 +152,12 @@ class ApartEncoder(BaseEncoder):
             return self
         if language not in self._encoders:
             raise ValueError(
-                f"encoder {self.name} has no network for {language}; it has {self._languages()}"
+                f"encoder {self.name} has no network for {language}; it has {self._languages}"
             )
         return self._encoders[language]
 
     def _embed(self, sentences: Sequence[str], *, normalize: bool) -> NDArray[np.float32]:
-        """Refuse: the language must be known."""
         raise ValueError(
-            f"encoder {self.name} has a network for each of {self._languages()}; say which "
+            f"encoder {self.name} has a network for each of {self._languages}; say which "
             "language the text is in (--src-lang, --tgt-lang or --lang)"
         )
-
-    def _languages(self) -> str:
-        return ", ".join(self._encoders)

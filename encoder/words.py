@@ -14,11 +14,9 @@ from encoder.joined import JoinedEncoder
 
 @dataclass(frozen=True, kw_only=True)
 class Words:
-    """The words of S sentences laid end to end, of which U are different.
+    """The words of S sentences laid end to end, as ``Tokens`` are, of which U are different.
 
-    ``vectors`` are unit rows, float32 (U, D), and ``weights``, float32 (U,), are how much a word
-    counts. Sentence ``i`` has the words ``ids[offsets[i]:offsets[i + 1]]``: int32 (W,) and int64
-    (S + 1,).
+    ``vectors`` are unit rows, float32 (U, D); ``weights`` how much a word counts, float32 (U,).
     """
 
     vectors: NDArray[np.float32]
@@ -53,7 +51,6 @@ class WordEncoder(Protocol):
 
     def words(self, sentences: Sequence[str]) -> Words:
         """Return the words of S sentences, in their space; none where nothing is left."""
-        ...
 
 
 def word_encoders(
@@ -62,10 +59,8 @@ def word_encoders(
     """Return what makes the words of each side: the encoder of their vectors, else the bundled one.
 
     Of a joined encoder, it is the first part that has words. ``encoder`` is None where vectors are
-    given; ``languages`` are those of the sides (ISO 639).
-
-    Raises:
-        ValueError: the encoder has no words, and the bundled one does not cover a language well.
+    given; ``languages`` are those of the sides (ISO 639). A ValueError says that the encoder has no
+    words, and that the bundled one does not cover a language well.
     """
     joined_parts = encoder.parts if isinstance(encoder, JoinedEncoder) else ()
     wholes: list[Encoder | None] = [part.whole for part in joined_parts] or [encoder]

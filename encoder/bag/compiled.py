@@ -1,7 +1,4 @@
-"""Words as texts between spaces, their cuts into pieces, and their rows, compiled by Numba.
-
-``encoder.bag.features`` has the rows in NumPy, for few.
-"""
+"""Words as texts between spaces, their cuts into pieces, and their rows, compiled by Numba."""
 
 from typing import Any
 
@@ -40,24 +37,15 @@ def _same(kept: Any, text: Any, start: Any, stop: Any) -> Any:
 def number_texts(
     text: Any, lengths: Any, table: Any, before: Any, numbers: Any, counts: Any, new: Any
 ) -> Any:
-    """Number the texts between the spaces of each sentence.
+    """Number the texts between the spaces of each sentence, whose bytes are ``text``, end to end.
 
-    In a sentence with a text that is too long to be kept, all numbers are 0.
-
-    Args:
-        text: uint8, the sentences' bytes, end to end.
-        lengths: int64 (S,), of each sentence.
-        table: keys, uint64, a power of two of slots for hashes, of which half are used at most;
-            values, int32, the number of the text of each slot, -1 in empty ones; and uint8, a row
-            for the bytes of each text, after their number.
-        before: how many texts there were.
-        numbers: int32, room for a number for each text of each sentence.
-        counts: int64 (S,), room for the number of texts of each sentence.
-        new: uint8, room for the texts met for the first time, a space after each.
-
-    Returns:
-        How many texts there are now, and the bytes of ``new`` in use; or, where there is no more
-        room, -1 and 0.
+    In a sentence with a text that is too long to be kept, all numbers are 0. ``table`` has keys,
+    uint64, a power of two of slots for hashes, of which half are used at most; values, int32, the
+    number of the text of each slot, -1 in empty ones; and uint8, a row for the bytes of each of the
+    ``before`` texts, after their number. Written are ``numbers``, int32, of the texts of each
+    sentence; their ``counts``, int64 (S,); and ``new``, uint8, the texts met for the first time, a
+    space after each. Returned are how many texts there are now, and the bytes of ``new`` in use;
+    or, where there is no more room, -1 and 0.
     """
     keys, values, kept = table
     last = np.uint64(len(keys) - 1)
@@ -138,10 +126,7 @@ def _found(number: Any, hashes: Any, slots: Any) -> Any:
 def compare_cuts(
     characters: Any, offsets: Any, table: Any, unknown: Any, longest: Any, margins: Any, costs: Any
 ) -> None:
-    """Write margins and costs of words: the scores of the two best cuts up to each character.
-
-    ``table`` has the hashes, the slots and the scores of pieces.
-    """
+    """Write margins and costs of words: the scores of the two best cuts up to each character."""
     hashes, slots, scores = table
     most = 0
     for word in range(len(margins)):
@@ -210,15 +195,10 @@ def rows_of_words(
 ) -> None:
     """Write the rows of each word to ``found``, one after the other, and where it ends to ``ends``.
 
-    Args:
-        words: ids and offsets of the words' pieces.
-        spelling: the same of each piece's letters, of its consonants, and of the rows of its
-            characters.
-        marks: before and after a word's letters, and before and after its sounds.
-        sizes: of n-grams of letters, of sounds, and of those that a word begins with.
-        hashed: a number above all letters, the row of the first n-gram, and how many there are.
-        found: room for the rows.
-        ends: int64 (W,).
+    ``words`` are ids and offsets of their pieces; ``spelling`` is the same of each piece's letters,
+    of its consonants, and of the rows of its characters. ``marks`` are before and after a word's
+    letters, and its sounds; ``sizes`` of n-grams of letters, of sounds, and of those that a word
+    begins with. ``hashed`` are a number above all letters, the first row of n-grams, and how many.
     """
     ids, offsets = words
     letters, sounds, characters = spelling

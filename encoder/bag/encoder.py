@@ -41,11 +41,7 @@ class BagEncoder(BaseEncoder):
         ngram_rows: int = 0,
         scheme: int = SCHEME,
     ) -> None:
-        """With one row of ``table`` for each piece, and ``ngram_rows`` for n-grams after them.
-
-        Raises:
-            ValueError: the table has another number of rows.
-        """
+        """With one row of ``table`` for each piece, and ``ngram_rows`` for n-grams after them."""
         if len(table) != len(tokenizer) + ngram_rows:
             pieces = len(table) - ngram_rows
             raise ValueError(
@@ -62,10 +58,7 @@ class BagEncoder(BaseEncoder):
         self.namer: BagEncoder | None = None
 
     def with_names(self, other: "BagEncoder") -> "BagEncoder":
-        """Return this encoder with the names that another one in its space has.
-
-        Names are further words of a sentence, beside its own, which are names, too.
-        """
+        """Return this encoder with names as another one in its space has them, as further words."""
         both = copy(self)
         both.namer = other
         return both
@@ -106,10 +99,7 @@ class BagEncoder(BaseEncoder):
         return joined(own, self.namer.words(names(listed(sentences))))
 
     def _words(self, sentences: Sequence[str]) -> tuple[Tokens, Matrix]:
-        """Return sentences as numbers of words, and the sum of each word, float32 (W, D).
-
-        The sums are valid until the next call.
-        """
+        """Return sentences as numbers of words, and sums (W, D), which the next call may change."""
         many = self._known is not None or len(sentences) >= KNOWN_FROM
         if len(sentences) and many and "encoder.compiled" in sys.modules:
             if self._known is None:

@@ -45,11 +45,10 @@ _FIBONACCI = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio (Knuth, volume
 
 
 class Features:
-    """Tells the rows that each word of a text is the sum of.
+    """The rows that each word of a text is the sum of; they depend on its pieces alone.
 
     The V pieces of a tokeniser have rows 0 to V - 1; the ``ngram_rows`` after them are shared by
-    all n-grams, by a hash. A piece begins a word or, in scripts without spaces, is one. It has its
-    spelling whatever stands beside it, so a word's features depend on its pieces alone.
+    all n-grams, by a hash. A piece begins a word or, in scripts without spaces, is one.
     """
 
     def __init__(self, pieces: Sequence[str], ngram_rows: int = 0, *, scheme: int = SCHEME) -> None:
@@ -68,10 +67,7 @@ class Features:
         return self.pieces + self.ngram_rows
 
     def split(self, tokens: Tokens) -> tuple[Tokens, Tokens]:
-        """Return pieces of S sentences as numbers of words, and the rows of each different word.
-
-        Numbers are from 0 to W - 1; of the rows of a word, pieces are the first.
-        """
+        """Return S sentences as numbers of different words, and the rows of these, pieces first."""
         words, offsets = self.words(tokens)
         _, first, numbers = np.unique(self._hashes(words), return_index=True, return_inverse=True)
         sentences = Tokens(ids=numbers.astype(np.int32), offsets=offsets)
@@ -105,9 +101,8 @@ class Features:
         """Return the rows of each word, given its pieces: these, then its n-grams."""
         if not self.ngram_rows:
             return words
-        if "encoder.compiled" in sys.modules:
-            return self._compiled_rows(words)
-        return self._rows(words)
+        rows = self._compiled_rows if "encoder.compiled" in sys.modules else self._rows
+        return rows(words)
 
     @cached_property
     def _of_all_pieces(self) -> tuple[Tokens, Tokens, Tokens]:
@@ -155,8 +150,7 @@ class Features:
         of_sounds = self._ngrams(_marked(pieces, spelt[1], _SOUND_MARK), SOUND_SIZES, _LETTER_BASE)
         characters = spelt[2].take(ids)
         of_characters = characters.ids, owners[characters.owners]
-        parts = [(words.ids, owners), letters, of_sounds, stems, of_characters]
-        return _grouped(parts, len(words))
+        return _grouped([(words.ids, owners), letters, of_sounds, stems, of_characters], len(words))
 
     def _ngrams(
         self, texts: Tokens, sizes: Sequence[int], base: int, *, at_start: bool = False

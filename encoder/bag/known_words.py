@@ -1,10 +1,10 @@
 """Words met before: what stands between two spaces is cut into pieces and summed once.
 
-A sentence then costs one look-up and one row for each word, and its vector has the same bits as
-without this: the tokeniser's normaliser has no rule with a space in it, no piece goes across one,
-and a sentence in which rounding might cut a word otherwise than alone is left to the tokeniser.
-For that adds scores up from the sentence's beginning, in float32, and of two ways to cut a word
-that score nearly the same ("aa a" and "a aa" do), what stands before it may decide.
+A sentence's vector has the same bits as without this: the tokeniser's normaliser has no rule with a
+space in it, no piece goes across one, and a sentence in which rounding might cut a word otherwise
+than alone is left to the tokeniser. For that adds scores up from the sentence's beginning, in
+float32, and of two ways to cut a word that score nearly the same ("aa a" and "a aa" do), what
+stands before it may decide.
 """
 
 from collections.abc import Sequence
@@ -45,10 +45,9 @@ class Cuts:
     def margins(self, words: Tokens) -> tuple[Matrix, Matrix]:
         """Return by how much the best cut of each word beats the next, and what it costs.
 
-        ``words`` are lists of pieces. Margins are per character, float32 (W,), infinite where there
-        is one cut, and 0 where a character has no piece; costs are negative log probabilities,
-        float32 (W,). In a sentence whose words cost C together, a word with a margin above C
-        ``ROUNDING`` is cut as it is alone.
+        Margins are per character, float32 (W,), infinite where there is one cut, and 0 where a
+        character has no piece; costs are negative log probabilities, float32 (W,). In a sentence
+        whose words cost C together, one with a margin above C ``ROUNDING`` is cut as it is alone.
         """
         spelt = self._characters.take(words.ids.astype(np.int64))
         margins, costs = np.zeros((2, len(words)), dtype=np.float32)
@@ -81,10 +80,7 @@ class KnownWords:
         self._margins, self._costs = np.zeros((2, 1), dtype=np.float32)
 
     def split(self, sentences: Sequence[str]) -> tuple[Tokens, Matrix]:
-        """Return sentences as numbers of words, and the words' vectors, float32 (W, D).
-
-        The vectors are valid until the next call.
-        """
+        """Return sentences as numbers of words, and vectors (W, D), valid until the next call."""
         texts = [sentence.encode() for sentence in sentences]
         found = self._find(texts)
         if found is None:
@@ -108,10 +104,7 @@ class KnownWords:
         return self._joined(known, unsure, *self._cut(left))
 
     def _find(self, texts: Sequence[bytes]) -> tuple[NDArray[np.int32], NDArray[np.int64]] | None:
-        """Return the numbers of all texts between spaces, and how many each sentence has.
-
-        New ones are added. None if there is no room for them.
-        """
+        """Return the numbers of texts, added if new, and their counts; None if there is no room."""
         text = np.frombuffer(b"".join(texts), dtype=np.uint8)
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         counts = np.empty(len(texts), dtype=np.int64)

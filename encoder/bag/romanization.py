@@ -2,9 +2,8 @@
 
 What matters is that the same name gives much the same letters, not which ones. Accents are taken
 off; Cyrillic, Greek, Armenian and Georgian letters are transcribed one by one, roughly as passports
-and maps do it. A letter of another script sounds as its Unicode name begins: ARABIC LETTER JEEM is
-j, DEVANAGARI VOWEL SIGN AU is au, HANGUL SYLLABLE GUG is gug. Names of characters never change
-(Unicode's stability policy), so a spelling does not hang on the version of Python.
+and maps do it. A letter of another script sounds as its Unicode name begins, which never changes:
+ARABIC LETTER JEEM is j, DEVANAGARI VOWEL SIGN AU is au, HANGUL SYLLABLE GUG is gug.
 
 Abjads leave vowels out, Indic scripts have them implied, and languages differ in which consonants
 they tell apart. ``sounded`` keeps what is left in all of them: the classes of consonants.
@@ -28,10 +27,8 @@ _GREEK = (
 )
 _ARMENIAN = "ծ ts ց ts ձ dz ջ j ճ ch խ kh ո o ւ u ը e և ev"  # others: by their names
 _GEORGIAN = "ც ts წ ts ძ dz ჯ j ხ kh ჟ zh ფ p ქ k"
-_LATIN = "ß ss æ ae ø o œ oe ł l đ d ð d þ th ı i"
-_LATIN_ELSEWHERE = "ə a ŋ n"
-_ARABIC = "چ ch ة a ى a ع a ۆ o ۇ u ۈ u ە a"
-_KHMER = "អ a"
+_LATIN, _LATIN_ELSEWHERE = "ß ss æ ae ø o œ oe ł l đ d ð d þ th ı i", "ə a ŋ n"
+_ARABIC, _KHMER = "چ ch ة a ى a ع a ۆ o ۇ u ۈ u ە a", "អ a"
 _SILENT = "ьءٰฯๆ็"
 
 # The sound of a letter in its Unicode name, by script; of the consonant and its vowel the former.
@@ -52,12 +49,10 @@ _NASAL = {"nasal": "n", "tippi": "n"}
 
 def _named(character: str) -> str:
     """Return the sound that a character's name gives; "" if it has none, and for ideographs."""
-    found = _NAMES.match(unicodedata.name(character, ""))
-    if found is None:
+    if (found := _NAMES.match(unicodedata.name(character, ""))) is None:
         return ""
     kind = found.lastgroup or ""
-    sound = _NASAL.get(kind, found[kind].lower())
-    return re.sub(r"(.)\1+", r"\1", sound)
+    return re.sub(r"(.)\1+", r"\1", _NASAL.get(kind, found[kind].lower()))
 
 
 def _table(*alphabets: str) -> dict[int, str]:
@@ -104,16 +99,16 @@ _REPEATED = re.compile(r"([a-z])\1+")
 
 
 def romanized(text: str) -> str:
-    """The text's lines in ``LETTERS``; characters without a sound of their own are left out."""
+    """Return lines in ``LETTERS``; characters without a sound of their own are left out."""
     return text.lower().translate(_SPELLINGS)
 
 
 def romanized_from_three(text: str) -> str:
-    """The same as the third scheme of features has it: Cyrillic, Greek and Latin letters alone."""
+    """Do the same as the third scheme of features: Cyrillic, Greek and Latin letters alone."""
     bare = unicodedata.normalize("NFKD", text.lower())
     return _OTHERS.sub("", bare.translate(_THREE_ALPHABETS))
 
 
 def sounded(letters: str) -> str:
-    """Romanised lines in ``SOUNDS``: London, لندن and लंदन are all "lntn"."""
+    """Return romanised lines in ``SOUNDS``: London, لندن and लंदन are all "lntn"."""
     return _REPEATED.sub(r"\1", letters.replace("ng", "n").translate(_CLASSES))

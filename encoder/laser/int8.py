@@ -10,14 +10,15 @@ LLVM makes vector instructions of the loops: each is over whole arrays and in a 
 and tanh is a quotient of polynomials.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from numba import njit
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from encoder.laser.bilstm import BiLSTM
+from encoder.laser.networks import BiLSTM
 from encoder.torch_private import int8_product
 from miner.compiling import compiled, compiled_part
 
@@ -118,14 +119,8 @@ def lstm_step(
         last_scales[b] = quantize_row(hidden, last[b])
 
 
-class Weights(NamedTuple):
-    """Of one direction of a layer: int8 (G, K) and (G, H) with scales (G,), and biases (G,)."""
-
-    inputs: Tensor
-    input_scales: Tensor
-    hidden: Tensor
-    hidden_scales: Tensor
-    bias: Tensor
+# Of one direction of a layer: int8 (G, K) and (G, H), and ``fixed`` of ``lstm_step``.
+Weights = tuple[Tensor, Tensor, tuple[NDArray[np.float32], ...]]
 
 
 class Int8BiLSTM(nn.Module):
@@ -159,22 +154,22 @@ class Int8BiLSTM(nn.Module):
 def _run(
     weights: Weights, x: Tensor, scales: Tensor, active: list[int], *, out: Tensor, place: int
 ) -> None:
-    """Run one direction of one layer, 0 or 1; write its columns of ``out``, float32 (T, B, D).
+    """Write the columns of one direction, 0 or 1, of a layer to ``out``, float32 (T, B, D).
 
     At step t only the first ``active[t]`` sentences have a token.
     """
     length, batch, _ = out.shape
-    gates, hidden = weights.hidden.shape
+    of_inputs, of_hidden, fixed = weights
+    gates, hidden = of_hidden.shape
     from_inputs, from_hidden = torch.empty(2, batch, gates, dtype=torch.int32)
     last = torch.zeros(batch, hidden, dtype=torch.int8)  # hidden states of the step before
     products = from_inputs.numpy(), from_hidden.numpy()
     states = np.zeros((batch, hidden), np.float32), last.numpy(), np.zeros(batch, np.float32)
-    fixed = weights.input_scales.numpy(), weights.hidden_scales.numpy(), weights.bias.numpy()
     room, scales_of, out_of = np.empty(gates, np.float32), scales.numpy(), out.numpy()
     for t in reversed(range(length)) if place else range(length):
         n = active[t]
-        int8_product(x[t, :n], weights.inputs.t(), out=from_inputs[:n])
-        int8_product(last[:n], weights.hidden.t(), out=from_hidden[:n])
+        int8_product(x[t, :n], of_inputs.t(), out=from_inputs[:n])
+        int8_product(last[:n], of_hidden.t(), out=from_hidden[:n])
         moving = (tuple(part[:n] for part in parts) for parts in (products, states))
         lstm_step(scales_of[t], fixed, *moving, room, out_of[t], place * hidden)
 
@@ -183,7 +178,7 @@ def _weights(lstm: nn.LSTM, suffix: str) -> Weights:
     inputs, input_scales = _quantized(getattr(lstm, f"weight_ih_{suffix}"))
     hidden, hidden_scales = _quantized(getattr(lstm, f"weight_hh_{suffix}"))
     bias = getattr(lstm, f"bias_ih_{suffix}") + getattr(lstm, f"bias_hh_{suffix}")
-    return Weights(inputs, input_scales, hidden, hidden_scales, bias)
+    return inputs, hidden, (input_scales.numpy(), hidden_scales.numpy(), bias.numpy())
 
 
 def _quantized(rows: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,8 +1,7 @@
 """LASER's checkpoints as encoders: which files belong together, and whether they fit.
 
-PyTorch files of other programs are read as data: nothing in them is executed. torch's own
-restricted unpickler reads them. Configurations were pickled as objects; the classes that LASER's
-and fairseq's files use are read as plain mappings, and any other class or function in the file is
+torch's restricted unpickler reads them as data: nothing in them is executed. Objects of the classes
+that LASER's and fairseq's configurations have become plain mappings; any other class or function is
 refused by its name.
 """
 
@@ -21,10 +20,9 @@ from torch import nn
 from encoder import Precision
 from encoder.base import SAMPLE
 from encoder.laser import subwords
-from encoder.laser.bilstm import BiLSTM
 from encoder.laser.languages import SHARED
+from encoder.laser.networks import BiLSTM, Transformer
 from encoder.laser.preprocess import normalizing, tokenizing
-from encoder.laser.transformer import Transformer
 from encoder.network import NetworkEncoder, ready
 
 
@@ -101,14 +99,9 @@ def load_laser(
 ) -> NetworkEncoder:
     """Load LASER1 (``.fcodes`` and ``.fvocab`` beside it) or LASER2 (``.spm`` beside it).
 
-    Args:
-        path: the ``.pt`` file: a mapping of ``params``, ``model`` and ``dictionary``.
-        vocabulary: another name for the ``.spm``, or for the ``.fcodes`` of LASER1.
-        pretokenized: whether sentences are subword tokens between spaces.
-        precision: of the network's products, see ``encoder.network.ready``.
-
-    Raises:
-        ValueError: a file is missing, damaged, or does not belong to the others.
+    ``path`` is the ``.pt`` file, a mapping of ``params``, ``model`` and ``dictionary``;
+    ``vocabulary`` another name for the ``.spm``, or for the ``.fcodes`` of LASER1. A ValueError
+    says which file is missing, damaged, or does not belong to the others.
     """
     content = read_torch_file(path)
     if "params" not in content and "cfg" in content:
@@ -135,10 +128,7 @@ def load_laser(
 def load_laser3(
     path: Path, vocabulary: Path | None, pretokenized: bool, precision: Precision
 ) -> NetworkEncoder:
-    """Load a LASER3 encoder with its ``.cvocab`` and ``.spm``, its own or LASER2's beside it.
-
-    Arguments and errors are those of ``load_laser``; ``vocabulary`` is the ``.cvocab``.
-    """
+    """Load a LASER3 encoder with its ``.cvocab`` (``vocabulary``) and ``.spm``, or LASER2's."""
     content = read_torch_file(path)
     if "params" in content:
         raise ValueError(f"{path}: is a LASER1 or LASER2 encoder; name it laser:{path}")
@@ -173,10 +163,7 @@ def _encoder(
     precision: Precision,
     tokens: Iterable[str],
 ) -> NetworkEncoder:
-    """Return the encoder of a checkpoint and its subwords; what it encodes are ``tokens``, if any.
-
-    Its name has a hash of the files.
-    """
+    """Return the encoder, whose name has a hash of the files; it encodes ``tokens``, if any."""
     sample: Sequence[str] = SAMPLE
     if tokens:
         draw, known = random.Random(0), sorted(tokens)

@@ -1,12 +1,11 @@
 """LASER's changes to a line of text before it is split into subwords.
 
-They are those of the Moses project's Perl scripts, by sacremoses and mends to it. sacremoses' own
-character classes, and which languages a rule is for, differ from the scripts in places; they are
-set right here. tests/golden/moses has the scripts' output for twelve languages.
+They are those of the Moses project's Perl scripts, by sacremoses, whose character classes and
+languages of a rule differ in places and are set right here. tests/golden/moses has the scripts'
+output for twelve languages.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import regex
 from sacremoses import MosesPunctNormalizer, MosesTokenizer
@@ -93,8 +92,7 @@ class PerlTokenizer(MosesTokenizer):
 
     def __call__(self, line: str) -> str:
         """Return the tokens of the line, between single spaces."""
-        tokens: Any = self.tokenize(line, return_str=True, escape=False)
-        return str(tokens)
+        return str(self.tokenize(line, return_str=True, escape=False))
 
 
 def normalizing(language: str | None) -> Step:
@@ -109,8 +107,7 @@ def normalizing(language: str | None) -> Step:
 def tokenizing(language: str | None) -> Step:
     """Return steps for LASER1: regular characters and punctuation, split words, lower case.
 
-    Raises:
-        ModuleNotFoundError: Chinese, Japanese or Greek need a package that is not installed.
+    A ModuleNotFoundError says which package Chinese, Japanese or Greek need.
     """
     code = _code(language)
     normalize, words = normalize_punctuation(code), PerlTokenizer(code)

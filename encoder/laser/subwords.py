@@ -1,9 +1,8 @@
 """Text to LASER's token ids: preprocessing, then subwords, then the vocabulary.
 
-Byte-pair encoding is as fastBPE applies it, with its vocabulary filter. Sennrich, Haddow & Birch
-2016, "Neural Machine Translation of Rare Words with Subword Units", section 3.2; the filter and the
-file formats are fastBPE's (``.fcodes``: two parts and a count a line, in order of merging;
-``.fvocab``: a token and a count a line).
+Byte-pair encoding (Sennrich, Haddow & Birch 2016, "Neural Machine Translation of Rare Words with
+Subword Units", section 3.2) is as fastBPE applies it, with its vocabulary filter and files:
+``.fcodes``, two parts and a count a line, in order of merging; ``.fvocab``, a token and a count.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,6 +10,7 @@ from functools import lru_cache, partial
 from itertools import pairwise
 from pathlib import Path
 
+from encoder.laser.networks import PAD
 from encoder.network import SentenceTokenizer
 from encoder.tokenizer import Tokens
 from miner.threads import thread_count
@@ -23,7 +23,7 @@ CONTINUES = "@@"  # what a token has that is not the last of its word
 
 WORDS_KEPT = 1 << 18  # of which the tokens are remembered
 
-BOS, PAD, EOS, UNK = 0, 1, 2, 3
+BOS, EOS, UNK = 0, 2, 3
 SPECIAL = {"<s>": BOS, "<pad>": PAD, "</s>": EOS, "<unk>": UNK}
 OVERWRITE = " #fairseq:overwrite"
 
@@ -93,8 +93,7 @@ def _lines(path: Path) -> list[bytes]:
 class Vocabulary:
     """Ids of tokens; ``</s>`` ends each sentence, ``<s>`` begins it where ``prepend_bos``.
 
-    A sentence without tokens is the lone ``</s>``. Sentences have at most ``capacity`` ids: what is
-    longer is cut before ``</s>``.
+    Sentences have at most ``capacity`` ids: what is longer is cut before ``</s>``.
     """
 
     def __init__(
@@ -117,8 +116,7 @@ class Vocabulary:
 def read_cvocab(path: Path) -> dict[str, int]:
     """Read fairseq's dictionary file, ``token count`` a line; ids count on from the special ones.
 
-    Raises:
-        ValueError: no such file, or a line is not of this form.
+    A ValueError says that there is none, or which line is not of this form.
     """
     if not path.is_file():
         raise ValueError(f"{path}: there is no such vocabulary file")
@@ -172,11 +170,7 @@ class TextTokenizer(SentenceTokenizer):
 
 
 def read_pieces(path: Path) -> Split:
-    """Read a SentencePiece model (``.spm``), and return what splits lines into its pieces.
-
-    Raises:
-        ValueError: no such file, or something else is in it.
-    """
+    """Return what splits lines into a SentencePiece model's pieces; a ValueError: it is none."""
     import sentencepiece
 
     if not path.is_file():

@@ -108,7 +108,7 @@ class RecurrentOptions(SentenceOptions):
 
 
 class BiLSTMOptions(RecurrentOptions):
-    """LASER's network, see ``encoder.laser.bilstm``."""
+    """LASER's network, see ``encoder.laser.networks``."""
 
     name, summary = "bilstm", "LASER's, with max pooling"
     word_dim: int = option(WORD_DIM, "dimensions of subwords' vectors", low=1)

@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from encoder.laser.download import PUBLISHER, fetch_laser
+from encoder.laser.languages import PUBLISHER, fetch_laser
 from miner.commandline import command
 
 

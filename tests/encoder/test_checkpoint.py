@@ -12,14 +12,14 @@ import pytest
 from numpy.typing import NDArray
 from safetensors.numpy import save
 
-from encoder import load_encoder
+from encoder import Encoder, load_encoder
 from encoder.bag.encoder import BagEncoder
 from encoder.checkpoint import (
     CONFIG,
     TOKENIZER,
     WEIGHTS,
     _checksum,
-    load_bag_encoder,
+    load_folder,
     save_encoder,
 )
 from encoder.rows import pack
@@ -65,9 +65,13 @@ def forge(folder: Path, *, weights: bytes | None = None, model: bytes | None = N
     change_config(folder, sha256=_checksum(*contents))
 
 
+def load(folder: Path) -> Encoder:
+    return load_folder(folder, name="x", precision="float32")
+
+
 def refusal(folder: Path) -> str:
     with pytest.raises(ValueError) as caught:
-        load_bag_encoder(folder, name="x")
+        load(folder)
     line = str(caught.value)
     assert "\n" not in line
     assert line.startswith(f"encoder {folder}: ") or line.startswith("encoder x@")
@@ -76,7 +80,7 @@ def refusal(folder: Path) -> str:
 
 def test_what_is_saved_is_loaded(folder: Path, tokenizer: Tokenizer, sentences: list[str]) -> None:
     in_memory = BagEncoder(name="x", tokenizer=tokenizer, table=pack(random_table(1)))
-    loaded = load_bag_encoder(folder, name="x")
+    loaded = load(folder)
     assert loaded.dim == DIM
     assert loaded.encode(sentences).tobytes() == in_memory.encode(sentences).tobytes()
     config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
@@ -91,7 +95,7 @@ def test_ngrams_are_saved_and_loaded(
     folder = tmp_path / "ngrams"
     save_encoder(folder, table=table, ngram_rows=20, tokenizer_model=tokenizer.model, facts={})
     in_memory = BagEncoder(name="x", tokenizer=tokenizer, table=pack(table), ngram_rows=20)
-    loaded = load_bag_encoder(folder, name="x")
+    loaded = load(folder)
     assert loaded.encode(sentences).tobytes() == in_memory.encode(sentences).tobytes()
     for rows in (19, 21, 0):
         change_config(folder, ngram_rows=rows)
@@ -112,16 +116,16 @@ def test_the_name_tells_the_weights(tmp_path: Path, folder: Path, tokenizer: Tok
     save_to(tmp_path / "same", tokenizer)
     save_to(tmp_path / "other", tokenizer, seed=2)
     change_config(tmp_path / "same", facts={"tells": "nothing"})
-    names = [load_bag_encoder(tmp_path / one, name="x").name for one in ("enc", "same", "other")]
+    names = [load(tmp_path / one).name for one in ("enc", "same", "other")]
     assert names[0] == names[1] != names[2]
     assert all(name.startswith("x@") for name in names)
 
 
 def test_an_encoder_is_replaced(folder: Path, tokenizer: Tokenizer) -> None:
     (folder / "notes.txt").write_text("mine")
-    before = load_bag_encoder(folder, name="x").name
+    before = load(folder).name
     save_to(folder, tokenizer, seed=2)
-    assert load_bag_encoder(folder, name="x").name != before
+    assert load(folder).name != before
     assert (folder / "notes.txt").read_text() == "mine"
 
 
@@ -129,11 +133,11 @@ def test_an_encoder_is_replaced(folder: Path, tokenizer: Tokenizer) -> None:
 def test_a_full_disk_leaves_the_old_encoder(
     folder: Path, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch, written: int
 ) -> None:
-    before = load_bag_encoder(folder, name="x").name
+    before = load(folder).name
     fail_after(monkeypatch, Path, "write_bytes", written, OSError(28, "No space left on device"))
     with pytest.raises(OSError, match="No space left"):
         save_to(folder, tokenizer, seed=2)
-    assert load_bag_encoder(folder, name="x").name == before
+    assert load(folder).name == before
     assert len(list(folder.iterdir())) == 3
 
 
@@ -146,12 +150,12 @@ def test_an_interrupt_never_leaves_a_mixture(
     renamed: int,
 ) -> None:
     """The tokeniser is the same: only between the last two renamings is there no encoder."""
-    before = load_bag_encoder(folder, name="x").name
+    before = load(folder).name
     fail_after(monkeypatch, os, "replace", renamed, KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         save_to(folder, tokenizer, seed=2)
     if renamed < 2:
-        assert load_bag_encoder(folder, name="x").name == before
+        assert load(folder).name == before
     else:
         assert "not of the same training" in refusal(folder)
     assert len(list(folder.iterdir())) == 3

@@ -13,8 +13,8 @@ import torch
 
 from encoder import network as networks
 from encoder import torch_private
-from encoder.laser.bilstm import BiLSTM
 from encoder.laser.int8 import Int8BiLSTM, lstm_step, quantize_rows
+from encoder.laser.networks import BiLSTM
 from encoder.network import embed_tokens, ready
 from encoder.tokenizer import Tokens
 

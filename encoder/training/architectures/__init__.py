@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from encoder.bag.features import Features
-from encoder.laser.transformer import Layer
+from encoder.laser.networks import Layer
 from encoder.sentence_networks import KINDS
 from encoder.trained import HEADS
 from encoder.training.architectures.bag import Bag
@@ -41,7 +41,7 @@ def make_model(options: TrainingOptions, features: Features) -> Model:
 
 
 def _bilstm(kind: BiLSTMOptions, vocabulary: int) -> dict[str, Tensor]:
-    """Draw weights for LASER's network, see ``encoder.laser.bilstm``."""
+    """Draw weights for LASER's network, see ``encoder.laser.networks``."""
     if kind.dim % 2:
         raise ValueError(f"dim {kind.dim}: expected an even number, half for each direction")
     lstm = nn.LSTM(kind.word_dim, kind.dim // 2, num_layers=kind.layers, bidirectional=True)

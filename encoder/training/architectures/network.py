@@ -11,7 +11,7 @@ from torch.utils.checkpoint import checkpoint
 
 from encoder import Encoder, trained
 from encoder.bag.features import Features
-from encoder.laser.bilstm import Tensors
+from encoder.laser.networks import Tensors
 from encoder.network import NetworkEncoder, Ready
 from encoder.tokenizer import Tokenizer, Tokens
 from encoder.trained import build_network, save_networks

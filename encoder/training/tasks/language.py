@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from encoder.laser.transformer import Transformer, within
+from encoder.laser.networks import Transformer, within
 from encoder.tokenizer import Tokens
 from encoder.training.architectures.model import Model
 from encoder.training.architectures.network import Network, like_lengths, pad

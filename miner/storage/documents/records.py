@@ -15,11 +15,10 @@ MAX_BYTES = 8 << 20
 
 # The module whose ``read`` reads a file, by its suffix; all but Parquet may be compressed.
 FORMATS = {
-    **dict.fromkeys((".txt", ".md"), "text"),
+    **dict.fromkeys((".txt", ".md"), "files"),
     **dict.fromkeys((".html", ".htm", ".xhtml"), "web"),
-    **dict.fromkeys((".jsonl", ".ndjson", ".json", ".parquet"), "rows"),
-    **dict.fromkeys((".warc", ".wet"), "web"),
-    ".xml": "wiki",
+    **dict.fromkeys((".jsonl", ".ndjson", ".json", ".parquet"), "files"),
+    **dict.fromkeys((".warc", ".wet", ".xml"), "web"),
 }
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")

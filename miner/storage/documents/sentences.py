@@ -46,10 +46,7 @@ class Sentence(NamedTuple):
 
 
 def read_sentences(path: AnyPath, first_row: int) -> Iterator[Records]:
-    """Yield the sentences of a file's documents, with a rejected record for each broken one.
-
-    A CorpusError says that the file is of no such format, or damaged.
-    """
+    """Yield the sentences of a file's documents; a broken document is a rejected record."""
     reader = reader_of(path)
     if reader is None:
         raise CorpusError(f"{path}: documents are in files that end in one of {' '.join(FORMATS)}")

@@ -9,24 +9,17 @@ from itertools import pairwise
 import pyarrow as pa
 
 from miner.languages import language_of
-from miner.storage.corpus.filesets import (
-    CorpusReader,
-    corpus_files,
-    folder_files,
-    may_hold_corpus,
-    named,
-)
+from miner.storage.corpus import filesets
 from miner.storage.corpus.formats import DOCUMENT_SUFFIXES
 from miner.storage.corpus.records import CorpusError, Rejection
+from miner.storage.documents.files import read_bytes
 from miner.storage.documents.records import FORMATS, Document, Found, read_found, reader_of
 from miner.storage.documents.sentences import is_wrapped, sentence_tables
 from miner.storage.documents.splitting import sentence_spans
-from miner.storage.documents.text import read_bytes
 from miner.storage.places import Place, RemotePath
 from miner.storage.streams import split_compression
 
 SHOWN_LANGUAGES = 3
-# Of the sentences that ``adit split`` writes.
 SPLIT_FIELDS = pa.schema(dict.fromkeys(("id", "doc", "text", "language"), pa.string()))
 
 # A file of these is one document; a .txt may as well hold a sentence a line.
@@ -44,10 +37,7 @@ NamedPlace = tuple[str, Place]
 
 @dataclass(kw_only=True)
 class SplitCounts:
-    """What became of documents: ``documents`` = those split + all of ``broken``.
-
-    ``languages`` counts the sentences of each.
-    """
+    """How many ``documents`` were split or ``broken``, and sentences are of each language."""
 
     documents: int = 0
     languages: Counter[str] = field(default_factory=Counter)
@@ -72,13 +62,13 @@ def is_documents(path: Place, input_format: str) -> bool:
     """Return whether a corpus is of documents: it is said to be, or can be nothing else."""
     if input_format != "auto":
         return input_format == "documents"
-    files = folder_files(path)[0] if path.is_dir() else [path]
+    files = filesets.folder_files(path)[0] if path.is_dir() else [path]
     return bool(files) and all(split_compression(file)[0] in DOCUMENT_SUFFIXES for file in files)
 
 
 def holds_documents(folder: Place) -> bool:
     """Return whether each file of a folder is a document, by suffixes and a sample of texts."""
-    files, _ = folder_files(folder)
+    files, _ = filesets.folder_files(folder)
     suffixes = [split_compression(file)[0] for file in files]
     if not files or not {*suffixes} <= {*MARKED, ".txt"}:
         return False
@@ -115,7 +105,7 @@ def _is_filled(text: str) -> bool:
 
 def describe_documents(folder: Place) -> str:
     """Return a line that says which files of a folder are read."""
-    files = named([name for name, _ in document_files(folder)])
+    files = filesets.named([name for name, _ in document_files(folder)])
     return f"{folder}: reads {files} as documents, which are split into sentences"
 
 
@@ -135,15 +125,15 @@ def document_files(path: Place) -> list[NamedPlace]:
     return files
 
 
-def open_side(path: Place, input_format: str) -> CorpusReader:
-    """Return what reads a corpus: files of sentences, or the documents at a place and below it.
-
-    Raises:
-        CorpusError: there is no file.
-    """
+def open_side(path: Place, input_format: str) -> filesets.CorpusReader:
+    """Return what reads a corpus: files of sentences, or the documents at a place and below it."""
     if is_documents(path, input_format):
-        return CorpusReader([file for _, file in document_files(path)], input_format="documents")
-    return CorpusReader(corpus_files(path, input_format=input_format), input_format=input_format)
+        return filesets.CorpusReader(
+            [file for _, file in document_files(path)], input_format="documents"
+        )
+    return filesets.CorpusReader(
+        filesets.corpus_files(path, input_format=input_format), input_format=input_format
+    )
 
 
 def _below(folder: Place, prefix: str, above: frozenset[str] = frozenset()) -> Iterator[NamedPlace]:
@@ -152,7 +142,7 @@ def _below(folder: Place, prefix: str, above: frozenset[str] = frozenset()) -> I
     if real in above:
         return
     entries: list[Place] = sorted(folder.iterdir(), key=lambda entry: entry.name)
-    for entry in filter(may_hold_corpus, entries):
+    for entry in filter(filesets.may_hold_corpus, entries):
         if entry.is_dir():
             yield from _below(entry, f"{prefix}{entry.name}/", above | {real})
         elif entry.is_file() and reader_of(entry):
@@ -164,11 +154,8 @@ def find_documents(
 ) -> Iterator[tuple[int, Found]]:
     """Yield the documents of files, each with its file's number.
 
-    A file that is damaged is a broken document, unless it is the only one.
-
-    Raises:
-        CorpusError: the only file is damaged.
-        ModuleNotFoundError: a library that the format needs is not installed.
+    A file that is damaged is a broken document, or a CorpusError if it is the only one. A
+    ModuleNotFoundError names a library that the format needs and that is not installed.
     """
     for number, (name, path) in enumerate(files):
         reader = reader_of(path)

@@ -1,8 +1,7 @@
 """Paragraphs to sentences, by punctuation and what stands around it.
 
-Of the libraries that were measured none found the boundaries of news in twelve languages as well as
-these rules do (docs/results-documents.md): most know one script, or take what lies between two
-quotation marks, which often are not a pair, for one sentence.
+Of the libraries that were measured none found the boundaries of news in twelve languages as well
+(docs/results-documents.md): most know one script, or take what is between quotation marks for one.
 """
 
 import json
@@ -105,8 +104,7 @@ def _stripped(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 def _end(match: re.Match[str], *, is_quoted: bool) -> int:
     """Return where the stop ends: before a quotation mark that opens what comes next.
 
-    Without spaces only the number of marks before says what a mark does, and Chinese is often
-    written with the wrong one of a pair.
+    Without spaces only the number of marks before says which does: often one of a pair is wrong.
     """
     start, stop = match.span("stop")
     if stop < match.endpos and match.string[stop].isspace():
@@ -122,7 +120,9 @@ def _is_end(text: str, match: re.Match[str], start: int, language: str | None) -
     following, stop, end = match["next"], match["stop"], match.end("stop")
     if following in _CONTINUES or _MORE_MARKS.match(text, end):
         return False
-    if _is_lower(following) and not _CLITIC.match(text, end):
+    # Georgian sentences begin with what counts as lower case.
+    is_lower = following.islower() and not "\u10d0" <= following <= "\u10ff"
+    if is_lower and not _CLITIC.match(text, end):
         return False
     if stop[-1] in _WIDE_CLOSERS and following == "と":  # Japanese: "...", he said
         return False
@@ -133,11 +133,6 @@ def _is_end(text: str, match: re.Match[str], start: int, language: str | None) -
         return True
     before = _WORD.search(text, max(start, place - _LOOK_BACK), place)
     return not (before and _is_abbreviated(text, before, match.start("next"), start, language))
-
-
-def _is_lower(character: str) -> bool:
-    """Return whether no sentence begins with it; Georgian ones do with what counts as lower."""
-    return character.islower() and not "\u10d0" <= character <= "\u10ff"
 
 
 def _is_abbreviated(

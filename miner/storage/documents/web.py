@@ -1,34 +1,45 @@
-"""Web pages without menus, by trafilatura, and archives: the pages of WARC, the texts of WET."""
+"""Web pages without menus, archives of them (pages of WARC, texts of WET), dumps of MediaWiki."""
 
 import io
 from collections.abc import Iterator
 from typing import Any
 
+import mwparserfromhell
 import trafilatura
+from lxml import etree
 from warcio.archiveiterator import ArchiveIterator
 from warcio.bufferedreaders import DecompressingBufferedReader
 from warcio.exceptions import ArchiveLoadFailed
 
 from miner.storage.corpus.records import CorpusError, Rejection
+from miner.storage.documents.files import read_bytes
 from miner.storage.documents.records import MAX_BYTES, Document, Found, Raw, checked, decoded
-from miner.storage.documents.text import read_bytes
 from miner.storage.places import AnyPath
 from miner.storage.streams import read_chunks, split_compression
 
-MESSAGE = 80  # characters of an error that is shown, as some hold what was found
+MAX_CHARACTERS = 2 << 20  # MediaWiki itself takes no longer article
+BLOCK = 1 << 15  # characters of an article that are parsed together
+ARTICLES = "0"  # the name space of what is neither talk nor help
 MAX_HEADERS = 1 << 20  # bytes of the headers of a record, which warcio holds whole
 
 _PAGES = ("text/html", "application/xhtml+xml")
 
 
 def read(path: AnyPath, name: str) -> Iterator[Found]:
-    """Yield the page that a file is, or those of an archive (WARC: responses in HTML).
+    """Yield the page that a file is, or those of an archive (WARC: responses in HTML) or a dump.
 
-    A CorpusError says that the file cannot be read, or that the archive is damaged.
+    A CorpusError says that the file cannot be read, or that the archive or the dump is damaged.
     """
-    if split_compression(path)[0] not in (".warc", ".wet"):
+    suffix = split_compression(path)[0]
+    if suffix == ".xml":
+        yield from _read_dump(path)
+    elif suffix in (".warc", ".wet"):
+        yield from _read_archive(path)
+    else:
         yield Raw(name=name, content=read_bytes(path), extract=page)
-        return
+
+
+def _read_archive(path: AnyPath) -> Iterator[Found]:
     stream = io.BufferedReader(ChunkStream(read_chunks(path)))
     try:
         records = ArchiveIterator(stream)
@@ -38,7 +49,7 @@ def read(path: AnyPath, name: str) -> Iterator[Found]:
             records.reader.start_record()
             yield from _documents(record)
     except (ArchiveLoadFailed, OverflowError) as error:  # the latter for lengths past 2^63
-        cause = " ".join(str(error).split())[:MESSAGE]
+        cause = " ".join(str(error).split())[:80]  # some hold what was found
         raise CorpusError(
             f"{path}: is a damaged web archive ({cause!r}); fetch it again"
         ) from error
@@ -79,8 +90,7 @@ class _Reader(DecompressingBufferedReader):  # type: ignore[misc]  # without typ
     def read(self, length: int | None = None) -> bytes:
         """Return bytes, which are no headers."""
         self.start_record()
-        content: bytes = super().read(length)
-        return content
+        return bytes(super().read(length))
 
     def readline(self, length: int | None = None) -> bytes:
         """Return a line of headers, which are at most ``MAX_HEADERS`` together."""
@@ -112,3 +122,45 @@ class ChunkStream(io.RawIOBase):
         count = min(len(target), len(self._rest))
         target[:count], self._rest = self._rest[:count], self._rest[count:]
         return count
+
+
+def _read_dump(path: AnyPath) -> Iterator[Raw]:
+    """Yield articles that are no redirections; entities are not expanded, nothing is fetched."""
+    stream = io.BufferedReader(ChunkStream(read_chunks(path)))
+    pages = etree.iterparse(
+        stream, tag="{*}page", resolve_entities=False, no_network=True, load_dtd=False
+    )
+    try:
+        for _, element in pages:
+            title, text = (
+                element.findtext(tag) or "" for tag in ("{*}title", "{*}revision/{*}text")
+            )
+            is_article = element.findtext("{*}ns", ARTICLES) == ARTICLES
+            if is_article and element.find("{*}redirect") is None:
+                yield Raw(name=title, content=text, extract=article)
+            element.clear()
+            while element.getprevious() is not None:  # or the tree grows with the file
+                del element.getparent()[0]
+    except etree.XMLSyntaxError as error:
+        raise CorpusError(f"{path}: is not a whole XML file ({error}); fetch it again") from error
+
+
+def article(title: str, text: str) -> Document:
+    """Return the document of an article, without markup."""
+    if len(text) > MAX_CHARACTERS:
+        return Document(name=title, broken=Rejection.TOO_LONG)
+    plain = "".join(mwparserfromhell.parse(block).strip_code() for block in _blocks(text))
+    return checked(title, plain.replace("\n", "\n\n"))
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """Yield a long text in blocks, which end before a heading or a paragraph, if there is one."""
+    # The parser's time grows with the square of what is opened and never closed.
+    start = 0
+    while len(text) - start > BLOCK:
+        end = start + BLOCK
+        cuts = (text.rfind(mark, start + 1, end) for mark in ("\n==", "\n\n"))
+        cut = next((cut for cut in cuts if cut > 0), end)
+        yield text[start:cut]
+        start = cut
+    yield text[start:]

@@ -10,8 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from encoder.laser.download import CHECKSUMS, fetch_laser
-from encoder.laser.languages import INDIVIDUAL, LASER2, LASER3, OWN_SUBWORDS, files_of
+from encoder.laser.languages import (
+    CHECKSUMS,
+    INDIVIDUAL,
+    LASER2,
+    LASER3,
+    OWN_SUBWORDS,
+    fetch_laser,
+    files_of,
+)
 
 LASER3_FILES = ["laser3-wol_Latn.v1.pt", "laser2.spm", "laser2.cvocab"]
 

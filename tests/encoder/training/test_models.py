@@ -14,7 +14,7 @@ from encoder import load_encoder
 from encoder.bag.encoder import BagEncoder
 from encoder.bag.features import Features
 from encoder.checkpoint import WEIGHTS
-from encoder.laser.transformer import Layer, within
+from encoder.laser.networks import Layer, within
 from encoder.tokenizer import Tokenizer
 from encoder.training.architectures import make_model
 from encoder.training.architectures.bag import Bag, bag_sums

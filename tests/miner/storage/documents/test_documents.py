@@ -230,7 +230,7 @@ def test_a_billion_laughs_are_not_laughed(tmp_path):
 
 def test_what_is_too_long_is_counted_in_bounded_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(records, "MAX_BYTES", 1 << 20)
-    monkeypatch.setattr("miner.storage.documents.text.MAX_BYTES", 1 << 20)
+    monkeypatch.setattr("miner.storage.documents.files.MAX_BYTES", 1 << 20)
     with gzip.open(tmp_path / "bomb.txt.gz", "wb", compresslevel=1) as file:
         for _ in range(64):
             file.write(bytes(1 << 20))

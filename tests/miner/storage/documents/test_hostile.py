@@ -246,23 +246,23 @@ def test_files_that_entities_name_are_not_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("markup", ["<ref>", "[[a|{{", "[http://a "])
 def test_markup_that_is_never_closed(markup: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("mwparserfromhell")
-    from miner.storage.documents import wiki
+    from miner.storage.documents import web
 
-    monkeypatch.setattr(wiki, "BLOCK", 1 << 12)
+    monkeypatch.setattr(web, "BLOCK", 1 << 12)
     times = []
     for characters in (1 << 12, 1 << 16):
         start = time.process_time()
-        wiki.article("T", markup * (characters // len(markup)))
+        web.article("T", markup * (characters // len(markup)))
         times.append(time.process_time() - start)
     assert times[1] < 64 * times[0] + 0.5  # 16 in blocks, 256 as a whole
 
 
 def test_long_articles_are_parsed_by_section() -> None:
     pytest.importorskip("mwparserfromhell")
-    from miner.storage.documents import wiki
+    from miner.storage.documents import web
 
     section = "\n== Heading ==\n{{Box|a=1\n\n|b=2}}Rain is [[water|wet]].\n"
-    long = section * (wiki.BLOCK // len(section) * 3)
-    parts = wiki.article("T", section).text
-    assert wiki.article("T", long).text.split() == parts.split() * long.count("Heading")
-    assert wiki.article("T", "x" * (wiki.MAX_CHARACTERS + 1)).broken == Rejection.TOO_LONG
+    long = section * (web.BLOCK // len(section) * 3)
+    parts = web.article("T", section).text
+    assert web.article("T", long).text.split() == parts.split() * long.count("Heading")
+    assert web.article("T", "x" * (web.MAX_CHARACTERS + 1)).broken == Rejection.TOO_LONG

@@ -1,8 +1,9 @@
-"""LASER3's network: fairseq's transformer encoder, pooled at ``<s>``, by maximum or by mean.
+"""LASER's networks: a BiLSTM for LASER1 and LASER2, fairseq's transformer encoder for LASER3.
 
-Heffernan, Çelebi & Schwenk 2022, "Bitext Mining Using Distilled Sentence Representations for
-Low-Resource Languages". Axes: ``B`` sentences of one length, ``T`` tokens, ``D`` model width,
-``H`` heads.
+Artetxe & Schwenk 2019, "Massively Multilingual Sentence Embeddings for Zero-Shot Cross-Lingual
+Transfer and Beyond", section 3; Heffernan, Çelebi & Schwenk 2022, "Bitext Mining Using Distilled
+Sentence Representations for Low-Resource Languages". Axes: ``B`` sentences, ``T`` tokens, ``D``
+outputs, ``H`` heads.
 """
 
 import math
@@ -14,16 +15,77 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from encoder.laser.bilstm import Tensors, adopt
-from encoder.laser.subwords import PAD
-
+Tensors = Mapping[str, Tensor]  # of a network, by name
 Config = Mapping[str, Any]
 Map = Callable[[Tensor], Tensor]
 
+PAD = 1  # the id of padding, after which fairseq numbers positions
 ACTIVATIONS = {"relu": functional.relu, "gelu": functional.gelu}
 # What fairseq saves beside the weights.
 BOOKKEEPING = {"version", "embed_positions._float_tensor", "embed_positions.weights"}
+
+
+class BiLSTM(nn.Module):
+    """Embeds token ids (B, T) as the maximum over T of the last layer's outputs: (B, D)."""
+
+    def __init__(self, tensors: Tensors, *, dropout: float = 0.0) -> None:
+        """Take the weights as LASER names them; its sizes are theirs.
+
+        ``dropout`` is the share of what enters each layer that is left out in training. A
+        ValueError names a tensor that does not fit the others.
+        """
+        super().__init__()
+        vocabulary, width = _sizes(tensors, "embed_tokens.weight")
+        hidden = _sizes(tensors, "lstm.weight_hh_l0")[1]
+        layers = sum(name.startswith("lstm.weight_hh_l") for name in tensors)
+        both = "lstm.weight_hh_l0_reverse" in tensors
+        self.directions = ("", "_reverse") if both else ("",)
+        layers //= len(self.directions)
+        with torch.device("meta"):
+            self.embed_tokens = nn.Embedding(vocabulary, width)
+            self.lstm = nn.LSTM(width, hidden, layers, bidirectional=both, batch_first=True)
+        adopt(self, tensors)
+        self.vocabulary, self.dim = vocabulary, hidden * len(self.directions)
+        self.lstm.dropout = self._dropout = dropout
+
+    def forward(self, ids: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """Embed sentences as (B, D), of one length; or of ``lengths`` (B,), and padded to T."""
+        x = functional.dropout(self.embed_tokens(ids), self._dropout, self.training)
+        if lengths is None:
+            outputs, _ = self.lstm(x)
+        else:
+            packed = pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
+            outputs, _ = pad_packed_sequence(self.lstm(packed)[0], True, padding_value=-torch.inf)
+        return outputs.amax(dim=1)
+
+
+def adopt(module: nn.Module, tensors: Tensors) -> None:
+    """Make tensors a module's parameters, as float32; a ValueError names one that does not fit."""
+    expected = module.state_dict()
+    for name in expected.keys() - tensors.keys():
+        raise ValueError(f"lacks the tensor {name}")
+    for name in sorted(tensors.keys() - expected.keys()):
+        raise ValueError(f"has a tensor {name} that this network does not")
+    for name, tensor in tensors.items():
+        if tensor.shape != expected[name].shape:
+            raise ValueError(
+                f"has {name} of shape {tuple(tensor.shape)}; "
+                f"the other tensors ask for {tuple(expected[name].shape)}"
+            )
+    floats = {name: tensor.float().contiguous() for name, tensor in tensors.items()}
+    module.load_state_dict(floats, assign=True)
+    module.requires_grad_(False).eval()
+
+
+def _sizes(tensors: Tensors, name: str) -> tuple[int, ...]:
+    if name not in tensors:
+        raise ValueError(f"lacks the tensor {name}")
+    shape = tuple(tensors[name].shape)
+    if len(shape) != 2 or not all(shape):
+        raise ValueError(f"has {name} of shape {shape}; expected 2 axes")
+    return shape
 
 
 def _first(x: Tensor, there: Tensor | None) -> Tensor:
@@ -50,8 +112,7 @@ class Transformer(nn.Module):
         """Take the weights and the configuration (``cfg.model``) as fairseq names them.
 
         ``dropout`` is the share of the embeddings and of each block's output that is left out in
-        training. A ValueError names a tensor or a setting that is missing, or is not what the
-        others ask for.
+        training. A ValueError names a tensor or a setting that does not fit the others.
         """
         super().__init__()
         weights = {name: tensor for name, tensor in tensors.items() if name not in BOOKKEEPING}
@@ -69,11 +130,14 @@ class Transformer(nn.Module):
             raise ValueError("is pooled at <s> (sentemb_criterion cls) but has no prepend_bos")
         self._dropout = dropout
         self._scale = 1.0 if config.get("no_scale_embedding") else math.sqrt(self.dim)
-        self.capacity = _capacity(weights, config)
+        learned = weights.get("embed_positions.weight")
+        if learned is None and config.get("encoder_learned_pos"):
+            raise ValueError("lacks the tensor embed_positions.weight")
+        self.capacity = None if learned is None else len(learned) - PAD - 1  # tokens
         with torch.device("meta"):
             self.embed_tokens = nn.Embedding(self.vocabulary, self.dim)
-            if "embed_positions.weight" in weights:
-                self.embed_positions = nn.Embedding(*weights["embed_positions.weight"].shape)
+            if learned is not None:
+                self.embed_positions = nn.Embedding(*learned.shape)
             if "layernorm_embedding.weight" in weights:
                 self.layernorm_embedding = nn.LayerNorm(self.dim)
             sizes = self.dim, len(weights["layers.0.fc1.weight"]), heads
@@ -135,10 +199,7 @@ class Layer(nn.Module):
         self._activation, self._dropout = activation, dropout
 
     def forward(self, x: Tensor, seen: Tensor | None = None) -> Tensor:
-        """Map (B, T, D) to (B, T, D); norms come before the two blocks, or after them.
-
-        ``seen``, broadcast to (B, H, T, T), is false where a token does not attend to another.
-        """
+        """Map (B, T, D); where ``seen``, broadcast to (B, H, T, T), is false, no token attends."""
         if self._before:
             x = x + self._attend(self.self_attn_layer_norm(x), seen)
             return x + self._feed(self.final_layer_norm(x))
@@ -177,15 +238,6 @@ def sinusoids(length: int, dim: int) -> Tensor:
     rates = torch.exp(torch.arange(half) * (-math.log(10000) / (half - 1)))
     angles = torch.arange(PAD + 1, PAD + 1 + length).unsqueeze(1) * rates
     return functional.pad(torch.cat([angles.sin(), angles.cos()], dim=1), (0, dim % 2))
-
-
-def _capacity(weights: Tensors, config: Config) -> int | None:
-    """Return the number of tokens that have a position: learned positions have an end."""
-    if "embed_positions.weight" in weights:
-        return len(weights["embed_positions.weight"]) - PAD - 1
-    if config.get("encoder_learned_pos"):
-        raise ValueError("lacks the tensor embed_positions.weight")
-    return None
 
 
 def _setting(config: Config, name: str) -> Any:  # noqa: ANN401
