@@ -67,7 +67,7 @@ def ready(network: nn.Module, precision: Precision, sample: Tokens) -> Ready:
 
     ``auto`` is the first of int8 and bfloat16 for which the processor has instructions and in which
     every sentence of the sample keeps its vector's direction (``MIN_COSINE``), else float32: it
-    depends on the machine's kind and the weights alone. A ValueError: there is no such precision.
+    depends on the machine's kind and the weights alone. A ValueError says that it cannot be had.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if precision != "auto":

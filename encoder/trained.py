@@ -33,7 +33,7 @@ SETTINGS = {
 
 
 def build_network(architecture: str, tensors: Tensors, *, dropout: float = 0.0) -> Trainable:
-    """Build the network of these weights; a ValueError: there is none, or they are not its own."""
+    """Build the network of these weights; a ValueError says what is wrong with these."""
     if architecture == "bilstm":
         return BiLSTM(tensors, dropout=dropout)
     if architecture == "transformer":

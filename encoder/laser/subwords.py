@@ -170,7 +170,7 @@ class TextTokenizer(SentenceTokenizer):
 
 
 def read_pieces(path: Path) -> Split:
-    """Return what splits lines into a SentencePiece model's pieces; a ValueError: it is none."""
+    """Return what splits lines into a SentencePiece model's pieces; a ValueError if it is none."""
     import sentencepiece
 
     if not path.is_file():
