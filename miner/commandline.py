@@ -61,9 +61,10 @@ def run_command(main: Callable[[], int], program: str) -> int:
 def command(
     add_arguments: AddArguments, name: str
 ) -> Callable[[Callable[[argparse.Namespace], int]], Command]:
-    """Return what makes a command of a function of its parsed arguments, with its docstring.
+    """Return what makes a command of a function of its parsed arguments.
 
-    The command takes arguments (default: those of the process) and the name in help and errors.
+    Its docstring is the description in the command's help. The command takes arguments (default:
+    those of the process) and the name in its help and errors.
     """
 
     def decorate(work: Callable[[argparse.Namespace], int]) -> Command:

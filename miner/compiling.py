@@ -9,10 +9,10 @@ from numba.core.runtime.nrt import rtsys
 
 
 def compiled(fastmath: bool | set[str] = False) -> Callable[[Any], Any]:
-    """Return a decorator that compiles a function when it is first called, to run without the lock.
+    """Return a decorator that compiles a function when it is first called.
 
-    It is kept on disk; where neither the package's folder nor the user's can be written, or the
-    disk is full, each process compiles it again.
+    Its code releases the interpreter's lock and is kept on disk; where neither the package's folder
+    nor the user's can be written, or the disk is full, each process compiles it again.
     """
 
     def compile_function(function: Callable[..., Any]) -> Any:  # noqa: ANN401

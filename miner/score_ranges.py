@@ -206,9 +206,11 @@ def _largest(files: Sequence[Sorted], name: str) -> int:
 
 def _ranges(files: Sequence[Sorted], size: int, threshold: float) -> Iterator[tuple[float, float]]:
     """Yield ranges of scores, above the first up to the second, best first, to the threshold."""
-    found = [file.records()["score"] for file in files]
-    samples = [scores[evenly(len(scores), min(SAMPLES, len(scores)))] for scores in found]
-    count = max(1, -(-sum(map(len, found)) // size))
+    total, samples = 0, []
+    for scores in (file.records()["score"] for file in files):  # mapped one at a time
+        total += len(scores)
+        samples.append(scores[evenly(len(scores), min(SAMPLES, len(scores)))])
+    count = max(1, -(-total // size))
     scores = np.sort(np.concatenate([*samples, [np.inf]]))
     bounds = np.unique(scores[np.arange(1, count) * len(scores) // count])
     edges = [-np.inf, *bounds[bounds < np.inf].tolist(), np.inf]

@@ -30,9 +30,7 @@ KEPT_BYTES = 256 << 20  # of prepared pieces: in int8, those of about two langua
 def load_use(*, precision: Precision) -> "UseEncoder":
     """Load the encoder; ``auto`` is int8 where the processor has instructions for it.
 
-    Raises:
-        ModuleNotFoundError: its package is not installed.
-        ValueError: its files are not those of the release, or it has no such precision here.
+    Raises as ``load_weights`` does, and a ValueError where there is no such precision.
     """
     if precision not in ("float32", "int8", "auto"):
         raise ValueError(f"encoder 'use' runs in float32 or int8, not in {precision}")

@@ -95,8 +95,8 @@ class Glossary:
 class GlossaryWords:
     """The words of a language that have been met, numbered after the network's pieces.
 
-    Of each, ``columns`` are the glossary's rows that it stands for and ``shares`` how much each
-    counts, both (W, NEAREST); of a word that the bundled encoder has no vector for, they are 0.
+    ``columns`` are the glossary's rows that each stands for and ``shares`` how much these count, 0
+    for a word that the bundled encoder has no vector for: both (W, NEAREST).
     """
 
     def __init__(self, glossary: Glossary, language: Encoder) -> None:

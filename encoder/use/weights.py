@@ -57,8 +57,8 @@ class Weights:
 def load_weights() -> Weights:
     """Load the network's weights, once.
 
-    A ValueError says which file is missing, or is not the one of the release; a ModuleNotFoundError
-    that the package is.
+    A ValueError says that a file is missing or not the one of the release, a ModuleNotFoundError
+    that the package is not installed.
     """
     with np.load(io.BytesIO(_read(WEIGHTS)), allow_pickle=False) as arrays:
         parts = [arrays[f"q{number + 1}"] for number in range(PARTS)]
