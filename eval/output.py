@@ -46,9 +46,9 @@ class Table:
     def row(self, label: str, *cells: Cell) -> str:
         """Return a line with a cell for each column; columns without a cell stay empty."""
         widths = [max(MIN_WIDTH, len(column) + 2) for column in self.columns]
-        both = zip(cells, widths, strict=False)
-        shown = (f" {_shown(cell):>{width - 1}}" for cell, width in both)
-        return (label.ljust(self.width) + "".join(shown)).rstrip()
+        both = zip(map(_shown, cells), widths, strict=False)
+        shown = "".join(f" {cell:>{width - 1}}" for cell, width in both)
+        return (label.ljust(self.width) + shown).rstrip()
 
 
 def _shown(cell: Cell) -> str:

@@ -141,9 +141,8 @@ def bucc_pairs(directory: Path) -> dict[str, dict[str, BuccFiles]]:
             if files.source.is_file() and files.target.is_file():
                 found.setdefault(match["pair"], {})[match["split"]] = files
     if not found:
-        raise ValueError(
-            f"{directory}: no BUCC data; expected xx-en/xx-en.SPLIT.xx, .en and .gold in it"
-        )
+        expected = "xx-en/xx-en.SPLIT.xx, .en and .gold"
+        raise ValueError(f"{directory}: no BUCC data; expected {expected} in it")
     return {pair: dict(sorted(splits.items())) for pair, splits in sorted(found.items())}
 
 

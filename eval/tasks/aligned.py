@@ -54,12 +54,10 @@ def aligned_files(directory: Path) -> dict[str, Path]:
 
 def english_of(languages: Sequence[str], directory: Path) -> str:
     """Return what English is called among ``languages``; a ValueError says that it is not there."""
-    for name in ENGLISH:
-        if name in languages:
-            return name
-    raise ValueError(
-        f"{directory}: no English text; expected one of the languages {', '.join(ENGLISH)}"
-    )
+    if found := [name for name in ENGLISH if name in languages]:
+        return found[0]
+    expected = ", ".join(ENGLISH)
+    raise ValueError(f"{directory}: no English text; expected one of the languages {expected}")
 
 
 def load_aligned(directory: Path, languages: Sequence[str] | None = None) -> AlignedTexts:

@@ -24,8 +24,7 @@ from miner.judge.model import load_judge
 
 WORDS, MARGIN = SCORES
 
-# A mined split of P pairs, and what each filter rejects, bool (P,).
-Split = tuple[MinedSplit, Mapping[str, NDArray[np.bool_]]]
+Split = tuple[MinedSplit, Mapping[str, NDArray[np.bool_]]]  # of P pairs; what each filter rejects
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -27,10 +27,10 @@ def translation_ranks(
     """Rank each source's translation among it and other targets: int64 (N,), from 1.
 
     Row i of float32 (N, D) is translated by row i of float32 (N + M, D), of unit or zero rows.
-    ``others`` targets are drawn without replacement for each source, or taken all; Guo et al. 2018
-    and Chidambaram et al. 2019, "Learning Cross-Lingual Sentence Representations via a Multi-task
-    Dual-Encoder Model", section 3.4, draw 999. A ValueError says that there are not that many. A
-    draw depends on ``seed`` and on the source's row alone.
+    ``others`` targets are drawn without replacement for each source, None being all; Guo et al.
+    2018 and Chidambaram et al. 2019, "Learning Cross-Lingual Sentence Representations via a
+    Multi-task Dual-Encoder Model", section 3.4, draw 999. A draw depends on ``seed`` and on the
+    source's row alone; a ValueError says that there are not that many.
 
     A target as near as the translation stands before it if its row is smaller. A zero row is near
     to nothing: it, and what it translates, come last. With ``csls``, near is what CSLS says, not
@@ -82,11 +82,10 @@ def prepare(args: argparse.Namespace) -> Suite:
     """Load the texts, to retrieve from each language into English and back."""
     data, english = load_texts(args)
     more, counted = (by_language(given, read_lines) for given in (args.more, args.idf))
-    languages = {*data.languages}
-    if not languages >= more.keys() or counted.keys() not in (set(), languages):
-        raise ValueError(
-            f"--more takes files of {', '.join(sorted(languages))}, and --idf one of each of them"
-        )
+    names = data.languages
+    if not {*names} >= more.keys() or counted.keys() not in (set(), {*names}):
+        known = ", ".join(sorted(names))
+        raise ValueError(f"--more takes files of {known}, and --idf one of each of them")
 
     def embed(own: Encoder, sentences: Sequence[str], language: str) -> Matrix:
         if not counted:
@@ -111,7 +110,7 @@ def prepare(args: argparse.Namespace) -> Suite:
         if given:
             digest = fingerprint(*(path for _, path in given))
             fields[name] = f"{sum(map(len, texts.values()))}-{digest}"
-    after, names = [f"P@{depth}" for depth in DEPTHS[1:]], data.languages
+    after = [f"P@{depth}" for depth in DEPTHS[1:]]
     return Suite(
         "retrieval", fields, measure, label="pair", figure="P@1", after=after, languages=names
     )
