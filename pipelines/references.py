@@ -202,18 +202,10 @@ class OfShard:
 
 
 @dataclass(frozen=True, kw_only=True)
-class UnindexedShard(OfShard):
-    """A shard and its side's trained, empty index or the centroids of cells, if it has any."""
-
-    method: CorpusMethod
-    trained: Artefact | None
-
-
-@dataclass(frozen=True, kw_only=True)
 class SearchableShard(OfShard):
-    """A shard that can be searched: through its index or by cells, or exactly where it has none.
+    """A shard to be searched through its index or cells, or exactly where it has none.
 
-    The ids in the index are positions in the shard's vectors; ``cells.npy`` has the cells of each.
+    Before ``fill_index``, ``index`` is its side's: trained and empty, or the centroids of cells.
     """
 
     method: CorpusMethod
@@ -331,19 +323,12 @@ class ShardNeighbours(OfShard):
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentBatch:
-    """Document pairs to be aligned: part ``index`` of the list cut into ``of`` equal ones."""
+    """Document pairs to be aligned, part ``index`` of the list cut into ``of``, and their beads."""
 
     index: int
     of: int
     shards: Sequence[ShardNeighbours]
-
-
-@dataclass(frozen=True, kw_only=True)
-class AlignedDocuments:
-    """The aligned beads of a batch's documents, sealed."""
-
-    batch: DocumentBatch
-    beads: Artefact
+    beads: Artefact | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -369,21 +354,14 @@ class ChosenPairs:
 
 @dataclass(frozen=True, kw_only=True)
 class PairBatch:
-    """``rows`` of the chosen pairs, to be scored by what is ``usual``, or not at all if None."""
+    """``rows`` of the chosen pairs, and their scores by what is ``usual``: none if that is None."""
 
     index: int
     of: int
     rows: range
     chosen: ChosenPairs
     usual: Artefact | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ScoredPairs:
-    """The scores of a batch of pairs, sealed; None if they were not to be scored."""
-
-    batch: PairBatch
-    scores: Artefact | None
+    scores: Artefact | None = None
 
 
 def element_name(element: object) -> str:

@@ -25,7 +25,7 @@ from miner.storage.pair_tables import numbers_schema, pairs_of, table_of
 from miner.threads import all_threads, even_blocks
 from pipelines.context import RunContext
 from pipelines.options import MARGIN, WORDS
-from pipelines.references import ChosenPairs, PairBatch, ScoredPairs, ShardNeighbours, check_whole
+from pipelines.references import ChosenPairs, PairBatch, ShardNeighbours, check_whole
 from pipelines.stages.export import EXPORT_ROWS, completed_pairs, texts_of
 from pipelines.stages.select import range_pairs
 
@@ -89,10 +89,10 @@ def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
     ]
 
 
-def score_pairs(run: RunContext, batch: PairBatch) -> ScoredPairs:
+def score_pairs(run: RunContext, batch: PairBatch) -> PairBatch:
     """Score the pairs of a batch; seals ``scored/NNNNN``, sorted by their scores."""
     if batch.usual is None:
-        return ScoredPairs(batch=batch, scores=None)
+        return batch
     rows, usual, chosen = batch.rows, batch.usual.facts, batch.chosen
     key = _scores_key(run, chosen, "score", rows=[rows.start, rows.stop], usual=usual)
 
@@ -114,7 +114,7 @@ def score_pairs(run: RunContext, batch: PairBatch) -> ScoredPairs:
         return {}
 
     folder = run.folder.scored(batch.index)
-    return ScoredPairs(batch=batch, scores=produce(folder, key=key, write=write))
+    return replace(batch, scores=produce(folder, key=key, write=write))
 
 
 def _scores_key(run: RunContext, chosen: ChosenPairs, stage: str, **more: object) -> str:
@@ -138,11 +138,11 @@ def _texts(
     return read_texts(run.word_encoders(), *texts, progress=progress)
 
 
-def judge_pairs(run: RunContext, scored: Sequence[ScoredPairs]) -> ChosenPairs:
+def judge_pairs(run: RunContext, scored: Sequence[PairBatch]) -> ChosenPairs:
     """Say how likely each pair is right, and sort them anew, if by words; seals ``judged``."""
-    scored = sorted(scored, key=lambda part: part.batch.index)
-    batch = scored[0].batch
-    check_whole([part.batch.index for part in scored], batch.of, "batches of pairs")
+    scored = sorted(scored, key=lambda part: part.index)
+    batch = scored[0]
+    check_whole([part.index for part in scored], batch.of, "batches of pairs")
     if batch.usual is None:
         return batch.chosen
     chosen, usual = batch.chosen, batch.usual.facts

@@ -5,6 +5,7 @@ then are the beads scored, by the margins of the neighbours that were found.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,6 @@ from miner.storage.layout import BEADS, MERGES, ROWS, SIDES
 from miner.storage.pair_tables import MERGE_FIELDS
 from pipelines.context import RunContext
 from pipelines.references import (
-    AlignedDocuments,
     ChosenPairs,
     DocumentBatch,
     EmbeddedShard,
@@ -59,7 +59,7 @@ def cut_documents(run: RunContext, shards: Sequence[ShardNeighbours]) -> list[Do
     return [DocumentBatch(index=index, of=count, shards=both) for index in range(count)]
 
 
-def align_documents(run: RunContext, batch: DocumentBatch) -> AlignedDocuments:
+def align_documents(run: RunContext, batch: DocumentBatch) -> DocumentBatch:
     """Align the documents of a batch; seals ``beads/NNNNN``, what both sides have a part in."""
     sides = [
         [found.embedded for found in batch.shards if found.shard.side == side] for side in SIDES
@@ -91,8 +91,7 @@ def align_documents(run: RunContext, batch: DocumentBatch) -> AlignedDocuments:
             pq.write_table(pa.concat_tables(found), path)
         return {}
 
-    beads = produce(run.folder.beads(batch.index), key=key, write=write)
-    return AlignedDocuments(batch=batch, beads=beads)
+    return replace(batch, beads=produce(run.folder.beads(batch.index), key=key, write=write))
 
 
 def _maker(run: RunContext, shards: Sequence[EmbeddedShard]) -> object:
@@ -176,17 +175,18 @@ class _Means:
         return np.divide(sums, counts, out=np.full(len(sizes), np.nan), where=counts > 0)
 
 
-def select_beads(run: RunContext, parts: Sequence[AlignedDocuments]) -> ChosenPairs:
+def select_beads(run: RunContext, parts: Sequence[DocumentBatch]) -> ChosenPairs:
     """Score the aligned beads and sort them; seals ``pairs`` with what is merged in them.
 
     The mean of a merged sentence's neighbourhood is that of its sentences' means.
     """
-    parts = sorted(parts, key=lambda part: part.batch.index)
-    check_whole([part.batch.index for part in parts], parts[0].batch.of, "document")
-    options, shards, scope = run.options, parts[0].batch.shards, run.options.scopes[-1]
+    parts = sorted(parts, key=lambda part: part.index)
+    check_whole([part.index for part in parts], parts[0].of, "document")
+    options, shards, scope = run.options, parts[0].shards, run.options.scopes[-1]
+    aligned = [part.beads for part in parts if part.beads is not None]
     key = content_key(
         "select beads",
-        beads=[part.beads.files[BEADS] for part in parts],
+        beads=[part.files[BEADS] for part in aligned],
         neighbours=[sorted(found.neighbours[scope].files.items()) for found in shards],
         rows=[found.embedded.vectors.files[ROWS] for found in shards],
         margin=options.margin,
@@ -202,8 +202,8 @@ def select_beads(run: RunContext, parts: Sequence[AlignedDocuments]) -> ChosenPa
             draft.file(MERGES) as path,
             pq.ParquetWriter(path, MERGE_FIELDS) as merges,
         ):
-            for part in parts:
-                table = pq.read_table(part.beads.file(BEADS))
+            for part in aligned:
+                table = pq.read_table(part.file(BEADS))
                 scored = _scored(table, means, options.margin)
                 files.append(sort_pairs(scratch / f"{len(files):05d}.npy", scored, Direction.BOTH))
                 for side in SIDES:

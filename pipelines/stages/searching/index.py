@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -29,7 +30,6 @@ from pipelines.references import (
     EmbeddedSide,
     SearchableShard,
     SideVectors,
-    UnindexedShard,
     whole_sides,
 )
 from pipelines.stages.encode import dropped
@@ -128,7 +128,7 @@ def _sampled(run: RunContext, sides: Sequence[Shards]) -> tuple[Matrix, Matrix]:
     return np.concatenate(rows), np.concatenate(nearest)
 
 
-def train_side(run: RunContext, side: EmbeddedSide) -> list[UnindexedShard]:
+def train_side(run: RunContext, side: EmbeddedSide) -> list[SearchableShard]:
     """Train a side's index, if it has one; a ValueError says why it cannot be trained on this."""
     method, trained = side.method, side.cells
     if isinstance(method, IndexSpec):
@@ -136,23 +136,21 @@ def train_side(run: RunContext, side: EmbeddedSide) -> list[UnindexedShard]:
 
         trained = trained_index(run, side, method)
     return [
-        UnindexedShard(embedded=embedded, method=method, trained=trained)
-        for embedded in side.shards
+        SearchableShard(embedded=embedded, method=method, index=trained) for embedded in side.shards
     ]
 
 
-def fill_index(run: RunContext, shard: UnindexedShard) -> SearchableShard:
+def fill_index(run: RunContext, shard: SearchableShard) -> SearchableShard:
     """Put a shard's vectors into an index, or find their cells; seals ``indexes/SIDE/INDEX``."""
-    embedded, trained = shard.embedded, shard.trained
-    if trained is None:
-        index = None
-    elif isinstance(shard.method, CellSpec):
-        index = _assigned_cells(run, shard.method, embedded, trained)
+    if shard.index is None:
+        return shard
+    if isinstance(shard.method, CellSpec):
+        index = _assigned_cells(run, shard.method, shard.embedded, shard.index)
     else:
         from pipelines.stages.searching.index_search import filled_index  # loads FAISS
 
-        index = filled_index(run, embedded, trained)
-    return SearchableShard(embedded=embedded, method=shard.method, index=index)
+        index = filled_index(run, shard.embedded, shard.index)
+    return replace(shard, index=index)
 
 
 def _assigned_cells(
