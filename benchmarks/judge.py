@@ -17,11 +17,11 @@ import sys
 import numpy as np
 
 from encoder import load_encoder
-from eval.cli.judge import add_sources, sources_of
+from eval.cli.judge import add_sources, worlds_of
 from eval.data.bucc import bucc_pairs
 from eval.judge.mined import Mined, mine_texts
-from eval.judge.training import ENCODERS, comparable_world, gather, train_judge
-from eval.judge.worlds import World
+from eval.judge.training import ENCODERS, gather, train_judge
+from eval.judge.worlds import World, comparable_world
 from miner.judge.model import Judge
 from miner.judge.prior import LIKELY, count_kept
 
@@ -32,7 +32,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     add_sources(parser)
     args = parser.parse_args()
-    examples = list(gather(sources_of(args)))
+    examples = list(gather(worlds_of(args)))
     rows: dict[str, list[list[float]]] = {spec: [] for spec in ENCODERS}
     for pair in bucc_pairs(args.bucc):
         world = comparable_world(args.bucc, pair, "training")

@@ -33,10 +33,11 @@ from sklearn.preprocessing import StandardScaler
 
 from encoder import load_encoder
 from encoder.words import word_encoders
-from eval.cli.judge import add_sources, sources_of
+from eval.cli.judge import add_sources, worlds_of
 from eval.data.bucc import bucc_pairs, bucc_splits
 from eval.judge.mined import mine_texts
-from eval.judge.training import comparable_world, gather, train_judge
+from eval.judge.training import gather, train_judge
+from eval.judge.worlds import comparable_world
 from eval.tasks.aligned import load_aligned
 from eval.tasks.noise import noises
 from miner.judge.features import FEATURES, Usual, features, read_texts
@@ -143,7 +144,7 @@ def main() -> int:
     add_sources(parser)
     parser.add_argument("--ntrex", type=Path, required=True)
     args = parser.parse_args()
-    examples, worlds = list(gather(sources_of(args))), list(scored_worlds(args.bucc))
+    examples, worlds = list(gather(worlds_of(args))), list(scored_worlds(args.bucc))
     rows: dict[str, list[tuple[float, float]]] = {name: [] for name in NAMES}
     noise: dict[str, list[list[float]]] = {}
     for world in (one for one in worlds if one.split == "training"):

@@ -1,6 +1,7 @@
 """Run ``adit train-judge``, which trains the judge of pairs (``eval.judge``)."""
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,15 +9,14 @@ from miner.commandline import command, names
 from miner.extras import require
 
 if TYPE_CHECKING:
-    from eval.judge.training import Sources
+    from eval.judge.worlds import World
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``adit train-judge``."""
     add_sources(parser)
-    parser.add_argument(
-        *("-o", "--output"), type=Path, required=True, metavar="FILE", help="the model"
-    )
+    add = parser.add_argument
+    add("-o", "--output", type=Path, required=True, metavar="FILE", help="the model")
 
 
 @command(add_arguments, "adit train-judge")
@@ -31,7 +31,7 @@ def train_judge(args: argparse.Namespace) -> int:
     from eval.output import print_line
 
     examples = []
-    for one in gather(sources_of(args)):
+    for one in gather(worlds_of(args)):
         examples.append(one)
         print_line(f"{one.world}: {len(one.right):,} pairs, {int(one.right.sum()):,} right")
     facts = {
@@ -45,7 +45,7 @@ def train_judge(args: argparse.Namespace) -> int:
 
 
 def add_sources(parser: argparse.ArgumentParser) -> None:
-    """Add what ``sources_of`` takes."""
+    """Add what ``worlds_of`` takes."""
     add = parser.add_argument
     add("parallel", type=Path, metavar="DIR", help="parallel text that no encoder was trained on")
     text = "language pairs of it"
@@ -56,14 +56,9 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
     add("--exclude", type=names, action="extend", default=[], metavar="NAMES", help=text)
 
 
-def sources_of(args: argparse.Namespace) -> "Sources":
-    """Return where examples come from, as the options say."""
-    from eval.judge.training import Sources
+def worlds_of(args: argparse.Namespace) -> "Iterator[World]":
+    """Return the corpora to learn from, as the options say."""
+    from eval.judge.worlds import worlds
 
-    return Sources(
-        parallel=args.parallel,
-        pairs=args.pairs,
-        among=args.among,
-        bucc=args.bucc,
-        exclude=frozenset(args.exclude),
-    )
+    others = {"among": args.among, "bucc": args.bucc, "exclude": frozenset(args.exclude)}
+    return worlds(args.parallel, args.pairs, **others)

@@ -21,7 +21,7 @@ def report(args: argparse.Namespace) -> int:
     """Write a web page about a finished run."""
     from eval.data.bucc import read_gold
     from eval.report.page import render
-    from eval.runs.marks import Gold
+    from eval.runs.calibration import Gold
     from eval.runs.store import open_run
     from miner.storage.atomic import write_text
 
@@ -81,8 +81,7 @@ def calibrate(args: argparse.Namespace) -> int:
     right or wrong.
     """
     from eval.output import Table, print_line
-    from eval.runs.calibration import by_judge, thresholds, write_calibrated
-    from eval.runs.marks import by_marks, read_judged
+    from eval.runs.calibration import by_judge, by_marks, read_judged, thresholds, write_calibrated
     from eval.runs.store import open_run
 
     if args.output.suffix != ".jsonl":

@@ -1,7 +1,7 @@
 """Mine and judge two corpora in memory: what the stages of a run do, step by step, on arrays."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
@@ -27,7 +27,7 @@ class Mined:
     pairs: Pairs
     encoder: Encoder
     languages: Sequence[str]
-    margin: str = "ratio"
+    margin: str
 
     @cached_property
     def makers(self) -> Sequence[WordEncoder]:
@@ -52,18 +52,16 @@ class Mined:
     def left_out(self, places: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the features of what is mined without each other's sentences of some pairs."""
         ends, parts = (self.pairs.source, self.pairs.target), []
-        margins = self.pairs.score
         for own, other in ((0, 1), (1, 0)):
             lists = self.lists[own].part(ends[own][places])
             taken = np.full(len(self.lists[other]) + 1, -np.inf)  # and one for no neighbour
-            taken[ends[other]] = margins
-            means = np.append(self.lists[other].means(), 0.0)
-            left = best_left(
-                ends[other][places], lists, means[lists.ids], taken[lists.ids], margin=self.margin
-            )
+            taken[ends[other]] = self.pairs.score
+            means = np.append(self.lists[other].means(), 0.0)[lists.ids]
+            partners = ends[other][places]
+            left = best_left(partners, lists, means, taken[lists.ids], margin=self.margin)
             rows = {own: ends[own][places][left.queries], other: left.rows}
-            around = left.own_mean, left.other_mean
-            near = Near(left.cosine, *(around if own == 0 else around[::-1]))
+            around = {own: left.own_mean, other: left.other_mean}
+            near = Near(left.cosine, around[0], around[1])
             parts.append(features(self._read(rows[0], rows[1]), near, self.usual))
         return np.concatenate(parts)
 
@@ -77,8 +75,8 @@ class Mined:
         wrong = judge.scores(self.left_out(places))
         likely = Probabilities.estimated(judge.usual, [scores], wrong).of_scores(scores)
         known = {field.name: getattr(self.pairs, field.name) for field in fields(Pairs)}
-        pairs = JudgedPairs(**known, probability=likely, margin=self.pairs.score)
-        pairs = replace(pairs, score=scores)
+        known |= {"score": scores, "probability": likely, "margin": self.pairs.score}
+        pairs = JudgedPairs(**known)
         return pairs.take(order_best_first(pairs))
 
     def _read(self, sources: NDArray[np.int64], targets: NDArray[np.int64]) -> Texts:

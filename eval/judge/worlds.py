@@ -1,23 +1,88 @@
-"""Corpora of which it is known what translates what: made of parallel text, to be mined.
+"""Corpora of which it is known what translates what, to be mined: of parallel text, or with gold.
 
+Those of parallel text are of such that no encoder was trained on, as words match better in text
+that their encoder has seen. Comparable ones have gold in the layout of BUCC.
 Axes: ``N`` source sentences, ``M`` target sentences.
 """
 
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from random import Random
 
 import numpy as np
 from numpy.typing import NDArray
 
-from encoder.training.reading import ParallelText
-from eval.data.bucc import text_key
+from encoder.training.reading import ParallelText, find_parallel_text, read_parallel_text
+from eval.data.bucc import bucc_pairs, bucc_splits, load_bucc, text_key
 from eval.judge.mined import Mined
-from eval.judge.spoiling import KINDS, negation
 
+# Shares of parallel sentences and how many others, which have no translation, are added a side.
+WORLDS = ((0.15, 0), (0.6, 0), (0.5, 8000), (0.5, 2000))
+MIN_WORDS, MIN_CHARACTERS = 4, 10  # of a sentence, the second where there are no spaces
 SPOILED = 0.08  # of the sentences with a translation: that gets a near-copy in its place
 RIGHT, WRONG, UNKNOWN = 1, 0, -1
+
+_CLAUSE = re.compile(r"[,;:.!?\u3001\u3002\uff0c\uff1a\uff1b]\s*")
+_VERB = re.compile(r"\b(is|are|was|were|will|can|must|should|has|have|does|do|did)\b(?! not)")
+_NOT = re.compile(r"n't\b| not\b| never\b")
+_NAME = re.compile(r"(?<=[^.!?:\W] )[A-Z\u0391-\u03a9\u0410-\u042f]\w{2,}")
+
+# Spoils a sentence, so that it no longer says what its translation says; with others of its side.
+Spoil = Callable[[str, Random, Sequence[str]], str]
+
+
+def half(text: str, random: Random, others: Sequence[str]) -> str:
+    """Keep the first or the second half of the words, or of the characters without spaces."""
+    words = text.split(" ")
+    units, joint = (words, " ") if len(words) > 3 else (list(text), "")
+    middle = len(units) // 2
+    return joint.join(units[:middle] if random.random() < 0.7 else units[middle:])
+
+
+def clause(text: str, random: Random, others: Sequence[str]) -> str:
+    """Leave out what stands before or after a comma or the like."""
+    ends = (found.end() for found in _CLAUSE.finditer(text))
+    places = [end for end in ends if len(text) < 5 * min(end, len(text) - end)]
+    if not places:
+        return text
+    place = random.choice(places)
+    return (text[:place] if random.random() < 0.5 else text[place:]).strip()
+
+
+def number(text: str, random: Random, others: Sequence[str]) -> str:
+    """Give other digits."""
+    shift = random.randrange(1, 9)
+    return re.sub(r"\d", lambda digit: str((int(digit[0]) + shift) % 10), text)
+
+
+def name(text: str, random: Random, others: Sequence[str]) -> str:
+    """Put a name of another sentence in the place of one."""
+    found = list(_NAME.finditer(text))
+    drawn = random.sample(others, min(8, len(others)))
+    names: list[str] = [each for other in drawn for each in _NAME.findall(other)]
+    if not found or not names:
+        return text
+    place = random.choice(found)
+    return text[: place.start()] + random.choice(names) + text[place.end() :]
+
+
+def negation(text: str, random: Random, others: Sequence[str]) -> str:
+    """Say in English that it is not so, or that it is."""
+    if _NOT.search(text):
+        return _NOT.sub("", text, count=1)
+    return _VERB.sub(r"\1 not", text, count=1)
+
+
+def addition(text: str, random: Random, others: Sequence[str]) -> str:
+    """Say more: another sentence before or behind."""
+    other = random.choice(others)
+    return f"{text} {other}" if random.random() < 0.5 else f"{other} {text}"
+
+
+KINDS: tuple[Spoil, ...] = (half, half, clause, clause, number, name, negation, addition)
 
 
 class Known:
@@ -27,15 +92,21 @@ class Known:
         self._targets: defaultdict[str, set[str]] = defaultdict(set)
         self._sources: defaultdict[str, set[str]] = defaultdict(set)
         for text in texts:
-            for source, target in zip(text.source, text.target, strict=True):
-                self._targets[_bare(source)].add(_bare(target))
-                self._sources[_bare(target)].add(_bare(source))
+            for source, target in zip(
+                map(_bare, text.source), map(_bare, text.target), strict=True
+            ):
+                self._targets[source].add(target)
+                self._sources[target].add(source)
 
     def may_translate(self, source: str, target: str) -> bool:
         """Return whether both translate each other, or may, by a translation in common."""
         own = self._targets.get(_bare(source), set())
         theirs = self._sources.get(_bare(target), set())
         return any(own & self._targets[other] for other in theirs)
+
+
+def _bare(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,8 +132,45 @@ class World:
         return UNKNOWN if self.known and self.known.may_translate(own, other) else WRONG
 
 
-def _bare(text: str) -> str:
-    return "".join(filter(str.isalnum, text.casefold()))
+def worlds(
+    parallel: Path, pairs: Sequence[str], *, among: Path, bucc: Path, exclude: frozenset[str]
+) -> Iterator[World]:
+    """Yield all corpora that the judge learns from.
+
+    They are made of the language ``pairs`` of folders of parallel text and of comparable corpora;
+    sentences of ``among`` are added without their translations. Corpora in ``exclude`` are left
+    out.
+    """
+    for pair in bucc_pairs(bucc):
+        for split in bucc_splits(bucc, pair):
+            yield comparable_world(bucc, pair, split)
+    folders = find_parallel_text(parallel), find_parallel_text(among)
+    for pair in pairs:
+        text, others = (_long(read_parallel_text(each[pair], exclude=exclude)) for each in folders)
+        known, random = Known(text, others), Random(pair)
+        for place, (share, added) in enumerate(WORLDS):
+            rows = list(range(len(text)))
+            random.shuffle(rows)
+            made = make_world(text, known, rows, share=share, name=f"{pair} {place}", random=random)
+            yield _among(made, others, min(added, len(others) // 2), random)
+
+
+def comparable_world(directory: Path, pair: str, split: str) -> World:
+    """Return a split of comparable corpora with gold as a world."""
+    data = load_bucc(directory, pair, split)
+    texts = [
+        {name: text_key(text) for name, text in zip(side.ids, side.texts, strict=True)}
+        for side in (data.source, data.target)
+    ]
+    source, target = (list(dict.fromkeys(side.values())) for side in texts)
+    own, _, other = pair.partition("-")
+    return World(
+        name=f"{split} {pair}",
+        languages=(own, other),
+        source=source,
+        target=target,
+        gold=frozenset((texts[0][one], texts[1][two]) for one, two in data.gold),
+    )
 
 
 def make_world(
@@ -81,30 +189,28 @@ def make_world(
     """
     pairs = _distinct((text_key(text.source[row]), text_key(text.target[row])) for row in rows)
     common = round(share * len(pairs) / (2 - share))
-    half = (len(pairs) - common) // 2
-    both, sources = pairs[:common], [pair[0] for pair in pairs[common : common + half]]
-    targets = [pair[1] for pair in pairs[common + half :]]
-    spoiled = round(SPOILED * len(both))
-    own_language, other_language = text.name.split("-")
-    for own, other in both[:spoiled]:
+    middle = common + (len(pairs) - common) // 2
+    both, spoiled = pairs[:common], round(SPOILED * common)
+    alone = [own for own, _ in pairs[common:middle]], [other for _, other in pairs[middle:]]
+    for pair in both[:spoiled]:
         kind, side = random.choice(KINDS), random.randrange(2)
         side = 1 if kind is negation else side
-        changed = [own, other]
-        changed[side] = text_key(kind(changed[side], random, (sources, targets)[side] or [own]))
-        sources.append(changed[0])
-        targets.append(changed[1])
-    gold = both[spoiled:]
-    gold_sources, gold_targets = {own for own, _ in gold}, {other for _, other in gold}
-    sources = [one for one in dict.fromkeys(sources) if one and one not in gold_sources]
-    targets = [one for one in dict.fromkeys(targets) if one and one not in gold_targets]
-    sources, targets = sources + [own for own, _ in gold], targets + [other for _, other in gold]
-    random.shuffle(sources)
-    random.shuffle(targets)
+        changed = list(pair)
+        changed[side] = text_key(kind(pair[side], random, alone[side] or [pair[0]]))
+        for texts, sentence in zip(alone, changed, strict=True):
+            texts.append(sentence)
+    sides = []
+    for side, texts in enumerate(alone):
+        translated = dict.fromkeys(pair[side] for pair in both[spoiled:])
+        others = (one for one in dict.fromkeys(texts) if one and one not in translated)
+        sides.append([*others, *translated])
+        random.shuffle(sides[-1])
+    own_language, other_language = text.name.split("-")
     return World(
         name=name,
         languages=(own_language, other_language),
-        source=sources,
-        target=targets,
+        source=sides[0],
+        target=sides[1],
         gold=frozenset(both),  # with those that a change left as they were
         known=known,
     )
@@ -119,3 +225,25 @@ def _distinct(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
             seen[0].add(pair[0])
             seen[1].add(pair[1])
     return found
+
+
+def _long(text: ParallelText) -> ParallelText:
+    """Return the pairs of two whole sentences, as far as their lengths say."""
+
+    def is_long(sentence: str) -> bool:
+        words = sentence.split()
+        spaced = len(sentence) < MIN_CHARACTERS * len(words)
+        return len(words) >= MIN_WORDS if spaced else len(sentence) >= MIN_CHARACTERS
+
+    sides = enumerate(zip(text.source, text.target, strict=True))
+    return text.take(np.array([row for row, pair in sides if all(map(is_long, pair))]))
+
+
+def _among(world: World, others: ParallelText, count: int, random: Random) -> World:
+    """Return the world with sentences of others on both sides, none with its translation."""
+    rows = random.sample(range(len(others)), 2 * count)
+    source = [*world.source, *(text_key(others.source[row]) for row in rows[:count])]
+    target = [*world.target, *(text_key(others.target[row]) for row in rows[count:])]
+    random.shuffle(source)
+    random.shuffle(target)
+    return replace(world, source=list(dict.fromkeys(source)), target=list(dict.fromkeys(target)))

@@ -12,23 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
+Interval = tuple[float, float]
 
 RESAMPLES = 1000
 SIGNED = f"bootstrap-{RESAMPLES}"  # what a signature says of an interval
-
-Interval = tuple[float, float]
 
 
 def resampled(
     units: FloatArray, statistic: Callable[[FloatArray], FloatArray], *, stream: int = 0
 ) -> FloatArray:
-    """Compute the statistic of R resamples of the units with replacement: float64 (R,).
+    """Compute a statistic of sums (R, C) of resampled units (U, C), U at least 1: float64 (R,).
 
-    Args:
-        units: float64 (U, C), U at least 1.
-        statistic: from sums (R, C) to figures (R,).
-        stream: which random numbers. Data sets with the same sentences share a stream, so that the
-            same sentences are drawn of each and their mean moves as one; others must not.
+    Data sets with the same sentences share a ``stream`` of random numbers, so that the same
+    sentences are drawn of each and their mean moves as one; others must not.
     """
     random = np.random.default_rng([RESAMPLES, stream])
     sums = np.empty((RESAMPLES, units.shape[1]))
@@ -41,12 +37,6 @@ def interval(samples: FloatArray) -> Interval:
     """Return the 95 % interval: percentiles 2.5 and 97.5 of resampled figures."""
     low, high = np.percentile(samples, (2.5, 97.5))
     return float(low), float(high)
-
-
-def mean_samples(values: NDArray[np.float64] | NDArray[np.bool_], *, stream: int = 0) -> FloatArray:
-    """Resample the mean of U values: float64 (R,)."""
-    units = values.astype(np.float64)[:, None]
-    return resampled(units, lambda sums: sums[:, 0] / len(units), stream=stream)
 
 
 def moments(x: FloatArray, y: FloatArray) -> FloatArray:

@@ -24,20 +24,18 @@ from numpy.typing import NDArray
 
 IdPair = tuple[str, str]
 Ids = tuple[str, ...]
+Scores = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Candidates:
-    """P candidate pairs.
+    """P candidate pairs; a ValueError says which score is NaN or -inf, as none could keep it.
 
     ``scores`` is float64 (P,). ``sources[p]`` and ``targets[p]`` hold every id of the candidate's
     two texts; the first of each names the candidate.
-
-    Raises:
-        ValueError: a score is NaN or -inf, which no threshold could keep.
     """
 
-    scores: NDArray[np.float64]
+    scores: Scores
     sources: Sequence[Ids]
     targets: Sequence[Ids]
 
@@ -74,7 +72,7 @@ class Judgements:
     pairs that no better candidate found already; ``gold`` the number of gold pairs.
     """
 
-    scores: NDArray[np.float64]
+    scores: Scores
     correct: NDArray[np.bool_]
     found: NDArray[np.int64]
     gold: int
@@ -86,6 +84,7 @@ class BuccScore:
 
     ``extracted`` counts those candidates, ``correct`` the correct ones among them, ``found`` the
     gold pairs they find (``correct``, but where sentences repeat) and ``gold`` all gold pairs.
+    Shares of nothing are 0.
     """
 
     threshold: float
@@ -96,70 +95,53 @@ class BuccScore:
 
     @property
     def precision(self) -> float:
-        """Correct candidates among those extracted; 0 where there is none."""
+        """Correct candidates among those extracted."""
         return self.correct / self.extracted if self.extracted else 0.0
 
     @property
     def fdr(self) -> float:
-        """Wrong candidates among those extracted; 0 where there is none."""
+        """Wrong candidates among those extracted."""
         return 1 - self.precision if self.extracted else 0.0
 
     @property
     def recall(self) -> float:
-        """Gold pairs found among all; 0 where there is none."""
+        """Gold pairs found among all."""
         return self.found / self.gold if self.gold else 0.0
 
     @property
     def f1(self) -> float:
-        """Harmonic mean of precision and recall; 0 where both are."""
-        if not self.correct:
-            return 0.0
-        return (2 * self.correct * self.found) / (
-            self.correct * self.gold + self.found * self.extracted
-        )
+        """Harmonic mean of precision and recall."""
+        below = self.correct * self.gold + self.found * self.extracted
+        return (2 * self.correct * self.found) / below if self.correct else 0.0
 
 
 def rank(candidates: Candidates) -> Candidates:
     """Sort best first, ties in the order given; an id pair that comes again is dropped."""
-    seen: set[IdPair] = set()
-    kept: list[int] = []
+    first: dict[IdPair, int] = {}
     for position in np.argsort(-candidates.scores, kind="stable").tolist():
-        name = candidates.name(position)
-        if name not in seen:
-            seen.add(name)
-            kept.append(position)
-    return candidates.take(kept)
+        first.setdefault(candidates.name(position), position)
+    return candidates.take(list(first.values()))
 
 
 def judge(ranked: Candidates, gold: Collection[IdPair]) -> Judgements:
-    """Hold the candidates from ``rank`` against gold.
-
-    Args:
-        ranked: P candidates, best first, no id pair twice.
-        gold: (source id, target id), no pair twice.
-    """
-    gold_targets: defaultdict[str, set[str]] = defaultdict(set)
+    """Hold the candidates from ``rank`` against gold, no pair of which comes twice."""
+    targets_of: defaultdict[str, set[str]] = defaultdict(set)
     for source, target in gold:
-        gold_targets[source].add(target)
+        targets_of[source].add(target)
     correct = np.zeros(len(ranked), dtype=np.bool_)
     found = np.zeros(len(ranked), dtype=np.int64)
     already: set[IdPair] = set()
     for position, (sources, targets) in enumerate(zip(ranked.sources, ranked.targets, strict=True)):
-        hits = {
-            (source, target)
-            for source in sources
-            if source in gold_targets
-            for target in gold_targets[source].intersection(targets)
-        }
-        correct[position] = bool(hits)
-        found[position] = len(hits - already)
+        known = targets_of.keys() & sources
+        hits = {(own, other) for own in known for other in targets_of[own].intersection(targets)}
+        correct[position], found[position] = bool(hits), len(hits - already)
         already |= hits
     return Judgements(scores=ranked.scores, correct=correct, found=found, gold=len(gold))
 
 
 def score_at(judgements: Judgements, threshold: float) -> BuccScore:
     """Score the candidates strictly above ``threshold``."""
-    extracted = int(np.searchsorted(-judgements.scores, -threshold, side="left"))
+    extracted = _above(judgements.scores, threshold)
     return BuccScore(
         threshold=threshold,
         extracted=extracted,
@@ -185,17 +167,14 @@ def best_score(judgements: Judgements) -> BuccScore:
     f1_u = 2 * correct_u * found_u / np.maximum(below, 1)
     if not f1_u.any():
         return score_at(judgements, math.inf)
-    extracted = int(extracted_u[f1_u.argmax()])
-    kept, dropped = float(scores[extracted - 1]), float(following[extracted - 1])
-    return score_at(judgements, threshold_between(kept, dropped))
+    last = int(extracted_u[f1_u.argmax()]) - 1
+    return score_at(judgements, threshold_between(float(scores[last]), float(following[last])))
 
 
 def threshold_between(kept: float, dropped: float) -> float:
-    """Return a threshold that keeps ``kept`` and drops ``dropped``, under a strict comparison.
+    """Return a threshold that is below ``kept``, but not below ``dropped``.
 
-    Args:
-        kept: the lowest score kept, above -inf.
-        dropped: the highest score dropped, below ``kept``; -inf where none is dropped.
+    ``kept`` is above -inf and above ``dropped``, which is -inf where nothing is dropped.
     """
     if dropped == -math.inf:
         return math.nextafter(kept, -math.inf)
@@ -205,5 +184,8 @@ def threshold_between(kept: float, dropped: float) -> float:
 
 def extracted_pairs(ranked: Candidates, threshold: float) -> list[IdPair]:
     """Return the id pairs strictly above ``threshold``, best first, each by its first ids."""
-    keep = int(np.searchsorted(-ranked.scores, -threshold, side="left"))
-    return [ranked.name(position) for position in range(keep)]
+    return [ranked.name(position) for position in range(_above(ranked.scores, threshold))]
+
+
+def _above(scores: Scores, threshold: float) -> int:
+    return int(np.searchsorted(-scores, -threshold, side="left"))

@@ -6,35 +6,48 @@ Axes: ``N`` rows, ``D`` dim, ``C`` classes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise, product
+from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
+Predictor = Callable[[Floats], Floats]  # from rows (N, D) to probabilities (N, C)
+Score = Callable[[Floats, Floats], float]  # of probabilities and targets, both (N, C)
 
 STEPS = 200
 TOLERANCE = 1e-5  # of the largest number in a gradient, whose errors are means of at most 1
+BATCH, EPOCHS, PATIENCE, MAX_EPOCHS = 64, 4, 5, 200
+RATE, DECAYS, SMALL = 1e-3, (0.9, 0.999), 1e-8  # Adam's (Kingma & Ba 2015)
+PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+FOLDS = 10
 
 
-def softmax_regression(rows: Floats, targets: Floats, penalty: float) -> Floats:
+@dataclass(frozen=True)
+class Part:
+    """Rows float32 (N, D) and what they should be taken for, distributions float32 (N, C)."""
+
+    rows: Floats
+    targets: Floats
+
+    def take(self, chosen: NDArray[np.bool_]) -> "Part":
+        """Return some of the rows."""
+        return Part(self.rows[chosen], self.targets[chosen])
+
+
+def softmax_regression(train: Part, penalty: float) -> Floats:
     """Fit a softmax regression: float32 (D + 1, C), the biases last.
 
     Minimised is the mean cross entropy of the rows, plus penalty / 2 times the squared weights, the
     bias apart, by SciPy's L-BFGS.
-
-    Args:
-        rows: float32 (N, D).
-        targets: float32 (N, C), each row a distribution over the classes.
-        penalty: of the squared weights.
     """
     from scipy.optimize import minimize
 
+    rows, targets = train.rows, train.targets
     shape = rows.shape[1] + 1, targets.shape[1]
 
     def objective(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        """Return the value and the gradient ((D + 1) C,)."""
         weights = flat.reshape(shape)
         errors = _logits(rows, weights.astype(np.float32))
         errors -= errors.max(axis=1, keepdims=True)
@@ -48,32 +61,26 @@ def softmax_regression(rows: Floats, targets: Floats, penalty: float) -> Floats:
         return value + penalty / 2 * np.square(weights[:-1]).sum(), gradient.ravel()
 
     options = {"maxiter": STEPS, "gtol": TOLERANCE, "ftol": 0.0}
-    found = minimize(
-        objective, np.zeros(shape).ravel(), jac=True, method="L-BFGS-B", options=options
-    )
+    start = np.zeros(shape).ravel()
+    found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
     weights: Floats = found.x.reshape(shape).astype(np.float32)
     return weights
 
 
 def probabilities(rows: Floats, weights: Floats) -> Floats:
     """Return the probabilities that a fit (D + 1, C) gives the classes of each row: (N, C)."""
-    return softmax(_logits(rows, weights))
+    return _softmax(_logits(rows, weights))
 
 
-def softmax(logits: Floats) -> Floats:
-    """Normalise along the last axis."""
-    powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    found: Floats = powers / powers.sum(axis=-1, keepdims=True)
-    return found
+def _softmax(logits: Floats) -> Floats:
+    powers: Floats = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    powers /= powers.sum(axis=-1, keepdims=True)
+    return powers
 
 
 def _logits(rows: Floats, weights: Floats) -> Floats:
     logits: Floats = rows @ weights[:-1] + weights[-1]
     return logits
-
-
-BATCH, EPOCHS, PATIENCE, MAX_EPOCHS = 64, 4, 5, 200
-RATE, DECAYS, SMALL = 1e-3, (0.9, 0.999), 1e-8  # Adam's (Kingma & Ba 2015)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +90,10 @@ class Shape:
     hidden: Sequence[int]
     activation: str = "sigmoid"
     dropout: float = 0.0
+
+
+WIDTHS, DROPOUTS = (50, 100, 200), (0.0, 0.1, 0.2)
+SHAPES = tuple(Shape(hidden=[width], dropout=rate) for width in WIDTHS for rate in DROPOUTS)
 
 
 def _sigmoid(x: Floats) -> Floats:
@@ -107,11 +118,10 @@ class Perceptron:
 
     def __init__(self, dim: int, classes: int, shape: Shape, *, seed: int) -> None:
         self._random = np.random.default_rng(seed)
-        self._shape = shape
+        self._dropout = shape.dropout
         self._forward, self._slope = ACTIVATIONS[shape.activation]
-        widths = [dim, *shape.hidden, classes]
         self.weights: list[Floats] = []
-        for before, after in pairwise(widths):
+        for before, after in pairwise([dim, *shape.hidden, classes]):
             limit = np.sqrt(6 / (before + after))  # Glorot & Bengio 2010
             drawn = self._random.uniform(-limit, limit, (before, after))
             self.weights += [drawn.astype(np.float32), np.zeros(after, dtype=np.float32)]
@@ -120,25 +130,23 @@ class Perceptron:
         """Return the probabilities of the classes of each row: float32 (N, C)."""
         for layer in range(0, len(self.weights) - 2, 2):
             rows = self._forward(rows @ self.weights[layer] + self.weights[layer + 1])
-        return softmax(rows @ self.weights[-2] + self.weights[-1])
+        return _softmax(rows @ self.weights[-2] + self.weights[-1])
 
-    def fit(
-        self, rows: Floats, targets: Floats, *, score: "Callable[[Perceptron], float]"
-    ) -> float:
-        """Train until ``score`` rises no more; keep the best weights, and return their score."""
+    def fit(self, train: Part, dev: Part, score: Score) -> float:
+        """Train until the score of ``dev`` rises no more; keep the best weights, and return it."""
         moments = [[np.zeros_like(one) for one in self.weights] for _ in range(2)]
         best, kept, misses, steps = -np.inf, self.weights, 0, 0
         for epoch in range(1, MAX_EPOCHS + 1):
-            order = self._random.permutation(len(rows))
-            for start in range(0, len(rows), BATCH):
+            order = self._random.permutation(len(train.rows))
+            for start in range(0, len(order), BATCH):
                 some = order[start : start + BATCH]
                 steps += 1
-                self._update(self.gradients(rows[some], targets[some]), moments, steps)
+                gradients = self.gradients(train.rows[some], train.targets[some])
+                self._update(gradients, moments, steps)
             if epoch % EPOCHS:
                 continue
-            found = score(self)
             misses += 1
-            if found > best:
+            if (found := score(self.probabilities(dev.rows), dev.targets)) > best:
                 best, kept, misses = found, [one.copy() for one in self.weights], 0
             if misses == PATIENCE:
                 break
@@ -150,10 +158,10 @@ class Perceptron:
         outputs, masks = [rows], []
         for layer in range(0, len(self.weights) - 2, 2):
             output = self._forward(outputs[-1] @ self.weights[layer] + self.weights[layer + 1])
-            there = self._random.random(output.shape, dtype=np.float32) >= self._shape.dropout
-            masks.append(there.astype(np.float32) / np.float32(1 - self._shape.dropout))
+            there = self._random.random(output.shape, dtype=np.float32) >= self._dropout
+            masks.append(there.astype(np.float32) / np.float32(1 - self._dropout))
             outputs.append(output * masks[-1])
-        errors = softmax(outputs[-1] @ self.weights[-2] + self.weights[-1]) - targets
+        errors = _softmax(outputs[-1] @ self.weights[-2] + self.weights[-1]) - targets
         errors /= len(rows)
         found: list[Floats] = []
         for layer in range(len(self.weights) - 2, -1, -2):
@@ -174,27 +182,6 @@ class Perceptron:
             weight -= np.float32(rate) * mean / (np.sqrt(square) + SMALL)
 
 
-Predictor = Callable[[Floats], Floats]  # from rows (N, D) to probabilities (N, C)
-Score = Callable[[Floats, Floats], float]  # of probabilities and targets, both (N, C)
-
-PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-FOLDS = 10
-HIDDEN, DROPOUTS = (50, 100, 200), (0.0, 0.1, 0.2)
-SHAPES = tuple(Shape(hidden=[width], dropout=rate) for width, rate in product(HIDDEN, DROPOUTS))
-
-
-@dataclass(frozen=True)
-class Part:
-    """Rows float32 (N, D) and what they should be taken for, distributions float32 (N, C)."""
-
-    rows: Floats
-    targets: Floats
-
-    def take(self, chosen: NDArray[np.bool_]) -> "Part":
-        """Return some of the rows."""
-        return Part(self.rows[chosen], self.targets[chosen])
-
-
 def accuracy(found: Floats, targets: Floats) -> float:
     """Return the share of rows whose most probable class is the right one."""
     return float((found.argmax(axis=1) == targets.argmax(axis=1)).mean())
@@ -210,9 +197,14 @@ class Logistic:
 
     def fit(self, train: Part, dev: Part | None = None) -> Predictor:
         """Fit; without a development part, by cross-validation in up to 10 folds."""
-        scores = [[self._tried(*both, p) for p in PENALTIES] for both in self._trials(train, dev)]
+
+        def score(some: Part, out: Part, penalty: float) -> float:
+            found = probabilities(out.rows, softmax_regression(some, penalty))
+            return self.score(found, out.targets)
+
+        scores = [[score(*trial, each) for each in PENALTIES] for trial in self._trials(train, dev)]
         chosen = PENALTIES[int(np.mean(scores, axis=0).argmax())]
-        weights = softmax_regression(train.rows, train.targets, chosen)
+        weights = softmax_regression(train, chosen)
         return lambda rows: probabilities(rows, weights)
 
     def _trials(self, train: Part, dev: Part | None) -> Iterator[tuple[Part, Part]]:
@@ -225,10 +217,6 @@ class Logistic:
         for number in range(count):
             yield train.take(fold != number), train.take(fold == number)
 
-    def _tried(self, train: Part, dev: Part, penalty: float) -> float:
-        weights = softmax_regression(train.rows, train.targets, penalty)
-        return self.score(probabilities(dev.rows, weights), dev.targets)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Mlp:
@@ -237,26 +225,17 @@ class Mlp:
     name = "mlp"
     score: Score = accuracy
     seed: int = 1
-    shapes: Sequence[Shape] = field(default=SHAPES)
+    shapes: Sequence[Shape] = SHAPES
 
     def fit(self, train: Part, dev: Part | None = None) -> Predictor:
         """Fit; without a development part, one of 10 folds is it."""
         if dev is None:
             out = folds(train.targets, FOLDS, seed=self.seed) == 0
             train, dev = train.take(~out), train.take(out)
-        best, chosen = -np.inf, None
-        for shape in self.shapes:
-            dims = train.rows.shape[1], train.targets.shape[1]
-            network = Perceptron(*dims, shape, seed=self.seed)
-            found = network.fit(
-                train.rows,
-                train.targets,
-                score=lambda one: self.score(one.probabilities(dev.rows), dev.targets),
-            )
-            if chosen is None or found > best:
-                best, chosen = found, network
-        assert chosen is not None
-        return chosen.probabilities
+        dims = train.rows.shape[1], train.targets.shape[1]
+        networks = [Perceptron(*dims, shape, seed=self.seed) for shape in self.shapes]
+        scores = [network.fit(train, dev, self.score) for network in networks]
+        return networks[int(np.argmax(scores))].probabilities
 
 
 Classifier = Logistic | Mlp
@@ -274,8 +253,7 @@ def nested(train: Part, classifier: Classifier) -> Floats:
 
 def folds(targets: Floats, count: int, *, seed: int) -> NDArray[np.int64]:
     """Deal the rows, shuffled, class by class into folds: int64 (N,), 0 to count - 1."""
-    random = np.random.default_rng(seed)
-    shuffled = random.permutation(len(targets))
+    shuffled = np.random.default_rng(seed).permutation(len(targets))
     order = shuffled[np.argsort(targets[shuffled].argmax(axis=1), kind="stable")]
     found = np.empty(len(targets), dtype=np.int64)
     found[order] = np.arange(len(targets)) % count
@@ -307,8 +285,7 @@ def grade_targets(scores: NDArray[np.float64], grades: int) -> Floats:
     low = np.minimum(np.floor(scores), grades - 1).astype(np.int64)
     targets = np.zeros((len(scores), grades), dtype=np.float32)
     rows = np.arange(len(scores))
-    targets[rows, low - 1] = low - scores + 1
-    targets[rows, low] = scores - low
+    targets[rows, low - 1], targets[rows, low] = low - scores + 1, scores - low
     return targets
 
 
@@ -320,6 +297,4 @@ def expected_grade(distribution: Floats) -> NDArray[np.float64]:
 def grade_correlation(found: Floats, targets: Floats) -> float:
     """Return Pearson's r of two mean grades, 0 where one does not vary."""
     grades = expected_grade(found), expected_grade(targets)
-    if min(one.std() for one in grades) == 0:
-        return 0.0
-    return float(np.corrcoef(*grades)[0, 1])
+    return float(np.corrcoef(*grades)[0, 1]) if all(one.std() for one in grades) else 0.0

@@ -10,8 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from eval.metrics.bucc import BuccScore, IdPair
 
-# Score, source text, target text.
-ScoredTexts = tuple[float, str, str]
+ScoredTexts = tuple[float, str, str]  # score, source text, target text
 Scores = Mapping[IdPair, float]
 
 
@@ -31,29 +30,29 @@ def score_by_ids(
     Candidates with a text that is not in the ``unique_ids`` of its side are left out.
     """
     best: dict[IdPair, float] = {}
-    for score, source_text, target_text in candidates:
-        source_id = source_ids.get(source_text.strip())
-        target_id = target_ids.get(target_text.strip())
-        if source_id is not None and target_id is not None:
-            pair = source_id, target_id
-            best[pair] = max(score, best.get(pair, score))
+    for score, source, target in candidates:
+        own, other = source_ids.get(source.strip()), target_ids.get(target.strip())
+        if own is not None and other is not None:
+            best[own, other] = max(score, best.get((own, other), score))
     return best
 
 
 def best_threshold(scores: Scores, gold: Collection[IdPair]) -> float:
     """Return the threshold of the first best F1 on the way down; 0 if no candidate is in gold."""
     ranked = sorted(scores.items(), key=lambda item: -item[1])
+    # Past the last candidate the original reads beyond its list and crashes. Its own score keeps
+    # it, as the comparison is >=.
+    following = [score for _, score in ranked[1:] + ranked[-1:]]
     threshold = best_f1 = 0.0
     correct = 0
-    for position, (pair, score) in enumerate(ranked):
+    for place, ((pair, score), after) in enumerate(zip(ranked, following, strict=True), start=1):
         correct += pair in gold
-        f1 = _f1(correct / (position + 1), correct / len(gold)) if correct else 0.0
-        if f1 > best_f1:
-            best_f1 = f1
-            # Past the last candidate the original reads beyond its list and crashes. Its own score
-            # keeps it, as the comparison is >=.
-            after = ranked[position + 1][1] if position + 1 < len(ranked) else score
-            threshold = (score + after) / 2
+        if correct:
+            precision, recall = correct / place, correct / len(gold)
+            # In this order of operations: F1 values are compared by >, down to the last bit.
+            f1 = 2 * precision * recall / (precision + recall)
+            if f1 > best_f1:
+                best_f1, threshold = f1, (score + after) / 2
     return threshold
 
 
@@ -70,14 +69,9 @@ def measure(scores: Scores, gold: Collection[IdPair], threshold: float) -> BuccS
     return BuccScore(threshold=threshold, **counts)
 
 
-def format_score(score: BuccScore, label: str = "best threshold") -> str:
+def format_score(score: BuccScore, label: str) -> str:
     """Return the line that bucc.py prints; percentages."""
     return (
         f"- {label}={score.threshold:f}: precision={100 * score.precision:.2f}, "
         f"recall={100 * score.recall:.2f}, F1={100 * score.f1:.2f}"
     )
-
-
-def _f1(precision: float, recall: float) -> float:
-    # In this order of operations: the search compares F1 values by >, down to the last bit.
-    return 2 * precision * recall / (precision + recall)

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from eval.metrics.bootstrap import FloatArray
 from eval.metrics.bucc import BuccScore, Judgements, score_at
 
-BINS = 60
-CURVE_POINTS = 200
-DECILES = 10
+Points = Sequence[tuple[float, float]]
+
+BINS, CURVE_POINTS, DECILES, TICKS = 60, 200, 10, 5
+WIDTH, HEIGHT = 640, 260
+LEFT, RIGHT, TOP, BOTTOM = 56, 24, 24, 38
 
 
 def histogram(scores: FloatArray, *, low: float, high: float, bins: int = BINS) -> list[int]:
@@ -33,8 +35,7 @@ def spread(scores: FloatArray) -> tuple[float, float]:
 
 def gold_curve(judgements: Judgements) -> list[BuccScore]:
     """Score at thresholds between the least and the largest score, ascending: (U,)."""
-    low, high = spread(judgements.scores)
-    thresholds = np.linspace(low, high, CURVE_POINTS, endpoint=False).tolist()
+    thresholds = np.linspace(*spread(judgements.scores), CURVE_POINTS, endpoint=False).tolist()
     return [score_at(judgements, threshold) for threshold in thresholds]
 
 
@@ -51,13 +52,6 @@ def decile_ranks(pairs: int) -> list[int]:
     """Return a position in the middle of each tenth of ``pairs``, without repetition."""
     middles = [int((decile + 0.5) / DECILES * pairs) for decile in range(DECILES)]
     return sorted({min(rank, pairs - 1) for rank in middles}) if pairs else []
-
-
-WIDTH, HEIGHT = 640, 260
-LEFT, RIGHT, TOP, BOTTOM = 56, 24, 24, 38
-TICKS = 5
-
-Points = Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True, kw_only=True)

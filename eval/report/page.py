@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from eval.output import template
 from eval.report import sections
-from eval.report.sections import Quality, against_gold, assess, overview
-from eval.runs.marks import Gold
+from eval.report.sections import Quality
+from eval.runs.calibration import Gold
 from eval.runs.side import Side
 from eval.runs.store import Run
 from miner.arrays import JudgedPairs
@@ -20,20 +20,14 @@ from miner.storage.layout import SIDES
 
 TABLE_PAIRS = 60_000  # of more, the best are in the table; charts and counts are of all
 
+Columns = dict[str, object]
 
-def render(run: Run, *, gold: Gold | None = None) -> str:
-    """Return the whole page.
 
-    Args:
-        run: what it is about.
-        gold: the known pairs, if there are any.
-
-    Raises:
-        ValueError: the run has no pair to show.
-    """
+def render(run: Run, gold: Gold | None = None) -> str:
+    """Return the whole page, with known pairs if there are any; a ValueError if none was mined."""
     if not len(run.pairs):
         raise ValueError(f"{run.directory}: the run chose no pair; there is nothing to report")
-    quality = assess(run)
+    quality = sections.assess(run)
     names = (str(run.summary[side]["path"]).rpartition("/")[2] for side in SIDES)
     return template("report.html").render(
         title=" and ".join(names),
@@ -41,10 +35,10 @@ def render(run: Run, *, gold: Gold | None = None) -> str:
         gold=gold,
         quality=quality,
         shown=min(TABLE_PAIRS, len(run.pairs)),
-        overview=overview(run, quality),
+        overview=sections.overview(run, quality),
         counts=sections.counts(run),
         scores=sections.scores(run, gold, quality),
-        known=against_gold(run, gold) if gold else None,
+        known=sections.against_gold(run, gold) if gold else None,
         lengths=sections.lengths(run),
         suspicious=sections.suspicious(run),
         hubs=sections.hubs_of(run),
@@ -59,10 +53,10 @@ def _asset(name: str) -> Markup:
     return Markup(files("eval").joinpath("assets", name).read_text(encoding="utf-8"))
 
 
-def _columns(run: Run, gold: Gold | None, quality: Quality) -> dict[str, object]:
+def _columns(run: Run, gold: Gold | None, quality: Quality) -> Columns:
     shown = run.pairs.take(np.arange(min(TABLE_PAIRS, len(run.pairs))))
     chances = quality.estimates.probabilities if quality.estimates else None
-    of_sides: dict[str, object] = {}
+    of_sides: Columns = {}
     rows = shown.source, shown.target
     for side, own, *columns in zip(run.sides, rows, run.texts, run.docs, strict=True):
         texts, docs = (column[: len(shown)] for column in columns)
@@ -84,7 +78,7 @@ def _columns(run: Run, gold: Gold | None, quality: Quality) -> dict[str, object]
     }
 
 
-def _context(side: Side, rows: NDArray[np.int64], texts: list[str]) -> dict[str, object]:
+def _context(side: Side, rows: NDArray[np.int64], texts: list[str]) -> Columns:
     """Return the sentences before and after those of the table, each text once.
 
     A place is one in ``texts``, or beyond its end one in the list of others; -1 is none.
@@ -93,7 +87,7 @@ def _context(side: Side, rows: NDArray[np.int64], texts: list[str]) -> dict[str,
     for place, text in enumerate(texts):
         places.setdefault(text, place)
     others: list[str] = []
-    columns: dict[str, object] = {f"{side.name}_others": others}
+    columns: Columns = {f"{side.name}_others": others}
     for name, around in zip(("before", "after"), side.pair_contexts(rows), strict=True):
         for text in around:
             if text not in places:
@@ -108,7 +102,7 @@ def _rounded(values: NDArray[np.float64]) -> list[float]:
     return rounded
 
 
-def _packed(columns: dict[str, object]) -> str:
+def _packed(columns: Columns) -> str:
     """Return JSON, gzipped, in base64: a browser unpacks it sooner than it would read it plain."""
     text = json.dumps(columns, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     packed = gzip.compress(text.encode("utf-8", errors="replace"), compresslevel=6, mtime=0)

@@ -2,21 +2,27 @@
 
 import itertools
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from eval.report.charts import Chart, decile_ranks, gold_curve, histogram, hubs, spread
-from eval.runs.calibration import Estimates, by_judge, thresholds
+from eval.runs.calibration import Estimates, Gold, by_judge, thresholds
 from eval.runs.explain import explain
-from eval.runs.marks import Gold
 from eval.runs.side import Side
 from eval.runs.store import Run
 from miner.arrays import JudgedPairs
 from miner.filters import FILTERS, length_odds
 from miner.storage.layout import SIDES
+
+Section = dict[str, Any]
+Documents = tuple[str, str]
+
+LISTED = 50  # pairs to read of each kind, and pairs of documents: those with the most pairs
+DOTS = 2_000
+SHOWN_FILTERS = ("short", "length", "copied", "numbers", "urls", "script", "hub")  # without extras
+EXAMPLES = 25
 
 
 class Grid(NamedTuple):
@@ -30,14 +36,17 @@ class Grid(NamedTuple):
 def pair_table(run: Run, places: Sequence[int]) -> Grid:
     """Return a table of the pairs at some places, with texts, scores and ids."""
     pairs = run.pairs.take(np.array(places, dtype=np.int64))
-    texts, ids = run.both(Side.pair_texts, pairs), run.both(Side.pair_ids, pairs)
     scores = {run.score_name: pairs.score}
     if isinstance(pairs, JudgedPairs):
         scores["margin"] = pairs.margin
-    shown = [[f"{score:.4f}" for score in column.tolist()] for column in scores.values()]
-    both_ids = ["\n".join([*own, *others]) for own, others in zip(*ids, strict=True)]
-    rows = list(zip(*texts, *shown, both_ids, strict=True))
-    return Grid(["source", "target", *scores, "ids"], rows, texts=2)
+    both_ids = zip(*run.both(Side.pair_ids, pairs), strict=True)
+    ids = ("\n".join([*own, *other]) for own, other in both_ids)
+    columns = *run.both(Side.pair_texts, pairs), *map(_four_digits, scores.values()), ids
+    return Grid(["source", "target", *scores, "ids"], list(zip(*columns, strict=True)), texts=2)
+
+
+def _four_digits(numbers: Iterable[float]) -> list[str]:
+    return [f"{number:.4f}" for number in numbers]
 
 
 def context_table(run: Run, source: int, target: int) -> Grid:
@@ -50,11 +59,7 @@ def context_table(run: Run, source: int, target: int) -> Grid:
     return Grid(heads, shown if any(before + after) else [], texts=2)
 
 
-MAX_DOCUMENTS = 50  # pairs of documents that are listed: those with the most pairs
-
-
-@dataclass(frozen=True, kw_only=True)
-class Quality:
+class Quality(NamedTuple):
     """The estimates of a run's pairs, if there are any, and their source, or why there are none."""
 
     estimates: Estimates | None
@@ -64,34 +69,27 @@ class Quality:
 def assess(run: Run) -> Quality:
     """Return what the run says of how many pairs are wrong."""
     try:
-        return Quality(estimates=by_judge(run), how="by the probability of each pair")
+        return Quality(by_judge(run), "by the probability of each pair")
     except ValueError as error:
-        why = "No estimate: " + str(error).removeprefix(f"{run.directory}: ")
-        return Quality(estimates=None, how=why)
+        why = str(error).removeprefix(f"{run.directory}: ")
+        return Quality(None, f"No estimate: {why}")
 
 
-def overview(run: Run, quality: Quality) -> dict[str, Any]:
+def overview(run: Run, quality: Quality) -> Section:
     """Return the pairs, the estimated share of wrong ones, thresholds, languages and documents."""
-    estimates = quality.estimates
+    estimates, kept = quality.estimates, run.summary.get("kept")
+    chosen_from = f"of {run.summary['candidates']:,} candidates"
+    if kept is not None and kept["judged"] != kept["pairs"]:
+        chosen_from = f"of {kept['judged']:,}; --all writes the others, too"
     wrong = ("not known", "see below")
     if estimates:
         wrong = f"{1 - float(estimates.probabilities.mean()):.1%}", quality.how
-    cards = [
-        ("pairs", f"{run.summary['pairs']:,}", _chosen_from(run)),
-        ("estimated to be wrong", *wrong),
-    ]
+    cards = [("pairs", f"{run.summary['pairs']:,}", chosen_from), ("estimated to be wrong", *wrong)]
     for name in SIDES:
         counts = run.summary[name]
         cards.append((f"{name} sentences", f"{counts['searched']:,}", _language(counts)))
     chosen = [row for row in thresholds(estimates) if row[2]] if estimates else []
     return {"cards": cards, "thresholds": chosen, "documents": _documents(run, estimates)}
-
-
-def _chosen_from(run: Run) -> str:
-    kept = run.summary.get("kept")
-    if kept is None or kept["judged"] == kept["pairs"]:
-        return f"of {run.summary['candidates']:,} candidates"
-    return f"of {kept['judged']:,}; --all writes the others, too"
 
 
 def _language(counts: dict[str, object]) -> str:
@@ -104,40 +102,36 @@ def _language(counts: dict[str, object]) -> str:
 
 def _documents(
     run: Run, estimates: Estimates | None
-) -> tuple[int, list[tuple[tuple[str, str], tuple[int, float]]]] | None:
-    """Count the pairs, and the right ones expected, of each pair of documents, if there are any.
+) -> tuple[int, list[tuple[Documents, tuple[int, float]]]] | None:
+    """Return how many pairs of documents there are, and those with the most pairs.
 
-    Returns:
-        How many pairs of documents there are, and those with the most pairs, with their counts.
+    With each the number of its pairs, and of right ones expected. None without documents.
     """
     docs = list(zip(*run.docs, strict=True))
     if not any(map(any, docs)):
         return None
     likely = np.ones(len(docs)) if estimates is None else estimates.probabilities
-    counts: dict[tuple[str, str], tuple[int, float]] = {}
+    counts: dict[Documents, tuple[int, float]] = {}
     for both, chance in zip(docs, likely.tolist(), strict=True):
         pairs, right = counts.get(both, (0, 0.0))
         counts[both] = pairs + 1, right + chance
-    best = sorted(counts.items(), key=lambda one: (-one[1][0], one[0]))
-    return len(counts), best[:MAX_DOCUMENTS]
+    return len(counts), sorted(counts.items(), key=lambda one: (-one[1][0], one[0]))[:LISTED]
 
 
-GOLD_EXAMPLES = 50  # pairs to read of each kind
-
-
-def against_gold(run: Run, gold: Gold) -> dict[str, Any]:
+def against_gold(run: Run, gold: Gold) -> Section:
     """Return curves, wrong pairs and missing ones."""
     curve = gold_curve(gold.judgements)
-    points = [(score.threshold, score.precision, score.recall, score.f1) for score in curve]
-    thresholds, precision, recall, f1 = zip(*points, strict=True)
-    figures = {"p": precision, "r": recall, "f": f1}
-    lines = [(f"line {css}", list(zip(thresholds, figures[css], strict=True))) for css in figures]
+    figures = {
+        "line p": [(score.threshold, score.precision) for score in curve],
+        "line r": [(score.threshold, score.recall) for score in curve],
+        "line f": [(score.threshold, score.f1) for score in curve],
+    }
     by_threshold = Chart(
         title="Precision, recall and F1 against the threshold",
         x=spread(run.pairs.score),
         y=(0, 1),
         labels=(f"threshold of the {run.score_name}", ""),
-        lines=lines,
+        lines=list(figures.items()),
         uprights=[(gold.best.threshold, "best F1")],
     )
     both = Chart(
@@ -145,10 +139,10 @@ def against_gold(run: Run, gold: Gold) -> dict[str, Any]:
         x=(0, 1),
         y=(0, 1),
         labels=("recall", "precision"),
-        lines=[("line f", list(zip(recall, precision, strict=True)))],
+        lines=[("line f", [(score.recall, score.precision) for score in curve])],
     )
     above = gold.judgements.scores > gold.best.threshold
-    wrong = np.flatnonzero(above & ~gold.judgements.correct)[:GOLD_EXAMPLES]
+    wrong = np.flatnonzero(above & ~gold.judgements.correct)[:LISTED]
     return {
         "charts": [by_threshold, both],
         "wrong": pair_table(run, wrong.tolist()),
@@ -161,28 +155,24 @@ def _missing(run: Run, gold: Gold) -> Grid:
     places = np.flatnonzero(extracted & gold.judgements.correct)
     both = run.both(Side.all_ids, run.pairs.take(places))
     found = {pair for ids in zip(*both, strict=True) for pair in itertools.product(*ids)}
-    missing = sorted(gold.known - found)[:GOLD_EXAMPLES]
+    missing = sorted(gold.known - found)[:LISTED]
     columns = zip(run.sides, zip(*missing, strict=True), strict=False)
     known = [side.rows_of(ids) for side, ids in columns]
     rows = []
-    for (source_id, target_id), source, target in zip(missing, *known, strict=True):
+    for names, source, target in zip(missing, *known, strict=True):
         if source is None or target is None:
-            rows.append([source_id, target_id, "", "", "not among the sentences of the run"])
+            rows.append([*names, "", "", "not among the sentences of the run"])
             continue
-        texts, ids = (run.source.text(source), run.target.text(target)), f"{source_id}\n{target_id}"
+        margin = ""
         try:
             why = explain(run, source, target)
         except ValueError as error:  # one of them has no vector
-            rows.append([*texts, ids, "", f"not mined: {error}"])
-            continue
-        margin = "" if why.margin is None else f"{why.margin:.4f}"
-        rows.append([*texts, ids, margin, why.verdict])
+            verdict = f"not mined: {error}"
+        else:
+            margin, verdict = "" if why.margin is None else f"{why.margin:.4f}", why.verdict
+        texts = run.source.text(source), run.target.text(target)
+        rows.append([*texts, "\n".join(names), margin, verdict])
     return Grid(["source", "target", "ids", "margin", "why"], rows, texts=2)
-
-
-DOTS = 2_000
-SHOWN_FILTERS = ("short", "length", "copied", "numbers", "urls", "script", "hub")  # without extras
-EXAMPLES = 25
 
 
 def counts(run: Run) -> Grid:
@@ -191,20 +181,19 @@ def counts(run: Run) -> Grid:
     for side in SIDES:
         counted = run.summary[side]
         left_out = {**counted["rejected"], **counted["dropped"]}
-        rows.append(
-            [
-                f"{side}: {counted['path']}",
-                f"{counted['read']:,}",
-                ", ".join(f"{count:,} {reason}" for reason, count in left_out.items()) or "0",
-                f"{counted['duplicates']:,}",
-                f"{counted['searched']:,}",
-                f"{counted['recall']:.1%}" if "recall" in counted else "all",
-            ]
-        )
+        row = [
+            f"{side}: {counted['path']}",
+            f"{counted['read']:,}",
+            ", ".join(f"{count:,} {reason}" for reason, count in left_out.items()) or "0",
+            f"{counted['duplicates']:,}",
+            f"{counted['searched']:,}",
+            f"{counted['recall']:.1%}" if "recall" in counted else "all",
+        ]
+        rows.append(row)
     return Grid(["side", "read", "left out", "repeated", "searched", "neighbours found"], rows)
 
 
-def scores(run: Run, gold: Gold | None, quality: Quality) -> dict[str, Any]:
+def scores(run: Run, gold: Gold | None, quality: Quality) -> Section:
     """Return a histogram of the scores; of the right pairs, too, and of the wrong ones expected."""
     found = run.pairs.score
     low, high = spread(found)
@@ -233,20 +222,19 @@ def scores(run: Run, gold: Gold | None, quality: Quality) -> dict[str, Any]:
     return {"chart": chart, "quantiles": np.quantile(found, (0.1, 0.5, 0.9)).tolist()}
 
 
-def lengths(run: Run) -> dict[str, Any]:
+def lengths(run: Run) -> Section:
     """Return a dot for each of up to ``DOTS`` pairs, and the median ratio of characters."""
-    places = np.linspace(0, len(run.pairs) - 1, min(DOTS, len(run.pairs))).astype(int).tolist()
-    both = [(float(len(own)), float(len(other))) for own, other in zip(*run.texts, strict=True)]
-    most = [max(1.0, max(length[side] for length in both)) for side in (0, 1)]
+    places = np.linspace(0, len(run.pairs) - 1, min(DOTS, len(run.pairs))).astype(int)
+    both = np.array([[len(text) for text in side] for side in run.texts], dtype=np.float64)
+    most = both.max(axis=1, initial=1.0).tolist()
     chart = Chart(
         title="Characters of sources and targets",
         x=(0, most[0]),
         y=(0, most[1]),
         labels=("characters of the source", "of the target"),
-        dots=[both[place] for place in places],
+        dots=both[:, places].T.tolist(),
     )
-    ratios = np.array([(source + 1) / (target + 1) for source, target in both])
-    return {"chart": chart, "ratio": float(np.median(ratios))}
+    return {"chart": chart, "ratio": float(np.median((both[0] + 1) / (both[1] + 1)))}
 
 
 def suspicious(run: Run) -> dict[str, Grid]:
@@ -266,10 +254,9 @@ def suspicious(run: Run) -> dict[str, Grid]:
     if run.rejected is not None:
         best = run.rejected.best(EXAMPLES)
         texts = (side.pair_texts(best[f"{side.name}_row"].to_numpy()) for side in run.sides)
-        margins = [f"{score:.4f}" for score in best["score"].to_pylist()]
-        listed = list(zip(*texts, margins, best["reason"].to_pylist(), strict=True))
+        columns = *texts, _four_digits(best["score"].to_pylist()), best["reason"].to_pylist()
         heads = ["source", "target", run.score_name, "reason"]
-        found["rejected"] = Grid(heads, listed, texts=2)
+        found["rejected"] = Grid(heads, list(zip(*columns, strict=True)), texts=2)
     return found
 
 
@@ -283,17 +270,17 @@ def hubs_of(run: Run) -> Grid:
     return Grid(["sentence", "side", "in lists", "id"], rows, texts=1)
 
 
-def examples(run: Run) -> list[dict[str, Any]]:
+def examples(run: Run) -> list[Section]:
     """Return a pair from the middle of each tenth, and all that its source was near to."""
     found = []
     for place in decile_ranks(len(run.pairs)):
         source, target = int(run.pairs.source[place]), int(run.pairs.target[place])
         why = explain(run, source, target)
-        rows = []
-        for one in why.targets:
-            chosen = "chosen" if one.row == target else ""
-            text = run.target.text(one.row)
-            rows.append([text, f"{one.cosine:.4f}", f"{one.margin:.4f}", chosen])
+        texts = run.target.texts([one.row for one in why.targets])
+        rows = [
+            [text, f"{cosine:.4f}", f"{margin:.4f}", "chosen" if row == target else ""]
+            for text, (row, cosine, margin) in zip(texts, why.targets, strict=True)
+        ]
         found.append(
             {
                 "text": run.source.text(source),

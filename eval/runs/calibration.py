@@ -1,39 +1,70 @@
-"""Thresholds without gold for a finished run, by how likely its pairs are right."""
+"""How likely a run's pairs are right, by the judge or by what a person says, and thresholds.
+
+A person says it by gold, or by the marks that the page of ``adit report`` exports.
+"""
 
 import json
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
+from eval.data.bucc import read_gold
+from eval.data.textfiles import read_lines
 from eval.metrics.bootstrap import FloatArray, Interval
+from eval.metrics.bucc import BuccScore, IdPair, Judgements, best_score, judge, rank
 from eval.runs.side import Side
 from eval.runs.store import Run
 from miner.choices import MONOTONE
+from miner.judge.prior import PROBABILITY, logistic
 from miner.storage.atomic import atomic_file
 from miner.storage.places import Place
 
-BLOCK = 1 << 16  # pairs whose sentences are in memory
-
-
 WANTED = (0.01, 0.05, 0.1, 0.2)
+BLOCK = 1 << 16  # pairs whose sentences are in memory
+MIN_MARKS = 30  # below, the 95 % interval of a share is more than 35 points wide
+Z = 1.959964  # of a 95 % interval
+# How much the slope and the shift of log odds are held at 1 and 0; the second by margin alone.
+HELD, HELD_ALONE = (4.0, 1.0), (0.04, 0.01)
+STEPS = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gold:
+    """The known pairs, what is right of the run's pairs, and the best that a threshold could do."""
+
+    known: frozenset[IdPair]
+    judgements: Judgements
+    best: BuccScore
+
+    @classmethod
+    def of(cls, run: Run, known: frozenset[IdPair]) -> "Gold":
+        """Hold a run against known pairs."""
+        judgements = judge(rank(run.candidates()), known)
+        return cls(known=known, judgements=judgements, best=best_score(judgements))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """The pairs of a run that are known: ``places`` int64 (J,), ascending; ``right`` bool (J,)."""
+
+    places: NDArray[np.int64]
+    right: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Estimates:
-    """The estimates of P pairs, best first; all arrays are float64 (P,).
-
-    ``interval`` takes an FDR, and gives the 95 % interval of the share of wrong pairs among those
-    kept, or None.
-    """
+    """The estimates of P pairs, best first, float64 (P,), and the pairs they were made from."""
 
     scores: FloatArray
     probabilities: FloatArray
-    interval: Callable[[float], Interval | None] = lambda fdr: None
+    judged: Judged | None = None
 
-    @property
+    @cached_property
     def rates(self) -> FloatArray:
-        """The least FDR of any threshold that keeps each pair, ascending."""
+        """The least FDR of any threshold that keeps each pair, ascending: float64 (P,)."""
         last = np.searchsorted(-self.scores, -self.scores, side="right")
         shares = np.cumsum(1 - self.probabilities)[last - 1] / last
         return np.minimum.accumulate(shares[::-1])[::-1]
@@ -47,20 +78,110 @@ class Estimates:
         kept = self.kept(fdr)
         return float(np.nextafter(self.scores[kept - 1], -np.inf)) if kept else np.inf
 
+    def interval(self, fdr: float) -> Interval | None:
+        """Return the 95 % interval (Wilson 1927) of an FDR, by judged pairs; None without any."""
+        if self.judged is None:
+            return None
+        right = self.judged.right[self.judged.places < self.kept(fdr)]
+        if not len(right):
+            return None
+        share, squared = int((~right).sum()) / len(right), Z * Z / len(right)
+        middle = share + squared / 2
+        half = Z * float(np.sqrt(share * (1 - share) / len(right) + squared / len(right) / 4))
+        return max(0.0, (middle - half) / (1 + squared)), min(1.0, (middle + half) / (1 + squared))
+
 
 def by_judge(run: Run) -> Estimates:
-    """Return the run's own estimates.
-
-    Raises:
-        ValueError: they are scored by margin alone.
-    """
-    likely = run.probabilities
-    if likely is None:
+    """Return the run's own estimates; a ValueError where scores are by margin alone."""
+    if run.probabilities is None:
         raise ValueError(
             f"{run.directory}: scores by margin alone do not say how many pairs are wrong; mine "
             "with --score words (nothing is searched again), or mark some pairs: --known"
         )
-    return Estimates(scores=run.pairs.score, probabilities=likely)
+    return Estimates(scores=run.pairs.score, probabilities=run.probabilities)
+
+
+def read_judged(path: Place, run: Run) -> Judged:
+    """Read what is known of a run's pairs.
+
+    Lines are SOURCE_ID TAB TARGET_ID, and all other pairs are wrong; or, with TAB ``right`` or
+    TAB ``wrong`` at the end of each, the marked pairs alone are known.
+
+    Raises:
+        ValueError: the file is neither, or none of its pairs is among the run's.
+    """
+    lines = [line for line in read_lines(path) if line.strip()]
+    if not lines or lines[0].count("\t") != 2:
+        gold = Gold.of(run, read_gold(path))
+        return Judged(places=np.arange(len(run.pairs)), right=gold.judgements.correct)
+    marks = _marks(path, lines)
+    ids = ([" ".join(own) for own in side] for side in run.both(Side.pair_ids))
+    names = enumerate(zip(*ids, strict=True))
+    found = [(place, marks[name]) for place, name in names if name in marks]
+    if not found:
+        first, second = next(iter(marks))
+        raise ValueError(
+            f"{path}: none of its {len(marks)} pairs, such as {first!r} and {second!r}, is among "
+            "those of the run; are they marks of another run?"
+        )
+    places, right = zip(*found, strict=True)
+    return Judged(places=np.array(places), right=np.array(right))
+
+
+def _marks(path: Place, lines: Sequence[str]) -> Mapping[IdPair, bool]:
+    marks: dict[IdPair, bool] = {}
+    for number, line in enumerate(lines, start=1):
+        match [field.strip() for field in line.split("\t")]:
+            case [source, target, "right" | "wrong" as mark]:
+                marks[source, target] = mark == "right"
+            case _:
+                raise ValueError(
+                    f"{path} line {number}: expected SOURCE_ID TAB TARGET_ID TAB right or wrong, "
+                    f"not {line[:60]!r}"
+                )
+    return marks
+
+
+def by_marks(run: Run, judged: Judged) -> Estimates:
+    """Estimate from judged pairs, which are taken for a random sample of those around them.
+
+    What the run says of its pairs is corrected: log odds get a slope and a shift (Platt 1999),
+    held near 1 and 0, as a person marks few. Of scores by margin alone, the marks decide. A
+    ValueError says that there are too few.
+    """
+    count, scores = len(judged.places), run.pairs.score
+    if count < MIN_MARKS:
+        raise ValueError(
+            f"{count} marked pairs are too few to estimate how many are wrong; mark at least "
+            f"{MIN_MARKS}, a random sample"
+        )
+    if run.probabilities is None:
+        odds, held = (scores - scores.mean()) / (scores.std() or 1.0), HELD_ALONE
+    else:
+        chances = np.clip(run.probabilities, PROBABILITY, 1 - PROBABILITY)
+        odds, held = np.log(chances / (1 - chances)), HELD
+    slope, shift = _corrected(odds[judged.places], judged.right, held)
+    return Estimates(scores=scores, probabilities=logistic(slope * odds + shift), judged=judged)
+
+
+def _corrected(
+    odds: FloatArray, right: NDArray[np.bool_], held: tuple[float, float]
+) -> tuple[float, float]:
+    """Return the slope and the shift that make log odds fit J marks best, by Newton's method.
+
+    ``held`` is how much they are held at 1 and 0: the inverses of their variances.
+    """
+    slope, shift = 1.0, 0.0
+    for _ in range(STEPS):
+        likely = logistic(slope * odds + shift)
+        rest, spread = right - likely, likely * (1 - likely)
+        uphill = [rest @ odds - held[0] * (slope - 1), rest.sum() - held[1] * shift]
+        mixed = spread @ odds
+        curve = [[spread @ odds**2 + held[0], mixed], [mixed, spread.sum() + held[1]]]
+        step = np.linalg.solve(curve, uphill)
+        step /= max(1.0, np.abs(step).max())
+        slope, shift = slope + float(step[0]), shift + float(step[1])
+    return max(0.0, slope), shift
 
 
 def thresholds(estimates: Estimates) -> list[tuple[float, float, int, float, Interval | None]]:
@@ -69,19 +190,19 @@ def thresholds(estimates: Estimates) -> list[tuple[float, float, int, float, Int
     The last are as many as are expected, by the probabilities of the pairs; then comes the
     interval of the FDR.
     """
-    right = np.cumsum(estimates.probabilities)
+    right = np.append(0.0, np.cumsum(estimates.probabilities))
     rows = []
-    for wanted in WANTED:
-        kept, threshold = estimates.kept(wanted), estimates.threshold(wanted)
-        interval = estimates.interval(wanted) if kept else None
-        rows.append((wanted, threshold, kept, float(right[kept - 1]) if kept else 0.0, interval))
+    for fdr in WANTED:
+        kept = estimates.kept(fdr)
+        about = float(right[kept]), estimates.interval(fdr)
+        rows.append((fdr, estimates.threshold(fdr), kept, *about))
     return rows
 
 
 def write_calibrated(run: Run, estimates: Estimates, path: Place, *, fdr: float | None) -> int:
-    """Write the pairs, or those that keep the FDR, as JSON lines with their probability.
+    """Write the pairs, or those that keep the FDR, as JSON lines; return how many there are.
 
-    Returns how many there are. ``fdr`` of a pair is the least that any threshold has that keeps it.
+    Each has its probability, and as ``fdr`` the least that any threshold has that keeps it.
 
     Raises:
         ValueError: no threshold keeps that FDR.

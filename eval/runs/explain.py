@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,7 @@ from miner.margin import margin_scores
 SHOWN = 5  # features that spoke for a pair, and against it
 
 
-@dataclass(frozen=True, kw_only=True)
-class Listed:
+class Listed(NamedTuple):
     """A row of the other side in a neighbour list: its cosine, and the margin of that pair."""
 
     row: int
@@ -32,9 +31,8 @@ class Explanation:
 
     ``sources`` are what the target has for neighbours, ``targets`` what the source has, nearest
     first; means are those of these lists. ``cosine`` and ``margin`` are None where neither sentence
-    is in the other's list: such a pair is never scored. ``judged`` is what the judge
-    says of the pair, and ``reasons`` how much each feature raised or lowered its score; None and
-    empty where it was not asked.
+    is in the other's list: such a pair is never scored. ``judged`` is what the judge says of the
+    pair, None where it was not asked, and ``reasons`` how much each feature raised its score.
     """
 
     source: int
@@ -51,23 +49,19 @@ class Explanation:
 
 
 def explain(run: Run, source: int, target: int) -> Explanation:
-    """Explain the pair of a source row and a target row.
-
-    Raises:
-        ValueError: a row was not searched (it had no vector).
-    """
-    own_mean, targets = _listed(run, run.source, source, run.target)
-    other_mean, sources = _listed(run, run.target, target, run.source)
-    found = [listed for listed in targets if listed.row == target]
-    found += [listed for listed in sources if listed.row == source]
+    """Explain a pair of rows; a ValueError names one that was not searched (it had no vector)."""
+    source_mean, targets = _listed(run, run.source, source, run.target)
+    target_mean, sources = _listed(run, run.target, target, run.source)
+    found = [one for one in targets if one.row == target]
+    found += [one for one in sources if one.row == source]
     judged = _exact(run.judged, source, target)
     why = Explanation(
         source=source,
         target=target,
         targets=targets,
         sources=sources,
-        source_mean=own_mean,
-        target_mean=other_mean,
+        source_mean=source_mean,
+        target_mean=target_mean,
         cosine=found[0].cosine if found else None,
         margin=found[0].margin if found else None,
         judged=judged,
@@ -82,8 +76,7 @@ def _listed(run: Run, side: Side, row: int, other: Side) -> tuple[float, list[Li
         raise ValueError(
             f"the {side.name} sentence {side.id(row)!r} has no vector; it was not searched"
         )
-    mean = side.means_at([position])
-    nearest = side.neighbours_at([position])
+    mean, nearest = side.means_at([position]), side.neighbours_at([position])
     there = nearest.ids[0] != NO_NEIGHBOUR
     if not there.any():
         return float(mean[0]), []
@@ -91,17 +84,15 @@ def _listed(run: Run, side: Side, row: int, other: Side) -> tuple[float, list[Li
     means = np.broadcast_to(mean, len(rows)), other.means_at(other.positions(rows))
     margins = margin_scores(cosines, *means, margin=run.options["margin"])
     columns = rows.tolist(), cosines.tolist(), margins.tolist()
-    return float(mean[0]), [
-        Listed(row=found, cosine=cosine, margin=margin)
-        for found, cosine, margin in zip(*columns, strict=True)
-    ]
+    return float(mean[0]), [Listed(*one) for one in zip(*columns, strict=True)]
 
 
 def _verdict(run: Run, why: Explanation) -> str:
-    if (mined := _exact(run.output, why.source, why.target)) is not None:
+    pair = why.source, why.target
+    if mined := _exact(run.output, *pair):
         final = f"{run.score_name} {mined['score']:.4f}"
         return f"mined: pair {mined['place'] + 1} of {len(run.output)} by the {final}"
-    if (rejected := _exact(run.rejected, why.source, why.target)) is not None:
+    if rejected := _exact(run.rejected, *pair):
         return f"not mined: rejected by the filter {rejected['reason']}"
     if run.options.get("alignment") == MONOTONE:
         return "not mined: no pair of aligned sentences begins with both"
@@ -109,22 +100,22 @@ def _verdict(run: Run, why: Explanation) -> str:
         return "not rated: no line has both, or its score is not above the threshold"
     if why.margin is None:
         return f"not mined: neither is among the {run.options['k']} nearest of the other"
-    threshold = run.options["threshold"]
-    if (judged := why.judged) is not None:
+    if judged := why.judged:
         return (
             f"left out: probability {judged['probability']:.3f}, pair {judged['place'] + 1} of "
             f"{len(run.judged or ())} by the score {judged['score']:.4f}"
         )
+    threshold = run.options["threshold"]
     if threshold is not None and why.margin <= threshold:
         return f"not mined: its margin is not above the threshold {threshold}"
-    if rivals := _rivals(run, why.source, why.target):
+    if rivals := _rivals(run, *pair):
         return f"not mined: {' and '.join(rivals)}"
-    preferred = [
-        f"{names.id(best.row)!r} (margin {best.margin:.4f})"
-        for listed, names in ((why.targets, run.target), (why.sources, run.source))
+    best = [
+        (other, max(listed, key=lambda one: one.margin))
+        for other, listed in ((run.target, why.targets), (run.source, why.sources))
         if listed
-        for best in [max(listed, key=lambda one: one.margin)]
     ]
+    preferred = (f"{side.id(one.row)!r} (margin {one.margin:.4f})" for side, one in best)
     return f"not mined: the best of its lists are {' and '.join(preferred)}"
 
 
@@ -132,20 +123,18 @@ def _reasons(run: Run, judged: Mapping[str, Any]) -> dict[str, float]:
     merged = run.options.get("alignment") == MONOTONE
     near = Near(*(np.array([judged[name]]) for name in ("cosine", "source_mean", "target_mean")))
     texts = (side.pair_texts(np.array([judged[f"{side.name}_row"]])) for side in run.sides)
-    seen = read_texts(run.word_encoders, *texts)
-    usual = Usual(**run.summary["usual"])
+    seen, usual = read_texts(run.word_encoders, *texts), Usual(**run.summary["usual"])
     return load_judge().reasons(features(seen, None if merged else near, usual)[0])
 
 
 def _exact(pairs: PairFile | None, source: int, target: int) -> dict[str, Any] | None:
-    for pair in pairs.find(source, target).to_pylist() if pairs else ():
-        if (pair["source_row"], pair["target_row"]) == (source, target):
-            return dict(pair)
-    return None
+    found = pairs.find(source, target) if pairs else ()
+    rows = source, target
+    return next((one for one in found if (one["source_row"], one["target_row"]) == rows), None)
 
 
 def _rivals(run: Run, source: int, target: int) -> list[str]:
-    chosen = run.chosen.find(source, target).to_pylist()
+    chosen = run.chosen.find(source, target)
     return [
         f"its {side.name} was paired with {other.id(pair[f'{other.name}_row'])!r} "
         f"(margin {pair['score']:.4f})"
@@ -155,26 +144,24 @@ def _rivals(run: Run, source: int, target: int) -> list[str]:
     ]
 
 
-def describe(run: Run, explanation: Explanation) -> str:
+def describe(run: Run, why: Explanation) -> str:
     """Return the explanation for people, in lines."""
-    margin, cosine = explanation.margin, explanation.cosine
+    cosine = "unknown" if why.cosine is None else f"{why.cosine:.4f}"
+    margin = "none" if why.margin is None else f"{why.margin:.4f}"
     lines = [
-        explanation.verdict,
-        f"cosine {'unknown' if cosine is None else f'{cosine:.4f}'}, "
-        f"margin {'none' if margin is None else f'{margin:.4f}'} ({run.options['margin']}), "
-        f"means {explanation.source_mean:.4f} and {explanation.target_mean:.4f}",
+        why.verdict,
+        f"cosine {cosine}, margin {margin} ({run.options['margin']}), "
+        f"means {why.source_mean:.4f} and {why.target_mean:.4f}",
     ]
-    if (judged := explanation.judged) is not None:
+    if judged := why.judged:
         lines.append(f"probability {judged['probability']:.3f}, score {judged['score']:.4f}")
-        order = sorted(explanation.reasons.items(), key=lambda one: one[1])
-        for about, some in (("for", order[::-1]), ("against", order)):
-            sign = 1 if about == "for" else -1
-            told = [f"{name} {value:+.2f}" for name, value in some[:SHOWN] if sign * value > 0]
-            lines.append(f"{about}: {'; '.join(told) or 'nothing'}")
-    for side, row, listed, other, partner in (
-        (run.source, explanation.source, explanation.targets, run.target, explanation.target),
-        (run.target, explanation.target, explanation.sources, run.source, explanation.source),
-    ):
+        order = sorted(why.reasons.items(), key=lambda one: one[1])
+        for about, sign, some in (("for", 1, order[::-1]), ("against", -1, order)):
+            named = [f"{name} {value:+.2f}" for name, value in some[:SHOWN] if sign * value > 0]
+            lines.append(f"{about}: {'; '.join(named) or 'nothing'}")
+    rows = why.source, why.target
+    ends = zip(run.sides, rows, (why.targets, why.sources), strict=True)
+    for (side, row, listed), other, partner in zip(ends, run.sides[::-1], rows[::-1], strict=True):
         before, after = side.context(row)
         lines += ["", *([f"  before: {before}"] if before else [])]
         lines += [f"{side.id(row)}  {side.text(row)}", *([f"  after: {after}"] if after else [])]

@@ -4,10 +4,10 @@ Sentences come from the row groups that hold them, arrays are mapped into memory
 with its seal (SHA-256) when it is first read, and files that nothing is read from are not.
 """
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,14 +17,43 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from eval.metrics.bucc import Ids
-from miner.arrays import Columns, Neighbours, take_columns
+from miner.arrays import Columns, IntArray, Neighbours, take_columns
 from miner.choices import MONOTONE
 from miner.storage import layout
 from miner.storage.artefacts import Artefact, open_artefact
 from miner.storage.documents.sentences import PLACE
 from miner.storage.pair_tables import Merges, joined_texts, list_offsets
 
+Rows = Sequence[int] | IntArray
+
 KEPT_GROUPS = 32  # row groups of sentences in memory
+
+
+class Sharded:
+    """The rows of an array that lie in the files of several shards, mapped into memory."""
+
+    def __init__(self, artefacts: Sequence[Artefact], file: str) -> None:
+        self._artefacts, self._file = artefacts, file
+
+    @cached_property
+    def parts(self) -> list[NDArray[Any]]:
+        """The rows of each shard."""
+        return [np.load(one.checked(self._file), mmap_mode="r") for one in self._artefacts]
+
+    @cached_property
+    def starts(self) -> IntArray:
+        """The first row of each shard, and the end of the last."""
+        return np.cumsum([0, *map(len, self.parts)])
+
+    def all(self) -> NDArray[Any]:
+        """Return all rows, in memory where there are several shards."""
+        return self.parts[0] if len(self.parts) == 1 else np.concatenate(self.parts)
+
+    def take(self, positions: Rows) -> NDArray[Any]:
+        """Return the rows at some positions, at least one."""
+        shards = np.searchsorted(self.starts, positions, side="right") - 1
+        places = zip(shards, positions - self.starts[shards], strict=True)
+        return np.stack([self.parts[shard][place] for shard, place in places])
 
 
 class Side:
@@ -38,19 +67,22 @@ class Side:
         self.name = name
         self._columns = [Columns(*part) for part in summary[name].get("columns", ())]
         self._corpus = open_artefact(work.sentences(name))
-        indices = range(len(self._corpus.facts["shards"]))
-        self._embedded = [open_artefact(work.embeddings(name, index)) for index in indices]
-        shards = [layout.shard_name(name, index) for index in indices]
+        self._shards = range(len(self._corpus.facts["shards"]))
+        embedded = [open_artefact(work.embeddings(name, index)) for index in self._shards]
+        self._rows, self._vectors = (
+            Sharded(embedded, layout.ROWS),
+            Sharded(embedded, layout.VECTORS),
+        )
+        names = [layout.shard_name(name, index) for index in self._shards]
         self._scope = options["scope"]
         self._margin_scope = options["margin_scope"] or self._scope
-        self._lists = {
-            scope: [open_artefact(work.neighbours(shard, scope)) for shard in shards]
-            for scope in {self._scope, self._margin_scope}
-        }
-        is_merged = options.get("alignment") == MONOTONE
-        self._merges = (
-            Merges(open_artefact(work.pairs).checked(layout.MERGES), name) if is_merged else None
-        )
+        self._nearest: dict[str, list[Sharded]] = {}
+        for scope in {self._scope, self._margin_scope}:
+            lists = [open_artefact(work.neighbours(shard, scope)) for shard in names]
+            self._nearest[scope] = [Sharded(lists, file) for file in layout.list_files(name)]
+        self._merges = None
+        if options.get("alignment") == MONOTONE:
+            self._merges = Merges(open_artefact(work.pairs).checked(layout.MERGES), name)
         self._group = lru_cache(maxsize=KEPT_GROUPS)(self._read_group)
 
     def text(self, row: int) -> str:
@@ -61,15 +93,15 @@ class Side:
         """Return the id of the sentence at a row."""
         return self.ids([row])[0]
 
-    def texts(self, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
+    def texts(self, rows: Rows) -> list[str]:
         """Return the sentences at rows, in their order."""
         return self._column("text", rows)
 
-    def ids(self, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
+    def ids(self, rows: Rows) -> list[str]:
         """Return the ids of the sentences at rows, in their order."""
         return self._column("id", rows)
 
-    def docs(self, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
+    def docs(self, rows: Rows) -> list[str]:
         """Return the documents of the sentences at rows, in their order; "" where there is none."""
         return [doc or "" for doc in self._column("doc", rows)]
 
@@ -78,69 +110,63 @@ class Side:
 
         Either is "" where there is none, or where it was left out; both are without documents.
         """
-        docs = self.docs([row])
-        before, after = (self._texts_in([near], docs)[0] for near in (row - 1, row + 1))
+        before, after = self._texts_in(np.array([row - 1, row + 1]), 2 * self.docs([row]))
         return before, after
 
-    def pair_contexts(self, rows: Sequence[int] | NDArray[np.int64]) -> tuple[list[str], list[str]]:
+    def pair_contexts(self, rows: Rows) -> tuple[list[str], list[str]]:
         """Return the sentences before and after pairs at rows, as ``context`` does."""
-        first = last = np.asarray(rows, dtype=np.int64)
-        if self._merges is not None and len(first):
-            lists = self._merges.rows_of(pa.array(first))
-            offsets = list_offsets(lists)
-            last = lists.flatten().to_numpy()[offsets[1:] - 1]
-        docs = self.docs(first)
-        return self._texts_in(first - 1, docs), self._texts_in(last + 1, docs)
+        each, starts = self._merged(rows)
+        docs = self.docs(rows)
+        before, after = each[starts[:-1]] - 1, each[starts[1:] - 1] + 1
+        return self._texts_in(before, docs), self._texts_in(after, docs)
 
-    def _texts_in(self, rows: Sequence[int] | NDArray[np.int64], docs: Sequence[str]) -> list[str]:
+    def _texts_in(self, rows: IntArray, docs: Sequence[str]) -> list[str]:
         """Return the sentence at each row, which may be of a repeated one, if in its document."""
-        wanted, owners = np.asarray(rows, dtype=np.int64), np.array(docs, dtype=object)
-        texts = np.full(len(wanted), "", dtype=object)
-        there = np.zeros(len(wanted), dtype=np.bool_)
-        for table, places in self._parts(wanted):
-            there[places] = np.isin(wanted[places], table["row"].to_numpy())
-        own = np.flatnonzero(there)
-        inside = np.array(self.docs(wanted[own]), dtype=object) == owners[own]
-        texts[own[inside]] = self.texts(wanted[own[inside]])
-        known: dict[int, dict[str, Any]] = {}
-        columns = ["row", "id", "first_row"]
-        for batch in self._duplicates.iter_batches(columns=columns):
-            repeats = batch.filter(pc.is_in(batch["row"], value_set=pa.array(wanted[~there])))
-            known |= {one["row"]: one for one in repeats.to_pylist()}
-        for place in np.flatnonzero(~there).tolist():
-            repeat = known.get(int(wanted[place]))
-            if repeat and repeat["id"].rpartition(PLACE)[0] == owners[place]:
-                texts[place] = self.text(repeat["first_row"])
-        return ["" if not doc else text for text, doc in zip(texts, docs, strict=True)]
+        there = np.zeros(len(rows), dtype=np.bool_)
+        for table, places in self._parts(rows):
+            there[places] = np.isin(rows[places], table["row"].to_numpy())
+        own, others = rows[there], pa.array(rows[~there])
+        homes = {row: (row, doc) for row, doc in zip(own.tolist(), self.docs(own), strict=True)}
+        for batch in self._duplicates.iter_batches(columns=["row", "id", "first_row"]):
+            for one in batch.filter(pc.is_in(batch["row"], value_set=others)).to_pylist():
+                homes[one["row"]] = one["first_row"], one["id"].rpartition(PLACE)[0]
+        found = [homes.get(row, (row, "")) for row in rows.tolist()]
+        inside = [bool(doc) and doc == home for (_, home), doc in zip(found, docs, strict=True)]
+        texts = np.full(len(rows), "", dtype=object)
+        texts[inside] = self.texts([row for row, _ in itertools.compress(found, inside)])
+        return list(texts)
 
-    def pair_texts(self, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
+    def _merged(self, rows: Rows) -> tuple[IntArray, IntArray]:
+        """Return all rows that pairs at rows are made of, and where each pair's begin and end."""
+        if self._merges is None:
+            return np.asarray(rows, dtype=np.int64), np.arange(len(rows) + 1)
+        lists = self._merges.rows_of(pa.array(rows, pa.int64()))
+        return lists.flatten().to_numpy(), list_offsets(lists)
+
+    def pair_texts(self, rows: Rows) -> list[str]:
         """Return the texts of pairs at rows: of several sentences where these were merged."""
         if self._merges is None:
             return self.texts(rows)
-        lists = self._merges.rows_of(pa.array(rows, pa.int64()))
-        return joined_texts(self.texts(lists.flatten().to_numpy()), list_offsets(lists))
+        each, starts = self._merged(rows)
+        return joined_texts(self.texts(each), starts)
 
-    def pair_ids(self, rows: Sequence[int] | NDArray[np.int64]) -> list[list[str]]:
+    def pair_ids(self, rows: Rows) -> list[list[str]]:
         """Return the ids of what pairs at rows are made of."""
-        if self._merges is None:
-            return [[own] for own in self.ids(rows)]
-        lists = self._merges.rows_of(pa.array(rows, pa.int64()))
-        ids = self.ids(lists.flatten().to_numpy())
-        return [ids[first:last] for first, last in pairwise(list_offsets(lists).tolist())]
+        each, starts = self._merged(rows)
+        ids = self.ids(each)
+        return [ids[first:last] for first, last in itertools.pairwise(starts.tolist())]
 
-    def all_ids(self, rows: Sequence[int] | NDArray[np.int64]) -> list[Ids]:
+    def all_ids(self, rows: Rows) -> list[Ids]:
         """Return each row's id and those of its repetitions."""
-        return [
-            (first, *self._repeats.get(row, ()))
-            for row, first in zip(np.asarray(rows).tolist(), self.ids(rows), strict=True)
-        ]
+        firsts = zip(np.asarray(rows).tolist(), self.ids(rows), strict=True)
+        return [(first, *self._repeats.get(row, ())) for row, first in firsts]
 
     def rows_of(self, ids: Sequence[str]) -> list[int | None]:
         """Return the row of the sentence that each id names or repeats, None where none does."""
         found: dict[str, int] = {}
         wanted = pa.array(ids, pa.string())
-        files = [*((file, "row") for file in self._files), (self._duplicates, "first_row")]
-        for file, column in files:
+        for file in (*self._files, self._duplicates):
+            column = "first_row" if file is self._duplicates else "row"
             for batch in file.iter_batches(columns=[column, "id"]):
                 known = batch.filter(pc.is_in(batch["id"], value_set=wanted))
                 found |= zip(known["id"].to_pylist(), known[column].to_pylist(), strict=True)
@@ -152,11 +178,11 @@ class Side:
         return str(self._group(0, 0)["id"][0])
 
     @cached_property
-    def searched(self) -> NDArray[np.int64]:
+    def searched(self) -> IntArray:
         """The rows that have a vector: int64 (N,), ascending."""
         return self._rows.all()
 
-    def positions(self, rows: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
+    def positions(self, rows: Rows) -> IntArray:
         """Return the positions of rows, -1 of those that were not searched."""
         wanted = np.asarray(rows, dtype=np.int64)
         found = np.full(len(wanted), -1)
@@ -170,40 +196,29 @@ class Side:
     @cached_property
     def neighbours(self) -> Neighbours:
         """The candidates of each searched row in the other corpus, by row: N rows."""
-        ids, cosines = self._nearest[self._scope]
-        return Neighbours(ids=ids.all(), cosines=cosines.all())
+        ids, cosines = (lists.all() for lists in self._nearest[self._scope])
+        return Neighbours(ids=ids, cosines=cosines)
 
-    def neighbours_at(self, positions: Sequence[int] | NDArray[np.int64]) -> Neighbours:
+    def neighbours_at(self, positions: Rows) -> Neighbours:
         """Return the candidates of some positions, at least one."""
-        ids, cosines = self._nearest[self._scope]
-        return Neighbours(ids=ids.take(positions), cosines=cosines.take(positions))
+        return self._lists_at(self._scope, positions)
 
-    def means_at(self, positions: Sequence[int] | NDArray[np.int64]) -> NDArray[np.float64]:
+    def means_at(self, positions: Rows) -> NDArray[np.float64]:
         """Return what margins are measured against at some positions, at least one: float64."""
-        ids, cosines = self._nearest[self._margin_scope]
-        return Neighbours(ids=ids.take(positions), cosines=cosines.take(positions)).means()
+        return self._lists_at(self._margin_scope, positions).means()
+
+    def _lists_at(self, scope: str, positions: Rows) -> Neighbours:
+        ids, cosines = (lists.take(positions) for lists in self._nearest[scope])
+        return Neighbours(ids=ids, cosines=cosines)
 
     def vectors(self) -> NDArray[np.float32]:
         """Return the vectors of the searched rows: float32 (N, D)."""
-        stored = Sharded(self._embedded, layout.VECTORS).all()
-        return take_columns(stored, self._columns).astype(np.float32, copy=False)
-
-    @cached_property
-    def _rows(self) -> "Sharded":
-        return Sharded(self._embedded, layout.ROWS)
-
-    @cached_property
-    def _nearest(self) -> "dict[str, tuple[Sharded, Sharded]]":
-        ids, cosines = layout.list_files(self.name)
-        return {
-            scope: (Sharded(lists, ids), Sharded(lists, cosines))
-            for scope, lists in self._lists.items()
-        }
+        return take_columns(self._vectors.all(), self._columns).astype(np.float32, copy=False)
 
     @cached_property
     def _files(self) -> list[pq.ParquetFile]:
-        shards = range(len(self._corpus.facts["shards"]))
-        return [pq.ParquetFile(self._corpus.checked(layout.shard_file(index))) for index in shards]
+        names = map(layout.shard_file, self._shards)
+        return [pq.ParquetFile(self._corpus.checked(name)) for name in names]
 
     @cached_property
     def _duplicates(self) -> pq.ParquetFile:
@@ -229,7 +244,7 @@ class Side:
     def _read_group(self, shard: int, group: int) -> pa.Table:
         return self._files[shard].read_row_group(group, columns=["row", "id", "doc", "text"])
 
-    def _column(self, name: str, rows: Sequence[int] | NDArray[np.int64]) -> list[str]:
+    def _column(self, name: str, rows: Rows) -> list[str]:
         wanted = np.asarray(rows, dtype=np.int64)
         values = np.empty(len(wanted), dtype=object)
         for table, places in self._parts(wanted):
@@ -237,31 +252,11 @@ class Side:
             values[places] = table[name].take(found).to_pylist()
         return list(values)
 
-    def _parts(self, wanted: NDArray[np.int64]) -> Iterator[tuple[pa.Table, NDArray[np.int64]]]:
+    def _parts(self, wanted: IntArray) -> Iterator[tuple[pa.Table, IntArray]]:
         """Yield each row group that some rows would be in, and the places of these."""
         order = np.argsort(wanted, kind="stable")
         firsts = [first for first, _, _ in self._groups]
-        bounds = np.searchsorted(wanted[order], [*firsts, np.iinfo(np.int64).max])
-        for (_, shard, group), start, end in zip(
-            self._groups, bounds[:-1], bounds[1:], strict=True
-        ):
+        bounds = np.searchsorted(wanted[order], [*firsts, np.iinfo(np.int64).max]).tolist()
+        for (_, *group), (start, end) in zip(self._groups, itertools.pairwise(bounds), strict=True):
             if start < end:
-                yield self._group(shard, group), order[start:end]
-
-
-class Sharded:
-    """The rows of an array that lie in the files of several shards, mapped into memory."""
-
-    def __init__(self, artefacts: Sequence[Artefact], file: str) -> None:
-        self.parts = [np.load(artefact.checked(file), mmap_mode="r") for artefact in artefacts]
-        self.starts = np.cumsum([0, *map(len, self.parts)])
-
-    def all(self) -> NDArray[Any]:
-        """Return all rows, in memory where there are several shards."""
-        return self.parts[0] if len(self.parts) == 1 else np.concatenate(self.parts)
-
-    def take(self, positions: Sequence[int] | NDArray[np.int64]) -> NDArray[Any]:
-        """Return the rows at some positions, at least one."""
-        shards = np.searchsorted(self.starts, positions, side="right") - 1
-        places = zip(shards, positions - self.starts[shards], strict=True)
-        return np.stack([self.parts[shard][place] for shard, place in places])
+                yield self._group(*group), order[start:end]

@@ -17,7 +17,7 @@ from encoder import load_encoder
 from encoder.words import WordEncoder, word_encoders
 from eval.metrics.bucc import Candidates
 from eval.runs.side import Side
-from miner.arrays import Pairs
+from miner.arrays import JudgedPairs, Pairs
 from miner.choices import SCORES
 from miner.filters import Suspects, occurrences, usual_ratio, usual_script
 from miner.storage.artefacts import open_artefact
@@ -27,12 +27,13 @@ from miner.storage.places import Place
 
 WORDS, _ = SCORES
 Found = TypeVar("Found")
+Texts = tuple[list[str], list[str]]
 
 
 class PairFile:
     """A sealed file of pairs: read as a whole, or searched for the pairs of two rows."""
 
-    def __init__(self, folder: Place, name: str) -> None:
+    def __init__(self, folder: Place, name: str = PAIRS) -> None:
         self._folder, self._name = folder, name
 
     def __len__(self) -> int:
@@ -44,13 +45,6 @@ class PairFile:
         """All pairs, best first."""
         return pairs_of(self._file.read())
 
-    def column(self, name: str) -> NDArray[np.float64] | None:
-        """Return a column of numbers, best pair first; None if the file has none of that name."""
-        if name not in self._file.schema_arrow.names:
-            return None
-        values: NDArray[np.float64] = self._file.read(columns=[name])[name].to_numpy()
-        return values
-
     @property
     def digest(self) -> str:
         """SHA-256 of the file: equal where two runs have the same pairs."""
@@ -58,20 +52,20 @@ class PairFile:
 
     def best(self, count: int) -> pa.Table:
         """Return the table of the first pairs."""
-        batches = self._file.iter_batches(batch_size=max(1, count))
+        batches = self._file.iter_batches(batch_size=count)
         return pa.Table.from_batches([*itertools.islice(batches, 1)], self._file.schema_arrow)
 
-    def find(self, source: int, target: int) -> pa.Table:
-        """Return the table of the pairs with one of two rows, and with their ``place``."""
-        tables, start = [], 0
+    def find(self, source: int, target: int) -> list[dict[str, Any]]:
+        """Return the fields of the pairs with one of two rows, and their ``place``."""
+        found, start = [], 0
         for batch in self._file.iter_batches():
             of_source = pc.equal(batch["source_row"], source)
             mask = pc.or_(of_source, pc.equal(batch["target_row"], target))
-            places = pa.array(np.flatnonzero(mask) + start)
-            tables.append(pa.table(batch).filter(mask).append_column("place", places))
+            places = (np.flatnonzero(mask) + start).tolist()
+            pairs = zip(batch.filter(mask).to_pylist(), places, strict=True)
+            found += [{**pair, "place": place} for pair, place in pairs]
             start += len(batch)
-        empty = self._file.schema_arrow.empty_table().append_column("place", pa.array([], "int64"))
-        return pa.concat_tables([empty, *tables])
+        return found
 
     @cached_property
     def _file(self) -> pq.ParquetFile:
@@ -111,36 +105,32 @@ class Run:
         return bool(self.options["score"] == WORDS)
 
     @property
-    def languages(self) -> list[str | None]:
-        """The languages that both sides were encoded as."""
-        known = [self.summary[side]["language"] for side in SIDES]
-        return [each["given"] or each["seen"] for each in known]
-
-    @cached_property
-    def word_encoders(self) -> tuple[WordEncoder, ...]:
-        """The encoders of the words of both sides.
-
-        Raises:
-            ValueError: the encoder is no longer there.
-        """
-        given = self.summary["encoder"] == "precomputed"
-        encoder = None if given else load_encoder(self.options["encoder"])
-        return word_encoders(encoder, self.languages)
-
-    @property
     def score_name(self) -> str:
         """The name of the scores, by which pairs are ordered and a threshold decides."""
         return "score" if self.by_words else "margin"
 
     @cached_property
+    def word_encoders(self) -> tuple[WordEncoder, ...]:
+        """The encoders of the words of both sides; a ValueError where one is no longer there."""
+        given = self.summary["encoder"] == "precomputed"
+        encoder = None if given else load_encoder(self.options["encoder"])
+        known = [self.summary[side]["language"] for side in SIDES]
+        return word_encoders(encoder, [each["given"] or each["seen"] for each in known])
+
+    @cached_property
     def chosen(self) -> PairFile:
         """The pairs as chosen by their margins, before words and filters were looked at."""
-        return PairFile(WorkFolder(self.directory).pairs, PAIRS)
+        return PairFile(self._work.pairs)
+
+    @cached_property
+    def judged(self) -> PairFile | None:
+        """All pairs that the judge has scored, with those left out; None where it was not asked."""
+        return PairFile(self._work.judged) if self.by_words else None
 
     @cached_property
     def output(self) -> PairFile:
         """The pairs of the output."""
-        return PairFile(self._last, PAIRS)
+        return PairFile(self._last)
 
     @cached_property
     def rejected(self) -> PairFile | None:
@@ -152,23 +142,18 @@ class Run:
         """All pairs of the output, best first."""
         return self.output.pairs
 
-    @cached_property
-    def judged(self) -> PairFile | None:
-        """All pairs that the judge has scored, with those left out; None where it was not asked."""
-        return PairFile(WorkFolder(self.directory).judged, PAIRS) if self.by_words else None
-
     @property
     def probabilities(self) -> NDArray[np.float64] | None:
         """The probability of each pair, float64 (P,); None where they are scored by margin."""
-        return self.output.column("probability")
+        return self.pairs.probability if isinstance(self.pairs, JudgedPairs) else None
 
     @cached_property
-    def texts(self) -> tuple[list[str], list[str]]:
+    def texts(self) -> Texts:
         """The sources and the targets of all pairs."""
         return self.both(Side.pair_texts)
 
     @cached_property
-    def docs(self) -> tuple[list[str], list[str]]:
+    def docs(self) -> Texts:
         """The documents of the sources and the targets of all pairs; "" where there is none."""
         return self.both(Side.docs)
 
@@ -197,14 +182,17 @@ class Run:
         return Candidates(scores=self.pairs.score, sources=sources, targets=targets)
 
     @property
+    def _work(self) -> WorkFolder:
+        return WorkFolder(self.directory)
+
+    @property
     def _last(self) -> Place:
         """The artefact of the last stage that chose among the pairs."""
-        work = WorkFolder(self.directory)
         if "near_copies" in self.summary:
-            return work.distinct
+            return self._work.distinct
         if "filters" in self.summary:
-            return work.filtered
-        return work.kept if self.by_words else work.pairs
+            return self._work.filtered
+        return self._work.kept if self.by_words else self._work.pairs
 
 
 def open_run(directory: Place) -> Run:

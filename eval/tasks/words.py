@@ -17,7 +17,7 @@ from encoder import Encoder
 from eval.data.languages import own_encoders
 from eval.data.textfiles import read_lines
 from eval.metrics.bootstrap import moments, pearson
-from eval.metrics.word_translation import NEIGHBOURS, translation_ranks
+from eval.metrics.similarity import CSLS_NEIGHBOURS, translation_ranks
 from eval.tasks import suite
 from eval.tasks.arguments import add_files_of_languages, add_sides, by_language, languages_of_sides
 from eval.tasks.suite import Figure, Floats, Suite, mean_figure, published
@@ -171,7 +171,7 @@ def prepare(args: argparse.Namespace) -> Suite:
 
     used = [*paths, *(path for _, path in args.vocabulary)]
     targets = ",".join(f"{name}={len(each)}" for name, each in vocabularies.items()) or "none"
-    fields = suite.fields_of(used, files=len(files), targets=targets, k=NEIGHBOURS)
+    fields = suite.fields_of(used, files=len(files), targets=targets, k=CSLS_NEIGHBOURS)
     return Suite("words", fields, measure, label="file", remark=REMARK, unit="words", width=30)
 
 

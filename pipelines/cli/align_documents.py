@@ -60,11 +60,11 @@ def align_documents(args: argparse.Namespace) -> int:
     if args.output == STANDARD:
         args.output = None
     is_json = PurePath(str(args.output)).suffix == ".jsonl"
-    if args.document_pairs is not None and not is_json:
+    paired = args.document_pairs is not None
+    if paired and not is_json:
         raise ValueError("--document-pairs needs an output (-o) that ends in .jsonl")
     if args.output is not None:
         check_writable(args.output)
-    paired = args.document_pairs is not None
     pairs = read_document_pairs(args.document_pairs) if paired else [("", "")]
     sides = [_read(side, by_document=paired) for side in sides_of(args)]
     lines = _alignments(sides, pairs, args, is_json)
@@ -74,6 +74,20 @@ def align_documents(args: argparse.Namespace) -> int:
     with atomic_file(args.output) as temporary, open(temporary, "w", encoding="utf-8") as file:
         file.writelines(lines)
     return 0
+
+
+def _read(side: CorpusOptions, *, by_document: bool) -> dict[str, Sentences]:
+    """The sentences by document, or all as one named ""; empty texts where a line holds none."""
+    from miner.storage.documents.split import open_side
+
+    documents: dict[str, Sentences] = {}
+    for records in open_side(side.path, side.input_format):
+        for position, own in enumerate(records.ids()):
+            name = records.docs[position] if by_document else ""
+            ids, texts = documents.setdefault(name, Sentences([], []))
+            ids.append(own)
+            texts.append("" if position in records.rejected else records.texts[position])
+    return documents
 
 
 def _alignments(
@@ -92,40 +106,21 @@ def _alignments(
         for given, side in zip((args.src_lang, args.tgt_lang), sides, strict=True)
     ]
     encoder = load_encoder(args.encoder).for_languages(languages)
-    is_bag = isinstance(encoder, WordEncoder)
     encoders = [encoder.for_language(language) for language in languages]
-    found_any = False
-    for names in pairs:
-        documents = [side[name] for name, side in zip(names, sides, strict=True) if name in side]
-        if len(documents) < len(sides):
-            continue
-        found_any = True
-        source, target = (
-            text_blocks(document.texts, own.encode, is_bag=is_bag)
-            for document, own in zip(documents, encoders, strict=True)
-        )
-        found = align(source, target)
-        yield from _json_lines(found, documents, names) if is_json else _lines(found)
-    if not found_any:
+    there = [names for names in pairs if names[0] in sides[0] and names[1] in sides[1]]
+    if not there:
         raise ValueError(
             f"{args.document_pairs}: none of its documents are in {args.source} and {args.target}; "
             "give the files that the pairs were made of, in the same order"
         )
-
-
-def _read(side: CorpusOptions, *, by_document: bool) -> dict[str, Sentences]:
-    """The sentences by document, or all as one named ""; empty texts where a line holds none."""
-    from miner.storage.documents.split import open_side
-
-    documents: dict[str, Sentences] = {}
-    for records in open_side(side.path, side.input_format):
-        for position, own in enumerate(records.ids()):
-            document = documents.setdefault(
-                records.docs[position] if by_document else "", Sentences([], [])
-            )
-            document.ids.append(own)
-            document.texts.append("" if position in records.rejected else records.texts[position])
-    return documents
+    for names in there:
+        documents = [side[name] for name, side in zip(names, sides, strict=True)]
+        source, target = (
+            text_blocks(document.texts, own.encode, is_bag=isinstance(encoder, WordEncoder))
+            for document, own in zip(documents, encoders, strict=True)
+        )
+        found = align(source, target)
+        yield from _json_lines(found, documents, names) if is_json else _lines(found)
 
 
 def _lines(found: Alignment) -> Iterator[str]:
@@ -139,11 +134,14 @@ def _json_lines(
     from miner.monotone.blocks import joined
 
     for bead, cost in zip(found.beads(), found.costs.tolist(), strict=True):
-        record: dict[str, object] = {"cost": cost}
         sides = list(zip(("source", "target"), bead, documents, names, strict=True))
-        record |= {f"{side}_doc": name for side, _, _, name in sides if name}
-        record |= {f"{side}_ids": [own.ids[at] for at in bead] for side, bead, own, _ in sides}
-        record |= {
-            f"{side}_text": joined([own.texts[at] for at in bead]) for side, bead, own, _ in sides
+        record = {
+            "cost": cost,
+            **{f"{side}_doc": name for side, _, _, name in sides if name},
+            **{f"{side}_ids": [own.ids[at] for at in rows] for side, rows, own, _ in sides},
+            **{
+                f"{side}_text": joined([own.texts[at] for at in rows])
+                for side, rows, own, _ in sides
+            },
         }
         yield json.dumps(record, ensure_ascii=False) + "\n"

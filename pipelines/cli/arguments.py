@@ -1,10 +1,10 @@
-"""The arguments of mine and embed; nothing heavy is loaded for their ``--help``.
+"""The arguments of mine, rate and embed; nothing heavy is loaded for their ``--help``.
 
 Defaults are those of ``pipelines.options``, choices those of ``miner.choices``.
 """
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,13 +15,96 @@ from miner.commandline import add_common_options, add_version, names
 from miner.storage.corpus.formats import INPUT_FORMATS
 from miner.storage.layout import SCOPES
 from miner.storage.places import Place, place
-from pipelines.options import CorpusOptions, MiningOptions
+from pipelines.options import CorpusOptions
+from pipelines.options import MiningOptions as Default
 
 Group: TypeAlias = argparse._ArgumentGroup | argparse.ArgumentParser
 
 AUTO_PAIRS = "auto"
 # Of the options that are for one corpus: how they begin, and what the corpus is called in help.
 CORPORA = (("src", "SRC"), ("tgt", "TGT"))
+
+HELP = {
+    # Many languages.
+    "--languages": "mine pairs of many languages, each read and encoded once: a folder with a file "
+    "or folder for each, named by its ISO 639 code (de.txt, pt-BR.jsonl.gz, news.de, zh/), or a "
+    "corpus with a field 'language' (.jsonl, .parquet); OUT is a folder then",
+    "--pairs": "with --languages: the pairs to mine, such as de-en,fr-en (default: all)",
+    "--format": "the format of OUT/XX-YY.ENDING with --languages, or of standard output, named as "
+    "for OUT: tsv, tsv.gz, jsonl, parquet, tmx, dataset or %% (default: tsv)",
+    "--multiway": "with --languages: write the clusters of sentences that translate each other, at "
+    "most one of each language, to OUT/multiway.tsv (.jsonl with --format jsonl)",
+    # Input.
+    "--input-format": "tsv is id, text or id, doc, text without a header (default: by suffix and "
+    "content)",
+    "--max-rejected": "stop if more than N lines of both sides are unusable (default: no limit)",
+    "--keep-duplicates": "search every line (default: the first of equal sentences stands for all "
+    "of them)",
+    # Vectors.
+    "--encoder": f"{ENCODERS} (default: {Default.encoder})",
+    "--precision": "precision of the encoder's products; auto is the fastest here with cosines of "
+    f"at least 0.9995 to float32's (default: {Default.precision})",
+    "--dim": "dimensions of raw embeddings",
+    # Mining.
+    "-k": f"neighbours (default: {Default.k})",
+    "--margin": "how a cosine is compared with those of the neighbours "
+    f"(default: {Default.margin})",
+    "--retrieval": "max: best first, one to one; forward, backward: the best for each sentence of "
+    f"SRC or TGT; intersect: the best for both (default: {Default.retrieval})",
+    "--threshold": "keep pairs that score above T (default: by their probability)",
+    "--score": "words: the judge's log likelihood ratio, from words, numbers, marks and "
+    "neighbours; margin: the margin alone, as in LASER (default: words where both languages have "
+    "vectors of words)",
+    "--align": "same as --score words",
+    "--fdr": "keep as many pairs as possible with an estimated share of at most R wrong, such as "
+    "0.05 (default: those that are more likely right than wrong)",
+    "--all": "write all pairs, with those that are likely wrong",
+    "--top": "write the N best of all pairs",
+    "--filters": "reject pairs and write them, with the reason, beside OUT; one or more, with "
+    f"commas, of {', '.join(FILTERS)} (default: none)",
+    "--near-duplicates": "leave out pairs whose texts are near-copies (at least 80%% alike, by "
+    "MinHash) of a better pair's",
+    "--index": "exact; cells, a join of k-means cells that finds most neighbours, such as "
+    "cells4096:probes=8; a FAISS factory string with parameters after a colon, such as "
+    "IVF4096,Flat:nprobe=64; auto: exact up to 10^12 similarities, then cells (default: "
+    f"{Default.index})",
+    "--search-precision": "precision of the exact search's first pass; affects speed, never "
+    f"results (default: {Default.search_precision}, the fastest here)",
+    # Documents.
+    "--scope": "document: search each sentence only in the document paired with its own (default: "
+    "document with --document-pairs, --alignment monotone, and for two folders of documents; "
+    "otherwise corpus)",
+    "--document-pairs": "SOURCE_DOCUMENT TAB TARGET_DOCUMENT lines, or auto, which pairs those "
+    "that are translations of each other by what they say and by their names (default: auto)",
+    "--alignment": "monotone: align paired documents in order, with merged, split and missing "
+    "sentences (default: monotone for two folders of documents, otherwise free)",
+    "--margin-scope": "where the neighbours are that margins compare with (default: as --scope)",
+    # The run.
+    "--work-dir": "keep sentences, vectors and neighbours in DIR, where the same command resumes "
+    "and a later one reuses them (default: a temporary folder beside OUT)",
+    "--memory": "hold at most SIZE in memory, such as 800M or 6G (powers of 1024); fails at once "
+    "if the run cannot fit (default: half of the machine's)",
+    "--workers": f"processes on this machine (default: {Default.workers})",
+    "--runner": "run on another engine by Beam's runner of that name, such as FlinkRunner; Beam's "
+    "own options come last, after --",
+    "--shards": "cut each side into at least N shards (default: one for each worker, more where "
+    "memory asks for it)",
+    "--plan": "estimate the run's time, memory and disk; run and write nothing",
+}
+ENCODED = {  # of embed
+    "--lang": "language of IN (ISO 639; default: detected from a sample)",
+    "--vocab": "a LASER encoder's .cvocab, .spm or .fcodes",
+    "--pretokenized": "lines are a LASER encoder's subword tokens; a blank one is a sentence, too",
+    "--no-normalize": "keep the lengths that the network gives",
+    "--dtype": "of the output (default: float32)",
+    "--precision": "of a network's products; auto is the fastest with cosines of at least 0.9995 "
+    "to float32's (default: float32; adit mine uses auto)",
+}
+
+
+def _adder(group: Group, texts: Mapping[str, str] = HELP) -> Callable[..., object]:
+    """Return what adds an option to a group, with its help."""
+    return lambda option, **more: group.add_argument(option, help=texts[option], **more)
 
 
 def mine_parser(prog: str, *, many: bool = False) -> argparse.ArgumentParser:
@@ -38,16 +121,7 @@ def mine_parser(prog: str, *, many: bool = False) -> argparse.ArgumentParser:
     )
     if not many:
         add_corpora(parser)
-    _add_output(parser)
-    _add_language_options(parser)
-    _add_input_options(parser)
-    _add_vector_options(parser)
-    _add_mining_options(parser)
-    _add_document_options(parser)
-    _add_run_options(parser)
-    add_common_options(parser)
-    add_version(parser)
-    return parser
+    return _with_options(parser)
 
 
 def rate_parser(prog: str) -> argparse.ArgumentParser:
@@ -61,14 +135,32 @@ def rate_parser(prog: str) -> argparse.ArgumentParser:
         "the work folder (--work-dir) are those of adit mine.",
     )
     add_corpora(parser)
-    _add_output(parser)
-    _add_input_options(parser)
-    _add_vector_options(parser)
-    _add_mining_options(parser, given=True)
-    _add_run_options(parser)
+    parser.set_defaults(alignment=LINES)
+    return _with_options(parser, given=True)
+
+
+def _with_options(
+    parser: argparse.ArgumentParser, *, given: bool = False
+) -> argparse.ArgumentParser:
+    """Add what mine and rate have in common, and what is for pairs that are not ``given``."""
+    add_output(
+        parser,
+        "pairs, best first: .tsv (score, source, target), .jsonl or .parquet (every field), "
+        ".tmx, .dataset (a folder for Hugging Face's datasets), or a name with %% such as pairs.%% "
+        "for two files of lines, by language; text also with .gz or .zst",
+        ending="tsv",
+    )
+    if not given:
+        _add_language_options(_adder(parser.add_argument_group("many languages")))
+    _add_input_options(parser.add_argument_group("input"))
+    _add_vector_options(parser.add_argument_group("vectors"))
+    _add_mining_options(_adder(parser.add_argument_group("mining")), given=given)
+    if not given:
+        _add_document_options(_adder(parser.add_argument_group("documents")))
+    title = "the run (affects time and memory, never results)"
+    _add_run_options(_adder(parser.add_argument_group(title)))
     add_common_options(parser)
     add_version(parser)
-    parser.set_defaults(alignment=LINES)
     return parser
 
 
@@ -82,55 +174,10 @@ def add_corpora(
     parser.add_argument("target", type=place, metavar="TGT", help=target)
 
 
-def _add_output(parser: argparse.ArgumentParser) -> None:
-    add_output(
-        parser,
-        "pairs, best first: .tsv (score, source, target), .jsonl or .parquet (every field), "
-        ".tmx, .dataset (a folder for Hugging Face's datasets), or a name with %% such as pairs.%% "
-        "for two files of lines, by language; text also with .gz or .zst",
-        ending="tsv",
-    )
-
-
 def add_output(parser: argparse.ArgumentParser, text: str, *, ending: str) -> None:
     """Add the output, which may be standard output (``pipelines.cli.pipes.through_pipes``)."""
     text = f"{text} (default: -, standard output, as {ending}, unless that is a terminal)"
-    parser.add_argument(*("-o", "--output"), type=place, metavar="OUT", help=text)
-
-
-def _add_language_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("many languages").add_argument
-    text = (
-        "mine pairs of many languages, each read and encoded once: a folder with a file or "
-        "folder for each, named by its ISO 639 code (de.txt, pt-BR.jsonl.gz, news.de, zh/), or a "
-        "corpus with a field 'language' (.jsonl, .parquet); OUT is a folder then"
-    )
-    add("--languages", type=place, metavar="DIR", help=text)
-    text = "with --languages: the pairs to mine, such as de-en,fr-en (default: all)"
-    add("--pairs", action="append", metavar="PAIRS", help=text)
-    add(
-        "--format",
-        metavar="ENDING",
-        help="the format of OUT/XX-YY.ENDING with --languages, or of standard output, named as for "
-        "OUT: tsv, tsv.gz, jsonl, parquet, tmx, dataset or %% (default: tsv)",
-    )
-    add(
-        "--multiway",
-        action="store_true",
-        help="with --languages: write the clusters of sentences that translate each other, at most "
-        "one of each language, to OUT/multiway.tsv (.jsonl with --format jsonl)",
-    )
-
-
-def _add_input_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("input")
-    add = group.add_argument
-    add_languages(group)
-    add_input_formats(group)
-    text = "stop if more than N lines of both sides are unusable (default: no limit)"
-    add("--max-rejected", type=int, metavar="N", help=text)
-    text = "search every line (default: the first of equal sentences stands for all of them)"
-    add("--keep-duplicates", action="store_true", help=text)
+    parser.add_argument("-o", "--output", type=place, metavar="OUT", help=text)
 
 
 def add_languages(group: Group, *, required: bool = False) -> None:
@@ -143,27 +190,8 @@ def add_languages(group: Group, *, required: bool = False) -> None:
 
 def add_input_format(group: Group) -> None:
     """Add the format of corpora."""
-    text = "tsv is id, text or id, doc, text without a header (default: by suffix and content)"
-    group.add_argument(
-        "--input-format", choices=INPUT_FORMATS, default=CorpusOptions.input_format, help=text
-    )
-
-
-def add_texts(parser: argparse.ArgumentParser, source: str, target: str) -> None:
-    """Add text of two languages, described so, and the folder that is made of it."""
-    add_corpora(parser, source, target)
-    parser.add_argument(
-        *("-o", "--output"), type=Path, required=True, metavar="OUT", help="folder to write"
-    )
-    add_languages(parser, required=True)
-    add_input_format(parser)
-
-
-def given_texts(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the fields of ``TextOptions`` of the arguments of ``add_texts``."""
-    languages = args.src_lang, args.tgt_lang
-    names = ("source", "target", "output", "input_format")
-    return {"languages": languages, **{name: getattr(args, name) for name in names}}
+    default = CorpusOptions.input_format
+    _adder(group)("--input-format", choices=INPUT_FORMATS, default=default)
 
 
 def add_input_formats(group: Group) -> None:
@@ -176,148 +204,87 @@ def add_input_formats(group: Group) -> None:
 
 def add_encoder(group: Group) -> None:
     """Add the encoder."""
-    default = MiningOptions.encoder
-    group.add_argument(
-        "--encoder", default=default, metavar="SPEC", help=f"{ENCODERS} (default: {default})"
-    )
+    _adder(group)("--encoder", default=Default.encoder, metavar="SPEC")
 
 
-def _add_vector_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("vectors")
-    add = group.add_argument
+def add_texts(parser: argparse.ArgumentParser, source: str, target: str) -> None:
+    """Add text of two languages, described so, and the folder that is made of it."""
+    add_corpora(parser, source, target)
+    text = "folder to write"
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help=text)
+    add_languages(parser, required=True)
+    add_input_format(parser)
+
+
+def given_texts(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the fields of ``TextOptions`` of the arguments of ``add_texts``."""
+    names = ("source", "target", "output", "input_format")
+    given = {name: getattr(args, name) for name in names}
+    return {"languages": (args.src_lang, args.tgt_lang), **given}
+
+
+def _add_language_options(add: Callable[..., object]) -> None:
+    add("--languages", type=place, metavar="DIR")
+    add("--pairs", action="append", metavar="PAIRS")
+    add("--format", metavar="ENDING")
+    add("--multiway", action="store_true")
+
+
+def _add_input_options(group: Group) -> None:
+    add_languages(group)
+    add_input_formats(group)
+    add = _adder(group)
+    add("--max-rejected", type=int, metavar="N")
+    add("--keep-duplicates", action="store_true")
+
+
+def _add_vector_options(group: Group) -> None:
     add_encoder(group)
-    text = (
-        "precision of the encoder's products; auto is the fastest here with cosines of at "
-        f"least 0.9995 to float32's (default: {MiningOptions.precision})"
-    )
-    add("--precision", choices=ENCODER_PRECISIONS, default=MiningOptions.precision, help=text)
+    add = _adder(group)
+    add("--precision", choices=ENCODER_PRECISIONS, default=Default.precision)
+    text = "precomputed vectors of all lines of {}: .npy, or raw float32 or float16 with --dim"
     for side, corpus in CORPORA:
-        text = (
-            f"precomputed vectors of all lines of {corpus}: .npy, or raw float32 or float16 "
-            "with --dim"
-        )
-        group.add_argument(f"--{side}-embeddings", type=place, metavar="FILE", help=text)
-    group.add_argument("--dim", type=int, metavar="D", help="dimensions of raw embeddings")
+        own = text.format(corpus)
+        group.add_argument(f"--{side}-embeddings", type=place, metavar="FILE", help=own)
+    add("--dim", type=int, metavar="D")
 
 
-def _add_mining_options(parser: argparse.ArgumentParser, *, given: bool = False) -> None:
+def _add_mining_options(add: Callable[..., object], *, given: bool) -> None:
     """Add what decides the pairs; those that are ``given`` are not retrieved."""
-    add = parser.add_argument_group("mining").add_argument
-    default = MiningOptions
-    add("-k", type=int, default=default.k, metavar="K", help=f"neighbours (default: {default.k})")
-    text = f"how a cosine is compared with those of the neighbours (default: {default.margin})"
-    add("--margin", choices=MARGINS, default=default.margin, help=text)
+    add("-k", type=int, default=Default.k, metavar="K")
+    add("--margin", choices=MARGINS, default=Default.margin)
     if not given:
-        text = (
-            "max: best first, one to one; forward, backward: the best for each sentence of "
-            f"SRC or TGT; intersect: the best for both (default: {default.retrieval})"
-        )
-        add("--retrieval", choices=RETRIEVALS, default=default.retrieval, help=text)
-    text = "keep pairs that score above T (default: by their probability)"
-    add("--threshold", type=float, default=default.threshold, metavar="T", help=text)
-    add(
-        "--score",
-        choices=SCORES,
-        help="words: the judge's log likelihood ratio, from words, numbers, marks and neighbours; "
-        "margin: the margin alone, as in LASER (default: words where both languages have vectors "
-        "of words)",
-    )
-    add("--align", action="store_const", const="words", dest="score", help="same as --score words")
-    text = (
-        "keep as many pairs as possible with an estimated share of at most R wrong, such as "
-        "0.05 (default: those that are more likely right than wrong)"
-    )
-    add("--fdr", type=float, metavar="R", help=text)
-    add("--all", action="store_true", help="write all pairs, with those that are likely wrong")
-    add("--top", type=int, metavar="N", help="write the N best of all pairs")
-    _add_filters_and_search(add)
+        add("--retrieval", choices=RETRIEVALS, default=Default.retrieval)
+    add("--threshold", type=float, default=Default.threshold, metavar="T")
+    add("--score", choices=SCORES)
+    add("--align", action="store_const", const="words", dest="score")
+    add("--fdr", type=float, metavar="R")
+    add("--all", action="store_true")
+    add("--top", type=int, metavar="N")
+    add("--filters", type=names, action="extend", default=[], metavar="NAMES")
+    add("--near-duplicates", action="store_true")
+    add("--index", default=Default.index, metavar="INDEX")
+    add("--search-precision", choices=SEARCH_PRECISIONS, default=Default.search_precision)
 
 
-def _add_filters_and_search(add: Callable[..., object]) -> None:
-    default = MiningOptions
-    text = (
-        "reject pairs and write them, with the reason, beside OUT; one or more, with commas, "
-        f"of {', '.join(FILTERS)} (default: none)"
-    )
-    add("--filters", type=names, action="extend", default=[], metavar="NAMES", help=text)
-    add(
-        "--near-duplicates",
-        action="store_true",
-        help="leave out pairs whose texts are near-copies (at least 80%% alike, by MinHash) of a "
-        "better pair's",
-    )
-    text = (
-        "exact; cells, a join of k-means cells that finds most neighbours, such as "
-        "cells4096:probes=8; a FAISS factory string with parameters after a colon, such as "
-        f"IVF4096,Flat:nprobe=64; auto: exact up to 10^12 similarities, then cells (default: "
-        f"{default.index})"
-    )
-    add("--index", default=default.index, metavar="INDEX", help=text)
-    add(
-        "--search-precision",
-        choices=SEARCH_PRECISIONS,
-        default=default.search_precision,
-        help="precision of the exact search's first pass; affects speed, never results "
-        f"(default: {default.search_precision}, the fastest here)",
-    )
-
-
-def _add_document_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("documents").add_argument
-    add(
-        "--scope",
-        choices=SCOPES,
-        help="document: search each sentence only in the document paired with its own (default: "
-        "document with --document-pairs, --alignment monotone, and for two folders of documents; "
-        "otherwise corpus)",
-    )
-    text = (
-        "SOURCE_DOCUMENT TAB TARGET_DOCUMENT lines, or auto, which pairs those that are "
-        "translations of each other by what they say and by their names (default: auto)"
-    )
-    add("--document-pairs", type=_document_pairs, metavar="FILE", help=text)
-    add(
-        "--alignment",
-        choices=ALIGNMENTS,
-        help="monotone: align paired documents in order, with merged, split and missing sentences "
-        "(default: monotone for two folders of documents, otherwise free)",
-    )
-    text = "where the neighbours are that margins compare with (default: as --scope)"
-    add("--margin-scope", choices=SCOPES, help=text)
+def _add_document_options(add: Callable[..., object]) -> None:
+    add("--scope", choices=SCOPES)
+    add("--document-pairs", type=_document_pairs, metavar="FILE")
+    add("--alignment", choices=ALIGNMENTS)
+    add("--margin-scope", choices=SCOPES)
 
 
 def _document_pairs(text: str) -> Place | str:
     return text if text == AUTO_PAIRS else place(text)
 
 
-def _add_run_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("the run (affects time and memory, never results)").add_argument
-    text = (
-        "keep sentences, vectors and neighbours in DIR, where the same command resumes and a "
-        "later one reuses them (default: a temporary folder beside OUT)"
-    )
-    add("--work-dir", type=place, metavar="DIR", help=text)
-    add(
-        "--memory",
-        metavar="SIZE",
-        help="hold at most SIZE in memory, such as 800M or 6G (powers of 1024); fails at once if "
-        "the run cannot fit (default: half of the machine's)",
-    )
-    text = f"processes on this machine (default: {MiningOptions.workers})"
-    add("--workers", type=int, default=MiningOptions.workers, metavar="N", help=text)
-    add(
-        "--runner",
-        metavar="NAME",
-        help="run on another engine by Beam's runner of that name, such as FlinkRunner; Beam's own "
-        "options come last, after --",
-    )
-    text = (
-        "cut each side into at least N shards (default: one for each worker, more where "
-        "memory asks for it)"
-    )
-    add("--shards", type=int, metavar="N", help=text)
-    text = "estimate the run's time, memory and disk; run and write nothing"
-    add("--plan", action="store_true", help=text)
+def _add_run_options(add: Callable[..., object]) -> None:
+    add("--work-dir", type=place, metavar="DIR")
+    add("--memory", metavar="SIZE")
+    add("--workers", type=int, default=Default.workers, metavar="N")
+    add("--runner", metavar="NAME")
+    add("--shards", type=int, metavar="N")
+    add("--plan", action="store_true")
 
 
 def add_embedding(parser: argparse.ArgumentParser) -> None:
@@ -326,23 +293,16 @@ def add_embedding(parser: argparse.ArgumentParser) -> None:
         "Lines that hold no sentence (blank, undecodable, too long) get the zero vector, so that "
         "rows and lines never shift; adit mine leaves them out."
     )
-    parser.add_argument(
-        "corpus", type=place, metavar="IN", help="the corpus, or - for standard input"
-    )
+    text = "the corpus, or - for standard input"
+    parser.add_argument("corpus", type=place, metavar="IN", help=text)
     add_output(parser, ".npy, or any other suffix for headerless row-major floats", ending=".npy")
-    add = parser.add_argument
     add_encoder(parser)
-    add("--lang", metavar="XX", help="language of IN (ISO 639; default: detected from a sample)")
-    add("--vocab", type=Path, metavar="FILE", help="a LASER encoder's .cvocab, .spm or .fcodes")
-    text = "lines are a LASER encoder's subword tokens; a blank one is a sentence, too"
-    add("--pretokenized", action="store_true", help=text)
-    add("--no-normalize", action="store_true", help="keep the lengths that the network gives")
+    add = _adder(parser, ENCODED)
+    add("--lang", metavar="XX")
+    add("--vocab", type=Path, metavar="FILE")
+    add("--pretokenized", action="store_true")
+    add("--no-normalize", action="store_true")
     add_input_format(parser)
-    text = "of the output (default: float32)"
-    add("--dtype", choices=("float32", "float16"), default="float32", help=text)
-    text = (
-        "of a network's products; auto is the fastest with cosines of at least 0.9995 to "
-        "float32's (default: float32; adit mine uses auto)"
-    )
-    add("--precision", choices=ENCODER_PRECISIONS, default="float32", help=text)
+    add("--dtype", choices=("float32", "float16"), default="float32")
+    add("--precision", choices=ENCODER_PRECISIONS, default="float32")
     add_common_options(parser)

@@ -18,27 +18,23 @@ from pipelines.options import MiningOptions, check_files
 
 logger = logging.getLogger(__name__)
 
+SUFFIXES = (".jsonl", ".parquet")
+
 
 def decide_documents(args: argparse.Namespace, corpora: Sequence[Place] = ()) -> None:
     """Set the arguments that were left out: the formats of folders, ``scope`` and ``alignment``.
 
     Where all ``corpora`` are folders of documents, they are paired and aligned in order, unless
-    options ask for something else.
-
-    Raises:
-        ValueError: the options contradict each other.
+    options ask for something else. A ValueError says that options contradict each other.
     """
-    are_documents = _are_documents(args, corpora)
+    sides = zip(("src", "tgt"), corpora, strict=False)
+    are_documents = [_is_documents(args, *each) for each in sides]
     if args.document_pairs is not None and args.scope == CORPUS:
         raise ValueError("--document-pairs: is for --scope document; leave out --scope corpus")
     asked = (args.scope, args.document_pairs, args.alignment, args.margin_scope)
-    is_open = (
-        all(option is None for option in asked)
-        and args.retrieval == MiningOptions.retrieval
-        and args.index == MiningOptions.index
-        and not (args.src_embeddings or args.plan)
-    )
-    if are_documents and is_open:
+    usual = args.retrieval == MiningOptions.retrieval and args.index == MiningOptions.index
+    is_open = usual and asked == (None,) * 4 and not (args.src_embeddings or args.plan)
+    if are_documents and all(are_documents) and is_open:
         args.alignment = MONOTONE
         logger.info(
             "folders of documents: those that are translations of each other are paired and "
@@ -51,25 +47,22 @@ def decide_documents(args: argparse.Namespace, corpora: Sequence[Place] = ()) ->
         args.document_pairs = None
 
 
-def _are_documents(args: argparse.Namespace, corpora: Sequence[Place]) -> bool:
-    """Return whether all corpora are folders of documents; those that are will be read as such."""
+def _is_documents(args: argparse.Namespace, side: str, corpus: Place) -> bool:
+    """Return whether a corpus is a folder of documents, which will be read as such then."""
     from miner.storage.documents.split import holds_documents, looks_like_a_document
 
-    found = []
-    for side, corpus in zip(("src_format", "tgt_format"), corpora, strict=False):
-        chosen = getattr(args, side) or args.input_format
-        is_open = chosen in ("auto", "documents")
-        found.append(is_open and corpus.is_dir() and holds_documents(corpus))
-        if found[-1]:
-            setattr(args, side, "documents")
-        is_text = corpus.is_file() and split_compression(corpus)[0] in ("", ".txt")
-        if chosen == "auto" and is_text and looks_like_a_document(corpus):
-            logger.warning(
-                "%s: looks like a document, not like a sentence a line; --input-format documents "
-                "splits it into sentences",
-                corpus,
-            )
-    return bool(found) and all(found)
+    chosen = getattr(args, f"{side}_format") or args.input_format
+    is_text = corpus.is_file() and split_compression(corpus)[0] in ("", ".txt")
+    if chosen == "auto" and is_text and looks_like_a_document(corpus):
+        logger.warning(
+            "%s: looks like a document, not like a sentence a line; --input-format documents "
+            "splits it into sentences",
+            corpus,
+        )
+    found = chosen in ("auto", "documents") and corpus.is_dir() and holds_documents(corpus)
+    if found:
+        setattr(args, f"{side}_format", "documents")
+    return found
 
 
 def add_pairing(parser: argparse.ArgumentParser) -> None:
@@ -84,20 +77,21 @@ def add_pairing(parser: argparse.ArgumentParser) -> None:
     arguments.add_encoder(parser)
     arguments.add_languages(parser)
     arguments.add_input_formats(parser)
+    default = MiningOptions.document_threshold
     parser.add_argument(
         "--threshold",
         dest="document_threshold",
         type=float,
-        default=MiningOptions.document_threshold,
+        default=default,
         metavar="T",
-        help=f"leave out pairs that score below T (default: {MiningOptions.document_threshold})",
+        help=f"leave out pairs that score below T (default: {default})",
     )
     parser.set_defaults(work_dir=None, runner=None, scope=DOCUMENT)
 
 
 @command(add_pairing, "adit pair")
 @through_pipes("source", "target", ending="tsv")
-def pair_documents_command(args: argparse.Namespace) -> int:
+def pair_command(args: argparse.Namespace) -> int:
     """Pair the documents of two corpora that are translations of each other, one to one.
 
     They are paired by what they say and by their names.
@@ -109,18 +103,14 @@ def pair_documents_command(args: argparse.Namespace) -> int:
     from pipelines.run.steps import PAIRING
 
     check_writable(args.output)
-    source, target = sides_of(args)
-    check_files([side.path for side in (source, target) if not side.path.is_dir()], args.output)
+    sides = sides_of(args)
+    check_files([side.path for side in sides if not side.path.is_dir()], args.output)
     with work_dir_of(args) as work_dir:
-        options = mining_options(args, work_dir, source, target)
-        run_steps(job_of(options), PAIRING)
-        found = open_artefact(WorkFolder(options.work_dir).document_pairs).file(DOCUMENT_PAIRS)
+        run_steps(job_of(mining_options(args, work_dir, *sides)), PAIRING)
+        found = open_artefact(WorkFolder(work_dir).document_pairs).file(DOCUMENT_PAIRS)
         with atomic_file(args.output) as temporary:
             temporary.write_bytes(found.read_bytes())
     return 0
-
-
-SUFFIXES = (".jsonl", ".parquet")
 
 
 def _add_split(parser: argparse.ArgumentParser) -> None:
@@ -132,9 +122,8 @@ def _add_split(parser: argparse.ArgumentParser) -> None:
     )
     add = parser.add_argument
     add("documents", type=place, metavar="IN", help="documents: a file, or a folder")
-    arguments.add_output(
-        parser, "sentences with id, doc, text and language: .jsonl or .parquet", ending=".jsonl"
-    )
+    text = "sentences with id, doc, text and language: .jsonl or .parquet"
+    arguments.add_output(parser, text, ending=".jsonl")
     text = "language (ISO 639-1): whether '1. Mai' is one sentence (default: it is)"
     add("--lang", metavar="XX", help=text)
     add("-q", "--quiet", action="store_true", help="print no counts")
@@ -142,27 +131,21 @@ def _add_split(parser: argparse.ArgumentParser) -> None:
 
 @command(_add_split, "adit split")
 @through_pipes(ending="jsonl")
-def split_documents_command(args: argparse.Namespace) -> int:
+def split_command(args: argparse.Namespace) -> int:
     """Split raw documents into sentences, as a corpus for mining."""
     from miner.storage.atomic import atomic_file, check_writable
-    from miner.storage.documents.split import (
-        SPLIT_FIELDS,
-        SplitCounts,
-        document_files,
-        read_documents,
-        split_documents,
-    )
+    from miner.storage.documents import split
     from miner.storage.writers import FORMATS, Origin
 
     suffix = PurePath(str(args.output)).suffix
     if suffix not in SUFFIXES:
         raise ValueError(f"{args.output}: use a suffix of {', '.join(SUFFIXES)}")
     check_writable(args.output)
-    counts = SplitCounts()
-    documents = read_documents(document_files(args.documents))
-    tables = split_documents(documents, counts, language=args.lang)
+    counts = split.SplitCounts()
+    documents = split.read_documents(split.document_files(args.documents))
+    tables = split.split_documents(documents, counts, language=args.lang)
     with atomic_file(args.output) as temporary, open(temporary, "wb") as file:
-        FORMATS[suffix].write([file], tables, SPLIT_FIELDS, Origin())
+        FORMATS[suffix].write([file], tables, split.SPLIT_FIELDS, Origin())
         if not counts.sentences:
             raise ValueError(f"{args.documents}: no sentences ({counts.describe()})")
     if not args.quiet:

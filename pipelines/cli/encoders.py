@@ -1,4 +1,4 @@
-"""Run ``adit encoders``."""
+"""Run ``adit encoders`` and ``adit fetch``."""
 
 import argparse
 import sys
@@ -8,15 +8,14 @@ from pathlib import Path
 
 import encoder
 from encoder.coverage import read_coverage
-from encoder.laser.languages import LASER2, LASER3
+from encoder.laser.languages import LASER2, LASER3, PUBLISHER, fetch_laser
 from miner.commandline import command
 
 BATCH, TRIAL_SECONDS = 100, 0.5
 QUALITIES = {"good": "search error up to 5%", "fair": "up to 15%", "weak": "above 15%"}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``adit encoders``."""
+def _add_encoders(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "A search error is the share of sentences whose English translation is not found: on "
         "NTREX-128 by ratio margin, else on Tatoeba or held-out training text by cosine."
@@ -28,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("spec", nargs="?", default=encoder.BEST, metavar="SPEC", help=text)
 
 
-@command(add_arguments, "adit encoders")
+@command(_add_encoders, "adit encoders")
 def encoders(args: argparse.Namespace) -> int:
     """List encoders with their languages and how well they cover these."""
     from encoder.joined import parse_joined
@@ -42,12 +41,12 @@ def encoders(args: argparse.Namespace) -> int:
     lines += [line for name in names for line in _described(name)]
     if encoder.USE not in whole:
         lines.append("use: better in the languages it covers (pip install 'bitext-adit[use]')")
-    lines.append("encoders/wide, a folder of the repository: 98 languages")
-    lines.append(
+    lines += [
+        "encoders/wide, a folder of the repository: 98 languages",
         f"laser:, laser3: one encoder for {len(LASER2)} languages, and one each for {len(LASER3)} "
-        "more: adit fetch XX -o DIR"
-    )
-    lines.append("st:NAME: models of sentence-transformers (pip install 'bitext-adit[st]')")
+        "more: adit fetch XX -o DIR",
+        "st:NAME: models of sentence-transformers (pip install 'bitext-adit[st]')",
+    ]
     sys.stdout.write("\n".join(lines) + "\n")
     return 0
 
@@ -57,15 +56,10 @@ def _described(spec: str) -> list[str]:
     loaded = encoder.load_encoder(spec, precision="auto")
     lines = [f"{spec}: {loaded.dim} dimensions, {_speed(loaded)}"]
     for quality, meaning in QUALITIES.items():
-        names = sorted(
-            (known.error, name) for name, known in coverage.items() if known.quality == quality
-        )
-        if names:
-            listed = " ".join(f"{name} {100 * error:.1f}" for error, name in names)
-            lines.append(f"  {quality} ({meaning}), {len(names)} languages: {listed}")
-    if not coverage:
-        lines.append("  its languages were not measured")
-    return lines
+        known = ((one.error, name) for name, one in coverage.items() if one.quality == quality)
+        if listed := [f"{name} {100 * error:.1f}" for error, name in sorted(known)]:
+            lines.append(f"  {quality} ({meaning}), {len(listed)} languages: {' '.join(listed)}")
+    return lines if coverage else [*lines, "  its languages were not measured"]
 
 
 def _speed(loaded: encoder.Encoder) -> str:
@@ -78,3 +72,21 @@ def _speed(loaded: encoder.Encoder) -> str:
         place = encoded % (len(texts) - BATCH)
         encoded += len(loaded.encode(texts[place : place + BATCH]))
     return f"about {encoded / passed:,.0f} sentences of news a second here"
+
+
+def _add_fetch(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "Files that are there are checked and kept; a partial download resumes."
+    add = parser.add_argument
+    add("language", metavar="XX", help="ISO 639 (de, wol) or FLORES code (kas_Deva)")
+    add("-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the files")
+    add("--url", default=PUBLISHER, metavar="URL", help=f"a mirror (default: {PUBLISHER})")
+    add("--offline", action="store_true", help="fetch nothing; check the files that are there")
+
+
+@command(_add_fetch, "fetch-laser")
+def fetch_command(args: argparse.Namespace) -> int:
+    """Fetch LASER's encoder for a language, LASER3's or else LASER2; print what --encoder takes."""
+    path = fetch_laser(args.language, args.output, publisher=args.url, offline=args.offline)
+    kind = "laser3" if path.name.startswith("laser3") else "laser"
+    sys.stdout.write(f"{kind}:{path}\n")
+    return 0

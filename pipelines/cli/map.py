@@ -26,12 +26,9 @@ def _add_map(parser: argparse.ArgumentParser) -> None:
         "which the same command goes on. docs/new-language.md says which encoder to make of what "
         "text."
     )
+    sides = "text, as for adit mine, or a .vec file", "text of the other language, or a .vec file"
+    add_texts(parser, *sides)
     add = parser.add_argument
-    add_texts(
-        parser,
-        "text, as for adit mine, or a .vec file",
-        "text of the other language, or a .vec file",
-    )
     text = (
         f"{IDENTICAL}: by the words that both languages have; {SIMILARITY}: by nothing but "
         f"which words are alike in each of them (may fail); {ADVERSARIAL}: by a network that "
@@ -40,18 +37,16 @@ def _add_map(parser: argparse.ArgumentParser) -> None:
         f"file, a word and its translation a line (default: {IDENTICAL})"
     )
     add("--start", default=IDENTICAL, metavar="HOW", help=text)
-    text = (
-        "times that the map is fitted anew to mutual nearest neighbours (default: "
-        f"{MapOptions.refinements})"
-    )
-    add("--refinements", type=int, default=MapOptions.refinements, metavar="N", help=text)
+    default = MapOptions.refinements
+    text = f"times that the map is fitted anew to mutual nearest neighbours (default: {default})"
+    add("--refinements", type=int, default=default, metavar="N", help=text)
     add("--vec", type=Path, metavar="DIR", help="write the mapped vectors, too: DIR/XX.vec")
     add_fields(parser.add_argument_group("vectors of words"), {"": WordOptions})
     add_common_options(parser)
 
 
 @command(_add_map, "adit map")
-def map_languages_command(args: argparse.Namespace) -> int:
+def map_command(args: argparse.Namespace) -> int:
     """Make an encoder from text of two languages, without translations.
 
     Learn the vectors of each language's words, and map the source's to the target's.
@@ -61,17 +56,14 @@ def map_languages_command(args: argparse.Namespace) -> int:
         raise ValueError(f"--refinements {args.refinements}: must be at least 0")
     from pipelines.run.map_words import map_languages
 
-    rounds = map_languages(
-        MapOptions(
-            **given_texts(args),
-            start=args.start,
-            refinements=args.refinements,
-            vec=args.vec,
-            words=WordOptions(**given_fields(WordOptions, args)),
-        ),
-        monitor,
+    options = MapOptions(
+        **given_texts(args),
+        start=args.start,
+        refinements=args.refinements,
+        vec=args.vec,
+        words=WordOptions(**given_fields(WordOptions, args)),
     )
-    for number, value in enumerate(rounds):
+    for number, value in enumerate(map_languages(options, monitor)):
         sys.stdout.write(f"{args.src_lang}-{args.tgt_lang}\t{number}\tcriterion {value:.4f}\n")
     return 0
 
@@ -90,26 +82,20 @@ def _add_bootstrap(parser: argparse.ArgumentParser) -> None:
 
 
 @command(_add_bootstrap, "adit bootstrap")
-def bootstrap_command(args: argparse.Namespace) -> int:
+def bootstrap(args: argparse.Namespace) -> int:
     """Mine two corpora, train an encoder on the best pairs, mine with it, and so on.
 
     It ends when no more held-out sentences are each other's nearest.
     """
     monitor = set_up_logging(args)
-    from pipelines.run.bootstrap import bootstrap
+    from pipelines.run.bootstrap import bootstrap as run
 
-    figures = bootstrap(
-        BootstrapOptions(
-            **given_texts(args),
-            encoder=args.encoder,
-            known=args.known,
-            each=RoundOptions(**given_fields(RoundOptions, args)),
-        ),
-        monitor,
-    )
-    for number, each_round in enumerate(figures, start=1):
+    each = RoundOptions(**given_fields(RoundOptions, args))
+    known = {"encoder": args.encoder, "known": args.known, "each": each}
+    figures = run(BootstrapOptions(**given_texts(args), **known), monitor)
+    for number, found in enumerate(figures, start=1):
         sys.stdout.write(
-            f"round {number}\t{each_round['pairs']} pairs\t{each_round['kept by']}\t"
-            f"{each_round['mutual']} held-out sentences nearest to their nearest\n"
+            f"round {number}\t{found['pairs']} pairs\t{found['kept by']}\t"
+            f"{found['mutual']} held-out sentences nearest to their nearest\n"
         )
     return 0

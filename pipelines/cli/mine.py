@@ -1,4 +1,4 @@
-"""Run ``adit mine`` and ``adit embed``.
+"""Run ``adit mine``, ``adit rate`` and ``adit embed``.
 
 What is heavy (Beam, torch, pyarrow) is imported when there is work to do, so ``--help`` is quick.
 """
@@ -7,13 +7,15 @@ import argparse
 import logging
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from miner.choices import LINES
 from miner.commandline import command, run_command
+from miner.storage.places import Place, same_file
 from pipelines.cli import running
-from pipelines.cli.arguments import add_embedding, mine_parser, rate_parser
+from pipelines.cli.arguments import AUTO_PAIRS, add_embedding, mine_parser, rate_parser
 from pipelines.cli.documents import decide_documents
 from pipelines.cli.main import MINING_COMMANDS, run
 from pipelines.cli.pipes import STANDARD, shown_output, through_pipes
@@ -21,6 +23,11 @@ from pipelines.cli.pipes import STANDARD, shown_output, through_pipes
 logger = logging.getLogger(__name__)
 
 _MANY = re.compile(r"--languages(=.*)?", re.DOTALL)
+# Options that are for two corpora: the fields of their arguments, which are empty without them.
+TWO_CORPORA = (
+    *(f"{side}_{name}" for side in ("src", "tgt") for name in ("lang", "format", "embeddings")),
+    *("dim", "plan"),
+)
 
 
 def mine_corpus(argv: Sequence[str] | None = None, prog: str = "mine-corpus") -> int:
@@ -36,21 +43,18 @@ def mine_corpus(argv: Sequence[str] | None = None, prog: str = "mine-corpus") ->
     parser = mine_parser(prog, many=any(map(_MANY.fullmatch, _split(argv)[0])))
     args = _parsed(parser, argv)
     if args.languages is not None:
-        from pipelines.cli.mine_many import mine_languages
-
-        return run_command(lambda: mine_languages(args), parser.prog)
+        return run_command(lambda: _mine_languages(args), prog)
     to_stdout = args.output in (None, STANDARD)
     for option in ("pairs", "multiway", *(() if to_stdout else ("format",))):
         if getattr(args, option):
             parser.error(f"--{option} is for --languages, which is not given")
-    return run_command(lambda: _mine(args), parser.prog)
+    return run_command(lambda: _mine(args), prog)
 
 
 def rate_corpus(argv: Sequence[str] | None = None, prog: str = "adit rate") -> int:
     """Run ``adit rate``; return the exit status."""
-    parser = rate_parser(prog)
-    args = _parsed(parser, sys.argv[1:] if argv is None else argv)
-    return run_command(lambda: _mine(args), parser.prog)
+    args = _parsed(rate_parser(prog), sys.argv[1:] if argv is None else argv)
+    return run_command(lambda: _mine(args), prog)
 
 
 def _refuse(name: str) -> int:
@@ -103,10 +107,8 @@ def _mine(args: argparse.Namespace) -> int:
         check_output(args.output, Origin(languages=(args.src_lang, args.tgt_lang)))
     with running.work_dir_of(args) as work_dir:
         options = running.mining_options(args, work_dir, *sides)
-        try:
+        with running.interruptible(args, "was not written"):
             run(options, monitor)
-        except KeyboardInterrupt as interrupt:
-            raise running.after_interrupt(interrupt, args, "was not written") from None
         if options.only_packaged:
             sys.stderr.write("the job is packaged; run it on its engine, such as by flink run\n")
             return 0
@@ -116,6 +118,65 @@ def _mine(args: argparse.Namespace) -> int:
         sys.stderr.write(describe(summary, monitor.seconds, peak) + "\n")
         sys.stderr.write(next_steps(summary, args.work_dir) + "\n")
     return 0
+
+
+def _mine_languages(args: argparse.Namespace) -> int:
+    monitor = running.set_up_logging(args)
+    from pipelines.many import ManyOptions, find_corpora, job_of_languages, write_multiway
+    from pipelines.memory import peak_bytes
+    from pipelines.run.mining import run_job
+    from pipelines.stages.summary import describe_many, read_summaries, write_table
+
+    if args.output in (None, STANDARD):
+        raise ValueError("--languages: there is a file for each pair; name a folder by -o OUT")
+    args.to_stdout = False
+    if wrong := next(filter(vars(args).get, TWO_CORPORA), None):
+        name = "--" + wrong.replace("_", "-")
+        raise ValueError(f"{name}: is for two corpora; leave it out with --languages")
+    if args.document_pairs not in (None, AUTO_PAIRS):
+        raise ValueError("--document-pairs FILE: is for two corpora; give auto with --languages")
+    many = ManyOptions(
+        corpora=args.languages,
+        output=args.output,
+        pairs=",".join(args.pairs) if args.pairs else ManyOptions.pairs,
+        ending=(args.format or ManyOptions.ending).removeprefix("."),
+    )
+    if many.corpora.is_dir() and many.output.exists() and same_file(many.corpora, many.output):
+        raise ValueError(f"{many.output}: is the folder of the corpora; name another for the pairs")
+    decide_documents(args)
+    with _folder(many.output), running.work_dir_of(args) as work_dir:
+        corpora = find_corpora(many.corpora, work_dir, input_format=args.input_format)
+        source, target, *_ = corpora.values()
+        options = running.mining_options(args, work_dir, source, target)
+        job = job_of_languages(many, options, corpora)
+        if args.multiway and options.is_monotone:
+            raise ValueError(
+                "--multiway: --alignment monotone merges sentences; leave one of both out"
+            )
+        with running.interruptible(args, "is not complete"):
+            run_job(job, monitor)
+        summaries = read_summaries(job)
+        write_table(many.output / "summary.tsv", summaries)
+        if args.multiway:
+            write_multiway(many, job)
+    if not args.quiet:
+        peak = max(peak_bytes(), monitor.peak_bytes)
+        sys.stderr.write(describe_many(summaries, monitor.seconds, peak, args.work_dir) + "\n")
+    return 0
+
+
+@contextmanager
+def _folder(output: Place) -> Iterator[None]:
+    """Make the folder of the outputs; one that nothing was written to is removed again."""
+    is_new = not output.exists()
+    output.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        if is_new and isinstance(output, Path):
+            with suppress(OSError):  # something was written
+                output.rmdir()
+        raise
 
 
 @command(add_embedding, "embed-corpus")

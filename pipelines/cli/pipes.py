@@ -26,12 +26,9 @@ def through_pipes(*inputs: str, ending: str | None = None) -> Callable[[Work], W
     """Return what has a command read pipes, and write to standard output where OUT is ``-``.
 
     Without an OUT it does so, too, unless standard output is a terminal. What comes through a pipe
-    is saved for the time of the command, as corpora are read more than once.
-
-    Args:
-        inputs: the arguments that name corpora.
-        ending: of OUT's name, which decides its format, unless the arguments have a ``format``;
-            None for commands that write to standard output themselves.
+    is saved for the time of the command, as corpora are read more than once. ``inputs`` are the
+    arguments that name corpora. ``ending`` is that of OUT's name, which decides its format, unless
+    the arguments have a ``format``; None for commands that write to standard output themselves.
     """
 
     def decorate(work: Work) -> Work:
@@ -41,12 +38,13 @@ def through_pipes(*inputs: str, ending: str | None = None) -> Callable[[Work], W
             args.to_stdout = ending is not None and _goes_to_stdout(args)
             if not (piped or args.to_stdout):
                 return work(args)
-            _check(args, piped)
+            form = (getattr(args, "format", None) or "").removeprefix(".")
+            _check(args, piped, form)
             with tempfile.TemporaryDirectory(prefix="adit-") as folder:
                 for name in piped:
                     setattr(args, name, _saved(getattr(args, name), Path(folder), name))
                 if args.to_stdout:
-                    args.output = Path(folder) / f"output.{_format(args) or ending}"
+                    args.output = Path(folder) / f"output.{form or ending}"
                 status = work(args)
                 if args.to_stdout and args.output.exists():
                     with args.output.open("rb") as file:
@@ -73,11 +71,7 @@ def _goes_to_stdout(args: argparse.Namespace) -> bool:
     return args.output in (None, STANDARD)
 
 
-def _format(args: argparse.Namespace) -> str:
-    return (getattr(args, "format", None) or "").removeprefix(".")
-
-
-def _check(args: argparse.Namespace, piped: list[str]) -> None:
+def _check(args: argparse.Namespace, piped: list[str], form: str) -> None:
     """Refuse what no pipe can give or take."""
     if sum(getattr(args, name) == STANDARD for name in piped) > 1:
         raise ValueError("standard input holds one corpus; name a file for the other")
@@ -85,9 +79,9 @@ def _check(args: argparse.Namespace, piped: list[str]) -> None:
         raise ValueError(
             "--runner: workers elsewhere reach no pipes; name files for corpora and OUT"
         )
-    if args.to_stdout and _format(args):
-        named = Output.named(f"output.{_format(args)}")
-        if len(named.files(Origin(languages=("src", "tgt")))) > 1:
+    if args.to_stdout and form:
+        files = Output.named(f"output.{form}").files(Origin(languages=("src", "tgt")))
+        if len(files) > 1:
             raise ValueError(f"--format {args.format}: is more than one file; name it by -o OUT")
 
 

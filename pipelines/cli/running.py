@@ -44,8 +44,8 @@ def mining_options(
     given = {**vars(args), "work_dir": work_dir, "source": source, "target": target}
     given |= {name: tuple(given.get(name, ())) for name in ("beam_options", "filters")}
     given["memory"] = parse_size(args.memory) if given.get("memory") is not None else None
-    names = [field.name for field in fields(MiningOptions)]
-    return MiningOptions(**{name: given[name] for name in names if name in given})
+    names = {field.name for field in fields(MiningOptions)}
+    return MiningOptions(**{name: value for name, value in given.items() if name in names})
 
 
 def sides_of(args: argparse.Namespace) -> list[CorpusOptions]:
@@ -67,30 +67,32 @@ def sides_of(args: argparse.Namespace) -> list[CorpusOptions]:
 def work_dir_of(args: argparse.Namespace) -> Iterator[Place]:
     """Make the work folder of a run: the one given, else a temporary one beside the output.
 
-    Raises:
-        ValueError: workers elsewhere could not reach it.
+    A ValueError says that workers elsewhere could not reach it.
     """
     if args.work_dir is not None:
         yield args.work_dir
         return
-    is_remote = isinstance(args.output, RemotePath)
-    if is_remote and args.runner is not None:
-        raise ValueError(
-            f"{args.output}: workers elsewhere need a --work-dir that all of them reach, such as "
-            f"{args.output.parent / 'work'}"
-        )
-    place = None if is_remote else args.output.parent
-    if place is not None:
+    place = args.output.parent
+    if isinstance(args.output, RemotePath):
+        if args.runner is not None:
+            raise ValueError(
+                f"{args.output}: workers elsewhere need a --work-dir that all of them reach, such "
+                f"as {place / 'work'}"
+            )
+        place = None
+    else:
         place.mkdir(parents=True, exist_ok=True)  # of an output that is a folder
     with tempfile.TemporaryDirectory(prefix=f".{args.output.name}-", dir=place) as folder:
         yield Path(folder)
 
 
-def after_interrupt(
-    interrupt: KeyboardInterrupt, args: argparse.Namespace, state: str
-) -> KeyboardInterrupt:
-    """Return the interrupt with what it has left: the state of the output, and how to go on."""
-    left = f"{interrupt}; {shown_output(args)} {state}"
-    if args.work_dir is None:
-        return KeyboardInterrupt(f"{left} (with --work-dir a second call could go on)")
-    return KeyboardInterrupt(f"{left}; the same command goes on from {args.work_dir}")
+@contextmanager
+def interruptible(args: argparse.Namespace, state: str) -> Iterator[None]:
+    """Let an interrupt say what it has left: the state of the output, and how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        how = " (with --work-dir a second call could go on)"
+        if args.work_dir is not None:
+            how = f"; the same command goes on from {args.work_dir}"
+        raise KeyboardInterrupt(f"{interrupt}; {shown_output(args)} {state}{how}") from None

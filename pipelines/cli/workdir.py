@@ -18,8 +18,6 @@ from pipelines.run.state import (
     read_workers,
 )
 
-AT_WORK = "at work"
-
 
 def add_work_dir(parser: argparse.ArgumentParser) -> None:
     """Add the work folder that a command is for."""
@@ -29,11 +27,10 @@ def add_work_dir(parser: argparse.ArgumentParser) -> None:
 @command(add_work_dir, "adit status")
 def status(args: argparse.Namespace) -> int:
     """Show how far the run in a work folder is: stages, rates and time left."""
-    work_dir = args.work_dir
-    stages = _stages(work_dir)
-    folder = WorkFolder(work_dir)
-    if is_locked(work_dir):
-        state = AT_WORK
+    folder, stages = WorkFolder(args.work_dir), _stages(args.work_dir)
+    workers: Sequence[WorkerState] = ()
+    if is_locked(args.work_dir):
+        state, workers = "at work", read_workers(folder)
     elif _is_finished(stages):
         kept = folder.sentences(SOURCE).parent.is_dir()
         state = "finished" if kept else "finished, and emptied by clean"
@@ -41,9 +38,7 @@ def status(args: argparse.Namespace) -> int:
         state = f"failed: {failure.line}"
     else:
         state = "stopped; the same command goes on"
-    lines = [f"{work_dir}: {state}", *(_describe(stage) for stage in stages)]
-    if state == AT_WORK:
-        lines += [_describe_worker(worker) for worker in read_workers(folder)]
+    lines = [f"{args.work_dir}: {state}", *map(_describe, stages), *map(_describe_worker, workers)]
     sys.stdout.write("\n".join(lines) + "\n")
     return 0
 
@@ -51,10 +46,9 @@ def status(args: argparse.Namespace) -> int:
 def _describe(stage: StageState) -> str:
     total = "?" if stage.expected is None else f"{stage.expected:,}"
     line = f"  {stage.name:<16} {stage.done:>7,} of {total:>7} done"
-    passed = time.time() - stage.since
     if not stage.done or stage.done == stage.expected:
         return line + (f" in {stage.seconds:,.1f} s of work" if stage.done else "")
-    rate = stage.done / max(passed, 1e-3)
+    rate = stage.done / max(time.time() - stage.since, 1e-3)
     left = "" if stage.expected is None else f", {(stage.expected - stage.done) / rate:,.0f} s left"
     return f"{line}, {60 * rate:,.3g} a minute{left}"
 
@@ -90,10 +84,9 @@ def clean(args: argparse.Namespace) -> int:
 def _stages(work_dir: Place) -> list[StageState]:
     if not work_dir.is_dir():
         raise NotADirectoryError(f"{work_dir}: there is no such folder")
-    stages = read_stages(WorkFolder(work_dir))
-    if not stages:
-        raise ValueError(f"{work_dir}: no run was there; give the --work-dir of one")
-    return stages
+    if stages := read_stages(WorkFolder(work_dir)):
+        return stages
+    raise ValueError(f"{work_dir}: no run was there; give the --work-dir of one")
 
 
 def _is_finished(stages: Sequence[StageState]) -> bool:

@@ -9,10 +9,10 @@ import pytest
 
 from encoder import load_encoder
 from encoder.training.reading import ParallelText
-from eval.judge import spoiling, training
+from eval.judge import training, worlds
 from eval.judge.mined import mine_texts
-from eval.judge.training import Examples, comparable_world, examples, judge_of, train_judge
-from eval.judge.worlds import RIGHT, UNKNOWN, WRONG, Known, make_world
+from eval.judge.training import Examples, examples, judge_of, train_judge
+from eval.judge.worlds import RIGHT, UNKNOWN, WRONG, Known, comparable_world, make_world
 from miner.judge.features import FEATURES
 from miner.judge.model import LEAF, load_judge
 from miner.judge.prior import count_scores, fit_peak
@@ -64,11 +64,11 @@ def test_labels() -> None:
 
 def test_what_is_spoiled_is_changed() -> None:
     text, others = "They did not see 12 boats in Kiel, which Anna bought.", ["We met Peter there."]
-    for kind in spoiling.KINDS:
+    for kind in worlds.KINDS:
         assert kind(text, Random(2), others) != text
-    assert spoiling.negation(text, Random(1), others).startswith("They did see")
-    assert spoiling.number("no digits", Random(1), others) == "no digits"
-    assert "Peter" in spoiling.name(text, Random(1), others)
+    assert worlds.negation(text, Random(1), others).startswith("They did see")
+    assert worlds.number("no digits", Random(1), others) == "no digits"
+    assert "Peter" in worlds.name(text, Random(1), others)
 
 
 def test_examples_are_mined_pairs_with_what_gold_says() -> None:

@@ -53,7 +53,7 @@ def clouds(count: int, dim: int, classes: int, *, seed: int) -> tuple[np.ndarray
 def test_regressions_are_those_of_scikit_learn(classes: int, penalty: float) -> None:
     rows, labels = clouds(500, 12, classes, seed=1)
     fresh, gold = clouds(1000, 12, classes, seed=2)
-    one = softmax_regression(rows, one_hot(labels, classes), penalty)
+    one = softmax_regression(Part(rows, one_hot(labels, classes)), penalty)
     # Theirs of two classes has one weight vector, the difference of ours: half the penalty.
     strength = penalty * len(rows) / (2 if classes == 2 else 1)
     other = peer(C=1 / strength, tol=1e-8).fit(rows, labels)
@@ -106,7 +106,7 @@ def test_the_development_part_decides() -> None:
     targets = one_hot(labels, 2)
     scores = []
     for penalty in PENALTIES:
-        one = softmax_regression(rows, targets, penalty)
+        one = softmax_regression(Part(rows, targets), penalty)
         scores.append(accuracy(probabilities(dev, one), one_hot(gold, 2)))
     predict = Logistic().fit(Part(rows, targets), Part(dev, one_hot(gold, 2)))
     assert accuracy(predict(dev), one_hot(gold, 2)) == pytest.approx(max(scores), abs=0.005)

@@ -32,7 +32,10 @@ def test_golden_optimised(golden_scores: dict[tuple[str, str], float]) -> None:
     gold = read_gold(GOLDEN / "gold")
     threshold = laser_compat.best_threshold(golden_scores, gold)
     score = laser_compat.measure(golden_scores, gold, threshold)
-    assert laser_compat.format_score(score) + "\n" == (GOLDEN / "expected.txt").read_text()
+    assert (
+        laser_compat.format_score(score, "best threshold") + "\n"
+        == (GOLDEN / "expected.txt").read_text()
+    )
     extracted = laser_compat.extract(golden_scores, threshold)
     assert as_lines(extracted) == (GOLDEN / "extracted.tsv").read_text()
     assert score.extracted == len(extracted)
@@ -96,4 +99,4 @@ def test_without_a_correct_candidate_the_threshold_is_zero() -> None:
     score = laser_compat.measure(scores, gold, 0.0)
     assert (score.extracted, score.correct) == (1, 0)
     line = "- best threshold=0.000000: precision=0.00, recall=0.00, F1=0.00"
-    assert laser_compat.format_score(score) == line
+    assert laser_compat.format_score(score, "best threshold") == line

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from eval.data.bucc import read_gold
-from eval.runs import marks
-from eval.runs.marks import Gold, Judged, by_marks, read_judged
+from eval.runs import calibration
+from eval.runs.calibration import Gold, Judged, by_marks, read_judged
 from eval.runs.store import Run, open_run
 from pipelines.cli.main import adit
 
@@ -90,10 +90,10 @@ def test_the_correction_is_the_likeliest() -> None:
 
     def value(slope: float, shift: float) -> float:
         signed = np.where(right, 1, -1) * (slope * odds + shift)
-        held = marks.HELD[0] * (slope - 1) ** 2 + marks.HELD[1] * shift**2
+        held = calibration.HELD[0] * (slope - 1) ** 2 + calibration.HELD[1] * shift**2
         return float(-np.log1p(np.exp(-signed)).sum() - held / 2)
 
-    slope, shift = marks._corrected(odds, right, marks.HELD)
+    slope, shift = calibration._corrected(odds, right, calibration.HELD)
     grid = [(a, b) for a in np.linspace(0, 3, 61) for b in np.linspace(-3, 3, 61)]
     assert value(slope, shift) >= max(value(*one) for one in grid)
 

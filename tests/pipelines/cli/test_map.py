@@ -9,7 +9,7 @@ import pytest
 
 from encoder import load_encoder
 from encoder.monolingual.vec import WordVectors, read_vec, write_vec
-from pipelines.cli.map import map_languages_command
+from pipelines.cli.map import map_command
 from pipelines.cli.mine import mine_corpus
 from tests.encoder.monolingual.text import SHARED, WORDS, made_up_text, words_of
 
@@ -30,7 +30,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def mapped(place: Path, output: Path, *options: str) -> int:
     sides = [str(place / "ar.txt"), str(place / "is.txt")]
-    return map_languages_command([*sides, "-o", str(output), *SMALL, *options])
+    return map_command([*sides, "-o", str(output), *SMALL, *options])
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def test_the_mapped_vectors_are_written_and_can_be_given(
     assert read_vec(vec / "ar.vec").vectors.shape[1] == 16
     sides = [str(vec / "ar.vec"), str(vec / "is.vec")]
     assert (
-        map_languages_command([*sides, "-o", str(tmp_path / "again"), *SMALL, "--start", start])
+        map_command([*sides, "-o", str(tmp_path / "again"), *SMALL, "--start", start])
         == 0
     )
     assert "ar-is\t0\tcriterion 0." in capsys.readouterr().out
@@ -136,7 +136,7 @@ def test_bad_input_is_one_line(
         for end in ("a", "b")
     ]
     given = [*own, "-o", "out", *SMALL, "--vocabulary-size", "40", *options]
-    assert map_languages_command(given) == 2
+    assert map_command(given) == 2
     error = capsys.readouterr().err
     assert expected in error
     assert error.count("\n") == 1
@@ -147,9 +147,9 @@ def test_sides_that_do_not_fit_and_empty_ones_are_refused(
 ) -> None:
     own = vectors(tmp_path / "a.vec", words_of("um")[:60], 4)
     other = vectors(tmp_path / "b.vec", words_of("um")[:60], 5)
-    assert map_languages_command([own, other, "-o", str(tmp_path / "out"), *SMALL]) == 2
+    assert map_command([own, other, "-o", str(tmp_path / "out"), *SMALL]) == 2
     assert "a.vec has vectors of 4 dimensions" in capsys.readouterr().err
     (tmp_path / "empty.txt").write_text("\n\n")
     sides = [str(tmp_path / "empty.txt"), str(place / "is.txt")]
-    assert map_languages_command([*sides, "-o", str(tmp_path / "none"), *SMALL]) == 2
+    assert map_command([*sides, "-o", str(tmp_path / "none"), *SMALL]) == 2
     assert "empty.txt: has no text" in capsys.readouterr().err

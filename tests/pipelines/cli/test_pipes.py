@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from pipelines.cli.align_documents import align_documents
-from pipelines.cli.documents import split_documents_command
+from pipelines.cli.documents import split_command
 from pipelines.cli.mine import embed_corpus, mine_corpus, rate_corpus
 from tests.pipelines.worlds import World, one_line
 
@@ -85,7 +85,7 @@ def test_the_other_commands(tmp_path: Path, pipe: Pipe) -> None:
     aligned = pipe(align_documents, file, file)
     assert aligned.count(b":") == 2 * aligned.count(b"\n") > 0
     assert pipe(align_documents, "-", file, "-o", "-", given=text.encode()) == aligned
-    sentences = pipe(split_documents_command, file).splitlines()
+    sentences = pipe(split_command, file).splitlines()
     assert [json.loads(line)["text"] for line in sentences] == text.splitlines()
 
 
