@@ -102,7 +102,7 @@ ENCODED = {  # of embed
 }
 
 
-def _adder(group: Group, texts: Mapping[str, str] = HELP) -> Callable[..., object]:
+def adder(group: Group, texts: Mapping[str, str] = HELP) -> Callable[..., object]:
     """Return what adds an option to a group, with its help."""
     return lambda option, **more: group.add_argument(option, help=texts[option], **more)
 
@@ -151,14 +151,14 @@ def _with_options(
         ending="tsv",
     )
     if not given:
-        _add_language_options(_adder(parser.add_argument_group("many languages")))
+        _add_language_options(adder(parser.add_argument_group("many languages")))
     _add_input_options(parser.add_argument_group("input"))
     _add_vector_options(parser.add_argument_group("vectors"))
-    _add_mining_options(_adder(parser.add_argument_group("mining")), given=given)
+    _add_mining_options(adder(parser.add_argument_group("mining")), given=given)
     if not given:
-        _add_document_options(_adder(parser.add_argument_group("documents")))
+        _add_document_options(adder(parser.add_argument_group("documents")))
     title = "the run (affects time and memory, never results)"
-    _add_run_options(_adder(parser.add_argument_group(title)))
+    _add_run_options(adder(parser.add_argument_group(title)))
     add_common_options(parser)
     add_version(parser)
     return parser
@@ -191,7 +191,7 @@ def add_languages(group: Group, *, required: bool = False) -> None:
 def add_input_format(group: Group) -> None:
     """Add the format of corpora."""
     default = CorpusOptions.input_format
-    _adder(group)("--input-format", choices=INPUT_FORMATS, default=default)
+    adder(group)("--input-format", choices=INPUT_FORMATS, default=default)
 
 
 def add_input_formats(group: Group) -> None:
@@ -204,7 +204,7 @@ def add_input_formats(group: Group) -> None:
 
 def add_encoder(group: Group) -> None:
     """Add the encoder."""
-    _adder(group)("--encoder", default=Default.encoder, metavar="SPEC")
+    adder(group)("--encoder", default=Default.encoder, metavar="SPEC")
 
 
 def add_texts(parser: argparse.ArgumentParser, source: str, target: str) -> None:
@@ -233,14 +233,14 @@ def _add_language_options(add: Callable[..., object]) -> None:
 def _add_input_options(group: Group) -> None:
     add_languages(group)
     add_input_formats(group)
-    add = _adder(group)
+    add = adder(group)
     add("--max-rejected", type=int, metavar="N")
     add("--keep-duplicates", action="store_true")
 
 
 def _add_vector_options(group: Group) -> None:
     add_encoder(group)
-    add = _adder(group)
+    add = adder(group)
     add("--precision", choices=ENCODER_PRECISIONS, default=Default.precision)
     text = "precomputed vectors of all lines of {}: .npy, or raw float32 or float16 with --dim"
     for side, corpus in CORPORA:
@@ -297,7 +297,7 @@ def add_embedding(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("corpus", type=place, metavar="IN", help=text)
     add_output(parser, ".npy, or any other suffix for headerless row-major floats", ending=".npy")
     add_encoder(parser)
-    add = _adder(parser, ENCODED)
+    add = adder(parser, ENCODED)
     add("--lang", metavar="XX")
     add("--vocab", type=Path, metavar="FILE")
     add("--pretokenized", action="store_true")

@@ -61,7 +61,7 @@ def map_command(args: argparse.Namespace) -> int:
         start=args.start,
         refinements=args.refinements,
         vec=args.vec,
-        words=WordOptions(**given_fields(WordOptions, args)),
+        words=WordOptions(**given_fields(args, WordOptions)),
     )
     for number, value in enumerate(map_languages(options, monitor)):
         sys.stdout.write(f"{args.src_lang}-{args.tgt_lang}\t{number}\tcriterion {value:.4f}\n")
@@ -90,7 +90,7 @@ def bootstrap(args: argparse.Namespace) -> int:
     monitor = set_up_logging(args)
     from pipelines.run.bootstrap import bootstrap as run
 
-    each = RoundOptions(**given_fields(RoundOptions, args))
+    each = RoundOptions(**given_fields(args, RoundOptions))
     known = {"encoder": args.encoder, "known": args.known, "each": each}
     figures = run(BootstrapOptions(**given_texts(args), **known), monitor)
     for number, found in enumerate(figures, start=1):

@@ -1,8 +1,9 @@
-"""The command line train-encoder."""
+"""Run ``adit train``."""
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import sys
 from collections.abc import Collection, Mapping, Sequence
@@ -28,10 +29,41 @@ from encoder.training.options import (
     training_options,
 )
 from miner.commandline import add_common_options, command, names, number, once
+from pipelines.cli.arguments import adder
 from pipelines.cli.running import set_up_logging
 
 if TYPE_CHECKING:
     from encoder.training.evaluation import Measure
+
+Given = dict[str, Any]
+
+
+def _kinds(of: Mapping[str, type[ArchitectureOptions] | type[ObjectiveOptions]]) -> str:
+    summaries = "; ".join(f"{kind}: {options.summary}" for kind, options in of.items())
+    return f"{summaries} (default: {next(iter(of))})"
+
+
+HELP = {
+    "--pairs": "language pairs to train on (default: all in DATA)",
+    "--exclude": "corpora to leave out",
+    "--corpus-weight": "use each pair of corpus NAME with probability W (0 to 1) in a pass; "
+    "repeatable",
+    "--pair-weight": "draw these language pairs W times as often as their size says; repeatable",
+    "--task": "train a task on text of one language, too, W times as often as on parallel text "
+    "(default: 1); repeatable, with a folder for each language, whose sentences are ranked among "
+    f"their own; {'; '.join(f'{name}: {data}' for name, data in BESIDE.items())}",
+    "--architecture": _kinds(ARCHITECTURES),
+    "--objective": _kinds(OBJECTIVES),
+    "--teacher": "what distillation matches; named as in --encoder",
+    "--start": "encoder whose subwords and weights training begins with, in place of random ones; "
+    "named as in --encoder, with its --architecture, --dim, --layers and --ngram-rows",
+    "--tatoeba": "measure the error rate of adit evaluate tatoeba, in the languages of the "
+    "training",
+    "--bucc": "measure the F1 of adit evaluate bucc, on the split that thresholds are chosen on",
+    "--best-by": "OUT is the encoder with the lowest error or perplexity or the highest F1, mean "
+    f"over the languages (default: {HELD_OUT_ERROR}; of mlm, tlm and clm {PERPLEXITY}, of nli "
+    f"{ACCURACY})",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,92 +80,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "shared among them, so the "
         "result is that of one. @FILE reads arguments from a file, one a line."
     )
+    text = "folder to write"
     parser.add_argument("data", type=Path, metavar="DATA", help="folder of parallel text")
-    parser.add_argument(
-        *("-o", "--output"), type=Path, required=True, metavar="OUT", help="folder to write"
-    )
-    _add_data_options(parser)
-    _add_training_options(parser)
-    _add_evaluation_options(parser)
-    add_common_options(parser)
-
-
-def _add_data_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    text = "language pairs to train on (default: all in DATA)"
-    add("--pairs", type=names, action="extend", metavar="XX-YY,...", help=text)
-    text = "corpora to leave out"
-    add("--exclude", type=names, action="extend", default=[], metavar="NAME,...", help=text)
-    add(
-        "--corpus-weight",
-        type=_corpus_weight,
-        action="append",
-        default=[],
-        metavar="NAME=W",
-        help="use each pair of corpus NAME with probability W (0 to 1) in a pass; repeatable",
-    )
-    add(
-        "--pair-weight",
-        type=_pair_weight,
-        action="extend",
-        default=[],
-        metavar="XX-YY,...=W",
-        help="draw these language pairs W times as often as their size says; repeatable",
-    )
-    holds = "; ".join(f"{name}: {data}" for name, data in BESIDE.items())
-    text = (
-        "train a task on text of one language, too, W times as often as on parallel text "
-        f"(default: 1); repeatable, with a folder for each language, whose sentences are ranked "
-        f"among their own; {holds}"
-    )
-    add("--task", type=_task, action="append", default=[], metavar="NAME=DIR[:W]", help=text)
-
-
-def _add_training_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help=text)
+    add = adder(parser, HELP)
+    add("--pairs", type=names, action="extend", metavar="XX-YY,...")
+    add("--exclude", type=names, action="extend", default=[], metavar="NAME,...")
+    add("--corpus-weight", type=_corpus_weight, action="append", default=[], metavar="NAME=W")
+    add("--pair-weight", type=_pair_weight, action="extend", default=[], metavar="XX-YY,...=W")
+    add("--task", type=_task, action="append", default=[], metavar="NAME=DIR[:W]")
     group = parser.add_argument_group("architecture")
-    _add_choice(group, "architecture", ARCHITECTURES)
+    add = adder(group, HELP)
+    add("--architecture", choices=tuple(ARCHITECTURES), default=next(iter(ARCHITECTURES)))
     add_fields(group, ARCHITECTURES)
     group = parser.add_argument_group("objective")
-    _add_choice(group, "objective", OBJECTIVES)
-    group.add_argument(
-        "--teacher", metavar="ENCODER", help="what distillation matches; named as in --encoder"
-    )
+    add = adder(group, HELP)
+    add("--objective", choices=tuple(OBJECTIVES), default=next(iter(OBJECTIVES)))
+    add("--teacher", metavar="ENCODER")
     add_fields(group, OBJECTIVES)
     group = parser.add_argument_group("training")
-    group.add_argument(
-        "--start",
-        metavar="ENCODER",
-        help="encoder whose subwords and weights training begins with, in place of random ones; "
-        "named as in --encoder, with its --architecture, --dim, --layers and --ngram-rows",
-    )
+    adder(group, HELP)("--start", metavar="ENCODER")
     add_fields(group, {"": TrainingOptions})
-
-
-def _add_evaluation_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("vocabulary and evaluation on the way")
     add_fields(group, {"": Recipe})
-    text = "measure the error rate of adit evaluate tatoeba, in the languages of the training"
-    group.add_argument("--tatoeba", type=Path, metavar="DIR", help=text)
-    text = "measure the F1 of adit evaluate bucc, on the split that thresholds are chosen on"
-    group.add_argument("--bucc", type=Path, metavar="DIR", help=text)
-    group.add_argument(
-        "--best-by",
-        choices=MEASURES,
-        help="OUT is the encoder with the lowest error or perplexity or the highest F1, mean over "
-        f"the languages (default: {HELD_OUT_ERROR}; of mlm, tlm and clm {PERPLEXITY}, of nli "
-        f"{ACCURACY})",
-    )
-
-
-def _add_choice(
-    group: argparse._ArgumentGroup,
-    name: str,
-    kinds: Mapping[str, type[ArchitectureOptions]] | Mapping[str, type[ObjectiveOptions]],
-) -> None:
-    """Add an option for one of several kinds; the first is the default."""
-    summaries = "; ".join(f"{kind}: {options.summary}" for kind, options in kinds.items())
-    text = f"{summaries} (default: {next(iter(kinds))})"
-    group.add_argument(f"--{name}", choices=tuple(kinds), default=next(iter(kinds)), help=text)
+    add = adder(group, HELP)
+    add("--tatoeba", type=Path, metavar="DIR")
+    add("--bucc", type=Path, metavar="DIR")
+    add("--best-by", choices=MEASURES)
+    add_common_options(parser)
 
 
 def add_fields(group: argparse._ArgumentGroup, kinds: Mapping[str, type]) -> None:
@@ -148,12 +122,12 @@ def add_fields(group: argparse._ArgumentGroup, kinds: Mapping[str, type]) -> Non
                 found.setdefault(name, {})[kind] = one
     for name, each in found.items():
         first = next(iter(each.values()))
-        shown = {kind: _shown(one.default) for kind, one in each.items()}
-        default = _shown(first.default)
-        if len(set(shown.values())) > 1:
-            default = ", ".join(f"{kind} {value}" for kind, value in shown.items())
-        only = "" if len(each) == len(kinds) else f"of {', '.join(each)}; "
         several = isinstance(first.default, tuple)
+        shown = [",".join(f.default) if several else str(f.default) for f in each.values()]
+        default = shown[0]
+        if len(set(shown)) > 1:
+            default = ", ".join(f"{kind} {value}" for kind, value in zip(each, shown, strict=True))
+        only = "" if len(each) == len(kinds) else f"of {', '.join(each)}; "
         group.add_argument(
             f"--{name.replace('_', '-')}",
             type=names if several else type(first.default),
@@ -164,18 +138,11 @@ def add_fields(group: argparse._ArgumentGroup, kinds: Mapping[str, type]) -> Non
         )
 
 
-def given_fields(kind: type, args: argparse.Namespace) -> dict[str, Any]:
-    """Return the options of ``add_fields`` that were given, by the names of the kind's fields."""
-    return _given(args, offered(kind))
-
-
-def _given(args: argparse.Namespace, wanted: Collection[str]) -> dict[str, Any]:
+def given_fields(args: argparse.Namespace, *kinds: type, more: Collection[str] = ()) -> Given:
+    """Return the options of ``add_fields`` of some kinds that were given, and ``more``, by name."""
+    wanted = {*more, *itertools.chain.from_iterable(map(offered, kinds))}
     found = {name: value for name, value in vars(args).items() if name in wanted}
     return {name: tuple(each) if isinstance(each, list) else each for name, each in found.items()}
-
-
-def _shown(value: Any) -> str:  # noqa: ANN401
-    return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
 def _corpus_weight(text: str) -> tuple[str, float]:
@@ -241,11 +208,9 @@ def _train(args: argparse.Namespace) -> int:
 
 def _recipe(args: argparse.Namespace) -> Recipe:
     """Make a recipe of the arguments; the options first, as their errors are found at once."""
-    known = {"architecture", "objective"}.union(
-        *(offered(kind) for kind in (*ARCHITECTURES.values(), *OBJECTIVES.values())),
-        offered(TrainingOptions),
-    )
-    options = training_options(**_given(args, known))
+    kinds = (*ARCHITECTURES.values(), *OBJECTIVES.values(), TrainingOptions)
+    chosen = ("architecture", "objective")
+    options = training_options(**given_fields(args, *kinds, more=chosen))
     return Recipe(
         files=_files(args.data, args.pairs, OBJECTIVES[args.objective]),
         exclude=frozenset(filter(None, args.exclude)),
@@ -254,7 +219,7 @@ def _recipe(args: argparse.Namespace) -> Recipe:
         tasks=named_tasks(args.task),
         best_by=args.best_by or options.objective.best_by,
         options=options,
-        **given_fields(Recipe, args),
+        **given_fields(args, Recipe),
     )
 
 
