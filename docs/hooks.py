@@ -37,29 +37,27 @@ HELP = re.compile(r"^<!-- help: ([\w-]+) -->$", re.MULTILINE)
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages and files that lie outside of docs/."""
-    for place, uri in PAGES.items():
-        files.append(File.generated(config, uri, abs_src_path=str(ROOT / place)))
-    for pattern in SHOWN:
-        for path in sorted(ROOT.glob(pattern)):
-            uri = f"files/{path.relative_to(ROOT).as_posix()}"
-            files.append(File.generated(config, uri, abs_src_path=str(path)))
+    found = (path for pattern in SHOWN for path in sorted(ROOT.glob(pattern)))
+    places = {str(ROOT / place): uri for place, uri in PAGES.items()}
+    places |= {str(path): f"files/{path.relative_to(ROOT).as_posix()}" for path in found}
+    for place, uri in places.items():
+        files.append(File.generated(config, uri, abs_src_path=place))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Lead links to where the site has their files, and put in the help of commands."""
     uri = page.file.src_uri
-    homes = {site: place for place, site in PAGES.items()}
-    place = homes.get(uri, f"docs/{uri}")
-    markdown = re.sub(LINK, lambda found: found[1] + _on_site(found[2], place, uri), markdown)
+    place = next((place for place, site in PAGES.items() if site == uri), f"docs/{uri}")
+    markdown = LINK.sub(lambda found: found[1] + _on_site(found[2], place, uri), markdown)
     return HELP.sub(lambda found: _help(found[1]), markdown)
 
 
 def _on_site(target: str, place: str, uri: str) -> str:
     """Return a link of the file at ``place``, for the page of the site at ``uri``."""
+    file = posixpath.normpath(posixpath.join(posixpath.dirname(place), target))
     if "://" in target or target.startswith("mailto:"):
         return target
-    file = posixpath.normpath(posixpath.join(posixpath.dirname(place), target))
     if file.startswith("docs/"):
         home = file.removeprefix("docs/")
     elif file in PAGES:

@@ -30,22 +30,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add(f"--{name}", type=Path, metavar="FILE", help="ID TAB sentence lines")
         add(f"--{name}-texts", type=Path, metavar="FILE", help="sentences, one a line ...")
         add(f"--{name}-ids", type=Path, metavar="FILE", help="... and their ids, line by line")
-    choice = parser.add_mutually_exclusive_group()
-    choice.add_argument(
-        "--threshold", type=_threshold, metavar="T", help="extract pairs above T (default: all)"
-    )
-    choice.add_argument(
-        "--optimize", action="store_true", help="use the threshold with the best F1 on this gold"
-    )
+    add = parser.add_mutually_exclusive_group().add_argument
+    text = "extract pairs above T (default: all)"
+    add("--threshold", type=_threshold, metavar="T", help=text)
+    text = "use the threshold with the best F1 on this gold"
+    add("--optimize", action="store_true", help=text)
     add = parser.add_argument
     add("--output", type=Path, metavar="FILE", help="write the extracted id pairs")
     add("--json", action="store_true", help="print JSON; figures are fractions from 0 to 1")
-    add(
-        "--compat",
-        choices=["laser"],
-        help="score as LASER's bucc.py does: --optimize is the default, a score equal to the "
-        "threshold is extracted, repeated sentences are left out; the signature goes to stderr",
+    text = (
+        "score as LASER's bucc.py does: --optimize is the default, a score equal to the "
+        "threshold is extracted, repeated sentences are left out; the signature goes to stderr"
     )
+    add("--compat", choices=["laser"], help=text)
 
 
 def _threshold(text: str) -> float:
@@ -72,13 +69,12 @@ def bucc_score(args: argparse.Namespace) -> int:
     if (source is None) != (target is None):
         raise ValueError("give the sentences of both sides or of neither")
     laser = args.compat == "laser"
-    optimize = args.optimize or (laser and args.threshold is None)
-    given = -math.inf if args.threshold is None else args.threshold
+    threshold = -math.inf if args.threshold is None else args.threshold
     options = ScoringOptions(
         pairs=args.pairs,
         gold=args.gold,
         sides=(source, target) if source and target else None,
-        threshold=OPTIMIZED if optimize else given,
+        threshold=OPTIMIZED if args.optimize or (laser and args.threshold is None) else threshold,
         output=args.output,
     )
     report = score_pairs_like_laser(options) if laser else score_pairs(options)

@@ -2,23 +2,21 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Collection, Sequence
-from functools import partial
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from eval.tasks import TASKS, TaskModule, load_task
+from eval.tasks import TASKS, load_task
 from miner.commandline import add_version, run_command
 
 if TYPE_CHECKING:
-    from eval.output import Record, Show
+    from eval.output import Show
 
 
 def eval_encoder(argv: Sequence[str] | None = None, prog: str = "eval-encoder") -> int:
     """Run ``adit evaluate``; return the exit status."""
     argv = sys.argv[1:] if argv is None else argv
-    parser = encoder_parser(prog, argv[:1])
-    args = parser.parse_args(argv)
-    return run_command(lambda: _run(args), parser.prog)
+    args = encoder_parser(prog, argv[:1]).parse_args(argv)
+    return run_command(lambda: _run(args), prog)
 
 
 def encoder_parser(prog: str, tasks: Collection[str] = TASKS) -> argparse.ArgumentParser:
@@ -41,21 +39,19 @@ def encoder_parser(prog: str, tasks: Collection[str] = TASKS) -> argparse.Argume
                 text = "what to measure (default: mini)"
                 add("--encoder", default="mini", metavar="SPEC", help=text)
             add("--json", action="store_true", help="print JSON; figures are fractions from 0 to 1")
-            subparser.set_defaults(run=getattr(module, "run", None) or partial(_measure, module))
     return parser
-
-
-def _measure(module: TaskModule, args: argparse.Namespace, show: "Show") -> "Record":
-    from eval.tasks.suite import run_suite
-
-    return run_suite(module.prepare(args), args.encoder, show)
 
 
 def _run(args: argparse.Namespace) -> int:
     from eval.output import print_json, print_line
+    from eval.tasks.suite import run_suite
 
-    show: Callable[[str], None] = (lambda line: None) if args.json else print_line
-    record = args.run(args, show)
+    module = load_task(args.task)
+    show: Show = (lambda line: None) if args.json else print_line
+    if hasattr(module, "run"):
+        record = module.run(args, show)
+    else:
+        record = run_suite(module.prepare(args), args.encoder, show)
     if args.json:
         print_json(record)
     return 0

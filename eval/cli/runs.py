@@ -9,9 +9,15 @@ from miner.commandline import command, number
 from miner.storage.places import place
 
 
+def _add_run(parser: argparse.ArgumentParser, output: str | None = None) -> None:
+    add = parser.add_argument
+    add("directory", type=place, metavar="DIR", help="the --work-dir of the run")
+    if output:
+        add("-o", "--output", type=place, required=True, metavar="FILE", help=output)
+
+
 def _add_report(parser: argparse.ArgumentParser) -> None:
-    _add_run(parser)
-    _add_output(parser, "the page, such as report.html")
+    _add_run(parser, "the page, such as report.html")
     text = "SOURCE_ID TAB TARGET_ID lines, to score pairs"
     parser.add_argument("--gold", type=place, metavar="FILE", help=text)
 
@@ -26,8 +32,8 @@ def report(args: argparse.Namespace) -> int:
     from miner.storage.atomic import write_text
 
     run = open_run(args.directory)
-    page = render(run, gold=Gold.of(run, read_gold(args.gold)) if args.gold else None)
-    write_text(args.output, page)
+    gold = Gold.of(run, read_gold(args.gold)) if args.gold else None
+    write_text(args.output, render(run, gold))
     return 0
 
 
@@ -46,7 +52,7 @@ def why(args: argparse.Namespace) -> int:
 
     run = open_run(args.directory)
     rows = []
-    for side, given in ((run.source, args.source_id), (run.target, args.target_id)):
+    for side, given in zip(run.sides, (args.source_id, args.target_id), strict=True):
         (row,) = side.rows_of([given])
         if row is None:
             raise ValueError(
@@ -59,8 +65,7 @@ def why(args: argparse.Namespace) -> int:
 
 
 def _add_calibrate(parser: argparse.ArgumentParser) -> None:
-    _add_run(parser)
-    _add_output(parser, "pairs with probabilities, .jsonl")
+    _add_run(parser, "pairs with probabilities, .jsonl")
     text = (
         "marks of a random sample of pairs, as the page of 'adit report' exports them, to "
         "estimate from these; or SOURCE_ID TAB TARGET_ID lines of all right pairs"
@@ -73,6 +78,12 @@ def _add_calibrate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fdr", type=_rate, metavar="R", help=text)
 
 
+def _rate(text: str) -> float:
+    if not 0 < number(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a share between 0 and 1, not {text!r}")
+    return float(text)
+
+
 @command(_add_calibrate, "adit calibrate")
 def calibrate(args: argparse.Namespace) -> int:
     """Show thresholds for shares of wrong pairs, and write the pairs with their probabilities.
@@ -81,31 +92,20 @@ def calibrate(args: argparse.Namespace) -> int:
     right or wrong.
     """
     from eval.output import Table, print_line
-    from eval.runs.calibration import by_judge, by_marks, read_judged, thresholds, write_calibrated
+    from eval.runs import calibration
     from eval.runs.store import open_run
 
     if args.output.suffix != ".jsonl":
         raise ValueError(f"{args.output}: these pairs are written as JSON lines; name it .jsonl")
     run = open_run(args.directory)
-    estimates = by_marks(run, read_judged(args.known, run)) if args.known else by_judge(run)
+    if args.known:
+        estimates = calibration.by_marks(run, calibration.read_judged(args.known, run))
+    else:
+        estimates = calibration.by_judge(run)
     table = Table("wrong", [f"{run.score_name} above", "pairs", "right", "95% interval"])
     print_line(table.header)
-    for wanted, threshold, kept, right, interval in thresholds(estimates):
+    for wanted, threshold, kept, right, interval in calibration.thresholds(estimates):
         print_line(table.row(f"{wanted:.0%}", f"{threshold:.4f}", kept, f"{right:.0f}", interval))
-    kept = write_calibrated(run, estimates, args.output, fdr=args.fdr)
+    kept = calibration.write_calibrated(run, estimates, args.output, fdr=args.fdr)
     print_line(f"{kept} of {len(run.pairs)} pairs written")
     return 0
-
-
-def _add_run(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("directory", type=place, metavar="DIR", help="the --work-dir of the run")
-
-
-def _add_output(parser: argparse.ArgumentParser, what: str) -> None:
-    parser.add_argument(*("-o", "--output"), type=place, required=True, metavar="FILE", help=what)
-
-
-def _rate(text: str) -> float:
-    if not 0 < number(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a share between 0 and 1, not {text!r}")
-    return float(text)
