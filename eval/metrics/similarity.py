@@ -4,7 +4,6 @@ Axes: ``N`` sources, ``M`` targets, ``D`` dim, ``K`` neighbours, ``Q`` queries.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,36 +22,12 @@ CSLS_NEIGHBOURS = 10  # of the mean similarities that CSLS subtracts
 BLOCK = 256  # rows of a product held at once
 
 
-@dataclass(frozen=True, kw_only=True)
-class SearchErrors:
-    """Whose nearest neighbour is wrong, bool (N,), searching from each side in the other."""
+def search_errors(
+    source: Matrix, target: Matrix, *, margin: str = "absolute"
+) -> tuple[Flags, Flags]:
+    """Return whose nearest neighbour is wrong, bool (N,), of sources among targets and back.
 
-    forward: Flags
-    backward: Flags
-
-    @property
-    def sentences(self) -> int:
-        """The number of pairs."""
-        return len(self.forward)
-
-    @property
-    def forward_rate(self) -> float:
-        """Error rate of the search from source to target, 0 to 1."""
-        return int(self.forward.sum()) / self.sentences
-
-    @property
-    def backward_rate(self) -> float:
-        """Error rate of the search from target to source, 0 to 1."""
-        return int(self.backward.sum()) / self.sentences
-
-    @property
-    def rate(self) -> float:
-        """Mean of the two, the figure usually reported."""
-        return int(self.forward.sum() + self.backward.sum()) / (2 * self.sentences)
-
-
-def search_errors(source: Matrix, target: Matrix, *, margin: str = "absolute") -> SearchErrors:
-    """Search by margin, both ways; row i of one side (N, D) translates row i of the other.
+    Row i of one side (N, D) translates row i of the other.
 
     The measure of Artetxe & Schwenk 2019, "Massively Multilingual Sentence Embeddings", on Tatoeba;
     with a margin in the place of the cosine (``absolute``) it is LASER's xSIM (Heffernan et al.
@@ -66,10 +41,9 @@ def search_errors(source: Matrix, target: Matrix, *, margin: str = "absolute") -
             f"not {source.shape} and {target.shape}"
         )
     forward, backward = nearest(source, target)
-    return SearchErrors(
-        forward=wrong(best_by_margin(forward, backward, margin=margin)),
-        backward=wrong(best_by_margin(backward, forward, margin=margin)),
-    )
+    both = (forward, backward), (backward, forward)
+    there, back = (wrong(best_by_margin(*ends, margin=margin)) for ends in both)
+    return there, back
 
 
 def wrong(found: Positions) -> Flags:

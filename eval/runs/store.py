@@ -3,7 +3,6 @@
 import itertools
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -72,70 +71,31 @@ class PairFile:
         return pq.ParquetFile(open_artefact(self._folder).checked(self._name))
 
 
-@dataclass(frozen=True, kw_only=True)
 class Run:
-    """A finished run: what ``run.json`` says, its pairs, best first, and both corpora."""
+    """A finished run: both corpora, its pairs, and what ``run.json`` says, its ``summary``.
 
-    directory: Place
-    summary: dict[str, Any]
-    source: Side
-    target: Side
+    Of pairs, ``chosen`` are those of the margins, before words and filters were looked at;
+    ``judged`` all that the judge has scored, with those left out, None where it was not asked;
+    ``output`` those of the output; ``rejected`` those that filters rejected, with each one's
+    ``reason``, None without filters. Where ``by_words`` is set they are scored by their words, too;
+    ``score_name`` is the name of the scores, which order pairs and are held against a threshold.
+    """
 
-    @property
-    def sides(self) -> tuple[Side, Side]:
-        """Both corpora."""
-        return self.source, self.target
-
-    def both(
-        self, read: Callable[[Side, NDArray[np.int64]], Found], pairs: Pairs | None = None
-    ) -> tuple[Found, Found]:
-        """Return what is read of the sources and of the targets of pairs, by default of all."""
-        pairs = self.pairs if pairs is None else pairs
-        return read(self.source, pairs.source), read(self.target, pairs.target)
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options of the run."""
-        options: dict[str, Any] = self.summary["options"]
-        return options
-
-    @property
-    def by_words(self) -> bool:
-        """True if its pairs are scored by their words, too."""
-        return bool(self.options["score"] == WORDS)
-
-    @property
-    def score_name(self) -> str:
-        """The name of the scores, by which pairs are ordered and a threshold decides."""
-        return "score" if self.by_words else "margin"
-
-    @cached_property
-    def word_encoders(self) -> tuple[WordEncoder, ...]:
-        """The encoders of the words of both sides; a ValueError where one is no longer there."""
-        given = self.summary["encoder"] == "precomputed"
-        encoder = None if given else load_encoder(self.options["encoder"])
-        known = [self.summary[side]["language"] for side in SIDES]
-        return word_encoders(encoder, [each["given"] or each["seen"] for each in known])
-
-    @cached_property
-    def chosen(self) -> PairFile:
-        """The pairs as chosen by their margins, before words and filters were looked at."""
-        return PairFile(self._work.pairs)
-
-    @cached_property
-    def judged(self) -> PairFile | None:
-        """All pairs that the judge has scored, with those left out; None where it was not asked."""
-        return PairFile(self._work.judged) if self.by_words else None
-
-    @cached_property
-    def output(self) -> PairFile:
-        """The pairs of the output."""
-        return PairFile(self._last)
-
-    @cached_property
-    def rejected(self) -> PairFile | None:
-        """The pairs that filters rejected, with each one's ``reason``; None without filters."""
-        return PairFile(self._last, REJECTED) if "filters" in self.summary else None
+    def __init__(self, directory: Place, summary: dict[str, Any]) -> None:
+        self.directory, self.summary = directory, summary
+        self.options: dict[str, Any] = summary["options"]
+        self.by_words = bool(self.options["score"] == WORDS)
+        self.score_name = "score" if self.by_words else "margin"
+        work = WorkFolder(directory, corpora=tuple(self.options.get("corpus_names", SIDES)))
+        self.source, self.target = (Side(work, name, summary) for name in SIDES)
+        self.sides = self.source, self.target
+        # The last stage that chose among the pairs.
+        last = work.kept if self.by_words else work.pairs
+        last = work.filtered if "filters" in summary else last
+        last = work.distinct if "near_copies" in summary else last
+        self.chosen, self.output = PairFile(work.pairs), PairFile(last)
+        self.judged = PairFile(work.judged) if self.by_words else None
+        self.rejected = PairFile(last, REJECTED) if "filters" in summary else None
 
     @property
     def pairs(self) -> Pairs:
@@ -147,6 +107,13 @@ class Run:
         """The probability of each pair, float64 (P,); None where they are scored by margin."""
         return self.pairs.probability if isinstance(self.pairs, JudgedPairs) else None
 
+    def both(
+        self, read: Callable[[Side, NDArray[np.int64]], Found], pairs: Pairs | None = None
+    ) -> tuple[Found, Found]:
+        """Return what is read of the sources and of the targets of pairs, by default of all."""
+        pairs = self.pairs if pairs is None else pairs
+        return read(self.source, pairs.source), read(self.target, pairs.target)
+
     @cached_property
     def texts(self) -> Texts:
         """The sources and the targets of all pairs."""
@@ -156,6 +123,14 @@ class Run:
     def docs(self) -> Texts:
         """The documents of the sources and the targets of all pairs; "" where there is none."""
         return self.both(Side.docs)
+
+    @cached_property
+    def word_encoders(self) -> tuple[WordEncoder, ...]:
+        """The encoders of the words of both sides; a ValueError where one is no longer there."""
+        given = self.summary["encoder"] == "precomputed"
+        encoder = None if given else load_encoder(self.options["encoder"])
+        known = [self.summary[side]["language"] for side in SIDES]
+        return word_encoders(encoder, [each["given"] or each["seen"] for each in known])
 
     @cached_property
     def lists(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -181,25 +156,11 @@ class Run:
         sources, targets = self.both(Side.all_ids)
         return Candidates(scores=self.pairs.score, sources=sources, targets=targets)
 
-    @property
-    def _work(self) -> WorkFolder:
-        return WorkFolder(self.directory)
-
-    @property
-    def _last(self) -> Place:
-        """The artefact of the last stage that chose among the pairs."""
-        if "near_copies" in self.summary:
-            return self._work.distinct
-        if "filters" in self.summary:
-            return self._work.filtered
-        return self._work.kept if self.by_words else self._work.pairs
-
 
 def open_run(directory: Place) -> Run:
     """Open a finished run; little is read before it is asked for.
 
-    Raises:
-        ValueError: there is none, or it was cleaned.
+    A ValueError says that there is none, that it was cleaned or that it is of another version.
     """
     work = WorkFolder(directory)
     if not work.summary.is_file():
@@ -217,6 +178,4 @@ def open_run(directory: Place) -> Run:
             f"{directory}: adit clean removed what this needs of the run that was there; "
             "give the run's command again"
         )
-    work = WorkFolder(directory, corpora=tuple(summary["options"].get("corpus_names", SIDES)))
-    source, target = (Side(work, name, summary) for name in SIDES)
-    return Run(directory=directory, summary=summary, source=source, target=target)
+    return Run(directory, summary)

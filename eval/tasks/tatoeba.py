@@ -10,7 +10,7 @@ import numpy as np
 from encoder import Encoder
 from eval.data.languages import iso_639_3, own_encoders
 from eval.data.textfiles import named, read_lines
-from eval.metrics.similarity import SearchErrors, search_errors
+from eval.metrics.similarity import Flags, search_errors
 from eval.tasks.arguments import add_directory, add_languages, chosen_languages
 from eval.tasks.suite import Figure, Suite, mean_figure, published
 
@@ -60,11 +60,11 @@ def prepare(args: argparse.Namespace) -> Suite:
 
     def measure(encoder: Encoder) -> Iterator[Figure]:
         for stream, (name, both) in enumerate(texts.items()):
-            errors = language_errors(encoder, name, *both)
+            there, back = language_errors(encoder, name, *both)
             # A pair is a unit, with the mean of its errors in both directions.
-            missed = (errors.forward.astype(np.float64) + errors.backward) / 2
-            rates = dict(zip(WAYS, (errors.forward_rate, errors.backward_rate), strict=True))
-            others = published("tatoeba", iso_639_3(name), size=errors.sentences)
+            missed = (there.astype(np.float64) + back) / 2
+            rates = dict(zip(WAYS, (float(there.mean()), float(back.mean())), strict=True))
+            others = published("tatoeba", iso_639_3(name), size=len(there))
             figure = mean_figure(name, missed, stream=stream)
             yield replace(figure, lower=True, beside={**rates, **others})
 
@@ -77,7 +77,7 @@ def prepare(args: argparse.Namespace) -> Suite:
 
 def language_errors(
     encoder: Encoder, language: str, foreign: Sequence[str], english: Sequence[str]
-) -> SearchErrors:
+) -> tuple[Flags, Flags]:
     """Search by cosine between sentences of a language and their translations, one at least."""
     own, other = own_encoders(encoder, (language, "en"))
     return search_errors(own.encode(foreign), other.encode(english))

@@ -4,6 +4,8 @@ import logging
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+import numpy as np
+
 from encoder import Encoder
 from encoder.training.evaluation import Measure
 from eval.data.bucc import bucc_pairs, bucc_splits, load_bucc
@@ -29,7 +31,8 @@ def tatoeba_error(directory: Path, pairs: Collection[str]) -> Measure:
         logger.warning("%s: no sentences of %s; not measured", directory, ", ".join(missing))
 
     def take(encoder: Encoder) -> Mapping[str, float]:
-        return {name: language_errors(encoder, name, *both).rate for name, both in texts.items()}
+        errors = {name: language_errors(encoder, name, *both) for name, both in texts.items()}
+        return {name: float(np.mean(both)) for name, both in errors.items()}
 
     return Measure(name="tatoeba_error", title="Tatoeba error", parts=languages, take=take)
 

@@ -67,8 +67,8 @@ def _matrix(args: argparse.Namespace, show: Show) -> Record:
     vectors = [own.encode(data.texts[name]) for name, own in encoders]
     rates = np.full((len(names), len(names)), np.nan)
     for row, column in zip(*np.tril_indices(len(names), -1), strict=True):
-        errors = search_errors(vectors[row], vectors[column], margin=args.matrix)
-        rates[row, column], rates[column, row] = errors.forward_rate, errors.backward_rate
+        there, back = search_errors(vectors[row], vectors[column], margin=args.matrix)
+        rates[row, column], rates[column, row] = there.mean(), back.mean()
     table = Table("from", [*names, "mean"])
     show(table.header)
     by_language: Record = {}

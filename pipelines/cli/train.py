@@ -122,8 +122,9 @@ def add_fields(group: argparse._ArgumentGroup, kinds: Mapping[str, type]) -> Non
                 found.setdefault(name, {})[kind] = one
     for name, each in found.items():
         first = next(iter(each.values()))
+        defaults: list[Any] = [one.default for one in each.values()]
         several = isinstance(first.default, tuple)
-        shown = [",".join(f.default) if several else str(f.default) for f in each.values()]
+        shown = [",".join(value) if several else str(value) for value in defaults]
         default = shown[0]
         if len(set(shown)) > 1:
             default = ", ".join(f"{kind} {value}" for kind, value in zip(each, shown, strict=True))

@@ -22,10 +22,10 @@ def slow_errors(query: np.ndarray, base: np.ndarray) -> int:
 @given(rows=st.integers(1, 30), seed=st.integers(0, 2**32 - 1))
 def test_errors_are_those_of_the_loop(rows: int, seed: int) -> None:
     source, target = noisy_sides(rows, rows, seed)
-    errors = search_errors(source, target)
-    assert errors.forward.sum() == slow_errors(source, target)
-    assert errors.backward.sum() == slow_errors(target, source)
-    assert errors.sentences == rows
+    there, back = search_errors(source, target)
+    assert there.sum() == slow_errors(source, target)
+    assert back.sum() == slow_errors(target, source)
+    assert len(there) == len(back) == rows
 
 
 def noisy_sides(rows: int, columns: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -85,19 +85,19 @@ def test_zero_rows_are_nobodys_neighbours() -> None:
 def test_rates() -> None:
     source = np.eye(4, dtype=np.float32)
     target = source[[0, 1, 2, 2]]  # the last has the third's vector: wrong both ways ...
-    errors = search_errors(source, target)
-    assert (errors.forward_rate, errors.backward_rate, errors.rate) == (0.25, 0.25, 0.25)
+    there, back = search_errors(source, target)
+    assert (there.mean(), back.mean()) == (0.25, 0.25)
     target = np.array([[1, 0], [1, 0.1]], dtype=np.float32)
     source = np.array([[1, 0], [1, 0.02]], dtype=np.float32)
-    errors = search_errors(source, target)  # ... and here one way only.
-    assert (errors.forward_rate, errors.backward_rate, errors.rate) == (0.5, 0.0, 0.25)
+    there, back = search_errors(source, target)  # ... and here one way only.
+    assert (there.mean(), back.mean()) == (0.5, 0.0)
 
 
 def test_a_zero_row_is_an_error_even_where_ties_would_make_it_right() -> None:
     source = np.zeros((2, 3), dtype=np.float32)
-    errors = search_errors(source, np.eye(3, dtype=np.float32)[:2])
-    assert errors.forward.tolist() == [True, True]
-    assert errors.backward.tolist() == [True, True]
+    there, back = search_errors(source, np.eye(3, dtype=np.float32)[:2])
+    assert there.tolist() == [True, True]
+    assert back.tolist() == [True, True]
 
 
 @pytest.mark.parametrize(
