@@ -6,7 +6,7 @@ import argparse
 import itertools
 import math
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import Field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -209,11 +209,17 @@ def _train(args: argparse.Namespace) -> int:
 
 def _recipe(args: argparse.Namespace) -> Recipe:
     """Make a recipe of the arguments; the options first, as their errors are found at once."""
+    from encoder.training.reading import find_text
+
     kinds = (*ARCHITECTURES.values(), *OBJECTIVES.values(), TrainingOptions)
     chosen = ("architecture", "objective")
     options = training_options(**given_fields(args, *kinds, more=chosen))
+    there = find_text(args.data, OBJECTIVES[args.objective])
+    wanted = there if args.pairs is None else dict.fromkeys(args.pairs)
+    if unknown := [name for name in wanted if name not in there]:
+        raise ValueError(f"{args.data}: no text of {unknown[0]!r}; there are {', '.join(there)}")
     return Recipe(
-        files=_files(args.data, args.pairs, OBJECTIVES[args.objective]),
+        files={name: there[name] for name in wanted},
         exclude=frozenset(filter(None, args.exclude)),
         corpus_weights=once("--corpus-weight", args.corpus_weight),
         pair_weights=once("--pair-weight", args.pair_weight),
@@ -233,17 +239,3 @@ def _measures(args: argparse.Namespace, pairs: Collection[str]) -> list[Measure]
         if place is None and (args.best_by or "").startswith(name):
             raise ValueError(f"--best-by {args.best_by} needs --{name} DIR")
     return [measure(place, pairs) for place, measure in places.values() if place is not None]
-
-
-def _files(
-    data: Path, pairs: Sequence[str] | None, objective: type[ObjectiveOptions]
-) -> dict[str, tuple[Path, ...]]:
-    """Return the files of the language pairs asked for, by language pair."""
-    from encoder.training.reading import find_text
-
-    there = find_text(data, objective)
-    wanted = there if pairs is None else dict.fromkeys(pairs)
-    for name in wanted:
-        if name not in there:
-            raise ValueError(f"{data}: no text of {name!r}; there are {', '.join(there)}")
-    return {name: there[name] for name in wanted}
