@@ -5,7 +5,7 @@ mean square of those that are trained on, so that penalties mean the same to eve
 Axes: ``N`` rows, ``D`` dim, ``C`` classes.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -197,25 +197,20 @@ class Logistic:
 
     def fit(self, train: Part, dev: Part | None = None) -> Predictor:
         """Fit; without a development part, by cross-validation in up to 10 folds."""
-
-        def score(some: Part, out: Part, penalty: float) -> float:
-            found = probabilities(out.rows, softmax_regression(some, penalty))
-            return self.score(found, out.targets)
-
-        scores = [[score(*trial, each) for each in PENALTIES] for trial in self._trials(train, dev)]
+        if dev is not None:
+            trials = iter([(train, dev)])
+        else:
+            count = min(FOLDS, len(train.rows))
+            fold = folds(train.targets, count, seed=self.seed)
+            trials = ((train.take(fold != part), train.take(fold == part)) for part in range(count))
+        scores = [[self._tried(*trial, penalty) for penalty in PENALTIES] for trial in trials]
         chosen = PENALTIES[int(np.mean(scores, axis=0).argmax())]
         weights = softmax_regression(train, chosen)
         return lambda rows: probabilities(rows, weights)
 
-    def _trials(self, train: Part, dev: Part | None) -> Iterator[tuple[Part, Part]]:
-        """Yield what to fit to, and what to judge the fit by."""
-        if dev is not None:
-            yield train, dev
-            return
-        count = min(FOLDS, len(train.rows))
-        fold = folds(train.targets, count, seed=self.seed)
-        for number in range(count):
-            yield train.take(fold != number), train.take(fold == number)
+    def _tried(self, some: Part, out: Part, penalty: float) -> float:
+        found = probabilities(out.rows, softmax_regression(some, penalty))
+        return self.score(found, out.targets)
 
 
 @dataclass(frozen=True, kw_only=True)

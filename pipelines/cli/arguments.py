@@ -119,9 +119,9 @@ def mine_parser(prog: str, *, many: bool = False) -> argparse.ArgumentParser:
         "one-line error. 'adit status', 'clean', 'report', 'why' and 'calibrate' read the "
         "work folder (--work-dir) of a run.",
     )
-    if not many:
-        add_corpora(parser)
-    return _with_options(parser)
+    _add_inputs(parser, with_corpora=not many, with_languages=True)
+    _add_mining_options(parser)
+    return parser
 
 
 def rate_parser(prog: str) -> argparse.ArgumentParser:
@@ -134,15 +134,18 @@ def rate_parser(prog: str) -> argparse.ArgumentParser:
         epilog="A pair that is there several times is written once. The options, the outputs and "
         "the work folder (--work-dir) are those of adit mine.",
     )
-    add_corpora(parser)
+    _add_inputs(parser, with_corpora=True, with_languages=False)
+    _add_mining_options(parser, given=True)
     parser.set_defaults(alignment=LINES)
-    return _with_options(parser, given=True)
+    return parser
 
 
-def _with_options(
-    parser: argparse.ArgumentParser, *, given: bool = False
-) -> argparse.ArgumentParser:
-    """Add what mine and rate have in common, and what is for pairs that are not ``given``."""
+def _add_inputs(
+    parser: argparse.ArgumentParser, *, with_corpora: bool, with_languages: bool
+) -> None:
+    """Add what is read, how it is encoded, and the output."""
+    if with_corpora:
+        add_corpora(parser)
     add_output(
         parser,
         "pairs, best first: .tsv (score, source, target), .jsonl or .parquet (every field), "
@@ -150,18 +153,65 @@ def _with_options(
         "for two files of lines, by language; text also with .gz or .zst",
         ending="tsv",
     )
+    if with_languages:
+        add = adder(parser.add_argument_group("many languages"))
+        add("--languages", type=place, metavar="DIR")
+        add("--pairs", action="append", metavar="PAIRS")
+        add("--format", metavar="ENDING")
+        add("--multiway", action="store_true")
+    group = parser.add_argument_group("input")
+    add_languages(group)
+    add_input_formats(group)
+    add = adder(group)
+    add("--max-rejected", type=int, metavar="N")
+    add("--keep-duplicates", action="store_true")
+    group = parser.add_argument_group("vectors")
+    add_encoder(group)
+    add = adder(group)
+    add("--precision", choices=ENCODER_PRECISIONS, default=Default.precision)
+    text = "precomputed vectors of all lines of {}: .npy, or raw float32 or float16 with --dim"
+    for side, corpus in CORPORA:
+        own = text.format(corpus)
+        group.add_argument(f"--{side}-embeddings", type=place, metavar="FILE", help=own)
+    add("--dim", type=int, metavar="D")
+
+
+def _add_mining_options(parser: argparse.ArgumentParser, *, given: bool = False) -> None:
+    """Add what decides the pairs, those that are ``given`` are not retrieved, and the run."""
+    add = adder(parser.add_argument_group("mining"))
+    add("-k", type=int, default=Default.k, metavar="K")
+    add("--margin", choices=MARGINS, default=Default.margin)
     if not given:
-        _add_language_options(adder(parser.add_argument_group("many languages")))
-    _add_input_options(parser.add_argument_group("input"))
-    _add_vector_options(parser.add_argument_group("vectors"))
-    _add_mining_options(adder(parser.add_argument_group("mining")), given=given)
+        add("--retrieval", choices=RETRIEVALS, default=Default.retrieval)
+    add("--threshold", type=float, default=Default.threshold, metavar="T")
+    add("--score", choices=SCORES)
+    add("--align", action="store_const", const="words", dest="score")
+    add("--fdr", type=float, metavar="R")
+    add("--all", action="store_true")
+    add("--top", type=int, metavar="N")
+    add("--filters", type=names, action="extend", default=[], metavar="NAMES")
+    add("--near-duplicates", action="store_true")
+    add("--index", default=Default.index, metavar="INDEX")
+    add("--search-precision", choices=SEARCH_PRECISIONS, default=Default.search_precision)
     if not given:
-        _add_document_options(adder(parser.add_argument_group("documents")))
-    title = "the run (affects time and memory, never results)"
-    _add_run_options(adder(parser.add_argument_group(title)))
+        add = adder(parser.add_argument_group("documents"))
+        add("--scope", choices=SCOPES)
+        add("--document-pairs", type=_document_pairs, metavar="FILE")
+        add("--alignment", choices=ALIGNMENTS)
+        add("--margin-scope", choices=SCOPES)
+    add = adder(parser.add_argument_group("the run (affects time and memory, never results)"))
+    add("--work-dir", type=place, metavar="DIR")
+    add("--memory", metavar="SIZE")
+    add("--workers", type=int, default=Default.workers, metavar="N")
+    add("--runner", metavar="NAME")
+    add("--shards", type=int, metavar="N")
+    add("--plan", action="store_true")
     add_common_options(parser)
     add_version(parser)
-    return parser
+
+
+def _document_pairs(text: str) -> Place | str:
+    return text if text == AUTO_PAIRS else place(text)
 
 
 def add_corpora(
@@ -221,70 +271,6 @@ def given_texts(args: argparse.Namespace) -> dict[str, Any]:
     names = ("source", "target", "output", "input_format")
     given = {name: getattr(args, name) for name in names}
     return {"languages": (args.src_lang, args.tgt_lang), **given}
-
-
-def _add_language_options(add: Callable[..., object]) -> None:
-    add("--languages", type=place, metavar="DIR")
-    add("--pairs", action="append", metavar="PAIRS")
-    add("--format", metavar="ENDING")
-    add("--multiway", action="store_true")
-
-
-def _add_input_options(group: Group) -> None:
-    add_languages(group)
-    add_input_formats(group)
-    add = adder(group)
-    add("--max-rejected", type=int, metavar="N")
-    add("--keep-duplicates", action="store_true")
-
-
-def _add_vector_options(group: Group) -> None:
-    add_encoder(group)
-    add = adder(group)
-    add("--precision", choices=ENCODER_PRECISIONS, default=Default.precision)
-    text = "precomputed vectors of all lines of {}: .npy, or raw float32 or float16 with --dim"
-    for side, corpus in CORPORA:
-        own = text.format(corpus)
-        group.add_argument(f"--{side}-embeddings", type=place, metavar="FILE", help=own)
-    add("--dim", type=int, metavar="D")
-
-
-def _add_mining_options(add: Callable[..., object], *, given: bool) -> None:
-    """Add what decides the pairs; those that are ``given`` are not retrieved."""
-    add("-k", type=int, default=Default.k, metavar="K")
-    add("--margin", choices=MARGINS, default=Default.margin)
-    if not given:
-        add("--retrieval", choices=RETRIEVALS, default=Default.retrieval)
-    add("--threshold", type=float, default=Default.threshold, metavar="T")
-    add("--score", choices=SCORES)
-    add("--align", action="store_const", const="words", dest="score")
-    add("--fdr", type=float, metavar="R")
-    add("--all", action="store_true")
-    add("--top", type=int, metavar="N")
-    add("--filters", type=names, action="extend", default=[], metavar="NAMES")
-    add("--near-duplicates", action="store_true")
-    add("--index", default=Default.index, metavar="INDEX")
-    add("--search-precision", choices=SEARCH_PRECISIONS, default=Default.search_precision)
-
-
-def _add_document_options(add: Callable[..., object]) -> None:
-    add("--scope", choices=SCOPES)
-    add("--document-pairs", type=_document_pairs, metavar="FILE")
-    add("--alignment", choices=ALIGNMENTS)
-    add("--margin-scope", choices=SCOPES)
-
-
-def _document_pairs(text: str) -> Place | str:
-    return text if text == AUTO_PAIRS else place(text)
-
-
-def _add_run_options(add: Callable[..., object]) -> None:
-    add("--work-dir", type=place, metavar="DIR")
-    add("--memory", metavar="SIZE")
-    add("--workers", type=int, default=Default.workers, metavar="N")
-    add("--runner", metavar="NAME")
-    add("--shards", type=int, metavar="N")
-    add("--plan", action="store_true")
 
 
 def add_embedding(parser: argparse.ArgumentParser) -> None:
