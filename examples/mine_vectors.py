@@ -9,13 +9,7 @@ import numpy as np
 
 from miner import mine
 
-
-def main(source: str, target: str) -> None:
-    """Print score, source row and target row of each pair that is best for both."""
-    pairs = mine(np.load(source), np.load(target), margin="ratio", retrieval="intersect")
-    for i, j, score in zip(pairs.source, pairs.target, pairs.score, strict=True):
-        print(f"{score:.4f}\t{i}\t{j}")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+source, target = map(np.load, sys.argv[1:])
+pairs = mine(source, target, margin="ratio", retrieval="intersect")  # those best for both
+for i, j, score in zip(pairs.source, pairs.target, pairs.score, strict=True):
+    print(f"{score:.4f}\t{i}\t{j}")

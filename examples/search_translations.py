@@ -9,19 +9,11 @@ from pathlib import Path
 from encoder import load_encoder
 from miner import search_both
 
-SHOWN = 3
-
-
-def main(corpus: str, *queries: str) -> None:
-    """Print the lines with the highest cosines to each query."""
-    encoder = load_encoder()
-    lines = Path(corpus).read_text(encoding="utf-8").splitlines()
-    forward, _ = search_both(encoder.encode(queries), encoder.encode(lines), k=SHOWN)
-    for query, ids, cosines in zip(queries, forward.ids, forward.cosines, strict=True):
-        print(query)
-        for line, cosine in zip(ids, cosines, strict=True):
-            print(f"  {cosine:.3f}  {lines[line]}")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+corpus, *queries = sys.argv[1:]
+encoder = load_encoder()
+lines = Path(corpus).read_text(encoding="utf-8").splitlines()
+forward, _ = search_both(encoder.encode(queries), encoder.encode(lines), k=3)
+for query, ids, cosines in zip(queries, forward.ids, forward.cosines, strict=True):
+    print(query)
+    for line, cosine in zip(ids, cosines, strict=True):
+        print(f"  {cosine:.3f}  {lines[line]}")

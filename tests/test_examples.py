@@ -29,8 +29,9 @@ def test_the_python_of_a_page(
     assert ("Es regnet.", "It is raining.") in found
 
 
-def run_example(name: str, *arguments: object) -> None:
-    runpy.run_path(str(ROOT / "examples" / name))["main"](*map(str, arguments))
+def run_example(monkeypatch: pytest.MonkeyPatch, name: str, *arguments: str) -> None:
+    monkeypatch.setattr("sys.argv", [name, *arguments])
+    runpy.run_path(str(ROOT / "examples" / name))
 
 
 def test_the_examples(
@@ -40,12 +41,12 @@ def test_the_examples(
     vectors = np.eye(4, dtype=np.float32)
     np.save("x.npy", vectors)
     np.save("y.npy", vectors[::-1])
-    run_example("mine_vectors.py", "x.npy", "y.npy")
+    run_example(monkeypatch, "mine_vectors.py", "x.npy", "y.npy")
     rows = {tuple(line.split("\t")[1:]) for line in capsys.readouterr().out.splitlines()}
     assert rows == {("0", "3"), ("1", "2"), ("2", "1"), ("3", "0")}
 
     Path("x.en").write_text("It is raining.\nThe dog is asleep.\nI like tea.\n", "utf-8")
-    run_example("search_translations.py", "x.en", "Der Hund schläft.")
+    run_example(monkeypatch, "search_translations.py", "x.en", "Der Hund schläft.")
     query, best, *_ = capsys.readouterr().out.splitlines()
     assert query == "Der Hund schläft."
     assert best.endswith("The dog is asleep.")

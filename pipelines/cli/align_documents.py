@@ -14,8 +14,7 @@ from miner.commandline import command
 from miner.languages import seen_language
 from miner.storage.places import place
 from pipelines.cli.arguments import add_corpora, add_encoder, add_input_formats, add_languages
-from pipelines.cli.pipes import STANDARD, through_pipes
-from pipelines.cli.running import sides_of
+from pipelines.cli.running import STANDARD, sides_of, through_pipes
 
 if TYPE_CHECKING:
     from miner.monotone.align import Alignment

@@ -225,7 +225,7 @@ def add_corpora(
 
 
 def add_output(parser: argparse.ArgumentParser, text: str, *, ending: str) -> None:
-    """Add the output, which may be standard output (``pipelines.cli.pipes.through_pipes``)."""
+    """Add the output, which may be standard output (``pipelines.cli.running.through_pipes``)."""
     text = f"{text} (default: -, standard output, as {ending}, unless that is a terminal)"
     parser.add_argument("-o", "--output", type=place, metavar="OUT", help=text)
 

@@ -12,8 +12,13 @@ from miner.storage.layout import CORPUS, DOCUMENT, DOCUMENT_PAIRS, WorkFolder
 from miner.storage.places import Place, place
 from miner.storage.streams import split_compression
 from pipelines.cli import arguments
-from pipelines.cli.pipes import shown_output, through_pipes
-from pipelines.cli.running import mining_options, sides_of, work_dir_of
+from pipelines.cli.running import (
+    mining_options,
+    shown_output,
+    sides_of,
+    through_pipes,
+    work_dir_of,
+)
 from pipelines.options import MiningOptions, check_files
 
 logger = logging.getLogger(__name__)

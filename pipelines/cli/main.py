@@ -20,8 +20,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "evaluate": ("measure an encoder on data with known answers", "eval.cli.encoder:eval_encoder"),
     "train": ("train an encoder on parallel text", "pipelines.cli.train:train_encoder"),
     "train-judge": ("train the judge of mined pairs", "eval.cli.judge:train_judge"),
-    "map": ("make an encoder from text without translations", "pipelines.cli.map:map_command"),
-    "bootstrap": ("mine, train an encoder on the pairs, mine again", "pipelines.cli.map:bootstrap"),
+    "map": ("make an encoder from text without translations", "pipelines.cli.train:map_command"),
+    "bootstrap": (
+        "mine, train an encoder on the pairs, mine again",
+        "pipelines.cli.train:rounds",
+    ),
     "encoders": ("list encoders and the languages they cover", "pipelines.cli.encoders:encoders"),
     "fetch": ("fetch LASER's encoder for a language", "pipelines.cli.encoders:fetch_command"),
     "pair": ("pair the documents of two corpora", "pipelines.cli.documents:pair_command"),

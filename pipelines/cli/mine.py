@@ -18,7 +18,7 @@ from pipelines.cli import running
 from pipelines.cli.arguments import AUTO_PAIRS, add_embedding, mine_parser, rate_parser
 from pipelines.cli.documents import decide_documents
 from pipelines.cli.main import MINING_COMMANDS, run
-from pipelines.cli.pipes import STANDARD, shown_output, through_pipes
+from pipelines.cli.running import STANDARD, shown_output, through_pipes
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet
 
 from encoder import load_encoder
-from pipelines.cli.map import bootstrap
+from pipelines.cli.train import rounds as command
 from pipelines.cli.train import train_encoder
 from pipelines.making_options import BootstrapOptions, RoundOptions
 from pipelines.progress import Monitor
@@ -49,7 +49,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def call(place: Path, output: Path, *options: str) -> int:
     sides = [str(place / "xx"), str(place / "yy"), "-o", str(output)]
     given = ["--encoder", str(place / "first"), *SMALL, *options]
-    return bootstrap([*sides, *given])
+    return command([*sides, *given])
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ import pytest
 
 from encoder import load_encoder
 from encoder.monolingual.vec import WordVectors, read_vec, write_vec
-from pipelines.cli.map import map_command
 from pipelines.cli.mine import mine_corpus
+from pipelines.cli.train import map_command
 from tests.encoder.monolingual.text import SHARED, WORDS, made_up_text, words_of
 
 SMALL = (
@@ -57,10 +57,7 @@ def test_the_mapped_vectors_are_written_and_can_be_given(
     vec = made.parent / "vec"
     assert read_vec(vec / "ar.vec").vectors.shape[1] == 16
     sides = [str(vec / "ar.vec"), str(vec / "is.vec")]
-    assert (
-        map_command([*sides, "-o", str(tmp_path / "again"), *SMALL, "--start", start])
-        == 0
-    )
+    assert map_command([*sides, "-o", str(tmp_path / "again"), *SMALL, "--start", start]) == 0
     assert "ar-is\t0\tcriterion 0." in capsys.readouterr().out
 
 
