@@ -1,7 +1,4 @@
-"""Run ``adit score``.
-
-What is heavy (numpy, pyarrow) is imported when there is work to do, so ``--help`` is quick.
-"""
+"""Run ``adit score``; what is heavy is imported when there is work to do."""
 
 import argparse
 import math

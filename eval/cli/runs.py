@@ -1,7 +1,4 @@
-"""Run ``adit report``, ``why`` and ``calibrate``, which read a finished run.
-
-What reads and writes is imported when there is work to do, so ``--help`` is quick.
-"""
+"""Run ``adit report``, ``why`` and ``calibrate``; what is heavy is imported when there is work."""
 
 import argparse
 

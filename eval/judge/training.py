@@ -36,10 +36,7 @@ FOLDS = 4  # of languages, to see what pairs of other languages score
 
 @dataclass(frozen=True, kw_only=True)
 class Examples:
-    """Pairs mined of a world: features (P, F), whether they are right (P,), and their world.
-
-    ``comparable`` worlds are comparable corpora with gold.
-    """
+    """Pairs mined of a world, comparable corpora or not: features (P, F), which are right (P,)."""
 
     world: str
     comparable: bool
@@ -74,8 +71,7 @@ def gather(worlds: Iterable[World]) -> Iterator[Examples]:
 def train_judge(all_examples: Sequence[Examples]) -> Judge:
     """Train trees on examples, of which the comparable ones weigh ``BUCC_WEIGHT`` together.
 
-    A part of the examples is there again without neighbours, so that pairs can be judged that were
-    not mined.
+    A part of them is there again without neighbours, to judge pairs that were not mined.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 

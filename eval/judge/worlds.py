@@ -1,8 +1,7 @@
-"""Corpora of which it is known what translates what, to be mined: of parallel text, or with gold.
+"""Corpora of which it is known what translates what, to be mined.
 
-Those of parallel text are of such that no encoder was trained on, as words match better in text
-that their encoder has seen. Comparable ones have gold in the layout of BUCC.
-Axes: ``N`` source sentences, ``M`` target sentences.
+They are made of parallel text that no encoder was trained on, as words match better in text that
+their encoder has seen, or are comparable, with gold in the layout of BUCC.
 """
 
 import re
@@ -137,9 +136,8 @@ def worlds(
 ) -> Iterator[World]:
     """Yield all corpora that the judge learns from.
 
-    They are made of the language ``pairs`` of folders of parallel text and of comparable corpora;
-    sentences of ``among`` are added without their translations. Corpora in ``exclude`` are left
-    out.
+    They are made of the language ``pairs`` of folders of parallel text, without the corpora in
+    ``exclude``; sentences of ``among`` are added without their translations.
     """
     for pair in bucc_pairs(bucc):
         for split in bucc_splits(bucc, pair):

@@ -172,10 +172,7 @@ def best_score(judgements: Judgements) -> BuccScore:
 
 
 def threshold_between(kept: float, dropped: float) -> float:
-    """Return a threshold that is below ``kept``, but not below ``dropped``.
-
-    ``kept`` is above -inf and above ``dropped``, which is -inf where nothing is dropped.
-    """
+    """Return a threshold below ``kept``, but not below ``dropped``, the lesser; -inf is none."""
     if dropped == -math.inf:
         return math.nextafter(kept, -math.inf)
     middle = kept / 2 + dropped / 2  # halved first: a sum could overflow

@@ -141,8 +141,7 @@ class Perceptron:
             for start in range(0, len(order), BATCH):
                 some = order[start : start + BATCH]
                 steps += 1
-                gradients = self.gradients(train.rows[some], train.targets[some])
-                self._update(gradients, moments, steps)
+                self._update(self.gradients(train.rows[some], train.targets[some]), moments, steps)
             if epoch % EPOCHS:
                 continue
             misses += 1

@@ -40,10 +40,7 @@ def gold_curve(judgements: Judgements) -> list[BuccScore]:
 
 
 def hubs(lists: NDArray[np.int64], *, most: int) -> list[tuple[int, int]]:
-    """Return at most ``most`` rows that most lists hold, and how many: largest first, ties by row.
-
-    ``lists`` is from ``miner.filters.occurrences``.
-    """
+    """Return up to ``most`` rows that most lists hold, and how many: largest first, ties by row."""
     order = np.argsort(-lists, kind="stable")[:most]
     return [(row, int(lists[row])) for row in order.tolist() if lists[row]]
 

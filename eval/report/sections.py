@@ -103,10 +103,7 @@ def _language(counts: dict[str, object]) -> str:
 def _documents(
     run: Run, estimates: Estimates | None
 ) -> tuple[int, list[tuple[Documents, tuple[int, float]]]] | None:
-    """Return how many pairs of documents there are, and those with the most pairs.
-
-    With each the number of its pairs, and of right ones expected. None without documents.
-    """
+    """Count pairs of documents, and list the pairs, and right ones expected, of the largest."""
     docs = list(zip(*run.docs, strict=True))
     if not any(map(any, docs)):
         return None

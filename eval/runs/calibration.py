@@ -105,10 +105,8 @@ def read_judged(path: Place, run: Run) -> Judged:
     """Read what is known of a run's pairs.
 
     Lines are SOURCE_ID TAB TARGET_ID, and all other pairs are wrong; or, with TAB ``right`` or
-    TAB ``wrong`` at the end of each, the marked pairs alone are known.
-
-    Raises:
-        ValueError: the file is neither, or none of its pairs is among the run's.
+    TAB ``wrong`` at the end of each, the marked pairs alone are known. A ValueError says that the
+    file is neither, or that none of its pairs is among the run's.
     """
     lines = [line for line in read_lines(path) if line.strip()]
     if not lines or lines[0].count("\t") != 2:
@@ -185,10 +183,9 @@ def _corrected(
 
 
 def thresholds(estimates: Estimates) -> list[tuple[float, float, int, float, Interval | None]]:
-    """Return for each wanted FDR: it, the threshold, the pairs above it, and the right ones.
+    """Return for each wanted FDR: it, the threshold, how many pairs are above, and right of them.
 
-    The last are as many as are expected, by the probabilities of the pairs; then comes the
-    interval of the FDR.
+    The last is expected, by the probabilities of the pairs; then comes the interval of the FDR.
     """
     right = np.append(0.0, np.cumsum(estimates.probabilities))
     rows = []
@@ -202,11 +199,8 @@ def thresholds(estimates: Estimates) -> list[tuple[float, float, int, float, Int
 def write_calibrated(run: Run, estimates: Estimates, path: Place, *, fdr: float | None) -> int:
     """Write the pairs, or those that keep the FDR, as JSON lines; return how many there are.
 
-    Each has its probability, and as ``fdr`` the least that any threshold has that keeps it.
-
-    Raises:
-        ValueError: no threshold keeps that FDR.
-        OutputError: the file cannot be written.
+    Each has its probability, and as ``fdr`` the least that any threshold has that keeps it. A
+    ValueError says that none keeps that FDR, an OutputError that the file cannot be written.
     """
     kept = len(estimates.scores) if fdr is None else estimates.kept(fdr)
     if not kept:

@@ -11,14 +11,8 @@ from miner.commandline import command
 from miner.storage.layout import CORPUS, DOCUMENT, DOCUMENT_PAIRS, WorkFolder
 from miner.storage.places import Place, place
 from miner.storage.streams import split_compression
-from pipelines.cli import arguments
-from pipelines.cli.running import (
-    mining_options,
-    shown_output,
-    sides_of,
-    through_pipes,
-    work_dir_of,
-)
+from pipelines.cli import arguments, running
+from pipelines.cli.running import through_pipes
 from pipelines.options import MiningOptions, check_files
 
 logger = logging.getLogger(__name__)
@@ -82,15 +76,9 @@ def add_pairing(parser: argparse.ArgumentParser) -> None:
     arguments.add_encoder(parser)
     arguments.add_languages(parser)
     arguments.add_input_formats(parser)
-    default = MiningOptions.document_threshold
-    parser.add_argument(
-        "--threshold",
-        dest="document_threshold",
-        type=float,
-        default=default,
-        metavar="T",
-        help=f"leave out pairs that score below T (default: {default})",
-    )
+    add, low = parser.add_argument, MiningOptions.document_threshold
+    text = f"leave out pairs that score below T (default: {low})"
+    add("--threshold", dest="document_threshold", type=float, default=low, metavar="T", help=text)
     parser.set_defaults(work_dir=None, runner=None, scope=DOCUMENT)
 
 
@@ -108,10 +96,10 @@ def pair_command(args: argparse.Namespace) -> int:
     from pipelines.run.steps import PAIRING
 
     check_writable(args.output)
-    sides = sides_of(args)
+    sides = running.sides_of(args)
     check_files([side.path for side in sides if not side.path.is_dir()], args.output)
-    with work_dir_of(args) as work_dir:
-        run_steps(job_of(mining_options(args, work_dir, *sides)), PAIRING)
+    with running.work_dir_of(args) as work_dir:
+        run_steps(job_of(running.mining_options(args, work_dir, *sides)), PAIRING)
         found = open_artefact(WorkFolder(work_dir).document_pairs).file(DOCUMENT_PAIRS)
         with atomic_file(args.output) as temporary:
             temporary.write_bytes(found.read_bytes())
@@ -154,5 +142,5 @@ def split_command(args: argparse.Namespace) -> int:
         if not counts.sentences:
             raise ValueError(f"{args.documents}: no sentences ({counts.describe()})")
     if not args.quiet:
-        sys.stderr.write(f"{shown_output(args)}: {counts.describe()}\n")
+        sys.stderr.write(f"{running.shown_output(args)}: {counts.describe()}\n")
     return 0

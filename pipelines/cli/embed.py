@@ -22,9 +22,6 @@ def embed_file(args: argparse.Namespace, monitor: Monitor) -> str:
 
     Rejected records and sentences without any token are zero rows. Of pretokenised lines, blank
     ones are sentences without tokens, which LASER's networks have a vector for.
-
-    Raises:
-        ValueError, OSError: the corpus, the encoder or the output cannot be used.
     """
     check_files([args.corpus], args.output)
     check_writable(args.output)

@@ -1,7 +1,4 @@
-"""Run ``adit mine``, ``adit rate`` and ``adit embed``.
-
-What is heavy (Beam, torch, pyarrow) is imported when there is work to do, so ``--help`` is quick.
-"""
+"""Run ``adit mine``, ``rate`` and ``embed``; what is heavy is imported when there is work to do."""
 
 import argparse
 import logging

@@ -152,24 +152,20 @@ def sides_of(args: argparse.Namespace) -> list[CorpusOptions]:
 
 @contextmanager
 def work_dir_of(args: argparse.Namespace) -> Iterator[Place]:
-    """Make the work folder of a run: the one given, else a temporary one beside the output.
-
-    A ValueError says that workers elsewhere could not reach it.
-    """
+    """Make the work folder of a run: the one given, else a temporary one beside the output."""
     if args.work_dir is not None:
         yield args.work_dir
         return
-    place = args.output.parent
-    if isinstance(args.output, RemotePath):
-        if args.runner is not None:
-            raise ValueError(
-                f"{args.output}: workers elsewhere need a --work-dir that all of them reach, such "
-                f"as {place / 'work'}"
-            )
-        place = None
-    else:
+    place, is_remote = args.output.parent, isinstance(args.output, RemotePath)
+    if is_remote and args.runner is not None:
+        raise ValueError(
+            f"{args.output}: workers elsewhere need a --work-dir that all of them reach, such as "
+            f"{place / 'work'}"
+        )
+    if not is_remote:
         place.mkdir(parents=True, exist_ok=True)  # of an output that is a folder
-    with tempfile.TemporaryDirectory(prefix=f".{args.output.name}-", dir=place) as folder:
+    beside = None if is_remote else place
+    with tempfile.TemporaryDirectory(prefix=f".{args.output.name}-", dir=beside) as folder:
         yield Path(folder)
 
 

@@ -12,35 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from encoder.monolingual.options import WordOptions
-from encoder.training.options import (
-    ACCURACY,
-    ARCHITECTURES,
-    BESIDE,
-    HELD_OUT_ERROR,
-    MEASURES,
-    OBJECTIVES,
-    PERPLEXITY,
-    ArchitectureOptions,
-    ObjectiveOptions,
-    Recipe,
-    TaskBeside,
-    TrainingOptions,
-    named_tasks,
-    offered,
-    training_options,
-)
+from encoder.training import options as training
+from encoder.training.options import ARCHITECTURES, OBJECTIVES, Recipe, TrainingOptions, offered
 from miner.commandline import add_common_options, command, names, number, once
+from pipelines import making_options as making
 from pipelines.cli.arguments import add_encoder, add_texts, adder, given_texts
 from pipelines.cli.running import set_up_logging
-from pipelines.making_options import (
-    ADVERSARIAL,
-    ALONE,
-    IDENTICAL,
-    SIMILARITY,
-    BootstrapOptions,
-    MapOptions,
-    RoundOptions,
-)
 
 if TYPE_CHECKING:
     from encoder.training.evaluation import Measure
@@ -48,9 +25,9 @@ if TYPE_CHECKING:
 Given = dict[str, Any]
 
 
-def _kinds(of: Mapping[str, type[ArchitectureOptions] | type[ObjectiveOptions]]) -> str:
-    summaries = "; ".join(f"{kind}: {options.summary}" for kind, options in of.items())
-    return f"{summaries} (default: {next(iter(of))})"
+def _kinds(known: Mapping[str, Any]) -> str:
+    summaries = "; ".join(f"{kind}: {options.summary}" for kind, options in known.items())
+    return f"{summaries} (default: {next(iter(known))})"
 
 
 HELP = {
@@ -61,7 +38,7 @@ HELP = {
     "--pair-weight": "draw these language pairs W times as often as their size says; repeatable",
     "--task": "train a task on text of one language, too, W times as often as on parallel text "
     "(default: 1); repeatable, with a folder for each language, whose sentences are ranked among "
-    f"their own; {'; '.join(f'{name}: {data}' for name, data in BESIDE.items())}",
+    f"their own; {'; '.join(f'{name}: {data}' for name, data in training.BESIDE.items())}",
     "--architecture": _kinds(ARCHITECTURES),
     "--objective": _kinds(OBJECTIVES),
     "--teacher": "what distillation matches; named as in --encoder",
@@ -71,8 +48,8 @@ HELP = {
     "training",
     "--bucc": "measure the F1 of adit evaluate bucc, on the split that thresholds are chosen on",
     "--best-by": "OUT is the encoder with the lowest error or perplexity or the highest F1, mean "
-    f"over the languages (default: {HELD_OUT_ERROR}; of mlm, tlm and clm {PERPLEXITY}, of nli "
-    f"{ACCURACY})",
+    f"over the languages (default: {training.HELD_OUT_ERROR}; of mlm, tlm and clm "
+    f"{training.PERPLEXITY}, of nli {training.ACCURACY})",
 }
 
 
@@ -87,8 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "encoder with the best figure (--best-by), for --encoder OUT; OUT/training has a log, "
         "curves, and the state from which the same command goes on. In N processes, or on N GPUs: "
         "torchrun --standalone --no-python --nproc-per-node N train-encoder ...; the batch is "
-        "shared among them, so the "
-        "result is that of one. @FILE reads arguments from a file, one a line."
+        "shared among them, so the result is that of one. @FILE reads arguments from a file, one a "
+        "line."
     )
     text = "folder to write"
     parser.add_argument("data", type=Path, metavar="DATA", help="folder of parallel text")
@@ -101,11 +78,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--task", type=_task, action="append", default=[], metavar="NAME=DIR[:W]")
     group = parser.add_argument_group("architecture")
     add = adder(group, HELP)
-    add("--architecture", choices=tuple(ARCHITECTURES), default=next(iter(ARCHITECTURES)))
+    add("--architecture", choices=ARCHITECTURES, default=next(iter(ARCHITECTURES)))
     add_fields(group, ARCHITECTURES)
     group = parser.add_argument_group("objective")
     add = adder(group, HELP)
-    add("--objective", choices=tuple(OBJECTIVES), default=next(iter(OBJECTIVES)))
+    add("--objective", choices=OBJECTIVES, default=next(iter(OBJECTIVES)))
     add("--teacher", metavar="ENCODER")
     add_fields(group, OBJECTIVES)
     group = parser.add_argument_group("training")
@@ -116,7 +93,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = adder(group, HELP)
     add("--tatoeba", type=Path, metavar="DIR")
     add("--bucc", type=Path, metavar="DIR")
-    add("--best-by", choices=MEASURES)
+    add("--best-by", choices=training.MEASURES)
     add_common_options(parser)
 
 
@@ -163,14 +140,14 @@ def _corpus_weight(text: str) -> tuple[str, float]:
     return name, float(weight)
 
 
-def _task(text: str) -> TaskBeside:
+def _task(text: str) -> training.TaskBeside:
     name, equals, place = text.partition("=")
     folder, _, weight = place.rpartition(":")
     if not (name and equals and place):
         raise argparse.ArgumentTypeError(f"expected NAME=DIR or NAME=DIR:W, not {text!r}")
     if not folder or math.isnan(number(weight)):
-        return TaskBeside(name=name, folder=Path(place))
-    return TaskBeside(name=name, folder=Path(folder), weight=float(weight))
+        return training.TaskBeside(name=name, folder=Path(place))
+    return training.TaskBeside(name=name, folder=Path(folder), weight=float(weight))
 
 
 def _pair_weight(text: str) -> list[tuple[str, float]]:
@@ -223,7 +200,7 @@ def _recipe(args: argparse.Namespace) -> Recipe:
 
     kinds = (*ARCHITECTURES.values(), *OBJECTIVES.values(), TrainingOptions)
     chosen = ("architecture", "objective")
-    options = training_options(**given_fields(args, *kinds, more=chosen))
+    options = training.training_options(**given_fields(args, *kinds, more=chosen))
     there = find_text(args.data, OBJECTIVES[args.objective])
     wanted = there if args.pairs is None else dict.fromkeys(args.pairs)
     if unknown := [name for name in wanted if name not in there]:
@@ -233,7 +210,7 @@ def _recipe(args: argparse.Namespace) -> Recipe:
         exclude=frozenset(filter(None, args.exclude)),
         corpus_weights=once("--corpus-weight", args.corpus_weight),
         pair_weights=once("--pair-weight", args.pair_weight),
-        tasks=named_tasks(args.task),
+        tasks=training.named_tasks(args.task),
         best_by=args.best_by or options.objective.best_by,
         options=options,
         **given_fields(args, Recipe),
@@ -261,14 +238,15 @@ def _add_map(parser: argparse.ArgumentParser) -> None:
     add_texts(parser, *sides)
     add = parser.add_argument
     text = (
-        f"{IDENTICAL}: by the words that both languages have; {SIMILARITY}: by nothing but "
-        f"which words are alike in each of them (may fail); {ADVERSARIAL}: by a network that "
-        "learns to recognise mapped words, until it cannot, and self-learning (minutes; may fail; "
-        f"needs torch); {ALONE}: by the network's map as it is, as in the paper of that; or a "
-        f"file, a word and its translation a line (default: {IDENTICAL})"
+        f"{making.IDENTICAL}: by the words that both languages have; {making.SIMILARITY}: by "
+        "nothing but which words are alike in each of them (may fail); "
+        f"{making.ADVERSARIAL}: by a network that learns to recognise mapped words, until it "
+        "cannot, and self-learning (minutes; may fail; needs torch); "
+        f"{making.ALONE}: by the network's map as it is, as in the paper of that; or a file, a "
+        f"word and its translation a line (default: {making.IDENTICAL})"
     )
-    add("--start", default=IDENTICAL, metavar="HOW", help=text)
-    default = MapOptions.refinements
+    add("--start", default=making.IDENTICAL, metavar="HOW", help=text)
+    default = making.MapOptions.refinements
     text = f"times that the map is fitted anew to mutual nearest neighbours (default: {default})"
     add("--refinements", type=int, default=default, metavar="N", help=text)
     add("--vec", type=Path, metavar="DIR", help="write the mapped vectors, too: DIR/XX.vec")
@@ -287,7 +265,7 @@ def map_command(args: argparse.Namespace) -> int:
         raise ValueError(f"--refinements {args.refinements}: must be at least 0")
     from pipelines.run.map_words import map_languages
 
-    options = MapOptions(
+    options = making.MapOptions(
         **given_texts(args),
         start=args.start,
         refinements=args.refinements,
@@ -308,7 +286,7 @@ def _add_bootstrap(parser: argparse.ArgumentParser) -> None:
     add_encoder(parser)
     text = "pairs that are known, named as for adit train, to train on in every round, too"
     parser.add_argument("--known", type=Path, metavar="FILE", help=text)
-    add_fields(parser.add_argument_group("rounds"), {"": RoundOptions})
+    add_fields(parser.add_argument_group("rounds"), {"": making.RoundOptions})
     add_common_options(parser)
 
 
@@ -321,9 +299,9 @@ def rounds(args: argparse.Namespace) -> int:
     monitor = set_up_logging(args)
     from pipelines.run.bootstrap import bootstrap
 
-    each = RoundOptions(**given_fields(args, RoundOptions))
+    each = making.RoundOptions(**given_fields(args, making.RoundOptions))
     known = {"encoder": args.encoder, "known": args.known, "each": each}
-    figures = bootstrap(BootstrapOptions(**given_texts(args), **known), monitor)
+    figures = bootstrap(making.BootstrapOptions(**given_texts(args), **known), monitor)
     for place, found in enumerate(figures, start=1):
         sys.stdout.write(
             f"round {place}\t{found['pairs']} pairs\t{found['kept by']}\t"

@@ -9,14 +9,7 @@ from miner.commandline import command
 from miner.storage.layout import ARTEFACTS, MINED, SOURCE, WorkFolder
 from miner.storage.places import Place, place, remove_tree, tree_files
 from pipelines.progress import counted
-from pipelines.run.state import (
-    StageState,
-    WorkerState,
-    first_failure,
-    is_locked,
-    read_stages,
-    read_workers,
-)
+from pipelines.run import state
 
 
 def add_work_dir(parser: argparse.ArgumentParser) -> None:
@@ -28,22 +21,26 @@ def add_work_dir(parser: argparse.ArgumentParser) -> None:
 def status(args: argparse.Namespace) -> int:
     """Show how far the run in a work folder is: stages, rates and time left."""
     folder, stages = WorkFolder(args.work_dir), _stages(args.work_dir)
-    workers: Sequence[WorkerState] = ()
-    if is_locked(args.work_dir):
-        state, workers = "at work", read_workers(folder)
+    workers: Sequence[state.WorkerState] = ()
+    if state.is_locked(args.work_dir):
+        found, workers = "at work", state.read_workers(folder)
     elif _is_finished(stages):
         kept = folder.sentences(SOURCE).parent.is_dir()
-        state = "finished" if kept else "finished, and emptied by clean"
-    elif failure := first_failure(folder):
-        state = f"failed: {failure.line}"
+        found = "finished" if kept else "finished, and emptied by clean"
+    elif failure := state.first_failure(folder):
+        found = f"failed: {failure.line}"
     else:
-        state = "stopped; the same command goes on"
-    lines = [f"{args.work_dir}: {state}", *map(_describe, stages), *map(_describe_worker, workers)]
+        found = "stopped; the same command goes on"
+    lines = [f"{args.work_dir}: {found}", *map(_describe, stages)]
+    for worker in workers:
+        done, ago = counted(worker.done, "elements"), max(0.0, time.time() - worker.at)
+        last = f"the last of {worker.stage} {ago:,.0f} s ago"
+        lines.append(f"  worker {worker.name}: {done} done, {last}")
     sys.stdout.write("\n".join(lines) + "\n")
     return 0
 
 
-def _describe(stage: StageState) -> str:
+def _describe(stage: state.StageState) -> str:
     total = "?" if stage.expected is None else f"{stage.expected:,}"
     line = f"  {stage.name:<16} {stage.done:>7,} of {total:>7} done"
     if not stage.done or stage.done == stage.expected:
@@ -53,18 +50,12 @@ def _describe(stage: StageState) -> str:
     return f"{line}, {60 * rate:,.3g} a minute{left}"
 
 
-def _describe_worker(worker: WorkerState) -> str:
-    ago = max(0.0, time.time() - worker.at)
-    done = counted(worker.done, "elements")
-    return f"  worker {worker.name}: {done} done, the last of {worker.stage} {ago:,.0f} s ago"
-
-
 @command(add_work_dir, "adit clean")
 def clean(args: argparse.Namespace) -> int:
     """Remove what a finished run needs no more; its summary, ledger and what it rejected stay."""
     work_dir = args.work_dir
     stages = _stages(work_dir)
-    if is_locked(work_dir):
+    if state.is_locked(work_dir):
         raise ValueError(f"{work_dir}: a run is at work there; wait until it has finished")
     if not _is_finished(stages):
         raise ValueError(
@@ -81,14 +72,14 @@ def clean(args: argparse.Namespace) -> int:
     return 0
 
 
-def _stages(work_dir: Place) -> list[StageState]:
+def _stages(work_dir: Place) -> list[state.StageState]:
     if not work_dir.is_dir():
         raise NotADirectoryError(f"{work_dir}: there is no such folder")
-    if stages := read_stages(WorkFolder(work_dir)):
+    if stages := state.read_stages(WorkFolder(work_dir)):
         return stages
     raise ValueError(f"{work_dir}: no run was there; give the --work-dir of one")
 
 
-def _is_finished(stages: Sequence[StageState]) -> bool:
+def _is_finished(stages: Sequence[state.StageState]) -> bool:
     last = stages[-1]
     return last.expected is not None and last.done >= last.expected
