@@ -116,14 +116,14 @@ def _usual_peaks(
     names = [one.languages for one in all_examples]
     if len(set(names)) == 1:
         names = [(one.world, "") for one in all_examples]
-    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    known = list(dict.fromkeys(names))
     sizes = [len(one.right) for one in all_examples]
     scores = offset + cross_val_predict(
         trees,
         np.concatenate([one.features for one in all_examples]),
         np.concatenate([one.right for one in all_examples]),
-        groups=np.repeat([numbers[name] for name in names], sizes),
-        cv=GroupKFold(min(FOLDS, len(numbers))),
+        groups=np.repeat([known.index(name) for name in names], sizes),
+        cv=GroupKFold(min(FOLDS, len(known))),
         method="decision_function",
         params={"sample_weight": weights},
     )
@@ -144,8 +144,8 @@ def judge_of(trees: "Trees", *, offset: float, peaks: NDArray[np.float64]) -> Ju
     start = np.repeat(roots[:-1], sizes)
     leaf = nodes["is_leaf"].astype(np.bool_)
     exact = nodes["num_threshold"]
-    threshold = exact.astype(np.float32)
-    threshold = np.where(threshold > exact, np.nextafter(threshold, np.float32(-np.inf)), threshold)
+    near = exact.astype(np.float32)
+    threshold = np.where(near > exact, np.nextafter(near, np.float32(-np.inf)), near)
     value = np.concatenate([_expected(part) for part in parts])
     base = float(trees._baseline_prediction.item()) + offset  # a last tree of one leaf
     return Judge(

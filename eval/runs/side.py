@@ -69,10 +69,8 @@ class Side:
         self._corpus = open_artefact(work.sentences(name))
         self._shards = range(len(self._corpus.facts["shards"]))
         embedded = [open_artefact(work.embeddings(name, index)) for index in self._shards]
-        self._rows, self._vectors = (
-            Sharded(embedded, layout.ROWS),
-            Sharded(embedded, layout.VECTORS),
-        )
+        self._rows = Sharded(embedded, layout.ROWS)
+        self._vectors = Sharded(embedded, layout.VECTORS)
         names = [layout.shard_name(name, index) for index in self._shards]
         self._scope = options["scope"]
         self._margin_scope = options["margin_scope"] or self._scope
