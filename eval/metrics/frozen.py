@@ -49,7 +49,8 @@ def softmax_regression(train: Part, penalty: float) -> Floats:
 
     def objective(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         weights = flat.reshape(shape)
-        errors = _logits(rows, weights.astype(np.float32))
+        near = weights.astype(np.float32)
+        errors = rows @ near[:-1] + near[-1]
         errors -= errors.max(axis=1, keepdims=True)
         right = np.einsum("nc,nc->n", errors, targets)
         np.exp(errors, out=errors)
@@ -69,18 +70,13 @@ def softmax_regression(train: Part, penalty: float) -> Floats:
 
 def probabilities(rows: Floats, weights: Floats) -> Floats:
     """Return the probabilities that a fit (D + 1, C) gives the classes of each row: (N, C)."""
-    return _softmax(_logits(rows, weights))
+    return _softmax(rows @ weights[:-1] + weights[-1])
 
 
 def _softmax(logits: Floats) -> Floats:
     powers: Floats = np.exp(logits - logits.max(axis=-1, keepdims=True))
     powers /= powers.sum(axis=-1, keepdims=True)
     return powers
-
-
-def _logits(rows: Floats, weights: Floats) -> Floats:
-    logits: Floats = rows @ weights[:-1] + weights[-1]
-    return logits
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -61,9 +61,9 @@ class Chart:
     """
 
     title: str
-    x: tuple[float, float]
-    y: tuple[float, float]
     labels: tuple[str, str]
+    x: tuple[float, float] = (0, 1)
+    y: tuple[float, float] = (0, 1)
     scale: Callable[[float], float] = float
     bars: Sequence[tuple[str, Sequence[float]]] = ()
     lines: Sequence[tuple[str, Points]] = ()

@@ -118,23 +118,19 @@ def _documents(
 def against_gold(run: Run, gold: Gold) -> Section:
     """Return curves, wrong pairs and missing ones."""
     curve = gold_curve(gold.judgements)
-    figures = {
-        "line p": [(score.threshold, score.precision) for score in curve],
-        "line r": [(score.threshold, score.recall) for score in curve],
-        "line f": [(score.threshold, score.f1) for score in curve],
-    }
     by_threshold = Chart(
         title="Precision, recall and F1 against the threshold",
         x=spread(run.pairs.score),
-        y=(0, 1),
         labels=(f"threshold of the {run.score_name}", ""),
-        lines=list(figures.items()),
+        lines=[
+            ("line p", [(score.threshold, score.precision) for score in curve]),
+            ("line r", [(score.threshold, score.recall) for score in curve]),
+            ("line f", [(score.threshold, score.f1) for score in curve]),
+        ],
         uprights=[(gold.best.threshold, "best F1")],
     )
     both = Chart(
         title="Precision against recall",
-        x=(0, 1),
-        y=(0, 1),
         labels=("recall", "precision"),
         lines=[("line f", [(score.recall, score.precision) for score in curve])],
     )

@@ -240,8 +240,7 @@ def add_languages(group: Group, *, required: bool = False) -> None:
 
 def add_input_format(group: Group) -> None:
     """Add the format of corpora."""
-    default = CorpusOptions.input_format
-    adder(group)("--input-format", choices=INPUT_FORMATS, default=default)
+    adder(group)("--input-format", choices=INPUT_FORMATS, default=CorpusOptions.input_format)
 
 
 def add_input_formats(group: Group) -> None:
