@@ -41,10 +41,11 @@ def decide_languages(run: RunContext, *, remember: bool = True) -> RunContext:
     seen: dict[Place, Mapping[str, float]] = {}
     parts = {}
     for name in run.job.working:
-        own = run.of(name)
-        new = [side for side in SIDES if own.options.side(side).path not in seen]
-        for side in new:
-            seen[own.options.side(side).path] = _seen_languages(own, side, remember=remember)
+        own, new = run.of(name), []
+        for side in SIDES:  # a language's own part has it on both
+            if (path := own.options.side(side).path) not in seen:
+                seen[path] = _seen_languages(own, side, remember=remember)
+                new.append(side)
         corpora = (own.options.source, own.options.target)
         source, target = (replace(corpus, shares=seen[corpus.path]) for corpus in corpora)
         parts[name] = replace(own.options, source=source, target=target)

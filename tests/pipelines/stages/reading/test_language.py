@@ -84,6 +84,14 @@ def test_what_is_given_decides(tmp_path: Path) -> None:
     assert run.options.source.shares == {"de": 1.0}
 
 
+def test_a_corpus_on_both_sides_is_warned_of_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_lines(tmp_path / "a.txt", [SWEDISH] * 30)
+    decide_languages(RunContext(job_of(options_for(tmp_path))))
+    assert [record.getMessage().count("is weak in sv") for record in caplog.records] == [1]
+
+
 def test_a_corpus_that_cannot_be_read_is_left_to_the_stage_that_reads_it(tmp_path: Path) -> None:
     run = decide_languages(RunContext(job_of(options_for(tmp_path))))
     assert run.options.source.decided_language is None
