@@ -57,7 +57,7 @@ from encoder.training.reading import TSV, ParallelText, find_parallel_text, read
 from encoder.training.recipe import train_encoder
 from eval.metrics.bootstrap import interval
 from eval.metrics.similarity import translation_ranks
-from eval.tasks.suite import Measured, mean_figure
+from eval.tasks.suite import mean_figure
 from miner.mapping.adversarial import adversarial_start
 from miner.mapping.orthogonal import Mapping as WordMapping
 from miner.mapping.orthogonal import comparable_rows, identical_words, procrustes, refine
@@ -337,7 +337,7 @@ def mean_errors(
 
 
 def figure(values: np.ndarray) -> str:
-    low, high = interval(Measured.of(mean_figure("", values)).samples)
+    low, high = interval(mean_figure("", values).samples)
     return f"{100 * values.mean():.1f} % (95 %: {100 * low:.1f} to {100 * high:.1f})"
 
 
