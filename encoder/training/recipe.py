@@ -23,7 +23,7 @@ from encoder.training.data import Rows, TokenPairs, hold_out, pair_weights, toke
 from encoder.training.evaluation import PROGRESS, STATE, Keeper, Measures, choose, held_out_error
 from encoder.training.loop import Training, check_shares, train
 from encoder.training.options import Recipe
-from encoder.training.reading import ParallelText, Texts, read_text
+from encoder.training.reading import Texts, read_text
 from encoder.training.state import State, load_state
 from encoder.training.tasks import TASKS, make_task, read_beside
 from encoder.training.tasks.task import Setting
@@ -75,12 +75,7 @@ def train_encoder(
     path = output / PROGRESS / STATE
     state = parallel.from_first(lambda: _state(recipe, texts, start, identity, path))
     tokenizer = Tokenizer(state.tokenizer_model)
-
-    def tokenized(text: ParallelText) -> TokenPairs:
-        found = tokenize_pairs(text, tokenizer, recipe.corpus_weights, objective.one_sided)
-        return replace(found, times=recipe.pair_weights.get(text.name, 1.0))
-
-    pairs, others = (list(map(tokenized, some)) for some in (texts, held_out))
+    pairs, others = (_tokenized(recipe, tokenizer, some) for some in (texts, held_out))
     pairs += _beside(recipe, pairs, [tokenize_pairs(text, tokenizer, {}) for text in beside])
     torch.manual_seed(options.seed)
     features = Features(tokenizer.pieces(), options.architecture.ngram_rows)
@@ -109,23 +104,42 @@ def train_encoder(
 
     facts = _facts(recipe, texts, identity)
     keeper = Keeper(output, state, measures=measures, best_by=best_by, finish=finish, facts=facts)
+    on_begin(state.step)
+    _train(recipe, training, keeper, pairs, others, on_step)
+    return keeper.best() if parallel.rank() == 0 else {}
+
+
+def _train(
+    recipe: Recipe,
+    training: Training,
+    keeper: Keeper,
+    pairs: list[TokenPairs],
+    others: list[TokenPairs],
+    on_step: Callable[[], None],
+) -> None:
+    """Train with some pairs, and keep what is reached each time it is evaluated with others."""
+    model, task, history = training.model, training.task, keeper.state.history
     losses: list[float] = []
 
     def stepped(loss: float) -> None:
         on_step()
         losses.append(loss)
-        if training.step % recipe.evaluate_every == 0 or training.step == options.steps:
+        if training.step % recipe.evaluate_every == 0 or training.step == recipe.options.steps:
             if parallel.rank() == 0:
                 figures = {"loss": float(np.mean(losses)), **task.figures(model, others)}
                 keeper.keep(training, figures)
             losses.clear()
             task.prepare(model, pairs)
-            training.slower = parallel.from_first(lambda: task.slower(state.history))
+            training.slower = parallel.from_first(lambda: task.slower(history))
 
-    training.slower = parallel.from_first(lambda: task.slower(state.history))
-    on_begin(state.step)
+    training.slower = parallel.from_first(lambda: task.slower(history))
     train(training, pairs, stepped)
-    return keeper.best() if parallel.rank() == 0 else {}
+
+
+def _tokenized(recipe: Recipe, tokenizer: Tokenizer, texts: Texts) -> list[TokenPairs]:
+    one_sided = recipe.options.objective.one_sided
+    found = (tokenize_pairs(text, tokenizer, recipe.corpus_weights, one_sided) for text in texts)
+    return [replace(one, times=recipe.pair_weights.get(one.name, 1.0)) for one in found]
 
 
 def _beside(
