@@ -24,6 +24,8 @@ from encoder.monolingual.vec import WordVectors, write_vec
 from encoder.use.glossary import load_glossary
 from tests.encoder.training.language import made_up_triples, write_pairs
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 Run = Callable[..., str]
 
@@ -333,7 +335,6 @@ def made_catalogue(messages: dict[str, str], order: str = "<") -> bytes:
     return header + b"".join(table) + b"".join(text + b"\0" for text in texts)
 
 
-@pytest.mark.slow
 def test_resident(run: Run, tmp_path: Path) -> None:
     for name in ("x.de", "x.en"):
         (tmp_path / name).write_text("".join(f"{name} {row}\n" for row in range(80)), "utf-8")

@@ -83,6 +83,7 @@ def test_mining_with_laser2(laser2: Path, tmp_path: Path) -> None:
     assert {(sentence, sentence) for sentence in SENTENCES[:2]} <= same
 
 
+@pytest.mark.slow
 def test_mining_with_sentence_transformers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sentence_transformers")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")

@@ -84,6 +84,7 @@ def test_the_pairs_of_single_runs(
         assert found[f"{one}-{other}.jsonl"] == expected
 
 
+@pytest.mark.slow
 def test_workers_mine_the_same(folder: Path, tmp_path: Path, mine: Mine) -> None:
     """Each language is encoded once, by whichever worker."""
     work = tmp_path / "work"

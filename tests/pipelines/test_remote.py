@@ -111,6 +111,7 @@ def test_the_whole_graph_gives_the_same_bytes(
     }
 
 
+@pytest.mark.slow
 def test_worker_processes_share_what_is_fetched(run: list[str], local: Local, s3: S3) -> None:
     assert mine_corpus([*run, "--workers", "2"]) == 0
     assert output(s3) == local.output
@@ -118,6 +119,7 @@ def test_worker_processes_share_what_is_fetched(run: list[str], local: Local, s3
     assert len({name.rpartition("-")[0] for name in noted}) == 2
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on(
     run: list[str], local: Local, s3: S3, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,6 +147,7 @@ def test_an_interrupted_run_goes_on(
     assert not [name for name in s3.names("work") if "batches" in name]
 
 
+@pytest.mark.slow
 def test_a_damaged_object_is_refused_by_name(
     run: list[str], local: Local, s3: S3, capsys: pytest.CaptureFixture[str]
 ) -> None:

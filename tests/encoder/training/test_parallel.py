@@ -162,6 +162,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRAININGS)
 def test_two_processes_train_what_one_does(folder: Path, name: str) -> None:
     found = load_file(folder / name)

@@ -198,6 +198,7 @@ def short(data: Path) -> list[str]:
     return command
 
 
+@pytest.mark.slow
 def test_translations_are_found_in_all_directions(whole: Path) -> None:
     """Chance is an error of 0.99."""
     log = [json.loads(line) for line in (whole / PROGRESS / LOG).open()]

@@ -74,6 +74,7 @@ def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return output
 
 
+@pytest.mark.slow
 def test_killed_and_interrupted_it_gives_the_same_weights(
     data: Path, whole: Path, tmp_path: Path
 ) -> None:

@@ -76,6 +76,7 @@ def test_distillation(data: Path, teacher: Path, tmp_path: Path) -> None:
     assert (both[0] * both[1]).sum(axis=1).mean() > 0.8
 
 
+@pytest.mark.slow
 def test_translation(tmp_path: Path) -> None:
     """Two target languages, for with one pair alone nothing makes its two languages share a space.
 
@@ -101,6 +102,7 @@ LAYERED = {"bilstm": 2, "transformer": 2, **dict.fromkeys(RECURRENT, 2)}
 CONVOLUTIONAL = ("hierarchical", "gated")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("architecture", "steps"), [("bilstm", 60), ("transformer", 110)])
 def test_networks_rank(data: Path, tmp_path: Path, architecture: str, steps: int) -> None:
     options = ("--dim", "32", "--layers", "1", "--batch-size", "64", "--steps", str(steps))

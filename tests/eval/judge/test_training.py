@@ -125,6 +125,7 @@ def test_trees_score_as_scikit_learn_has_them(monkeypatch: pytest.MonkeyPatch) -
     assert judge.usual[0].place < judge.usual[1].place
 
 
+@pytest.mark.slow
 def test_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -224,6 +224,7 @@ def test_on_a_phone(browser: Any, page: Path, scheme: str) -> None:
     tab.close()
 
 
+@pytest.mark.slow
 def test_a_large_run(browser: Any, tmp_path: Path) -> None:
     """Random letters, which cannot be packed as well as language can."""
     random, path = np.random.default_rng(7), tmp_path / "report.html"

@@ -127,6 +127,7 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> World:
     return world
 
 
+@pytest.mark.slow
 def test_a_bound_is_kept_and_changes_nothing(wide: World) -> None:
     outputs = {kind: wide.path(f"{kind}.jsonl") for kind in ("free", "bounded")}
     # Each in a process of its own, side by side.

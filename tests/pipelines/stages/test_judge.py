@@ -129,6 +129,7 @@ def left_one_by_one(run: Run, own: Side, other: Side, place: int) -> list[float]
     return load_judge().scores(features(texts, near, usual)).tolist()
 
 
+@pytest.mark.slow
 def test_no_result_depends_on_shards_or_workers(corpora: Corpora, tmp_path: Path) -> None:
     command, plain = corpora
     work = plain.parent / "work"

@@ -20,6 +20,7 @@ BUFFERS = (("keys", "*i64"), ("counts", "*i32"))
 HOPPER = GPUTarget("cuda", 90, 32)
 
 
+@pytest.mark.slow
 def test_under_tritons_interpreter():
     """In a process of its own: Triton decides for or against its interpreter when imported."""
     run = subprocess.run(
