@@ -92,7 +92,7 @@ def load_folder(folder: Path, *, name: str, precision: Precision) -> Encoder:
 
     Each of these is read when one of its languages is first asked for. Languages that the encoder
     has itself, which may be in it for their relatives' sake, stay its own. Its name becomes
-    ``name@`` and digits of a hash of its files, so that trainings are told apart. A ValueError says
+    ``name@`` and digits of a hash of its files, so each training has its own. A ValueError says
     which file is missing, damaged, or of another format, or that there is no such precision.
     """
     whole = alone = _load_alone(folder, name, precision)

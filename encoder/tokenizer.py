@@ -44,7 +44,7 @@ class Tokens:
         return np.repeat(np.arange(len(self)), np.diff(self.offsets))
 
     def take(self, rows: NDArray[np.int64]) -> "Tokens":
-        """The sentences ``rows``, in that order."""
+        """Return the sentences ``rows``, in that order."""
         starts, lengths = self.offsets[rows], np.diff(self.offsets)[rows]
         offsets = np.concatenate(([0], np.cumsum(lengths)))
         positions = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)

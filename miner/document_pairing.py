@@ -188,7 +188,7 @@ def mutual_share(source: Matrix, target: Matrix) -> float:
 
 
 def _shares(source: Documents, target: Documents, rows: IntArray, columns: IntArray) -> FloatArray:
-    """The mutual share of each of some pairs of documents, (E,)."""
+    """Return the mutual share of each of some pairs of documents, (E,)."""
     own_rows, p = np.unique(rows, return_inverse=True)
     other_rows, q = np.unique(columns, return_inverse=True)
     own, others = source.sentences(own_rows), target.sentences(other_rows)
@@ -196,6 +196,6 @@ def _shares(source: Documents, target: Documents, rows: IntArray, columns: IntAr
 
 
 def _edges(ids: IntArray) -> IntArray:
-    """The pairs of a document and one of its nearest: (E, 2)."""
+    """Return the pairs of a document and one of its nearest: (E, 2)."""
     rows, places = np.nonzero(ids >= 0)
     return np.stack([rows, ids[rows, places]], axis=1)

@@ -69,7 +69,7 @@ def usual_ratio(source: Sequence[str], target: Sequence[str]) -> float:
 
 
 def length_odds(suspects: Suspects) -> FloatArray:
-    """How far each pair's ratio of lengths is from the usual one: (P,), in powers of 2."""
+    """Return how far each pair's ratio of lengths is from the usual one: (P,), in powers of 2."""
     return np.abs(log_ratios(suspects.source, suspects.target) - suspects.ratio)
 
 

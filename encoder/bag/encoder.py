@@ -116,7 +116,7 @@ def names(sentences: Sequence[str]) -> list[str]:
 
     Names are spelt much alike in many languages, so that an encoder that has met more of them knows
     better what a language's names stand for than one that was trained on little text of it. Where
-    more than half of a sentence's words have capitals, as in headlines, these tell nothing.
+    more than half of a sentence's words have capitals, as in headlines, it has no names.
     """
     found = map(_name().findall, sentences)
     return [

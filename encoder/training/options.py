@@ -53,7 +53,7 @@ def same(inherited: type, name: str, default: T) -> T:
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
 class Checked:
-    """What inherits it is a frozen dataclass whose ranges and choices a ValueError guards."""
+    """Makes a subclass a frozen dataclass; a ValueError names a value out of range or choices."""
 
     def __init_subclass__(cls) -> None:
         dataclass(frozen=True, kw_only=True)(cls)

@@ -37,7 +37,7 @@ class Alignment:
     costs: FloatArray
 
     def beads(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-        """The positions of the source and of the target sentences of each bead."""
+        """Return the positions of the source and of the target sentences of each bead."""
         sides = (itertools.pairwise(side.tolist()) for side in (self.source, self.target))
         return [
             (tuple(range(*own)), tuple(range(*other))) for own, other in zip(*sides, strict=True)

@@ -32,7 +32,7 @@ class Blocks:
         return len(self.lengths)
 
     def halved(self) -> "Blocks":
-        """The document with every two sentences as one, their vectors' sum, in blocks of size 1."""
+        """Return the document with every two sentences as one, their sum, in blocks of size 1."""
         even = np.arange(0, len(self), 2)
         vectors = _unit(np.add.reduceat(self.vectors[0], even, axis=0))[None]
         return Blocks(vectors=vectors, lengths=np.add.reduceat(self.lengths, even))
@@ -71,7 +71,7 @@ def text_blocks(texts: Sequence[str], encode: Callable[..., Matrix], *, is_bag: 
 
 
 def joined(texts: Sequence[str]) -> str:
-    """The sentences as one text: with a space between two, but for Chinese and Japanese."""
+    """Return the sentences as one text: with a space between two, but for Chinese and Japanese."""
     parts: list[str] = []
     for text in texts:
         if parts and text and not (_UNSPACED.match(parts[-1][-1:]) or _UNSPACED.match(text)):

@@ -76,7 +76,7 @@ def align_documents(args: argparse.Namespace) -> int:
 
 
 def _read(side: CorpusOptions, *, by_document: bool) -> dict[str, Sentences]:
-    """The sentences by document, or all as one named ""; empty texts where a line holds none."""
+    """Return the sentences by document, or all as one named ""; "" where a line holds none."""
     from miner.storage.documents.split import open_side
 
     documents: dict[str, Sentences] = {}

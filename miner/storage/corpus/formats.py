@@ -128,7 +128,7 @@ def json_object(line: str) -> dict[str, object]:
 
 
 def _name(value: object) -> str | None:
-    """An id or a document as a string, empty if missing; None if it is neither text nor integer."""
+    """Return an id or a document as text, "" if missing; None if it is no text and no integer."""
     if value is None or isinstance(value, str):
         return value or ""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None

@@ -34,7 +34,7 @@ _COLUMNS = {
 
 
 def on_a_line(text: str) -> str:
-    """A text with a space for each character that may end a line or a cell."""
+    """Return a text with a space for each character that may end a line or a cell."""
     return re.sub(_BREAKS, " ", text)
 
 
