@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+BASE := $(VENV)/.base
 INSTALLED := $(VENV)/.installed
 
 SAMPLE := eval/assets/sample/de-en/de-en.training
@@ -21,13 +22,21 @@ help: ## List the targets
 
 install: $(INSTALLED) ## Install everything into .venv (again only when the requirements change)
 
-$(INSTALLED): pyproject.toml setup.py constraints.txt
-	@echo "installing into $(VENV) (a few minutes the first time)"
+PIP_INSTALL = $(BIN)/python -m pip install -qq --constraint constraints.txt --editable
+
+$(BASE): pyproject.toml setup.py constraints.txt
+	@echo "installing the base into $(VENV) (about half a minute the first time)"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install -qq --editable '.[dev]' --constraint constraints.txt
+	@$(PIP_INSTALL) .
 	@touch $@
 
-demo: $(INSTALLED) ## Mine the bundled sample, show the best pairs, score them
+$(INSTALLED): pyproject.toml setup.py constraints.txt
+	@echo "installing everything into $(VENV) (a few minutes the first time)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP_INSTALL) '.[dev]'
+	@touch $(BASE) $@
+
+demo: $(BASE) ## Mine the bundled sample, show the best pairs, score them
 	@mkdir -p $(dir $(DEMO_PAIRS))
 	$(BIN)/adit mine $(SAMPLE).de $(SAMPLE).en -o $(DEMO_PAIRS)
 	@echo; echo "The best pairs: probability, source, target"
@@ -39,9 +48,9 @@ docs: $(BIN)/mkdocs ## Build the documents as a site, build/site/index.html
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	@echo "$$(find build/site -name '*.html' | wc -l) pages: build/site/index.html"
 
-$(BIN)/mkdocs: # the base and what builds the site, where `make install` has not been called
+$(BIN)/mkdocs: # if `make install` has not been called
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install -qq --editable '.[docs]' --constraint constraints.txt
+	@$(PIP_INSTALL) '.[docs]'
 
 test: $(INSTALLED) ## Install, then run linters, types and tests
 	@$(MAKE) --no-print-directory check
