@@ -19,9 +19,9 @@ from miner.arrays import NO_NEIGHBOUR, FloatArray, IntArray, Matrix, Neighbours,
 from miner.knn.core import passes
 from miner.knn.core.codes import Codes, Precision, encode_both, round_to_int8
 from miner.knn.core.passes import Candidates
-from miner.knn.core.products import DEPTH, loops, type_of_integers
+from miner.knn.core.products import DEPTH, loops
 from miner.knn.core.rescore import check_search, unit_rows
-from miner.knn.core.tuning import PART_TRIAL_ROWS, choose
+from miner.knn.core.tuning import PART_TRIAL_ROWS, choose, type_of_integers
 from miner.knn.method import PROBES, ROUNDS
 from miner.knn.tiled import Progress
 from miner.threads import blocks, even_blocks, in_threads

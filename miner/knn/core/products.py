@@ -25,7 +25,6 @@ TORCH_FROM = 1 << 38
 INT8_MAX = 127
 DEPTH = 4  # codes that an instruction sums
 INT8_DIMENSIONS = 1 << 17  # of fewer, 127 * 127 * D stays below 2**31
-FLOAT32_MAX_DIMENSIONS = 1040  # 127 * 127 * D stays below 2**24: float32 sums it exactly
 
 
 def product(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
@@ -99,14 +98,3 @@ def int8_is_exact() -> bool:
     numbers[::2] *= -1
     exact = numbers.astype(np.int32) @ numbers.T.astype(np.int32)
     return np.array_equal(product(numbers, numbers), exact)
-
-
-def type_of_integers(dim: int, operations: float) -> type[np.int8 | np.float32 | np.float64]:
-    """Return the type in which ``product`` sums D products of int8 codes without error here."""
-    try:
-        pays = torch_pays(operations) or compiled_int8()
-        if dim < INT8_DIMENSIONS and pays and int8_is_exact():
-            return np.int8
-    except (RuntimeError, AttributeError, ImportError):  # a build without int8 products
-        pass
-    return np.float32 if dim <= FLOAT32_MAX_DIMENSIONS else np.float64

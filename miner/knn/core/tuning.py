@@ -33,6 +33,7 @@ MAX_KEPT, SPARE, SHARE = 64, 4, 0.98
 # Products that a row's second search comes to, in one direction: the product, and exact cosines of
 # all that lies as near, which may be many more than are looked at here.
 SECOND_SEARCH = 4
+FLOAT32_MAX_DIMENSIONS = 1040  # 127 * 127 * D stays below 2**24: float32 sums it exactly
 
 
 class Tuning(NamedTuple):
@@ -71,6 +72,18 @@ def _measure_products() -> dict[Precision, float]:
     shown = ", ".join(f"{precision} {rate / 1e9:.0f}" for precision, rate in rates.items())
     logger.debug("products of one thread, 10^9 operations a second: %s", shown)
     return rates
+
+
+def type_of_integers(dim: int, operations: float) -> type[np.int8 | np.float32 | np.float64]:
+    """Return the fastest type in which ``product`` sums D products of int8 codes without error."""
+    narrow = dim <= FLOAT32_MAX_DIMENSIONS
+    pays = torch_pays(operations) or compiled_int8()
+    if dim < INT8_DIMENSIONS and pays:
+        rates = product_rates()
+        floats = rates["float32"] if narrow else rates["float32"] / 2  # float64 has half the lanes
+        if rates.get("int8", 0.0) > floats:
+            return np.int8
+    return np.float32 if narrow else np.float64
 
 
 def choose(

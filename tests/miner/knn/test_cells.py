@@ -21,7 +21,7 @@ from miner.knn.cells import (
     rows_in_cells,
     train_cells,
 )
-from miner.knn.core import compiled, passes, products
+from miner.knn.core import compiled, passes, products, tuning
 from miner.knn.core.codes import PRECISIONS
 from miner.knn.core.rescore import merge, merge_some, unit_rows
 from miner.knn.core.tuning import Tuning
@@ -464,16 +464,16 @@ def test_nearest_cells_of_few_dimensions(dim):
 @pytest.mark.parametrize("dim", [40, 1100])
 def test_cells_are_the_same_without_int8_products(no_vnni, monkeypatch, lack, dim):
     rows, centroids = random_units(700, dim), random_units(50, dim, 1)
-    assert products.type_of_integers(dim, 0) == np.int8  # torch is loaded
-    expected = nearest_cells(rows, centroids, probes=6)
-    products.int8_is_exact.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(cells, "type_of_integers", lambda dim, operations: np.int8)
+        expected = nearest_cells(rows, centroids, probes=6)
     if lack == "missing":
         monkeypatch.delattr(torch, "_int_mm")
     elif lack == "wrong":
         monkeypatch.setattr(torch, "_int_mm", lambda x, y: (x.int() @ y.int()) + 1)
     else:
-        monkeypatch.setattr(products, "torch_pays", lambda operations: False)
-    assert products.type_of_integers(dim, 0) == (np.float32 if dim == 40 else np.float64)
+        monkeypatch.setattr(tuning, "torch_pays", lambda operations: False)
+    assert tuning.type_of_integers(dim, 0) == (np.float32 if dim == 40 else np.float64)
     np.testing.assert_array_equal(nearest_cells(rows, centroids, probes=6), expected)
 
 

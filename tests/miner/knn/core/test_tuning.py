@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from miner.knn.core import codes, products, tuning
+from miner.knn import cells
+from miner.knn.core import codes, passes, products, tuning
 from miner.knn.core.codes import PRECISIONS
 from miner.knn.core.rescore import unit_rows
 from miner.knn.core.tuning import choose, product_rates
@@ -131,6 +132,46 @@ def test_int8_is_left_out_where_it_is_missing_or_wrong(no_vnni, monkeypatch, cap
         assert list(product_rates()) == ["bfloat16", "float32"]
     assert "no int8 products here" in caplog.text
     assert choose(apart(99, 64, 1), apart(99, 64, 2), k=4, precision=None).precision != "int8"
+
+
+@pytest.mark.parametrize(
+    ("int8", "dim", "expected"),
+    [
+        (2.9, 512, np.float32),  # torch's on AMD's Zen 3, in 10^9 operations a second
+        (87.0, 512, np.float32),
+        (89.0, 512, np.int8),
+        (2.9, 1536, np.float64),
+        (43.0, 1536, np.float64),  # half as fast as float32
+        (45.0, 1536, np.int8),
+        (None, 512, np.float32),
+        (900.0, products.INT8_DIMENSIONS, np.float64),
+    ],
+)
+@pytest.mark.parametrize("compiled", [True, False])
+def test_integers_are_summed_in_the_fastest_type(monkeypatch, compiled, int8, dim, expected):
+    rates = {"float32": 88.0} if int8 is None else {"int8": int8, "float32": 88.0}
+    monkeypatch.setattr(tuning, "product_rates", lambda: rates)
+    monkeypatch.setattr(tuning, "compiled_int8", lambda: compiled or None)
+    assert tuning.type_of_integers(dim, 1e12) == expected
+
+
+@pytest.mark.parametrize(("int8", "expected"), [(2.9, "float32"), (900.0, "int8")])
+def test_cells_multiply_in_the_fastest_type(monkeypatch, int8, expected):
+    """All that cells multiply: for training, for the cells of rows and for their reach."""
+    rates, seen, real = {"int8": int8, "float32": 88.0}, set(), passes.find_hits
+    monkeypatch.setattr(tuning, "product_rates", lambda: rates)
+
+    def find_hits(left, *given):
+        seen.add(left.numbers.dtype.name)
+        return real(left, *given)
+
+    monkeypatch.setattr(passes, "find_hits", find_hits)
+    rows, other = apart(600, 32, 1), apart(600, 32, 2)
+    centroids = cells.train_cells(rows, 20)
+    cells.find_reach(rows, other, centroids, probes=7)
+    both = [cells.nearest_cells(side, centroids, probes=7) for side in (rows, other)]
+    cells.join_cells((rows, other), both, part=range(len(centroids)), k=4)
+    assert seen == {expected}
 
 
 @pytest.mark.parametrize("spread", [0.04, 1.0])
