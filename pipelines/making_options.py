@@ -39,21 +39,21 @@ class MapOptions(TextOptions):
 class RoundOptions(Checked):
     """What a round keeps of the pairs and trains on them; values out of range are ValueErrors."""
 
-    rounds: int = option(3, "rounds at most", low=1)
-    fdr: float = option(0.1, "share of wrong pairs, as estimated, to keep to", low=0.0001, high=0.5)
+    rounds: int = option(3, "maximum number of rounds", low=1)
+    fdr: float = option(0.1, "maximum estimated error rate of the pairs", low=0.0001, high=0.5)
     best: float = option(
-        0.25, "share of the pairs to keep where that cannot be estimated", low=0.0001, high=1
+        0.25, "share of pairs to keep if error rates cannot be estimated", low=0.0001, high=1
     )
-    steps: int = option(2_000, "of the training in a round", low=1)
-    learning_rate: float = option(2e-3, "Adam's, at its highest", high=1)
-    dim: int = option(384, "dimensions", low=1)
+    steps: int = option(2_000, "training steps per round", low=1)
+    learning_rate: float = option(2e-3, "maximum learning rate of Adam", high=1)
+    dim: int = option(384, "dimensions of a sentence vector", low=1)
     vocabulary_size: int = option(
-        16_000, "subwords, but at most as many as a round has pairs", low=1
+        16_000, "number of subwords, at most the number of pairs of a round", low=1
     )
-    ngram_rows: int = option(131_072, "vectors that n-grams share")
-    batch_size: int = option(1024, "pairs in a batch", low=2)
-    held_out: int = option(500, "pairs of a round that its training is measured on", low=1)
-    seed: int = option(1, "of all that is random", high=2**63 - 1)
+    ngram_rows: int = option(131_072, "number of vectors that character n-grams share")
+    batch_size: int = option(1024, "pairs per batch", low=2)
+    held_out: int = option(500, "pairs per round held out for evaluation", low=1)
+    seed: int = option(1, "random seed", high=2**63 - 1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,14 +8,12 @@ MAX_WORDS = 200_000  # of a language that have vectors: Conneau et al. 2018, sec
 class WordOptions(Checked):
     """The options of the vectors of a language's words, given its text."""
 
-    dim: int = option(300, "dimensions of vectors learnt from text", low=1)
-    epochs: int = option(5, "passes over the text", low=1)
-    min_count: int = option(
-        5, "words that the text has less often have no vector of their own", low=1
-    )
-    learning_rate: float = option(0.05, "at its highest", high=1)
-    vocabulary_size: int = option(32_000, "subwords of both languages", low=1)
+    dim: int = option(300, "dimensions of the word vectors", low=1)
+    epochs: int = option(5, "number of passes over the text", low=1)
+    min_count: int = option(5, "minimum count of a word with its own vector", low=1)
+    learning_rate: float = option(0.05, "maximum learning rate", high=1)
+    vocabulary_size: int = option(32_000, "number of subwords of both languages", low=1)
     ngram_rows: int = option(
-        131_072, "vectors that n-grams of letters share, of each language", low=1
+        131_072, "number of vectors that character n-grams share, per language", low=1
     )
-    seed: int = option(1, "of all that is random", high=2**63 - 1)
+    seed: int = option(1, "random seed", high=2**63 - 1)

@@ -18,12 +18,12 @@ WORD_DIM = 320  # of LASER's subwords (Artetxe & Schwenk 2019, section 3.1)
 INFERENCE_LABELS = ("entailment", "neutral", "contradiction")
 # Tasks beside the objective, see ``tasks.beside``, and what their folders hold.
 BESIDE = {
-    "response": "dialogues, a turn a line",
-    "quick-thought": "documents, a sentence a line",
-    "skip-thought": "the same",
-    "autoencoding": "sentences, one a line",
-    "mlm": "the same, whose hidden subwords a transformer guesses",
-    "clm": "the same, whose next subwords it guesses",
+    "response": "dialogues, one turn per line",
+    "quick-thought": "documents, one sentence per line",
+    "skip-thought": "documents, one sentence per line",
+    "autoencoding": "one sentence per line",
+    "mlm": "one sentence per line, of which a transformer predicts masked subwords",
+    "clm": "one sentence per line, of which a transformer predicts each next subword",
     "nli": "pairs of sentences labelled entailment, neutral or contradiction",
 }
 
@@ -74,17 +74,17 @@ class ArchitectureOptions(Checked):
 
     name: ClassVar[str]
     summary: ClassVar[str]
-    dim: int = option(384, "dimensions", low=1)
-    learning_rate: float = option(2e-3, "Adam's, at its highest", high=1)
-    token_dropout: float = option(0.0, "share of subwords left out at random", high=0.99)
-    ngram_rows: int = option(0, "vectors that n-grams of letters share; 0 for no n-grams")
+    dim: int = option(384, "dimensions of a sentence vector", low=1)
+    learning_rate: float = option(2e-3, "maximum learning rate of Adam", high=1)
+    token_dropout: float = option(0.0, "share of subwords dropped at random", high=0.99)
+    ngram_rows: int = option(0, "number of vectors that character n-grams share; 0 for none")
 
 
 class BagOptions(ArchitectureOptions):
     """The weighted bag, see ``encoder.bag.encoder``."""
 
     name, summary = "bag", "sum of subword vectors"
-    token_dropout: float = option(0.1, "share of words left out at random", high=0.99)
+    token_dropout: float = option(0.1, "share of words dropped at random", high=0.99)
 
 
 class SentenceOptions(ArchitectureOptions):
@@ -104,20 +104,20 @@ class GatedOptions(SentenceOptions):
 class RecurrentOptions(SentenceOptions):
     """Of those that are recurrent."""
 
-    layers: int = option(1, "layers", low=1, high=5)
+    layers: int = option(1, "number of layers", low=1, high=5)
 
 
 class BiLSTMOptions(RecurrentOptions):
     """LASER's network, see ``encoder.laser.networks``."""
 
-    name, summary = "bilstm", "LASER's, with max pooling"
-    word_dim: int = option(WORD_DIM, "dimensions of subwords' vectors", low=1)
+    name, summary = "bilstm", "LASER's network, with max pooling"
+    word_dim: int = option(WORD_DIM, "dimensions of subword vectors", low=1)
 
 
 class TransformerOptions(ArchitectureOptions):
     """A dual encoder's transformer, see ``encoder.trained``."""
 
-    name, summary = "transformer", "with mean pooling"
+    name, summary = "transformer", "a transformer with mean pooling"
     dim: int = same(ArchitectureOptions, "dim", 512)
     learning_rate: float = same(ArchitectureOptions, "learning_rate", 5e-4)
     layers: int = same(RecurrentOptions, "layers", 3)
@@ -146,24 +146,22 @@ class ObjectiveOptions(Checked):
     clip: float = 0.0
     batch_size: int = option(
         1024,
-        "pairs, each ranked against all others in the batch; for translation and language models, "
-        "tokens",
+        "pairs per batch, each ranked against all others in the batch; for translation and "
+        "language models, tokens per batch",
         low=2,  # a pair is ranked against the others
     )
     whitening: float = option(
-        0.0, "how far directions of a bag's large variance are scaled down, 0 to 1", high=1
+        0.0, "strength of scaling down a bag's directions of large variance, 0 to 1", high=1
     )
 
 
 class RankingOptions(ObjectiveOptions):
     """Of ``encoder.training.tasks.ranking``."""
 
-    name, summary = "ranking", "translations are nearer than the rest of the batch"
+    name, summary = "ranking", "translations are closer than the rest of the batch"
     whitening: float = same(ObjectiveOptions, "whitening", 0.1)
-    hard_negatives: int = option(
-        0, "wrong translations for each pair, mined as training goes on", high=100
-    )
-    margin: float = option(0.2, "subtracted from the cosine of true pairs", high=1)
+    hard_negatives: int = option(0, "wrong translations per pair, mined during training", high=100)
+    margin: float = option(0.2, "amount subtracted from the cosine of correct pairs", high=1)
     scale: float = option(
         20.0,
         "inverse temperature of the softmax",
@@ -174,29 +172,29 @@ class RankingOptions(ObjectiveOptions):
 class TranslationOptions(ObjectiveOptions):
     """Of ``encoder.training.tasks.translation``."""
 
-    name, summary = "translation", "LASER's, a decoder translates from the vector"
+    name, summary = "translation", "a decoder translates from the vector, as in LASER"
     in_tokens = constant = True  # Artetxe & Schwenk 2019, section 3.2
     figure = PERPLEXITY
     batch_size: int = same(ObjectiveOptions, "batch_size", 8000)
-    targets: tuple[str, ...] = option(("en", "es"), "languages that are translated to")
-    decoder_dim: int = option(2048, "of the decoder", low=1)
+    targets: tuple[str, ...] = option(("en", "es"), "target languages of the decoder")
+    decoder_dim: int = option(2048, "hidden size of the decoder", low=1)
 
 
 class PathsOptions(ObjectiveOptions):
     """Of ``encoder.training.tasks.paths``; a batch is measured in rows of N-way text."""
 
     name = "paths"
-    summary = "an encoder and a decoder for each language, of pairs that share their targets"
+    summary = "an encoder and a decoder per language, from pairs that share their targets"
     apart, figure = True, PERPLEXITY
     batch_size: int = same(ObjectiveOptions, "batch_size", 96)
     whitening: float = 0.0
-    clip: float = option(0.0, "length that longer gradients are cut to, in the paper 2; 0: none")
+    clip: float = option(0.0, "maximum length of gradients, 2 in the paper; 0 disables the limit")
     targets: tuple[str, ...] = same(TranslationOptions, "targets", ("en",))
     decoder_dim: int = same(TranslationOptions, "decoder_dim", 512)
     sources: tuple[str, ...] = option(
         ("1",),
-        "languages whose vectors are averaged in a batch, or several such numbers with the share "
-        "of batches each has, such as 1:.9,2:.05,3:.05",
+        "number of languages whose vectors are averaged in a batch, or several numbers with their "
+        "shares of batches, such as 1:.9,2:.05,3:.05",
     )
 
     def __post_init__(self) -> None:
@@ -225,7 +223,7 @@ class AdditionOptions(ObjectiveOptions):
     """Of ``encoder.training.tasks.taught``; the space is that of the teacher, unwhitened."""
 
     name = "addition"
-    summary = "ranking by a teacher's vectors of the target languages, which it keeps"
+    summary = "ranking by a teacher's vectors in the target languages, which stay unchanged"
     teacher = one_sided = names = True
     whitening: float = 0.0
     margin: float = same(RankingOptions, "margin", 0.2)
@@ -235,12 +233,11 @@ class AdditionOptions(ObjectiveOptions):
 class AlignmentOptions(ObjectiveOptions):
     """Of ``encoder.training.tasks.taught``, likewise."""
 
-    name, summary = "alignment", "each source near a teacher's vector of its target, which it keeps"
+    name = "alignment"
+    summary = "each source vector close to the teacher's vector of its target, which is fixed"
     teacher = one_sided = True
     whitening: float = 0.0
-    negatives: float = option(
-        0.25, "how much distances to wrong translations count against that", high=0.5
-    )
+    negatives: float = option(0.25, "weight of distances to wrong translations", high=0.5)
 
 
 class LanguageModelOptions(ObjectiveOptions):
@@ -254,14 +251,14 @@ class LanguageModelOptions(ObjectiveOptions):
 class InferenceOptions(ObjectiveOptions):
     """Of ``encoder.training.tasks.beside``; the schedule is that of Conneau et al. 2017."""
 
-    name, summary = "nli", "inference, of labelled pairs of one language; its head is kept"
+    name, summary = "nli", "inference, from labelled pairs in one language; its head is saved"
     labelled = True
     figure = best_by = ACCURACY
     batch_size: int = same(ObjectiveOptions, "batch_size", 64)
     schedule: str = option(  # type: ignore[misc]  # of an instance, here
         "adam",
-        "sgd: a rate that falls by a hundredth with each evaluation, and to a fifth where accuracy "
-        "has dropped, until it is below 1e-5",
+        "sgd: a learning rate that falls by a hundredth per evaluation, and to a fifth if accuracy "
+        "drops, until it is below 1e-5",
         choices=("adam", "sgd"),
     )
 
@@ -272,11 +269,11 @@ ARCHITECTURES: dict[str, type[ArchitectureOptions]] = {
         BagOptions,
         BiLSTMOptions,
         TransformerOptions,
-        _named(RecurrentOptions, "lstm-last", "its last state"),
-        _named(RecurrentOptions, "gru-last", "its last state"),
-        _named(RecurrentOptions, "bigru-last", "the last states of both directions"),
-        _named(RecurrentOptions, "bilstm-last", "the same"),
-        _named(RecurrentOptions, "bilstm-mean", "with mean pooling"),
+        _named(RecurrentOptions, "lstm-last", "the last state of an LSTM"),
+        _named(RecurrentOptions, "gru-last", "the last state of a GRU"),
+        _named(RecurrentOptions, "bigru-last", "the last states of a BiGRU"),
+        _named(RecurrentOptions, "bilstm-last", "the last states of a BiLSTM"),
+        _named(RecurrentOptions, "bilstm-mean", "a BiLSTM with mean pooling"),
         _named(RecurrentOptions, "attention", "a BiLSTM with inner attention by four contexts"),
         _named(SentenceOptions, "hierarchical", "the maxima of four convolutional layers"),
         GatedOptions,
@@ -287,17 +284,21 @@ OBJECTIVES: dict[str, type[ObjectiveOptions]] = {
     for kind in (
         RankingOptions,
         TranslationOptions,
-        _named(ObjectiveOptions, "distillation", "match a teacher", teacher=True),
+        _named(ObjectiveOptions, "distillation", "match a teacher's vectors", teacher=True),
         AdditionOptions,
         AlignmentOptions,
         _named(
             LanguageModelOptions,
             "mlm",
-            "a transformer guesses hidden subwords, of each side by itself",
+            "a transformer predicts masked subwords, within each side",
             alone=True,
         ),
-        _named(LanguageModelOptions, "tlm", "the same, of both sides together"),
-        _named(LanguageModelOptions, "clm", "it guesses each next subword", alone=True),
+        _named(
+            LanguageModelOptions,
+            "tlm",
+            "a transformer predicts masked subwords, of both sides together",
+        ),
+        _named(LanguageModelOptions, "clm", "a transformer predicts each next subword", alone=True),
         InferenceOptions,
         PathsOptions,
     )
@@ -309,29 +310,29 @@ class TrainingOptions(Checked):
 
     architecture: ArchitectureOptions = field(default_factory=BagOptions)
     objective: ObjectiveOptions = field(default_factory=RankingOptions)
-    steps: int = option(40_000, "updates of the weights", low=1)
+    steps: int = option(40_000, "number of updates of the weights", low=1)
     language_exponent: float = option(
         0.5,
-        "power of its size with which a language pair is drawn: 1 as often as it has pairs, "
-        "0 all alike",
+        "exponent of a language pair's size in its sampling rate: 1 for proportional rates, "
+        "0 for equal rates",
         high=1,
     )
-    accumulate: int = option(1, "batches in a step, each ranked by itself", low=1)
+    accumulate: int = option(1, "batches per step, each ranked separately", low=1)
     at_once: int = option(
         2048,
-        "sentences; of a larger batch, a network's activations are computed twice, not kept: "
-        "slower, in bounded memory, with the same loss",
+        "maximum sentences in memory; for a larger batch, a network's activations are computed "
+        "twice, which is slower and gives the same loss",
         low=1,
     )
     warmup_steps: int = option(200, low=1)
-    dropout: float = option(0.1, "share of a network's activations left out at random", high=0.99)
+    dropout: float = option(0.1, "share of a network's activations dropped at random", high=0.99)
     precision: str = option(
         "float32",
-        "of products; bfloat16 is faster where the processor has instructions for it, and far "
-        "slower elsewhere",
+        "precision of matrix products; bfloat16 is faster on CPUs with instructions for it, and "
+        "many times slower on others",
         choices=("float32", "bfloat16"),
     )
-    seed: int = option(1, "of all that is random", high=2**63 - 1)
+    seed: int = option(1, "random seed", high=2**63 - 1)
 
     def flat(self) -> dict[str, Any]:
         """Return all values by name, those of the architecture and the objective included."""
@@ -419,17 +420,17 @@ class Recipe(Checked):
     corpus_weights: Mapping[str, float] = field(default_factory=dict)
     pair_weights: Mapping[str, float] = field(default_factory=dict)
     tasks: Mapping[str, TaskBeside] = field(default_factory=dict)
-    vocabulary_size: int = option(48_000, "subwords", low=1)
+    vocabulary_size: int = option(48_000, "number of subwords", low=1)
     vocabulary_model: str = option(
-        "unigram", "what subwords are found by", choices=("unigram", "bpe")
+        "unigram", "model that finds subwords", choices=("unigram", "bpe")
     )
     vocabulary_exponent: float = option(
         0.0,
-        "power of its size with which a language pair's sentences are drawn to find them",
+        "exponent of a language pair's size in the sampling rate of sentences to find subwords",
         high=1,
     )
-    evaluate_every: int = option(5_000, "steps between evaluations, at which OUT is written", low=1)
-    held_out: int = option(500, "pairs of each language pair kept for evaluation", low=1)
+    evaluate_every: int = option(5_000, "steps between evaluations; each can update OUT", low=1)
+    held_out: int = option(500, "sentence pairs per language pair held out for evaluation", low=1)
     best_by: str = HELD_OUT_ERROR  # the measure of which the best encoder is saved
     options: TrainingOptions = field(default_factory=TrainingOptions)
 

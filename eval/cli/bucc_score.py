@@ -15,29 +15,29 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``adit score``."""
     parser.epilog = (
-        "A pair is extracted if its score is strictly above the threshold. Pairs with equal scores "
-        "stand or fall together; a repeated sentence stands for all its ids."
+        "A pair is extracted if its score is above the threshold. Pairs with equal scores are "
+        "extracted together. A duplicate sentence counts for all its ids."
     )
     add = parser.add_argument
-    add("pairs", type=Path, metavar="PAIRS", help="mined pairs: .tsv, .jsonl or .parquet")
-    add("--gold", type=Path, metavar="FILE", help="SOURCE_ID TAB TARGET_ID lines")
+    add("pairs", type=Path, metavar="PAIRS", help="file of mined pairs: .tsv, .jsonl or .parquet")
+    add("--gold", type=Path, metavar="FILE", help="gold pairs, SOURCE_ID TAB TARGET_ID lines")
     for name, side in (("src", "source"), ("tgt", "target")):
-        group = parser.add_argument_group(f"{side} sentences (needed where PAIRS is .tsv)")
+        group = parser.add_argument_group(f"{side} sentences (required if PAIRS is .tsv)")
         add = group.add_argument
         add(f"--{name}", type=Path, metavar="FILE", help="ID TAB sentence lines")
-        add(f"--{name}-texts", type=Path, metavar="FILE", help="sentences, one a line ...")
-        add(f"--{name}-ids", type=Path, metavar="FILE", help="... and their ids, line by line")
+        add(f"--{name}-texts", type=Path, metavar="FILE", help="sentences, one per line ...")
+        add(f"--{name}-ids", type=Path, metavar="FILE", help="... and their ids, one per line")
     add = parser.add_mutually_exclusive_group().add_argument
     text = "extract pairs above T (default: all)"
     add("--threshold", type=_threshold, metavar="T", help=text)
-    text = "use the threshold with the best F1 on this gold"
+    text = "use the threshold with the best F1 on these gold pairs"
     add("--optimize", action="store_true", help=text)
     add = parser.add_argument
-    add("--output", type=Path, metavar="FILE", help="write the extracted id pairs")
+    add("--output", type=Path, metavar="FILE", help="write the ids of the extracted pairs")
     add("--json", action="store_true", help="print JSON; figures are fractions from 0 to 1")
     text = (
-        "score as LASER's bucc.py does: --optimize is the default, a score equal to the "
-        "threshold is extracted, repeated sentences are left out; the signature goes to stderr"
+        "score like LASER's bucc.py: --optimize is the default, a score equal to the threshold is "
+        "extracted, and duplicate sentences are skipped; the signature goes to stderr"
     )
     add("--compat", choices=["laser"], help=text)
 

@@ -23,8 +23,8 @@ def encoder_parser(prog: str, tasks: Collection[str] = TASKS) -> argparse.Argume
     """Return the parser, with the options of some tasks, whose modules are imported for that."""
     parser = argparse.ArgumentParser(
         prog=prog,
-        description="Measure a sentence encoder on data with known answers. Figures come with a "
-        "95% interval, from resampling the sentences, and with a signature.",
+        description="Measure a sentence encoder on data with known answers. Each figure has a 95% "
+        "interval, from resampling the sentences, and a signature.",
     )
     add_version(parser)
     subparsers = parser.add_subparsers(dest="task", required=True, metavar="TASK")
@@ -36,7 +36,7 @@ def encoder_parser(prog: str, tasks: Collection[str] = TASKS) -> argparse.Argume
             module.add_arguments(subparser)
             add = subparser.add_argument
             if subparser.get_default("encoder") is None:
-                text = "what to measure (default: mini)"
+                text = "encoder to measure (default: mini)"
                 add("--encoder", default="mini", metavar="SPEC", help=text)
             add("--json", action="store_true", help="print JSON; figures are fractions from 0 to 1")
     return parser

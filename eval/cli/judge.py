@@ -16,14 +16,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``adit train-judge``."""
     add_sources(parser)
     add = parser.add_argument
-    add("-o", "--output", type=Path, required=True, metavar="FILE", help="the model")
+    add("-o", "--output", type=Path, required=True, metavar="FILE", help="output file")
 
 
 @command(add_arguments, "adit train-judge")
 def train_judge(args: argparse.Namespace) -> int:
-    """Train the judge that says how likely a mined pair is right.
+    """Retrain the judge, which scores whether a mined pair is correct.
 
-    It learns from corpora made of parallel text and from comparable corpora with gold.
+    It learns from corpora made of parallel text, and from comparable corpora with gold pairs.
     """
     require("sklearn")
     from eval.judge.training import ENCODERS, gather
@@ -47,12 +47,15 @@ def train_judge(args: argparse.Namespace) -> int:
 def add_sources(parser: argparse.ArgumentParser) -> None:
     """Add what ``worlds_of`` takes."""
     add = parser.add_argument
-    add("parallel", type=Path, metavar="DIR", help="parallel text that no encoder was trained on")
-    text = "language pairs of it"
+    text = "folder of parallel text that no encoder was trained on"
+    add("parallel", type=Path, metavar="DIR", help=text)
+    text = "language pairs of DIR to use"
     add("--pairs", type=names, action="extend", required=True, metavar="XX-YY,...", help=text)
-    add("--among", type=Path, required=True, metavar="DIR", help="text to put among it, one-sided")
-    add("--bucc", type=Path, required=True, metavar="DIR", help="comparable corpora, BUCC's layout")
-    text = "corpora to leave out"
+    text = "folder of monolingual text, mixed in on one side as distractors"
+    add("--among", type=Path, required=True, metavar="DIR", help=text)
+    text = "folder of comparable corpora in BUCC's layout"
+    add("--bucc", type=Path, required=True, metavar="DIR", help=text)
+    text = "corpora to exclude"
     add("--exclude", type=names, action="extend", default=[], metavar="NAMES", help=text)
 
 

@@ -14,8 +14,8 @@ def _add_run(parser: argparse.ArgumentParser, output: str | None = None) -> None
 
 
 def _add_report(parser: argparse.ArgumentParser) -> None:
-    _add_run(parser, "the page, such as report.html")
-    text = "SOURCE_ID TAB TARGET_ID lines, to score pairs"
+    _add_run(parser, "output file, such as report.html")
+    text = "gold pairs to score the run, SOURCE_ID TAB TARGET_ID lines"
     parser.add_argument("--gold", type=place, metavar="FILE", help=text)
 
 
@@ -42,7 +42,7 @@ def _add_why(parser: argparse.ArgumentParser) -> None:
 
 @command(_add_why, "adit why")
 def why(args: argparse.Namespace) -> int:
-    """Show why a pair was mined or not: neighbours, margin, rivals."""
+    """Show why a pair was or was not mined: neighbours, margin, rivals."""
     from eval.output import print_line
     from eval.runs.explain import describe, explain
     from eval.runs.store import open_run
@@ -62,15 +62,15 @@ def why(args: argparse.Namespace) -> int:
 
 
 def _add_calibrate(parser: argparse.ArgumentParser) -> None:
-    _add_run(parser, "pairs with probabilities, .jsonl")
+    _add_run(parser, "output file for pairs with probabilities, .jsonl")
     text = (
-        "marks of a random sample of pairs, as the page of 'adit report' exports them, to "
-        "estimate from these; or SOURCE_ID TAB TARGET_ID lines of all right pairs"
+        "labels to estimate from: marks of a random sample of pairs, as exported from the page of "
+        "'adit report', or SOURCE_ID TAB TARGET_ID lines of all correct pairs"
     )
     parser.add_argument("--known", type=place, metavar="FILE", help=text)
     text = (
-        "keep as many pairs as possible with an estimated share of at most R wrong, such as "
-        "0.05 (default: all pairs)"
+        "keep as many pairs as possible with an estimated error rate of at most R, such as 0.05 "
+        "(default: all pairs)"
     )
     parser.add_argument("--fdr", type=_rate, metavar="R", help=text)
 
@@ -83,10 +83,9 @@ def _rate(text: str) -> float:
 
 @command(_add_calibrate, "adit calibrate")
 def calibrate(args: argparse.Namespace) -> int:
-    """Show thresholds for shares of wrong pairs, and write the pairs with their probabilities.
+    """Show the threshold of each error rate, and write the pairs with their probabilities.
 
-    A run scored by words has probabilities; others are estimated from pairs that were marked as
-    right or wrong.
+    A run scored by words has probabilities. For other runs, they are estimated from marked pairs.
     """
     from eval.output import Table, print_line
     from eval.runs import calibration

@@ -1,6 +1,7 @@
-"""Align documents with their translations, in order: P, R and F1 against gold.
+"""Align documents with their translations in order; precision, recall and F1 against gold.
 
-Strict: the same sentences on both sides as in gold; lax: a sentence pair in common.
+Strict figures count beads with the gold bead's sentences on both sides. Lax figures count beads
+that share a sentence pair with a gold bead.
 """
 
 import argparse

@@ -82,9 +82,9 @@ def load_aligned(directory: Path, languages: Sequence[str] | None = None) -> Ali
 
 def add_aligned_data(parser: argparse.ArgumentParser) -> None:
     """Add the options that ``load_texts`` takes its texts from."""
-    layouts = "xx.txt, newstest2019-ref.xxx.txt or xxx_Yyyy.devtest for each language"
+    layouts = "xx.txt, newstest2019-ref.xxx.txt or xxx_Yyyy.devtest per language"
     add_directory(parser, holds=layouts)
-    add_languages(parser, named="languages as the files name them, besides English")
+    add_languages(parser, named="languages next to English, by the names of the files")
 
 
 def load_texts(args: argparse.Namespace) -> tuple[AlignedTexts, str]:

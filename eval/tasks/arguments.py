@@ -13,13 +13,13 @@ ALL = "all"
 
 def add_directory(parser: argparse.ArgumentParser, *, holds: str) -> None:
     """Add ``directory``, the folder of a task's data."""
-    parser.add_argument("directory", type=Path, metavar="DIR", help=f"holds {holds}")
+    parser.add_argument("directory", type=Path, metavar="DIR", help=f"folder with {holds}")
 
 
 def add_bucc_data(parser: argparse.ArgumentParser) -> None:
     """Add ``directory`` and ``pair`` of tasks on data in the BUCC layout."""
     add_directory(parser, holds="xx-en/xx-en.SPLIT.xx, .en and .gold")
-    text = "may be repeated (default: all)"
+    text = "language pair; repeatable (default: all)"
     parser.add_argument("--pair", action="append", metavar="xx-en", help=text)
 
 
@@ -49,7 +49,7 @@ def chosen_languages(args: argparse.Namespace, known: Sequence[str]) -> list[str
 
 def add_sides(parser: argparse.ArgumentParser, *, default: str) -> None:
     """Add ``lang``, the languages of pairs whose file does not name them."""
-    text = f"language of the pairs, or of their first and second sides (default: {default})"
+    text = f"language of both sides, or languages of the first and second side (default: {default})"
     add_list(parser, "--lang", "XX", text)
 
 

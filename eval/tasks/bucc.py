@@ -1,8 +1,7 @@
-"""Mine two splits of each language pair: F1 on the second by a threshold from the first.
+"""Mine two splits of each language pair; F1 on the second by the best threshold of the first.
 
-The threshold is that with the best F1 on the first split. 'oracle F1' is the best any threshold
-could reach; 'F1 at .5', with scores by words, that of the pairs that are more likely right than
-wrong.
+'oracle F1' is the F1 of the second split's own best threshold. 'F1 at .5', for scores by words, is
+the F1 of the pairs with a probability of at least 0.5.
 """
 
 import argparse
@@ -44,14 +43,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
     add_bucc_data(parser)
     add = parser.add_argument
-    add("--tune", metavar="SPLIT", help="choose the threshold on it (default: training)")
-    add("--test", metavar="SPLIT", help="apply the threshold to it (default: sample)")
-    add("-k", type=positive, default=4, metavar="K", help="neighbourhood size (default: 4)")
+    add("--tune", metavar="SPLIT", help="split for the threshold (default: training)")
+    add("--test", metavar="SPLIT", help="split to measure (default: sample)")
+    add("-k", type=positive, default=4, metavar="K", help="nearest neighbours (default: 4)")
     add("--margin", choices=MARGINS, default="ratio", help="margin function (default: ratio)")
-    add("--retrieval", choices=RETRIEVALS, default="max", help="selection (default: max)")
-    add("--score", choices=SCORES, help="as of adit mine (default: margin)")
+    add("--retrieval", choices=RETRIEVALS, default="max", help="selection of pairs (default: max)")
+    add("--score", choices=SCORES, help="score, as in adit mine (default: margin)")
     add("--align", action="store_const", const=WORDS, dest="score", help="same as --score words")
-    text = "write here the mined pairs, those above the threshold as ids, and report.json"
+    text = "folder for the mined pairs, the ids of pairs above the threshold, and report.json"
     add("--output-dir", type=Path, metavar="DIR", help=text)
 
 

@@ -1,7 +1,7 @@
-"""Accuracy of a classifier of topics trained on one language and tested in others.
+"""Train a classifier of topics in one language and test its accuracy in others.
 
-Tested is the part te or, where there is none, va; what is not learned is chosen on va of the
-language trained on, or by 10-fold cross-validation where va is tested.
+The tested part is te or, if it is missing, va. Hyperparameters are chosen on va of the training
+language, or by 10-fold cross-validation if va is tested.
 """
 
 import argparse
@@ -91,11 +91,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     reviews = "xx.train.tsv and xx.test.tsv of reviews, STARS TAB text, positive above 3 stars"
     add_directory(parser, holds=f"xxx_Yyyy.tsv, SIB-200's folders, MLDoc's files, or {reviews}")
     add = parser.add_argument
-    add("--train-lang", metavar="XX", help="learn from it (default: English)")
-    add_list(parser, "--lang", "XX", "test in these languages (default: all)")
-    text = "logistic, mlp of a hidden layer of 10, mlp-512 of two of 512 (default: logistic)"
+    add("--train-lang", metavar="XX", help="training language (default: English)")
+    add_list(parser, "--lang", "XX", "languages to test (default: all)")
+    text = "logistic; mlp with a hidden layer of 10; mlp-512 with two of 512 (default: logistic)"
     add("--classifier", choices=CLASSIFIERS, default="logistic", help=text)
-    text = "also with shares of each language's own training part, with and without the first's"
+    text = "also train on shares of each language's own data, with and without the first language"
     add("--few-shot", action="store_true", help=text)
 
 

@@ -36,18 +36,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
     suites = "; ".join(f"{name}: {arguments}" for name, arguments in SUITES.items())
     parser.description = (
-        "Measure encoders on the same sets. A difference is given with its 95% interval, from "
-        "resampling the same sentences for both, and marked * where that leaves out 0. Suites, as "
+        "Measure encoders on the same sets. Each difference has a 95% interval, from resampling "
+        "the same sentences for both, and a * if the interval excludes 0. Suites, as "
         f"tasks and folders in DIR: {suites}."
     )
     add = parser.add_argument
-    add("encoders", nargs="+", metavar="ENCODER", help="two or more, the first being the baseline")
-    add("--data", type=Path, required=True, metavar="DIR", help="holds the folders of the suites")
-    text = f"of {', '.join(SUITES)} (default: those whose folder is there)"
+    add("encoders", nargs="+", metavar="ENCODER", help="two or more; the first is the baseline")
+    add("--data", type=Path, required=True, metavar="DIR", help="folder of the suites' folders")
+    text = f"suites to run: {', '.join(SUITES)} (default: suites with a folder in DIR)"
     add_list(parser, "--suite", "NAME", text, choices=SUITES)
     text = f"of {', '.join(SEARCHES)}, beside English (default: {' '.join(LANGUAGES)})"
     add_list(parser, "--lang", "XX", text)
-    add("--figure", type=Path, metavar="FILE.svg", help="draw the means of the suites here")
+    add("--figure", type=Path, metavar="FILE.svg", help="write a chart of the suites' means")
     parser.set_defaults(encoder="")  # so that there is no --encoder beside these
 
 

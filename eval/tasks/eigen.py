@@ -1,7 +1,7 @@
-"""Psi: how unlike the spaces of languages are to that of English, by the graphs of sentences.
+"""Compare the vector spaces of languages with English by their sentence graphs: Psi.
 
-Squared differences of the Laplacian spectra of the graphs of aligned sentences, mean over samples;
-0 for spaces of one shape.
+Psi is the sum of squared differences of the Laplacian spectra of both graphs of aligned sentences,
+as a mean over samples. It is 0 for spaces of the same shape.
 """
 
 import argparse
@@ -59,8 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_aligned_data(parser)
     add = parser.add_argument
     add("--samples", type=positive, default=1000, metavar="N", help="samples (default: 1000)")
-    add("--sentences", type=positive, default=10, metavar="K", help="of each sample (default: 10)")
-    text = "edges: cosine distances, or 1 between each and its 10 nearest (default: distances)"
+    add("--sentences", type=positive, default=10, metavar="K", help="sample size (default: 10)")
+    text = "edge weights: cosine distances, or 1 to the 10 nearest (default: distances)"
     add("--graph", choices=GRAPHS, default="distances", help=text)
 
 

@@ -1,6 +1,6 @@
-"""F1 with filters and with the judge, thresholds chosen on one split and applied to another.
+"""Measure F1 with filters and with the judge, by thresholds from another split.
 
-F1 of the margin, of the margin without what each filter rejects, and of the judge's score.
+Printed are F1 of the margin, of the margin after each filter, and of the judge's score.
 """
 
 import argparse
@@ -31,8 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
     add_bucc_data(parser)
     add = parser.add_argument
-    add("--tune", default="sample", metavar="SPLIT", help="choose thresholds (default: sample)")
-    add("--test", default="training", metavar="SPLIT", help="apply them (default: training)")
+    add("--tune", default="sample", metavar="SPLIT", help="split for thresholds (default: sample)")
+    add("--test", default="training", metavar="SPLIT", help="split to measure (default: training)")
 
 
 def run(args: argparse.Namespace, show: Show) -> Record:

@@ -1,7 +1,7 @@
-"""Accuracy on XNLI of a classifier of (u, v, |u - v|, u * v) trained on pairs of one language.
+"""Train a classifier of (u, v, |u - v|, u * v) on pairs in one language; accuracy on XNLI.
 
-What is not learned is chosen on that language's development part, or on a tenth of the training
-pairs if the development part is tested.
+Hyperparameters are chosen on that language's development part, or on a tenth of the training pairs
+if the development part is tested.
 """
 
 import argparse
@@ -96,14 +96,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
     add_directory(parser, holds="test.xx.tsv or dev.xx.tsv, or xnli.test.tsv")
     add = parser.add_argument
-    text = "LABEL TAB premise TAB hypothesis, or a header with the columns of SNLI or MultiNLI"
+    text = "training pairs, LABEL TAB premise TAB hypothesis, or the columns of SNLI or MultiNLI"
     add_list(parser, "--train", "FILE", text, type=Path, default=[])
-    text = "classify by what this encoder learned (adit train --objective nli); train nothing"
+    text = "use the classifier saved with this encoder (adit train --objective nli); train nothing"
     add("--head", type=Path, metavar="ENCODER", help=text)
-    add("--train-lang", default="en", metavar="XX", help="their language (default: en)")
-    add_list(parser, "--lang", "XX", "test in these languages (default: all)")
-    add("--classifier", choices=CLASSIFIERS, default="mlp", help="(default: mlp, 512 and 384)")
-    text = "also premises of one language with hypotheses of another, all with all"
+    add("--train-lang", default="en", metavar="XX", help="training language (default: en)")
+    add_list(parser, "--lang", "XX", "languages to test (default: all)")
+    text = "mlp has hidden layers of 512 and 384 (default: mlp)"
+    add("--classifier", choices=CLASSIFIERS, default="mlp", help=text)
+    text = "also combine premises in one language with hypotheses in another, for all languages"
     add("--matrix", action="store_true", help=text)
 
 

@@ -1,7 +1,7 @@
-"""Accuracy of classifiers that read a sentence's form off its vector (Conneau et al. 2018).
+"""Measure classifiers that read a sentence's form from its vector (Conneau et al. 2018).
 
-Sentence length, word content, tree depth, word order, tense and number are read off frozen vectors,
-beside what is found without an encoder.
+Properties are sentence length, word content, tree depth, word order, tense and number. Accuracies
+are compared with classifiers that use no encoder.
 """
 
 import argparse
@@ -44,9 +44,10 @@ REMARK = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    add_directory(parser, holds="bigram_shift.txt and the like, split TAB label TAB sentence")
-    add_list(parser, "--set", "NAME", f"of {', '.join(FILES)}", choices=FILES)
-    parser.add_argument("--lang", default="en", metavar="XX", help="of the sentences (default: en)")
+    add_directory(parser, holds="files such as bigram_shift.txt, split TAB label TAB sentence")
+    add_list(parser, "--set", "NAME", f"sets to run: {', '.join(FILES)}", choices=FILES)
+    text = "language of the sentences (default: en)"
+    parser.add_argument("--lang", default="en", metavar="XX", help=text)
     add_classifier(parser, default="mlp")
 
 

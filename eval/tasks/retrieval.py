@@ -1,4 +1,4 @@
-"""P@1, P@5 and P@10 of each translation among it and other sentences."""
+"""Measure how often search finds a translation among other sentences: P@1, P@5, P@10."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -65,13 +65,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
     add_aligned_data(parser)
     add = parser.add_argument
-    text = "number of other sentences drawn for each, or all (default: 999)"
+    text = "number of other sentences to search per translation, or all (default: 999)"
     add("--others", type=_number_or_all, default=999, metavar="K", help=text)
-    more = "more sentences of a language that are searched among, translations of none"
+    more = "more sentences to search in a language, without translations"
     add_files_of_languages(parser, "--more", more)
-    idf = "vectors are means of words weighted by how few of these sentences have them"
+    idf = "use mean word vectors, weighted by inverse document frequency in these sentences"
     add_files_of_languages(parser, "--idf", idf)
-    add("--csls", action="store_true", help="search by CSLS, not by cosine")
+    add("--csls", action="store_true", help="search by CSLS instead of cosine")
 
 
 def _number_or_all(text: str) -> int | None:

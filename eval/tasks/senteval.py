@@ -1,8 +1,8 @@
-"""Classifiers and regressions on frozen vectors of English sentences, by SentEval's protocols.
+"""Train classifiers and regressions on frozen vectors of English sentences, as SentEval does.
 
-Nested 10-fold cross-validation, or the parts given. Of pairs |u - v| and u * v are used, for
-inference u and v, too. STS by cosine. Read are SentEval's folders or NAME.tsv, [tr|va|te TAB] LABEL
-TAB sentence.
+Sets without given parts use nested 10-fold cross-validation. Features of pairs are |u - v| and
+u * v, for inference also u and v. STS uses the cosine. Data are SentEval's folders or NAME.tsv,
+[tr|va|te TAB] LABEL TAB sentence.
 """
 
 import argparse
@@ -74,8 +74,10 @@ REMARK = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    parser.add_argument("directories", nargs="+", type=Path, metavar="DIR", help="hold the sets")
-    add_list(parser, "--set", "NAME", f"of {', '.join(NAMES)}", choices=NAMES)
+    parser.add_argument(
+        "directories", nargs="+", type=Path, metavar="DIR", help="folders with the sets"
+    )
+    add_list(parser, "--set", "NAME", f"sets to run: {', '.join(NAMES)}", choices=NAMES)
     add_classifier(parser, default="logistic")
 
 

@@ -1,4 +1,4 @@
-"""Pearson's r, in per cent, between people's scores and angular similarity."""
+"""Correlate human scores with angular similarity: Pearson's r, in percent."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -28,9 +28,9 @@ def angular_similarity(first: NDArray[np.float32], second: NDArray[np.float32]) 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
-    text = "SCORE TAB sentence TAB sentence lines"
+    text = "file of SCORE TAB sentence TAB sentence lines"
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help=text)
-    add_sides(parser, default="by a sample of each side")
+    add_sides(parser, default="detected from a sample of each side")
 
 
 def prepare(args: argparse.Namespace) -> Suite:

@@ -1,4 +1,4 @@
-"""Error rate of nearest-neighbour search by cosine, into English and back, beside LASER's."""
+"""Measure the error rate of search by cosine, into English and back, next to LASER's."""
 
 import argparse
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,7 @@
-"""P@1, P@5 and P@10 of word translation by cosine (NN) and CSLS, and similarity of two words.
+"""Measure word translation (P@1, P@5, P@10) by cosine (NN) and CSLS, and word similarity.
 
-The latter is the correlation with how alike people find them. Target words are those of
---vocabulary and of the dictionaries given.
+Word similarity is correlated with human scores. Target words are the words of --vocabulary and of
+the given dictionaries.
 """
 
 import argparse
@@ -133,11 +133,11 @@ def read_vocabulary(path: Path) -> list[str]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
     text = (
-        "xx-yy.*, a word and its translation a line (MUSE), or two words and a score "
+        "file xx-yy.*, one word and its translation per line (MUSE), or two words and a score "
         "(SemEval-2017, SimLex-999, WordSim-353); or a folder of such files"
     )
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help=text)
-    words = "more words of a language, one a line, or a .vec file"
+    words = "more target words of a language, one per line, or a .vec file"
     add_files_of_languages(parser, "--vocabulary", words)
     add_sides(parser, default="what the file's name begins with")
 

@@ -1,4 +1,4 @@
-"""Error rate of margin-best search from each language into English, or between every two."""
+"""Measure the error rate of search by margin, into English or between all languages."""
 
 import argparse
 from collections.abc import Iterator
@@ -23,8 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the task."""
     aligned.add_aligned_data(parser)
     text = (
-        "search between every two of the languages instead, by this margin (English is among "
-        "them if --lang names it, or is left out)"
+        "search between every two languages by this margin instead (includes English if --lang "
+        "names it, or without --lang)"
     )
     parser.add_argument("--matrix", choices=MARGINS, help=text)
 

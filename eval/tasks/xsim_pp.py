@@ -1,7 +1,6 @@
-"""Error rate of ratio-margin search among English sentences and falsified copies of them.
+"""Measure the error rate of ratio-margin search among English sentences and falsified copies.
 
-Copies have another number, another name or the opposite meaning; what was found instead is shown,
-too.
+Copies have another number, another name or the opposite meaning. Errors are counted by kind.
 """
 
 import argparse

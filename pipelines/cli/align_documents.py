@@ -32,26 +32,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``align-documents``."""
     parser.epilog = (
         "A line of OUT, such as [3, 4]:[5]:0.4137, has positions in SRC and in TGT, from 0, and "
-        "what it costs to align them: the lower, the more alike. An OUT that ends in .jsonl has an "
-        "object a line with cost, ids and texts. With --document-pairs SRC and TGT hold many "
-        "documents, and OUT has to be such a file."
+        "the cost of their alignment, which is lower for more similar sentences. If OUT ends in "
+        ".jsonl, it has one object per line with cost, ids and texts. With --document-pairs, SRC "
+        "and TGT contain many documents, and OUT must end in .jsonl."
     )
     add = parser.add_argument
-    add_corpora(parser, "document with a sentence a line, or as records", "its translation")
-    add("-o", "--output", type=place, metavar="OUT", help="default: standard output")
+    add_corpora(parser, "document with one sentence per line, or as records", "its translation")
+    add("-o", "--output", type=place, metavar="OUT", help="output file (default: standard output)")
     add_encoder(parser)
     add_languages(parser)
     add_input_formats(parser)
-    text = "align these pairs of documents, as adit pair lists them (default: all of SRC is one)"
+    text = "align the document pairs in FILE, an output of adit pair (default: SRC is one document)"
     add("--document-pairs", type=place, metavar="FILE", help=text)
 
 
 @command(add_arguments, "align-documents")
 @through_pipes("source", "target")
 def align_documents(args: argparse.Namespace) -> int:
-    """Align the sentences of a document and of its translation, in order.
+    """Align the sentences of a document and its translation, in order.
 
-    Sentences may be merged, split or missing.
+    Sentences can be merged, split or missing.
     """
     from miner.storage.atomic import atomic_file, check_writable
     from miner.storage.corpus.reader import read_document_pairs

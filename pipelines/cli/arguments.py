@@ -26,79 +26,80 @@ CORPORA = (("src", "SRC"), ("tgt", "TGT"))
 
 HELP = {
     # Many languages.
-    "--languages": "mine pairs of many languages, each read and encoded once: a folder with a file "
-    "or folder for each, named by its ISO 639 code (de.txt, pt-BR.jsonl.gz, news.de, zh/), or a "
-    "corpus with a field 'language' (.jsonl, .parquet); OUT is a folder then",
-    "--pairs": "with --languages: the pairs to mine, such as de-en,fr-en (default: all)",
-    "--format": "the format of OUT/XX-YY.ENDING with --languages, or of standard output, named as "
-    "for OUT: tsv, tsv.gz, jsonl, parquet, tmx, dataset or %% (default: tsv)",
-    "--multiway": "with --languages: write the clusters of sentences that translate each other, at "
-    "most one of each language, to OUT/multiway.tsv (.jsonl with --format jsonl)",
+    "--languages": "mine pairs of many languages, each read and encoded once: a folder with one "
+    "file or folder per language, named by its ISO 639 code (de.txt, pt-BR.jsonl.gz, news.de, "
+    "zh/), or a corpus with a field 'language' (.jsonl, .parquet); OUT must be a folder",
+    "--pairs": "language pairs to mine, such as de-en,fr-en; requires --languages (default: all)",
+    "--format": "format of OUT/XX-YY.ENDING with --languages, or of standard output: tsv, tsv.gz, "
+    "jsonl, parquet, tmx, dataset or %% (default: tsv)",
+    "--multiway": "also write clusters of sentences that translate each other, at most one per "
+    "language, to OUT/multiway.tsv (.jsonl with --format jsonl); requires --languages",
     # Input.
-    "--input-format": "tsv is id, text or id, doc, text without a header (default: by suffix and "
-    "content)",
-    "--max-rejected": "stop if more than N lines of both sides are unusable (default: no limit)",
-    "--keep-duplicates": "search every line (default: the first of equal sentences stands for all "
-    "of them)",
+    "--input-format": "format of SRC and TGT; tsv has columns id, text or id, doc, text and no "
+    "header (default: by suffix and content)",
+    "--max-rejected": "stop if more than N lines of both sides are rejected (default: no limit)",
+    "--keep-duplicates": "search every line (default: search duplicate sentences once)",
     # Vectors.
     "--encoder": f"{ENCODERS} (default: {Default.encoder})",
-    "--precision": "precision of the encoder's products; auto is the fastest here with cosines of "
-    f"at least 0.9995 to float32's (default: {Default.precision})",
+    "--precision": "precision of the encoder's products; auto is the fastest on this machine whose "
+    f"cosines to the vectors in float32 are at least 0.9995 (default: {Default.precision})",
     "--dim": "dimensions of raw embeddings",
     # Mining.
-    "-k": f"neighbours (default: {Default.k})",
-    "--margin": "how a cosine is compared with those of the neighbours "
-    f"(default: {Default.margin})",
-    "--retrieval": "max: best first, one to one; forward, backward: the best for each sentence of "
-    f"SRC or TGT; intersect: the best for both (default: {Default.retrieval})",
-    "--threshold": "keep pairs that score above T (default: by their probability)",
-    "--score": "words: the judge's log likelihood ratio, from words, numbers, marks and "
-    "neighbours; margin: the margin alone, as in LASER (default: words where both languages have "
-    "vectors of words)",
+    "-k": f"number of nearest neighbours per sentence (default: {Default.k})",
+    "--margin": "formula that compares a cosine with the mean cosines of both sentences' "
+    f"neighbours (default: {Default.margin})",
+    "--retrieval": "max: the best pairs first, each sentence once; forward, backward: the best "
+    "pair of each sentence in SRC or TGT; intersect: pairs that are the best of both sentences "
+    f"(default: {Default.retrieval})",
+    "--threshold": "keep pairs that score above T (default: pairs with a probability of at least "
+    "0.5)",
+    "--score": "words: the judge's log likelihood ratio, from words, numbers, punctuation and "
+    "neighbours; margin: only the margin, as in LASER (default: words if both languages have word "
+    "vectors)",
     "--align": "same as --score words",
-    "--fdr": "keep as many pairs as possible with an estimated share of at most R wrong, such as "
-    "0.05 (default: those that are more likely right than wrong)",
-    "--all": "write all pairs, with those that are likely wrong",
-    "--top": "write the N best of all pairs",
-    "--filters": "reject pairs and write them, with the reason, beside OUT; one or more, with "
-    f"commas, of {', '.join(FILTERS)} (default: none)",
-    "--near-duplicates": "leave out pairs whose texts are near-copies (at least 80%% alike, by "
+    "--fdr": "keep as many pairs as possible with an estimated error rate of at most R, such as "
+    "0.05 (default: pairs with a probability of at least 0.5)",
+    "--all": "write all matched pairs, including likely wrong ones",
+    "--top": "write only the N best pairs",
+    "--filters": "reject pairs and write them, with the reason, to a file next to OUT; one or more "
+    f"of {', '.join(FILTERS)}, separated by commas (default: none)",
+    "--near-duplicates": "reject pairs whose texts are near-copies (at least 80%% similar, by "
     "MinHash) of a better pair's",
-    "--index": "exact; cells, a join of k-means cells that finds most neighbours, such as "
-    "cells4096:probes=8; a FAISS factory string with parameters after a colon, such as "
-    "IVF4096,Flat:nprobe=64; auto: exact up to 10^12 similarities, then cells (default: "
-    f"{Default.index})",
+    "--index": "exact; cells, an approximate search in k-means cells, such as cells4096:probes=8; "
+    "a FAISS factory string with parameters after a colon, such as IVF4096,Flat:nprobe=64; auto: "
+    f"exact up to 10^12 similarities, then cells (default: {Default.index})",
     "--search-precision": "precision of the exact search's first pass; affects speed, never "
-    f"results (default: {Default.search_precision}, the fastest here)",
+    f"results (default: {Default.search_precision}, the fastest on this machine)",
     # Documents.
     "--scope": "document: search each sentence only in the document paired with its own (default: "
     "document with --document-pairs, --alignment monotone, and for two folders of documents; "
     "otherwise corpus)",
-    "--document-pairs": "SOURCE_DOCUMENT TAB TARGET_DOCUMENT lines, or auto, which pairs those "
-    "that are translations of each other by what they say and by their names (default: auto)",
+    "--document-pairs": "file of SOURCE_DOCUMENT TAB TARGET_DOCUMENT lines, or auto, which pairs "
+    "translated documents by content and name (default: auto)",
     "--alignment": "monotone: align paired documents in order, with merged, split and missing "
     "sentences (default: monotone for two folders of documents, otherwise free)",
-    "--margin-scope": "where the neighbours are that margins compare with (default: as --scope)",
+    "--margin-scope": "take the margin's neighbours from the whole corpus or from the paired "
+    "document (default: as --scope)",
     # The run.
-    "--work-dir": "keep sentences, vectors and neighbours in DIR, where the same command resumes "
-    "and a later one reuses them (default: a temporary folder beside OUT)",
-    "--memory": "hold at most SIZE in memory, such as 800M or 6G (powers of 1024); fails at once "
-    "if the run cannot fit (default: half of the machine's)",
-    "--workers": f"processes on this machine (default: {Default.workers})",
-    "--runner": "run on another engine by Beam's runner of that name, such as FlinkRunner; Beam's "
-    "own options come last, after --",
-    "--shards": "cut each side into at least N shards (default: one for each worker, more where "
-    "memory asks for it)",
+    "--work-dir": "keep sentences, vectors and neighbours in DIR, so that the same command can "
+    "resume and later commands reuse them (default: a temporary folder next to OUT)",
+    "--memory": "memory limit, such as 800M or 6G (powers of 1024); exits at once if the run "
+    "cannot fit (default: half of the machine's memory)",
+    "--workers": f"number of processes on this machine (default: {Default.workers})",
+    "--runner": "run on another engine, by the name of Beam's runner, such as FlinkRunner; put "
+    "Beam's own options last, after --",
+    "--shards": "minimum number of shards per side (default: one per worker, more if needed to "
+    "fit the memory limit)",
     "--plan": "estimate the run's time, memory and disk; run and write nothing",
 }
 ENCODED = {  # of embed
     "--lang": "language of IN (ISO 639; default: detected from a sample)",
     "--vocab": "a LASER encoder's .cvocab, .spm or .fcodes",
-    "--pretokenized": "lines are a LASER encoder's subword tokens; a blank one is a sentence, too",
-    "--no-normalize": "keep the lengths that the network gives",
-    "--dtype": "of the output (default: float32)",
-    "--precision": "of a network's products; auto is the fastest with cosines of at least 0.9995 "
-    "to float32's (default: float32; adit mine uses auto)",
+    "--pretokenized": "lines contain a LASER encoder's subword tokens; blank lines are sentences",
+    "--no-normalize": "keep the vector lengths of the network",
+    "--dtype": "data type of the output (default: float32)",
+    "--precision": "precision of a network's products; auto is the fastest on this machine whose "
+    "cosines to the vectors in float32 are at least 0.9995 (default: float32; adit mine uses auto)",
 }
 
 
@@ -113,8 +114,8 @@ def mine_parser(prog: str, *, many: bool = False) -> argparse.ArgumentParser:
         prog=prog,
         usage=f"{prog} [options] SRC TGT -o OUT\n       {prog} [options] --languages DIR -o OUTDIR",
         description="Mine the sentence pairs of two corpora that are translations of each other, "
-        "or of every two of many.",
-        epilog="SRC and TGT hold one sentence a line, or records with id, document and text; "
+        "or mine every pair of many languages.",
+        epilog="SRC and TGT contain one sentence per line, or records with id, document and text; "
         ".gz, .xz, .zst and .bz2 are decompressed. Invalid input exits with status 2 and a "
         "one-line error. 'adit status', 'clean', 'report', 'why' and 'calibrate' read the "
         "work folder (--work-dir) of a run.",
@@ -128,11 +129,10 @@ def rate_parser(prog: str) -> argparse.ArgumentParser:
     """Return the parser of ``adit rate``."""
     parser = argparse.ArgumentParser(
         prog=prog,
-        description="Score the pairs of a parallel corpus, line i of SRC with line i of TGT, "
-        "against the nearest sentences in both corpora, as adit mine scores what it mines: to "
-        "clean it.",
-        epilog="A pair that is there several times is written once. The options, the outputs and "
-        "the work folder (--work-dir) are those of adit mine.",
+        description="Clean a parallel corpus: score the pairs of line i of SRC and line i of TGT "
+        "like mined pairs, against the nearest sentences in both corpora.",
+        epilog="Duplicate pairs are written once. Options, outputs and the work folder "
+        "(--work-dir) work as in adit mine.",
     )
     _add_inputs(parser, with_corpora=True, with_languages=False)
     _add_mining_options(parser, given=True)
@@ -148,9 +148,9 @@ def _add_inputs(
         add_corpora(parser)
     add_output(
         parser,
-        "pairs, best first: .tsv (score, source, target), .jsonl or .parquet (every field), "
-        ".tmx, .dataset (a folder for Hugging Face's datasets), or a name with %% such as pairs.%% "
-        "for two files of lines, by language; text also with .gz or .zst",
+        "output file for the pairs, best first: .tsv (score, source, target), .jsonl or .parquet "
+        "(every field), .tmx, .dataset (a folder for Hugging Face's datasets), or a name with %% "
+        "such as pairs.%% for two files of lines, by language; add .gz or .zst to compress text",
         ending="tsv",
     )
     if with_languages:
@@ -199,7 +199,7 @@ def _add_mining_options(parser: argparse.ArgumentParser, *, given: bool = False)
         add("--document-pairs", type=_document_pairs, metavar="FILE")
         add("--alignment", choices=ALIGNMENTS)
         add("--margin-scope", choices=SCOPES)
-    add = adder(parser.add_argument_group("the run (affects time and memory, never results)"))
+    add = adder(parser.add_argument_group("run (affects time and memory, never results)"))
     add("--work-dir", type=place, metavar="DIR")
     add("--memory", metavar="SIZE")
     add("--workers", type=int, default=Default.workers, metavar="N")
@@ -217,7 +217,7 @@ def _document_pairs(text: str) -> Place | str:
 def add_corpora(
     parser: argparse.ArgumentParser,
     source: str = "source corpus: a file, a folder of files, or - for standard input",
-    target: str = "target corpus, likewise",
+    target: str = "target corpus, in the same forms as SRC",
 ) -> None:
     """Add both corpora, described so."""
     parser.add_argument("source", type=place, metavar="SRC", help=source)
@@ -226,7 +226,7 @@ def add_corpora(
 
 def add_output(parser: argparse.ArgumentParser, text: str, *, ending: str) -> None:
     """Add the output, which may be standard output (``pipelines.cli.running.through_pipes``)."""
-    text = f"{text} (default: -, standard output, as {ending}, unless that is a terminal)"
+    text = f"{text} (default: -, standard output, as {ending}; a terminal needs an explicit -)"
     parser.add_argument("-o", "--output", type=place, metavar="OUT", help=text)
 
 
@@ -247,7 +247,7 @@ def add_input_formats(group: Group) -> None:
     """Add the format of both corpora, and of either."""
     add_input_format(group)
     for side, corpus in CORPORA:
-        text = f"format of {corpus} alone (default: as --input-format)"
+        text = f"format of {corpus} (default: as --input-format)"
         group.add_argument(f"--{side}-format", choices=INPUT_FORMATS, help=text)
 
 
@@ -259,7 +259,7 @@ def add_encoder(group: Group) -> None:
 def add_texts(parser: argparse.ArgumentParser, source: str, target: str) -> None:
     """Add text of two languages, described so, and the folder that is made of it."""
     add_corpora(parser, source, target)
-    text = "folder to write"
+    text = "output folder"
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help=text)
     add_languages(parser, required=True)
     add_input_format(parser)
@@ -275,12 +275,16 @@ def given_texts(args: argparse.Namespace) -> dict[str, Any]:
 def add_embedding(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``adit embed``."""
     parser.epilog = (
-        "Lines that hold no sentence (blank, undecodable, too long) get the zero vector, so that "
-        "rows and lines never shift; adit mine leaves them out."
+        "Lines without a sentence (blank, undecodable, too long) get the zero vector, so that row "
+        "i is always line i; adit mine rejects these lines."
     )
     text = "the corpus, or - for standard input"
     parser.add_argument("corpus", type=place, metavar="IN", help=text)
-    add_output(parser, ".npy, or any other suffix for headerless row-major floats", ending=".npy")
+    add_output(
+        parser,
+        "output file: .npy, or any other suffix for headerless row-major floats",
+        ending=".npy",
+    )
     add_encoder(parser)
     add = adder(parser, ENCODED)
     add("--lang", metavar="XX")

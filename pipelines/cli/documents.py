@@ -67,17 +67,17 @@ def _is_documents(args: argparse.Namespace, side: str, corpus: Place) -> bool:
 def add_pairing(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``adit pair``."""
     parser.epilog = (
-        "OUT is what adit mine takes as --document-pairs: a source and a target document a line "
-        "and their score, best first. 'adit mine --document-pairs auto' finds the same."
+        "OUT is the input of 'adit mine --document-pairs': one source document, target document "
+        "and score per line, best first. 'adit mine --document-pairs auto' finds the same pairs."
     )
-    sides = "raw documents, or records with doc and text", "those of the other language"
+    sides = "raw documents, or records with doc and text", "documents in the other language"
     arguments.add_corpora(parser, *sides)
-    arguments.add_output(parser, "the pairs, as text", ending="text")
+    arguments.add_output(parser, "output file for the pairs, as text", ending="text")
     arguments.add_encoder(parser)
     arguments.add_languages(parser)
     arguments.add_input_formats(parser)
     add, low = parser.add_argument, MiningOptions.document_threshold
-    text = f"leave out pairs that score below T (default: {low})"
+    text = f"keep pairs that score at least T (default: {low})"
     add("--threshold", dest="document_threshold", type=float, default=low, metavar="T", help=text)
     parser.set_defaults(work_dir=None, runner=None, scope=DOCUMENT)
 
@@ -87,7 +87,7 @@ def add_pairing(parser: argparse.ArgumentParser) -> None:
 def pair_command(args: argparse.Namespace) -> int:
     """Pair the documents of two corpora that are translations of each other, one to one.
 
-    They are paired by what they say and by their names.
+    Pairs are found by content and by name.
     """
     from miner.storage.artefacts import open_artefact
     from miner.storage.atomic import atomic_file, check_writable
@@ -108,16 +108,19 @@ def pair_command(args: argparse.Namespace) -> int:
 
 def _add_split(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        "IN is a file, or a folder with files in it and below: .txt, .md, .html; JSON lines and "
-        "Parquet with whole documents in 'text', Wikipedia's Cirrus dumps among them; WARC and WET "
-        "archives; MediaWiki's XML dumps. .gz, .xz, .zst and .bz2 are decompressed. A document "
-        "that cannot be read is counted and left out."
+        "IN is a file, or a folder with files at any depth: .txt, .md, .html; JSON lines and "
+        "Parquet with whole documents in 'text', including Wikipedia's Cirrus dumps; WARC and WET "
+        "archives; MediaWiki's XML dumps. .gz, .xz, .zst and .bz2 are decompressed. Unreadable "
+        "documents are rejected and counted."
     )
     add = parser.add_argument
     add("documents", type=place, metavar="IN", help="documents: a file, or a folder")
-    text = "sentences with id, doc, text and language: .jsonl or .parquet"
+    text = "output file for sentences with id, doc, text and language: .jsonl or .parquet"
     arguments.add_output(parser, text, ending=".jsonl")
-    text = "language (ISO 639-1): whether '1. Mai' is one sentence (default: it is)"
+    text = (
+        "language (ISO 639-1); decides whether a number and full stop, as in '1. Mai', can end a "
+        "sentence (default: they cannot)"
+    )
     add("--lang", metavar="XX", help=text)
     add("-q", "--quiet", action="store_true", help="print no counts")
 

@@ -17,19 +17,18 @@ QUALITIES = {"good": "search error up to 5%", "fair": "up to 15%", "weak": "abov
 
 def _add_encoders(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        "A search error is the share of sentences whose English translation is not found: on "
-        "NTREX-128 by ratio margin, else on Tatoeba or held-out training text by cosine."
+        "The search error is the share of sentences whose English translation is not found: on "
+        "NTREX-128 by ratio margin, otherwise on Tatoeba or held-out training text by cosine."
     )
     text = (
-        "an encoder, or several joined, as for adit mine (default: best, the best of those "
-        "installed)"
+        "encoder, or joined encoders, as for adit mine (default: best, the best installed encoder)"
     )
     parser.add_argument("spec", nargs="?", default=encoder.BEST, metavar="SPEC", help=text)
 
 
 @command(_add_encoders, "adit encoders")
 def encoders(args: argparse.Namespace) -> int:
-    """List encoders with their languages and how well they cover these."""
+    """List encoders, their languages, and the search error in each language."""
     from encoder.joined import parse_joined
 
     spec = args.spec
@@ -37,7 +36,7 @@ def encoders(args: argparse.Namespace) -> int:
     names = [part.spec for part in parse_joined(whole)] or [whole]
     lines = [f"{spec}: {whole}"] if spec == encoder.BEST else []
     if len(names) > 1:
-        lines.append("joined: a run takes the parts that cover both of its languages")
+        lines.append("joined: a run uses the parts that cover both of its languages")
     lines += [line for name in names for line in _described(name)]
     if encoder.USE not in whole:
         lines.append("use: better in the languages it covers (pip install 'bitext-adit[use]')")
@@ -59,7 +58,7 @@ def _described(spec: str) -> list[str]:
         known = ((one.error, name) for name, one in coverage.items() if one.quality == quality)
         if listed := [f"{name} {100 * error:.1f}" for error, name in sorted(known)]:
             lines.append(f"  {quality} ({meaning}), {len(listed)} languages: {' '.join(listed)}")
-    return lines if coverage else [*lines, "  its languages were not measured"]
+    return lines if coverage else [*lines, "  search errors were not measured"]
 
 
 def _speed(loaded: encoder.Encoder) -> str:
@@ -71,21 +70,21 @@ def _speed(loaded: encoder.Encoder) -> str:
     while (passed := time.perf_counter() - start) < TRIAL_SECONDS:
         place = encoded % (len(texts) - BATCH)
         encoded += len(loaded.encode(texts[place : place + BATCH]))
-    return f"about {encoded / passed:,.0f} sentences of news a second here"
+    return f"about {encoded / passed:,.0f} news sentences per second on this machine"
 
 
 def _add_fetch(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = "Files that are there are checked and kept; a partial download resumes."
+    parser.epilog = "Existing files are checked and kept; a partial download resumes."
     add = parser.add_argument
     add("language", metavar="XX", help="ISO 639 (de, wol) or FLORES code (kas_Deva)")
-    add("-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the files")
-    add("--url", default=PUBLISHER, metavar="URL", help=f"a mirror (default: {PUBLISHER})")
-    add("--offline", action="store_true", help="fetch nothing; check the files that are there")
+    add("-o", "--output", type=Path, required=True, metavar="DIR", help="output folder")
+    add("--url", default=PUBLISHER, metavar="URL", help=f"URL of a mirror (default: {PUBLISHER})")
+    add("--offline", action="store_true", help="fetch nothing; only check existing files")
 
 
 @command(_add_fetch, "fetch-laser")
 def fetch_command(args: argparse.Namespace) -> int:
-    """Fetch LASER's encoder for a language, LASER3's or else LASER2; print what --encoder takes."""
+    """Fetch LASER's encoder for a language, LASER3's or else LASER2; print the --encoder value."""
     path = fetch_laser(args.language, args.output, publisher=args.url, offline=args.offline)
     kind = "laser3" if path.name.startswith("laser3") else "laser"
     sys.stdout.write(f"{kind}:{path}\n")

@@ -19,21 +19,24 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "score": ("score mined pairs against gold pairs", "eval.cli.bucc_score:bucc_score"),
     "evaluate": ("measure an encoder on data with known answers", "eval.cli.encoder:eval_encoder"),
     "train": ("train an encoder on parallel text", "pipelines.cli.train:train_encoder"),
-    "train-judge": ("train the judge of mined pairs", "eval.cli.judge:train_judge"),
+    "train-judge": ("retrain the judge of mined pairs", "eval.cli.judge:train_judge"),
     "map": ("make an encoder from text without translations", "pipelines.cli.train:map_command"),
     "bootstrap": (
-        "mine, train an encoder on the pairs, mine again",
+        "improve an encoder on mined pairs",
         "pipelines.cli.train:rounds",
     ),
     "encoders": ("list encoders and the languages they cover", "pipelines.cli.encoders:encoders"),
     "fetch": ("fetch LASER's encoder for a language", "pipelines.cli.encoders:fetch_command"),
     "pair": ("pair the documents of two corpora", "pipelines.cli.documents:pair_command"),
     "split": ("split raw documents into sentences", "pipelines.cli.documents:split_command"),
-    "status": ("show how far the run in a work folder is", "pipelines.cli.workdir:status"),
+    "status": ("show the progress of the run in a work folder", "pipelines.cli.workdir:status"),
     "clean": ("empty the work folder of a finished run", "pipelines.cli.workdir:clean"),
     "report": ("write a web page about a finished run", "eval.cli.runs:report"),
-    "why": ("show why a pair was mined or not", "eval.cli.runs:why"),
-    "calibrate": ("estimate without gold how many pairs are wrong", "eval.cli.runs:calibrate"),
+    "why": ("show why a pair was or was not mined", "eval.cli.runs:why"),
+    "calibrate": (
+        "estimate error rates per threshold, without gold pairs",
+        "eval.cli.runs:calibrate",
+    ),
 }
 
 # Those for the work folder of a run; mine-corpus has them, too, and the list of encoders.
@@ -60,10 +63,19 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="adit",
         usage="adit [-h] [--version] COMMAND ...",
-        description="Find translations of each other in two monolingual corpora.",
-        epilog="\n".join(["commands:", *commands, "", "'adit COMMAND --help' lists its options."]),
+        description="Find sentence pairs in two corpora that are translations of each other.",
+        epilog="\n".join(
+            [
+                "commands:",
+                *commands,
+                "",
+                "To list the options of a command, run 'adit COMMAND --help'.",
+            ]
+        ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_version(parser)
-    parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help="one of those below")
+    parser.add_argument(
+        "command", choices=COMMANDS, metavar="COMMAND", help="command to run; see the list below"
+    )
     return parser

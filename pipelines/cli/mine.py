@@ -179,7 +179,7 @@ def _folder(output: Place) -> Iterator[None]:
 @command(add_embedding, "embed-corpus")
 @through_pipes("corpus", ending="npy")
 def embed_corpus(args: argparse.Namespace) -> int:
-    """Encode every line of a corpus; row i of the output belongs to line i."""
+    """Encode every line of a corpus. Row i of the output belongs to line i."""
     from pipelines.cli.embed import embed_file
 
     monitor = running.set_up_logging(args)

@@ -32,24 +32,25 @@ def _kinds(known: Mapping[str, Any]) -> str:
 
 HELP = {
     "--pairs": "language pairs to train on (default: all in DATA)",
-    "--exclude": "corpora to leave out",
+    "--exclude": "corpora to exclude",
     "--corpus-weight": "use each pair of corpus NAME with probability W (0 to 1) in a pass; "
     "repeatable",
-    "--pair-weight": "draw these language pairs W times as often as their size says; repeatable",
-    "--task": "train a task on text of one language, too, W times as often as on parallel text "
-    "(default: 1); repeatable, with a folder for each language, whose sentences are ranked among "
-    f"their own; {'; '.join(f'{name}: {data}' for name, data in training.BESIDE.items())}",
+    "--pair-weight": "multiply the sampling rate of these language pairs by W; repeatable",
+    "--task": "also train an auxiliary task on text in DIR, with W times as many batches as for "
+    "parallel text (default: 1); repeatable, with one folder per language, whose sentences are "
+    f"ranked only among each other; {'; '.join(map(': '.join, training.BESIDE.items()))}",
     "--architecture": _kinds(ARCHITECTURES),
     "--objective": _kinds(OBJECTIVES),
-    "--teacher": "what distillation matches; named as in --encoder",
-    "--start": "encoder whose subwords and weights training begins with, in place of random ones; "
-    "named as in --encoder, with its --architecture, --dim, --layers and --ngram-rows",
-    "--tatoeba": "measure the error rate of adit evaluate tatoeba, in the languages of the "
-    "training",
-    "--bucc": "measure the F1 of adit evaluate bucc, on the split that thresholds are chosen on",
-    "--best-by": "OUT is the encoder with the lowest error or perplexity or the highest F1, mean "
-    f"over the languages (default: {training.HELD_OUT_ERROR}; of mlm, tlm and clm "
-    f"{training.PERPLEXITY}, of nli {training.ACCURACY})",
+    "--teacher": "encoder whose vectors distillation, addition and alignment match; named as in "
+    "--encoder",
+    "--start": "base encoder, whose subwords and weights training starts from; "
+    "named as in --encoder; requires its --architecture, --dim, --layers and --ngram-rows",
+    "--tatoeba": "during training, measure the error rate of adit evaluate tatoeba in the trained "
+    "languages",
+    "--bucc": "during training, measure the F1 of adit evaluate bucc, on the split for thresholds",
+    "--best-by": "measure that selects the encoder written to OUT, as a mean over the languages "
+    f"(default: {training.HELD_OUT_ERROR}; for mlm, tlm and clm {training.PERPLEXITY}, for nli "
+    f"{training.ACCURACY})",
 }
 
 
@@ -58,16 +59,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.fromfile_prefix_chars = "@"
     parser.epilog = (
         "Parallel text is XX-YY.tsv.xz (source, TAB, target, TAB, corpus), XX-YY.parquet "
-        "(columns source, target and, if there is one, corpus; or what mine-corpus wrote) or "
-        "CORPUS.XX-YY.XX beside CORPUS.XX-YY.YY, line by line; mlm and clm also take NAME.XX.txt, "
-        "a sentence a line, and nli takes .tsv of label, premise and hypothesis. OUT becomes the "
-        "encoder with the best figure (--best-by), for --encoder OUT; OUT/training has a log, "
-        "curves, and the state from which the same command goes on. In N processes, or on N GPUs: "
-        "torchrun --standalone --no-python --nproc-per-node N train-encoder ...; the batch is "
-        "shared among them, so the result is that of one. @FILE reads arguments from a file, one a "
-        "line."
+        "(columns source, target and optionally corpus, or the output of 'adit mine'), or "
+        "CORPUS.XX-YY.XX with CORPUS.XX-YY.YY, line by line. mlm and clm also read NAME.XX.txt, "
+        "one sentence per line, and nli reads .tsv of label, premise and hypothesis. OUT becomes "
+        "the encoder with the best figure (--best-by), for --encoder OUT. OUT/training contains a "
+        "log, curves, and a checkpoint; rerun the same command to resume. For N processes or GPUs, "
+        "run: torchrun --standalone --no-python --nproc-per-node N train-encoder ...; they share "
+        "the batch, so the result equals that of one process. @FILE reads arguments from a file, "
+        "one per line."
     )
-    text = "folder to write"
+    text = "output folder"
     parser.add_argument("data", type=Path, metavar="DATA", help="folder of parallel text")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help=text)
     add = adder(parser, HELP)
@@ -88,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("training")
     adder(group, HELP)("--start", metavar="ENCODER")
     add_fields(group, {"": TrainingOptions})
-    group = parser.add_argument_group("vocabulary and evaluation on the way")
+    group = parser.add_argument_group("vocabulary, and evaluation during training")
     add_fields(group, {"": Recipe})
     add = adder(group, HELP)
     add("--tatoeba", type=Path, metavar="DIR")
@@ -115,7 +116,7 @@ def add_fields(group: argparse._ArgumentGroup, kinds: Mapping[str, type]) -> Non
         default = shown[0]
         if len(set(shown)) > 1:
             default = ", ".join(f"{kind} {value}" for kind, value in zip(each, shown, strict=True))
-        only = "" if len(each) == len(kinds) else f"of {', '.join(each)}; "
+        only = "" if len(each) == len(kinds) else f"for {', '.join(each)}; "
         group.add_argument(
             f"--{name.replace('_', '-')}",
             type=names if several else type(first.default),
@@ -230,35 +231,35 @@ def _measures(args: argparse.Namespace, pairs: Collection[str]) -> list[Measure]
 
 def _add_map(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        "OUT is for --encoder OUT, with --src-lang and --tgt-lang; OUT/training has the state from "
-        "which the same command goes on. docs/new-language.md says which encoder to make of what "
-        "text."
+        "Use OUT with --encoder OUT, --src-lang and --tgt-lang. OUT/training contains a "
+        "checkpoint; rerun the same command to resume. To choose between map, bootstrap and train, "
+        "see docs/new-language.md."
     )
-    sides = "text, as for adit mine, or a .vec file", "text of the other language, or a .vec file"
+    sides = "text, as for adit mine, or a .vec file", "text in the other language, or a .vec file"
     add_texts(parser, *sides)
     add = parser.add_argument
     text = (
-        f"{making.IDENTICAL}: by the words that both languages have; {making.SIMILARITY}: by "
-        "nothing but which words are alike in each of them (may fail); "
-        f"{making.ADVERSARIAL}: by a network that learns to recognise mapped words, until it "
-        "cannot, and self-learning (minutes; may fail; needs torch); "
-        f"{making.ALONE}: by the network's map as it is, as in the paper of that; or a file, a "
-        f"word and its translation a line (default: {making.IDENTICAL})"
+        f"source of the first map; {making.IDENTICAL}: words with the same spelling in both "
+        f"languages; {making.SIMILARITY}: word similarities within each language (can fail); "
+        f"{making.ADVERSARIAL}: a network that learns to recognise mapped words until it cannot, "
+        f"then self-learning (minutes; can fail; needs torch); {making.ALONE}: only the network's "
+        "map, as in Conneau et al. 2018; or a file with one word and its translation per line "
+        f"(default: {making.IDENTICAL})"
     )
     add("--start", default=making.IDENTICAL, metavar="HOW", help=text)
     default = making.MapOptions.refinements
-    text = f"times that the map is fitted anew to mutual nearest neighbours (default: {default})"
+    text = f"number of times to refit the map to mutual nearest neighbours (default: {default})"
     add("--refinements", type=int, default=default, metavar="N", help=text)
-    add("--vec", type=Path, metavar="DIR", help="write the mapped vectors, too: DIR/XX.vec")
-    add_fields(parser.add_argument_group("vectors of words"), {"": WordOptions})
+    add("--vec", type=Path, metavar="DIR", help="also write the mapped vectors to DIR/XX.vec")
+    add_fields(parser.add_argument_group("word vectors"), {"": WordOptions})
     add_common_options(parser)
 
 
 @command(_add_map, "adit map")
 def map_command(args: argparse.Namespace) -> int:
-    """Make an encoder from text of two languages, without translations.
+    """Make an encoder from text in two languages, without translations.
 
-    Learn the vectors of each language's words, and map the source's to the target's.
+    Learn word vectors for each language, and map the source's to the target's.
     """
     monitor = set_up_logging(args)
     if args.refinements < 0:
@@ -279,12 +280,13 @@ def map_command(args: argparse.Namespace) -> int:
 
 def _add_bootstrap(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        "OUT becomes the best encoder, for --encoder OUT; OUT/rounds has the pairs, the encoder "
-        "and the figures of each round. The same command goes on where it was interrupted."
+        "OUT becomes the best encoder, for --encoder OUT. OUT/rounds contains the pairs, the "
+        "encoder and the figures of each round. If it is interrupted, rerun the same command to "
+        "resume."
     )
-    add_texts(parser, "source corpus, as for adit mine", "target corpus, likewise")
+    add_texts(parser, "source corpus, as for adit mine", "target corpus, in the same forms as SRC")
     add_encoder(parser)
-    text = "pairs that are known, named as for adit train, to train on in every round, too"
+    text = "gold pairs, in the formats of adit train, that every round is also trained on"
     parser.add_argument("--known", type=Path, metavar="FILE", help=text)
     add_fields(parser.add_argument_group("rounds"), {"": making.RoundOptions})
     add_common_options(parser)
@@ -292,9 +294,9 @@ def _add_bootstrap(parser: argparse.ArgumentParser) -> None:
 
 @command(_add_bootstrap, "adit bootstrap")
 def rounds(args: argparse.Namespace) -> int:
-    """Mine two corpora, train an encoder on the best pairs, mine with it, and so on.
+    """Improve an encoder in rounds of mining and of training on the best pairs.
 
-    It ends when no more held-out sentences are each other's nearest.
+    It ends if the number of held-out sentences with a mutual nearest neighbour no longer grows.
     """
     monitor = set_up_logging(args)
     from pipelines.run.bootstrap import bootstrap

@@ -19,7 +19,7 @@ def add_work_dir(parser: argparse.ArgumentParser) -> None:
 
 @command(add_work_dir, "adit status")
 def status(args: argparse.Namespace) -> int:
-    """Show how far the run in a work folder is: stages, rates and time left."""
+    """Show the progress of the run in a work folder: stages, rates and time left."""
     folder, stages = WorkFolder(args.work_dir), _stages(args.work_dir)
     workers: Sequence[state.WorkerState] = ()
     if state.is_locked(args.work_dir):
@@ -52,7 +52,10 @@ def _describe(stage: state.StageState) -> str:
 
 @command(add_work_dir, "adit clean")
 def clean(args: argparse.Namespace) -> int:
-    """Remove what a finished run needs no more; its summary, ledger and what it rejected stay."""
+    """Remove the vectors, neighbours and other stage results of a finished run.
+
+    Its summary, ledger and rejected lines stay.
+    """
     work_dir = args.work_dir
     stages = _stages(work_dir)
     if state.is_locked(work_dir):
