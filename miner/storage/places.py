@@ -131,16 +131,20 @@ class RemotePath:
 
     def files(self, *, recursive: bool = False) -> list[tuple[RemotePath, int]]:
         """Return the files in a folder, or in it and all below, with their sizes."""
+        entries = self._entries(recursive=recursive)
+        return [(entry, info.size) for entry, info in entries if info.is_file]
+
+    def iterdir(self) -> Iterator[RemotePath]:
+        """Yield the files and folders in a folder."""
+        return (entry for entry, _ in self._entries(recursive=False))
+
+    def _entries(self, *, recursive: bool) -> list[tuple[RemotePath, fs.FileInfo]]:
         from pyarrow import fs
 
         with self._found() as (filesystem, path):
             selector = fs.FileSelector(path, allow_not_found=True, recursive=recursive)
-            found = [info for info in filesystem.get_file_info(selector) if info.is_file]
-        return [(self / info.path[len(path) :].strip("/"), info.size) for info in found]
-
-    def iterdir(self) -> Iterator[RemotePath]:
-        """Yield the files in a folder."""
-        return (file for file, _ in self.files())
+            found = filesystem.get_file_info(selector)
+        return [(self / info.path[len(path) :].strip("/"), info) for info in found]
 
     def open(self, mode: str = "rb") -> IO[bytes]:
         """Open a file to read bytes; it can seek, and what fails is a ``PlaceError``, too."""

@@ -1,11 +1,14 @@
 """Files to bytes: opening and decompression, with every failure as one clear line."""
 
 import bz2
+import codecs
 import gzip
 import lzma
+import tarfile
 import zlib
 from collections.abc import Iterator
-from io import BufferedReader, RawIOBase
+from contextlib import suppress
+from io import BufferedReader, BytesIO, RawIOBase
 from pathlib import PurePath
 from typing import IO, cast
 
@@ -21,7 +24,30 @@ COMPRESSIONS = {
 }
 PARQUET_MAGIC = b"PAR1"
 
+# Files that hold other files, or text in a form that is not read, by their first bytes.
+_CONTAINERS = {
+    b"PK\x03\x04": "is a zip archive; unpack it",
+    b"7z\xbc\xaf\x27\x1c": "is a 7z archive; unpack it",
+    b"Rar!\x1a\x07": "is a rar archive; unpack it",
+    b"!<arch>\n": "is an ar archive; unpack it",
+    b"\xed\xab\xee\xdb": "is an RPM package; unpack it",
+    b"070701": "is a cpio archive; unpack it",
+    b"MSCF\0\0\0\0": "is a cab archive; unpack it",
+    b"LZIP\x01": "is compressed by lzip; decompress it",
+    b"\x04\x22\x4d\x18": "is compressed by lz4; decompress it",
+    b"\x1f\x9d": "is compressed by compress; decompress it",
+    b"%PDF-": "is a PDF document; save its text",
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "is an Office document; save its text",
+}
+# The first file in a zip archive that programs for offices, or for books, write.
+_DOCUMENTS_IN_ZIP = (b"mimetype", b"[Content_Types].xml", b"_rels/.rels")
+
 CHUNK_BYTES = 4 << 20
+HEAD_BYTES = 1 << 20  # bzip2 gives nothing before the end of a block of up to 900,000 bytes
+_SAMPLE_BYTES = 64 << 10
+_MAX_LEVELS = 5
+# Archives that come compressed record by record, whatever they are called.
+_COMPRESSED_INSIDE = (".warc", ".wet")
 
 # What readers raise because of what they read: each has its own way to say so.
 _DAMAGE = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
@@ -38,16 +64,21 @@ def split_compression(path: AnyPath) -> tuple[str, str]:
 def read_chunks(path: AnyPath) -> Iterator[bytes]:
     """Yield the file's bytes, decompressed by its suffix, ``CHUNK_BYTES`` at a time.
 
-    It is opened once and read forward only, so a pipe will do. Raises as ``open_binary``, and a
-    CorpusError where it is a damaged archive.
+    The file is opened once and read forward only, so ``path`` may be a pipe.
+
+    Raises:
+        CorpusError: The file cannot be opened or is damaged, or ``refuse_container`` refuses it.
+        PlaceError: A remote file cannot be reached.
     """
     compression = split_compression(path)[1]
     with open_binary(path) as raw:
-        stream = _decompressed(raw, compression)
         try:
+            buffered = BufferedReader(cast(RawIOBase, raw), HEAD_BYTES)
+            refuse_container(path, buffered.peek(HEAD_BYTES))
+            stream = _decompressed(buffered, compression)
             while chunk := stream.read(CHUNK_BYTES):
                 yield chunk
-        except PlaceError:  # no damage: another try may succeed
+        except (CorpusError, PlaceError):  # no damage: another try may succeed
             raise
         except _DAMAGE as error:
             cause = str(error).partition("\n")[0]
@@ -56,6 +87,65 @@ def read_chunks(path: AnyPath) -> Iterator[bytes]:
             raise CorpusError(
                 f"{path}: is not a whole {compression} file ({cause}); fetch or compress it again"
             ) from error
+
+
+def refuse_container(path: AnyPath, head: bytes) -> None:
+    """Refuse a file of files, and a compression that the file's name does not show.
+
+    Both are recognised under any compressions, in the ``head`` of a file.
+
+    Raises:
+        CorpusError: The file is such a container.
+    """
+    suffix, named = split_compression(path)
+    levels = []
+    while (level := _compression_of(head)) and len(levels) < _MAX_LEVELS:
+        levels.append(level)
+        head = _beginning(head, level)
+    if what := _container(head):
+        raise CorpusError(f"{path}: {what}")
+    if len(levels) > 1:
+        names = " within ".join(COMPRESSIONS[level][1] for level in reversed(levels))
+        raise CorpusError(f"{path}: is compressed more than once ({names}); decompress it")
+    if levels not in ([], [named]) and suffix not in _COMPRESSED_INSIDE:
+        name = COMPRESSIONS[levels[0]][1]
+        raise CorpusError(f"{path}: is compressed by {name}; rename it to end in {levels[0]}")
+
+
+def is_text(data: bytes) -> bool:
+    """Return whether bytes are UTF-8 without NUL; the last character may be cut."""
+    try:
+        codecs.utf_8_decode(data, "strict", False)
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in data
+
+
+def _compression_of(head: bytes) -> str:
+    found = (suffix for suffix, (magic, _) in COMPRESSIONS.items() if head.startswith(magic))
+    suffix = next(found, "")
+    return "" if suffix and is_text(head[:_SAMPLE_BYTES]) else suffix
+
+
+def _beginning(head: bytes, suffix: str) -> bytes:
+    """Decompress a file's beginning, as far as a sample and as it goes."""
+    data = bytearray()
+    with suppress(*_DAMAGE):
+        stream = _decompressed(BytesIO(head), suffix)
+        while len(data) < _SAMPLE_BYTES and (piece := stream.read(tarfile.BLOCKSIZE)):
+            data += piece
+    return bytes(data)
+
+
+def _container(head: bytes) -> str:
+    with suppress(tarfile.TarError, ValueError):  # a checksum: old archives have no mark
+        tarfile.TarInfo.frombuf(head[: tarfile.BLOCKSIZE], "utf-8", "surrogateescape")
+        return "is a tar archive; unpack it"
+    found = (what for magic, what in _CONTAINERS.items() if head.startswith(magic))
+    what = next(found, "")
+    if "zip" in what and any(name in head[:256] for name in _DOCUMENTS_IN_ZIP):
+        what = "is an office document or an e-book; save its text"
+    return "" if what and is_text(head[:_SAMPLE_BYTES]) else what
 
 
 def open_binary(path: AnyPath) -> IO[bytes]:

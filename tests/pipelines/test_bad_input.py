@@ -39,7 +39,7 @@ def test_a_folder_and_a_pipe(world: World, run: list[str], refused: Refused) -> 
     assert error.endswith("out.jsonl: would lie among the inputs; name another folder\n")
     world.path("empty").mkdir()
     error = refused([run[0], str(world.path("empty")), *run[2:]])
-    assert "empty: no file of a corpus in this folder; put its files there" in error
+    assert "empty: folder contains no corpus files; put them there" in error
     os.mkfifo(world.path("pipe"))
     error = refused([*run, "--scope", "document", "--document-pairs", str(world.path("pipe"))])
     assert "pipe: is read more than once, so a pipe will not do" in error

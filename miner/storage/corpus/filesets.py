@@ -15,7 +15,7 @@ from miner.storage.corpus.formats import FORMAT_BY_SUFFIX, format_of, json_objec
 from miner.storage.corpus.lines import decode_lines, line_batches
 from miner.storage.corpus.reader import open_corpus, parquet_file
 from miner.storage.corpus.records import BATCH_ROWS, CorpusError, Records, Rejection
-from miner.storage.places import Place
+from miner.storage.places import Place, RemotePath
 from miner.storage.streams import split_compression
 
 LANGUAGE = "language"  # the column
@@ -27,24 +27,72 @@ SHOWN = 5  # names in a line
 ABOUT = re.compile(r"(readme|licen[cs]e|copying|notice)(\.(md|txt|rst|html))?", re.IGNORECASE)
 
 
+NamedPlace = tuple[str, Place]
+"""A file and its name in the corpus: its path below the corpus's folder."""
+
+
 def may_hold_corpus(entry: Place) -> bool:
     """Return whether a file or folder is neither hidden nor about the corpus."""
     return not (entry.name.startswith(".") or ABOUT.fullmatch(entry.name))
 
 
-def folder_files(folder: Place) -> tuple[list[Place], list[Place]]:
-    """Return the files of a folder that are the corpus, and what is not; both by name."""
-    entries: list[Place] = sorted(folder.iterdir(), key=lambda entry: entry.name)
-    taken = [entry for entry in entries if may_hold_corpus(entry) and entry.is_file()]
-    return taken, [entry for entry in entries if entry not in taken]
+def folder_files(folder: Place) -> tuple[list[NamedPlace], list[str]]:
+    """List the files of a corpus in a folder and all below it, and the names of all else.
+
+    Files come folder by folder, entries in the order of their names' code points. A link to a
+    folder that contains it leads nowhere.
+
+    Raises:
+        CorpusError: A folder may not be listed.
+    """
+    files: list[NamedPlace] = []
+    others: list[str] = []
+    _list_files(folder, "", frozenset(), files, others)
+    return files, others
+
+
+def _list_files(
+    folder: Place, prefix: str, above: frozenset[str], files: list[NamedPlace], others: list[str]
+) -> None:
+    above |= {_real(folder)}
+    try:
+        entries: list[Place] = sorted(folder.iterdir(), key=lambda entry: entry.name)
+    except PermissionError:
+        raise CorpusError(f"{folder}: may not be listed; check its permissions") from None
+    for entry in entries:
+        name = prefix + entry.name.encode(errors="backslashreplace").decode()
+        is_folder = entry.is_dir()
+        if not may_hold_corpus(entry):
+            others.append(name + "/" * is_folder)
+        elif is_folder and _real(entry) not in above:
+            _list_files(entry, f"{name}/", above, files, others)
+        elif entry.is_file():
+            files.append((name, entry))
+        else:
+            others.append(name + "/" * is_folder)
+
+
+def _real(folder: Place) -> str:
+    return str(folder) if isinstance(folder, RemotePath) else str(folder.resolve())
 
 
 def describe_folder(folder: Place) -> str:
-    """Return a line that names what of a folder is read, and what is left out."""
-    taken, left_out = folder_files(folder)
-    names = [entry.name + ("/" if entry.is_dir() else "") for entry in left_out]
-    line = f"{folder}: reads {named([entry.name for entry in taken])} as sentences"
-    return line + (f"; leaves out {named(names)}" if names else "")
+    """Return a line that names the files of a folder that are read, and all else in it.
+
+    Raises:
+        CorpusError: The folder contains no file of a corpus.
+    """
+    files, others = _corpus_of(folder)
+    line = f"{folder}: reads {named([name for name, _ in files])} as sentences"
+    return line + (f"; leaves out {named(others)}" if others else "")
+
+
+def _corpus_of(folder: Place) -> tuple[list[NamedPlace], list[str]]:
+    files, others = folder_files(folder)
+    if not files:
+        only = f", only {named(others)}" if others else ""
+        raise CorpusError(f"{folder}: folder contains no corpus files{only}; put them there")
+    return files, others
 
 
 def named(names: Sequence[str]) -> str:
@@ -53,26 +101,27 @@ def named(names: Sequence[str]) -> str:
     return f"{len(names):,} ({shown})"
 
 
-def corpus_files(path: Place, *, input_format: str = "auto") -> list[Place]:
-    """Return the files of a corpus: ``path``, or what is in this folder, or else a CorpusError.
+def corpus_files(path: Place, *, input_format: str = "auto") -> list[NamedPlace]:
+    """Return the files of a corpus with their names in it: ``path``, or all in and below it.
 
-    They are in order of the id of their first records, shorter ids first, then of their names. So
-    records that have ids of their own come in the same order whatever their files are called.
+    Files come in the order of the ids of their first records, shorter ids first, then of their
+    names. So records with ids of their own come in the same order whatever their files are called.
+
+    Raises:
+        CorpusError: ``path`` is a folder that contains no file of a corpus.
     """
     if not path.is_dir():
-        return [path]
-    files, _ = folder_files(path)
-    if not files:
-        raise CorpusError(f"{path}: no file of a corpus in this folder; put its files there")
+        return [(path.name, path)]
 
-    def place(file: Place) -> tuple[bool, int, str, str]:
+    def order(file: NamedPlace) -> tuple[bool, int, str, str]:
+        name, place = file
         try:
-            first = next(open_corpus(file, input_format=input_format)).ids()[0]
+            first = next(open_corpus(place, input_format=input_format)).ids()[0]
         except CorpusError:  # reported by whoever reads it
-            return True, 0, "", file.name
-        return False, len(first), first, file.name
+            return True, 0, "", name
+        return False, len(first), first, name
 
-    return sorted(files, key=place)
+    return sorted(_corpus_of(path)[0], key=order)
 
 
 class CorpusReader:
@@ -83,18 +132,20 @@ class CorpusReader:
     begin, as far as was read.
     """
 
-    def __init__(self, files: Sequence[Place], *, input_format: str = "auto") -> None:
-        self.files, self.input_format = files, input_format
-        self.names = [file.name for file in files]
+    def __init__(self, files: Sequence[NamedPlace], *, input_format: str = "auto") -> None:
+        self.names = [name for name, _ in files]
+        self.files = [file for _, file in files]
+        self.input_format = input_format
         self.starts: list[int] = []
 
     def __iter__(self) -> Iterator[Records]:
         self.starts.clear()
         row = 0
-        for file in self.files:
+        how = self.input_format
+        for name, file in zip(self.names, self.files, strict=True):
             self.starts.append(row)
             try:
-                for records in open_corpus(file, input_format=self.input_format, first_row=row):
+                for records in open_corpus(file, input_format=how, first_row=row, name=name):
                     yield records
                     row = records.first_row + len(records)
             except CorpusError as error:

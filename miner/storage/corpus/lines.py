@@ -14,7 +14,7 @@ import numpy as np
 from miner.storage.corpus.joined import JoinedLines
 from miner.storage.corpus.records import BATCH_ROWS, CorpusError, Rejected, Rejection, decoded
 from miner.storage.places import AnyPath
-from miner.storage.streams import COMPRESSIONS, PARQUET_MAGIC, read_chunks
+from miner.storage.streams import PARQUET_MAGIC, is_text, read_chunks
 
 # A longer line is rejected before it is decoded, and its rest is skipped, not held. It leaves room
 # for MAX_CHARACTERS as JSON escapes (12 bytes each at most) and an id, a document and more.
@@ -29,13 +29,6 @@ _OTHER_ENCODINGS = {
     codecs.BOM_UTF32_BE: "UTF-32",
     codecs.BOM_UTF16_LE: "UTF-16",
     codecs.BOM_UTF16_BE: "UTF-16",
-}
-_OTHER_FILES = {
-    magic: f"is compressed by {name}; rename it to end in {suffix}"
-    for suffix, (magic, name) in COMPRESSIONS.items()
-} | {
-    b"PK\x03\x04": "is a zip archive; unpack it",
-    PARQUET_MAGIC: "is a Parquet file; read it with --input-format parquet",
 }
 
 
@@ -109,20 +102,11 @@ def _refuse_other_than_text(path: AnyPath, head: bytes) -> None:
                 f"{path}: is {encoding}; convert it with iconv -f {encoding} -t UTF-8"
             )
     sample = head[:_SAMPLE_BYTES]
-    for magic, what in _OTHER_FILES.items():
-        if head.startswith(magic) and not _is_text(sample):
-            raise CorpusError(f"{path}: {what}")
-    other = sum(len(line) for line in sample.split(b"\n") if not _is_text(line))
+    if head.startswith(PARQUET_MAGIC) and not is_text(sample):
+        raise CorpusError(f"{path}: is a Parquet file; read it with --input-format parquet")
+    other = sum(len(line) for line in sample.split(b"\n") if not is_text(line))
     if len(sample) >= _ENOUGH_TO_JUDGE_BYTES and other > len(sample) / 2:
         raise CorpusError(
             f"{path}: is not UTF-8 text: of its first {len(sample)} bytes, {other} are in lines "
             "that are not; convert it with iconv, or unpack it if it is compressed"
         )
-
-
-def _is_text(line: bytes) -> bool:
-    try:
-        codecs.utf_8_decode(line, "strict", False)  # The sample may end within a character.
-    except UnicodeDecodeError:
-        return False
-    return b"\0" not in line

@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
+from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 from miner.storage.corpus.formats import INPUT_FORMATS, format_of, line_parser
 from miner.storage.corpus.lines import decode_lines, line_batches
 from miner.storage.corpus.records import BATCH_ROWS, CorpusError, Records, Rejection, decoded
 from miner.storage.places import AnyPath, Place, PlaceError
-from miner.storage.streams import open_binary, read_chunks, split_compression
+from miner.storage.streams import (
+    HEAD_BYTES,
+    open_binary,
+    read_chunks,
+    refuse_container,
+    split_compression,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,7 +73,7 @@ def _measure(path: Place, input_format: str) -> CorpusSize:
 
 
 def open_corpus(
-    path: AnyPath, *, input_format: str = "auto", first_row: int = 0
+    path: AnyPath, *, input_format: str = "auto", first_row: int = 0, name: str | None = None
 ) -> Iterator[Records]:
     """Read a corpus, every record of it, in order and in batches of at most ``BATCH_ROWS``.
 
@@ -74,7 +81,8 @@ def open_corpus(
     for; damage further on is raised by the batch that meets it. The file is read once, so a pipe
     will do for text, which is verbatim, without the end of the line. What is compressed is known by
     the suffix; of ``INPUT_FORMATS`` ``auto`` goes by the suffix below that, or the first line that
-    is not blank. Other files of the corpus may come before the ``first_row``.
+    is not blank. Other files of the corpus may come before the ``first_row``. Documents are called
+    by the file's ``name`` in the corpus (default: the last part of its path).
 
     Raises:
         CorpusError: the file is missing, unreadable, empty, damaged, or not of that format.
@@ -94,7 +102,7 @@ def open_corpus(
     elif chosen == "documents":
         from miner.storage.documents.sentences import read_sentences  # which reads corpora, too
 
-        batches = read_sentences(path, first_row)
+        batches = read_sentences(path, name or PurePath(str(path)).name, first_row)
     else:
         batches = _read_text(path, chosen, first_row)
     first = next(batches, None)
@@ -141,6 +149,8 @@ def parquet_file(path: AnyPath, remedy: str = "") -> Iterator[pq.ParquetFile]:
         except (CorpusError, PlaceError):
             raise
         except (OSError, ValueError) as error:  # Arrow's own errors are of these two kinds.
+            with open_binary(path) as again:
+                refuse_container(path, again.read(HEAD_BYTES))
             cause = str(error).partition("\n")[0]
             raise CorpusError(f"{path}: is not a whole Parquet file ({cause}){remedy}") from error
 

@@ -26,7 +26,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    r"""A document: paragraphs in plain text, or else why there are none.
+    r"""A document: paragraphs in plain text, or else why there are none, and maybe the error.
 
     ``name`` is its id: the file's place in its folder, a page's URL, an article's title; control
     characters in it are spaces, and half characters are written as ``\udce9``.

@@ -4,7 +4,6 @@ import re
 import statistics
 import unicodedata
 from collections.abc import Iterable, Iterator
-from pathlib import PurePath
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -45,12 +44,15 @@ class Sentence(NamedTuple):
     end: int
 
 
-def read_sentences(path: AnyPath, first_row: int) -> Iterator[Records]:
-    """Yield the sentences of a file's documents; a broken document is a rejected record."""
+def read_sentences(path: AnyPath, name: str, first_row: int) -> Iterator[Records]:
+    """Yield the sentences of a file's documents; a broken document is a rejected record.
+
+    ``name`` is that of the file in its corpus.
+    """
     reader = reader_of(path)
     if reader is None:
         raise CorpusError(f"{path}: documents are in files that end in one of {' '.join(FORMATS)}")
-    found = reader(path, PurePath(str(path)).name)
+    found = reader(path, name)
     for table in sentence_tables((0, read_found(one)) for one in found):
         yield table_records(table, first_row)
         first_row += len(table)
@@ -63,13 +65,14 @@ def sentence_tables(
 
     The columns are ``file``, ``id``, ``doc``, ``text`` and ``why``. An id is the document's name
     and where the sentence is in its text, in characters: ``guide.txt#char=120,188`` (RFC 5147). A
-    broken document is a row with the reason (a ``Rejection``) and without text.
+    broken document is a row with the reason (a ``Rejection``), and the error as its text, if any.
     """
     rows: list[tuple[int, str, str, str, str | None]] = []
     for file, document in documents:
         name = document.name
         if document.broken:
-            rows.append((file, name, name, "", document.broken))
+            rows.append((file, name, name, document.text, document.broken))
+            continue
         for text, start, end in document_sentences(document, language):
             rows.append((file, f"{name}{PLACE}{start},{end}", name, text, None))
         if len(rows) >= BATCH_ROWS:

@@ -10,13 +10,14 @@ import pyarrow as pa
 
 from miner.languages import language_of
 from miner.storage.corpus import filesets
+from miner.storage.corpus.filesets import NamedPlace
 from miner.storage.corpus.formats import DOCUMENT_SUFFIXES
 from miner.storage.corpus.records import CorpusError, Rejection
 from miner.storage.documents.files import read_bytes
 from miner.storage.documents.records import FORMATS, Document, Found, read_found, reader_of
 from miner.storage.documents.sentences import is_wrapped, sentence_tables
 from miner.storage.documents.splitting import sentence_spans
-from miner.storage.places import Place, RemotePath
+from miner.storage.places import Place
 from miner.storage.streams import split_compression
 
 SHOWN_LANGUAGES = 3
@@ -30,9 +31,6 @@ MIN_FILLED = 0.8  # of the lines that the next line's first word would not have 
 MAX_WORD = 30  # characters; longer ones are text without spaces
 
 _HTML = re.compile(r"\s*(<!doctype\s+html|<html)", re.IGNORECASE)
-
-NamedPlace = tuple[str, Place]
-"""A file and its name in the corpus."""
 
 
 @dataclass(kw_only=True)
@@ -62,13 +60,13 @@ def is_documents(path: Place, input_format: str) -> bool:
     """Return whether a corpus is of documents: it is said to be, or can be nothing else."""
     if input_format != "auto":
         return input_format == "documents"
-    files = filesets.folder_files(path)[0] if path.is_dir() else [path]
+    files = [file for _, file in filesets.folder_files(path)[0]] if path.is_dir() else [path]
     return bool(files) and all(split_compression(file)[0] in DOCUMENT_SUFFIXES for file in files)
 
 
 def holds_documents(folder: Place) -> bool:
     """Return whether each file of a folder is a document, by suffixes and a sample of texts."""
-    files, _ = filesets.folder_files(folder)
+    files = [file for _, file in filesets.folder_files(folder)[0]]
     suffixes = [split_compression(file)[0] for file in files]
     if not files or not {*suffixes} <= {*MARKED, ".txt"}:
         return False
@@ -116,7 +114,7 @@ def document_files(path: Place) -> list[NamedPlace]:
     suffixes are left out; if there is no other, a CorpusError says so.
     """
     if path.is_dir():
-        files = list(_below(path, ""))
+        files = [file for file in filesets.folder_files(path)[0] if reader_of(file[1])]
     else:
         files = [(path.name, path)] if reader_of(path) else []
     if not files:
@@ -128,25 +126,10 @@ def document_files(path: Place) -> list[NamedPlace]:
 def open_side(path: Place, input_format: str) -> filesets.CorpusReader:
     """Return what reads a corpus: files of sentences, or the documents at a place and below it."""
     if is_documents(path, input_format):
-        return filesets.CorpusReader(
-            [file for _, file in document_files(path)], input_format="documents"
-        )
+        return filesets.CorpusReader(document_files(path), input_format="documents")
     return filesets.CorpusReader(
         filesets.corpus_files(path, input_format=input_format), input_format=input_format
     )
-
-
-def _below(folder: Place, prefix: str, above: frozenset[str] = frozenset()) -> Iterator[NamedPlace]:
-    """Yield the files below a folder; a link to a folder that it is in leads nowhere."""
-    real = str(folder) if isinstance(folder, RemotePath) else str(folder.resolve())
-    if real in above:
-        return
-    entries: list[Place] = sorted(folder.iterdir(), key=lambda entry: entry.name)
-    for entry in filter(filesets.may_hold_corpus, entries):
-        if entry.is_dir():
-            yield from _below(entry, f"{prefix}{entry.name}/", above | {real})
-        elif entry.is_file() and reader_of(entry):
-            yield prefix + entry.name, entry
 
 
 def find_documents(
@@ -163,10 +146,10 @@ def find_documents(
         try:
             for found in reader(path, name):
                 yield number, found
-        except CorpusError:
+        except CorpusError as error:
             if is_only_file:
                 raise
-            yield number, Document(name=name, broken=Rejection.UNREADABLE)
+            yield number, Document(name=name, text=str(error), broken=Rejection.UNREADABLE)
 
 
 def read_documents(files: Sequence[NamedPlace]) -> Iterator[Document]:

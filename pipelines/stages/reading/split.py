@@ -15,10 +15,11 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from miner.storage.artefacts import Artefact, Draft, content_key, find, open_artefact, produce
+from miner.storage.corpus.filesets import NamedPlace
 from miner.storage.corpus.records import BATCH_ROWS, Records
 from miner.storage.documents.records import Document, Found, read_found
 from miner.storage.documents.sentences import SENTENCE_TABLE, sentence_tables, table_records
-from miner.storage.documents.split import NamedPlace, document_files, find_documents, is_documents
+from miner.storage.documents.split import document_files, find_documents, is_documents
 from miner.storage.layout import SENTENCES
 from miner.storage.places import Place
 from pipelines.context import RunContext

@@ -1,30 +1,94 @@
 """A folder as a corpus: which of its files are read, and what is said of the others."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from miner.storage.corpus.filesets import corpus_files, describe_folder, folder_files
 from miner.storage.corpus.records import CorpusError
+from miner.storage.documents.split import open_side
+
+
+def names(folder: Path) -> list[str]:
+    return [name for name, _ in folder_files(folder)[0]]
+
+
+def write(folder: Path, *files: str) -> None:
+    for name in files:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(f"text of {name}\n", encoding="utf-8")
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for name in ("b.txt", "a.txt", "readme.de", "README.md", "LICENSE", ".DS_Store"):
-        (tmp_path / name).write_text(f"text of {name}\n", encoding="utf-8")
-    (tmp_path / "old").mkdir()
-    (tmp_path / "old" / "c.txt").write_text("not read\n", encoding="utf-8")
+    write(tmp_path, "b.txt", "a.txt", "readme.de", "README.md", "LICENSE", ".DS_Store")
+    write(tmp_path, "old/c.txt", "old/README.md", ".git/HEAD")
     return tmp_path
 
 
 def test_what_is_read_and_what_is_left_out(folder: Path) -> None:
-    taken, left_out = folder_files(folder)
-    assert [path.name for path in taken] == ["a.txt", "b.txt", "readme.de"]
-    assert [path.name for path in left_out] == [".DS_Store", "LICENSE", "README.md", "old"]
-    assert sorted(corpus_files(folder)) == taken
+    files, others = folder_files(folder)
+    assert [name for name, _ in files] == ["a.txt", "b.txt", "old/c.txt", "readme.de"]
+    assert others == [".DS_Store", ".git/", "LICENSE", "README.md", "old/README.md"]
+    assert sorted(corpus_files(folder)) == files
     line = describe_folder(folder)
-    assert "3 (a.txt, b.txt, readme.de)" in line
-    assert "4 (.DS_Store, LICENSE, README.md, old/)" in line
+    assert "4 (a.txt, b.txt, old/c.txt, readme.de)" in line
+    assert "5 (.DS_Store, .git/, LICENSE, README.md, old/README.md)" in line
+
+
+@pytest.mark.parametrize(
+    "beside", [(), ("zh/index.txt",), ("zh/README.md",), ("zh/.hidden/x.txt", "zh/api/x.txt")]
+)
+def test_folders_are_read_at_any_depth_whatever_is_beside_them(
+    tmp_path: Path, beside: tuple[str, ...]
+) -> None:
+    write(tmp_path, "zh/guide/a.txt", "zh/guide/deep/er/b.txt", *beside)
+    found = names(tmp_path / "zh")
+    assert {"guide/a.txt", "guide/deep/er/b.txt"} <= {*found}
+    reader = open_side(tmp_path / "zh", "auto")
+    texts = [text for records in reader for text in records.texts]
+    assert texts == [f"text of zh/{name}" for name in sorted(found)]
+    assert reader.names == sorted(found)
+
+
+def test_the_order_is_that_of_names_not_of_the_file_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, *(f"{one}/{other}.txt" for one in "bäaB" for other in ("10", "9", "é")))
+    found = names(tmp_path)
+    listed = Path.iterdir
+    monkeypatch.setattr(Path, "iterdir", lambda self: iter(sorted(listed(self), reverse=True)))
+    assert names(tmp_path) == found
+    assert found[:2] == ["B/10.txt", "B/9.txt"]
+    assert found[-1] == "ä/é.txt"
+
+
+def test_links_are_followed_and_do_not_lead_back(tmp_path: Path) -> None:
+    write(tmp_path, "corpus/a/x.txt", "elsewhere/y.txt")
+    corpus = tmp_path / "corpus"
+    (corpus / "a" / "back").symlink_to(corpus)
+    (corpus / "itself").symlink_to(corpus / "itself")
+    (corpus / "other").symlink_to(tmp_path / "elsewhere")
+    (corpus / "one.txt").symlink_to(tmp_path / "elsewhere" / "y.txt")
+    os.mkfifo(corpus / "pipe.txt")
+    files, others = folder_files(corpus)
+    assert [name for name, _ in files] == ["a/x.txt", "one.txt", "other/y.txt"]
+    assert others == ["a/back/", "itself", "pipe.txt"]
+
+
+def test_names_that_are_no_text_can_be_written(tmp_path: Path) -> None:
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.txt")).write_text("x\n", encoding="utf-8")
+    assert names(tmp_path) == ["caf\\udce9.txt"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may list any folder")
+def test_a_folder_that_may_not_be_listed(tmp_path: Path) -> None:
+    write(tmp_path, "a/x.txt")
+    (tmp_path / "a").chmod(0)
+    with pytest.raises(CorpusError, match="a: may not be listed; check its permissions"):
+        names(tmp_path)
+    (tmp_path / "a").chmod(0o700)
 
 
 def test_many_files_are_not_all_named(tmp_path: Path) -> None:
@@ -37,7 +101,13 @@ def test_many_files_are_not_all_named(tmp_path: Path) -> None:
     )
 
 
-def test_a_folder_without_a_corpus(tmp_path: Path) -> None:
-    (tmp_path / "README.md").touch()
-    with pytest.raises(CorpusError, match="no file of a corpus"):
-        corpus_files(tmp_path)
+@pytest.mark.parametrize("others", [(), ("README.md", "guide/.hidden")])
+def test_a_folder_without_a_corpus(tmp_path: Path, others: tuple[str, ...]) -> None:
+    write(tmp_path, *others)
+    (tmp_path / "empty").mkdir()
+    for refuse in (corpus_files, describe_folder):
+        with pytest.raises(CorpusError) as error:
+            refuse(tmp_path)
+        only = f", only 2 ({', '.join(others)})" if others else ""
+        expected = f"{tmp_path}: folder contains no corpus files{only}; put them there"
+        assert str(error.value) == expected

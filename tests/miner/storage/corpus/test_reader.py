@@ -1,5 +1,6 @@
 import bz2
 import gzip
+import io
 import json
 import lzma
 import os
@@ -171,7 +172,12 @@ LINE = st.one_of(
 )
 
 
-SIGNATURES = tuple(lines._OTHER_FILES)  # of files that are refused as a whole
+# Of files that are refused as a whole.
+SIGNATURES = (
+    *(magic for magic, _ in streams.COMPRESSIONS.values()),
+    *streams._CONTAINERS,
+    streams.PARQUET_MAGIC,
+)
 
 
 @settings(max_examples=300)
@@ -431,14 +437,11 @@ def test_other_failures_to_open(tmp_path):
 
 
 def test_failing_disk(tmp_path, monkeypatch):
-    class Failing:
-        def __enter__(self):
-            return self
+    class Failing(io.RawIOBase):
+        def readable(self):
+            return True
 
-        def __exit__(self, *_):
-            pass
-
-        def read(self, _size):
+        def readinto(self, _buffer):
             raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(streams, "open", lambda *_: Failing(), raising=False)

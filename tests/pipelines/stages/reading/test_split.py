@@ -78,7 +78,7 @@ def test_files_begin_where_they_do_when_they_are_read_as_they_are(
     (folder / "2a.jsonl").unlink()  # empty: unreadable there, and without documents here
     corpus = SplitCorpus(context(folder, tmp_path / "work"), "source")
     batches = [(batch.ids(), batch.texts) for batch in corpus]
-    reader = CorpusReader(corpus.files, input_format="documents")
+    reader = CorpusReader([*zip(corpus.names, corpus.files, strict=True)], input_format="documents")
     plain = [(batch.ids(), batch.texts) for batch in reader]
     assert corpus.starts == reader.starts
     assert [text for _, texts in batches for text in texts][:-4] == [
