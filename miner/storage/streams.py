@@ -98,11 +98,8 @@ def refuse_container(path: AnyPath, head: bytes) -> None:
         CorpusError: The file is such a container.
     """
     suffix, named = split_compression(path)
-    levels = []
-    while (level := _compression_of(head)) and len(levels) < _MAX_LEVELS:
-        levels.append(level)
-        head = _beginning(head, level)
-    if what := _container(head):
+    levels, what = look_into(head)
+    if what:
         raise CorpusError(f"{path}: {what}")
     if len(levels) > 1:
         names = " within ".join(COMPRESSIONS[level][1] for level in reversed(levels))
@@ -110,6 +107,20 @@ def refuse_container(path: AnyPath, head: bytes) -> None:
     if levels not in ([], [named]) and suffix not in _COMPRESSED_INSIDE:
         name = COMPRESSIONS[levels[0]][1]
         raise CorpusError(f"{path}: is compressed by {name}; rename it to end in {levels[0]}")
+
+
+def look_into(head: bytes) -> tuple[list[str], str]:
+    """Recognise a file by its ``head``.
+
+    Returns:
+        The suffixes of its compressions, the outermost first, and how to refuse the container
+        within, "" if there is none.
+    """
+    levels: list[str] = []
+    while (level := _compression_of(head)) and len(levels) < _MAX_LEVELS:
+        levels.append(level)
+        head = _beginning(head, level)
+    return levels, _container(head)
 
 
 def is_text(data: bytes) -> bool:

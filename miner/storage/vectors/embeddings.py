@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from miner.arrays import IntArray, Mask
 from miner.storage.atomic import atomic_file
 from miner.storage.places import AnyPath, Place, PlaceError, RemotePath
-from miner.storage.streams import COMPRESSIONS
+from miner.storage.streams import COMPRESSIONS, HEAD_BYTES, look_into
 
 # Rows are read in one piece if at most so many times as many lie between the first and the last.
 SPARSE = 4
@@ -64,6 +64,7 @@ class RemoteVectors:
 NOT_FINITE = "not finite"
 ZERO_VECTOR = "zero vector"
 
+_COMPRESSED = "is compressed; decompress it, to be mapped into memory"
 _NPY_MAGIC = b"\x93NUMPY"
 # NumPy reads the header as a Python literal, and a damaged one fails like any Python source.
 _NPY_DAMAGE = (OSError, OverflowError, SyntaxError, TokenError, TypeError, ValueError)
@@ -94,7 +95,7 @@ def open_embeddings(
     name = str(path)
     try:
         with path.open("rb") as file:
-            magic = file.read(len(_NPY_MAGIC))
+            head = file.read(HEAD_BYTES)
             size = file.seek(0, os.SEEK_END)
     except FileNotFoundError:
         raise EmbeddingsError(f"{name}: there is no such file") from None
@@ -102,14 +103,18 @@ def open_embeddings(
         raise EmbeddingsError(str(error)) from error
     except OSError as error:
         raise EmbeddingsError(f"{name}: cannot be read: {error.strerror}") from error
-    if not magic:
+    if not head:
         raise EmbeddingsError(f"{name}: is empty; write the embeddings again")
     if dim is not None and dim < 1:
         raise EmbeddingsError(f"{name}: --dim is {dim}; it must be at least 1")
-    if magic == _NPY_MAGIC:
+    if head.startswith(_NPY_MAGIC):
         return _map_npy(path, rows, dim, corpus)
-    _refuse_other_files(name, magic)
-    dtype, dim = _raw_layout(name, size, rows, dim, corpus)
+    _refuse_other_files(name, head)
+    try:
+        dtype, dim = _raw_layout(name, size, rows, dim, corpus)
+    except EmbeddingsError:
+        _refuse_containers(name, head)
+        raise
     if isinstance(path, RemotePath):
         return RemoteVectors(path, dtype, (rows, dim))
     return np.memmap(path, dtype=dtype, mode="r", shape=(rows, dim))
@@ -217,15 +222,22 @@ def _map_npy(
     raise EmbeddingsError(f"{path}: {wrong}")
 
 
-def _refuse_other_files(name: str, magic: bytes) -> None:
+def _refuse_containers(name: str, head: bytes) -> None:
+    """Refuse what begins like no vectors; raw floats that fit may begin like anything."""
+    levels, what = look_into(head)
+    if what or levels:
+        raise EmbeddingsError(f"{name}: {what or _COMPRESSED}")
+
+
+def _refuse_other_files(name: str, head: bytes) -> None:
     """Refuse what raw floats are not, by name: any bytes at all are floats of some size."""
     suffix = PurePath(name).suffix.lower()
     if suffix == ".npy":
         raise EmbeddingsError(f"{name}: is not a NumPy file; raw floats need another suffix")
-    if magic.startswith(b"PK\x03\x04") and suffix in {".npz", ".pt", ".zip"}:
+    if head.startswith(b"PK\x03\x04") and suffix in {".npz", ".pt", ".zip"}:
         raise EmbeddingsError(f"{name}: is an archive; save its array alone with numpy.save")
     if suffix in COMPRESSIONS:
-        raise EmbeddingsError(f"{name}: is compressed; decompress it, to be mapped into memory")
+        raise EmbeddingsError(f"{name}: {_COMPRESSED}")
 
 
 def _raw_layout(

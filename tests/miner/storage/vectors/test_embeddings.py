@@ -1,4 +1,7 @@
+import bz2
+import gzip
 import io
+import tarfile
 import tempfile
 from pathlib import Path
 
@@ -276,3 +279,21 @@ def test_failure_of_the_encoder_leaves_nothing(tmp_path):
 def test_unwritable(tmp_path):
     with pytest.raises(OutputError, match=r"none/x\.npy: cannot be written: No such file"):
         write(tmp_path / "none" / "x.npy")
+
+
+@pytest.mark.parametrize("dim", [None, 7])
+def test_archives_that_do_not_fit(tmp_path, dim):
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo("vectors.f32"))
+    for name, packed in (("x.f32", bytes), ("x.tgz", gzip.compress), ("x", bz2.compress)):
+        (tmp_path / name).write_bytes(packed(data.getvalue()))
+        assert error_of(tmp_path / name, dim=dim) == "is a tar archive; unpack it"
+    (tmp_path / "x.raw").write_bytes(gzip.compress(bytes(1000)))
+    assert "is compressed; decompress it" in error_of(tmp_path / "x.raw", dim=dim)
+
+
+def test_vectors_that_begin_like_an_archive_and_fit_are_vectors(tmp_path):
+    path = tmp_path / "x.f32"
+    path.write_bytes(b"\x1f\x8b\x08\0" + bytes(4 * 5 * 3 - 4))
+    assert open_embeddings(path, rows=5, dim=3).shape == (5, 3)
