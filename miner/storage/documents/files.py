@@ -1,9 +1,7 @@
 """Files of documents: plain text, Markdown, JSON lines (Wikipedia's Cirrus dumps, too), Parquet."""
 
 import json
-import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.types as pt
@@ -11,27 +9,16 @@ import pyarrow.types as pt
 from miner.storage.corpus.lines import MAX_LINE_BYTES, line_batches
 from miner.storage.corpus.reader import parquet_file
 from miner.storage.corpus.records import CorpusError, Rejection
-from miner.storage.documents.records import MAX_BYTES, Document, checked, decoded
+from miner.storage.documents import markdown
+from miner.storage.documents.records import MAX_BYTES, Document, Found, Raw, checked, decoded
 from miner.storage.places import AnyPath
 from miner.storage.streams import read_chunks, split_compression
 
 NAMES = ("doc", "id", "url", "title")  # the first of these that a row has names it
 READ_ROWS = 256
 
-# Of Markdown, and what they become: an empty line stands before each heading and item.
-_MARKS = (
-    (re.compile(r"\A---\n.*?\n---\n", re.DOTALL), ""),  # metadata before the text
-    (re.compile(r"^(```|~~~).*?^\1", re.DOTALL | re.MULTILINE), ""),
-    (re.compile(r"<!--(?:(?!<!--|-->).){0,4000}-->", re.DOTALL), ""),
-    (re.compile(r"^[ \t]*(#{1,6}|>+|[-*+]|\d+[.)])[ \t]+", re.MULTILINE), "\n"),
-    (re.compile(r"(?<![ \t])[ \t]+#+[ \t]*$", re.MULTILINE), ""),
-    (re.compile(r"^[ \t|:=*_-]+$", re.MULTILINE), ""),  # rules, and lines of tables
-    (re.compile(r"!?\[([^\[\]\n]{0,1000})\](\([^()\n]{0,4000}\)|\[[^\[\]\n]{0,1000}\])"), r"\1"),
-    (re.compile(r"(\*\*|__|`+|(?<!\w)[*_]|[*_](?!\w))"), ""),
-)
 
-
-def read(path: AnyPath, name: str) -> Iterator[Document]:
+def read(path: AnyPath, name: str) -> Iterator[Found]:
     """Yield the document of a text, or one for each line or row; without ``text`` a broken one.
 
     A Cirrus dump has a line ``{"index": ...}`` before each article, which is passed over. A
@@ -40,8 +27,8 @@ def read(path: AnyPath, name: str) -> Iterator[Document]:
     match split_compression(path)[0]:
         case ".txt":
             yield decoded(name, read_bytes(path))
-        case ".md":
-            yield _unmarked(decoded(name, read_bytes(path)))
+        case ".md" | ".mdx" | ".markdown":
+            yield Raw(name=name, content=read_bytes(path), extract=markdown.page)
         case ".parquet":
             for number, record in enumerate(_parquet_rows(path), start=1):
                 yield _of_row(record, f"{name}:{number}")
@@ -60,13 +47,6 @@ def read_bytes(path: AnyPath, most: int = MAX_BYTES) -> bytes:
         if len(data) > most:
             break
     return bytes(data)
-
-
-def _unmarked(document: Document) -> Document:
-    text = document.text
-    for pattern, replacement in _MARKS:
-        text = pattern.sub(replacement, text)
-    return replace(document, text=text)
 
 
 def _of_line(line: bytes, place: str) -> Iterator[Document]:

@@ -15,7 +15,7 @@ MAX_BYTES = 8 << 20
 
 # The module whose ``read`` reads a file, by its suffix; all but Parquet may be compressed.
 FORMATS = {
-    **dict.fromkeys((".txt", ".md"), "files"),
+    **dict.fromkeys((".txt", ".md", ".mdx", ".markdown"), "files"),
     **dict.fromkeys((".html", ".htm", ".xhtml"), "web"),
     **dict.fromkeys((".jsonl", ".ndjson", ".json", ".parquet"), "files"),
     **dict.fromkeys((".warc", ".wet", ".xml"), "web"),

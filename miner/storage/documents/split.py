@@ -24,7 +24,7 @@ SHOWN_LANGUAGES = 3
 SPLIT_FIELDS = pa.schema(dict.fromkeys(("id", "doc", "text", "language"), pa.string()))
 
 # A file of these is one document; a .txt may as well hold a sentence a line.
-MARKED = (".md", ".html", ".htm", ".xhtml")
+MARKED = (".md", ".mdx", ".markdown", ".html", ".htm", ".xhtml")
 SAMPLED_FILES, SAMPLED_BYTES = 20, 1 << 16
 MIN_SENTENCES = 1.5  # in a line, on average
 MIN_FILLED = 0.8  # of the lines that the next line's first word would not have fitted into
