@@ -14,9 +14,19 @@ from markdown_it.token import Token
 from mdit_py_plugins.admon import admon_plugin
 from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
-from mdit_py_plugins.gfm import gfm_plugin
+from mdit_py_plugins.footnote import footnote_plugin
+from mdit_py_plugins.front_matter import front_matter_plugin
 
-from miner.storage.documents.records import Document, checked, decoded
+from miner.storage.documents.records import (
+    LINE_BREAK,
+    Document,
+    checked,
+    decoded,
+    text_blocks,
+    unwrapped,
+)
+
+BLOCK = 1 << 19  # characters of a document that are parsed together, in some 250 MB
 
 # Tags of HTML and JSX, and braces within braces. Quantifiers are possessive, and what begins ends
 # before the next of its kind: the time is linear in any text.
@@ -58,8 +68,6 @@ _IS_MDX = re.compile(r"^[ \t]*(?:</?[A-Z]|\{/\*|import\s.*\sfrom\s+[\"'])", re.M
 _BREAKS = frozenset(block_names)
 _CODE = frozenset({"code", "kbd", "samp", "tt", "var"})
 _KEPT_APART = _CODE | {*_HIDDEN}
-_WIDE = r"[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]"
-_WIDE_BREAK = re.compile(rf"(?<={_WIDE})\n(?={_WIDE})")
 
 
 def page(name: str, content: bytes) -> Document:
@@ -74,18 +82,20 @@ def prose(text: str) -> str:
     Headings, items and cells are paragraphs of their own. Code, metadata, tags and comments are
     left out; code within a sentence stays.
     """
-    tokens = _parser(is_mdx=bool(_IS_MDX.search(text))).parse(_TAB.sub(r"\1!!! tab ", text))
+    parser = _parser(is_mdx=bool(_IS_MDX.search(text)))
     found: list[str] = []
-    for before, token in pairwise([Token("", "", 0), *tokens]):
-        if token.type == "inline" and not _is_default_title(before, token.content):
-            found += _paragraphs(token.children or [])
+    for block in text_blocks(_TAB.sub(r"\1!!! tab ", text), BLOCK, ("\n\n## ", "\n## ", "\n\n")):
+        for before, token in pairwise([Token("", "", 0), *parser.parse(block)]):
+            if token.type == "inline" and not _is_default_title(before, token.content):
+                found += _paragraphs(token.children or [])
     return "\n\n".join(found)
 
 
 @cache
 def _parser(*, is_mdx: bool) -> MarkdownIt:
-    parser = MarkdownIt("commonmark").use(gfm_plugin, front_matter=True)
-    parser.use(admon_plugin).use(deflist_plugin)
+    parser = MarkdownIt("commonmark", {"alerts": True, "tasklists": True})
+    parser.enable(["strikethrough", "table"]).use(front_matter_plugin)
+    parser.use(admon_plugin).use(deflist_plugin).use(footnote_plugin, inline=False)
     parser.use(dollarmath_plugin, allow_space=False, allow_digits=False)
     interrupted = {"alt": ["paragraph", "reference", "blockquote"]}
     parser.block.ruler.at("html_block", _skip_lines, interrupted)
@@ -198,13 +208,12 @@ def _paragraphs(tokens: Sequence[Token]) -> Iterator[str]:
         has_code = any(piece.is_code for piece in pieces)
         if is_break or (has_code and not any(map(str.isalpha, plain))):
             continue
-        text = _WIDE_BREAK.sub("", "".join(piece.text for piece in pieces))
-        if text := text.replace("\n", " ").replace("\r", "\n").strip():
+        if text := unwrapped("".join(piece.text for piece in pieces)):
             yield text
 
 
 class _Piece(NamedTuple):
-    r"""Text within a paragraph; a line's end is ``\n`` if it is wrapped and ``\r`` if meant."""
+    """Text within a paragraph."""
 
     text: str
     is_code: bool = False
@@ -248,7 +257,7 @@ def _ends_paragraphs(name: str) -> bool:
 
 def _of_markup(name: str, content: str) -> Iterator[_Piece]:
     if name.lower() == "br":
-        yield _Piece("\r")
+        yield _Piece(LINE_BREAK)
     elif _ends_paragraphs(name):
         yield _BREAK
     elif shown := _SHOWN.fullmatch(content):
@@ -262,6 +271,6 @@ def _of_text(token: Token, *, is_code: bool, is_linked: bool) -> Iterator[_Piece
         case "code_inline" | "math_inline":
             yield _Piece(token.content, True)
         case "softbreak" | "hardbreak":
-            yield _Piece("\n" if token.type == "softbreak" else "\r")
+            yield _Piece("\n" if token.type == "softbreak" else LINE_BREAK)
         case "image" if not is_linked:  # a linked one is a badge
             yield _Piece(" ".join(_paragraphs(token.children or [])))

@@ -1,7 +1,7 @@
 """What reading documents gives, one after the other, and which module reads files of a format."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -20,6 +20,10 @@ FORMATS = {
     **dict.fromkeys((".jsonl", ".ndjson", ".json", ".parquet"), "files"),
     **dict.fromkeys((".warc", ".wet", ".xml"), "web"),
 }
+
+LINE_BREAK = "\r"  # a line's end that is meant, among those of wrapped lines
+_WIDE = r"[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]"
+_WIDE_BREAK = re.compile(rf"(?<={_WIDE})[^\S\r]*\n[^\S\r]*(?={_WIDE})")
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
@@ -94,3 +98,21 @@ def checked(name: str, text: str) -> Document:
     except UnicodeEncodeError:
         return Document(name=name, broken=Rejection.UNDECODABLE)
     return Document(name=name, text=text)
+
+
+def text_blocks(text: str, size: int, marks: Sequence[str]) -> Iterator[str]:
+    """Yield a text in blocks of at most ``size``, which end before the first mark that is there."""
+    start = 0
+    while len(text) - start > size:
+        end = start + size
+        cuts = (text.rfind(mark, start + 1, end) for mark in marks)
+        cut = next((cut for cut in cuts if cut > 0), end)
+        yield text[start:cut]
+        start = cut
+    yield text[start:]
+
+
+def unwrapped(text: str) -> str:
+    """Return a paragraph of marked up text with its lines joined but at a ``LINE_BREAK``."""
+    lines = _WIDE_BREAK.sub("", text).split(LINE_BREAK)
+    return "\n".join(" ".join(line.split()) for line in lines).strip()

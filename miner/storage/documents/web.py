@@ -13,7 +13,17 @@ from warcio.exceptions import ArchiveLoadFailed
 
 from miner.storage.corpus.records import CorpusError, Rejection
 from miner.storage.documents.files import read_bytes
-from miner.storage.documents.records import MAX_BYTES, Document, Found, Raw, checked, decoded
+from miner.storage.documents.records import (
+    LINE_BREAK,
+    MAX_BYTES,
+    Document,
+    Found,
+    Raw,
+    checked,
+    decoded,
+    text_blocks,
+    unwrapped,
+)
 from miner.storage.places import AnyPath
 from miner.storage.streams import read_chunks, split_compression
 
@@ -21,6 +31,18 @@ MAX_CHARACTERS = 2 << 20  # MediaWiki itself takes no longer article
 BLOCK = 1 << 15  # characters of an article that are parsed together
 ARTICLES = "0"  # the name space of what is neither talk nor help
 MAX_HEADERS = 1 << 20  # bytes of the headers of a record, which warcio holds whole
+
+# Elements that are no prose: listings, and what has no letter outside of code.
+_PARAGRAPHS = ("p", "li", "td", "th", "dt", "dd", "h1", "h2", "h3", "h4", "h5", "h6", "summary")
+_CODE = " or ".join(f"ancestor::{name}" for name in ("code", "kbd", "samp", "tt", "var"))
+_LISTINGS = [
+    "//pre | //listing | //xmp | //plaintext | //textarea | //code[br]",
+    f"//*[{' or '.join(f'self::{name}' for name in _PARAGRAPHS)}]"
+    "[.//code or .//kbd or .//samp or .//tt or .//var]"
+    f"[not(.//text()[not({_CODE})][translate(normalize-space(), ' .,:;|/()[]', '')])]",
+]
+
+_BLOCKS = frozenset({"body", "cell", "div", "head", "item", "list", "p", "quote", "row", "table"})
 
 _PAGES = ("text/html", "application/xhtml+xml")
 
@@ -56,13 +78,26 @@ def _read_archive(path: AnyPath) -> Iterator[Found]:
 
 
 def page(name: str, html: bytes) -> Document:
-    """Return the document of a page; a paragraph a line, in the encoding that the page names."""
+    """Return the document of a page, without listings, in the encoding that the page names."""
     if len(html) > MAX_BYTES:
         return Document(name=name, broken=Rejection.TOO_LONG)
-    text = trafilatura.extract(
-        html, include_comments=False, include_formatting=False, favor_recall=True
+    found: Any = trafilatura.bare_extraction(
+        html, include_comments=False, favor_recall=True, prune_xpath=_LISTINGS
     )
-    return checked(name, (text or "").replace("\n", "\n\n"))
+    return checked(name, "" if found is None else "\n\n".join(_paragraphs(found.body)))
+
+
+def _paragraphs(body: Any) -> Iterator[str]:  # noqa: ANN401 - lxml has no types
+    """Yield the paragraphs, items, cells and headings of trafilatura's tree, lines joined."""
+    pieces: list[str] = []
+    for event, element in etree.iterwalk(body, events=("start", "end")):
+        is_start = event == "start"
+        if element.tag in _BLOCKS:
+            yield from filter(None, [unwrapped("".join(pieces))])
+            pieces.clear()
+        elif is_start and element.tag == "lb":
+            pieces.append(LINE_BREAK)
+        pieces.append((element.text if is_start else element.tail) or "")
 
 
 def _documents(record: Any) -> Iterator[Found]:  # noqa: ANN401 - warcio has no types
@@ -149,18 +184,7 @@ def article(title: str, text: str) -> Document:
     """Return the document of an article, without markup."""
     if len(text) > MAX_CHARACTERS:
         return Document(name=title, broken=Rejection.TOO_LONG)
-    plain = "".join(mwparserfromhell.parse(block).strip_code() for block in _blocks(text))
-    return checked(title, plain.replace("\n", "\n\n"))
-
-
-def _blocks(text: str) -> Iterator[str]:
-    """Yield a long text in blocks, which end before a heading or a paragraph, if there is one."""
     # The parser's time grows with the square of what is opened and never closed.
-    start = 0
-    while len(text) - start > BLOCK:
-        end = start + BLOCK
-        cuts = (text.rfind(mark, start + 1, end) for mark in ("\n==", "\n\n"))
-        cut = next((cut for cut in cuts if cut > 0), end)
-        yield text[start:cut]
-        start = cut
-    yield text[start:]
+    blocks = text_blocks(text, BLOCK, ("\n==", "\n\n"))
+    plain = "".join(mwparserfromhell.parse(block).strip_code() for block in blocks)
+    return checked(title, plain.replace("\n", "\n\n"))
