@@ -18,9 +18,9 @@ from pathlib import Path
 
 from encoder import load_encoder
 from encoder.words import word_encoders
-from miner.filters import shared_and_unmatched_numbers
 from miner.judge.features import TEXTS, Usual, features, match_words, read_texts
 from miner.judge.model import load_judge
+from miner.numbers import shared_and_unmatched_numbers
 from pipelines.context import RunContext
 from pipelines.options import CorpusOptions, MiningOptions, job_of
 from pipelines.stages.reading.read import read_side

@@ -34,6 +34,12 @@ def evenly(rows: int, count: int) -> IntArray:
     return np.arange(count) * rows // count
 
 
+def code_points(texts: Sequence[str]) -> tuple[NDArray[np.uint32], IntArray]:
+    """Return the code points of N texts, and where in them each begins, and the last ends."""
+    codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    return codes, np.cumsum([0, *map(len, texts)])
+
+
 class Columns(NamedTuple):
     """Columns of vectors from ``start`` to ``stop``, and what their numbers are multiplied by."""
 

@@ -4,7 +4,6 @@ Axes: ``P`` pairs, ``N`` rows, ``K`` neighbours.
 """
 
 import itertools
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -12,10 +11,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from miner.addresses import addresses_in
 from miner.arrays import NO_NEIGHBOUR, FloatArray, IntArray, Mask
 from miner.languages import identifier
+from miner.numbers import compare_numbers, numbers_in
 
 MIN_LETTERS = 3
 LENGTH_ODDS = 0.7  # in powers of 2; the best on the `sample` splits, see docs/results-full.md
@@ -28,9 +28,6 @@ SCRIPT_TEXTS = 1000  # that say what script is usual
 
 # By the first word of its letters' names in Unicode; Japanese is written in several scripts.
 _JAPANESE = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "KATAKANA-HIRAGANA": "CJK"}
-_URL = re.compile(r"(?:https?://|www\.)[^\s<>\"]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.IGNORECASE)
-# Digits, with what groups them by three and what begins their fraction.
-_NUMBER = re.compile(r"\d+(?:[.,'\u00a0\u202f ]\d{3})*(?:[.,]\d+)?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,40 +68,6 @@ def usual_ratio(source: Sequence[str], target: Sequence[str]) -> float:
 def length_odds(suspects: Suspects) -> FloatArray:
     """Return how far each pair's ratio of lengths is from the usual one: (P,), in powers of 2."""
     return np.abs(log_ratios(suspects.source, suspects.target) - suspects.ratio)
-
-
-def numbers_in(text: str) -> set[str]:
-    """Return the numbers written in digits, without the marks between these."""
-    return {re.sub(r"\D", "", match[0]) for match in _NUMBER.finditer(text)}
-
-
-def shared_and_unmatched_numbers(source: Sequence[str], target: Sequence[str]) -> FloatArray:
-    """Return how many numbers both texts of each pair have, and how many only one: (2, P)."""
-    counts, none = np.zeros((2, len(source))), set[str]()
-    found = [
-        {place: numbers_in(texts[place]) for place in _places_of_digits(texts).tolist()}
-        for texts in (source, target)
-    ]
-    for place in found[0].keys() | found[1].keys():
-        one, two = (numbers.get(place, none) for numbers in found)
-        counts[:, place] = len(one & two), len(one ^ two)
-    return counts
-
-
-def code_points(texts: Sequence[str]) -> tuple[NDArray[np.uint32], IntArray]:
-    """Return the code points of N texts, and where in them each begins, and the last ends."""
-    codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype="<u4")
-    return codes, np.cumsum([0, *map(len, texts)])
-
-
-def _places_of_digits(texts: Sequence[str]) -> IntArray:
-    """Return the places of all texts with a digit, and of some others: much faster than a search.
-
-    Digits are those of ASCII, and some of the characters from U+0660 on.
-    """
-    codes, starts = code_points(texts)
-    digits = np.flatnonzero((codes - ord("0") < 10) | (codes >= 0x660))
-    return np.unique(np.searchsorted(starts, digits, side="right")) - 1
 
 
 def occurrences(ids: IntArray, rows: int) -> IntArray:
@@ -164,18 +127,14 @@ def numbers(suspects: Suspects) -> Mask:
 
     def differ(*texts: str) -> bool:
         one, other = map(numbers_in, texts)
-        return bool(one and other) and one.isdisjoint(other)
+        return bool(one and other) and compare_numbers(one, other)[0] == 0
 
     return suspects.each(differ)
 
 
 def urls(suspects: Suspects) -> Mask:
     """Only one side has a web or mail address, or both have different ones."""
-
-    def addresses(text: str) -> set[str]:
-        return {found.casefold().rstrip(".,;:!?)'") for found in _URL.findall(text)}
-
-    return suspects.each(lambda source, target: addresses(source) != addresses(target))
+    return suspects.each(lambda source, target: addresses_in(source) != addresses_in(target))
 
 
 def script(suspects: Suspects) -> Mask:

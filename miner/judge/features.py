@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from miner.arrays import NO_NEIGHBOUR, FloatArray, Neighbours, Pairs
-from miner.filters import code_points, shared_and_unmatched_numbers
+from miner.arrays import NO_NEIGHBOUR, FloatArray, Neighbours, Pairs, code_points
 from miner.margin import margin_scores
+from miner.numbers import shared_and_unmatched_numbers
 from miner.threads import blocks, in_threads, map_in_threads
 
 TEXTS = 8192  # pairs of a thread at a time: the vectors of their words take about 50 MB

@@ -1,0 +1,34 @@
+"""Web and mail addresses in texts of any language."""
+
+import re
+from urllib.parse import unquote
+
+# Scripts that put spaces between words: where a letter of another follows, the text goes on.
+_LETTER = r"[^\W\u0e00-\u1dff\u2000-\U0010ffff]"
+_SIGN = rf"(?:{_LETTER}|[-.~:/?#@!$&*+,;=%])"  # of RFC 3986 and 3987, without brackets and '
+_START = r"(?i:(?:https?|ftp)://)"
+_WEB = rf"(?:{_START}|(?<![A-Za-z0-9.@-])(?i:www)\.)(?:{_SIGN}|\({_SIGN}*\)|\[{_SIGN}*\])+"
+_HOST = r"A-Za-z0-9\u00c0-\u024f-"
+_MAIL = rf"(?<![{_HOST}._%+])[{_HOST}._%+]+@[{_HOST}]+(?:\.[{_HOST}]+)+"
+_ADDRESS = re.compile(rf"({_WEB})|{_MAIL}")
+_DECODED = re.compile(rf"(?:{_SIGN}|[()\[\] ])*")
+_TO_HOST = re.compile(rf"{_START}?(?i:www\.)?([^/?#]*)")
+
+
+def addresses_in(text: str) -> set[str]:
+    """Return the addresses of a text, each without what makes no difference.
+
+    That is the scheme, ``www.``, the case of the host, percent signs for letters, and marks at the
+    end. The case of a path makes a difference.
+    """
+    if "@" not in text and "://" not in text and "www." not in text.lower():
+        return set()  # most texts, ten times as fast as a search
+    found = _ADDRESS.finditer(text)
+    return {_bare(match[0]) if match[1] else match[0].lower() for match in found}
+
+
+def _bare(address: str) -> str:
+    # What ends an address, such as a letter of Chinese, may lie in one behind a percent sign.
+    decoded = _DECODED.match(unquote(address))
+    bare = decoded[0].rstrip(" .,;:!?*_~/") if decoded else ""
+    return _TO_HOST.sub(lambda start: start[1].lower(), bare, count=1)
