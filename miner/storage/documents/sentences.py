@@ -9,6 +9,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from miner.storage.corpus.records import CorpusError, Records, Rejection
+from miner.storage.documents.cleaning import INVISIBLE, CleanText
 from miner.storage.documents.records import FORMATS, Document, read_found, reader_of
 from miner.storage.documents.splitting import sentence_spans
 from miner.storage.places import AnyPath
@@ -26,8 +27,6 @@ _LINE = re.compile(r"\S[^\n]*")
 MIN_WRAPPED, MAX_WRAPPED = 30, 130
 _ENDED = re.compile(r"[.!?…。！？:;\"'”’»)]\s*$")
 
-# Soft hyphens, characters without width, byte order marks, and marks of direction.
-_INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 _SPACE = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 _WIDE = r"[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]"
 _WIDE_BREAK = re.compile(rf"(?<={_WIDE})\n\s*(?={_WIDE})")
@@ -99,15 +98,18 @@ def document_sentences(document: Document, language: str | None = None) -> Itera
     line ends a paragraph. So does every line's end, unless the text is wrapped.
     """
     text = document.text.replace("\r\n", " \n").replace("\r", "\n")
-    for match in (_PARAGRAPH if is_wrapped(text) else _LINE).finditer(text):
+    wrapped = is_wrapped(text)
+    clean = CleanText.of(text, is_wrapped=wrapped)
+    for match in (_PARAGRAPH if wrapped else _LINE).finditer(clean.text):
         for first, last in sentence_spans(match[0], language):
             start, end = match.start() + first, match.start() + last
-            if sentence := cleaned(text[start:end]):
-                yield Sentence(sentence, start, end)
+            if sentence := cleaned(clean.text[start:end]):
+                yield Sentence(sentence, *clean.origin(start, end))
 
 
 def is_wrapped(text: str) -> bool:
     """Return whether most lines that others follow are long, and end within a sentence."""
+    text = INVISIBLE.sub("", text)
     inner = [line for match in _PARAGRAPH.finditer(text) for line in match[0].split("\n")[:-1]]
     if not inner:
         return False
@@ -118,7 +120,7 @@ def is_wrapped(text: str) -> bool:
 
 def cleaned(text: str) -> str:
     """Return a sentence in NFC, on one line, without invisible or control characters."""
-    text = _WIDE_BREAK.sub("", _INVISIBLE.sub("", text))
+    text = _WIDE_BREAK.sub("", INVISIBLE.sub("", text))
     return _SPACE.sub(" ", unicodedata.normalize("NFC", text)).strip()
 
 

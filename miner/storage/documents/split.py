@@ -13,6 +13,7 @@ from miner.storage.corpus import filesets
 from miner.storage.corpus.filesets import NamedPlace
 from miner.storage.corpus.formats import DOCUMENT_SUFFIXES
 from miner.storage.corpus.records import CorpusError, Rejection
+from miner.storage.documents.cleaning import INVISIBLE
 from miner.storage.documents.files import read_bytes
 from miner.storage.documents.records import FORMATS, Document, Found, read_found, reader_of
 from miner.storage.documents.sentences import is_wrapped, sentence_tables
@@ -82,6 +83,7 @@ def looks_like_a_document(path: Place) -> bool:
     except ValueError:  # reported by whoever reads it
         return False
     text = data[:SAMPLED_BYTES].decode("utf-8", errors="replace").replace("\r\n", "\n")
+    text = INVISIBLE.sub("", text)
     if _HTML.match(text):
         return True
     lines = [line for line in text.split("\n") if line.strip()]

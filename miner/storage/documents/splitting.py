@@ -24,6 +24,9 @@ _WIDE_LETTER = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"  # Hiragana, Katakana, 
 _GREEK, _GREEK_CAPITAL = "\u0370-\u03ff\u1f00-\u1fff", "\u0386-\u03ab\u1f08-\u1f0f\u1f18-\u1f1d"
 _ARMENIAN, _ARMENIAN_CAPITAL = "\u0531-\u0588", "\u0531-\u0556"
 
+# Within a character class: what may stand last in a sentence.
+AFTER_SENTENCE = _STOPS + _WIDE + _CLOSERS + _WIDE_CLOSERS
+
 # Quantifiers are possessive, and marks in a row are met once: the time is linear in any text.
 _END = re.compile(
     rf"""
@@ -44,12 +47,12 @@ _MORE_MARKS = re.compile(rf"\s*+(?:(?!\.)[{_STOPS}{_WIDE}]|\.++(?!\w))")  # Fren
 _CLITIC = re.compile(r"\s+['’]\w\s+[^\W\d_]")  # Dutch: "'s Avonds"
 
 # A letter, or one with its vowel signs and accents, which Python's \w does not count.
-_LETTER = (
+LETTER = (
     r"(?:[^\W\d_]|[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0970-\u0dff"
     r"\u0e31-\u0e4e\u102b-\u103e])"
 )
 # What precedes a full stop: letters with dots within, or a number, at the end of the text so far.
-_WORD = re.compile(rf"(?:(?<!\w)(?:{_LETTER}+[.'’])*{_LETTER}+|\d[\d.,]*)$")
+_WORD = re.compile(rf"(?:(?<!\w)(?:{LETTER}+[.'’])*{LETTER}+|\d[\d.,]*)$")
 _WHOLE_WORD = re.compile(r"[^\W\d_]+(?![\w.])")  # no abbreviation
 _LOOK_BACK = 24  # characters; no abbreviation is longer
 _LONG = 7  # letters in a row; no abbreviation has as many
