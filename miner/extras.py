@@ -7,7 +7,7 @@ DISTRIBUTION = "bitext-adit"
 # The extra by the module that is imported; pyproject.toml has what each of them installs.
 _MODULES = {
     "beam": "apache_beam",
-    "documents": "lxml mwparserfromhell trafilatura warcio",
+    "documents": "chardetng_py lxml mwparserfromhell trafilatura warcio webencodings",
     "duplicates": "rensa",
     "evaluate": "sklearn",
     "faiss": "faiss",

@@ -1,17 +1,19 @@
 """Web pages without menus, archives of them (pages of WARC, texts of WET), dumps of MediaWiki."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import mwparserfromhell
 import trafilatura
 from lxml import etree
 from warcio.archiveiterator import ArchiveIterator
-from warcio.bufferedreaders import DecompressingBufferedReader
+from warcio.bufferedreaders import ChunkedDataReader, DecompressingBufferedReader
 from warcio.exceptions import ArchiveLoadFailed
 
 from miner.storage.corpus.records import CorpusError, Rejection
+from miner.storage.documents.bodies import CodingError, decode_body, decode_text
 from miner.storage.documents.files import read_bytes
 from miner.storage.documents.records import (
     LINE_BREAK,
@@ -24,7 +26,7 @@ from miner.storage.documents.records import (
     text_blocks,
     unwrapped,
 )
-from miner.storage.places import AnyPath
+from miner.storage.places import AnyPath, PlaceError
 from miner.storage.streams import read_chunks, split_compression
 
 MAX_CHARACTERS = 2 << 20  # MediaWiki itself takes no longer article
@@ -70,19 +72,35 @@ def _read_archive(path: AnyPath) -> Iterator[Found]:
         for record in records:
             records.reader.start_record()
             yield from _documents(record)
-    except (ArchiveLoadFailed, OverflowError) as error:  # the latter for lengths past 2^63
+    except (CorpusError, PlaceError, MemoryError):
+        raise
+    except Exception as error:  # on archives that nobody has tried, it raises whatever it meets
         cause = " ".join(str(error).split())[:80]  # some hold what was found
         raise CorpusError(
             f"{path}: is a damaged web archive ({cause!r}); fetch it again"
         ) from error
 
 
-def page(name: str, html: bytes) -> Document:
-    """Return the document of a page, without listings, in the encoding that the page names."""
+def page(name: str, html: bytes, content_type: str = "", codings: Sequence[str] = ()) -> Document:
+    """Return the document of a page, without listings.
+
+    Args:
+        name: the document's name; an address helps to guess the encoding.
+        html: the page, as it was sent.
+        content_type: the HTTP header of that name.
+        codings: those that the body is in, such as gzip, in the order they were applied in.
+    """
+    try:
+        html = decode_body(html, codings, MAX_BYTES)
+    except CodingError:
+        return Document(name=name, broken=Rejection.UNDECODABLE)
     if len(html) > MAX_BYTES:
         return Document(name=name, broken=Rejection.TOO_LONG)
     found: Any = trafilatura.bare_extraction(
-        html, include_comments=False, favor_recall=True, prune_xpath=_LISTINGS
+        decode_text(html, content_type, name),
+        include_comments=False,
+        favor_recall=True,
+        prune_xpath=_LISTINGS,
     )
     return checked(name, "" if found is None else "\n\n".join(_paragraphs(found.body)))
 
@@ -105,10 +123,26 @@ def _documents(record: Any) -> Iterator[Found]:  # noqa: ANN401 - warcio has no 
     if record.rec_type == "conversion":
         yield decoded(url, record.content_stream().read(MAX_BYTES + 1))
     elif record.rec_type == "response" and record.http_headers is not None:
-        kind = (record.http_headers.get_header("Content-Type") or "").partition(";")[0]
-        if kind.strip().lower() in _PAGES and record.http_headers.get_statuscode() == "200":
-            content = record.content_stream().read(MAX_BYTES + 1)
-            yield Raw(name=url, content=content, extract=page)
+        content_type = record.http_headers.get_header("Content-Type") or ""
+        kind = content_type.partition(";")[0].strip().lower()
+        if kind in _PAGES and record.http_headers.get_statuscode() == "200":
+            stream, codings = _body(record)
+            extract = partial(page, content_type=content_type, codings=codings)
+            yield Raw(name=url, content=stream.read(MAX_BYTES + 1), extract=extract)
+
+
+def _body(record: Any) -> tuple[Any, list[str]]:  # noqa: ANN401
+    """Return the stream of a page in one piece, and its codings in their order."""
+    named = [*_values(record, "content-encoding"), *_values(record, "transfer-encoding")]
+    codings = [coding.strip().lower() for value in named for coding in value.split(",")]
+    left = [coding for coding in codings if coding not in ("", "chunked")]
+    if "chunked" in codings:
+        return ChunkedDataReader(record.raw_stream), left
+    return record.raw_stream, left
+
+
+def _values(record: Any, header: str) -> list[str]:  # noqa: ANN401
+    return [value for name, value in record.http_headers.headers if name.lower() == header]
 
 
 class _Reader(DecompressingBufferedReader):  # type: ignore[misc]  # without types
