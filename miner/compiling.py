@@ -7,6 +7,8 @@ from typing import Any, cast
 from numba import njit
 from numba.core.runtime.nrt import rtsys
 
+import miner.instructions  # noqa: F401  # decides what CPU Numba compiles for
+
 
 def compiled(fastmath: bool | set[str] = False) -> Callable[[Any], Any]:
     """Return a decorator that compiles a function when it is first called.

@@ -245,9 +245,9 @@ def check_options(options: MiningOptions) -> None:
 def _check_search_precision(precision: str) -> None:
     choices.check_choice("--search-precision", precision, choices.SEARCH_PRECISIONS)
     if precision in ("bfloat16", "int8"):
-        from miner.knn.core.products import compiled_int8  # loads Numba
+        from miner.instructions import CHOSEN  # loads Numba
 
-        if precision == "bfloat16" or compiled_int8() is None:
+        if precision == "bfloat16" or CHOSEN is None:
             require("torch")
 
 

@@ -18,7 +18,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "pipelines": {"miner", "encoder", "eval"},
 }
 # Modules of other packages that a package may import.
-COMPILED = {"miner.compiling", "miner.knn.core.vnni"}
+COMPILED = {"miner.compiling", "miner.instructions", "miner.knn.core.int8"}
 ALSO = {"encoder": {"miner.threads", *COMPILED}}
 NO_PACKAGE = {"tests", "benchmarks"}
 # Of these packages each part imports from those before it only.

@@ -16,7 +16,7 @@ from encoder.use.compiled import CHANNELS, FEATURES
 from encoder.use.glossary import KNOWN_BYTES, GlossaryWords, added_languages, bundled, load_glossary
 from encoder.use.network import DIM, PREPARED, Network, rounded
 from encoder.use.weights import DIGEST, load_tokenizer, load_weights
-from miner.knn.core.vnni import AVAILABLE
+from miner.instructions import CHOSEN
 from miner.threads import ahead, blocks, in_threads
 
 RowsOf = Callable[[NDArray[np.int64]], Matrix]  # vectors (P, 512) of pieces by their ids (P,)
@@ -34,10 +34,12 @@ def load_use(*, precision: Precision) -> "UseEncoder":
     """
     if precision not in ("float32", "int8", "auto"):
         raise ValueError(f"encoder 'use' runs in float32 or int8, not in {precision}")
-    if precision == "int8" and not AVAILABLE:
-        raise ValueError("encoder 'use': this processor has no int8 instructions; leave it out")
+    if precision == "int8" and not CHOSEN:
+        raise ValueError(
+            "encoder 'use': this CPU has no instructions for int8; choose auto or float32"
+        )
     exact = UseEncoder(Network(load_weights().tensors, "float32"))
-    if precision == "float32" or not AVAILABLE:
+    if precision == "float32" or not CHOSEN:
         return exact
     found = UseEncoder(Network(load_weights().tensors, "int8"))
     cosines = np.einsum("sd,sd->s", exact.encode(SAMPLE), found.encode(SAMPLE))

@@ -19,7 +19,7 @@ from encoder.tokenizer import Tokens
 from encoder.use import compiled
 from encoder.use.compiled import CHANNELS, EMBEDDING, FEATURES, HIDDEN, WIDTHS
 from encoder.use.products import Weights
-from miner.knn.core.vnni import Columns
+from miner.knn.core.int8 import Columns
 
 DIM = 512
 RESIDUAL = ("d0", "d1", "d2", "d3", "p1", "p3")  # the layers after the sum

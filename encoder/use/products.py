@@ -3,7 +3,7 @@
 Libraries choose the order by the place of a row and a column in the matrix, so that a row's
 products change in their last bits with the rows around it. Here each is a chain of fused
 multiply-adds through the dimensions, from the first to the last: the same on every processor.
-As in ``miner.knn.core.vnni``, a block of products stays in the processor's registers. Axes:
+As in ``miner.knn.core.int8``, a block of products stays in the processor's registers. Axes:
 ``R`` rows, ``D`` dimensions, ``N`` columns, ``P`` panels of COLUMNS columns.
 """
 
@@ -16,9 +16,12 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-import miner.knn.core.vnni as vnni
+import miner.knn.core.int8 as int8
 from encoder.rows import Matrix
 from miner.compiling import compiled
+from miner.instructions import declared
+
+ROWS = 6  # of a block of products, by int8.COLUMNS columns
 
 
 @intrinsic
@@ -31,7 +34,7 @@ def _multiply_block(typing: Any, first: Any, panel: Any, rows: Any, panels: Any,
         )
         first, panel = values[:2]
         count, depth = cgutils.unpack_tuple(builder, left.shape, 2)
-        numbers = vnni.rows_from(builder, first, count, vnni.ROWS)
+        numbers = int8.rows_from(builder, first, count, ROWS)
 
         def row_of(array: Any, row: Any) -> Any:
             step = cgutils.unpack_tuple(builder, array.strides, 2)[0]
@@ -39,29 +42,29 @@ def _multiply_block(typing: Any, first: Any, panel: Any, rows: Any, panels: Any,
             return builder.bitcast(place, ir.FloatType().as_pointer())
 
         lefts = [row_of(left, row) for row in numbers]
-        before = builder.mul(panel, vnni.LONG(vnni.COLUMNS))  # columns
+        before = builder.mul(panel, int8.LONG(int8.COLUMNS))  # columns
         start = builder.gep(right.data, [builder.mul(before, depth)])
-        weights = builder.bitcast(start, vnni.FLOATS.as_pointer())
-        multiply_add = vnni.declared(builder, f"llvm.fma.v{vnni.LANES}f32", *[vnni.FLOATS] * 3)
-        zero = ir.Constant(vnni.FLOATS, None)
+        weights = builder.bitcast(start, int8.FLOATS.as_pointer())
+        multiply_add = declared(builder, f"llvm.fma.v{int8.LANES}f32", *[int8.FLOATS] * 4)
+        zero = ir.Constant(int8.FLOATS, None)
         totals = [
-            [cgutils.alloca_once_value(builder, zero) for _ in range(vnni.VECTORS)]
-            for _ in range(vnni.ROWS)
+            [cgutils.alloca_once_value(builder, zero) for _ in range(int8.VECTORS)]
+            for _ in range(ROWS)
         ]
         for total in itertools.chain(*totals):
             builder.store(zero, total)
         with cgutils.for_range(builder, depth) as loop:
-            columns = vnni.loaded(builder, weights, loop.index)
+            columns = int8.loaded(builder, weights, loop.index)
             for row, sums in zip(lefts, totals, strict=True):
-                number = vnni.in_all_lanes(builder, row, loop.index)
+                number = int8.in_all_lanes(builder, row, loop.index)
                 for total, column in zip(sums, columns, strict=True):
                     value = builder.call(multiply_add, [number, column, builder.load(total)])
                     builder.store(value, total)
         for row, sums in zip(numbers, totals, strict=True):
             place = builder.gep(row_of(products, row), [before])
-            vectors = builder.bitcast(place, vnni.FLOATS.as_pointer())
+            vectors = builder.bitcast(place, int8.FLOATS.as_pointer())
             for part, total in enumerate(sums):
-                builder.store(builder.load(total), builder.gep(vectors, [vnni.LONG(part)]), align=4)
+                builder.store(builder.load(total), builder.gep(vectors, [int8.LONG(part)]), align=4)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, rows, panels, out), generate
@@ -70,7 +73,7 @@ def _multiply_block(typing: Any, first: Any, panel: Any, rows: Any, panels: Any,
 @compiled()
 def _multiply(rows: Any, panels: Any, out: Any) -> None:
     for panel in range(len(panels)):
-        for first in range(0, len(rows), vnni.ROWS):
+        for first in range(0, len(rows), ROWS):
             _multiply_block(first, panel, rows, panels, out)
 
 
@@ -79,8 +82,8 @@ class Weights:
 
     def __init__(self, weights: Matrix) -> None:
         depth, self._width = weights.shape
-        padded = np.pad(weights, ((0, 0), (0, -self._width % vnni.COLUMNS)))
-        panels = padded.reshape(depth, -1, vnni.COLUMNS).transpose(1, 0, 2)
+        padded = np.pad(weights, ((0, 0), (0, -self._width % int8.COLUMNS)))
+        panels = padded.reshape(depth, -1, int8.COLUMNS).transpose(1, 0, 2)
         self._panels = np.ascontiguousarray(panels, dtype=np.float32)
 
     def multiplied(self, rows: Matrix) -> Matrix:

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from miner.arrays import NO_NEIGHBOUR, FloatArray, IntArray, Matrix, Neighbours, evenly, taken
 from miner.knn.core import passes
-from miner.knn.core.codes import Codes, Precision, encode_both, round_to_int8
+from miner.knn.core.codes import Codes, Precision, codes_of, encode_both
 from miner.knn.core.passes import Candidates
-from miner.knn.core.products import DEPTH, loops
+from miner.knn.core.products import DEPTH, LARGE, loops
 from miner.knn.core.rescore import check_search, unit_rows
 from miner.knn.core.tuning import PART_TRIAL_ROWS, choose, type_of_integers
 from miner.knn.method import PROBES, ROUNDS
@@ -164,13 +164,13 @@ def find_reach(rows: Matrix, nearest: Matrix, centroids: Matrix, *, probes: int)
     meet within, if so many meet at all.
     """
     if probes >= len(centroids):
-        return Reach(usual=passes.LARGE, farthest=passes.LARGE)
+        return Reach(usual=LARGE, farthest=LARGE)
     least = max(1, probes - MORE_OR_LESS)
     (own, gaps), (theirs, their_gaps) = (
         _nearest(each, centroids, probes + MORE_OR_LESS) for each in (rows, nearest)
     )
     apart = np.maximum(gaps[:, :, None], their_gaps[:, None, :])
-    apart[own[:, :, None] != theirs[:, None, :]] = passes.LARGE
+    apart[own[:, :, None] != theirs[:, None, :]] = LARGE
     meeting = np.sort(apart.min(axis=(1, 2)))
     farther = np.sort(gaps[:, least:], axis=None)
     return Reach(
@@ -182,7 +182,7 @@ def find_reach(rows: Matrix, nearest: Matrix, centroids: Matrix, *, probes: int)
 def _nearest(rows: Matrix, centroids: Matrix, count: int) -> tuple[IntArray, Matrix]:
     """Return the nearest cells of each row, (N, p), and by how much they are farther than one."""
     integers = type_of_integers(centroids.shape[1], 2 * len(rows) * centroids.size)
-    columns = _codes(np.pad(centroids, ((0, 0), (0, -centroids.shape[1] % DEPTH))), integers)
+    columns = codes_of(np.pad(centroids, ((0, 0), (0, -centroids.shape[1] % DEPTH))), integers)
     dim, kept = rows.shape[1], min(count, len(centroids))
     cells = np.empty((len(rows), kept), dtype=np.int64)
     gaps = np.empty((len(rows), kept), dtype=np.float32)
@@ -190,7 +190,7 @@ def _nearest(rows: Matrix, centroids: Matrix, count: int) -> tuple[IntArray, Mat
     def assign(block: slice) -> None:
         some = np.zeros((len(rows[block]), columns.numbers.shape[1]), dtype=np.float32)
         some[:, :dim], some[:, dim : centroids.shape[1]] = rows[block], _weight(rows)
-        own = _codes(some, integers)
+        own = codes_of(some, integers)
         # A row's own step changes nothing in the order of its products.
         unscaled = replace(own, scale=np.ones(len(some), np.float32))
         found = passes.best_columns(unscaled, columns, kept=kept)
@@ -199,18 +199,6 @@ def _nearest(rows: Matrix, centroids: Matrix, count: int) -> tuple[IntArray, Mat
 
     in_threads(assign, blocks(len(rows), TILE))
     return cells, gaps
-
-
-def _codes(rows: Matrix, integers: type[np.generic]) -> Codes:
-    """Return rows in int8 steps, so that bounds are products rounded once."""
-    numbers, steps = round_to_int8(rows)
-    return Codes(
-        ids=np.arange(len(rows), dtype=np.int32),
-        numbers=numbers.astype(integers),
-        scale=steps[:, 0],
-        bias=np.zeros(len(rows), dtype=np.float32),
-        slack=np.float32(0),
-    )
 
 
 def cut_cells(source_cells: Cells, target_cells: Cells, *, count: int, most: int) -> list[range]:

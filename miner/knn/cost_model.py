@@ -11,11 +11,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from miner.arrays import Matrix, Neighbours
-from miner.knn.core.codes import Codes, Precision, encode_both
+from miner.knn.core.codes import PRECISIONS, Codes, Precision, codes_of, encode_both
 from miner.knn.core.passes import SEEDED_FROM, SEEDS, TILE_COLUMNS, TILE_ROWS, Candidates, find_hits
-from miner.knn.core.products import INT8_DIMENSIONS, loops, numbers_of, product
+from miner.knn.core.products import (
+    INT8_DIMENSIONS,
+    LARGE,
+    TORCH_FROM,
+    compiled_int8,
+    loops,
+    low_precision_pays,
+    numbers_of,
+    product,
+)
 from miner.knn.core.rescore import unit_rows
-from miner.knn.core.tuning import MAX_KEPT, SPARE, choose, product_rates
+from miner.knn.core.tuning import MAX_KEPT, SPARE, choose, product_rates, type_of_integers
 from miner.knn.exact import find_distinct
 from miner.knn.method import POINTS, PROBES, ROUNDS, default_cells
 from miner.threads import in_threads, on_one_thread, thread_count
@@ -72,13 +81,16 @@ class Problem:
 class Machine:
     """What one of ``threads`` threads does.
 
-    ``products`` are operations a second by precision, with the test of what they come to; all else
-    is in seconds: ``insertion`` of a candidate, ``fetch`` of a vector that is rescored and
-    ``preparation`` of a row. Of each row ``kept`` candidates are kept.
+    ``products`` are operations a second by precision, with the test of what they come to, and
+    ``integers`` those of codes by which rows find their cells; all else is in seconds:
+    ``insertion`` of a candidate, ``fetch`` of a vector that is rescored and ``preparation`` of a
+    row. Of each row ``kept`` candidates are kept. ``int8`` says what multiplies int8.
     """
 
     threads: int
+    int8: str
     products: Mapping[Precision, float]
+    integers: float
     kept: Mapping[Precision, int]
     insertion: float
     fetch: float
@@ -131,16 +143,16 @@ def cells_cost(problem: Problem, machine: Machine) -> Cost:
     cells = default_cells(max(problem.sources, problem.targets))
     share = min(1.0, UNEVEN * PROBES**2 / cells)
     precision = min(machine.products, key=lambda choice: _similarity(problem, machine, choice))
-    similarities = share * problem.similarities + problem.rows * (SPLIT * cells + SAMPLED)
-    training = 2.0 * (2 * ROUNDS + 1) * POINTS * cells * cells * problem.dim
+    similarities = share * problem.similarities + problem.rows * SAMPLED
+    assigned = problem.rows * SPLIT * cells + (2 * ROUNDS + 1) * POINTS * cells * cells
     row = machine.kept[precision] * (TAKEN * machine.insertion + machine.fetch)
     seconds = (
         similarities * _similarity(problem, machine, precision)
+        + 2 * assigned * problem.dim / machine.integers
         + problem.rows * (PARTS * (row + machine.preparation) + machine.preparation)
-        + training / machine.products[precision]
     )
     name = f"cells, {PROBES} of {cells:,} a row"
-    operations = 2.0 * similarities * problem.dim + training
+    operations = 2.0 * (similarities + assigned) * problem.dim
     return Cost(method=name, operations=operations, seconds=seconds / machine.threads)
 
 
@@ -187,13 +199,15 @@ def rows_per_shard(room: int, *, dim: int, k: int, threads: int, least: int, mos
 
 def measure_machine(*, dim: int, k: int) -> Machine:
     """Time the steps of a search of random vectors of ``dim`` numbers, each on one thread."""
+    low_precision_pays(TORCH_FROM)  # before the thread begins: it is to compute alone
     return on_one_thread(lambda: _measure(dim, k))
 
 
 def _measure(dim: int, k: int) -> Machine:
     random = np.random.default_rng(0)
     wide = dim >= INT8_DIMENSIONS
-    usable = [precision for precision in product_rates() if precision != "int8" or not wide]
+    rates = product_rates()
+    usable = [each for each in PRECISIONS if each in rates and (each != "int8" or not wide)]
     kept = {precision: max(KEPT[precision], k + SPARE) for precision in usable}
     products, insertions = {}, []
     x, y = (unit_rows(random.standard_normal((ROWS, dim))) for _ in range(2))
@@ -201,9 +215,14 @@ def _measure(dim: int, k: int) -> Machine:
         left, right = encode_both(x[:TILE_ROWS], y[:TILE_COLUMNS], precision)
         products[precision], insertion = _passing(left, right, kept[precision])
         insertions.append(insertion)
+    integers = type_of_integers(dim, TORCH_FROM)
+    left, right = (codes_of(side, integers) for side in (x[:TILE_ROWS], y[:TILE_COLUMNS]))
+    kernels = compiled_int8()
     return Machine(
         threads=thread_count(),
+        int8=kernels.CHOSEN.name if kernels else "torch" if "int8" in products else "none",
         products=products,
+        integers=_rate(left, right),
         kept=kept,
         insertion=float(np.mean(insertions)),
         fetch=_fetching(x, y, k),
@@ -232,8 +251,6 @@ def _passing(left: Codes, right: Codes, kept: int) -> tuple[float, float]:
     tile = product(left.numbers, right.numbers)
     bounds = numbers_of(tile) * left.scale[:, None] * right.scale
     bounds += left.bias[:, None] + right.bias
-    full = np.full(len(left), 2, dtype=np.float32), np.full(len(right), 2, dtype=np.float32)
-    seconds = _sustained(lambda: find_hits(left, right, *full))
     # Lists as if so many rows had gone by that each wants a few of the tile.
     some = [np.partition(bounds, -WANTED, axis=axis).take(-WANTED, axis=axis) for axis in (1, 0)]
     found = find_hits(left, right, *some)
@@ -250,7 +267,15 @@ def _passing(left: Codes, right: Codes, kept: int) -> tuple[float, float]:
         return time.perf_counter() - start
 
     taking = min(take() for _ in range(1 + REPEATS)) / (WANTED * (len(left) + len(right)))
-    return 2 * tile.size * left.numbers.shape[1] / seconds, taking
+    return _rate(left, right), taking
+
+
+def _rate(left: Codes, right: Codes) -> float:
+    """Return operations a second of a thread in tiles without hits."""
+    floors = np.full(len(left), LARGE, np.float32), np.full(len(right), LARGE, np.float32)
+    seconds = _sustained(lambda: find_hits(left, right, *floors))
+    operations: float = 2.0 * len(left) * left.numbers.shape[1] * len(right)
+    return operations / seconds
 
 
 def _fetching(x: Matrix, y: Matrix, k: int) -> float:

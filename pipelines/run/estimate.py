@@ -84,6 +84,7 @@ def plan_run(options: MiningOptions) -> str:
     lines = [
         *(_describe_side(options, side, size) for side, size in sizes.items()),
         f"search: {method} ({why}), {options.k} neighbours of every line in both directions",
+        _describe_products(machine),
         _describe_memory(fit),
         f"disk: at most about {work} for the work folder and {output} for {options.output}",
         "",
@@ -101,6 +102,15 @@ def _describe_side(options: MiningOptions, side: str, size: SideSize) -> str:
         f"{side}: {size.rows:,} lines of {corpus.path}, {show_size(size.text)} of text; "
         f"{size.dim} dimensions from {vectors}"
     )
+
+
+def _describe_products(machine: Machine) -> str:
+    ways = {"int8": machine.int8, "bfloat16": "torch", "float32": "BLAS"}
+    rates = (
+        f"{precision} by {ways[precision]} {rate / 1e9:,.3g}"
+        for precision, rate in machine.products.items()
+    )
+    return f"products: {', '.join(rates)} (10^9 operations a second of one thread)"
 
 
 def _describe_memory(fit: Fit) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from miner.extras import EXTRAS
-from miner.knn.core.vnni import AVAILABLE
+from miner.instructions import CHOSEN
 from pipelines.cli.mine import mine_corpus
 
 # The extra that each command needs, and its arguments; corpora are a.txt and b.txt.
@@ -63,11 +63,11 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, s
         env=os.environ | {"PYTHONPATH": str(root)},
     )
     assert done.returncode == 0, done.stderr
-    written = ["base.jsonl", *(["int8.jsonl"] if AVAILABLE else [])]
+    written = ["base.jsonl", *(["int8.jsonl"] if CHOSEN else [])]
     assert sorted(path.name for path in folder.iterdir()) == ["a.txt", "b.txt", *written]
     found: dict[str, tuple[int, str]] = json.loads(done.stdout)
     found["mined"] = (0, (folder / "base.jsonl").read_text(encoding="utf-8"))
-    if AVAILABLE:
+    if CHOSEN:
         assert (folder / "int8.jsonl").read_text(encoding="utf-8") == found["mined"][1]
     return found
 
@@ -84,8 +84,8 @@ def test_int8_needs_torch_only_where_it_cannot_be_compiled(
     outcomes: dict[str, tuple[int, str]],
 ) -> None:
     status, err = outcomes["int8"]
-    assert status == (0 if AVAILABLE else 2)
-    assert AVAILABLE or "pip install 'bitext-adit[torch]'" in err
+    assert status == (0 if CHOSEN else 2)
+    assert CHOSEN or "pip install 'bitext-adit[torch]'" in err
 
 
 @pytest.mark.parametrize("case", CASES)

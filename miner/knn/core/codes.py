@@ -20,7 +20,14 @@ from numpy.typing import NDArray
 
 from miner.arrays import Matrix, Rows, taken
 from miner.choices import check_choice
-from miner.knn.core.products import INT8_DIMENSIONS, INT8_MAX, int8_is_exact, loops, numbers_of
+from miner.knn.core.products import (
+    INT8_DIMENSIONS,
+    INT8_MAX,
+    int8_is_exact,
+    largest_code,
+    loops,
+    numbers_of,
+)
 from miner.threads import blocks, in_threads
 
 Precision = Literal["float32", "bfloat16", "int8"]
@@ -112,6 +119,18 @@ def round_to_int8(rows: Matrix) -> tuple[Matrix, Matrix]:
     return np.rint(numbers, out=numbers), scale
 
 
+def codes_of(rows: Matrix, integers: type[np.number]) -> Codes:
+    """Return rows in int8 steps, as ``integers``, so that bounds are products rounded once."""
+    numbers, steps = round_to_int8(rows)
+    return Codes(
+        ids=np.arange(len(rows), dtype=np.int32),
+        numbers=numbers.astype(integers),
+        scale=steps[:, 0],
+        bias=np.zeros(len(rows), dtype=np.float32),
+        slack=np.float32(0),
+    )
+
+
 def round_to_bfloat16(rows: Matrix) -> NDArray[np.uint16]:
     """Return the bits of the nearest bfloat16 of finite numbers, ties to even."""
     bits = rows.view(np.uint32)
@@ -157,7 +176,7 @@ class _Side:
         lengths, errors = self._lengths[block], np.empty(len(self._lengths[block]), np.float32)
         if self._precision == "int8":
             codes = self._numbers[block], self._scale[block], lengths, errors
-            loops().round_centred(self._rows[block], self.mean, np.float32(INT8_MAX), codes)
+            loops().round_centred(self._rows[block], self.mean, np.float32(largest_code()), codes)
         else:
             centred = self._rows[block] - self.mean
             self._numbers[block] = round_to_bfloat16(centred)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from miner.arrays import NO_NEIGHBOUR, Matrix, Neighbours, Rows, evenly, taken
 from miner.knn.core.codes import Codes
-from miner.knn.core.products import compiled_int8, loops, product
+from miner.knn.core.products import LARGE, compiled_int8, int8_kernels, loops, product
 from miner.threads import blocks, in_threads, thread_count
 
 # Places and bounds, see ``miner.knn.core.compiled.hits``.
@@ -32,7 +32,6 @@ FIRST, GROWTH = 32, 3
 # How many columns give a row its first floor. With fewer than SEEDED_FROM columns it would cost
 # more than it saves.
 SEEDS, SEEDED_FROM = 512, 16 * 512
-LARGE = 2.0**99  # than any bound
 
 
 class Tile(NamedTuple):
@@ -181,8 +180,10 @@ def growing_blocks(rows: int, size: int) -> list[slice]:
 def find_hits(rows: Codes, columns: Codes, row_floor: Matrix, column_floor: Matrix) -> Hits:
     """Return the products that exceed a floor, which may have risen by the time they are taken."""
     codes = (*rows.terms, row_floor), (*columns.terms, column_floor)
-    if rows.numbers.dtype == np.int8 and (vnni := compiled_int8()):
-        found: Hits = vnni.hits(rows.numbers, columns.numbers, *codes)
+    kind = rows.numbers.dtype
+    kernels = compiled_int8() if kind == np.int8 else int8_kernels() if kind == np.int16 else None
+    if kernels:
+        found: Hits = kernels.hits(rows.numbers, columns.numbers, *codes)
     else:
         found = loops().hits(product(rows.numbers, columns.numbers), rows.slack, *codes)
     return found

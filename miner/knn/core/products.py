@@ -1,29 +1,38 @@
 """Products of codes: of float32 by NumPy, of int8 and bfloat16 by the fastest way here.
 
-int8 is multiplied by code that is compiled here where the processor has the instructions, else by
-torch where that is installed, as bfloat16 is: up to eight times as fast as float32, but torch takes
-seconds to load. A build of it that lacks a call raises AttributeError or RuntimeError. Results are
-the same without it. bfloat16 numbers are held as their bits, uint16.
+Compiled kernels multiply int8 with an instruction set of the CPU (``miner.instructions``). torch
+multiplies int8 where it is faster, or where there is no such set, and bfloat16: up to eight times
+as fast as float32, but it takes seconds to load. A build of torch that lacks a call raises
+AttributeError or RuntimeError. Results are the same without it. bfloat16 numbers are held as their
+bits, uint16.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
+from timeit import repeat
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from miner.threads import on_one_thread
+
 if TYPE_CHECKING:
     import torch
 
+ROWS, COLUMNS, DIM, REPEATS = 256, 1024, 512, 5  # of trials; each takes some milliseconds
+LARGE = 2.0**99  # larger than any bound
 # Operations from which on torch pays for being loaded: some seconds of float32 products.
 TORCH_FROM = 1 << 38
 INT8_MAX = 127
-DEPTH = 4  # codes that an instruction sums
+DEPTH = 4  # codes that most instructions sum
 INT8_DIMENSIONS = 1 << 17  # of fewer, 127 * 127 * D stays below 2**31
 
 
@@ -31,12 +40,12 @@ def product(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
     """Return the product of codes, (R, D) by (C, D): int32 of int8, else in their type, (R, C)."""
     if left.dtype == np.float32 or left.dtype == np.float64:
         return np.asarray(left @ right.T)
-    if left.dtype == np.int8 and (vnni := compiled_int8()):
-        return np.asarray(vnni.Columns(right).multiplied(left))
+    if left.dtype == np.int8:
+        kernels = compiled_int8()
+        multiplied = kernels.Columns(right).multiplied(left) if kernels else None
+        return int8_product(left, right) if multiplied is None else multiplied
     import torch
 
-    if left.dtype == np.int8:
-        return int8_product(left, right)
     return (bfloat16_rows(left) @ bfloat16_rows(right).T).view(torch.uint16).numpy()
 
 
@@ -66,12 +75,55 @@ def loops() -> ModuleType:
 
 
 @cache
-def compiled_int8() -> ModuleType | None:
-    """Return the module that compiles int8 products, or None where another way is faster."""
-    from miner.knn.core import vnni  # loads Numba
+def int8_kernels() -> ModuleType | None:
+    """Return the module that multiplies integers, or None if the CPU has no set for it."""
+    from miner.knn.core import int8  # loads Numba
 
-    slower = vnni.HAS_AMX and find_spec("torch") is not None
-    return vnni if vnni.AVAILABLE and not slower else None
+    return int8 if int8.CHOSEN else None
+
+
+def compiled_int8() -> ModuleType | None:
+    """Return the module that multiplies integers, or None if torch is loaded and faster."""
+    kernels = int8_kernels()
+    return kernels if kernels and not (torch_is_loaded() and _torch_is_faster()) else None
+
+
+@cache
+def _torch_is_faster() -> bool:
+    """Return whether torch finds hits of int8 codes faster than the kernels do, and no others."""
+    kernels = int8_kernels()
+    if kernels is None or kernels.ASKED:
+        return kernels is None
+
+    def measure() -> bool:
+        random = np.random.default_rng(0)
+        sides = [
+            random.integers(-INT8_MAX, INT8_MAX, (count, DIM), np.int8, endpoint=True)
+            for count in (ROWS, COLUMNS)
+        ]
+        # Of each row and column its scale, its bias and its floor.
+        codes = [np.array([[1], [0], [LARGE]], np.float32).repeat(len(s), axis=1) for s in sides]
+        with_torch = seconds_of(
+            lambda: loops().hits(int8_product(*sides), np.float32(0), *map(tuple, codes))
+        )
+        return with_torch < seconds_of(lambda: kernels.hits(*sides, *map(tuple, codes)))
+
+    try:
+        return _is_exact(int8_product) and on_one_thread(measure)
+    except (RuntimeError, AttributeError, ImportError):  # a build without int8 products
+        return False
+
+
+@cache
+def largest_code() -> int:
+    """Return the largest int8 code that is multiplied without error here."""
+    kernels = int8_kernels()
+    return kernels.LARGEST if kernels else INT8_MAX
+
+
+def seconds_of(work: Callable[[], object]) -> float:
+    """Return the least seconds of some calls."""
+    return min(repeat(work, number=1, repeat=REPEATS))
 
 
 def numbers_of(tile: NDArray[Any]) -> NDArray[np.float32]:
@@ -81,15 +133,40 @@ def numbers_of(tile: NDArray[Any]) -> NDArray[np.float32]:
     return tile.astype(np.float32)
 
 
+def torch_is_loaded() -> bool:
+    """Return whether this process has loaded torch."""
+    return sys.modules.get("torch") is not None
+
+
 def torch_pays(operations: float) -> bool:
     """Return whether torch is to be used for so many operations: loaded already, or worth it."""
-    loaded = sys.modules.get("torch") is not None
-    return loaded or (operations >= TORCH_FROM and find_spec("torch") is not None)
+    worth = operations >= TORCH_FROM and find_spec("torch") is not None
+    return torch_is_loaded() or worth
+
+
+def low_precision_pays(operations: float) -> bool:
+    """Return whether rates are worth measuring for so many operations.
+
+    If so, torch is loaded where it may be faster than the kernels.
+    """
+    kernels = int8_kernels()
+    if kernels and (kernels.ASKED or not kernels.HAS_AMX):
+        return True
+    if torch_pays(operations):
+        with suppress(ImportError):
+            import_module("torch")
+        return True
+    return kernels is not None
 
 
 @cache
 def int8_is_exact() -> bool:
-    """Return whether int8 products of the largest codes are right here.
+    """Return whether int8 products of the largest codes are right here."""
+    return _is_exact(product)
+
+
+def _is_exact(multiply: Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]) -> bool:
+    """Return whether a product of the largest codes is right.
 
     Without VNNI instructions oneDNN sums pairs of products in 16 bits, which saturate
     (pytorch/pytorch#136746). torch avoids it from 2.6 on, unless ONEDNN_MAX_CPU_ISA hides VNNI.
@@ -97,4 +174,4 @@ def int8_is_exact() -> bool:
     numbers = np.full((64, 64), INT8_MAX, dtype=np.int8)
     numbers[::2] *= -1
     exact = numbers.astype(np.int32) @ numbers.T.astype(np.int32)
-    return np.array_equal(product(numbers, numbers), exact)
+    return np.array_equal(multiply(numbers, numbers), exact)

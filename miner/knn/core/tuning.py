@@ -6,24 +6,33 @@ Neither changes a result: candidates are rescored and proven complete in any pre
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Callable
-from contextlib import suppress
+from dataclasses import replace
 from functools import cache, partial
-from importlib import import_module
-from timeit import repeat
 from typing import NamedTuple
 
 import numpy as np
 
 from miner.arrays import IntArray, Matrix
-from miner.knn.core.codes import PRECISIONS, Precision, encode_both
-from miner.knn.core.products import INT8_DIMENSIONS, compiled_int8, numbers_of, product, torch_pays
+from miner.knn.core.codes import PRECISIONS, Codes, Precision, encode_both
+from miner.knn.core.passes import find_hits
+from miner.knn.core.products import (
+    COLUMNS,
+    DIM,
+    INT8_DIMENSIONS,
+    INT8_MAX,
+    LARGE,
+    ROWS,
+    largest_code,
+    low_precision_pays,
+    numbers_of,
+    product,
+    seconds_of,
+    torch_is_loaded,
+)
 from miner.threads import blocks, in_threads, on_one_thread
 
 logger = logging.getLogger(__name__)
-
-ROWS, COLUMNS, DIM, REPEATS = 256, 1024, 512, 5  # a product takes some milliseconds
 
 # Rows of each side whose neighbours are looked at; the most candidates that are kept of a row; and
 # the share of rows for which they shall do. The others are searched again.
@@ -43,47 +52,62 @@ class Tuning(NamedTuple):
     kept: int
 
 
-@cache
-def product_rates() -> dict[Precision, float]:
-    """Return operations a second (a multiply-add is two) of one thread's products.
+def product_rates() -> dict[str, float]:
+    """Return operations a second (a multiply-add is two) of one thread, by type of codes.
 
-    Measured once, in about 50 milliseconds. Where int8 is compiled, bfloat16, which is slower, is
-    not worth to load torch for. Precisions that fail here are left out.
+    They are those of tiles whose products are all compared with floors. Measured once, in about 50
+    milliseconds, and again when torch was loaded. Types that fail here are left out; int16 holds
+    int8 codes that the int8 product would sum with an error.
     """
-    if compiled_int8() is None:
-        with suppress(ImportError):  # before the thread begins: it is to compute alone
-            import_module("torch")
-    return on_one_thread(_measure_products)
+    return _rates(torch_is_loaded())
 
 
-def _measure_products() -> dict[Precision, float]:
+@cache
+def _rates(with_torch: bool) -> dict[str, float]:
+    return on_one_thread(partial(_measure_products, with_torch))
+
+
+def _measure_products(with_torch: bool) -> dict[str, float]:
     random = np.random.default_rng(0)
     x, y = (random.standard_normal((rows, DIM), dtype=np.float32) for rows in (ROWS, COLUMNS))
-    rates: dict[Precision, float] = {}
+    floors = (np.full(ROWS, LARGE, np.float32), np.full(COLUMNS, LARGE, np.float32))
+    rates: dict[str, float] = {}
+
+    def measure(name: str, left: Codes, right: Codes) -> None:
+        work = partial(find_hits, left, right, *floors)
+        rates[name] = 2 * x.size * len(y) / seconds_of(work)
+
     for precision in PRECISIONS:
-        if precision == "bfloat16" and "torch" not in sys.modules:
+        if precision == "bfloat16" and not with_torch:
             continue
         try:
-            left, right = encode_both(x, y, precision)
-            work = partial(product, left.numbers, right.numbers)
-            rates[precision] = 2 * x.size * len(y) / min(repeat(work, number=1, repeat=REPEATS))
+            measure(precision, *encode_both(x, y, precision))
         except (RuntimeError, AttributeError, ValueError, ImportError) as error:  # of torch
             logger.debug("no %s products here: %s", precision, error)
-    shown = ", ".join(f"{precision} {rate / 1e9:.0f}" for precision, rate in rates.items())
+    if largest_code() < INT8_MAX:
+        left, right = (
+            replace(side, numbers=side.numbers.astype(np.int16))
+            for side in encode_both(x, y, "int8")
+        )
+        measure("int16", left, right)
+    shown = ", ".join(f"{name} {rate / 1e9:.0f}" for name, rate in rates.items())
     logger.debug("products of one thread, 10^9 operations a second: %s", shown)
     return rates
 
 
-def type_of_integers(dim: int, operations: float) -> type[np.int8 | np.float32 | np.float64]:
-    """Return the fastest type in which ``product`` sums D products of int8 codes without error."""
+def type_of_integers(dim: int, operations: float) -> type[np.number]:
+    """Return the fastest type in which products of int8 codes up to 127 are exact: D of them.
+
+    The others are half as fast at the most: float64 has half as many lanes as float32.
+    """
     narrow = dim <= FLOAT32_MAX_DIMENSIONS
-    pays = torch_pays(operations) or compiled_int8()
-    if dim < INT8_DIMENSIONS and pays:
-        rates = product_rates()
-        floats = rates["float32"] if narrow else rates["float32"] / 2  # float64 has half the lanes
-        if rates.get("int8", 0.0) > floats:
-            return np.int8
-    return np.float32 if narrow else np.float64
+    floats = np.float32 if narrow else np.float64
+    integers = np.int8 if largest_code() == INT8_MAX else np.int16
+    if dim >= INT8_DIMENSIONS or not low_precision_pays(operations):
+        return floats
+    rates = product_rates()
+    faster = rates.get(integers.__name__, 0.0) > rates["float32"] * (1 if narrow else 0.5)
+    return integers if faster else floats
 
 
 def choose(
@@ -97,10 +121,12 @@ def choose(
     if len(source) == 0 or len(target) == 0:
         return Tuning(precision=precision or "float32", kept=k)
     trials = _trial(source, target, k, tried), _trial(target, source, k, tried)
-    pays = torch_pays(2 * source.size * len(target)) or compiled_int8()
-    rates: dict[Precision, float] = product_rates() if pays else {"float32": 1.0}
+    pays = low_precision_pays(2 * source.size * len(target))
+    rates = product_rates() if pays else {"float32": 1.0}
     chosen, least = Tuning(precision="float32", kept=k + SPARE), np.inf
-    for candidate in (precision,) if precision else rates:
+    for candidate in (precision,) if precision else PRECISIONS:
+        if not (precision or candidate in rates):
+            continue
         if candidate == "int8" and source.shape[1] >= INT8_DIMENSIONS and not precision:
             continue
         hidden = np.concatenate([trial(candidate) for trial in trials])

@@ -13,14 +13,14 @@ from encoder.base import MIN_COSINE, SAMPLE
 from encoder.use import weights
 from encoder.use.encoder import PreparedPieces, UseEncoder, load_use
 from encoder.use.network import Network
-from miner.knn.core.vnni import AVAILABLE
+from miner.instructions import CHOSEN
 
 HOSTILE = (
     *("", " ", "\u200b", "\ufeff", "a", "。", "1", "\x00", "\t\u3000 ", "\U0001f600" * 50),
     *("word " * 2000, "字" * 10_000, "x" * 10_000, "é" * 499, "1 " * 100, "Ⅷ ½ e\u0301"),
     *("ᚠᚢᚦᚨᚱᚲ ᚷᚹ", "ꦲꦤꦕꦫꦏ", "\u202eabc"),
 )
-NEEDS_INT8 = pytest.mark.skipif(not AVAILABLE, reason="no int8 instructions here")
+NEEDS_INT8 = pytest.mark.skipif(not CHOSEN, reason="no int8 instructions here")
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +124,7 @@ def test_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> N
 def test_precisions_that_it_has_not_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="float32 or int8, not in bfloat16"):
         load_encoder("use", precision="bfloat16")
-    monkeypatch.setattr("encoder.use.encoder.AVAILABLE", False)
-    with pytest.raises(ValueError, match="no int8 instructions"):
+    monkeypatch.setattr("encoder.use.encoder.CHOSEN", None)
+    with pytest.raises(ValueError, match="no instructions for int8"):
         load_encoder("use", precision="int8")
     assert load_encoder("use", precision="auto").precision == "float32"

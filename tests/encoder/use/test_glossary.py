@@ -27,10 +27,10 @@ from encoder.use.glossary import (
 )
 from encoder.use.products import Weights
 from encoder.use.weights import BEGIN, END, UNKNOWN, load_tokenizer
-from miner.knn.core.vnni import AVAILABLE
+from miner.instructions import CHOSEN
 from tests.benchmark import benchmark
 
-NEEDS_INT8 = pytest.mark.skipif(not AVAILABLE, reason="no int8 instructions here")
+NEEDS_INT8 = pytest.mark.skipif(not CHOSEN, reason="no int8 instructions here")
 CZECH = ["Včera večer přišel prezident domů.", "Vlak přijede ve 12:45.", "Kde je moje kniha?"]
 ENGLISH = [
     "The president came home last night.",

@@ -1,8 +1,11 @@
 import pytest
 
-from miner.knn.core import products, tuning, vnni
+from miner.knn.core import int8, products, tuning
 
-CACHES = products.compiled_int8, products.int8_is_exact, tuning.product_rates
+CACHES = (
+    *(products.int8_kernels, products._torch_is_faster, products.int8_is_exact),
+    *(products.largest_code, tuning._rates),
+)
 
 
 @pytest.fixture
@@ -16,6 +19,6 @@ def fresh():
 
 
 @pytest.fixture
-def no_vnni(fresh, monkeypatch):
-    """A processor without the instructions: int8 is left to torch."""
-    monkeypatch.setattr(vnni, "AVAILABLE", False)
+def no_kernels(fresh, monkeypatch):
+    """A CPU without a set of instructions: int8 is left to torch."""
+    monkeypatch.setattr(int8, "CHOSEN", None)

@@ -462,7 +462,7 @@ def test_nearest_cells_of_few_dimensions(dim):
 
 @pytest.mark.parametrize("lack", ["missing", "wrong", "torch"])
 @pytest.mark.parametrize("dim", [40, 1100])
-def test_cells_are_the_same_without_int8_products(no_vnni, monkeypatch, lack, dim):
+def test_cells_are_the_same_without_int8_products(no_kernels, monkeypatch, lack, dim):
     rows, centroids = random_units(700, dim), random_units(50, dim, 1)
     with monkeypatch.context() as patch:
         patch.setattr(cells, "type_of_integers", lambda dim, operations: np.int8)
@@ -472,7 +472,7 @@ def test_cells_are_the_same_without_int8_products(no_vnni, monkeypatch, lack, di
     elif lack == "wrong":
         monkeypatch.setattr(torch, "_int_mm", lambda x, y: (x.int() @ y.int()) + 1)
     else:
-        monkeypatch.setattr(tuning, "torch_pays", lambda operations: False)
+        monkeypatch.setattr(products, "torch_pays", lambda operations: False)
     assert tuning.type_of_integers(dim, 0) == (np.float32 if dim == 40 else np.float64)
     np.testing.assert_array_equal(nearest_cells(rows, centroids, probes=6), expected)
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from miner.instructions import SETS
 from miner.knn.cost_model import (
     Machine,
     Problem,
@@ -19,7 +20,9 @@ from miner.knn.cost_model import (
 PROBLEM = Problem(sources=1 << 20, targets=1 << 19, dim=256, k=4)
 MACHINE = Machine(
     threads=2,
+    int8="none",
     products={"bfloat16": 4e11, "float32": 1e11},
+    integers=2e11,
     kept={"bfloat16": 16, "float32": 8},
     insertion=0.0,
     fetch=0.0,
@@ -50,10 +53,11 @@ def test_candidates_of_the_exact_search():
 def test_cells():
     cost = cells_cost(PROBLEM, MACHINE)
     # 1.3 * 49 / 4096 of all similarities, the assignment and a sample, and 7 times 48 rows a cell
-    similarities = 1.3 * 49 / 4096 * 2**39 + (3 << 19) * (1.2 * 4096 + 1021)
-    operations = 2 * 256 * (similarities + 7 * 48 * 4096**2)
-    assert cost.operations == pytest.approx(operations)
-    assert cost.seconds == pytest.approx(operations / 4e11 / 2)
+    similarities = 1.3 * 49 / 4096 * 2**39 + (3 << 19) * 1021
+    assigned = (3 << 19) * 1.2 * 4096 + 7 * 48 * 4096**2
+    assert cost.operations == pytest.approx(2 * 256 * (similarities + assigned))
+    seconds = 2 * 256 * (similarities / 4e11 + assigned / 2e11)
+    assert cost.seconds == pytest.approx(seconds / 2)
     assert cost.method == "cells, 7 of 4,096 a row"
 
 
@@ -97,7 +101,9 @@ def test_what_a_trial_measures(dim):
     machine = measure_machine(dim=dim, k=4)
     assert machine.threads >= 1
     assert {"float32"} <= machine.products.keys() == machine.kept.keys()
-    assert min(machine.products.values()) > 1e6
+    assert min(*machine.products.values(), machine.integers) > 1e6
+    assert machine.int8 in (*SETS, "torch", "none")
+    assert (machine.int8 == "none") == ("int8" not in machine.products)
     assert machine.insertion >= 0
     assert 0 < machine.fetch < 1e-3
     assert 0 < machine.preparation < 1e-2

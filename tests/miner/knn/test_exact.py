@@ -192,7 +192,7 @@ def test_most_rows_are_searched_once(monkeypatch, precision):
 @pytest.mark.parametrize("lack", ["torch", "int8"])
 @pytest.mark.parametrize("precision", [None, "float32"])
 def test_without_torch_or_its_private_calls_the_result_is_the_same(
-    no_vnni, monkeypatch, small_tiles, lack, precision
+    no_kernels, monkeypatch, small_tiles, lack, precision
 ):
     sides = random_units(90, 16, 1), random_units(120, 16, 2)
     monkeypatch.setattr(products, "TORCH_FROM", 0)

@@ -164,7 +164,7 @@ def saturating(left, right):
     return pairs.sum(dim=1, dtype=torch.int32) - 128 * right.sum(dim=0, dtype=torch.int32)
 
 
-def test_int8_products_that_saturate_are_refused(monkeypatch, no_vnni):
+def test_int8_products_that_saturate_are_refused(monkeypatch, no_kernels):
     monkeypatch.setattr(torch, "_int_mm", saturating)
     unit = unit_rows(np.ones((3, 8)))
     with pytest.raises(ValueError, match="int8 products saturate on this machine; choose bfloat16"):

@@ -75,8 +75,7 @@ def test_an_empty_side(rates, sizes, precision):
 
 def test_low_precision_is_not_measured_where_it_does_not_pay(monkeypatch):
     few = 2 * 400 * 500 * 64
-    monkeypatch.setattr(tuning, "torch_pays", lambda operations: operations > few)
-    monkeypatch.setattr(tuning, "compiled_int8", lambda: None)
+    monkeypatch.setattr(tuning, "low_precision_pays", lambda operations: operations > few)
     monkeypatch.setattr(tuning, "product_rates", lambda: RATES)
     sides = apart(400, 64, 1), apart(500, 64, 2)
     assert choose(*sides, k=4, precision=None).precision == "float32"
@@ -96,12 +95,9 @@ def test_nearest_is_a_sort(monkeypatch):
 
 
 def test_rates_are_measured_in_one_thread_and_once(fresh, monkeypatch):
-    before, used = torch.get_num_threads(), []
-    product = tuning.product
+    before, used, real = torch.get_num_threads(), [], tuning.find_hits
     monkeypatch.setattr(
-        tuning,
-        "product",
-        lambda *sides: (used.append(torch.get_num_threads()), product(*sides)),
+        tuning, "find_hits", lambda *given: (used.append(torch.get_num_threads()), real(*given))
     )
     torch.set_num_threads(3)
     try:
@@ -123,7 +119,7 @@ def saturating(left, right):
 
 
 @pytest.mark.parametrize("int_mm", [missing, saturating, None])
-def test_int8_is_left_out_where_it_is_missing_or_wrong(no_vnni, monkeypatch, caplog, int_mm):
+def test_int8_is_left_out_where_it_is_missing_or_wrong(no_kernels, monkeypatch, caplog, int_mm):
     if int_mm:
         monkeypatch.setattr(torch, "_int_mm", int_mm)
     else:
@@ -135,24 +131,31 @@ def test_int8_is_left_out_where_it_is_missing_or_wrong(no_vnni, monkeypatch, cap
 
 
 @pytest.mark.parametrize(
-    ("int8", "dim", "expected"),
+    ("largest", "rate", "dim", "expected"),
     [
-        (2.9, 512, np.float32),  # torch's on AMD's Zen 3, in 10^9 operations a second
-        (87.0, 512, np.float32),
-        (89.0, 512, np.int8),
-        (2.9, 1536, np.float64),
-        (43.0, 1536, np.float64),  # half as fast as float32
-        (45.0, 1536, np.int8),
-        (None, 512, np.float32),
-        (900.0, products.INT8_DIMENSIONS, np.float64),
+        (127, 2.9, 512, np.float32),  # torch's on AMD's Zen 3, in 10^9 operations a second
+        (127, 87.0, 512, np.float32),
+        (127, 89.0, 512, np.int8),
+        (127, 2.9, 1536, np.float64),
+        (127, 43.0, 1536, np.float64),  # half as fast as float32
+        (127, 45.0, 1536, np.int8),
+        (127, None, 512, np.float32),
+        (127, 900.0, products.INT8_DIMENSIONS, np.float64),
+        (63, 87.0, 512, np.float32),
+        (63, 131.0, 512, np.int16),
+        (63, 45.0, 1536, np.int16),
+        (63, 43.0, 1536, np.float64),
     ],
 )
-@pytest.mark.parametrize("compiled", [True, False])
-def test_integers_are_summed_in_the_fastest_type(monkeypatch, compiled, int8, dim, expected):
-    rates = {"float32": 88.0} if int8 is None else {"int8": int8, "float32": 88.0}
+def test_integers_are_summed_in_the_fastest_type(monkeypatch, largest, rate, dim, expected):
+    rates = {"float32": 88.0, "int8": 900.0 if largest == 63 else rate, "int16": rate}
+    rates = {name: rate for name, rate in rates.items() if rate}
     monkeypatch.setattr(tuning, "product_rates", lambda: rates)
-    monkeypatch.setattr(tuning, "compiled_int8", lambda: compiled or None)
+    monkeypatch.setattr(tuning, "largest_code", lambda: largest)
+    monkeypatch.setattr(tuning, "low_precision_pays", lambda operations: True)
     assert tuning.type_of_integers(dim, 1e12) == expected
+    monkeypatch.setattr(tuning, "low_precision_pays", lambda operations: False)
+    assert tuning.type_of_integers(dim, 1e12) in (np.float32, np.float64)
 
 
 @pytest.mark.parametrize(("int8", "expected"), [(2.9, "float32"), (900.0, "int8")])
@@ -160,6 +163,7 @@ def test_cells_multiply_in_the_fastest_type(monkeypatch, int8, expected):
     """All that cells multiply: for training, for the cells of rows and for their reach."""
     rates, seen, real = {"int8": int8, "float32": 88.0}, set(), passes.find_hits
     monkeypatch.setattr(tuning, "product_rates", lambda: rates)
+    monkeypatch.setattr(tuning, "largest_code", lambda: 127)
 
     def find_hits(left, *given):
         seen.add(left.numbers.dtype.name)

@@ -1,53 +1,41 @@
-"""Products of int8 codes by the VNNI instructions of x86-64, and which of them are worth a look.
+"""Products of int8 codes by the CPU's own instructions for them (``miner.instructions``).
 
-Python cannot name the instructions: they are in LLVM code, which Numba puts into its loops, and
-compiles for the processor at hand. One multiplies 64 codes by 64 and sums them by fours. A block of
-products, ROWS rows by COLUMNS columns, stays in the processor's registers while it goes through the
-dimensions (Goto and van de Geijn 2008, Anatomy of High-Performance Matrix Multiplication) and is
-compared with its rows' and columns' levels there: most products never reach memory. The instruction
-takes one factor without sign: the codes of columns are raised by 128, and sums start at -128 times
-the sum of the row's codes.
+A block of products, ROWS rows by COLUMNS columns, stays in the CPU's registers while it goes
+through the dimensions (Goto and van de Geijn 2008, Anatomy of High-Performance Matrix
+Multiplication). It is compared with its rows' and columns' levels there: most products never reach
+memory. Where columns are raised by a number, sums start at minus it times the sum of the row's
+codes.
 
-Axes: ``R`` rows and ``C`` columns of a tile, ``D`` dimensions, ``P`` panels of COLUMNS columns.
+Axes: ``R`` rows and ``C`` columns of a tile, ``D`` dimensions, ``P`` panels of COLUMNS columns. A
+lane has 32 bits: four codes of int8, or two of int16. Numbers of lanes are called ``depth``.
 """
 
-import os
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from llvmlite import binding, ir
+from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from miner.compiling import compiled, compiled_part
+from miner.instructions import ASKED, CHOSEN, HAS_AMX, SETS, USABLE, Way, declared
 from miner.knn.core.compiled import FASTMATH, longer
-from miner.knn.core.products import DEPTH
+from miner.knn.core.products import INT8_MAX
 
+__all__ = ["ASKED", "CHOSEN", "HAS_AMX", "LARGEST", "Columns", "hits"]
 
-def _features() -> Mapping[str, bool]:
-    """Return what the processor has that code compiled here may use."""
-    if any(os.environ.get(name) for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")):
-        return {}  # Numba is to compile for another
-    try:
-        return binding.get_host_cpu_features()  # type: ignore[no-any-return]
-    except RuntimeError:  # LLVM does not know this processor
-        return {}
-
-
-_FEATURES = _features()
-_WIDE = bool(_FEATURES.get("avx512vnni"))  # registers of 64 bytes, 32 of them, else 16 of 32
-AVAILABLE = _WIDE or bool(_FEATURES.get("avxvnni"))
-# A unit of its own for products of int8 matrices, several times as fast, which torch uses.
-HAS_AMX = bool(_FEATURES.get("amx-int8"))
-LANES, VECTORS, ROWS = (16, 4, 6) if _WIDE else (8, 2, 6)
+# Where there is no set, nothing is multiplied; products of floats use the same registers.
+_SET = CHOSEN or SETS[USABLE[0] if USABLE else "avx2"]
+LANES, VECTORS, ROWS = _SET.lanes, _SET.vectors, _SET.rows
 COLUMNS = LANES * VECTORS
-RAISED = int(np.array([128] * DEPTH, dtype=np.uint8).view(np.int32)[0])
+LARGEST = _SET.largest
 
 BIT, NUMBER, LONG = ir.IntType(1), ir.IntType(32), ir.IntType(64)
 VECTOR, FLOATS = (ir.VectorType(kind, LANES) for kind in (NUMBER, ir.FloatType()))
+OCTETS = ir.VectorType(ir.IntType(8), 4 * LANES)
+OCTET = 0x01010101  # times a number: four of it
 
 ERROR = np.float32(2.0**-20)  # relative, of some operations in float32
 
@@ -55,10 +43,11 @@ _compile = compiled(fastmath=FASTMATH)
 _part = compiled_part(fastmath=FASTMATH)
 
 
-def declared(builder: Any, name: str, *given: Any) -> Any:
-    """Return a function of LLVM that returns what it is given first."""
-    kind = ir.FunctionType(given[0], given)
-    return cgutils.get_or_insert_function(builder.module, kind, name)
+def way_of(kind: Any) -> Way:
+    """Return how codes of a type, NumPy's or Numba's, are multiplied."""
+    way = _SET.int8 if str(kind) == "int8" else _SET.int16
+    assert way is not None, kind
+    return way
 
 
 def _vector(builder: Any, start: Any, *steps: Any) -> Any:
@@ -96,7 +85,7 @@ def multiply_block(typing: Any, first: Any, panel: Any, left: Any, right: Any, o
     """Fill a block (ROWS, COLUMNS) with products of rows from ``first`` on and a panel.
 
     ``left`` are codes (R, D), and, (R,), what sums start at, scales, biases, and levels for this
-    panel; ``right`` are panels (P, D / 4, COLUMNS), and scales and levels (P, COLUMNS). ``out`` are
+    panel; ``right`` are panels (P, depth, COLUMNS), and scales and levels (P, COLUMNS). ``out`` are
     the block and masks (ROWS,), which get a bit for each product p with ``p column_scale row_scale
     + row_bias`` above the lower of both levels. Returns whether one has.
     """
@@ -117,22 +106,24 @@ def multiply_block(typing: Any, first: Any, panel: Any, left: Any, right: Any, o
         numbers = rows_from(builder, first, count, ROWS)
         start = builder.bitcast(codes.data, NUMBER.as_pointer())
         left = [builder.gep(start, [builder.mul(row, depth)]) for row in numbers]
-        multiply = declared(builder, f"llvm.x86.avx512.vpdpbusd.{32 * LANES}", *[VECTOR] * 3)
+        way = way_of(signature.args[2][0].dtype)
         found = [
             [cgutils.alloca_once_value(builder, total) for _ in range(VECTORS)]
             for total in (in_all_lanes(builder, sums.data, row) for row in numbers)
         ]
         right = _vector(builder, panels.data, builder.mul(builder.mul(panel, depth), LONG(COLUMNS)))
-        with cgutils.for_range(builder, depth) as loop:
-            columns = loaded(builder, right, loop.index)
+        with cgutils.for_range(builder, builder.udiv(depth, LONG(way.steps))) as loop:
+            first_step = builder.mul(loop.index, LONG(way.steps))
+            steps = [builder.add(first_step, LONG(step)) for step in range(way.steps)]
+            columns = [loaded(builder, right, step) for step in steps]
             for row, products in zip(left, found, strict=True):
-                code = in_all_lanes(builder, row, loop.index)
-                for product, column in zip(products, columns, strict=True):
-                    total = builder.call(multiply, [builder.load(product), column, code])
+                given = [in_all_lanes(builder, row, step) for step in steps]
+                for product, *column in zip(products, *columns, strict=True):
+                    total = way.multiply(builder, builder.load(product), column, given)
                     builder.store(total, product)
         scales, levels = (loaded(builder, _vector(builder, at.data), panel) for at in of_columns)
         out, marks = _vector(builder, block.data), builder.bitcast(masks.data, LONG.as_pointer())
-        multiply_add = declared(builder, f"llvm.fma.v{LANES}f32", *[FLOATS] * 3)
+        multiply_add = declared(builder, f"llvm.fma.v{LANES}f32", *[FLOATS] * 4)
         some = LONG(0)
         for row, products in enumerate(found):
             scale, bias, level = (in_all_lanes(builder, at.data, numbers[row]) for at in of_rows)
@@ -154,9 +145,10 @@ def multiply_block(typing: Any, first: Any, panel: Any, left: Any, right: Any, o
 
 
 @intrinsic
-def raise_and_turn(typing: Any, codes: Any, column: Any, step: Any, panels: Any, to: Any) -> Any:
-    """Raise the codes (C, S) of LANES columns in LANES steps of four, and put steps below others.
+def raise_and_turn(typing: Any, codes: Any, raised: Any, at: Any, panels: Any, to: Any) -> Any:
+    """Raise LANES lanes of LANES columns, of (C, depth), and put lanes below others.
 
+    ``at`` are the first column and the first lane; ``raised`` are four times the number, as int32.
     They go to ``to`` in ``panels``, seen as one row of numbers, and on by COLUMNS.
     """
 
@@ -164,7 +156,11 @@ def raise_and_turn(typing: Any, codes: Any, column: Any, step: Any, panels: Any,
         source, out = (
             context.make_array(signature.args[at])(context, builder, values[at]) for at in (0, 3)
         )
-        _, column, step, _, to = values
+        _, number, place, _, to = values
+        column, step = cgutils.unpack_tuple(builder, place, 2)
+        added = builder.insert_element(ir.Constant(VECTOR, ir.Undefined), number, NUMBER(0))
+        added = builder.shuffle_vector(added, added, ir.Constant(VECTOR, None))
+        added = builder.bitcast(added, OCTETS)
         count, steps = cgutils.unpack_tuple(builder, source.shape, 2)
         vectors = [
             builder.load(_vector(builder, source.data, builder.mul(row, steps), step), align=4)
@@ -183,12 +179,13 @@ def raise_and_turn(typing: Any, codes: Any, column: Any, step: Any, panels: Any,
                     )
             size //= 2
         for place, vector in enumerate(vectors):
-            raised = builder.xor(vector, ir.Constant(VECTOR, [RAISED] * LANES))
+            raised = builder.bitcast(builder.add(builder.bitcast(vector, OCTETS), added), VECTOR)
             builder.store(raised, _vector(builder, out.data, to, LONG(place * COLUMNS)), align=4)
         return context.get_dummy_value()
 
     long = types.int64
-    return types.void(codes, long, long, panels, long), generate
+    place = types.UniTuple(long, 2)
+    return types.void(codes, types.int32, place, panels, long), generate
 
 
 @intrinsic
@@ -202,38 +199,40 @@ def lowest_bit(typing: Any, bits: Any) -> Any:
 
 
 @_part
-def _sums_of(rows: Any) -> Any:
+def _sums_of(rows: Any, raised: Any) -> Any:
     """Return what the products of each row (R, D) begin at."""
     sums = np.empty(len(rows), dtype=np.int32)
     for row in range(len(rows)):
         total = np.int32(0)
         for code in rows[row]:
             total += np.int32(code)
-        sums[row] = np.int32(-128) * total
+        sums[row] = np.int32(-raised) * total
     return sums
 
 
 @_part
-def _panels_of(codes: Any) -> Any:
-    """Return the codes of columns (C, D / 4), by fours, raised, as panels (P, D / 4, COLUMNS)."""
-    columns, depth = codes.shape
-    panels = np.empty(((columns + COLUMNS - 1) // COLUMNS, depth, COLUMNS), dtype=np.int32)
-    turned = depth - depth % LANES
+def _panels_of(columns: Any, raised: Any) -> Any:
+    """Return the lanes of columns (C, depth), raised, as panels (P, depth, COLUMNS)."""
+    count, depth = columns.shape
+    panels = np.empty(((count + COLUMNS - 1) // COLUMNS, depth, COLUMNS), dtype=np.int32)
+    turned, four = depth - depth % LANES, np.int32(raised * OCTET)
+    low, high = np.int32(0x7F * OCTET), np.int32(~(0x7F * OCTET))
     for panel in range(len(panels)):
         first = panel * COLUMNS
         for step in range(0, turned, LANES):
             for place in range(0, COLUMNS, LANES):
                 to = (panel * depth + step) * COLUMNS + place
-                raise_and_turn(codes, first + place, step, panels, to)
-        for step in range(turned, depth):
+                raise_and_turn(columns, four, (first + place, step), panels, to)
+        for step in range(turned, depth):  # without carries from one byte to the next
             for place in range(COLUMNS):
-                panels[panel, step, place] = codes[min(first + place, columns - 1), step] ^ RAISED
+                lane = columns[min(first + place, count - 1), step]
+                panels[panel, step, place] = ((lane & low) + (four & low)) ^ ((lane ^ four) & high)
     return panels
 
 
 @_compile
-def _fill(rows: Any, panels: Any, products: Any) -> None:
-    sums, size = _sums_of(rows), max(len(rows), len(panels) * COLUMNS)
+def _fill(rows: Any, panels: Any, raised: Any, products: Any) -> None:
+    sums, size = _sums_of(rows, raised), max(len(rows), len(panels) * COLUMNS)
     zeros = np.zeros(size, dtype=np.float32)
     left, right = (rows, sums, zeros, zeros, zeros), (panels, zeros, zeros)
     block, masks = np.empty((ROWS, COLUMNS), np.int32), np.empty(ROWS, np.uint64)
@@ -257,9 +256,11 @@ def _levels(floor: Any, bias: Any, other: Any) -> Any:
 
 
 @_compile
-def _hits(rows: Any, columns: Any, width: Any, row_codes: Any, column_codes: Any) -> Any:
+def _hits(
+    rows: Any, columns: Any, raised: Any, width: Any, row_codes: Any, column_codes: Any
+) -> Any:
     (scale, bias, floor), (column_scale, column_bias, column_floor) = row_codes, column_codes
-    sums, panels = _sums_of(rows), _panels_of(columns)
+    sums, panels = _sums_of(rows, raised), _panels_of(columns, raised)
     scales = np.zeros(len(panels) * COLUMNS, dtype=np.float32)
     levels = np.zeros_like(scales)
     scales[:width] = column_scale
@@ -294,28 +295,42 @@ def _hits(rows: Any, columns: Any, width: Any, row_codes: Any, column_codes: Any
     return places[:found], bounds[:found]
 
 
+@_compile
+def _laid_out(columns: Any, raised: Any) -> Any:
+    return _panels_of(columns, raised)
+
+
 class Columns:
-    """Codes int8 (C, D), laid out to be multiplied again and again."""
+    """Codes int8 (C, D), laid out to be multiplied again and again: any codes but -128."""
 
     def __init__(self, codes: NDArray[np.int8]) -> None:
         self._count = len(codes)
-        self._panels = _panels_of(_by_fours(codes).view(np.int32))
+        self._kind = np.int8 if LARGEST == INT8_MAX else np.int16
+        self._way = way_of(np.dtype(self._kind))
+        columns = _in_whole_lanes(codes.astype(self._kind, copy=False), self._way)
+        self._panels = _laid_out(columns.view(np.int32), self._way.raised)
 
     def multiplied(self, rows: NDArray[np.int8]) -> NDArray[np.int32]:
         """Return the products of codes (R, D) and these: (R, C)."""
         products = np.empty((len(rows), self._count), dtype=np.int32)
         if products.size:
-            _fill(_by_fours(rows), self._panels, products)
+            codes = _in_whole_lanes(rows.astype(self._kind, copy=False), self._way)
+            _fill(codes, self._panels, self._way.raised, products)
         return products
 
 
 def hits(rows: Any, columns: Any, row_codes: Any, column_codes: Any) -> Any:
-    """Return what ``miner.knn.core.compiled.hits`` does, of int8 codes at the cost of a product."""
-    panels = _by_fours(columns).view(np.int32)
-    return _hits(_by_fours(rows), panels, len(columns), row_codes, column_codes)
+    """Return what ``miner.knn.core.compiled.hits`` does, at the cost of a product.
+
+    Codes are int8, up to the set's largest, or int16, up to 127, where the set multiplies them.
+    """
+    way = way_of(rows.dtype)
+    lanes = _in_whole_lanes(columns, way).view(np.int32)
+    rows = _in_whole_lanes(rows, way)
+    return _hits(rows, lanes, way.raised, len(columns), row_codes, column_codes)
 
 
-def _by_fours(codes: NDArray[np.int8]) -> NDArray[np.int8]:
-    """Return codes (N, D) with zeros added to a multiple of DEPTH dimensions."""
-    spare = -codes.shape[1] % DEPTH
+def _in_whole_lanes(codes: NDArray[Any], way: Way) -> NDArray[Any]:
+    """Return codes (N, D) with zeros added to whole lanes, as many as are summed at once."""
+    spare = -codes.shape[1] % (way.codes * way.steps)
     return np.ascontiguousarray(np.pad(codes, ((0, 0), (0, spare))) if spare else codes)

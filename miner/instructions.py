@@ -1,0 +1,179 @@
+"""The instruction sets that multiply codes, and the LLVM code that each of them needs.
+
+Python cannot name the instructions. They are in LLVM code, which Numba puts into its loops. Most
+instructions need one factor without sign, so the codes of columns are raised to be positive.
+
+AVX2 multiplies bytes, but sums neighbouring products in 16 bits, which overflow with full codes. So
+its int8 codes are at most 63: two such sums fit into 16 bits (4 x 127 x 63 = 32,004). Codes up to
+127 are multiplied there as int16.
+"""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numba
+from llvmlite import binding, ir
+from numba.core import cgutils
+
+# Names the set to use, or "none". Tests compare the sets by it.
+VARIABLE = "ADIT_INT8"
+NONE = "none"
+
+# Adds the products of column codes and row codes to sums of 32 bits.
+Multiply = Callable[[Any, Any, Sequence[Any], Sequence[Any]], Any]
+
+
+class Way(NamedTuple):
+    """How codes of one type are multiplied.
+
+    A lane of 32 bits holds ``codes`` of them; ``multiply`` sums ``steps`` lanes at once; columns
+    are ``raised`` by a number.
+    """
+
+    multiply: Multiply
+    codes: int = 4
+    steps: int = 1
+    raised: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstructionSet:
+    """One set: ``int8`` multiplies codes up to ``largest``, ``int16`` those above.
+
+    A register has ``lanes`` of 32 bits. A block of products is ``rows`` rows by ``vectors``
+    registers. ``name`` is that of LLVM's feature, and ``processor`` has no feature that is faster.
+    """
+
+    name: str
+    processor: str
+    lanes: int
+    rows: int
+    vectors: int
+    int8: Way
+    int16: Way | None = None
+    largest: int = 127
+
+
+def declared(builder: Any, name: str, returned: Any, *given: Any) -> Any:
+    """Return a function of LLVM by its name and types."""
+    return cgutils.get_or_insert_function(builder.module, ir.FunctionType(returned, given), name)
+
+
+def _vectors(lanes: int) -> tuple[ir.VectorType, ...]:
+    """Return the types of a register of bytes, of int16 and of int32."""
+    return tuple(ir.VectorType(ir.IntType(8 << at), (4 >> at) * lanes) for at in range(3))
+
+
+def _vpdpbusd(lanes: int) -> Multiply:
+    *_, words = _vectors(lanes)
+
+    def multiply(builder: Any, total: Any, columns: Sequence[Any], codes: Sequence[Any]) -> Any:
+        name = f"llvm.x86.avx512.vpdpbusd.{32 * lanes}"
+        function = declared(builder, name, words, words, words, words)
+        return builder.call(function, [total, columns[0], codes[0]])
+
+    return multiply
+
+
+def _vpmaddubsw(lanes: int) -> Multiply:
+    """Return the product of 7-bit codes: two sums of 16 bits, added, then widened."""
+    octets, halves, words = _vectors(lanes)
+    name = "llvm.x86.avx2.pmadd.ub.sw" if lanes == 8 else "llvm.x86.avx512.pmaddubs.w.512"
+    widened = _vpmaddwd(lanes)
+
+    def multiply(builder: Any, total: Any, columns: Sequence[Any], codes: Sequence[Any]) -> Any:
+        function = declared(builder, name, halves, octets, octets)
+        first, second = (
+            builder.call(function, [builder.bitcast(each, octets) for each in pair])
+            for pair in zip(columns, codes, strict=True)
+        )
+        sums = builder.bitcast(builder.add(first, second), words)
+        return widened(builder, total, [sums], [ir.Constant(words, [0x00010001] * lanes)])
+
+    return multiply
+
+
+def _vpmaddwd(lanes: int) -> Multiply:
+    _, halves, words = _vectors(lanes)
+    name = "llvm.x86.avx2.pmadd.wd" if lanes == 8 else "llvm.x86.avx512.pmaddw.d.512"
+
+    def multiply(builder: Any, total: Any, columns: Sequence[Any], codes: Sequence[Any]) -> Any:
+        function = declared(builder, name, words, halves, halves)
+        given = [builder.bitcast(each, halves) for each in (columns[0], codes[0])]
+        return builder.add(total, builder.call(function, given))
+
+    return multiply
+
+
+def _sdot(builder: Any, total: Any, columns: Sequence[Any], codes: Sequence[Any]) -> Any:
+    octets, _, words = _vectors(4)
+    function = declared(builder, "llvm.aarch64.neon.sdot.v4i32.v16i8", words, words, octets, octets)
+    given = [builder.bitcast(each, octets) for each in (columns[0], codes[0])]
+    return builder.call(function, [total, *given])
+
+
+def _vnni(name: str, processor: str, *, lanes: int, vectors: int) -> InstructionSet:
+    way = Way(_vpdpbusd(lanes), raised=128)
+    return InstructionSet(
+        name=name, processor=processor, lanes=lanes, rows=6, vectors=vectors, int8=way
+    )
+
+
+def _avx(name: str, processor: str, *, lanes: int, rows: int, vectors: int) -> InstructionSet:
+    return InstructionSet(
+        name=name,
+        processor=processor,
+        lanes=lanes,
+        rows=rows,
+        vectors=vectors,
+        int8=Way(_vpmaddubsw(lanes), steps=2, raised=64),
+        int16=Way(_vpmaddwd(lanes), codes=2),
+        largest=63,
+    )
+
+
+_ALL = (  # the fastest first
+    _vnni("avx512vnni", "cascadelake", lanes=16, vectors=4),
+    _vnni("avxvnni", "alderlake", lanes=8, vectors=2),
+    _avx("avx512bw", "skylake-avx512", lanes=16, rows=6, vectors=4),
+    _avx("avx2", "haswell", lanes=8, rows=4, vectors=2),
+    InstructionSet(name="dotprod", processor="", lanes=4, rows=6, vectors=4, int8=Way(_sdot)),
+)
+SETS = {each.name: each for each in _ALL}
+
+
+def _features() -> Mapping[str, bool]:
+    """Return the CPU's features, as LLVM names them."""
+    try:
+        return binding.get_host_cpu_features()  # type: ignore[no-any-return]
+    except RuntimeError:  # LLVM does not know this CPU
+        return {}
+
+
+FEATURES = _features()
+# The names of the sets that this CPU has, the fastest first.
+USABLE = [name for name in SETS if FEATURES.get(name)]
+ASKED = os.environ.get(VARIABLE, "")
+
+
+def _chosen() -> InstructionSet | None:
+    """Return the set to use; Numba compiles for a CPU of the set that ``VARIABLE`` names.
+
+    Numba keeps compiled functions by CPU, so each set has its own.
+    """
+    if not ASKED:
+        other = os.environ.get("NUMBA_CPU_NAME") or os.environ.get("NUMBA_CPU_FEATURES")
+        return SETS[USABLE[0]] if USABLE and not other else None
+    if ASKED not in (*USABLE, NONE):
+        raise ValueError(f"{VARIABLE}={ASKED}: choose one of {', '.join((*USABLE, NONE))}")
+    if ASKED != NONE and (processor := SETS[ASKED].processor):
+        os.environ.update(NUMBA_CPU_NAME=processor, NUMBA_CPU_FEATURES="")
+        numba.config.reload_config()
+    return SETS.get(ASKED)
+
+
+CHOSEN = _chosen()
+# A unit of its own for products of int8 matrices, which torch uses.
+HAS_AMX = bool(FEATURES.get("amx-int8"))

@@ -1,0 +1,275 @@
+"""Products of integers by every set of instructions of this CPU, against NumPy's of int64."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from miner.instructions import CHOSEN, NONE, SETS, USABLE, VARIABLE
+from miner.knn.core import compiled, int8, products
+from miner.knn.core.codes import Codes
+from tests.miner.knn.core.test_compiled import exact_bounds
+from tests.miner.knn.core.test_compiled import side as exact_side
+
+NEEDS_SET = pytest.mark.skipif(not CHOSEN, reason="no set of instructions on this CPU")
+pytestmark = NEEDS_SET
+
+ROWS = st.sampled_from([1, 5, 6, 7, 13, 64, 90])
+COLUMNS = st.sampled_from([1, 15, 16, 63, 64, 65, 130, 200])
+DIMENSIONS = st.sampled_from([1, 3, 4, 60, 64, 67, 256])
+
+
+def product(x, y):
+    return int8.Columns(y).multiplied(x)
+
+
+def extreme(random, shape):
+    return random.choice(np.array([-127, -1, 0, 1, 127], dtype=np.int8), shape)
+
+
+def spread(random, shape):
+    return random.integers(-127, 128, shape).astype(np.int8)
+
+
+@settings(max_examples=60)
+@given(
+    shape=st.tuples(ROWS, COLUMNS, DIMENSIONS),
+    numbers=st.sampled_from([extreme, spread]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_products_are_exact(shape, numbers, seed):
+    random = np.random.default_rng(seed)
+    rows, columns, dim = shape
+    x, y = numbers(random, (rows, dim)), numbers(random, (columns, dim))
+    expected = x.astype(np.int64) @ y.T.astype(np.int64)
+    np.testing.assert_array_equal(product(x, y), expected)
+    np.testing.assert_array_equal(product(x[1:], y[1:]), expected[1:, 1:])
+
+
+def test_sums_of_the_largest_codes_of_the_most_dimensions():
+    dim = products.INT8_DIMENSIONS - 1
+    x = np.full((1, dim), 127, dtype=np.int8)
+    assert product(x, x).item() == product(-x, -x).item() == 127 * 127 * dim
+    assert product(-x, x).item() == -127 * 127 * dim
+
+
+def side(random, numbers, scale, bias):
+    rows = len(numbers)
+    return Codes(
+        ids=np.arange(rows, dtype=np.int32),
+        numbers=numbers,
+        scale=(scale * random.uniform(0.5, 1, rows)).astype(np.float32),
+        bias=(bias * random.standard_normal(rows)).astype(np.float32),
+        slack=np.float32(0),
+    )
+
+
+KINDS = [np.int8, np.int16] if CHOSEN and CHOSEN.int16 else [np.int8]
+
+
+def spread_codes(random, shape, kind):
+    """Any codes that hits are found of, and the most extreme ones."""
+    largest = int8.LARGEST if kind == np.int8 else 127
+    if random.random() < 0.3:
+        return random.choice(np.array([-largest, largest], dtype=kind), shape)
+    return random.integers(-largest, largest + 1, shape).astype(kind)
+
+
+def hits_of(x, y, row_floor, column_floor):
+    codes = (*x.terms, row_floor), (*y.terms, column_floor)
+    return int8.hits(x.numbers, y.numbers, *codes)
+
+
+def floors_of(bounds, level, random):
+    """Some of the bounds, or none yet."""
+    for axis in (1, 0):
+        floor = np.quantile(bounds, level, axis=axis, method="nearest").astype(np.float32)
+        floor[random.random(len(floor)) < 0.1] = -np.inf
+        yield floor
+
+
+@settings(max_examples=60)
+@given(
+    kind=st.sampled_from(KINDS),
+    shape=st.tuples(ROWS, COLUMNS, DIMENSIONS),
+    level=st.sampled_from([0.0, 0.9, 0.999, 1.0]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_hits_are_those_of_the_product(kind, shape, level, seed):
+    """Of numbers that float32 adds and multiplies exactly: what equals its floor is no hit."""
+    random = np.random.default_rng(seed)
+    rows, columns, dim = shape
+    x, y = (
+        replace(
+            exact_side(count, random, 0), numbers=spread(random, (count, dim)).astype(kind) >> 4
+        )
+        for count in (rows, columns)
+    )
+    tile = x.numbers.astype(np.int32) @ y.numbers.T.astype(np.int32)
+    floors = list(floors_of(exact_bounds(tile, x, y), level, random))
+    places, bounds = compiled.hits(tile, x.slack, (*x.terms, floors[0]), (*y.terms, floors[1]))
+    found = hits_of(x, y, *floors)
+    order = np.argsort(found[0])
+    np.testing.assert_array_equal(found[0][order], places)
+    np.testing.assert_array_equal(found[1][order], bounds)
+
+
+@settings(max_examples=60)
+@given(
+    kind=st.sampled_from(KINDS),
+    shape=st.tuples(ROWS, COLUMNS, DIMENSIONS),
+    scale=st.sampled_from([1e-30, 1e-7, 1e-3, 1.0]),
+    bias=st.sampled_from([0.0, 0.01, 5.0]),
+    level=st.sampled_from([0.0, 0.9, 0.999, 1.0]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_hits_where_float32_rounds(kind, shape, scale, bias, level, seed):
+    """Nothing that is above a floor by more than its rounding is missed, nothing below is found."""
+    random = np.random.default_rng(seed)
+    rows, columns, dim = shape
+    x = side(random, spread_codes(random, (rows, dim), kind), scale, bias)
+    y = side(random, spread_codes(random, (columns, dim), kind), scale, bias)
+    tile = x.numbers.astype(np.int32) @ y.numbers.T.astype(np.int32)
+    bounds = exact_bounds(tile, x, y)
+    row_floor, column_floor = floors_of(bounds, level, random)
+    above = bounds - np.minimum(row_floor[:, None], column_floor)
+    errors = 1e-6 * (np.abs(bounds) + np.abs(x.bias)[:, None] + np.abs(y.bias)) + 2.0**-48
+    found = np.zeros(bounds.shape, dtype=np.bool_)
+    places, found_bounds = hits_of(x, y, row_floor, column_floor)
+    found.flat[places] = True
+    assert found[above > errors].all()
+    assert not found[above < -errors].any()
+    np.testing.assert_allclose(found_bounds, bounds.flat[places], atol=errors.max())
+
+
+def test_more_hits_than_there_was_room_for():
+    random = np.random.default_rng(0)
+    x, y = (side(random, spread_codes(random, (n, 8), np.int8), 1e-3, 0) for n in (90, 200))
+    none = np.full(90, -np.inf, dtype=np.float32), np.full(200, -np.inf, dtype=np.float32)
+    assert sorted(hits_of(x, y, *none)[0].tolist()) == list(range(90 * 200))
+
+
+@pytest.mark.parametrize("shape", [(0, 5, 8), (5, 0, 8)])
+def test_an_empty_tile(shape):
+    rows, columns, dim = shape
+    x, y = np.zeros((rows, dim), dtype=np.int8), np.zeros((columns, dim), dtype=np.int8)
+    assert product(x, y).shape == (rows, columns)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("signs", [(1, 1), (1, -1), (-1, -1)])
+@pytest.mark.parametrize("dim", [4, 8, 512, 1540, 40_000])
+def test_no_sum_of_the_largest_codes_overflows(kind, signs, dim):
+    """Every product is in every row and column, so each is found with its sum as its bound."""
+    largest = int8.LARGEST if kind == np.int8 else 127
+    x, y = (np.full((7, dim), sign * largest, dtype=kind) for sign in signs)
+    ones, zeros, none = (np.full(7, value, np.float32) for value in (1, 0, -np.inf))
+    _, bounds = int8.hits(x, y, (ones, zeros, none), (ones, zeros, none))
+    assert bounds.tolist() == [np.float32(signs[0] * signs[1] * dim * largest**2)] * 49
+
+
+def run(code, chosen):
+    environment = {**os.environ, VARIABLE: chosen}
+    return subprocess.run(
+        [sys.executable, "-c", code, __file__],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+
+
+ALL_ABOVE = """
+import sys
+import pytest
+sys.exit(pytest.main(["-q", "-n", "0", "-p", "no:cacheprovider", sys.argv[1], "-k", "not of_sets"]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chosen", USABLE[1:])
+def test_of_sets_each_passes_all_tests_above(chosen):
+    done = run(ALL_ABOVE, chosen)
+    assert done.returncode == 0, done.stdout
+
+
+# Vectors of which some are as near as the others' rounding, for an exact search and for cells.
+RESULTS = """
+import hashlib
+import numpy as np
+from miner.knn import cells, exact
+from miner.knn.core.rescore import unit_rows
+digest = hashlib.sha256()
+for dim, spread in ((64, 1.0), (300, 0.1), (1100, 0.3)):
+    random = np.random.default_rng(dim)
+    centres = random.standard_normal((40, dim))
+    sides = [
+        unit_rows(centres[random.integers(40, size=n)] + spread * random.standard_normal((n, dim)))
+        for n in (2500, 2700)
+    ]
+    found = exact.search_unit_rows(*sides, k=4)
+    centroids = cells.train_cells(np.concatenate(sides), 64)
+    reach = cells.find_reach(sides[0], sides[1][found[0].ids[:, 0]], centroids, probes=7)
+    own = [cells.nearest_cells(side, centroids, probes=7, reach=reach) for side in sides]
+    found += cells.join_cells(sides, own, part=range(len(centroids)), k=4)
+    arrays = [centroids, *own, *(array for lists in found for array in (lists.ids, lists.cosines))]
+    for array in arrays:
+        digest.update(array.tobytes())
+print(digest.hexdigest())
+"""
+
+
+@pytest.mark.slow
+def test_of_sets_all_find_the_same_bytes():
+    found = {chosen: run(RESULTS, chosen) for chosen in (*USABLE, NONE, "")}
+    assert [done.returncode for done in found.values()] == [0] * len(found), found
+    assert len({done.stdout for done in found.values()}) == 1, found
+
+
+def test_of_sets_one_that_is_not_there_is_refused():
+    done = run("import miner.compiling", "mmx")
+    assert done.returncode == 1
+    expected = f"ValueError: ADIT_INT8=mmx: choose one of {', '.join((*USABLE, NONE))}"
+    assert done.stderr.splitlines()[-1] == expected
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_largest_codes_leave_room_in_16_bits(name):
+    """Of what vpmaddubsw multiplies: four products are summed before they are widened."""
+    each = SETS[name]
+    if each.int8.steps == 2:
+        assert 4 * (each.largest + each.int8.raised) * each.largest < 2**15
+    assert each.int8.raised in (0, each.largest + 1)
+
+
+@pytest.mark.parametrize(("with_torch", "kernels"), [(1.0, 2.0), (2.0, 1.0)])
+def test_torch_multiplies_where_it_is_faster(fresh, monkeypatch, with_torch, kernels):
+    monkeypatch.setattr(int8, "ASKED", "")
+    times = iter((with_torch, kernels))
+    monkeypatch.setattr(products, "seconds_of", lambda work: (work(), next(times))[1])
+    assert products.compiled_int8() is (None if with_torch < kernels else int8)
+
+
+def fails(*_):
+    raise RuntimeError("_int_mm is not there")
+
+
+def saturates(left, right):
+    return torch.full((left.shape[0], right.shape[1]), 32767, dtype=torch.int32)
+
+
+@pytest.mark.parametrize("lack", [fails, saturates, "not loaded", "a set is asked for"])
+def test_torch_does_not_multiply_otherwise(fresh, monkeypatch, lack):
+    monkeypatch.setattr(int8, "ASKED", "avx2" if lack == "a set is asked for" else "")
+    monkeypatch.setattr(products, "seconds_of", lambda work: pytest.fail("nothing to measure"))
+    if lack == "not loaded":
+        monkeypatch.delitem(sys.modules, "torch")
+    elif callable(lack):
+        monkeypatch.setattr(torch, "_int_mm", lack)
+    assert products.compiled_int8() is int8
