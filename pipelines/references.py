@@ -264,6 +264,7 @@ class TileNeighbours(OfShard):
     of: int
     scope: str
     tile: Artefact
+    k: int  # neighbours that a row may have in all of them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,6 +289,7 @@ class CellNeighbours(SomeNeighbours):
 
     cells: range
     of: int
+    k: int  # neighbours that a row may have in all of them
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -181,6 +181,8 @@ def _spacings(found: Neighbours) -> tuple[int, int]:
     """Return the sum of the spacings in lists, and of how many."""
     counts = (found.ids != NO_NEIGHBOUR).sum(axis=1)
     used = np.flatnonzero(counts > 2)
+    if not len(used):
+        return 0, 0
     cosines = found.cosines[used].astype(np.float64)
     last = cosines[np.arange(len(used)), counts[used] - 1]
     harmonic = np.cumsum(1 / np.arange(1, found.ids.shape[1] + 1))

@@ -350,6 +350,7 @@ def join_cells(
 
     A ValueError names k below 1, rows of different dimensions, or an unknown precision.
     """
+    k = min(k, max(*map(len, sides), 1))
     left, right, kept = _prepare(sides, cells, part, k, precision, names)
     forward, backward = _generate(left, right, kept, progress, floors)
     own, others = floors or (None, None)
@@ -371,6 +372,7 @@ def find_floors(
     about the k-th cosine there: of the candidates by ``precision``. Arguments are as ``join_cells``
     takes them.
     """
+    k = min(k, max(*map(len, sides), 1))
     left, right, _ = _prepare(sides, (cells[0][:, :1], cells[1][:, :1]), part, k, precision)
     forward, backward = _generate(left, right, k + 1, progress)
     return left.floors(right, forward, k), right.floors(left, backward, k)

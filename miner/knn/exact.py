@@ -93,6 +93,7 @@ def search_unit_rows(
     They are not looked at: rows of another length, or that are not finite, give nonsense.
     """
     check_search(source, target, k=k)
+    k = min(k, max(len(source), len(target), 1))
     if precision:
         check_choice("precision", precision, PRECISIONS)
     if len(source) * len(target) <= MAX_SIMILARITIES:

@@ -74,6 +74,7 @@ def plan_run(options: MiningOptions) -> str:
             "embed both sides with the same encoder"
         )
     fit = fit_run(run, sizes)
+    options = replace(options, k=fit.options.k)
     problem = Problem(sources=source.rows, targets=target.rows, dim=source.dim, k=options.k)
     machine = measure_machine(dim=problem.dim, k=options.k)
     method = options.method or auto_method(problem.sources, problem.targets)

@@ -118,7 +118,8 @@ def fit_shards(run: RunContext) -> int:
 
 def fit_run(run: RunContext, sizes: Sizes) -> Fit:
     """Find out what a run takes, in shards as large as memory allows; if none, a ValueError."""
-    options, rows = run.options, [size.rows for size in sizes.values()]
+    rows = [size.rows for size in sizes.values()]
+    options = replace(run.options, k=min(run.options.k, max(*rows, 1)))
     dim = max(size.dim for size in sizes.values())
     libraries = load_libraries(run, dim)
     least = MIN_SHARD

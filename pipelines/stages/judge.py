@@ -217,10 +217,12 @@ def _left_out_scores(
 
 def lists_of(run: RunContext, shards: Sequence[ShardNeighbours], rows: IntArray) -> Neighbours:
     """Return the neighbours of some rows of a side, in their order."""
-    found = Neighbours.none(len(rows), run.options.k)
+    parts = []
     for shard in shards:
         wanted, places = _places(shard, rows)
-        part = shard.load(run.options.scopes[0]).part(places)
+        parts.append((wanted, shard.load(run.options.scopes[0]).part(places)))
+    found = Neighbours.none(len(rows), max(part.ids.shape[1] for _, part in parts))
+    for wanted, part in parts:
         found.ids[wanted, : part.ids.shape[1]] = part.ids
         found.cosines[wanted, : part.ids.shape[1]] = part.cosines
     return found

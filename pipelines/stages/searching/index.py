@@ -54,6 +54,8 @@ def prepare_sides(run: RunContext, shards: Shards) -> list[EmbeddedSide]:
         _check_usable(options.side(name).path, embedded)
     source, target = (np.empty((0, embedded[0].dim)) for embedded in sides.values())
     check_search(source, target, k=options.k)
+    if options.k > (least := min(len(SideVectors(embedded)) for embedded in sides.values())):
+        logger.info("-k %d: a side has %d sentences, which are all neighbours", options.k, least)
     method = _choose_method(options, sides)
     both = [*sides.values()]
     cells = _trained_cells(run, method, both) if isinstance(method, CellSpec) else None

@@ -60,14 +60,14 @@ def join_nearest(run: RunContext, tile: SearchTile) -> SearchTile:
         return tile
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        sides = [_Rows.of(tile, side) for side in SIDES]
+        sides, k = [_Rows.of(tile, side) for side in SIDES], wanted(run, tile)
         total = math.prod(map(len, sides))
         with run.monitor.stage("nearest", total, "similarities", tile.part) as meter:
             for source, target in _parts(tile, cells, sides):
                 floors = find_floors(
                     *((source.units, target.units), (source.cells, target.cells)),
                     part=cells,
-                    k=run.options.k,
+                    k=k,
                     precision=run.options.product_precision,
                     progress=meter.advance,
                 )
@@ -103,8 +103,7 @@ def assigned_to(searchable: SearchableShard) -> Artefact:
 def cell_tiles(whole: SearchTile, floors: Sequence[Artefact] = ()) -> list[SearchTile]:
     """Cut all cells into ranges of about as many rows as two shards have."""
     sides = whole.sources, whole.targets
-    rows = [sum(len(searchable.embedded) for searchable in side) for side in sides]
-    stride = -(-max(rows) // CUT_BY)
+    stride = -(-max(map(_rows, sides)) // CUT_BY)
     cells = (
         np.concatenate([_cells(searchable, whole.method)[::stride] for searchable in side])
         for side in sides
@@ -133,15 +132,15 @@ def join_tile(run: RunContext, tile: SearchTile, cells: range) -> Artefact:
     """Join the cells of a tile, and write the neighbours of all rows that have some."""
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        sides = [_Rows.of(tile, side) for side in SIDES]
-        lists = [Neighbours.none(len(rows), run.options.k) for rows in sides]
+        sides, k = [_Rows.of(tile, side) for side in SIDES], wanted(run, tile)
+        lists = [Neighbours.none(len(rows), k) for rows in sides]
         total = math.prod(map(len, sides))
         with run.monitor.stage("search", total, "similarities", tile.part) as meter:
             for source, target in _parts(tile, cells, sides):
                 found = join_cells(
                     *((source.units, target.units), (source.cells, target.cells)),
                     part=cells,
-                    k=run.options.k,
+                    k=k,
                     names=(source.places, target.places),
                     floors=(source.floors, target.floors) if tile.floors else None,
                     precision=run.options.product_precision,
@@ -159,6 +158,15 @@ def join_tile(run: RunContext, tile: SearchTile, cells: range) -> Artefact:
 
     folder = run.folder.cell_tile(cells.start)
     return produce(folder, key=_key(run, tile, cells), write=write)
+
+
+def wanted(run: RunContext, tile: SearchTile) -> int:
+    """Return how many neighbours a list has: k, or all rows of the larger side."""
+    return min(run.options.k, max(map(_rows, (tile.sources, tile.targets))))
+
+
+def _rows(side: Sequence[SearchableShard]) -> int:
+    return sum(len(searchable.embedded) for searchable in side)
 
 
 def _key(run: RunContext, tile: SearchTile, cells: range) -> str:

@@ -42,7 +42,8 @@ def search_sample(run: RunContext, sample: RecallSample) -> list[SampledNeighbou
 
     Neither the rows nor what is found depends on shards: their ids are positions in the side.
     """
-    side, k = sample.shards[0].shard.side, run.options.k
+    side = sample.shards[0].shard.side
+    k = min(run.options.k, len(SideVectors(sample.others)))
     key = content_key(
         "recall",
         vectors=[embedded.content for embedded in sample.shards],

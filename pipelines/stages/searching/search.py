@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from miner.arrays import Neighbours
@@ -116,8 +117,9 @@ def search_tile(run: RunContext, tile: SearchTile | RecallSample) -> Sequence[Fo
         count = join.assigned_to(tile.sources[0]).facts["cells"]
         shards = (searchable.embedded for own, _ in both for searchable in own)
         joined = parts_of(join.join_tile(run, tile, tile.cells), shards)
+        k = join.wanted(run, tile)
         return [
-            CellNeighbours(embedded=own, part=part, artefact=lists, cells=tile.cells, of=count)
+            CellNeighbours(embedded=own, part=part, artefact=lists, cells=tile.cells, of=count, k=k)
             for own, part, lists in joined
         ]
     artefact = _search_groups(run, tile)
@@ -128,6 +130,7 @@ def search_tile(run: RunContext, tile: SearchTile | RecallSample) -> Sequence[Fo
             of=others[0].shard.corpus.facts["shards"],
             scope=tile.scope,
             tile=artefact,
+            k=min(run.options.k, others[0].shard.corpus.facts["unique"]),
         )
         for own, others in both
         for searchable in own
@@ -239,12 +242,13 @@ def _neighbours(run: RunContext, parts: Sequence[FoundPart], scope: str) -> Arte
     def write(draft: Draft) -> Mapping[str, Any]:
         if indexed:
             found = index_search.look_up(run, embedded, indexed)
-        elif cells:
-            found = Neighbours.none(len(embedded), k)
+        else:
+            found = Neighbours.none(len(embedded), (tiles or cells)[0].k)
+            all_rows = np.arange(len(embedded))
             for part in cells:
                 merge_some(found, *part.load())
-        else:
-            found = merge([load_list(part.tile.file, name) for part in tiles], k=k)
+            for tile in tiles:  # of documents, some have no neighbours at all
+                merge_some(found, all_rows, load_list(tile.tile.file, name))
         save_list(draft.array, side, found)
         return measure_recall(sampled[0], found) if sampled else {}
 
