@@ -84,6 +84,7 @@ class MiningOptions:
     shards: int | None = None
     filters: tuple[str, ...] = ()
     near_duplicates: bool = False
+    keep_identical: bool = False
     rows_per_shard: int = ROWS_PER_SHARD
     workers: int = 1
     runner: str | None = None

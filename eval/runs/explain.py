@@ -54,7 +54,7 @@ def explain(run: Run, source: int, target: int) -> Explanation:
     target_mean, sources = _listed(run, run.target, target, run.source)
     found = [one for one in targets if one.row == target]
     found += [one for one in sources if one.row == source]
-    judged = _exact(run.judged, source, target)
+    judged = _exact(run.judged, source, target) or _exact(run.identical, source, target)
     why = Explanation(
         source=source,
         target=target,
@@ -92,19 +92,18 @@ def _verdict(run: Run, why: Explanation) -> str:
     if mined := _exact(run.output, *pair):
         final = f"{run.score_name} {mined['score']:.4f}"
         return f"mined: pair {mined['place'] + 1} of {len(run.output)} by the {final}"
+    if _exact(run.identical, *pair):
+        return "identical text: not written; --keep-identical writes it"
     if rejected := _exact(run.rejected, *pair):
         return f"not mined: rejected by the filter {rejected['reason']}"
+    if left := _exact(run.chosen if run.judged is None else run.judged, *pair):
+        return _left_out(run, left)
     if run.options.get("alignment") == MONOTONE:
         return "not mined: no pair of aligned sentences begins with both"
     if run.options.get("alignment") == LINES:
         return "not rated: no line has both, or its score is not above the threshold"
     if why.margin is None:
         return f"not mined: neither is among the {run.options['k']} nearest of the other"
-    if judged := why.judged:
-        return (
-            f"left out: probability {judged['probability']:.3f}, pair {judged['place'] + 1} of "
-            f"{len(run.judged or ())} by the score {judged['score']:.4f}"
-        )
     threshold = run.options["threshold"]
     if threshold is not None and why.margin <= threshold:
         return f"not mined: its margin is not above the threshold {threshold}"
@@ -117,6 +116,19 @@ def _verdict(run: Run, why: Explanation) -> str:
     ]
     preferred = (f"{side.id(one.row)!r} (margin {one.margin:.4f})" for side, one in best)
     return f"not mined: the best of its lists are {' and '.join(preferred)}"
+
+
+def _left_out(run: Run, pair: Mapping[str, Any]) -> str:
+    """Say what became of a pair that was chosen by its margin, and is not written."""
+    chosen = run.chosen if run.judged is None else run.judged
+    where = f"pair {pair['place'] + 1} of {len(chosen)} by the {run.score_name} {pair['score']:.4f}"
+    if "probability" in pair:
+        where = f"probability {pair['probability']:.3f}, {where}"
+    if "near_copies" in run.summary and (run.pairs.score < pair["score"]).any():
+        return f"left out: a near-copy of a better pair; {where}"
+    if len(run.output) == run.options.get("top"):
+        return f"left out: not among the {len(run.output)} best; {where}"
+    return f"left out: {where}"
 
 
 def _reasons(run: Run, judged: Mapping[str, Any]) -> dict[str, float]:

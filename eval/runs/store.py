@@ -20,7 +20,7 @@ from miner.arrays import JudgedPairs, Pairs
 from miner.choices import SCORES
 from miner.filters import Suspects, occurrences, usual_ratio, usual_script
 from miner.storage.artefacts import open_artefact
-from miner.storage.layout import PAIRS, REJECTED, SIDES, WorkFolder
+from miner.storage.layout import IDENTICAL, PAIRS, REJECTED, SIDES, WorkFolder
 from miner.storage.pair_tables import pairs_of
 from miner.storage.places import Place
 
@@ -75,7 +75,8 @@ class Run:
     """A finished run: both corpora, its pairs, and what ``run.json`` says, its ``summary``.
 
     Of pairs, ``chosen`` are those of the margins, before words and filters were looked at;
-    ``judged`` all that the judge has scored, with those left out, None where it was not asked;
+    ``judged`` all that the judge has scored, with those left out, but for the ``identical`` ones,
+    which have the same text on both sides; both are None where it was not asked;
     ``output`` those of the output; ``rejected`` those that filters rejected, with each one's
     ``reason``, None without filters. Where ``by_words`` is set they are scored by their words, too;
     ``score_name`` is the name of the scores, which order pairs and are held against a threshold.
@@ -89,13 +90,11 @@ class Run:
         work = WorkFolder(directory, corpora=tuple(self.options.get("corpus_names", SIDES)))
         self.source, self.target = (Side(work, name, summary) for name in SIDES)
         self.sides = self.source, self.target
-        # The last stage that chose among the pairs.
-        last = work.kept if self.by_words else work.pairs
-        last = work.filtered if "filters" in summary else last
-        last = work.distinct if "near_copies" in summary else last
-        self.chosen, self.output = PairFile(work.pairs), PairFile(last)
+        written = directory / summary["written"]
+        self.chosen, self.output = PairFile(work.pairs), PairFile(written)
         self.judged = PairFile(work.judged) if self.by_words else None
-        self.rejected = PairFile(last, REJECTED) if "filters" in summary else None
+        self.identical = PairFile(work.judged, IDENTICAL) if self.by_words else None
+        self.rejected = PairFile(written, REJECTED) if "filters" in summary else None
 
     @property
     def pairs(self) -> Pairs:
@@ -168,10 +167,10 @@ def open_run(directory: Place) -> Run:
             f"{directory}: no finished run in it; make one with adit mine ... --work-dir DIR"
         )
     summary = json.loads(work.summary.read_text(encoding="utf-8"))
-    if summary["options"]["score"] == WORDS and "kept" not in summary:
+    if "written" not in summary:
         raise ValueError(
-            f"{directory}: a run of Adit {summary['version']}, whose scores are others; give its "
-            "command again (nothing is encoded or searched again)"
+            f"{directory}: a run of an earlier version (Adit {summary['version']}), which chose "
+            "pairs in another way; give its command again (nothing is encoded or searched again)"
         )
     if not work.pairs.is_dir():
         raise ValueError(

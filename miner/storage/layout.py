@@ -15,10 +15,12 @@
     beads/NNNNN/                beads.parquet (--alignment monotone)
     neighbours/SIDE/NNNNN/      SIDE.ids.npy and SIDE.cosines.npy
     usual/                      what is usual of the best pairs, in its seal
-    scored/NNNNN/               scored.npy: a batch of pairs with the judge's scores
-    pairs/ judged/ kept/ filtered/ distinct/   pairs.parquet; rejected.parquet, where filters are
+    scored/NNNNN/               scored.npy: a batch of pairs with the judge's scores; and
+                                scored_same.npy, those with the same text on both sides
+    pairs/ judged/ filtered/ distinct/ kept/   pairs.parquet; rejected.parquet, where filters are
                                 used;
                                 merges.parquet (--alignment monotone);
+                                identical.parquet, pairs with the same text on both sides;
                                 left_out.npy, what certain pairs' sentences have without each other
     rejected/SIDE.parquet       what was left out of a side
     progress/                   what the run has done so far
@@ -48,7 +50,7 @@ _ENDS = {CORPUS: "", DOCUMENT: "-documents"}  # of the names of what was found t
 # What ``clean`` removes, and what else no output may lie in.
 ARTEFACTS = (
     *("split", "sentences", "embeddings", "documents", "indexes", "tiles", "neighbours", "beads"),
-    *("pairs", "usual", "scored", "judged", "kept", "filtered", "distinct", "languages"),
+    *("pairs", "usual", "scored", "judged", "filtered", "distinct", "kept", "languages"),
 )
 MINED = "mined"
 OWN_FOLDERS = (*ARTEFACTS, MINED, "progress", "rejected")
@@ -59,7 +61,8 @@ ROWS, VECTORS, DROPPED = "rows.npy", "vectors.npy", "dropped.parquet"
 CENTROIDS, CELLS = "centroids.npy", "cells.npy"
 TRAINED, FILLED = "trained.faiss", "index.faiss"
 PAIRS = "pairs.parquet"
-SCORED, LEFT_OUT = "scored.npy", "left_out.npy"
+SCORED, SCORED_SAME, LEFT_OUT = "scored.npy", "scored_same.npy", "left_out.npy"
+IDENTICAL = "identical.parquet"
 BEADS, MERGES = "beads.parquet", "merges.parquet"
 DOCUMENT_SIZES, DOCUMENT_SUMS, DOCUMENT_PAIRS = "documents.parquet", "sums.npy", "pairs.tsv"
 
@@ -131,9 +134,9 @@ class WorkFolder:
         self.pairs = root / "pairs"  # as they were chosen
         self.usual = root / "usual"  # what is usual of the best of them
         self.judged = root / "judged"  # with scores of the judge and probabilities
-        self.kept = root / "kept"  # those that are likely enough to be right
         self.filtered = root / "filtered"  # those that filters let pass, and those they reject
         self.distinct = root / "distinct"  # those that are no near-copies of better ones
+        self.kept = root / "kept"  # those that are written, and those that filters reject
         self.progress = root / "progress"  # a folder: what the run has done so far
         self.summary = root / "run.json"  # a file: the finished run's counts and options
         self.best_encoder = root / "best-encoder.txt"  # remembers what --encoder best is

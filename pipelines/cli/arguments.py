@@ -65,6 +65,8 @@ HELP = {
     f"of {', '.join(FILTERS)}, separated by commas (default: none)",
     "--near-duplicates": "reject pairs whose texts are near-copies (at least 80%% similar, by "
     "MinHash) of a better pair's",
+    "--keep-identical": "also write pairs with the same text on both sides (default: only --score "
+    "margin writes them)",
     "--index": "exact; cells, an approximate search in k-means cells, such as cells4096:probes=8; "
     "a FAISS factory string with parameters after a colon, such as IVF4096,Flat:nprobe=64; auto: "
     f"exact up to 10^12 similarities, then cells (default: {Default.index})",
@@ -191,6 +193,7 @@ def _add_mining_options(parser: argparse.ArgumentParser, *, given: bool = False)
     add("--top", type=int, metavar="N")
     add("--filters", type=names, action="extend", default=[], metavar="NAMES")
     add("--near-duplicates", action="store_true")
+    add("--keep-identical", action="store_true")
     add("--index", default=Default.index, metavar="INDEX")
     add("--search-precision", choices=SEARCH_PRECISIONS, default=Default.search_precision)
     if not given:

@@ -2,7 +2,7 @@
 
     corpora [-> split documents] -> read -> encode -> share [-> pair documents] -> train, fill
             indexes -> join nearest cells -> all tiles -> search -> merge -> select (or align
-            documents, or rate lines) -> score -> judge -> keep -> filter -> drop near-copies
+            documents, or rate lines) -> score -> judge -> filter -> drop near-copies -> keep
             -> summary -> export
 
 Elements are small references to sealed artefacts, never sentences or vectors, so next to nothing
@@ -149,9 +149,9 @@ ENDING: tuple[Step, ...] = (
     Each(stage=score_pairs),
     Gather(name="all scored pairs"),
     Each(stage=judge_pairs),
-    Each(stage=keep_pairs),
     Each(stage=filter_pairs),
     Each(stage=drop_near_copies),
+    Each(stage=keep_pairs),
     Each(stage=write_summary),
     Each(stage=export_pairs),
 )

@@ -36,20 +36,18 @@ PAIR_BYTES = 200  # what is known of a pair without its texts
 def export_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Write the chosen pairs to ``options.output``, and those that filters rejected beside it."""
     options = run.options
-    _export(run, chosen, PAIRS, "export", options.output, limit=options.top or MAX_PAIRS)
+    _export(run, chosen, PAIRS, "export", options.output)
     if options.filters:
         _export(run, chosen, REJECTED, "export rejected", options.rejected_output)
     return chosen
 
 
-def _export(
-    run: RunContext, chosen: ChosenPairs, name: str, stage: str, path: Place, limit: int = MAX_PAIRS
-) -> None:
+def _export(run: RunContext, chosen: ChosenPairs, name: str, stage: str, path: Place) -> None:
     options = run.options
-    with pair_meter(run, chosen, name, stage, limit=limit) as meter, all_threads():
+    with pair_meter(run, chosen, name, stage) as meter, all_threads():
 
         def counted() -> Iterator[pa.Table]:
-            for table in completed_pairs(run, chosen, name, rows=range(limit)):
+            for table in completed_pairs(run, chosen, name):
                 yield table
                 meter.advance(len(table))
 

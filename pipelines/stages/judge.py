@@ -8,7 +8,8 @@ what would be mined for sentences of likely pairs if their translations were not
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
-from typing import Any
+from itertools import compress
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -18,9 +19,19 @@ from miner.arrays import Direction, FloatArray, IntArray, JudgedPairs, Mask, Nei
 from miner.judge.features import USUAL_PAIRS, Near, Texts, Usual, features, read_texts, spacing_of
 from miner.judge.model import load_judge
 from miner.judge.prior import LIKELY, Probabilities, best_left, likely_places
+from miner.same_text import same_texts
 from miner.score_ranges import Sorted, merge_in_ranges, sort_pairs
 from miner.storage.artefacts import Draft, content_key, produce
-from miner.storage.layout import LEFT_OUT, PAIRS, SCORED, SIDES, SOURCE, TARGET
+from miner.storage.layout import (
+    IDENTICAL,
+    LEFT_OUT,
+    PAIRS,
+    SCORED,
+    SCORED_SAME,
+    SIDES,
+    SOURCE,
+    TARGET,
+)
 from miner.storage.pair_tables import numbers_schema, pairs_of, table_of
 from miner.threads import all_threads, even_blocks
 from pipelines.context import RunContext
@@ -30,6 +41,8 @@ from pipelines.stages.export import EXPORT_ROWS, completed_pairs, texts_of
 from pipelines.stages.select import range_pairs
 
 logger = logging.getLogger(__name__)
+
+BothTexts: TypeAlias = tuple[list[str], list[str]]
 
 # Pairs of a batch at most, where there are many: they take a worker a minute. Not what memory
 # has room for at the time, or a run that goes on would cut others.
@@ -74,12 +87,13 @@ def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
     def write(draft: Draft) -> Mapping[str, Any]:
         if not rows:
             return {}
-        first = completed_pairs(run, chosen, PAIRS, rows=range(min(rows, USUAL_PAIRS)))
         lists = (found.load(run.options.scopes[-1]) for found in chosen.shards)
-        return asdict(Usual.of(_texts(run, pa.concat_tables(first)), spacing_of(lists)))
+        best = _read(run, *_best_texts(run, chosen, rows))
+        return asdict(Usual.of(best, spacing_of(lists)))
 
     with all_threads():
-        usual = produce(run.folder.usual, key=_scores_key(run, chosen, "usual"), write=write)
+        key = _scores_key(run, chosen, "usual of texts")
+        usual = produce(run.folder.usual, key=key, write=write)
     count = BATCHES * max(1, -(-rows // (BATCHES * BATCH)))
     size = max(EXPORT_ROWS, -(-rows // count))
     cut = [range(part.start, part.stop) for part in even_blocks(rows, size)] or [range(0)]
@@ -89,29 +103,54 @@ def cut_pairs(run: RunContext, chosen: ChosenPairs) -> list[PairBatch]:
     ]
 
 
+def _best_texts(run: RunContext, chosen: ChosenPairs, rows: int) -> BothTexts:
+    """Return the texts of the first ``USUAL_PAIRS`` whose sides differ; of fewer if all are seen.
+
+    What has the same text on both sides says nothing of translations.
+    """
+    best: BothTexts = [], []
+    start, stop = 0, USUAL_PAIRS
+    while start < rows and len(best[0]) < USUAL_PAIRS:
+        for table in completed_pairs(run, chosen, PAIRS, rows=range(start, stop)):
+            texts = _texts_in(table)
+            differ = ~same_texts(*texts)
+            for side, own in zip(best, texts, strict=True):
+                side.extend(compress(own, differ))
+        start, stop = stop, 4 * stop
+    return best
+
+
 def score_pairs(run: RunContext, batch: PairBatch) -> PairBatch:
-    """Score the pairs of a batch; seals ``scored/NNNNN``, sorted by their scores."""
+    """Score the pairs of a batch; seals ``scored/NNNNN``, sorted by their scores.
+
+    Those with the same text on both sides are in a file of their own.
+    """
     if batch.usual is None:
         return batch
     rows, usual, chosen = batch.rows, batch.usual.facts, batch.chosen
-    key = _scores_key(run, chosen, "score", rows=[rows.start, rows.stop], usual=usual)
+    key = _scores_key(run, chosen, "score apart", rows=[rows.start, rows.stop], usual=usual)
 
     def write(draft: Draft) -> Mapping[str, Any]:
         numbers, scores = [numbers_schema().empty_table()], [np.empty(0)]
+        same = [np.empty(0, dtype=np.bool_)]
         part = f"{batch.index + 1}/{batch.of}" if batch.of > 1 else ""
         with run.monitor.stage("score", len(rows), "pairs", part) as meter:
             for table in completed_pairs(run, chosen, PAIRS, rows=rows):
                 numbers.append(table.select(numbers[0].schema.names))
-                texts = _texts(run, table, meter.advance)
+                both = _texts_in(table)
+                same.append(same_texts(*both))
+                texts = _read(run, *both, meter.advance)
                 # Merged sentences are in no list of neighbours.
                 near = None if chosen.merges else Near.of(pairs_of(table))
                 scores.append(load_judge().scores(features(texts, near, Usual(**usual))))
         pairs, score = pairs_of(pa.concat_tables(numbers)), np.concatenate(scores)
         known = {field.name: getattr(pairs, field.name) for field in fields(Pairs)}
         known |= {"score": score, "margin": pairs.score, "probability": score}  # not known yet
-        with draft.file(SCORED) as path:
-            sort_pairs(path, JudgedPairs(**known), Direction.BOTH)
-        return {}
+        is_same = np.concatenate(same)
+        for name, rows_of_file in ((SCORED, ~is_same), (SCORED_SAME, is_same)):
+            with draft.file(name) as path:
+                sort_pairs(path, JudgedPairs(**known).take(rows_of_file), Direction.BOTH)
+        return {"identical": int(is_same.sum())}
 
     folder = run.folder.scored(batch.index)
     return replace(batch, scores=produce(folder, key=key, write=write))
@@ -131,15 +170,26 @@ def _scores_key(run: RunContext, chosen: ChosenPairs, stage: str, **more: object
     )
 
 
-def _texts(
-    run: RunContext, table: pa.Table, progress: Callable[[int], object] = lambda pairs: None
+def _texts_in(table: pa.Table) -> BothTexts:
+    source, target = (table[f"{side}_text"].to_pylist() for side in SIDES)
+    return source, target
+
+
+def _read(
+    run: RunContext,
+    source: list[str],
+    target: list[str],
+    progress: Callable[[int], object] = lambda pairs: None,
 ) -> Texts:
-    texts = (table[f"{side}_text"].to_pylist() for side in SIDES)
-    return read_texts(run.word_encoders(), *texts, progress=progress)
+    return read_texts(run.word_encoders(), source, target, progress=progress)
 
 
 def judge_pairs(run: RunContext, scored: Sequence[PairBatch]) -> ChosenPairs:
-    """Say how likely each pair is right, and sort them anew, if by words; seals ``judged``."""
+    """Say how likely each pair is right, and sort them anew, if by words; seals ``judged``.
+
+    Probabilities come from the pairs whose sides differ. The others, which would look like the best
+    of translations, are put aside, or with ``options.keep_identical`` among all.
+    """
     scored = sorted(scored, key=lambda part: part.index)
     batch = scored[0]
     check_whole([part.index for part in scored], batch.of, "batches of pairs")
@@ -147,25 +197,49 @@ def judge_pairs(run: RunContext, scored: Sequence[PairBatch]) -> ChosenPairs:
         return batch.chosen
     chosen, usual = batch.chosen, batch.usual.facts
     parts = [part.scores for part in scored if part.scores is not None]
-    key = _scores_key(run, chosen, "judge", scores=[part.files[SCORED] for part in parts])
+    key = _scores_key(
+        run,
+        chosen,
+        "judge",
+        scores=[sorted(part.files.items()) for part in parts],
+        keep=run.options.keep_identical,
+    )
 
     def write(draft: Draft) -> Mapping[str, Any]:
-        files = [Sorted(path=part.file(SCORED), side=Direction.BOTH) for part in parts]
+        files, same = (
+            [Sorted(path=part.file(name), side=Direction.BOTH) for part in parts]
+            for name in (SCORED, SCORED_SAME)
+        )
         found, left_out = Probabilities(), np.empty(0)
         with all_threads():
             if usual:
                 found, left_out = _probabilities(run, chosen, files, Usual(**usual))
             draft.array(LEFT_OUT, left_out)
-            schema = numbers_schema(judged=True)
-            with draft.file(PAIRS) as path, pq.ParquetWriter(path, schema) as writer:
-                for part in merge_in_ranges(files, size=range_pairs(run.options)):
-                    assert isinstance(part, JudgedPairs)
-                    judged = replace(part, probability=found.of_scores(part.score))
-                    writer.write_table(table_of(judged))
+            outputs = {PAIRS: files, IDENTICAL: same}
+            if run.options.keep_identical:
+                outputs = {PAIRS: files + same, IDENTICAL: []}
+            judged, identical = (
+                _write_judged(run, draft, name, scored, found) for name, scored in outputs.items()
+            )
         about = {"judge": load_judge().name, "words": run.words_name, "usual": usual or None}
-        return {**chosen.pairs.facts, **about, "probabilities": asdict(found)}
+        counts = {"judged": judged, "identical": identical}
+        return {**chosen.pairs.facts, **about, **counts, "probabilities": asdict(found)}
 
-    return replace(chosen, pairs=produce(run.folder.judged, key=key, write=write))
+    judged = produce(run.folder.judged, key=key, write=write)
+    return replace(chosen, pairs=judged, identical=judged)
+
+
+def _write_judged(
+    run: RunContext, draft: Draft, name: str, files: Sequence[Sorted], found: Probabilities
+) -> int:
+    """Write scored pairs with their probabilities, best first; return how many there are."""
+    count, schema = 0, numbers_schema(judged=True)
+    with draft.file(name) as path, pq.ParquetWriter(path, schema) as writer:
+        for part in merge_in_ranges(files, size=range_pairs(run.options)):
+            assert isinstance(part, JudgedPairs)
+            writer.write_table(table_of(replace(part, probability=found.of_scores(part.score))))
+            count += len(part)
+    return count
 
 
 def _probabilities(
@@ -212,7 +286,8 @@ def _left_out_scores(
         for side, rows in ((SOURCE, source), (TARGET, target))
     ]
     known = read_texts(run.word_encoders(), *texts)
-    return load_judge().scores(features(known, Near(*near), usual))
+    scores = load_judge().scores(features(known, Near(*near), usual))
+    return scores[~same_texts(*texts)]  # copies are not written
 
 
 def lists_of(run: RunContext, shards: Sequence[ShardNeighbours], rows: IntArray) -> Neighbours:

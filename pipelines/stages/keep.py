@@ -1,10 +1,10 @@
-"""The stages that leave out pairs: unlikely ones, those that filters reject, and near-copies.
+"""The stages that leave out pairs: those that filters reject, near-copies, and unlikely ones.
 
-Where the options ask for nothing that a stage does, the pairs stay as they are.
+What is left in the end is what is written, and all figures of a run are of it. Where the options
+ask for nothing that a stage does, the pairs stay as they are.
 """
 
 import math
-import shutil
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,58 +18,27 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from miner.arrays import IntArray, Mask
+from miner.arrays import FloatArray, IntArray, Mask
 from miner.choices import LINES
 from miner.filters import Suspects, occurrences, reasons, usual_ratio, usual_script
 from miner.judge.prior import LIKELY, MAX_ALIKE, count_kept
 from miner.near_copies import HASHES, HELD_BYTES, SIMILARITY, near_copies, signatures
 from miner.storage.artefacts import Artefact, Draft, content_key, produce
-from miner.storage.layout import PAIRS, REJECTED, SIDES, SOURCE, TARGET
+from miner.storage.layout import IDENTICAL, PAIRS, REJECTED, SIDES, SOURCE, TARGET
+from miner.thresholds import shortest_between
 from pipelines.context import RunContext
 from pipelines.memory import spare_bytes
 from pipelines.options import MiningOptions
 from pipelines.references import ChosenPairs
-from pipelines.stages.export import completed_pairs, pair_meter
+from pipelines.stages.export import MAX_PAIRS, completed_pairs, pair_meter
 
 MIN_HELD = 1 << 16
 
 
-def keep_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
-    """Keep the pairs that the options ask for; seals ``kept``.
-
-    These are the first ones: as many as keep to the share ``options.fdr`` of wrong ones, those
-    above ``options.threshold``, all, or else those that are more likely right than wrong.
-    """
-    if not run.options.by_words:
-        return chosen
-    judged, rule = chosen.pairs, _rule(run.options)
-    key = content_key("keep", pairs=judged.files[PAIRS], rule=repr(rule))
-
-    def write(draft: Draft) -> Mapping[str, Any]:
-        numbers = pq.read_table(judged.file(PAIRS), columns=["score", "probability"])
-        scores, wrong = numbers["score"].to_numpy(), 1 - numbers["probability"].to_numpy()
-        kept = count_kept(scores, wrong, *rule)
-        _write_some(judged, np.arange(len(scores)) < kept, draft)
-        estimate = {
-            "by": rule[0],
-            "judged": len(scores),
-            "pairs": kept,
-            "threshold": float(np.nextafter(scores[kept - 1], -np.inf)) if kept else None,
-            "wrong": math.fsum(wrong[:kept]),
-        }
-        alike = judged.facts["probabilities"]["alike"]
-        if alike > MAX_ALIKE:
-            estimate["doubt"] = (
-                f"{alike:.0%} of the likely pairs' sentences would find another that looks like a "
-                "translation without theirs; near-copies may be among the pairs"
-            )
-        return {**judged.facts, "pairs": kept, "kept": estimate}
-
-    return replace(chosen, pairs=produce(run.folder.kept, key=key, write=write))
-
-
 def _rule(options: MiningOptions) -> tuple[str, float]:
-    """Return what decides which pairs are kept."""
+    """Return what decides which pairs are kept; without scores by words margins have decided."""
+    if not options.by_words:
+        return "all", 0.0
     if options.fdr is not None:
         return "fdr", options.fdr
     if options.threshold != -math.inf:
@@ -78,8 +47,119 @@ def _rule(options: MiningOptions) -> tuple[str, float]:
     return ("all", 0.0) if keeps_all else ("probability", LIKELY)
 
 
+def _within_reach(run: RunContext, chosen: ChosenPairs) -> range:
+    """Return the places of the pairs that may be kept, whatever becomes of the others.
+
+    Those of a share of wrong pairs depend on all that are better, so all may be.
+    """
+    rule = _rule(run.options)
+    if rule[0] in ("all", "fdr"):
+        return range(MAX_PAIRS)
+    return range(count_kept(*_numbers(chosen.pairs, by_words=True), *rule))
+
+
+def _numbers(pairs: Artefact, *, by_words: bool) -> tuple[FloatArray, FloatArray]:
+    """Return the scores of the pairs, and how likely each is wrong, 0 by margins: (P,) each."""
+    columns = ["score", *(["probability"] if by_words else [])]
+    table = pq.read_table(pairs.file(PAIRS), columns=columns)
+    scores = table["score"].to_numpy()
+    return scores, 1 - table["probability"].to_numpy() if by_words else np.zeros(len(scores))
+
+
+def keep_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
+    """Keep the pairs that are written; seals ``kept``, which every figure of a run is of.
+
+    These are the first of those that are left: as many as keep to the share ``options.fdr`` of
+    wrong ones, those above ``options.threshold``, all, or else those that are more likely right
+    than wrong; and of them at most ``options.top``. What filters rejected is there if it scores
+    like these.
+    """
+    options, pairs = run.options, chosen.pairs
+    if not (options.by_words or options.top or options.filters):
+        return chosen
+    rule = _rule(options)
+    key = content_key(
+        "keep last",
+        pairs=pairs.files[PAIRS],
+        rejected=chosen.rejected and chosen.rejected.files[REJECTED],
+        identical=chosen.identical and chosen.identical.files[IDENTICAL],
+        facts=pairs.facts,
+        rule=repr(rule),
+        top=options.top,
+    )
+
+    def write(draft: Draft) -> Mapping[str, Any]:
+        scores, wrong = _numbers(pairs, by_words=options.by_words)
+        in_rule = count_kept(scores, wrong, *rule)
+        kept = min(in_rule, options.top or MAX_PAIRS)
+        _write_some(pairs, np.arange(len(scores)) < kept, draft)
+        facts, rejected = {**pairs.facts, "pairs": kept}, 0
+        if chosen.rejected:
+            least = scores[kept - 1] if 0 < kept < len(scores) else -math.inf
+            rejected, facts["filters"] = _write_rejected(chosen, least, draft)
+        if options.by_words:
+            left = pairs.facts["judged"] - rejected - pairs.facts.get("near_copies", 0)
+            by = rule[0] if kept == in_rule else "top"
+            facts["kept"] = {"by": by, "judged": left, **_estimate(chosen, scores, wrong, kept)}
+        return facts
+
+    return replace(chosen, pairs=produce(run.folder.kept, key=key, write=write))
+
+
+def _estimate(
+    chosen: ChosenPairs, scores: FloatArray, wrong: FloatArray, kept: int
+) -> dict[str, Any]:
+    """Return what is known of the first pairs: a threshold that keeps these, and the wrong ones.
+
+    There is no such threshold where the next pair scores the same.
+    """
+    assert chosen.identical is not None
+    threshold = None
+    if kept and (kept == len(scores) or scores[kept] < scores[kept - 1]):
+        judged, _ = _numbers(chosen.identical, by_words=True)
+        lower = judged[np.searchsorted(-judged, -scores[kept - 1], side="right") :]
+        following = float(lower[0]) if len(lower) else -math.inf
+        threshold = shortest_between(float(scores[kept - 1]), following)
+    found = {"pairs": kept, "threshold": threshold, "wrong": math.fsum(wrong[:kept])}
+    alike = chosen.pairs.facts["probabilities"]["alike"]
+    if alike > MAX_ALIKE:
+        found["doubt"] = (
+            f"{alike:.0%} of the likely pairs' sentences would find another that looks like a "
+            "translation without theirs; near-copies may be among the pairs"
+        )
+    return found
+
+
+def _write_rejected(
+    chosen: ChosenPairs, least: float, draft: Draft
+) -> tuple[int, dict[str, int]]:
+    """Write the rejected pairs that score at least so much, then those of identical texts.
+
+    Return how many filters rejected, and how many each.
+    """
+    assert chosen.rejected is not None
+    rows, counts = 0, Counter[str]()
+    with (
+        pq.ParquetFile(chosen.rejected.file(REJECTED)) as file,
+        draft.file(REJECTED) as path,
+        pq.ParquetWriter(path, file.schema_arrow) as writer,
+    ):
+        for batch in file.iter_batches():
+            rejected = batch.filter(pc.greater_equal(batch["score"], least))
+            writer.write_batch(rejected)
+            rows += len(rejected)
+            for names in rejected["reason"].to_pylist():
+                counts.update(names.split(","))
+        if chosen.identical:
+            with pq.ParquetFile(chosen.identical.file(IDENTICAL)) as identical:
+                for batch in identical.iter_batches():
+                    reason = pa.array(["identical"] * len(batch), pa.string())
+                    writer.write_batch(batch.append_column("reason", reason))
+    return rows, dict(counts)
+
+
 def _write_some(pairs: Artefact, kept: Mask, draft: Draft) -> None:
-    """Write those of the pairs that are kept."""
+    """Write those of the first pairs that are kept."""
     start = 0
     with (
         pq.ParquetFile(pairs.file(PAIRS)) as file,
@@ -87,7 +167,8 @@ def _write_some(pairs: Artefact, kept: Mask, draft: Draft) -> None:
         pq.ParquetWriter(path, file.schema_arrow) as writer,
     ):
         for batch in file.iter_batches():
-            writer.write_batch(batch.filter(pa.array(kept[start : start + len(batch)])))
+            mask = kept[start : start + len(batch)]
+            writer.write_batch(batch.slice(0, len(mask)).filter(pa.array(mask)))
             start += len(batch)
 
 
@@ -97,33 +178,36 @@ def filter_pairs(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     if not options.filters:
         return chosen
     lists = [found.neighbours[options.scope] for found in chosen.shards]
+    rows = _within_reach(run, chosen)
     key = content_key(
-        "filter",
+        "filter within",
         pairs=chosen.pairs.files[PAIRS],
+        facts=chosen.pairs.facts,
+        rows=[rows.start, rows.stop],
         **chosen.merges_key,
         neighbours=[sorted(artefact.files.items()) for artefact in lists],
         sentences=[found.shard.digest for found in chosen.shards],
         filters=options.filters,
         languages=options.languages,
     )
-    pairs = produce(run.folder.filtered, key=key, write=partial(_part, run, chosen))
-    return replace(chosen, pairs=pairs)
+    pairs = produce(run.folder.filtered, key=key, write=partial(_part, run, chosen, rows))
+    return replace(chosen, pairs=pairs, rejected=pairs)
 
 
-def _part(run: RunContext, chosen: ChosenPairs, draft: Draft) -> Mapping[str, Any]:
+def _part(run: RunContext, chosen: ChosenPairs, rows: range, draft: Draft) -> Mapping[str, Any]:
     options = run.options
     schema = pq.read_schema(chosen.pairs.file(PAIRS))
     lists = _lists(chosen, options.scope) if "hub" in options.filters else {}
-    counts: Counter[str] = Counter()
     usual: dict[str, Any] = {}
+    passed = 0
     with (
         draft.file(PAIRS) as kept_path,
         draft.file(REJECTED) as rejected_path,
         pq.ParquetWriter(kept_path, schema) as kept,
         pq.ParquetWriter(rejected_path, schema.append(pa.field("reason", pa.string()))) as rejected,
-        pair_meter(run, chosen, PAIRS, "filter") as meter,
+        pair_meter(run, chosen, PAIRS, "filter", limit=rows.stop) as meter,
     ):
-        for table in completed_pairs(run, chosen, PAIRS):
+        for table in completed_pairs(run, chosen, PAIRS, rows=rows):
             texts = [table[f"{side}_text"].to_pylist() for side in SIDES]
             usual = usual or {  # by the first block
                 "ratio": usual_ratio(*texts),
@@ -137,14 +221,13 @@ def _part(run: RunContext, chosen: ChosenPairs, draft: Draft) -> Mapping[str, An
                 lists=[of_side[table[f"{side}_row"]] for side, of_side in lists.items()],
             )
             found = reasons(suspects, options.filters)
-            counts.update(name for names in found for name in names.split(","))
+            passed += found.count("")
             reason = pa.array(found, pa.string())
             judged = table.select(schema.names).append_column("reason", reason)
             kept.write_table(judged.filter(pc.field("reason") == "").select(schema.names))
             rejected.write_table(judged.filter(pc.field("reason") != ""))
             meter.advance(len(table))
-    kept_pairs = counts.pop("", 0)
-    return {**chosen.pairs.facts, "pairs": kept_pairs, "filters": dict(counts)}
+    return {**chosen.pairs.facts, "pairs": passed}
 
 
 def _lists(chosen: ChosenPairs, scope: str) -> dict[str, IntArray]:
@@ -161,32 +244,34 @@ def drop_near_copies(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
     """Leave out the near-copies of better pairs; seals ``distinct``."""
     if not run.options.near_duplicates:
         return chosen
-    pairs = chosen.pairs
+    pairs, rows = chosen.pairs, _within_reach(run, chosen)
     key = content_key(
-        "near copies",
-        pairs=sorted(pairs.files.items()),
+        "near copies within",
+        pairs=pairs.files[PAIRS],
+        facts=pairs.facts,
+        rows=[rows.start, rows.stop],
         sentences=[found.shard.digest for found in chosen.shards],
         similarity=SIMILARITY,
     )
 
     def write(draft: Draft) -> Mapping[str, Any]:
         with draft.scratch() as scratch:
-            found = _signatures(run, chosen, scratch / "signatures")
+            found = _signatures(run, chosen, rows, scratch / "signatures")
             copies = near_copies(found, held=max(MIN_HELD, spare_bytes(run.options) // HELD_BYTES))
         _write_some(pairs, ~copies, draft)
-        if REJECTED in pairs.files:
-            with draft.file(REJECTED) as beside:
-                shutil.copyfile(pairs.file(REJECTED), beside)
         left_out = int(copies.sum())
-        return {**pairs.facts, "pairs": pairs.facts["pairs"] - left_out, "near_copies": left_out}
+        return {**pairs.facts, "pairs": len(copies) - left_out, "near_copies": left_out}
 
     return replace(chosen, pairs=produce(run.folder.distinct, key=key, write=write))
 
 
-def _signatures(run: RunContext, chosen: ChosenPairs, path: Path) -> NDArray[np.uint32]:
-    """Write the signatures of the pairs, uint32 (P, HASHES), and map them into memory."""
-    with pair_meter(run, chosen, PAIRS, "near copies") as meter, path.open("wb") as file:
-        for table in completed_pairs(run, chosen, PAIRS):
+def _signatures(
+    run: RunContext, chosen: ChosenPairs, rows: range, path: Path
+) -> NDArray[np.uint32]:
+    """Write the signatures of some pairs, uint32 (P, HASHES), and map them into memory."""
+    following = pair_meter(run, chosen, PAIRS, "near copies", limit=rows.stop)
+    with following as meter, path.open("wb") as file:
+        for table in completed_pairs(run, chosen, PAIRS, rows=rows):
             texts = [table[f"{side}_text"].to_pylist() for side in SIDES]
             file.write(signatures(*texts).data)
             meter.advance(len(table))

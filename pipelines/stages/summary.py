@@ -28,6 +28,7 @@ WANTED = {
     "probability": "more likely right than wrong; --all writes them, too",
     "fdr": "among the best with so few wrong ones",
     "threshold": "above the threshold",
+    "top": "among the {pairs:,} best",
 }
 # Of the table of many languages, which has a line for each pair.
 COLUMNS = ("pair", "source", "target", "candidates", "pairs", "threshold", "wrong")
@@ -44,11 +45,10 @@ def write_summary(run: RunContext, chosen: ChosenPairs) -> ChosenPairs:
         "options": json.loads(json.dumps(dataclasses.asdict(options), default=str)),
         **{side: _side(run, chosen, side) for side in SIDES},
         **chosen.pairs.facts,
+        "written": chosen.pairs.folder.name,
     }
     if options.pairs_documents:
         summary["documents"] = open_artefact(run.folder.document_pairs).facts
-    if options.top is not None:
-        summary["pairs"] = min(summary["pairs"], options.top)
     if options.threshold == -math.inf:  # which JSON cannot write
         summary["options"]["threshold"] = None
     with atomic_file(run.folder.summary) as path:
@@ -119,15 +119,22 @@ def _costs(seconds: Mapping[str, float], peak_bytes: int) -> str:
 
 def describe_estimates(summary: Mapping[str, Any]) -> list[str]:
     """Say how many of the pairs are likely wrong, and how many others were left out."""
-    if not (kept := summary.get("kept")):
+    lines = _describe_kept(kept) if (kept := summary.get("kept")) else []
+    if identical := summary.get("identical"):
+        lines.append(f"identical: {identical:,}; --keep-identical writes them")
+    return lines
+
+
+def _describe_kept(kept: Mapping[str, Any]) -> list[str]:
+    if not kept["judged"]:
         return []
-    left_out = kept["judged"] - kept["pairs"]
+    left_out, wanted = kept["judged"] - kept["pairs"], WANTED.get(kept["by"], "").format(**kept)
     if not kept["pairs"]:
-        return [f"wrong: none of {left_out:,} pairs is {WANTED[kept['by']]}"]
+        return [f"wrong: none of {left_out:,} pairs is {wanted}"]
     share = kept["wrong"] / kept["pairs"]
     lines = [f"wrong: an estimated {share:.1%} of {kept['pairs']:,} pairs"]
     if left_out:
-        lines.append(f"left out: {left_out:,} pairs that are not {WANTED[kept['by']]}")
+        lines.append(f"left out: {left_out:,} pairs that are not {wanted}")
     return [*lines, f"beware: {kept['doubt']}"] if kept.get("doubt") else lines
 
 
@@ -150,7 +157,7 @@ def _report(work_dir: Place | None, below: str = "") -> str:
 
 def _threshold(options: Mapping[str, Any]) -> str:
     if options["threshold"] is not None:
-        return f"{options['threshold']:g}"
+        return repr(options["threshold"])
     written = {
         MONOTONE: "all that is aligned was written",
         LINES: "all pairs of lines were written",
@@ -168,6 +175,8 @@ def _more_pairs(summary: Mapping[str, Any]) -> str:
         return "leave out --filters to see what they reject"
     if options["threshold"] is not None:
         return "lower --threshold, or leave it out"
+    if summary.get("identical") and not summary["kept"]["judged"]:
+        return "add --keep-identical to see the pairs with the same text on both sides"
     if summary.get("kept", {}).get("judged"):
         return "add --all to see the pairs that are likely wrong"
     return "check that both corpora are what the encoder covers ('adit encoders')"
