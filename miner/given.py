@@ -13,14 +13,23 @@ NOT_THERE = -1  # of lines without a usable sentence
 
 
 def distinct_pairs(source: IntArray, target: IntArray) -> tuple[IntArray, int]:
-    """Return the different pairs of lines, ascending, int64 (2, P), and how many lines have one.
+    """Return the different pairs of lines, int64 (3, P), and how many lines have one.
 
-    Of each side, given are the rows (N,) that stand for the lines' sentences, or ``NOT_THERE``.
+    They are sources, targets and the first line of each, ascending. Of each side, given are the
+    rows (N,) that stand for the lines' sentences, or ``NOT_THERE``.
     """
-    whole = (source != NOT_THERE) & (target != NOT_THERE)
+    whole = np.flatnonzero((source != NOT_THERE) & (target != NOT_THERE))
     width = int(target.max(initial=0)) + 1
-    found = np.unique(source[whole] * width + target[whole])
-    return np.stack([found // width, found % width]), int(whole.sum())
+    found, first = np.unique(source[whole] * width + target[whole], return_index=True)
+    return np.stack([found // width, found % width, whole[first]]), len(whole)
+
+
+def lines_of(pairs: IntArray, source: IntArray, target: IntArray) -> IntArray:
+    """Return the first line of each of some pairs, (P,), which are among ``distinct_pairs``."""
+    sources, targets, lines = pairs
+    width = int(targets.max(initial=0)) + 1
+    places = np.searchsorted(sources * width + targets, source * width + target)
+    return lines[places]
 
 
 def given_pairs(

@@ -337,13 +337,15 @@ class DocumentBatch:
 class ChosenPairs:
     """The chosen pairs, sealed as rows and scores, best first, and what they were chosen from.
 
-    ``merges`` has the rows that a row stands for in monotone alignments, ``identical`` the pairs
-    with the same text on both sides, ``rejected`` those that filters rejected.
+    ``merges`` has the rows that a row stands for in monotone alignments, ``lines`` the lines that
+    given pairs are on, ``identical`` the pairs with the same text on both sides, ``rejected`` those
+    that filters rejected.
     """
 
     pairs: Artefact
     shards: Sequence[ShardNeighbours]
     merges: Artefact | None = None
+    lines: Artefact | None = None
     identical: Artefact | None = None
     rejected: Artefact | None = None
 

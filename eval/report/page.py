@@ -58,10 +58,11 @@ def _columns(run: Run, gold: Gold | None, quality: Quality) -> Columns:
     chances = quality.estimates.probabilities if quality.estimates else None
     of_sides: Columns = {}
     rows = shown.source, shown.target
-    for side, own, *columns in zip(run.sides, rows, run.texts, run.docs, strict=True):
+    all_of_sides = zip(run.sides, rows, run.pair_ids(shown), run.texts, run.docs, strict=True)
+    for side, own, named, *columns in all_of_sides:
         texts, docs = (column[: len(shown)] for column in columns)
         of_sides[side.name] = texts
-        of_sides[f"{side.name}_id"] = [" ".join(ids) for ids in side.pair_ids(own)]
+        of_sides[f"{side.name}_id"] = [" ".join(ids) for ids in named]
         of_sides[f"{side.name}_doc"] = docs if any(docs) else None
         of_sides |= _context(side, own, texts) if any(docs) else {}
     return {

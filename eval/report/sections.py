@@ -39,7 +39,7 @@ def pair_table(run: Run, places: Sequence[int]) -> Grid:
     scores = {run.score_name: pairs.score}
     if isinstance(pairs, JudgedPairs):
         scores["margin"] = pairs.margin
-    both_ids = zip(*run.both(Side.pair_ids, pairs), strict=True)
+    both_ids = zip(*run.pair_ids(pairs), strict=True)
     ids = ("\n".join([*own, *other]) for own, other in both_ids)
     columns = *run.both(Side.pair_texts, pairs), *map(_four_digits, scores.values()), ids
     return Grid(["source", "target", *scores, "ids"], list(zip(*columns, strict=True)), texts=2)
@@ -146,7 +146,7 @@ def against_gold(run: Run, gold: Gold) -> Section:
 def _missing(run: Run, gold: Gold) -> Grid:
     extracted = gold.judgements.scores > gold.best.threshold
     places = np.flatnonzero(extracted & gold.judgements.correct)
-    both = run.both(Side.all_ids, run.pairs.take(places))
+    both = run.all_ids(run.pairs.take(places))
     found = {pair for ids in zip(*both, strict=True) for pair in itertools.product(*ids)}
     missing = sorted(gold.known - found)[:LISTED]
     columns = zip(run.sides, zip(*missing, strict=True), strict=False)

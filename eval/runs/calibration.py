@@ -113,7 +113,7 @@ def read_judged(path: Place, run: Run) -> Judged:
         gold = Gold.of(run, read_gold(path))
         return Judged(places=np.arange(len(run.pairs)), right=gold.judgements.correct)
     marks = _marks(path, lines)
-    ids = ([" ".join(own) for own in side] for side in run.both(Side.pair_ids))
+    ids = ([" ".join(own) for own in side] for side in run.pair_ids())
     names = enumerate(zip(*ids, strict=True))
     found = [(place, marks[name]) for place, name in names if name in marks]
     if not found:
@@ -216,7 +216,7 @@ def write_calibrated(run: Run, estimates: Estimates, path: Place, *, fdr: float 
             pairs = run.pairs.take(block)
             columns = (
                 *(values[block].tolist() for values in figures),
-                *run.both(Side.pair_ids if merged else Side.all_ids, pairs),
+                *(run.pair_ids(pairs) if merged else run.all_ids(pairs)),
                 *run.both(Side.pair_texts, pairs),
             )
             for score, likely, rate, own, other, text, translation in zip(*columns, strict=True):

@@ -31,7 +31,8 @@ class Explanation:
 
     ``sources`` are what the target has for neighbours, ``targets`` what the source has, nearest
     first; means are those of these lists. ``cosine`` and ``margin`` are None where neither sentence
-    is in the other's list: such a pair is never scored. ``judged`` is what the judge says of the
+    is in the other's list: such a pair is never scored. ``line`` is that of a given pair, from 0,
+    and None of all others. ``judged`` is what the judge says of the
     pair, None where it was not asked, and ``reasons`` how much each feature raised its score.
     """
 
@@ -43,6 +44,7 @@ class Explanation:
     target_mean: float
     cosine: float | None
     margin: float | None
+    line: int | None
     judged: Mapping[str, Any] | None
     reasons: Mapping[str, float]
     verdict: str = ""
@@ -64,10 +66,18 @@ def explain(run: Run, source: int, target: int) -> Explanation:
         target_mean=target_mean,
         cosine=found[0].cosine if found else None,
         margin=found[0].margin if found else None,
+        line=_line(run, source, target),
         judged=judged,
         reasons=_reasons(run, judged) if judged else {},
     )
     return replace(why, verdict=_verdict(run, why))
+
+
+def _line(run: Run, source: int, target: int) -> int | None:
+    if run.options.get("alignment") != LINES or not _exact(run.chosen, source, target):
+        return None
+    lines = run.lines(np.array([source]), np.array([target]))
+    return None if lines is None else int(lines[0])
 
 
 def _listed(run: Run, side: Side, row: int, other: Side) -> tuple[float, list[Listed]]:
@@ -91,7 +101,8 @@ def _verdict(run: Run, why: Explanation) -> str:
     pair = why.source, why.target
     if mined := _exact(run.output, *pair):
         final = f"{run.score_name} {mined['score']:.4f}"
-        return f"mined: pair {mined['place'] + 1} of {len(run.output)} by the {final}"
+        line = "" if why.line is None else f"; line {why.line + 1}"
+        return f"mined: pair {mined['place'] + 1} of {len(run.output)} by the {final}{line}"
     if _exact(run.identical, *pair):
         return "identical text: not written; --keep-identical writes it"
     if rejected := _exact(run.rejected, *pair):
@@ -176,7 +187,8 @@ def describe(run: Run, why: Explanation) -> str:
     for (side, row, listed), other, partner in zip(ends, run.sides[::-1], rows[::-1], strict=True):
         before, after = side.context(row)
         lines += ["", *([f"  before: {before}"] if before else [])]
-        lines += [f"{side.id(row)}  {side.text(row)}", *([f"  after: {after}"] if after else [])]
+        (ids,) = side.all_ids([row], None if why.line is None else [why.line])
+        lines += [f"{ids[0]}  {side.text(row)}", *([f"  after: {after}"] if after else [])]
         lines.append("    cosine  margin")
         lines += [
             f"  {'*' if one.row == partner else ' '} {one.cosine:.4f}  {one.margin:.4f}  "

@@ -154,10 +154,15 @@ class Side:
         ids = self.ids(each)
         return [ids[first:last] for first, last in itertools.pairwise(starts.tolist())]
 
-    def all_ids(self, rows: Rows) -> list[Ids]:
-        """Return each row's id and those of its repetitions."""
-        firsts = zip(np.asarray(rows).tolist(), self.ids(rows), strict=True)
-        return [(first, *self._repeats.get(row, ())) for row, first in firsts]
+    def all_ids(self, rows: Rows, lines: Rows | None = None) -> list[Ids]:
+        """Return each row's id and those of its repetitions, beginning with that of a line."""
+        found = []
+        lines = rows if lines is None else lines
+        for row, line, first in zip(rows, lines, self.ids(rows), strict=True):
+            names = {int(row): first, **self._repeats.get(int(row), {})}
+            own = names.pop(int(line))
+            found.append((own, *names.values()))
+        return found
 
     def rows_of(self, ids: Sequence[str]) -> list[int | None]:
         """Return the row of the sentence that each id names or repeats, None where none does."""
@@ -223,11 +228,12 @@ class Side:
         return pq.ParquetFile(self._corpus.checked(layout.DUPLICATES))
 
     @cached_property
-    def _repeats(self) -> dict[int, list[str]]:
-        repeats: defaultdict[int, list[str]] = defaultdict(list)
-        table = self._duplicates.read(columns=["first_row", "id"])
-        for row, name in zip(table["first_row"].to_pylist(), table["id"].to_pylist(), strict=True):
-            repeats[row].append(name)
+    def _repeats(self) -> dict[int, dict[int, str]]:
+        """By first row: the rows that repeat it, and their ids."""
+        repeats: defaultdict[int, dict[int, str]] = defaultdict(dict)
+        table = self._duplicates.read(columns=["first_row", "row", "id"])
+        for first, row, name in zip(*(column.to_pylist() for column in table), strict=True):
+            repeats[first][row] = name
         return dict(repeats)
 
     @cached_property

@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 
 from encoder import load_encoder
 from encoder.words import WordEncoder, word_encoders
-from eval.metrics.bucc import Candidates
+from eval.metrics.bucc import Candidates, Ids
 from eval.runs.side import Side
 from miner.arrays import JudgedPairs, Pairs
-from miner.choices import SCORES
+from miner.choices import LINES, SCORES
 from miner.filters import Suspects, occurrences, usual_ratio, usual_script
+from miner.given import lines_of
+from miner.storage import layout
 from miner.storage.artefacts import open_artefact
 from miner.storage.layout import IDENTICAL, PAIRS, REJECTED, SIDES, WorkFolder
 from miner.storage.pair_tables import pairs_of
@@ -87,7 +89,7 @@ class Run:
         self.options: dict[str, Any] = summary["options"]
         self.by_words = bool(self.options["score"] == WORDS)
         self.score_name = "score" if self.by_words else "margin"
-        work = WorkFolder(directory, corpora=tuple(self.options.get("corpus_names", SIDES)))
+        work = self._work = WorkFolder(directory, corpora=tuple(self.options.get("corpus_names", SIDES)))
         self.source, self.target = (Side(work, name, summary) for name in SIDES)
         self.sides = self.source, self.target
         written = directory / summary["written"]
@@ -112,6 +114,31 @@ class Run:
         """Return what is read of the sources and of the targets of pairs, by default of all."""
         pairs = self.pairs if pairs is None else pairs
         return read(self.source, pairs.source), read(self.target, pairs.target)
+
+    @cached_property
+    def _lines(self) -> NDArray[np.int64] | None:
+        if self.options.get("alignment") != LINES:
+            return None
+        return np.load(open_artefact(self._work.pairs).checked(layout.LINES))
+
+    def lines(
+        self, sources: NDArray[np.int64], targets: NDArray[np.int64]
+    ) -> NDArray[np.int64] | None:
+        """Return the lines, from 0, that pairs of rows are on; None where pairs are not given."""
+        return None if self._lines is None else lines_of(self._lines, sources, targets)
+
+    def all_ids(self, pairs: Pairs | None = None) -> tuple[list[Ids], list[Ids]]:
+        """Return all ids of the sources and of the targets of pairs, that of a pair's line first."""
+        pairs = self.pairs if pairs is None else pairs
+        lines = self.lines(pairs.source, pairs.target)
+        return self.source.all_ids(pairs.source, lines), self.target.all_ids(pairs.target, lines)
+
+    def pair_ids(self, pairs: Pairs | None = None) -> tuple[list[list[str]], list[list[str]]]:
+        """Return the ids of what the sources and the targets of pairs are made of."""
+        if self._lines is None:
+            return self.both(Side.pair_ids, pairs)
+        source, target = ([[own] for own, *_ in side] for side in self.all_ids(pairs))
+        return source, target
 
     @cached_property
     def texts(self) -> Texts:
@@ -152,7 +179,7 @@ class Run:
 
     def candidates(self) -> Candidates:
         """Return the pairs as ``eval.metrics.bucc`` scores them."""
-        sources, targets = self.both(Side.all_ids)
+        sources, targets = self.all_ids()
         return Candidates(scores=self.pairs.score, sources=sources, targets=targets)
 
 

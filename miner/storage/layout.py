@@ -19,7 +19,7 @@
                                 scored_same.npy, those with the same text on both sides
     pairs/ judged/ filtered/ distinct/ kept/   pairs.parquet; rejected.parquet, where filters are
                                 used;
-                                merges.parquet (--alignment monotone);
+                                merges.parquet (--alignment monotone); lines.npy (adit rate);
                                 identical.parquet, pairs with the same text on both sides;
                                 left_out.npy, what certain pairs' sentences have without each other
     rejected/SIDE.parquet       what was left out of a side
@@ -63,7 +63,7 @@ TRAINED, FILLED = "trained.faiss", "index.faiss"
 PAIRS = "pairs.parquet"
 SCORED, SCORED_SAME, LEFT_OUT = "scored.npy", "scored_same.npy", "left_out.npy"
 IDENTICAL = "identical.parquet"
-BEADS, MERGES = "beads.parquet", "merges.parquet"
+BEADS, MERGES, LINES = "beads.parquet", "merges.parquet", "lines.npy"
 DOCUMENT_SIZES, DOCUMENT_SUMS, DOCUMENT_PAIRS = "documents.parquet", "sums.npy", "pairs.tsv"
 
 

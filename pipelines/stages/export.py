@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from miner.arrays import IntArray
-from miner.storage.layout import DUPLICATES, MERGES, PAIRS, REJECTED, SIDES
+from miner.given import lines_of
+from miner.storage.layout import DUPLICATES, LINES, MERGES, PAIRS, REJECTED, SIDES
 from miner.storage.pair_tables import Merges, joined_texts, list_offsets
 from miner.storage.pairs import write_pairs
 from miner.storage.places import Place
@@ -48,7 +49,7 @@ def _export(run: RunContext, chosen: ChosenPairs, name: str, stage: str, path: P
 
         def counted() -> Iterator[pa.Table]:
             for table in completed_pairs(run, chosen, name):
-                yield table
+                yield _by_lines(chosen, table)
                 meter.advance(len(table))
 
         write_pairs(
@@ -59,6 +60,40 @@ def _export(run: RunContext, chosen: ChosenPairs, name: str, stage: str, path: P
             merged=options.is_monotone,
             reasons=name == REJECTED,
         )
+
+
+def _by_lines(chosen: ChosenPairs, table: pa.Table) -> pa.Table:
+    """Return given pairs with the ids and rows of their lines, which others may repeat."""
+    if chosen.lines is None:
+        return table
+    pairs = np.load(chosen.lines.file(LINES), mmap_mode="r")
+    lines = lines_of(pairs, *(table[f"{side}_row"].to_numpy() for side in SIDES))
+    for side in SIDES:
+        named = _named_by_lines(chosen.of_side(side)[0].shard, table, side, lines)
+        for name, column in named.items():
+            position = table.schema.get_field_index(f"{side}_{name}")
+            table = table.set_column(position, f"{side}_{name}", column)
+    return table
+
+
+def _named_by_lines(
+    shard: Shard, table: pa.Table, side: str, lines: IntArray
+) -> Mapping[str, pa.Array]:
+    """Return a side's columns ``row``, ``id``, ``doc`` and ``duplicates`` of pairs on lines."""
+    rows, ids, docs = (table[f"{side}_{name}"].to_pylist() for name in ("row", "id", "doc"))
+    others = table[f"{side}_duplicates"].to_pylist()
+    moved = np.flatnonzero(lines != table[f"{side}_row"].to_numpy())
+    repeats = _repeats(shard, lines[moved], by="row")
+    names = dict(zip(repeats["row"].to_pylist(), repeats["id"].to_pylist(), strict=True))
+    for place in moved.tolist():
+        line = int(lines[place])
+        others[place] = [ids[place], *(name for name in others[place] if name != names[line])]
+        rows[place], ids[place], docs[place] = line, names[line], ""
+    columns = {"row": rows, "id": ids, "doc": docs, "duplicates": others}
+    return {
+        name: pa.array(values, table.schema.field(f"{side}_{name}").type)
+        for name, values in columns.items()
+    }
 
 
 def pair_meter(
@@ -189,12 +224,12 @@ def _fetch(shard: Shard, rows: IntArray) -> list[pa.RecordBatch]:
     return pieces
 
 
-def _repeats(shard: Shard, rows: IntArray) -> pa.Table:
-    """Return the ids of what repeats the sentences at ``rows`` (ascending) of a whole side."""
-    columns = ["first_row", "id"]
+def _repeats(shard: Shard, rows: IntArray, *, by: str = "first_row") -> pa.Table:
+    """Return the ids of what repeats the sentences at ``rows`` of a whole side, or is there."""
+    columns = [by, "id"]
     with pq.ParquetFile(shard.corpus.file(DUPLICATES)) as file:
         found = [
-            batch.filter(pa.array(np.isin(batch["first_row"].to_numpy(), rows)))
+            batch.filter(pa.array(np.isin(batch[by].to_numpy(), rows)))
             for batch in file.iter_batches(batch_size=READ_ROWS, columns=columns)
         ]
         schema = file.schema_arrow.empty_table().select(columns).schema

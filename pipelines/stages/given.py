@@ -1,7 +1,7 @@
 """The stage of ``adit rate``: line i of both corpora as a pair, in place of those that are mined.
 
-Neighbourhoods are of different sentences, as in mining: a repeated one stands for itself, and a
-repeated pair is scored once.
+Neighbourhoods are of different sentences, as in mining: the first of equal ones stands for all, and
+a repeated pair is scored once. ``lines.npy`` says which line was the first to have a pair.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from miner.given import NOT_THERE, distinct_pairs, given_pairs
 from miner.knn.core.rescore import rescore
 from miner.score_ranges import sort_pairs
 from miner.storage.artefacts import Draft, content_key, produce
-from miner.storage.layout import DUPLICATES, SIDES
+from miner.storage.layout import DUPLICATES, LINES, SIDES
 from miner.threads import blocks
 from pipelines.context import RunContext
 from pipelines.references import ChosenPairs, ShardNeighbours, SideVectors, whole_sides
@@ -42,7 +42,7 @@ def rate_lines(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPair
     corpora = [side[0].shard.corpus for side in (sources, targets)]
     check_lines(run, [corpus.facts["read"] for corpus in corpora])
     key = content_key(
-        "rate lines",
+        "rate lines by number",
         vectors=[found.embedded.content for found in both],
         repeats=[corpus.files[DUPLICATES] for corpus in corpora],
         neighbours=[found.content for found in both],
@@ -59,7 +59,7 @@ def rate_lines(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPair
             for number, found in enumerate(sources):
                 own = found.embedded.row_ids()
                 ends = np.searchsorted(pairs[0], [own[0], own[-1] + 1]) if len(own) else (0, 0)
-                source, target = pairs[:, slice(*ends)]
+                source, target = pairs[:2, slice(*ends)]
                 places = np.searchsorted(own, source), np.searchsorted(others, target)
                 scored = given_pairs(
                     source,
@@ -72,11 +72,13 @@ def rate_lines(run: RunContext, shards: Sequence[ShardNeighbours]) -> ChosenPair
                 files.append(sort_pairs(scratch / f"{number:05d}.npy", scored, Direction.BOTH))
                 meter.advance(len(source))
             kept = write_sorted(draft, files, run.options)
+        draft.array(LINES, pairs)
         read = corpora[0].facts["read"]
         lines = {"read": read, "unusable": read - whole, "repeated": whole - count}
         return {"candidates": count, "pairs": kept, "lines": lines}
 
-    return ChosenPairs(pairs=produce(run.folder.pairs, key=key, write=write), shards=both)
+    rated = produce(run.folder.pairs, key=key, write=write)
+    return ChosenPairs(pairs=rated, shards=both, lines=rated)
 
 
 def _standing(side: Sequence[ShardNeighbours]) -> IntArray:

@@ -103,12 +103,12 @@ def test_a_cleaned_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_a_run_of_an_older_version(tmp_path: Path) -> None:
-    """Its pairs have other scores than those of this version."""
+    """Its summary does not say which of its pairs it wrote."""
     texts = {side: ["a", "b"] for side in SIDES}
     folder = make_run(tmp_path / "work", texts, random_pairs(2), shards=1)
     path = WorkFolder(folder).summary
     summary = json.loads(path.read_text(encoding="utf-8"))
-    summary["options"]["score"] = "words"
+    del summary["written"]
     path.write_text(json.dumps(summary), encoding="utf-8")
-    with pytest.raises(ValueError, match=r"a run of Adit .* scores are others; give its command"):
+    with pytest.raises(ValueError, match=r"of an earlier version \(Adit .*; give its command again"):
         open_run(folder)

@@ -49,8 +49,8 @@ def test_only_create_pardo_and_group_by_key(world: World) -> None:
     assert [label for label in stages if "/" not in label] == [
         *("read_side", "embed_shard", "share_corpora", "prepare_sides", "train_side", "fill_index"),
         *("cut_nearest", "join_nearest", "cut_tiles", "search_tile", "find_neighbours"),
-        *("select_pairs", "cut_pairs", "score_pairs", "judge_pairs", "keep_pairs", "filter_pairs"),
-        "drop_near_copies",
+        *("select_pairs", "cut_pairs", "score_pairs", "judge_pairs", "filter_pairs"),
+        *("drop_near_copies", "keep_pairs"),
         *("write_summary", "export_pairs"),
     ]
     assert [label for label in stages if "/" not in label] == [

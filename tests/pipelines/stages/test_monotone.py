@@ -227,7 +227,10 @@ def test_the_command_aligns_alike(tmp_path: Path, tiny_encoder: str) -> None:
     inputs += ["--document-pairs", str(tmp_path / "pairs.tsv")]
     out, aligned = tmp_path / "out.jsonl", tmp_path / "aligned.jsonl"
     assert adit(["align", *inputs, "-o", str(aligned)]) == 0
-    assert adit(["mine", *inputs, "--alignment", "monotone", "-o", str(out), "-q"]) == 0
+    assert (
+        adit(["mine", *inputs, "--alignment", "monotone", "--keep-identical", "-o", str(out), "-q"])
+        == 0
+    )
     names = "source_ids", "target_ids", "source_text", "target_text"
     both = [
         sorted(tuple(map(str, (record[name] for name in names))) for record in read_jsonl(path))

@@ -136,7 +136,7 @@ def test_the_same_bytes_for_any_shards_and_workers(
     for number, own in enumerate(([], options)):
         out = tmp_path / f"{number}.jsonl"
         paths = [str(folder), str(other), "-o", str(out), "-q", "--work-dir", f"{out}.work"]
-        assert mine_corpus([*paths, "--input-format", "documents", *own]) == 0
+        assert mine_corpus([*paths, "--input-format", "documents", "--keep-identical", *own]) == 0
         outputs.append(out.read_bytes())
     assert outputs[0] == outputs[1]
     first = read_jsonl(tmp_path / "0.jsonl")[0]
