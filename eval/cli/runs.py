@@ -101,7 +101,7 @@ def calibrate(args: argparse.Namespace) -> int:
     table = Table("wrong", [f"{run.score_name} above", "pairs", "right", "95% interval"])
     print_line(table.header)
     for wanted, threshold, kept, right, interval in calibration.thresholds(estimates):
-        print_line(table.row(f"{wanted:.0%}", f"{threshold:.4f}", kept, f"{right:.0f}", interval))
+        print_line(table.row(f"{wanted:.0%}", repr(threshold), kept, f"{right:.0f}", interval))
     kept = calibration.write_calibrated(run, estimates, args.output, fdr=args.fdr)
     print_line(f"{kept} of {len(run.pairs)} pairs written")
     return 0

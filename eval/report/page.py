@@ -66,7 +66,7 @@ def _columns(run: Run, gold: Gold | None, quality: Quality) -> Columns:
         of_sides[f"{side.name}_doc"] = docs if any(docs) else None
         of_sides |= _context(side, own, texts) if any(docs) else {}
     return {
-        "score": _rounded(shown.score),
+        "score": shown.score.tolist(),  # in full: thresholds are compared with it
         "score_name": run.score_name,
         "margin": _rounded(shown.margin) if isinstance(shown, JudgedPairs) else None,
         "cosine": _rounded(shown.cosine.astype(np.float64)),

@@ -21,6 +21,7 @@ from miner.choices import MONOTONE
 from miner.judge.prior import PROBABILITY, logistic
 from miner.storage.atomic import atomic_file
 from miner.storage.places import Place
+from miner.thresholds import shortest_between
 
 WANTED = (0.01, 0.05, 0.1, 0.2)
 BLOCK = 1 << 16  # pairs whose sentences are in memory
@@ -56,11 +57,15 @@ class Judged:
 
 @dataclass(frozen=True, kw_only=True)
 class Estimates:
-    """The estimates of P pairs, best first, float64 (P,), and the pairs they were made from."""
+    """The estimates of P pairs, best first, float64 (P,), and the pairs they were made from.
+
+    All score above ``floor``, which the best of the others has.
+    """
 
     scores: FloatArray
     probabilities: FloatArray
     judged: Judged | None = None
+    floor: float = -np.inf
 
     @cached_property
     def rates(self) -> FloatArray:
@@ -74,9 +79,12 @@ class Estimates:
         return int(np.searchsorted(self.rates, fdr, side="right"))
 
     def threshold(self, fdr: float) -> float:
-        """Return the lowest threshold for an FDR; inf where there is none."""
+        """Return a threshold that keeps as many pairs as an FDR allows; inf where there is none."""
         kept = self.kept(fdr)
-        return float(np.nextafter(self.scores[kept - 1], -np.inf)) if kept else np.inf
+        if not kept:
+            return np.inf
+        dropped = np.append(self.scores, self.floor)[kept]
+        return shortest_between(float(self.scores[kept - 1]), float(dropped))
 
     def interval(self, fdr: float) -> Interval | None:
         """Return the 95 % interval (Wilson 1927) of an FDR, by judged pairs; None without any."""
@@ -98,7 +106,9 @@ def by_judge(run: Run) -> Estimates:
             f"{run.directory}: scores by margin alone do not say how many pairs are wrong; mine "
             "with --score words (nothing is searched again), or mark some pairs: --known"
         )
-    return Estimates(scores=run.pairs.score, probabilities=run.probabilities)
+    return Estimates(
+        scores=run.pairs.score, probabilities=run.probabilities, floor=run.best_left_out
+    )
 
 
 def read_judged(path: Place, run: Run) -> Judged:
@@ -159,7 +169,10 @@ def by_marks(run: Run, judged: Judged) -> Estimates:
         chances = np.clip(run.probabilities, PROBABILITY, 1 - PROBABILITY)
         odds, held = np.log(chances / (1 - chances)), HELD
     slope, shift = _corrected(odds[judged.places], judged.right, held)
-    return Estimates(scores=scores, probabilities=logistic(slope * odds + shift), judged=judged)
+    likely = logistic(slope * odds + shift)
+    return Estimates(
+        scores=scores, probabilities=likely, judged=judged, floor=run.best_left_out
+    )
 
 
 def _corrected(

@@ -47,6 +47,12 @@ class PairFile:
         return pairs_of(self._file.read())
 
     @property
+    def scores(self) -> NDArray[np.float64]:
+        """The scores of all pairs, best first: float64 (P,)."""
+        scores: NDArray[np.float64] = self._file.read(columns=["score"])["score"].to_numpy()
+        return scores
+
+    @property
     def digest(self) -> str:
         """SHA-256 of the file: equal where two runs have the same pairs."""
         return open_artefact(self._folder).files[self._name]
@@ -107,6 +113,14 @@ class Run:
     def probabilities(self) -> NDArray[np.float64] | None:
         """The probability of each pair, float64 (P,); None where they are scored by margin."""
         return self.pairs.probability if isinstance(self.pairs, JudgedPairs) else None
+
+    @property
+    def best_left_out(self) -> float:
+        """The greatest score below those of the output, of pairs that are not in it."""
+        scores = (self.chosen if self.judged is None else self.judged).scores
+        limit = self.options["threshold"]
+        lower = scores[scores < self.pairs.score.min(initial=np.inf)]
+        return float(lower.max(initial=-np.inf if limit is None else limit))
 
     def both(
         self, read: Callable[[Side, NDArray[np.int64]], Found], pairs: Pairs | None = None

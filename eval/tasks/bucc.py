@@ -30,11 +30,12 @@ from miner.storage.layout import SIDES
 
 WORDS, _ = SCORES
 ROLES = ("tune", "test")
+THRESHOLD_WIDTH = 18  # all digits: a rounded one may keep other pairs
 TABLE = Table(
     "pair",
     [
         *("role", "split", "source", "target", "gold", "P", "R", "F1", "95% interval"),
-        *("threshold", "oracle F1", "seconds", "F1 at .5"),
+        *("threshold".rjust(THRESHOLD_WIDTH), "oracle F1", "seconds", "F1 at .5"),
     ],
 )
 
@@ -130,7 +131,7 @@ def _row(label: str, role: str, one: Record) -> str:
     """Return the line of a record of ``_record`` or ``_mean``, which has no split and threshold."""
     threshold = None
     if "threshold" in one:
-        threshold = f"{math.inf if one['threshold'] is None else one['threshold']:.6f}"
+        threshold = repr(math.inf if one["threshold"] is None else one["threshold"])
     counts = (one.get(f"{name}_sentences") for name in SIDES)
     return TABLE.row(
         label,

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from eval.report.sections import pair_table
+from eval.runs.store import open_run
 from pipelines.cli.main import adit
 from pipelines.stages.summary import read_summary
 from tests.miner.test_given import slow_score
@@ -44,7 +50,7 @@ def rated(folder: Path, name: str, *options: str) -> Path:
 
 
 def slowly_rated(folder: Path, margin: str, k: int) -> dict[tuple[int, int], float]:
-    """The score of each pair, by the first rows of both sentences."""
+    """The score of each different pair, by the first line that has it."""
     firsts, kept, units = [], [], []
     for side in ("src", "tgt"):
         lines = (folder / f"{side}.txt").read_text().split("\n")[:-1]
@@ -53,12 +59,15 @@ def slowly_rated(folder: Path, margin: str, k: int) -> dict[tuple[int, int], flo
         firsts.append({row: lines.index(lines[row]) for row in good})
         kept.append(sorted(set(firsts[-1].values())))
         units.append(vectors[kept[-1]])
-    found = {}
+    found: dict[tuple[int, int], float] = {}
+    seen = set()
     for row in range(COUNT):
         if all(row in first for first in firsts):
             pair = firsts[0][row], firsts[1][row]
             places = [rows.index(one) for rows, one in zip(kept, pair, strict=True)]
-            found[pair] = slow_score(*units, *places, k, margin)
+            if pair not in seen:
+                found[row, row] = slow_score(*units, *places, k, margin)
+            seen.add(pair)
     return found
 
 
@@ -71,8 +80,82 @@ def test_each_different_pair_has_its_score(corpus: Path, margin: str, k: int) ->
     found = {(pair["source_row"], pair["target_row"]): pair["score"] for pair in pairs}
     assert found == pytest.approx(expected, abs=1e-5)
     assert list(found.values()) == sorted(found.values(), reverse=True)
-    (repeated,) = [pair for pair in pairs if (pair["source_row"], pair["target_row"]) == (2, 2)]
-    assert repeated["source_duplicates"] == ["8", "21", "42"]  # ids are numbers of lines
+    repeated = {pair["source_row"]: pair for pair in pairs}
+    assert repeated[2]["source_duplicates"] == ["8", "21", "42"]  # ids are numbers of lines
+    assert repeated[20]["source_id"] == repeated[20]["target_id"] == "21"
+    assert repeated[20]["source_duplicates"] == ["3", "8", "42"]
+    assert repeated[33]["target_duplicates"] == ["3", "8"]
+
+
+LINES = st.lists(st.tuples(st.sampled_from("Ja. Nein. Ach!".split()), st.sampled_from("abc")))
+
+
+@settings(max_examples=8)
+@given(LINES.filter(bool))
+def test_pairs_are_those_of_their_lines(lines: list[tuple[str, str]]) -> None:
+    """In every format, whatever repeats: the first line with a pair, by id and row."""
+    ids = [[f"{side}{row}" for row in range(len(lines))] for side in "st"]
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        corpora = []
+        for side, name in enumerate(("s", "t")):
+            records = zip(ids[side], lines, strict=True)
+            rows = [json.dumps({"id": own, "text": line[side]}) for own, line in records]
+            corpora.append(str(write_lines(folder / f"{name}.jsonl", rows)))
+        outputs = [folder / f"out.{ending}" for ending in ("jsonl", "parquet", "tmx", "tsv")]
+        work = ["--src-lang=de", "--tgt-lang=en", "--work-dir", str(folder / "work")]
+        for output in outputs:
+            assert adit(["rate", *corpora, "-q", "--keep-identical", "-o", str(output), *work]) == 0
+        pairs, table = read_jsonl(outputs[0]), pq.read_table(outputs[1]).to_pylist()
+        units = outputs[2].read_text(encoding="utf-8")
+        run = open_run(folder / "work")
+        assert run.pair_ids() == tuple(
+            [[pair[f"{side}_id"]] for pair in pairs] for side in ("source", "target")
+        )
+        calibrated = folder / "calibrated.jsonl"
+        assert adit(["calibrate", str(folder / "work"), "-o", str(calibrated)]) == 0
+        again = read_jsonl(calibrated)
+    assert len(pairs) == len(set(lines))
+    for pair, row, one in zip(pairs, table, again, strict=True):
+        texts = pair["source_text"], pair["target_text"]
+        first = lines.index(texts)
+        assert (pair["source_row"], pair["target_row"]) == (first, first)
+        assert (pair["source_id"], pair["target_id"]) == (f"s{first}", f"t{first}")
+        for side in (0, 1):
+            others = {ids[side][at] for at, line in enumerate(lines) if line[side] == texts[side]}
+            name = ("source", "target")[side]
+            assert {*pair[f"{name}_duplicates"], pair[f"{name}_id"]} == others
+            assert f'<prop type="x-id">{ids[side][first]}</prop>' in units
+            assert one[f"{name}_id"] == pair[f"{name}_id"]
+        assert {name: row[name] for name in pair if name != "cosine"} == {
+            name: value for name, value in pair.items() if name != "cosine"
+        }
+
+
+def test_why_and_the_report_name_the_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_lines(tmp_path / "a", ["Ja.", "Das Haus ist rot.", "Ja.", "Gute Nacht!", "Ja."])
+    write_lines(tmp_path / "b", ["Yes.", "The house is red.", "Yes, of course.", "No.", "Yes."])
+    work, page = tmp_path / "work", tmp_path / "page.html"
+    inputs = [str(tmp_path / name) for name in "ab"]
+    arguments = ["-q", "--work-dir", str(work), "-o", str(tmp_path / "o.tsv")]
+    assert adit(["rate", *inputs, "--src-lang=de", "--tgt-lang=en", *arguments]) == 0
+    for ids, line in ((("3", "3"), 3), (("1", "3"), 3), (("5", "1"), 1)):
+        assert adit(["why", str(work), *ids]) == 0
+        out = capsys.readouterr().out
+        assert out.startswith("mined: pair")
+        assert f"\n{line}  Ja.\n" in out
+        assert f"; line {line}\n" in out
+    assert adit(["why", str(work), "2", "1"]) == 0
+    assert "not rated: no line has both" in capsys.readouterr().out
+    assert adit(["report", str(work), "-o", str(page)]) == 0
+    assert ("3", "3") in {tuple(ids.split("\n")) for ids in pair_table_ids(work)}
+
+
+def pair_table_ids(work: Path) -> list[str]:
+    run = open_run(work)
+    return [row[-1] for row in pair_table(run, range(len(run.pairs))).rows]
 
 
 def test_the_same_bytes_whatever_the_shards_and_engines(corpus: Path) -> None:

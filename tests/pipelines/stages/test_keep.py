@@ -65,18 +65,26 @@ def test_as_many_as_keep_to_a_share_of_wrong_ones(command: list[str], tmp_path: 
     assert summary(command)["kept"]["threshold"] < found[-1]["score"]
 
 
-def test_top_and_filters_come_after_it(command: list[str], tmp_path: Path) -> None:
-    outputs = []
-    for more in ([], ["--filters", "numbers"], ["--top", "7"]):
-        out = tmp_path / "out.jsonl"
+def test_it_is_of_what_filters_let_pass(command: list[str], tmp_path: Path) -> None:
+    """The share is that of the pairs that are written, and so is the number of the best ones."""
+    out = tmp_path / "out.jsonl"
+    for more, filters in (
+        (["--filters", "numbers"], True),
+        (["--top", "7"], False),
+        (["--top", "170", "--filters", "numbers"], True),
+    ):
         assert mine_corpus([*command, "-q", "--fdr", "0.3", *more, "-o", str(out)]) == 0
-        outputs.append([tuple(pair["source_id"]) for pair in read_jsonl(out)])
-    whole, filtered, top = outputs
-    rejected = read_jsonl(tmp_path / "out.rejected.jsonl")
-    assert rejected[0]["probability"] <= 1
-    assert sorted(filtered + [tuple(pair["source_id"]) for pair in rejected]) == sorted(whole)
-    assert top == whole[:7]
-    assert summary(command)["pairs"] == 7
+        pairs, told = read_jsonl(out), summary(command)
+        rejected = read_jsonl(tmp_path / "out.rejected.jsonl") if filters else []
+        names = [(pair["source_id"], pair["target_id"]) for pair in [*pairs, *rejected]]
+        best = [(pair["source_id"], pair["target_id"]) for pair in all_pairs(command)]
+        assert sorted(names) == sorted(best[: len(names)])
+        assert bool(rejected) is filters
+        wrong = sum(1 - pair["probability"] for pair in pairs)
+        assert wrong <= 0.3 * len(pairs)
+        assert told["kept"]["wrong"] == pytest.approx(wrong)
+        assert told["pairs"] == told["kept"]["pairs"] == len(pairs)
+        assert len(pairs) == {"7": 7, "170": 170}.get(more[1], len(pairs))
 
 
 def test_nothing_is_made_again(command: list[str], tmp_path: Path) -> None:
