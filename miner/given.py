@@ -29,7 +29,8 @@ def lines_of(pairs: IntArray, source: IntArray, target: IntArray) -> IntArray:
     sources, targets, lines = pairs
     width = int(targets.max(initial=0)) + 1
     places = np.searchsorted(sources * width + targets, source * width + target)
-    return lines[places]
+    found: IntArray = lines[places]
+    return found
 
 
 def given_pairs(

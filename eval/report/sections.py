@@ -80,7 +80,8 @@ def overview(run: Run, quality: Quality) -> Section:
     estimates, kept = quality.estimates, run.summary.get("kept")
     chosen_from = f"of {run.summary['candidates']:,} candidates"
     if kept is not None and kept["judged"] != kept["pairs"]:
-        chosen_from = f"of {kept['judged']:,}; --all writes the others, too"
+        others = "; --all writes the others, too" if kept["by"] == "probability" else " judged"
+        chosen_from = f"of {kept['judged']:,}{others}"
     wrong = ("not known", "see below")
     if estimates:
         wrong = f"{1 - float(estimates.probabilities.mean()):.1%}", quality.how

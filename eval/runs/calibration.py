@@ -170,9 +170,7 @@ def by_marks(run: Run, judged: Judged) -> Estimates:
         odds, held = np.log(chances / (1 - chances)), HELD
     slope, shift = _corrected(odds[judged.places], judged.right, held)
     likely = logistic(slope * odds + shift)
-    return Estimates(
-        scores=scores, probabilities=likely, judged=judged, floor=run.best_left_out
-    )
+    return Estimates(scores=scores, probabilities=likely, judged=judged, floor=run.best_left_out)
 
 
 def _corrected(

@@ -95,7 +95,9 @@ class Run:
         self.options: dict[str, Any] = summary["options"]
         self.by_words = bool(self.options["score"] == WORDS)
         self.score_name = "score" if self.by_words else "margin"
-        work = self._work = WorkFolder(directory, corpora=tuple(self.options.get("corpus_names", SIDES)))
+        work = self._work = WorkFolder(
+            directory, corpora=tuple(self.options.get("corpus_names", SIDES))
+        )
         self.source, self.target = (Side(work, name, summary) for name in SIDES)
         self.sides = self.source, self.target
         written = directory / summary["written"]
@@ -142,7 +144,7 @@ class Run:
         return None if self._lines is None else lines_of(self._lines, sources, targets)
 
     def all_ids(self, pairs: Pairs | None = None) -> tuple[list[Ids], list[Ids]]:
-        """Return all ids of the sources and of the targets of pairs, that of a pair's line first."""
+        """Return all ids of the sources and of the targets of pairs, those of their line first."""
         pairs = self.pairs if pairs is None else pairs
         lines = self.lines(pairs.source, pairs.target)
         return self.source.all_ids(pairs.source, lines), self.target.all_ids(pairs.target, lines)

@@ -130,9 +130,7 @@ def _estimate(
     return found
 
 
-def _write_rejected(
-    chosen: ChosenPairs, least: float, draft: Draft
-) -> tuple[int, dict[str, int]]:
+def _write_rejected(chosen: ChosenPairs, least: float, draft: Draft) -> tuple[int, dict[str, int]]:
     """Write the rejected pairs that score at least so much, then those of identical texts.
 
     Return how many filters rejected, and how many each.

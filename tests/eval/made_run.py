@@ -79,7 +79,12 @@ def make_side(
 def make_run(folder: Path, texts: Mapping[str, list[str]], pairs: Pairs, *, shards: int) -> Path:
     """Make a run of which ``pairs`` have the sentences of rows of ``texts``, with random lists."""
     work, random = WorkFolder(folder), np.random.default_rng(7)
-    summary: dict[str, Any] = {"options": OPTIONS, "encoder": "none", "version": "0", "written": "pairs"}
+    summary: dict[str, Any] = {
+        "options": OPTIONS,
+        "encoder": "none",
+        "version": "0",
+        "written": "pairs",
+    }
     summary |= {"pairs": len(pairs), "candidates": 4 * len(pairs)}
     for side in SIDES:
         rows = len(texts[side])

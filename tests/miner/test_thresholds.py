@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from miner.thresholds import shortest_between
 
-SCORES = st.floats(-1e6, 1e6) | st.floats(0.99, 1.01) | st.integers(-(1 << 20), 1 << 20).map(
-    lambda leaves: leaves / (1 << 16)
+SCORES = (
+    st.floats(-1e6, 1e6)
+    | st.floats(0.99, 1.01)
+    | st.integers(-(1 << 20), 1 << 20).map(lambda leaves: leaves / (1 << 16))
 )
 
 

@@ -110,5 +110,7 @@ def test_a_run_of_an_older_version(tmp_path: Path) -> None:
     summary = json.loads(path.read_text(encoding="utf-8"))
     del summary["written"]
     path.write_text(json.dumps(summary), encoding="utf-8")
-    with pytest.raises(ValueError, match=r"of an earlier version \(Adit .*; give its command again"):
+    with pytest.raises(
+        ValueError, match=r"of an earlier version \(Adit .*; give its command again"
+    ):
         open_run(folder)
