@@ -135,7 +135,8 @@ class Run:
     def _lines(self) -> NDArray[np.int64] | None:
         if self.options.get("alignment") != LINES:
             return None
-        return np.load(open_artefact(self._work.pairs).checked(layout.LINES))
+        lines: NDArray[np.int64] = np.load(open_artefact(self._work.pairs).checked(layout.LINES))
+        return lines
 
     def lines(
         self, sources: NDArray[np.int64], targets: NDArray[np.int64]

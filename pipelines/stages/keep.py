@@ -120,7 +120,11 @@ def _estimate(
         lower = judged[np.searchsorted(-judged, -scores[kept - 1], side="right") :]
         following = float(lower[0]) if len(lower) else -math.inf
         threshold = shortest_between(float(scores[kept - 1]), following)
-    found = {"pairs": kept, "threshold": threshold, "wrong": math.fsum(wrong[:kept])}
+    found: dict[str, Any] = {
+        "pairs": kept,
+        "threshold": threshold,
+        "wrong": math.fsum(wrong[:kept]),
+    }
     alike = chosen.pairs.facts["probabilities"]["alike"]
     if alike > MAX_ALIKE:
         found["doubt"] = (

@@ -32,7 +32,8 @@ def folders(tmp_path: Path) -> list[str]:
 
 def test_folders_of_documents_are_paired_and_aligned(folders: list[str], tmp_path: Path) -> None:
     out, work = tmp_path / "out.jsonl", tmp_path / "work"
-    assert mine_corpus([*folders, "-o", str(out), "-q", "--work-dir", str(work)]) == 0
+    arguments = [*folders, "-o", str(out), "-q", "--work-dir", str(work), "--keep-identical"]
+    assert mine_corpus(arguments) == 0
     options = json.loads((work / "run.json").read_text())["options"]
     assert (options["scope"], options["alignment"]) == ("document", "monotone")
     records = read_jsonl(out)

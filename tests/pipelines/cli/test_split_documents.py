@@ -75,7 +75,7 @@ def test_folders_of_documents_are_mined_in_one_command(
             page = f"<html><body><article><p>{text}</p></article></body></html>"
             (side / f"page{part}{suffix}").write_text(page if suffix == ".html" else text)
     (sides[0] / f"broken{suffix}").write_bytes(b"" if suffix == ".html" else b"\xff.")
-    options = ["--scope", "corpus"]
+    options = ["--scope", "corpus", "--keep-identical"]
     if suffix == ".txt":
         options += ["--input-format", "documents"]
     if suffix == ".html":
