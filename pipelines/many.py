@@ -142,12 +142,11 @@ def _pairs(
     """Return the sentences and scores of all pairs, best first: by probability if it is known."""
     parts = []
     for name, run in runs.items():
-        options, pairs = job.parts[name], run.pairs
-        source, target = (first[language] for language in options.corpus_names)
+        pairs = run.pairs
+        source, target = (first[language] for language in job.parts[name].corpus_names)
         if (likely := run.probabilities) is None:
             likely = np.zeros(len(pairs))
-        columns = pairs.source + source, pairs.target + target, pairs.score, likely
-        parts.append([column[: options.top] for column in columns])
+        parts.append((pairs.source + source, pairs.target + target, pairs.score, likely))
     one, other, scores, likely = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.lexsort((-scores, -likely))
     return one[order], other[order], scores[order]

@@ -91,7 +91,7 @@ def describe(summary: Mapping[str, Any], seconds: Mapping[str, float], peak_byte
     if found := summary.get("documents"):
         lines.append(
             f"documents: {found['pairs']:,} pairs of {found['source']:,} source and "
-            f"{found['target']:,} target documents, with scores from {found['lowest']:.2f}"
+            f"{found['target']:,} target documents, with scores from {_floored(found['lowest'])}"
             + (ALONE if 2 * found["pairs"] < min(found["source"], found["target"]) else "")
         )
     if given := summary.get("lines"):
@@ -108,6 +108,11 @@ def describe(summary: Mapping[str, Any], seconds: Mapping[str, float], peak_byte
         lines.append(f"rejected by filters: {caught}")
     lines.append(_costs(seconds, peak_bytes))
     return "\n".join(lines)
+
+
+def _floored(score: float) -> str:
+    """Return two decimals that are no threshold above the score."""
+    return f"{math.floor(100 * score) / 100:.2f}"
 
 
 def _costs(seconds: Mapping[str, float], peak_bytes: int) -> str:

@@ -216,3 +216,31 @@ def test_the_rate_is_that_of_the_work_that_was_done_here(
         "train: 620 of 1,000 steps, 2/s, 190 s left",
         "train: 20 steps in 10.0 s",
     ]
+
+
+@pytest.mark.parametrize(("lowest", "shown"), [(0.4196, "0.41"), (0.5, "0.50"), (0.999, "0.99")])
+def test_the_lowest_score_of_documents_is_a_threshold_for_all(lowest: float, shown: str) -> None:
+    side = {"rejected": {}, "dropped": {}, "first_rejected": {}, "duplicates": 0, "searched": 1}
+    documents = {"pairs": 3, "source": 4, "target": 4, "lowest": lowest}
+    summary = {"source": side | {"read": 1}, "target": side | {"read": 2}, "documents": documents}
+    text = describe(summary | {"pairs": 1, "candidates": 1}, {}, 0)
+    assert f"with scores from {shown}\n" in text
+    assert float(shown) <= lowest
+
+
+def test_what_was_left_out_by_number_and_as_identical() -> None:
+    kept = {"by": "top", "pairs": 50, "judged": 586, "wrong": 1.5}
+    assert describe_estimates({"kept": kept, "identical": 3883}) == [
+        "wrong: an estimated 3.0% of 50 pairs",
+        "left out: 536 pairs that are not among the 50 best",
+        "identical: 3,883; --keep-identical writes them",
+    ]
+    nothing = {"kept": {**kept, "pairs": 0, "judged": 0}, "identical": 2, "pairs": 0}
+    assert describe_estimates(nothing) == ["identical: 2; --keep-identical writes them"]
+    nothing["options"] = {"threshold": None, "fdr": None}
+    assert "add --keep-identical" in next_steps(nothing, None)
+
+
+def test_a_threshold_is_told_in_full() -> None:
+    summary = {"options": {"threshold": 1.0512345678, "fdr": None}}
+    assert "threshold: 1.0512345678;" in next_steps(summary, None)
