@@ -94,6 +94,8 @@ def calibrate(args: argparse.Namespace) -> int:
     if args.output.suffix != ".jsonl":
         raise ValueError(f"{args.output}: these pairs are written as JSON lines; name it .jsonl")
     run = open_run(args.directory)
+    if not len(run.pairs):
+        raise ValueError(f"{args.directory}: the run wrote no pairs; there is nothing to calibrate")
     if args.known:
         estimates = calibration.by_marks(run, calibration.read_judged(args.known, run))
     else:

@@ -16,7 +16,7 @@ from miner.same_text import same_texts
 from miner.storage.layout import PAIRS, SIDES
 from pipelines.cli.main import adit
 from tests.pipelines.conftest import SAMPLE
-from tests.pipelines.worlds import ON_BEAM, read_jsonl, write_lines
+from tests.pipelines.worlds import ON_BEAM, one_line, read_jsonl, write_lines
 
 Captured = pytest.CaptureFixture[str]
 
@@ -193,14 +193,19 @@ def test_rate_leaves_copies_out(tmp_path: Path, capsys: Captured) -> None:
 def test_two_corpora_of_the_same_text(tmp_path: Path, capsys: Captured) -> None:
     """In one language, a sentence's best match is its copy: nothing is left, and a line says so."""
     inputs = [str(write_lines(tmp_path / name, texts("en")[:50])) for name in ("a", "b")]
-    out = tmp_path / "out.jsonl"
-    languages = ["--src-lang=en", "--tgt-lang=en"]
+    out, work = tmp_path / "out.jsonl", str(tmp_path / "work")
+    languages = ["--src-lang=en", "--tgt-lang=en", "--work-dir", work]
     assert adit(["mine", *inputs, *languages, "-o", str(out)]) == 0
     assert read_jsonl(out) == []
     lines = capsys.readouterr().err.splitlines()
     assert "identical: 50; --keep-identical writes them" in lines
     assert "next: add --keep-identical to see the pairs with the same text on both sides" in lines
     assert not any(line.startswith("wrong:") for line in lines)
+    for options in ([], ["--fdr", "0.1"]):
+        assert adit(["calibrate", work, "-o", str(tmp_path / "good.jsonl"), *options]) == 2
+        assert "the run wrote no pairs" in one_line(capsys.readouterr().err, "adit calibrate")
+    assert adit(["why", work, "1", "1"]) == 0
+    assert capsys.readouterr().out.startswith("identical text: not written;")
 
 
 @pytest.mark.parametrize("options", [["--shards", "3"], ON_BEAM])
