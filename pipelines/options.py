@@ -29,11 +29,13 @@ class CorpusOptions:
     """One side: its text and, if they were made elsewhere, its vectors.
 
     ``language`` is the one given; ``shares`` are those of languages in a sample, largest first.
+    ``escapes`` are the levels of HTML entities that the texts have, by the same sample.
     """
 
     path: Place
     language: str | None = None
     shares: Mapping[str, float] = field(default_factory=dict)
+    escapes: int = 0
     input_format: str = "auto"
     embeddings: Place | None = None
     dim: int | None = None

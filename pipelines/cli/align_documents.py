@@ -77,10 +77,13 @@ def align_documents(args: argparse.Namespace) -> int:
 
 def _read(side: CorpusOptions, *, by_document: bool) -> dict[str, Sentences]:
     """Return the sentences by document, or all as one named ""; "" where a line holds none."""
+    from miner.storage.corpus.entities import escaped_levels
     from miner.storage.documents.split import open_side
+    from pipelines.stages.reading.language import beginning
 
     documents: dict[str, Sentences] = {}
-    for records in open_side(side.path, side.input_format):
+    escapes = escaped_levels(beginning(side.path, side.input_format))
+    for records in open_side(side.path, side.input_format, escapes=escapes):
         for position, own in enumerate(records.ids()):
             name = records.docs[position] if by_document else ""
             ids, texts = documents.setdefault(name, Sentences([], []))

@@ -9,6 +9,7 @@ from encoder import load_encoder
 from miner.arrays import Matrix
 from miner.languages import seen_language
 from miner.storage.atomic import check_writable
+from miner.storage.corpus.entities import escaped_levels, unescape, unescape_records
 from miner.storage.corpus.reader import open_corpus
 from miner.storage.corpus.records import Rejection
 from miner.storage.vectors.embeddings import write_embeddings
@@ -29,8 +30,11 @@ def embed_file(args: argparse.Namespace, monitor: Monitor) -> str:
     loaded = load_encoder(
         args.encoder, vocabulary=args.vocab, pretokenized=as_is, precision=args.precision
     )
-    if language is None and not as_is:
-        language = seen_language(beginning(args.corpus, how))
+    escapes = 0
+    if not as_is:
+        texts = beginning(args.corpus, how)
+        escapes = escaped_levels(texts)
+        language = language or seen_language([unescape(text, escapes) for text in texts])
     loaded = loaded.for_language(language)
     accepted = {None, Rejection.BLANK} if as_is else {None}
     # Twice through the corpus: the header of an .npy file comes first and holds the row count.
@@ -39,7 +43,7 @@ def embed_file(args: argparse.Namespace, monitor: Monitor) -> str:
 
     def blocks() -> Iterator[Matrix]:
         nonlocal zero
-        for records in open_corpus(args.corpus, input_format=how):
+        for records in unescape_records(open_corpus(args.corpus, input_format=how), escapes):
             rejected = records.rejected
             good = [row for row in range(len(records)) if rejected.get(row) in accepted]
             texts = ["" if row in rejected else records.texts[row] for row in good]

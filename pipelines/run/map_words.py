@@ -18,6 +18,7 @@ from miner.arrays import IntArray, Matrix
 from miner.mapping.orthogonal import comparable_rows, identical_words, procrustes, refine
 from miner.mapping.similarity import learn_by_itself, similarity_start
 from miner.storage.atomic import check_folder
+from miner.storage.corpus.entities import escaped_levels
 from miner.storage.documents.split import open_side
 from miner.storage.places import Place
 from miner.threads import in_threads
@@ -31,6 +32,7 @@ from pipelines.making_options import (
     MapOptions,
 )
 from pipelines.progress import Monitor
+from pipelines.stages.reading.language import beginning
 
 logger = logging.getLogger(__name__)
 
@@ -193,7 +195,8 @@ def _learnt(
 def _sentences(place: Place, input_format: str) -> list[str]:
     """Return the different usable sentences of a corpus, in their order."""
     texts: dict[str, None] = {}
-    for records in open_side(place, input_format):
+    escapes = escaped_levels(beginning(place, input_format))
+    for records in open_side(place, input_format, escapes=escapes):
         texts |= dict.fromkeys(records.kept_texts())
     if not texts:
         raise ValueError(f"{place}: has no text")

@@ -11,6 +11,7 @@ from typing import IO
 
 from miner.languages import CODES
 from miner.storage.artefacts import Draft
+from miner.storage.corpus.entities import unescape_records
 from miner.storage.corpus.formats import FORMAT_BY_SUFFIX, format_of, json_object
 from miner.storage.corpus.lines import decode_lines, line_batches
 from miner.storage.corpus.reader import open_corpus, parquet_file
@@ -129,16 +130,21 @@ class CorpusReader:
 
     Of several files, one that cannot be read, or not to its end, is a rejected record from there
     on; a single one raises. ``starts`` are the rows at which the ``files``, by their ``names``,
-    begin, as far as was read.
+    begin, as far as was read. ``escapes`` are the levels of HTML entities that texts have.
     """
 
-    def __init__(self, files: Sequence[NamedPlace], *, input_format: str = "auto") -> None:
+    def __init__(
+        self, files: Sequence[NamedPlace], *, input_format: str = "auto", escapes: int = 0
+    ) -> None:
         self.names = [name for name, _ in files]
         self.files = [file for _, file in files]
-        self.input_format = input_format
+        self.input_format, self.escapes = input_format, escapes
         self.starts: list[int] = []
 
     def __iter__(self) -> Iterator[Records]:
+        return unescape_records(self._records(), self.escapes)
+
+    def _records(self) -> Iterator[Records]:
         self.starts.clear()
         row = 0
         how = self.input_format

@@ -125,13 +125,16 @@ def document_files(path: Place) -> list[NamedPlace]:
     return files
 
 
-def open_side(path: Place, input_format: str) -> filesets.CorpusReader:
-    """Return what reads a corpus: files of sentences, or the documents at a place and below it."""
+def open_side(path: Place, input_format: str, *, escapes: int = 0) -> filesets.CorpusReader:
+    """Return what reads a corpus: files of sentences, or the documents at a place and below it.
+
+    ``escapes`` are the levels of HTML entities that its texts have.
+    """
     if is_documents(path, input_format):
-        return filesets.CorpusReader(document_files(path), input_format="documents")
-    return filesets.CorpusReader(
-        filesets.corpus_files(path, input_format=input_format), input_format=input_format
-    )
+        files, input_format = document_files(path), "documents"
+    else:
+        files = filesets.corpus_files(path, input_format=input_format)
+    return filesets.CorpusReader(files, input_format=input_format, escapes=escapes)
 
 
 def find_documents(

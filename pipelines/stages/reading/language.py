@@ -1,4 +1,4 @@
-"""What languages the corpora are in, and whether the encoder covers them.
+"""What languages the corpora are in, whether the encoder covers them, and HTML entities in them.
 
 It is seen once, before anything else is done, and remembered, so that shards, workers and later
 runs on a corpus that has grown agree on it.
@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from encoder import best_encoder
 from encoder.coverage import Coverage, find_coverage, individual
@@ -19,6 +19,7 @@ from encoder.joined import all_parts, covering, parse_joined, read_joined_covera
 from encoder.laser.languages import LASER2, LASER3
 from miner.languages import MIN_SHARE, SAMPLED, language_shares, main_language
 from miner.storage.atomic import write_text
+from miner.storage.corpus.entities import escaped_levels, example, unescape
 from miner.storage.documents.split import open_side
 from miner.storage.layout import SIDES, WorkFolder
 from miner.storage.places import Place
@@ -30,24 +31,40 @@ logger = logging.getLogger(__name__)
 CONTRADICTED = 0.1  # share of a sample below which a corpus is not in the language it should be in
 
 
+class Seen(NamedTuple):
+    """Shares of languages in a sample, largest first, and levels of entities with an example."""
+
+    shares: Mapping[str, float]
+    escapes: int = 0
+    entity: str = ""
+
+
 def decide_languages(run: RunContext, *, remember: bool = True) -> RunContext:
     """Return the run with the languages of its corpora, and warn of what a user should know.
 
-    They are written into the work folder to ``remember`` them; where no encoder is used, none are.
+    Whether a corpus has HTML entities is also decided. All is written into the work folder to
+    ``remember`` it; where no encoder is used, nothing is.
     """
     options = run.options
     if options.source.embeddings is not None and options.score == MARGIN:
         return run
-    seen: dict[Place, Mapping[str, float]] = {}
+    seen: dict[Place, Seen] = {}
     parts = {}
     for name in run.job.working:
         own, new = run.of(name), []
         for side in SIDES:  # a language's own part has it on both
             if (path := own.options.side(side).path) not in seen:
-                seen[path] = _seen_languages(own, side, remember=remember)
+                seen[path] = _seen(own, side, remember=remember)
                 new.append(side)
+                if seen[path].escapes:
+                    entity = seen[path].entity
+                    logger.info("%s: reads HTML entities, such as %s, as characters", path, entity)
         corpora = (own.options.source, own.options.target)
-        source, target = (replace(corpus, shares=seen[corpus.path]) for corpus in corpora)
+        source, target = (
+            replace(corpus, shares=looked.shares, escapes=looked.escapes)
+            for corpus in corpora
+            for looked in [seen[corpus.path]]
+        )
         parts[name] = replace(own.options, source=source, target=target)
         for line in chain.from_iterable(language_warnings(parts[name], side) for side in new):
             logger.warning("%s", line)
@@ -86,20 +103,22 @@ def best_of_run(options: MiningOptions) -> str:
     return path.read_text(encoding="utf-8").strip() if path.exists() else best_encoder()
 
 
-def _seen_languages(run: RunContext, side: str, *, remember: bool) -> dict[str, float]:
-    """Return the shares of languages at the corpus's beginning, as before if that is the same."""
+def _seen(run: RunContext, side: str, *, remember: bool) -> Seen:
+    """Look at the corpus's beginning, or return what was seen before if that is the same."""
     corpus = run.options.side(side)
     path, texts = run.folder.seen_languages(side), beginning(corpus.path, corpus.input_format)
     if path.exists():
         known = json.loads(path.read_text(encoding="utf-8"))
         if _digest(texts[: known["texts"]]) == known["sha256"]:
-            return known["shares"]
-    shares = language_shares(texts)
+            return Seen(**{name: known[name] for name in Seen._fields if name in known})
+    levels = escaped_levels(texts)
+    shares = language_shares([unescape(text, levels) for text in texts])
+    seen = Seen(shares, levels, example(texts) if levels else "")
     if remember:
-        seen = {"texts": len(texts), "sha256": _digest(texts), "shares": shares}
+        looked = {"texts": len(texts), "sha256": _digest(texts), **seen._asdict()}
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, json.dumps(seen))
-    return shares
+        write_text(path, json.dumps(looked))
+    return seen
 
 
 def beginning(path: Place, input_format: str, *, count: int = SAMPLED) -> list[str]:

@@ -65,6 +65,7 @@ def read_side(run: RunContext, side: str) -> list[Shard]:
         scope=options.scope,
         rows_per_shard=options.rows_per_shard,
         shards=options.shards,
+        **({"escapes": corpus.escapes} if corpus.escapes else {}),
     )
     write = partial(_write_side, run, side, source, lines)
     artefact = produce(run.folder.sentences(side), key=key, write=write)
@@ -91,7 +92,7 @@ def _open(run: RunContext, side: str) -> tuple[Corpus, list[str], int | None]:
     if is_documents(corpus.path, corpus.input_format):
         documents = SplitCorpus(run, side)
         return documents, [digest_of(file) for file in documents.files], None
-    reader = open_side(corpus.path, corpus.input_format)
+    reader = open_side(corpus.path, corpus.input_format, escapes=corpus.escapes)
     prints = [_fingerprint(file) for file in reader.files]
     known = [lines for _, lines in prints if lines is not None]
     total = sum(known) if len(known) == len(prints) else None

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from miner.storage.artefacts import Artefact, Draft, content_key, find, open_artefact, produce
+from miner.storage.corpus.entities import unescape_records
 from miner.storage.corpus.filesets import NamedPlace
 from miner.storage.corpus.records import BATCH_ROWS, Records
 from miner.storage.documents.records import Document, Found, read_found
@@ -89,10 +90,14 @@ class SplitCorpus:
         self.names = [name for group in groups for name, _ in group.files]
         self.files = [path for group in groups for _, path in group.files]
         self.starts: list[int] = []
+        self._escapes = run.options.side(side).escapes
         self._groups = [(len(group.files), _split(run, group)) for group in groups]
 
     def __iter__(self) -> Iterator[Records]:
         """Batches of records, in order."""
+        return unescape_records(self._records(), self._escapes)
+
+    def _records(self) -> Iterator[Records]:
         self.starts.clear()
         row = first_file = 0
         for files, whole in self._groups:

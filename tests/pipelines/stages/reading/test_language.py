@@ -123,3 +123,31 @@ def test_what_the_summary_has(tmp_path: Path) -> None:
         "share": None,
         "quality": "good",
     }
+
+
+def escapes(folder: Path, *lines: str) -> int:
+    write_lines(folder / "a.txt", lines)
+    return decide_languages(RunContext(job_of(options_for(folder)))).options.source.escapes
+
+
+def test_a_corpus_that_grows_keeps_its_entities(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    escaped = [SWEDISH.replace("gick", "&quot;gick&quot;")] * 30
+    assert escapes(tmp_path, *escaped) == 1
+    (line,) = [record.getMessage() for record in caplog.records if record.levelname == "INFO"]
+    assert line == f"{tmp_path}/a.txt: reads HTML entities, such as &quot;, as characters"
+    assert escapes(tmp_path, *escaped, *[f"{SWEDISH} <a> & <b>"] * 900) == 1
+    assert escapes(tmp_path, *[GERMAN] * 30) == 0
+    assert escapes(tmp_path, *[GERMAN] * 30, *escaped) == 0
+
+
+def test_what_an_earlier_version_has_seen_stays(tmp_path: Path) -> None:
+    escaped = [SWEDISH.replace("gick", "&quot;gick&quot;")] * 30
+    assert escapes(tmp_path, *escaped) == 1
+    (path,) = (tmp_path / "work").rglob("*.languages.json")
+    known = json.loads(path.read_text(encoding="utf-8"))
+    del known["escapes"], known["entity"]
+    path.write_text(json.dumps(known), encoding="utf-8")
+    assert escapes(tmp_path, *escaped) == 0

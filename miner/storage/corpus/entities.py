@@ -1,0 +1,93 @@
+"""HTML entities in corpora of text: whether a corpus plainly has them, and their characters."""
+
+import html
+import re
+from collections.abc import Iterator, Sequence
+from html.entities import html5
+
+from miner.storage.corpus.joined import JoinedLines
+from miner.storage.corpus.records import Records
+
+MAX_LEVELS = 2  # "&amp;#39;" was escaped twice
+MIN_SHARE = 0.005  # of texts, that shows entities in words
+MIN_ESCAPED = 4  # entities for each mark that an escaped text would not have
+
+_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});")
+_BARE = re.compile(rf"(?!{_ENTITY.pattern})&|[<>]")
+# Scripts without spaces between words, where what touches an entity says nothing.
+_UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f"
+_LETTER_BEFORE = re.compile(rf"(?:(?![{_UNSPACED}])[^\W_]|&\w+;|&#\w+;)$")
+_LETTER_AFTER = re.compile(rf"(?:(?![{_UNSPACED}])[^\W_]|&\w+;|&#\w+;)")
+_LOOK_BACK = 12  # characters
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def unescape(text: str, levels: int = 1) -> str:
+    """Replace the entities of a text, those that end in a semicolon, by their characters.
+
+    What would break a line is a space.
+    """
+    for _ in range(levels):
+        text = _ENTITY.sub(lambda match: _character(match[0]), text)
+    return text
+
+
+def escaped_levels(texts: Sequence[str]) -> int:
+    """Return how many times a corpus was escaped, by a look at texts of it; mostly 0.
+
+    Entities that touch a letter show it ("That&#39;s"), unlike those that a text on HTML mentions
+    ("write &amp; for an ampersand"), and unlike bare marks that would have been escaped, too.
+    """
+    levels = 0
+    for level in range(1, MAX_LEVELS + 1):
+        marked = [text for text in texts if "&" in text or "<" in text or ">" in text]
+        shown = sum(any(_shows(match) for match in _ENTITY.finditer(text)) for text in marked)
+        entities = sum(len(_ENTITY.findall(text)) for text in marked)
+        bare = sum(len(_BARE.findall(text)) for text in marked)
+        if shown and shown >= MIN_SHARE * len(texts) and entities >= MIN_ESCAPED * bare:
+            levels = level
+        texts = [unescape(text) for text in texts]
+    return levels
+
+
+def example(texts: Sequence[str]) -> str:
+    """Return the first entity that shows that texts were escaped."""
+    matches = (match for text in texts for match in _ENTITY.finditer(text))
+    return next((match[0] for match in matches if _shows(match)), "&amp;#39;")
+
+
+def unescape_records(batches: Iterator[Records], levels: int) -> Iterator[Records]:
+    """Yield records with the characters of their texts' entities; blank ones are rejected."""
+    return (_unescaped(records, levels) for records in batches) if levels else batches
+
+
+def _unescaped(records: Records, levels: int) -> Records:
+    texts = records.texts
+    if isinstance(texts, JoinedLines) and b"&" not in texts.data:
+        return records
+
+    def raw(position: int) -> bytes:
+        shown = records.rejected_texts.get(position, texts[position])
+        return shown.encode(errors="backslashreplace")
+
+    characters = [unescape(text, levels) if "&" in text else text for text in texts]
+    columns = records.own_ids, records.docs, characters
+    return Records.checked(records.first_row, columns, dict(records.rejected), raw)
+
+
+def _character(entity: str) -> str:
+    if entity[1] != "#" and entity[1:] not in html5:
+        return entity
+    return _CONTROL.sub(" ", html.unescape(entity))
+
+
+def _shows(match: re.Match[str]) -> bool:
+    """Return whether an entity is within a word, or beside one where it is no markup."""
+    character, text = _character(match[0]), match.string
+    if character == match[0]:
+        return False
+    before = _LETTER_BEFORE.search(text, max(0, match.start() - _LOOK_BACK), match.start())
+    after = _LETTER_AFTER.match(text, match.end())
+    if character in "&<>":
+        return character == "&" and bool(before and after)
+    return bool(before or after)
