@@ -121,7 +121,7 @@ def decode_text(html: bytes, content_type: str = "", url: str = "") -> str:
     for mark, encoding in _MARKS.items():
         if html.startswith(mark):
             return html[len(mark) :].decode(encoding, "replace")
-    texts = []
+    texts: list[tuple[float, int, str]] = []
     for codec in _candidates(html, content_type, url):
         text = html.decode(codec, "replace")
         beyond = sum(map(len, re.findall(r"[^\x00-\x7f]+", text)))

@@ -85,5 +85,5 @@ def _asked(run: RunContext, side: str) -> list[object]:
     """Return what makes for another cut of the same corpus."""
     options, corpus = run.options, run.options.side(side)
     shards, rows = options.shards, options.rows_per_shard
-    asked = [shards, rows, options.keeps_repeats, options.scope, corpus.input_format]
-    return asked + [corpus.escapes] * bool(corpus.escapes)
+    asked = (shards, rows, options.keeps_repeats, options.scope, corpus.input_format)
+    return [*asked, corpus.escapes] if corpus.escapes else [*asked]

@@ -41,7 +41,7 @@ from pipelines.progress import counted
 from pipelines.references import EmbeddedShard, Shard
 from pipelines.stages.reading.cut import HASH_BYTES, digest_of, remember_cut, shard_sizes
 from pipelines.stages.reading.documents import check_documents
-from pipelines.stages.reading.split import SplitCorpus
+from pipelines.stages.reading.split import SPLITTER, SplitCorpus
 
 Corpus: TypeAlias = CorpusReader | SplitCorpus
 READ_ROWS = 32_768
@@ -66,6 +66,7 @@ def read_side(run: RunContext, side: str) -> list[Shard]:
         rows_per_shard=options.rows_per_shard,
         shards=options.shards,
         **({"escapes": corpus.escapes} if corpus.escapes else {}),
+        **({"splitter": SPLITTER} if isinstance(source, SplitCorpus) else {}),
     )
     write = partial(_write_side, run, side, source, lines)
     artefact = produce(run.folder.sentences(side), key=key, write=write)

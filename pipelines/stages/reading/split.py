@@ -26,6 +26,7 @@ from miner.storage.places import Place
 from pipelines.context import RunContext
 from pipelines.stages.reading.cut import digest_of
 
+SPLITTER = 2  # raised whenever documents come to be split otherwise
 GROUP_BYTES = 64 << 20
 GROUP_FILES = 4096
 PART_DOCUMENTS = 4096
@@ -118,7 +119,9 @@ class SplitCorpus:
 
 
 def _split(run: RunContext, group: DocumentFiles) -> Artefact:
-    key = content_key("split", files=[[name, digest_of(path)] for name, path in group.files])
+    key = content_key(
+        "split", splitter=SPLITTER, files=[[name, digest_of(path)] for name, path in group.files]
+    )
     folder = run.folder.split(group.side, group.index)
 
     def write(draft: Draft) -> Mapping[str, Any]:
